@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/api"
+	"animalstore/internal/db"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/keys"
+
+	"github.com/spf13/cobra"
+)
+
+// The limits that keep one client from holding a connection for ever.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 10 * time.Second
+	writeTimeout      = 15 * time.Second
+	idleTimeout       = 60 * time.Second
+	// net/http allows 4 KiB on top of its setting: 16 KiB in all.
+	maxHeaderBytes = 12 << 10
+	// drainTimeout is how long requests under way may still take at the end.
+	drainTimeout = 10 * time.Second
+	// drainNotice is how long new requests are still served after a signal,
+	// each with the word to connect elsewhere. A client that keeps a busy
+	// connection learns of the end by an answer instead of a cut.
+	drainNotice = 500 * time.Millisecond
+)
+
+// ownerKeyVariable is not a flag: arguments can be read by other users.
+const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
+
+type serveFlags struct {
+	listen      string
+	database    string
+	environment string
+	tlsCert     string
+	tlsKey      string
+	corsOrigins []string
+	accessLog   bool
+	logFormat   string
+}
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the store over HTTP",
+		Long: `Serve the store over HTTP until a SIGTERM or Ctrl-C.
+
+The first start on an empty database makes an owner key and prints it once on
+standard output; the log goes to standard error. Set ` + ownerKeyVariable + ` to
+bring a key of your own instead.`,
+		Example: `  animalstore serve
+  animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
+  animalstore serve --environment staging --listen 127.0.0.1:8090 --database sqlite:staging.db`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to serve on; port 0 takes a free one")
+	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
+	flags.StringVar(&f.environment, "environment", "production", "deployment this is, production or staging: keys of the other are refused")
+	flags.StringVar(&f.tlsCert, "tls-cert", "", "file with the certificate chain, to serve HTTPS")
+	flags.StringVar(&f.tlsKey, "tls-key", "", "file with the certificate's private key")
+	flags.StringSliceVar(&f.corsOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
+	flags.BoolVar(&f.accessLog, "access-log", false, "log a line for every request")
+	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
+	return cmd
+}
+
+func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
+	log, err := newLogger(f.logFormat, stderr)
+	if err != nil {
+		return err
+	}
+	env, err := animalstore.ParseEnvironment(f.environment)
+	if err != nil {
+		return err
+	}
+	tlsConfig, err := loadTLS(f.tlsCert, f.tlsKey)
+	if err != nil {
+		return err
+	}
+	if err := checkOrigins(f.corsOrigins); err != nil {
+		return err
+	}
+	store, err := openDatabase(ctx, f.database, sqlite.Options{
+		Serve: true,
+		Fatal: func(err error) {
+			log.Error("storage failed: stopping, so that nothing is answered that is not on disk", "err", err)
+			os.Exit(exitError)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			log.Error("close database", "err", err)
+		}
+	}()
+	handler := api.New(api.Config{
+		DB:          store,
+		Keys:        keys.NewChecker(env, store, log, time.Now),
+		Log:         log,
+		CORSOrigins: f.corsOrigins,
+		AccessLog:   f.accessLog,
+	})
+	// The port is taken before the owner key is made, so that a start that
+	// fails does not swallow the key.
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w. Choose another address with --listen", f.listen, err)
+	}
+	base := "http://"
+	if tlsConfig != nil {
+		listener = tls.NewListener(listener, tlsConfig)
+		base = "https://"
+	}
+	base += reachable(listener.Addr())
+	secret, err := makeOwnerKey(ctx, store, env, log)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	if secret != "" {
+		greet(stdout, base, f.database, env, secret)
+	}
+	log.Info("serving", "api", base+"/v1", "environment", env, "version", versionString())
+	return run(ctx, listener, handler, log)
+}
+
+// run serves until ctx ends, then lets every request under way finish.
+func run(ctx context.Context, listener net.Listener, handler *api.Server, log *slog.Logger) error {
+	srv := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	log.Info("shutting down: finishing the requests under way")
+	handler.Drain()
+	time.Sleep(drainNotice)
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := srv.Shutdown(ctx); err != nil {
+		srv.Close()
+		return fmt.Errorf("some requests took longer than %v to finish and were cut off: %w", drainTimeout, err)
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// makeOwnerKey makes the first key of an empty database and returns its secret,
+// or "" where there are keys already or the operator brought the secret.
+func makeOwnerKey(ctx context.Context, store db.DB, env animalstore.Environment, log *slog.Logger) (string, error) {
+	secret := os.Getenv(ownerKeyVariable)
+	brought := secret != ""
+	if !brought {
+		secret = keys.Mint(env)
+	} else if err := keys.ValidateForeign(secret, env); err != nil {
+		return "", fmt.Errorf("%s: %w", ownerKeyVariable, err)
+	}
+	owner := animalstore.NewKey{
+		Name:        "owner",
+		Plan:        animalstore.PlanBusiness,
+		Permissions: animalstore.Read | animalstore.Write | animalstore.Admin,
+		Environment: env,
+	}
+	if err := owner.Validate(); err != nil {
+		return "", err
+	}
+	created, err := store.CreateFirstKey(ctx, owner, keys.Hash(secret), animalstore.At(time.Now()))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("make the owner key: %w", err)
+	case brought && created:
+		log.Info("the key in " + ownerKeyVariable + " is the owner key")
+		return "", nil
+	case brought:
+		_, found, err := store.KeyByHash(ctx, keys.Hash(secret))
+		if err == nil && !found {
+			log.Warn("the key in " + ownerKeyVariable + " was not imported: the database has keys already")
+		}
+		return "", err
+	case created:
+		return secret, nil
+	}
+	return "", nil
+}
+
+func greet(w io.Writer, base, database string, env animalstore.Environment, secret string) {
+	insecure := ""
+	if strings.HasPrefix(base, "https:") {
+		insecure = "\n(add --cacert FILE if your certificate is self-signed)"
+	}
+	fmt.Fprintf(w, `animalstore (%s) is ready.
+
+  API       %s/v1
+  Document  %s/openapi.yaml
+  Database  %s
+
+Your owner key, shown this once (plan business; read, write, admin):
+
+  %s
+
+Try it:%s
+
+  curl -H "Authorization: Bearer %s" %s/v1/pets
+
+`, env, base, base, database, secret, insecure, secret, base)
+}
+
+// reachable is an address under which a listener on this machine is found.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+}
+
+func newLogger(format string, w io.Writer) (*slog.Logger, error) {
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, nil)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, nil)), nil
+	}
+	return nil, usageError{fmt.Errorf("--log-format must be text or json, not %q", format)}
+}
+
+func loadTLS(certFile, keyFile string) (*tls.Config, error) {
+	if certFile == "" && keyFile == "" {
+		return nil, nil
+	}
+	if certFile == "" || keyFile == "" {
+		return nil, usageError{errors.New("--tls-cert and --tls-key go together: give both or neither")}
+	}
+	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("load the TLS certificate: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
+}
+
+// checkOrigins refuses what no browser would ever send as an origin.
+func checkOrigins(origins []string) error {
+	for _, o := range origins {
+		scheme, host, ok := strings.Cut(o, "://")
+		if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, "/*? ") {
+			return usageError{fmt.Errorf("--cors-origins: %q is not an origin: write it like https://shop.example, without a path", o)}
+		}
+	}
+	return nil
+}

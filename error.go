@@ -1,0 +1,51 @@
+package animalstore
+
+import "fmt"
+
+// Code is the machine-readable half of an error. Codes are part of the
+// interface: one is added, never changed.
+type Code string
+
+const (
+	MalformedJSON          Code = "malformed_json"
+	ValidationFailed       Code = "validation_failed"
+	InvalidParameter       Code = "invalid_parameter"
+	InvalidCursor          Code = "invalid_cursor"
+	MissingAPIKey          Code = "missing_api_key"
+	InvalidAPIKey          Code = "invalid_api_key"
+	InsufficientPermission Code = "insufficient_permission"
+	PetNotFound            Code = "pet_not_found"
+	RouteNotFound          Code = "route_not_found"
+	MethodNotAllowed       Code = "method_not_allowed"
+	EndpointRemoved        Code = "endpoint_removed"
+	PayloadTooLarge        Code = "payload_too_large"
+	UnsupportedMediaType   Code = "unsupported_media_type"
+	InternalError          Code = "internal_error"
+	Unavailable            Code = "unavailable"
+	StorageFull            Code = "storage_full"
+	Overloaded             Code = "overloaded"
+	ShuttingDown           Code = "shutting_down"
+)
+
+// Error is an error that a caller may see: its message says what was wrong and
+// what would be right, and nothing about our insides.
+type Error struct {
+	Code    Code
+	Message string
+}
+
+// Errorf makes an *Error.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Codes are all codes the service can answer with.
+var Codes = []Code{
+	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
+	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
+	PetNotFound, RouteNotFound, MethodNotAllowed, EndpointRemoved,
+	PayloadTooLarge, UnsupportedMediaType,
+	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,
+}

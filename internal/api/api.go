@@ -1,0 +1,186 @@
+// Package api serves the store over HTTP.
+//
+// routes.go shows all operations; ServeHTTP below is the way every request
+// takes. Handlers return errors, and errors.go turns them into answers.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
+)
+
+// Config is what a Server needs.
+type Config struct {
+	DB   db.DB
+	Keys *keys.Checker
+	Log  *slog.Logger
+	// Now is the clock. Nil is time.Now.
+	Now func() time.Time
+	// CORSOrigins are the web origins whose pages may call the API. Empty
+	// turns CORS off.
+	CORSOrigins []string
+	// AccessLog adds a log line for every request.
+	AccessLog bool
+}
+
+// Server answers for the API and the few public pages beside it.
+type Server struct {
+	db        db.DB
+	keys      *keys.Checker
+	log       *slog.Logger
+	now       func() time.Time
+	cors      map[string]bool
+	accessLog bool
+	router    *router
+	draining  atomic.Bool
+}
+
+// New makes a Server.
+func New(c Config) *Server {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	s := &Server{
+		db:        c.DB,
+		keys:      c.Keys,
+		log:       c.Log,
+		now:       c.Now,
+		cors:      map[string]bool{},
+		accessLog: c.AccessLog,
+		router:    newRouter(routes),
+	}
+	for _, origin := range c.CORSOrigins {
+		s.cors[origin] = true
+	}
+	return s
+}
+
+// Drain makes every further answer ask its client to connect anew, and
+// /readyz tell load balancers to look elsewhere. It is the first step of a
+// shutdown that cuts nobody off.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// handlerTimeout bounds the work on one request.
+const handlerTimeout = 5 * time.Second
+
+// request is one request on its way through the server.
+type request struct {
+	*http.Request
+	id    string           // its X-Request-Id
+	key   *animalstore.Key // nil until the credential is checked
+	param string           // the value of the path's {parameter}
+}
+
+// ServeHTTP sees to what every request gets whatever comes of it: an id, an
+// answer to each error, panics included, and a line in the log.
+func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
+	w := &response{ResponseWriter: rw}
+	r := &request{Request: hr, id: requestID(hr)}
+	if s.accessLog {
+		start := time.Now()
+		defer func() { s.logAccess(w, r, time.Since(start)) }()
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			s.recovered(w, r, v)
+		}
+	}()
+	h := w.Header()
+	h["X-Request-Id"] = []string{r.id}
+	if s.draining.Load() {
+		h["Connection"] = []string{"close"}
+	}
+	if err := s.serve(w, r); err != nil {
+		s.writeError(w, r, err)
+	}
+}
+
+// serve makes the checks on a request under /v1 in the order the contract
+// gives them, and hands it to its operation.
+func (s *Server) serve(w http.ResponseWriter, r *request) error {
+	if !underV1(r.URL.Path) {
+		return s.public(w, r)
+	}
+	if s.answersPreflight(w, r) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), handlerTimeout)
+	defer cancel()
+	r.Request = r.WithContext(ctx)
+
+	token, err := bearerToken(r.Header)
+	if err != nil {
+		return err
+	}
+	if r.key, err = s.keys.Check(ctx, token); err != nil {
+		return err
+	}
+	route, err := s.route(w, r)
+	if route == nil || err != nil {
+		return err
+	}
+	if !r.key.Permissions.Has(route.permission) {
+		return animalstore.Errorf(animalstore.InsufficientPermission, "this needs a key with the permission %s; yours has %s", route.permission, r.key.Permissions)
+	}
+	return route.handle(s, w, r)
+}
+
+func underV1(path string) bool {
+	return path == "/v1" || strings.HasPrefix(path, "/v1/")
+}
+
+// recovered answers for a handler that panicked.
+func (s *Server) recovered(w *response, r *request, v any) {
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	s.log.Error("panic", "request_id", r.id, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // half an answer is out: cut it off
+	}
+	s.writeError(w, r, animalstore.Errorf(animalstore.InternalError, "something went wrong on our side: report it with the X-Request-Id of this answer"))
+}
+
+func (s *Server) logAccess(w *response, r *request, took time.Duration) {
+	var keyID int64
+	if r.key != nil {
+		keyID = r.key.ID
+	}
+	s.log.Info("request", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path,
+		"status", w.status, "bytes", w.bytes, "took", took, "key_id", keyID)
+}
+
+// response remembers what was sent.
+type response struct {
+	http.ResponseWriter
+	status int
+	bytes  int
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += n
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }

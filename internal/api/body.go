@@ -1,0 +1,191 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"animalstore"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxBody is the largest request body, in bytes.
+const maxBody = 1 << 20
+
+// member is one member of a JSON object that an operation reads. Members it
+// does not read are ignored.
+type member struct {
+	name     string
+	required bool
+	read     func(jsontext.Value) error
+}
+
+func required(name string, read func(jsontext.Value) error) member {
+	return member{name, true, read}
+}
+
+func optional(name string, read func(jsontext.Value) error) member {
+	return member{name, false, read}
+}
+
+// decode reads the request's body, an object with these members.
+func decode(r *request, members ...member) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	if err := checkMediaType(r.Header); err != nil {
+		return err
+	}
+	return decodeObject(body, members)
+}
+
+func readBody(r *request) ([]byte, error) {
+	if r.ContentLength > maxBody {
+		return nil, tooLarge()
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, animalstore.Errorf(animalstore.MalformedJSON, "the body ended early or too late: send all of it, as long as Content-Length says")
+	}
+	if len(body) > maxBody {
+		return nil, tooLarge()
+	}
+	return body, nil
+}
+
+func tooLarge() error {
+	return animalstore.Errorf(animalstore.PayloadTooLarge, "the body must have at most %d bytes", maxBody)
+}
+
+// checkMediaType accepts JSON, said or unsaid, as it is: with no coding applied.
+func checkMediaType(h http.Header) error {
+	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return animalstore.Errorf(animalstore.UnsupportedMediaType, "Content-Encoding is not supported: send the body as plain JSON")
+	}
+	types := h["Content-Type"]
+	if len(types) == 0 || len(types) == 1 && types[0] == "" {
+		return nil
+	}
+	mediaType, _, err := mime.ParseMediaType(types[0])
+	if len(types) > 1 || err != nil || mediaType != "application/json" {
+		return animalstore.Errorf(animalstore.UnsupportedMediaType, "the body must be JSON: send it with Content-Type: application/json")
+	}
+	return nil
+}
+
+// decodeObject reads one JSON object and nothing after it. What is not JSON is
+// told from what is not valid, and the message names what was wrong.
+func decodeObject(body []byte, members []member) error {
+	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
+		return malformed("the body is empty: send a JSON object")
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	// The whole text is read before any member is looked at, so that broken
+	// JSON is malformed_json whatever its members hold.
+	object, err := d.ReadValue()
+	if err != nil {
+		return malformed(explainJSON(err))
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return malformed(fmt.Sprintf("the body has something after the JSON object, at byte %d: send one object alone", d.InputOffset()))
+	}
+	if object.Kind() != '{' {
+		return malformed("the body is not a JSON object: send one in braces")
+	}
+	d = jsontext.NewDecoder(bytes.NewReader(object))
+	d.ReadToken() // the brace: the text is known to be well-formed from here on
+	seen := make([]bool, len(members))
+	for d.PeekKind() == '"' {
+		name, _ := d.ReadToken()
+		value, _ := d.ReadValue()
+		i := slices.IndexFunc(members, func(m member) bool { return m.name == name.String() })
+		if i < 0 {
+			continue
+		}
+		seen[i] = true
+		if err := members[i].read(value); err != nil {
+			return animalstore.Errorf(animalstore.ValidationFailed, "%s %v", members[i].name, err)
+		}
+	}
+	for i, m := range members {
+		if m.required && !seen[i] {
+			return animalstore.Errorf(animalstore.ValidationFailed, "%s is required: the body lacks it", m.name)
+		}
+	}
+	return nil
+}
+
+func malformed(message string) error {
+	return animalstore.Errorf(animalstore.MalformedJSON, "%s", message)
+}
+
+// explainJSON says what is wrong with a text without quoting it.
+func explainJSON(err error) string {
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) {
+		return "the body is not valid JSON"
+	}
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return fmt.Sprintf("the body has two members of the same name, the second at byte %d: send each once", syntax.ByteOffset)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the body ends in the middle of its JSON: send all of it"
+	}
+	return fmt.Sprintf("the body is not valid JSON in UTF-8 at byte %d", syntax.ByteOffset)
+}
+
+// readString reads a JSON string into dst.
+func readString(dst *string) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		if v.Kind() != '"' {
+			return errors.New("must be a string")
+		}
+		s, err := jsontext.AppendUnquote(nil, v)
+		*dst = string(s)
+		return err
+	}
+}
+
+// readInt64 reads a JSON number that is an integer into dst.
+func readInt64(dst *int64) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		if v.Kind() != '0' {
+			return errors.New("must be an integer")
+		}
+		n, err := parseInteger(v)
+		*dst = n
+		return err
+	}
+}
+
+// readStatus reads a JSON string that parse knows into dst.
+func readStatus[S ~string](dst *S, parse func(string) (S, bool), all []S) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		var s string
+		if readString(&s)(v) == nil {
+			if status, ok := parse(s); ok {
+				*dst = status
+				return nil
+			}
+		}
+		return fmt.Errorf("must be one of %s", join(all))
+	}
+}
+
+func join[S ~string](all []S) string {
+	var b strings.Builder
+	for i, s := range all {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(s))
+	}
+	return b.String()
+}

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// statusOf is where a code becomes an HTTP status.
+var statusOf = map[animalstore.Code]int{
+	animalstore.MalformedJSON:          http.StatusBadRequest,
+	animalstore.ValidationFailed:       http.StatusBadRequest,
+	animalstore.InvalidParameter:       http.StatusBadRequest,
+	animalstore.InvalidCursor:          http.StatusBadRequest,
+	animalstore.MissingAPIKey:          http.StatusUnauthorized,
+	animalstore.InvalidAPIKey:          http.StatusUnauthorized,
+	animalstore.InsufficientPermission: http.StatusForbidden,
+	animalstore.PetNotFound:            http.StatusNotFound,
+	animalstore.RouteNotFound:          http.StatusNotFound,
+	animalstore.MethodNotAllowed:       http.StatusMethodNotAllowed,
+	animalstore.EndpointRemoved:        http.StatusGone,
+	animalstore.PayloadTooLarge:        http.StatusRequestEntityTooLarge,
+	animalstore.UnsupportedMediaType:   http.StatusUnsupportedMediaType,
+	animalstore.InternalError:          http.StatusInternalServerError,
+	animalstore.Unavailable:            http.StatusServiceUnavailable,
+	animalstore.StorageFull:            http.StatusServiceUnavailable,
+	animalstore.Overloaded:             http.StatusServiceUnavailable,
+	animalstore.ShuttingDown:           http.StatusServiceUnavailable,
+}
+
+// retryAfter is what a 503 asks a client to wait, in seconds.
+const retryAfter = 1
+
+// outward turns any error into the one a caller may see.
+func outward(err error) *animalstore.Error {
+	var coded *animalstore.Error
+	switch {
+	case errors.As(err, &coded):
+		return coded
+	case errors.Is(err, db.ErrFull):
+		return animalstore.Errorf(animalstore.StorageFull, "the store has no room left for changes: reading goes on, try the change again later")
+	case errors.Is(err, db.ErrUnavailable):
+		return animalstore.Errorf(animalstore.Unavailable, "the storage cannot be reached right now: try again in a moment")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return animalstore.Errorf(animalstore.Overloaded, "the request could not be served in time and nothing was changed: try again in a moment")
+	}
+	return animalstore.Errorf(animalstore.InternalError, "something went wrong on our side: if it happens again, report it with the X-Request-Id of this answer")
+}
+
+// writeError answers with the Error body for err.
+func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
+	e := outward(err)
+	status := statusOf[e.Code]
+	switch {
+	case status == http.StatusInternalServerError:
+		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
+	case status == http.StatusServiceUnavailable && r.Context().Err() == nil:
+		s.log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
+	}
+	h := w.Header()
+	switch e.Code {
+	case animalstore.MissingAPIKey:
+		h.Set("WWW-Authenticate", `Bearer realm="animalstore"`)
+	case animalstore.InvalidAPIKey:
+		h.Set("WWW-Authenticate", `Bearer realm="animalstore", error="invalid_token"`)
+	}
+	if status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", strconv.Itoa(retryAfter))
+	}
+	writeJSON(w, status, errorBody{e.Code, e.Message, status})
+}
+
+// errorBody is the Error of the interface.
+type errorBody struct {
+	Code    animalstore.Code `json:"code"`
+	Message string           `json:"message"`
+	Status  int              `json:"status"`
+}
+
+// writeJSON answers with v. It cannot fail half way: v is encoded before
+// anything is sent, and a client that is gone is not our error.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return writeBody(w, status, append(body, '\n'))
+}
+
+var contentTypeJSON = []string{"application/json"}
+
+func writeBody(w http.ResponseWriter, status int, body []byte) error {
+	h := w.Header()
+	h["Content-Type"] = contentTypeJSON
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	w.Write(body)
+	return nil
+}
+
+// printable makes what a client sent fit for a message or a log line.
+func printable(s string) string {
+	if len(s) > 32 {
+		s = s[:32] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"animalstore"
+	"animalstore/openapi"
+)
+
+// public answers for what is outside /v1 and needs no key.
+func (s *Server) public(w http.ResponseWriter, r *request) error {
+	page := map[string]func(http.ResponseWriter, *request) error{
+		"/livez":        s.livez,
+		"/readyz":       s.readyz,
+		"/openapi.yaml": document("application/yaml", openapi.YAML),
+		"/openapi.json": document("application/json", openapi.JSON),
+	}[r.URL.Path]
+	if page == nil {
+		return animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: the API is under /v1 and described at /openapi.yaml")
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not possible here: use GET or HEAD", printable(r.Method))
+	}
+	return page(w, r)
+}
+
+// livez says that the process runs. It touches nothing, so that a storage
+// failure does not get a healthy process restarted.
+func (s *Server) livez(w http.ResponseWriter, r *request) error {
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
+}
+
+// readyTimeout bounds what /readyz waits for the database.
+const readyTimeout = 2 * time.Second
+
+// readyz says whether requests would be served now.
+func (s *Server) readyz(w http.ResponseWriter, r *request) error {
+	if s.draining.Load() {
+		return animalstore.Errorf(animalstore.ShuttingDown, "this instance is shutting down: use another")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if err := s.db.Ping(ctx); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+func document(contentType string, content []byte) func(http.ResponseWriter, *request) error {
+	return func(w http.ResponseWriter, _ *request) error {
+		w.Header().Set("Content-Type", contentType)
+		w.Write(content)
+		return nil
+	}
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"animalstore"
+)
+
+const (
+	defaultLimit = 20
+	maxLimit     = 100
+)
+
+// listQuery is the query of a list, checked as far as all lists are alike.
+type listQuery struct {
+	path    string            // of the list, under /v1
+	limit   int               // how many to show
+	given   bool              // whether the limit was in the query
+	filters map[string]string // the filters in force
+	before  int64             // show what is below this id; 0: all
+}
+
+// parseListQuery reads the query of the list at path. names are its filters.
+// Parameters it does not know are ignored.
+func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) {
+	q := &listQuery{path: path, limit: defaultLimit}
+	if rawQuery == "" {
+		return q, nil
+	}
+	values, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, animalstore.Errorf(animalstore.InvalidParameter, "the query is not well-formed: write it as name=value pairs joined by &, with %% escapes of two hexadecimal digits")
+	}
+	for _, name := range append(names, "limit", "cursor") {
+		if len(values[name]) > 1 {
+			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", name, len(values[name]))
+		}
+	}
+	if values.Has("limit") {
+		n, err := strconv.Atoi(values.Get("limit"))
+		if err != nil || n < 1 || n > maxLimit || strconv.Itoa(n) != values.Get("limit") {
+			return nil, animalstore.Errorf(animalstore.InvalidParameter, "limit must be an integer from 1 to %d", maxLimit)
+		}
+		q.limit, q.given = n, true
+	}
+	q.filters = map[string]string{}
+	for _, name := range names {
+		if values.Has(name) {
+			q.filters[name] = values.Get(name)
+		}
+	}
+	if values.Has("cursor") {
+		if err := q.resume(values.Get("cursor"), names); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// A cursor is a position in a list, and the filters of that list: what it was
+// made from may change or go away. Its text is opaque to clients, so only the
+// two functions below know that it is base64 of "path|id|filters".
+
+var cursorEncoding = base64.RawURLEncoding.Strict()
+
+func (q *listQuery) cursor(last int64) string {
+	return cursorEncoding.EncodeToString([]byte(q.path + "|" + strconv.FormatInt(last, 10) + "|" + encodeFilters(q.filters)))
+}
+
+// resume continues where a cursor left off. A filter that is given must be the
+// cursor's; one that is not is taken from it.
+func (q *listQuery) resume(cursor string, names []string) error {
+	text, err := cursorEncoding.DecodeString(cursor)
+	path, rest, ok1 := strings.Cut(string(text), "|")
+	id, rawFilters, ok2 := strings.Cut(rest, "|")
+	position, err2 := strconv.ParseInt(id, 10, 64)
+	filters, err3 := url.ParseQuery(rawFilters)
+	if err != nil || err2 != nil || err3 != nil || !ok1 || !ok2 || position < 1 {
+		return animalstore.Errorf(animalstore.InvalidCursor, "cursor is not one of ours: use it as it stands in the Link header, or leave it out to start over")
+	}
+	if path != q.path {
+		return animalstore.Errorf(animalstore.InvalidCursor, "cursor belongs to another list: use it where its Link header came from")
+	}
+	for _, name := range names {
+		given, isGiven := q.filters[name]
+		if isGiven && given != filters.Get(name) {
+			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
+		}
+		if filters.Has(name) {
+			q.filters[name] = filters.Get(name)
+		}
+	}
+	q.before = position
+	if q.cursor(position) != cursor {
+		return animalstore.Errorf(animalstore.InvalidCursor, "cursor is not one of ours: use it as it stands in the Link header, or leave it out to start over")
+	}
+	return nil
+}
+
+// link is the Link header of a page: where the list starts, and unless last is
+// 0, where it goes on after the animal or order with that id.
+func (q *listQuery) link(last int64) string {
+	params := encodeFilters(q.filters)
+	if q.given {
+		params = strings.TrimPrefix(params+"&limit="+strconv.Itoa(q.limit), "&")
+	}
+	first := q.path
+	if params != "" {
+		first += "?" + params
+	}
+	link := "<" + first + `>; rel="first"`
+	if last != 0 {
+		next := q.path + "?cursor=" + q.cursor(last)
+		if params != "" {
+			next += "&" + params
+		}
+		link += ", <" + next + `>; rel="next"`
+	}
+	return link
+}
+
+func encodeFilters(filters map[string]string) string {
+	values := make(url.Values, len(filters))
+	for name, value := range filters {
+		values.Set(name, value)
+	}
+	return values.Encode()
+}
+
+// statusFilter is the status a list is restricted to, or "".
+func statusFilter[S ~string](q *listQuery, parse func(string) (S, bool), all []S) (S, error) {
+	text, ok := q.filters["status"]
+	if !ok {
+		return "", nil
+	}
+	status, ok := parse(text)
+	if !ok {
+		return "", animalstore.Errorf(animalstore.InvalidParameter, "status must be one of %s", join(all))
+	}
+	return status, nil
+}
+
+// idFilter is the positive id a list is restricted to, or 0.
+func idFilter(q *listQuery, name string) (int64, error) {
+	text, ok := q.filters[name]
+	if !ok {
+		return 0, nil
+	}
+	id, ok := parseID(text)
+	if !ok {
+		return 0, animalstore.Errorf(animalstore.InvalidParameter, "%s must be a positive integer", name)
+	}
+	return id, nil
+}
+
+// parseID reads an id as we write them: a positive int64 in plain digits.
+func parseID(s string) (int64, bool) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	return id, err == nil && id > 0 && strconv.FormatInt(id, 10) == s
+}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+)
+
+// An id we make is unique in this process by its number and among processes by
+// chance.
+var (
+	idPrefix  = rand.Text()[:10] + "-"
+	idCounter atomic.Uint64
+)
+
+// requestID is the id a client or proxy gave the request, where it is fit to be
+// logged and sent back, or else a new one.
+func requestID(r *http.Request) string {
+	if ids := r.Header["X-Request-Id"]; len(ids) == 1 && validRequestID(ids[0]) {
+		return ids[0]
+	}
+	return idPrefix + strconv.FormatUint(idCounter.Add(1), 36)
+}
+
+func validRequestID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}

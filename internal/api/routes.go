@@ -1,0 +1,149 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+)
+
+// routes is the whole API. A GET row serves HEAD as well, and OPTIONS is
+// answered for every path.
+var routes = []route{
+	{"GET", "/v1/pets", "listPets", animalstore.Read, (*Server).listPets},
+	{"POST", "/v1/pets", "createPet", animalstore.Write, (*Server).createPet},
+	{"GET", "/v1/pets/{petId}", "getPet", animalstore.Read, (*Server).getPet},
+	{"GET", "/v1/store/orders", "listOrders", animalstore.Read, (*Server).listOrders},
+}
+
+// deprecated tells of the operations that will go away.
+var deprecated = map[string]deprecation{
+	"getPet": {
+		since:     time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC),
+		sunset:    time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC),
+		successor: "/v1/pets",
+	},
+}
+
+// route is one operation. Its path has at most one {parameter}, a segment of
+// its own.
+type route struct {
+	method     string
+	path       string
+	operation  string // operationId in the OpenAPI document
+	permission animalstore.Permissions
+	handle     func(*Server, http.ResponseWriter, *request) error
+}
+
+// resource is what one path offers.
+type resource struct {
+	prefix, suffix string // around the parameter
+	hasParam       bool
+	methods        map[string]*route
+	allow          string // the value of the Allow header
+}
+
+// router finds a path's resource. It is used instead of http.ServeMux because
+// that redirects unclean paths and answers 405 and OPTIONS in ways of its own.
+type router struct {
+	exact      map[string]*resource
+	parametric []*resource
+}
+
+func newRouter(routes []route) *router {
+	rt := &router{exact: map[string]*resource{}}
+	byPath := map[string]*resource{}
+	for i := range routes {
+		r := &routes[i]
+		res := byPath[r.path]
+		if res == nil {
+			res = &resource{methods: map[string]*route{}}
+			byPath[r.path] = res
+			if before, after, ok := strings.Cut(r.path, "{"); ok {
+				_, suffix, _ := strings.Cut(after, "}")
+				res.prefix, res.suffix, res.hasParam = before, suffix, true
+				rt.parametric = append(rt.parametric, res)
+			} else {
+				rt.exact[r.path] = res
+			}
+		}
+		res.methods[r.method] = r
+		if r.method == http.MethodGet {
+			res.methods[http.MethodHead] = r
+		}
+	}
+	for _, res := range byPath {
+		methods := []string{http.MethodOptions}
+		for m := range res.methods {
+			methods = append(methods, m)
+		}
+		slices.Sort(methods)
+		res.allow = strings.Join(methods, ", ")
+	}
+	return rt
+}
+
+// find returns the resource at a path, and the value of its parameter. There is
+// none for an unclean path: nothing is cleaned, redirected or guessed.
+func (rt *router) find(path string) (*resource, string) {
+	if res := rt.exact[path]; res != nil {
+		return res, ""
+	}
+	for _, res := range rt.parametric {
+		rest, ok := strings.CutPrefix(path, res.prefix)
+		if !ok {
+			continue
+		}
+		param, ok := strings.CutSuffix(rest, res.suffix)
+		if ok && param != "" && !strings.Contains(param, "/") {
+			return res, param
+		}
+	}
+	return nil, ""
+}
+
+// route finds the operation a request asks for, or answers for a path that has
+// no such operation. A nil route with a nil error means that it is answered.
+func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
+	res, param := s.router.find(r.URL.Path)
+	// An escaped slash is not a slash.
+	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
+		return nil, animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: see /openapi.yaml for what there is")
+	}
+	r.param = param
+	if r.Method == http.MethodOptions {
+		w.Header().Set("Allow", res.allow)
+		w.WriteHeader(http.StatusNoContent)
+		return nil, nil
+	}
+	route := res.methods[r.Method]
+	if route == nil {
+		w.Header().Set("Allow", res.allow)
+		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not possible here: use one of %s", printable(r.Method), res.allow)
+	}
+	if d, ok := deprecated[route.operation]; ok {
+		return route, d.announce(w, s.now())
+	}
+	return route, nil
+}
+
+// deprecation is the announced end of an operation.
+type deprecation struct {
+	since, sunset time.Time
+	successor     string
+}
+
+// announce sets the headers that tell of the end, and refuses once it is there.
+func (d deprecation) announce(w http.ResponseWriter, now time.Time) error {
+	h := w.Header()
+	h.Set("Deprecation", "@"+strconv.FormatInt(d.since.Unix(), 10))
+	h.Set("Sunset", d.sunset.Format(http.TimeFormat))
+	h.Set("Link", "<"+d.successor+`>; rel="successor-version"`)
+	if now.Before(d.sunset) {
+		return nil
+	}
+	return animalstore.Errorf(animalstore.EndpointRemoved, "this operation was removed on %s: use GET %s", d.sunset.Format("2 January 2006"), d.successor)
+}

@@ -1,0 +1,84 @@
+// Package db says what the service asks of a database. The comments here are
+// the storage contract; package dbtest holds every engine to it.
+package db
+
+import (
+	"context"
+	"errors"
+
+	"animalstore"
+)
+
+// The failures an engine tells apart. Anything else it returns is either an
+// [*animalstore.Error] for the caller, the context's own error, or a defect.
+var (
+	// ErrNotFound: there is no such key.
+	ErrNotFound = errors.New("not found")
+	// ErrFull: there is no room left to write. Reads go on, and writes work
+	// again as soon as there is room.
+	ErrFull = errors.New("storage full")
+	// ErrUnavailable: the database cannot be reached or is locked by somebody
+	// else. Trying again later may work. A write that failed so was not done.
+	ErrUnavailable = errors.New("storage unavailable")
+)
+
+// DB keeps the store. All methods may be called at once from any goroutine.
+//
+// A write that returns nil is on disk and seen by every read that starts
+// afterwards. A write that returns an error changed nothing. A context that
+// ends before a write is begun cancels it; once begun it is carried through.
+type DB interface {
+	// CreatePet adds an animal that passed Validate. Its id is higher than
+	// every id given before, those of removed animals included.
+	CreatePet(ctx context.Context, p animalstore.NewPet) (animalstore.Pet, error)
+
+	// Pet returns one animal, or an error with code pet_not_found.
+	Pet(ctx context.Context, id int64) (animalstore.Pet, error)
+
+	// Pets returns animals with descending ids. What it costs depends on the
+	// limit, not on how many animals there are.
+	Pets(ctx context.Context, q PetQuery) ([]animalstore.Pet, error)
+
+	// Orders returns orders with descending ids.
+	Orders(ctx context.Context, q OrderQuery) ([]animalstore.Order, error)
+
+	// CreateKey stores a key that passed Validate, under the hash of its secret.
+	CreateKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (animalstore.Key, error)
+
+	// CreateFirstKey is CreateKey where there has never been a key, and does
+	// nothing elsewhere. Of any number of callers at once, one makes it.
+	CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (created bool, err error)
+
+	// KeyByHash finds the key with that secret, live or not.
+	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
+
+	// Keys returns all keys, oldest first, revoked ones included.
+	Keys(ctx context.Context) ([]animalstore.Key, error)
+
+	// RevokeKey withdraws a key for good. A key that is revoked already keeps
+	// its first time. ErrNotFound if there is no such key.
+	RevokeKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error)
+
+	// Ping reports whether a read would work.
+	Ping(ctx context.Context) error
+
+	Close() error
+}
+
+// KeyHash is the SHA-256 of a key's secret: all of it that is ever stored.
+type KeyHash = [32]byte
+
+// PetQuery selects animals. The zero value of a field selects nothing out.
+type PetQuery struct {
+	Status animalstore.PetStatus
+	Before int64 // only ids below this one
+	Limit  int   // at least 1
+}
+
+// OrderQuery selects orders. The zero value of a field selects nothing out.
+type OrderQuery struct {
+	Status animalstore.OrderStatus
+	PetID  int64
+	Before int64 // only ids below this one
+	Limit  int   // at least 1
+}

@@ -1,0 +1,42 @@
+-- An id is never given twice, not even after its row is gone: AUTOINCREMENT.
+-- Times are Unix milliseconds; 0 means never.
+
+CREATE TABLE pets (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  name        TEXT    NOT NULL,
+  category_id INTEGER NOT NULL,
+  status      INTEGER NOT NULL CHECK (status BETWEEN 0 AND 2) -- available, pending, sold
+) STRICT;
+
+-- Holds whole rows, so that a filtered page is read from it alone.
+CREATE INDEX pets_by_status ON pets (status, id, category_id, name);
+
+CREATE TABLE orders (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  pet_id     INTEGER NOT NULL, -- no foreign key: an order outlives its animal
+  status     INTEGER NOT NULL CHECK (status BETWEEN 0 AND 3), -- placed, approved, delivered, cancelled
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX orders_by_status ON orders (status, id);
+CREATE INDEX orders_by_pet    ON orders (pet_id, id);
+
+CREATE TABLE keys (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  name        TEXT    NOT NULL,
+  plan        TEXT    NOT NULL,
+  per_minute  INTEGER NOT NULL,
+  per_day     INTEGER NOT NULL,
+  permissions INTEGER NOT NULL, -- bits: 1 read, 2 write, 4 admin
+  environment TEXT    NOT NULL,
+  created_at  INTEGER NOT NULL,
+  expires_at  INTEGER NOT NULL,
+  revoked_at  INTEGER NOT NULL
+) STRICT;
+
+-- A key's secrets are rows of their own, because a rotated key has two for a while.
+CREATE TABLE key_secrets (
+  hash   BLOB PRIMARY KEY, -- SHA-256
+  key_id INTEGER NOT NULL REFERENCES keys (id)
+) STRICT, WITHOUT ROWID;

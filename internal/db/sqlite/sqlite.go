@@ -1,0 +1,278 @@
+// Package sqlite keeps the store in one SQLite file.
+//
+// All writes go through one goroutine that commits everything queued at once
+// and answers each caller after the commit is on disk (writer.go). Reads have
+// connections of their own and never wait for a writer.
+package sqlite
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitemigration"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// Linker settings (-X), so that a test can build a server without a promise and
+// show that the check for that promise fails. A release leaves them alone.
+var (
+	synchronous = "FULL"
+)
+
+// busyTimeout is how long a statement waits for another process, such as a
+// command that manages keys beside the server.
+const busyTimeout = 5 * time.Second
+
+//go:embed schema.sql
+var schema1 string
+
+// schema may only ever grow at its end: its length is the file's version.
+var schema = sqlitemigration.Schema{
+	AppID:      0x414e5354, // "ANST"
+	Migrations: []string{schema1},
+}
+
+// Options say how a file is opened.
+type Options struct {
+	// Serve makes this process the file's one server until Close. Opening
+	// fails while another process is.
+	Serve bool
+	// MustExist refuses to make a new file.
+	MustExist bool
+	// Fatal is called once on an I/O error, after which nothing that was read
+	// from or written to the file can be trusted, and must end the process.
+	// Nil panics.
+	Fatal func(error)
+}
+
+// DB is a [db.DB] in a SQLite file.
+type DB struct {
+	path    string
+	lock    *os.File // held while serving; else nil
+	fatal   func(error)
+	readers chan *sqlite.Conn
+	nread   int
+	writer  *writer
+}
+
+var _ db.DB = (*DB)(nil)
+
+// Open opens the file at path, makes it if need be, and brings its tables up
+// to date. It refuses, with a message that says why, a file that is no SQLite
+// database, belongs to another program, was written by a newer animalstore, or
+// is served by another process (if opts.Serve).
+func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
+	if err := checkVersion(); err != nil {
+		return nil, err
+	}
+	if opts.Fatal == nil {
+		opts.Fatal = func(err error) { panic(err) }
+	}
+	// An absolute path is always a file: SQLite gives "" and ":memory:" a
+	// meaning of their own.
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{path: path, fatal: opts.Fatal}
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
+	if err := makeFile(path, opts.MustExist); err != nil {
+		return nil, err
+	}
+	if opts.Serve {
+		if d.lock, err = lockFile(path + ".lock"); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if err := checkOurs(path); err != nil {
+		return nil, explain(path, err)
+	}
+	conn, err := d.connect()
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	d.writer = startWriter(conn, d.fatal)
+	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
+		return nil, explain(path, err)
+	}
+	d.nread = 1
+	if opts.Serve {
+		d.nread = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	d.readers = make(chan *sqlite.Conn, d.nread)
+	for range d.nread {
+		conn, err := d.connect()
+		if err != nil {
+			return nil, explain(path, err)
+		}
+		d.readers <- conn
+	}
+	return d, nil
+}
+
+// Close waits for the writes under way and leaves one tidy file behind.
+func (d *DB) Close() error {
+	var errs []error
+	if d.readers != nil {
+		for range d.nread {
+			errs = append(errs, (<-d.readers).Close())
+		}
+		d.readers = nil
+	}
+	if d.writer != nil {
+		errs = append(errs, d.writer.close())
+		d.writer = nil
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+		d.lock = nil
+	}
+	return errors.Join(errs...)
+}
+
+// Ping implements [db.DB].
+func (d *DB) Ping(ctx context.Context) error {
+	return d.read(ctx, func(c *sqlite.Conn) error {
+		return sqlitex.Execute(c, "SELECT 1 FROM sqlite_schema LIMIT 1", nil)
+	})
+}
+
+// read lends f a connection. The queries here are bounded by their LIMIT, so
+// the context only bounds the wait for the connection.
+func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
+	var c *sqlite.Conn
+	select {
+	case c = <-d.readers:
+	default:
+		select {
+		case c = <-d.readers:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	defer func() { d.readers <- c }()
+	return classify(f(c))
+}
+
+func (d *DB) connect() (*sqlite.Conn, error) {
+	c, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	c.SetBusyTimeout(busyTimeout)
+	for _, pragma := range []string{
+		"PRAGMA journal_mode = WAL",
+		"PRAGMA synchronous = " + synchronous,
+		"PRAGMA foreign_keys = ON",
+		"PRAGMA temp_store = MEMORY",
+	} {
+		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// checkOurs refuses a file that is another program's or a newer version's. It
+// comes before anything that would write to the file.
+func checkOurs(path string) error {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetBusyTimeout(busyTimeout)
+	var version, appID, tables int
+	for query, n := range map[string]*int{
+		"PRAGMA user_version":                &version,
+		"PRAGMA application_id":              &appID,
+		"SELECT count(*) FROM sqlite_schema": &tables,
+	} {
+		if *n, err = sqlitex.ResultInt(c.Prep(query)); err != nil {
+			return err
+		}
+	}
+	known := len(schema.Migrations)
+	switch {
+	case appID != int(schema.AppID) && (appID != 0 || tables > 0):
+		return errors.New("this is a SQLite database, but not one of animalstore's. Name another file with --database")
+	case version > known:
+		return fmt.Errorf("this file was written by a newer animalstore (its tables are version %d, this program knows up to %d). Run that version", version, known)
+	}
+	return nil
+}
+
+// makeFile makes an empty file that only its owner can read, unless there is
+// one. SQLite gives the files it makes beside it the same mode.
+func makeFile(path string, mustExist bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a directory: name a file", path)
+	case err == nil:
+		return nil
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	case mustExist:
+		return fmt.Errorf("%s does not exist: name the server's database with --database", path)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) { // somebody else made it just now
+		return nil
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the directory %s does not exist: make it first", filepath.Dir(path))
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// checkVersion refuses a SQLite that can corrupt a database when it resets the
+// write-ahead log, which was mended in 3.51.3.
+func checkVersion() error {
+	if sqlite.VersionNumber < 3_051_003 {
+		return fmt.Errorf("built with SQLite %s: at least 3.51.3 is needed", sqlite.Version)
+	}
+	return nil
+}
+
+// explain says in the operator's words why a file could not be opened.
+func explain(path string, err error) error {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultNotADB:
+		return fmt.Errorf("%s is not a SQLite database. Name another file with --database", path)
+	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultCantOpen:
+		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// classify turns what SQLite says into what [db.DB] promises.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultFull:
+		return fmt.Errorf("%w: %w", db.ErrFull, err)
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		return fmt.Errorf("%w: %w", db.ErrUnavailable, err)
+	}
+	return err
+}

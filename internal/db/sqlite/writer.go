@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// errClosed answers writes that come after Close.
+var errClosed = errors.New("database is closed")
+
+// maxBatch bounds how long the first write of a batch waits for the last.
+const maxBatch = 1024
+
+// writer owns the one connection that writes. It gathers whatever is queued
+// into one transaction, so that all of it shares one wait for the disk.
+type writer struct {
+	conn   *sqlite.Conn
+	queue  chan *write
+	closed chan struct{} // closed to refuse further writes
+	ended  chan struct{} // closed when the last write is answered
+	once   sync.Once
+	fatal  func(error)
+}
+
+// write is one caller's change on its way through the writer.
+type write struct {
+	ctx  context.Context
+	run  func(*sqlite.Conn) error
+	err  error
+	done chan struct{} // holds one token once err is settled
+}
+
+var writes = sync.Pool{New: func() any { return &write{done: make(chan struct{}, 1)} }}
+
+func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
+	w := &writer{
+		conn:   conn,
+		queue:  make(chan *write, maxBatch),
+		closed: make(chan struct{}),
+		ended:  make(chan struct{}),
+		fatal:  fatal,
+	}
+	go w.loop()
+	return w
+}
+
+// do runs f in a transaction and returns once that is on disk, or has failed.
+// If f returns an error, nothing it did remains. f may be called again after
+// that, so it sets its results and adds to nothing.
+func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
+	wr := writes.Get().(*write)
+	wr.ctx, wr.run, wr.err = ctx, f, nil
+	select {
+	case w.queue <- wr:
+	case <-w.closed:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	// From here on the caller waits for the outcome even if its context ends,
+	// so that what it is told is always true.
+	select {
+	case <-wr.done:
+	case <-w.ended:
+		select {
+		case <-wr.done: // answered by the last batch
+		default:
+			return errClosed
+		}
+	}
+	err := wr.err
+	wr.ctx, wr.run = nil, nil
+	writes.Put(wr)
+	return classify(err)
+}
+
+func (w *writer) loop() {
+	defer close(w.ended)
+	var batch []*write
+	for {
+		select {
+		case wr := <-w.queue:
+			// Let the callers that are about to queue a write do so: without
+			// this, on few cores, most batches would hold a single write.
+			runtime.Gosched()
+			batch = w.drain(append(batch[:0], wr))
+			w.commit(batch)
+		case <-w.closed:
+			for {
+				if batch = w.drain(batch[:0]); len(batch) == 0 {
+					return
+				}
+				w.commit(batch)
+			}
+		}
+	}
+}
+
+func (w *writer) drain(batch []*write) []*write {
+	for len(batch) < maxBatch {
+		select {
+		case wr := <-w.queue:
+			batch = append(batch, wr)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit carries out a batch and answers its callers.
+func (w *writer) commit(batch []*write) {
+	err := w.transact(batch)
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultIOErr {
+		w.fatal(fmt.Errorf("database write: %w", err))
+	}
+	for _, wr := range batch {
+		if wr.err == nil {
+			wr.err = err
+		}
+		wr.done <- struct{}{}
+	}
+}
+
+// transact runs the batch in one transaction. An error of its own means that
+// none of the batch is stored; one write's error is left in that write.
+func (w *writer) transact(batch []*write) (err error) {
+	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		// SQLite has ended the transaction by itself after some errors.
+		if err != nil && !w.conn.AutocommitEnabled() {
+			if rollback := w.exec("ROLLBACK"); rollback != nil {
+				err = errors.Join(err, rollback)
+			}
+		}
+	}()
+	for _, wr := range batch {
+		if wr.err = wr.ctx.Err(); wr.err != nil {
+			continue // its caller left before it was begun
+		}
+		if err := w.runAlone(wr); err != nil {
+			return err
+		}
+	}
+	if err := w.exec("COMMIT"); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// runAlone runs one write so that its failure undoes it and nothing else. It
+// returns an error only where the whole transaction is lost.
+func (w *writer) runAlone(wr *write) error {
+	if err := w.exec("SAVEPOINT one"); err != nil {
+		return err
+	}
+	wr.err = wr.run(w.conn)
+	if wr.err != nil {
+		if w.conn.AutocommitEnabled() {
+			return wr.err
+		}
+		if err := w.exec("ROLLBACK TO one"); err != nil {
+			return err
+		}
+	}
+	return w.exec("RELEASE one")
+}
+
+func (w *writer) exec(query string) error {
+	return sqlitex.Execute(w.conn, query, nil)
+}
+
+// close refuses further writes, finishes those queued and closes the file.
+func (w *writer) close() error {
+	w.once.Do(func() { close(w.closed) })
+	<-w.ended
+	return w.conn.Close()
+}

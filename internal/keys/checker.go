@@ -1,0 +1,134 @@
+package keys
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"animalstore"
+)
+
+// Store is where keys are looked up.
+type Store interface {
+	// KeyByHash finds the key with that secret, live or not.
+	KeyByHash(ctx context.Context, hash [32]byte) (key animalstore.Key, found bool, err error)
+}
+
+// freshFor is how long an answer of the store counts. Revocation, expiry and
+// changes are promised to take effect within a second.
+const freshFor = 900 * time.Millisecond
+
+// maxCached bounds the keys remembered per shard; live ones are looked up again
+// if they are crowded out.
+const maxCached = 4096
+
+const shards = 32
+
+// Checker tells whether a token opens this deployment, with one look at the
+// store per key and second.
+type Checker struct {
+	env   animalstore.Environment
+	store Store
+	log   *slog.Logger
+	now   func() time.Time
+	shard [shards]shard
+}
+
+type shard struct {
+	mu   sync.RWMutex
+	keys map[[32]byte]cached
+}
+
+type cached struct {
+	key  *animalstore.Key
+	read time.Time // when the store was asked
+}
+
+// NewChecker makes a Checker for one deployment.
+func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now func() time.Time) *Checker {
+	c := &Checker{env: env, store: store, log: log, now: now}
+	for i := range c.shard {
+		c.shard[i].keys = make(map[[32]byte]cached)
+	}
+	return c
+}
+
+// All refusals read the same, so that an answer does not tell a stolen key's
+// finder whether it ever worked.
+var errInvalid = animalstore.Errorf(animalstore.InvalidAPIKey,
+	"the API key is not valid here: check that it is complete, not revoked or expired, and made for this deployment")
+
+// Check returns the key a token stands for. The caller must not change it. The
+// error has code invalid_api_key, or is the store's when it cannot be asked.
+func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, error) {
+	if strings.HasPrefix(token, brand) {
+		switch env := Environment(token); env {
+		case c.env:
+		case "":
+			return nil, errInvalid
+		default:
+			c.log.WarnContext(ctx, "refused a key of another deployment", "key_environment", env, "environment", c.env)
+			return nil, errInvalid
+		}
+	} else if len(token) < minForeign || len(token) > maxForeign || !visibleASCII(token) {
+		return nil, errInvalid
+	}
+	key, err := c.lookUp(ctx, Hash(token))
+	if err != nil {
+		return nil, fmt.Errorf("look up key: %w", err)
+	}
+	if key == nil {
+		return nil, errInvalid
+	}
+	if key.Environment != c.env {
+		c.log.WarnContext(ctx, "refused a key of another deployment", "key_id", key.ID, "key_environment", key.Environment, "environment", c.env)
+		return nil, errInvalid
+	}
+	if !key.Live(c.now()) {
+		return nil, errInvalid
+	}
+	return key, nil
+}
+
+// lookUp returns the key with that secret, or nil if there is none.
+func (c *Checker) lookUp(ctx context.Context, hash [32]byte) (*animalstore.Key, error) {
+	s := &c.shard[hash[0]%shards]
+	now := c.now()
+	s.mu.RLock()
+	hit, ok := s.keys[hash]
+	s.mu.RUnlock()
+	if age := now.Sub(hit.read); ok && age >= 0 && age < freshFor {
+		return hit.key, nil
+	}
+	key, found, err := c.store.KeyByHash(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !found {
+		delete(s.keys, hash)
+		return nil, nil
+	}
+	if len(s.keys) >= maxCached {
+		s.forget(now)
+	}
+	s.keys[hash] = cached{&key, now}
+	return &key, nil
+}
+
+// forget drops what is stale, or everything if nothing is.
+func (s *shard) forget(now time.Time) {
+	before := len(s.keys)
+	for hash, e := range s.keys {
+		if now.Sub(e.read) >= freshFor {
+			delete(s.keys, hash)
+		}
+	}
+	if len(s.keys) == before {
+		clear(s.keys)
+	}
+}

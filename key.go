@@ -1,0 +1,128 @@
+package animalstore
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Environment is the deployment a key belongs to. A key of one is worthless in
+// the other.
+type Environment string
+
+const (
+	Production Environment = "production"
+	Staging    Environment = "staging"
+)
+
+// ParseEnvironment reads "production" or "staging".
+func ParseEnvironment(s string) (Environment, error) {
+	switch e := Environment(s); e {
+	case Production, Staging:
+		return e, nil
+	}
+	return "", Errorf(ValidationFailed, "environment must be production or staging, not %q", s)
+}
+
+// Permissions are what a key may do, as a set.
+type Permissions uint8
+
+const (
+	Read  Permissions = 1 << iota // GET and HEAD
+	Write                         // every change in the store
+	Admin                         // managing keys
+)
+
+var permissionNames = []struct {
+	p    Permissions
+	name string
+}{{Read, "read"}, {Write, "write"}, {Admin, "admin"}}
+
+// ParsePermissions reads a comma-separated list of read, write and admin.
+func ParsePermissions(s string) (Permissions, error) {
+	var set Permissions
+next:
+	for part := range strings.SplitSeq(s, ",") {
+		for _, n := range permissionNames {
+			if strings.TrimSpace(part) == n.name {
+				set |= n.p
+				continue next
+			}
+		}
+		return 0, Errorf(ValidationFailed, "permissions must be a comma-separated list of read, write and admin, not %q", s)
+	}
+	return set, nil
+}
+
+// Has reports whether every permission in need is in the set.
+func (p Permissions) Has(need Permissions) bool { return p&need == need }
+
+// Names are the permissions in the set, in a fixed order.
+func (p Permissions) Names() []string {
+	names := []string{}
+	for _, n := range permissionNames {
+		if p.Has(n.p) {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+func (p Permissions) String() string { return strings.Join(p.Names(), ",") }
+
+// MarshalJSON writes the set as an array of names.
+func (p Permissions) MarshalJSON() ([]byte, error) { return json.Marshal(p.Names()) }
+
+// NewKey is what an operator says of a key to make it. The secret is not part
+// of it: whoever mints it keeps it, and the store sees only its hash.
+type NewKey struct {
+	Name        string
+	Plan        Plan
+	Limits      Limits // both set on enterprise, neither on other plans
+	Permissions Permissions
+	Environment Environment
+	ExpiresAt   Time // zero: never
+}
+
+// MaxKeyNameLength is the longest name of a key, in code points.
+const MaxKeyNameLength = 100
+
+// Validate refuses a key that could not work, and settles its limits.
+func (k *NewKey) Validate() error {
+	switch {
+	case strings.TrimSpace(k.Name) == "":
+		return Errorf(ValidationFailed, "name must not be empty: say whose key it is")
+	case utf8.RuneCountInString(k.Name) > MaxKeyNameLength:
+		return Errorf(ValidationFailed, "name must have at most %d characters", MaxKeyNameLength)
+	case !utf8.ValidString(k.Name) || strings.IndexFunc(k.Name, unicode.IsControl) >= 0:
+		return Errorf(ValidationFailed, "name must be plain text, without control characters")
+	case k.Permissions == 0:
+		return Errorf(ValidationFailed, "permissions must name at least one of read, write and admin")
+	}
+	limits, err := k.Plan.LimitsFor(k.Limits)
+	if err != nil {
+		return err
+	}
+	k.Limits = limits
+	return nil
+}
+
+// Key is an API key as the store knows it: everything but the secret.
+type Key struct {
+	ID          int64       `json:"id"`
+	Name        string      `json:"name"`
+	Plan        Plan        `json:"plan"`
+	Limits      Limits      `json:"limits"`
+	Permissions Permissions `json:"permissions"`
+	Environment Environment `json:"environment"`
+	CreatedAt   Time        `json:"createdAt"`
+	ExpiresAt   Time        `json:"expiresAt,omitzero"` // zero: never
+	RevokedAt   Time        `json:"revokedAt,omitzero"` // zero: not revoked
+}
+
+// Live reports whether the key opens anything at now.
+func (k *Key) Live(now time.Time) bool {
+	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt.Time))
+}

@@ -1,0 +1,250 @@
+package openapi
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// document is an OpenAPI document, parsed and as text.
+type document struct {
+	*openapi3.T
+	text []byte
+}
+
+func parse(text []byte) (document, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	return document{doc, text}, err
+}
+
+// A check returns what is wrong with a document, a sentence each.
+type check struct {
+	name string
+	find func(document) []string
+}
+
+var checks = []check{
+	{"is valid OpenAPI 3.1", findInvalid},
+	{"examples fit their schemas", findBadExamples},
+	{"everything is described and has an example", findUndocumented},
+	{"operations are the agreed ones", findOtherOperations},
+	{"every response names its request", findUnnamedResponses},
+	{"errors are closed and their codes accounted for", findStrayErrors},
+	{"servers end with /v1", findBadServers},
+	{"components are used", findUnused},
+}
+
+func findInvalid(doc document) (wrong []string) {
+	if doc.OpenAPI != "3.1.0" {
+		wrong = append(wrong, fmt.Sprintf("openapi: got %s, want 3.1.0", doc.OpenAPI))
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	return wrong
+}
+
+// findBadExamples looks at all of them, for kin-openapi's own validation leaves
+// out those of headers and those in the examples of a schema.
+func findBadExamples(doc document) (wrong []string) {
+	try := func(where string, value any, schema *openapi3.SchemaRef) {
+		if err := schema.Value.VisitJSON(value, openapi3.EnableJSONSchema2020()); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: example %v: %v", where, value, err))
+		}
+	}
+	for where, d := range documented(doc) {
+		for _, value := range d.examples {
+			try(where, value, d.schema)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
+		err := doc.Components.Schemas[name].WalkSubtree(func(path string, s *openapi3.SchemaRef) error {
+			for _, value := range s.Value.Examples {
+				try("schema "+name+path, value, s)
+			}
+			return nil
+		})
+		if err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	return wrong
+}
+
+func findUndocumented(doc document) (wrong []string) {
+	for where, d := range documented(doc) {
+		if d.description == "" {
+			wrong = append(wrong, where+": got no description, want one")
+		}
+		if len(d.examples) == 0 {
+			wrong = append(wrong, where+": got no example, want one")
+		}
+	}
+	for name, op := range operations(doc) {
+		if op.OperationID == "" {
+			wrong = append(wrong, name+": got no operationId, want one")
+		}
+		if op.Summary == "" {
+			wrong = append(wrong, name+": got no summary, want one")
+		}
+		if op.Description == "" {
+			wrong = append(wrong, name+": got no description, want one")
+		}
+		if len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
+			wrong = append(wrong, fmt.Sprintf("%s: got tags %v, want one that the document declares", name, op.Tags))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
+		if doc.Components.Schemas[name].Value.Description == "" {
+			wrong = append(wrong, "schema "+name+": got no description, want one")
+		}
+	}
+	return wrong
+}
+
+// agreed are the operations and every status each may answer with.
+var agreed = []string{
+	"createPet: POST /pets: 201 400 401 403 413 415 500 503",
+	"getPet: GET /pets/{petId}: 200 401 403 404 410 500 503",
+	"listOrders: GET /store/orders: 200 400 401 403 500 503",
+	"listPets: GET /pets: 200 400 401 403 500 503",
+}
+
+func findOtherOperations(doc document) (wrong []string) {
+	var got []string
+	for name, op := range operations(doc) {
+		statuses := slices.Sorted(maps.Keys(op.Responses.Map()))
+		got = append(got, op.OperationID+": "+name+": "+strings.Join(statuses, " "))
+		if op.Responses.Default() != nil {
+			wrong = append(wrong, name+": got a default response, want none")
+		}
+		if op.Deprecated != (op.OperationID == "getPet") {
+			wrong = append(wrong, fmt.Sprintf("%s: got deprecated %t, want %t", name, op.Deprecated, !op.Deprecated))
+		}
+		if op.Security != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: got its own security %v, want the document's", name, *op.Security))
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, agreed) {
+		wrong = append(wrong, fmt.Sprintf("operations:\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(agreed, "\n     ")))
+	}
+	if len(doc.Security) != 1 || len(doc.Security[0]) != 1 {
+		wrong = append(wrong, fmt.Sprintf("security: got %v, want the bearer key alone", doc.Security))
+	}
+	return wrong
+}
+
+// findUnnamedResponses wants the headers that callers may rely on to be
+// required, so that a server without them is caught.
+func findUnnamedResponses(doc document) (wrong []string) {
+	for name, op := range operations(doc) {
+		for status, response := range op.Responses.Map() {
+			want := []string{"X-Request-Id"}
+			switch {
+			case status == "401":
+				want = append(want, "WWW-Authenticate")
+			case status == "503":
+				want = append(want, "Retry-After")
+			case op.OperationID == "getPet":
+				want = append(want, "Deprecation", "Sunset", "Link")
+			case status == "200":
+				want = append(want, "Link")
+			case status == "201":
+				want = append(want, "Location")
+			}
+			for _, header := range want {
+				if h := response.Value.Headers[header]; h == nil || !h.Value.Required {
+					wrong = append(wrong, fmt.Sprintf("%s: %s: got no required %s, want it", name, status, header))
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// findStrayErrors wants every error to be the closed Error with narrower
+// members, and every code to belong to a response; two belong to no operation.
+func findStrayErrors(doc document) (wrong []string) {
+	closed := doc.Components.Schemas["Error"].Value.AdditionalProperties.Has
+	if closed == nil || *closed {
+		wrong = append(wrong, "schema Error: got an open object, want additionalProperties: false")
+	}
+	codes := []any{"route_not_found", "method_not_allowed"}
+	for _, code := range codes {
+		if !strings.Contains(doc.Info.Description, "`"+code.(string)+"`") {
+			wrong = append(wrong, fmt.Sprintf("info.description: got no mention of %s, want one", code))
+		}
+	}
+	for where, d := range documented(doc) {
+		status, isError := strings.CutSuffix(where, " body")
+		if status = status[strings.LastIndexByte(status, ' ')+1:]; !isError || status < "400" {
+			continue
+		}
+		if d.schema == nil || len(d.schema.Value.AllOf) != 2 || d.schema.Value.AllOf[0].Ref != "#/components/schemas/Error" {
+			wrong = append(wrong, where+": want Error and what narrows it")
+			continue
+		}
+		parts := d.schema.Value.AllOf
+		code, number := parts[1].Value.Properties["code"].Value, parts[1].Value.Properties["status"].Value
+		if fmt.Sprint(number.Const) != status {
+			wrong = append(wrong, fmt.Sprintf("%s: got status %v, want %s", where, number.Const, status))
+		}
+		if code.Const != nil {
+			codes = append(codes, code.Const)
+		}
+		codes = append(codes, code.Enum...)
+	}
+	all := doc.Components.Schemas["ErrorCode"].Value.Enum
+	for _, code := range all {
+		if !slices.Contains(codes, code) {
+			wrong = append(wrong, fmt.Sprintf("code %v: got no response that carries it, want one", code))
+		}
+		if !strings.Contains(doc.Components.Schemas["ErrorCode"].Value.Description, fmt.Sprintf("| `%v` |", code)) {
+			wrong = append(wrong, fmt.Sprintf("code %v: got no line in the table of codes, want one", code))
+		}
+	}
+	for _, code := range codes {
+		if !slices.Contains(all, code) {
+			wrong = append(wrong, fmt.Sprintf("code %v: not in ErrorCode, want it there", code))
+		}
+	}
+	return wrong
+}
+
+func findBadServers(doc document) (wrong []string) {
+	if len(doc.Servers) != 2 {
+		wrong = append(wrong, fmt.Sprintf("got %d servers, want production and staging", len(doc.Servers)))
+	}
+	for _, server := range doc.Servers {
+		if !strings.HasSuffix(server.URL, "/v1") {
+			wrong = append(wrong, fmt.Sprintf("%s: got %s, want an end of /v1", server.Description, server.URL))
+		}
+	}
+	return wrong
+}
+
+func findUnused(doc document) (wrong []string) {
+	used := string(doc.text)
+	components := doc.Components
+	for kind, names := range map[string]iter.Seq[string]{
+		"examples":   maps.Keys(components.Examples),
+		"headers":    maps.Keys(components.Headers),
+		"parameters": maps.Keys(components.Parameters),
+		"responses":  maps.Keys(components.Responses),
+		"schemas":    maps.Keys(components.Schemas),
+	} {
+		for name := range names {
+			if !regexp.MustCompile(`#/components/` + kind + `/` + name + `\b`).MatchString(used) {
+				wrong = append(wrong, kind+" "+name+": got no reference, want one")
+			}
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,154 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/oasdiff/yaml3"
+)
+
+var update = flag.Bool("update", false, "rewrite openapi.json from openapi.yaml")
+
+func TestJSONIsTheYAML(t *testing.T) {
+	want, err := toJSON(YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if line, got, want, same := firstDifference(JSON, want); !same {
+		t.Errorf("openapi.json line %d\n got %s\nwant %s\nas in openapi.yaml; run go test ./openapi -update", line, got, want)
+	}
+}
+
+func TestToJSON(t *testing.T) {
+	tests := []struct{ name, yaml, want string }{
+		{"order is kept", "b: 1\na: 2", `{"b":1,"a":2}`},
+		{"scalars", `[1, 1.5, true, null, "1", 3.1.0, </v1>]`, `[1,1.5,true,null,"1","3.1.0","</v1>"]`},
+		{"nesting", "a: [{b: []}, {}]", `{"a":[{"b":[]},{}]}`},
+		{"a large integer", "9223372036854775807", `9223372036854775807`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			indented, err := toJSON([]byte(test.yaml))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := json.Compact(&got, indented); err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != test.want {
+				t.Errorf("got %s, want %s", got.String(), test.want)
+			}
+		})
+	}
+	for name, yaml := range map[string]string{"an anchor": "a: &x 1\nb: *x", "a name given twice": "a: 1\na: 2"} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := toJSON([]byte(yaml)); err == nil {
+				t.Errorf("got %s, want an error", got)
+			}
+		})
+	}
+}
+
+// toJSON renders a YAML document as indented JSON, members in the same order.
+func toJSON(document []byte) ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	if err := appendNode(&compact, root.Content[0]); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, compact.Bytes(), "", "  "); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+func appendNode(out *bytes.Buffer, node *yaml.Node) error {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return appendMapping(out, node)
+	case yaml.SequenceNode:
+		out.WriteByte('[')
+		for i, item := range node.Content {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			if err := appendNode(out, item); err != nil {
+				return err
+			}
+		}
+		out.WriteByte(']')
+		return nil
+	case yaml.ScalarNode:
+		var value any
+		if err := node.Decode(&value); err != nil {
+			return err
+		}
+		return appendValue(out, value)
+	}
+	return fmt.Errorf("line %d: anchors have no like in JSON", node.Line)
+}
+
+func appendMapping(out *bytes.Buffer, node *yaml.Node) error {
+	seen := map[string]bool{}
+	out.WriteByte('{')
+	for i := 0; i < len(node.Content); i += 2 {
+		name := node.Content[i]
+		if seen[name.Value] {
+			return fmt.Errorf("line %d: %s is given twice", name.Line, name.Value)
+		}
+		seen[name.Value] = true
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := appendValue(out, name.Value); err != nil {
+			return err
+		}
+		out.WriteByte(':')
+		if err := appendNode(out, node.Content[i+1]); err != nil {
+			return err
+		}
+	}
+	out.WriteByte('}')
+	return nil
+}
+
+// appendValue writes a scalar without the escapes that HTML would need: links
+// are full of angle brackets.
+func appendValue(out *bytes.Buffer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	out.Truncate(out.Len() - 1) // Encode ends with a newline
+	return nil
+}
+
+func firstDifference(got, want []byte) (line int, gotLine, wantLine string, same bool) {
+	if bytes.Equal(got, want) {
+		return 0, "", "", true
+	}
+	g, w := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	for i := 0; i < len(g) && i < len(w); i++ {
+		if !bytes.Equal(g[i], w[i]) {
+			return i + 1, string(g[i]), string(w[i]), false
+		}
+	}
+	return min(len(g), len(w)), "(the end)", "as many lines", false
+}

@@ -1,0 +1,152 @@
+package openapi
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+func TestDocument(t *testing.T) {
+	for name, text := range map[string][]byte{"yaml": YAML, "json": JSON} {
+		doc, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, check := range checks {
+			t.Run(name+"/"+check.name, func(t *testing.T) {
+				for _, wrong := range check.find(doc) {
+					t.Error(wrong)
+				}
+			})
+		}
+	}
+}
+
+// TestChecks breaks the document in one place at a time and wants the check
+// that guards it to complain: a check that cannot fail guards nothing.
+func TestChecks(t *testing.T) {
+	tests := []struct {
+		name     string
+		old, new string // the first old becomes new
+		check    string
+		want     string // part of a complaint
+	}{
+		{"another OpenAPI", "openapi: 3.1.0", "openapi: 3.0.3", "is valid OpenAPI 3.1", "want 3.1.0"},
+		{"an unknown keyword", "tags: [pets]", "tag: [pets]", "is valid OpenAPI 3.1", "extra sibling fields: [tag]"},
+		{"a body example with a wrong type", "{id: 42, name: Rex", "{id: x, name: Rex", "examples fit their schemas", "must be an integer"},
+		{"a body example with an extra member", "{id: 42, name: Rex", "{age: 3, id: 42, name: Rex", "examples fit their schemas", "age"},
+		{"an error example with a wrong code", "code: payload_too_large\n", "code: pet_not_found\n", "examples fit their schemas", "POST /pets 413 body"},
+		{"an error example with a wrong status", "status: 413\n", "status: 414\n", "examples fit their schemas", "POST /pets 413 body"},
+		{"a parameter example out of range", "example: 50", "example: 500", "examples fit their schemas", "parameter limit"},
+		{"a header example that does not match", "example: /v1/pets/42", "example: /pets/42", "examples fit their schemas", "header Location"},
+		{"a schema example that does not match", "examples: [Rex]", "examples: ['']", "examples fit their schemas", "schema PetName"},
+		{"no operationId", "operationId: listPets", "x-id: listPets", "everything is described and has an example", "GET /pets: got no operationId"},
+		{"no summary", "summary: List animals", "x-summary: none", "everything is described and has an example", "GET /pets: got no summary"},
+		{"an undeclared tag", "tags: [pets]", "tags: [cats]", "everything is described and has an example", "got tags [cats]"},
+		{"a parameter without a description", "description: Only animals with", "x-note: Only animals with", "everything is described and has an example", "parameter status: got no description"},
+		{"a parameter without an example", "          example: available\n", "", "everything is described and has an example", "parameter status: got no example"},
+		{"a header without a description", "description: The path of the new", "x-note: The path of the new", "everything is described and has an example", "header Location: got no description"},
+		{"a header without an example", "              example: /v1/pets/42\n", "", "everything is described and has an example", "header Location: got no example"},
+		{"a response without a description", "description: The body is larger than 1 MiB.", "description: ''", "everything is described and has an example", "413 body: got no description"},
+		{"a response without an example", "              examples:\n                tooLarge", "              x-examples:\n                tooLarge", "everything is described and has an example", "413 body: got no example"},
+		{"a default response", "        '201':\n", "        default: {description: Anything.}\n        '201':\n", "operations are the agreed ones", "POST /pets: got a default response"},
+		{"a status nobody agreed on", "        '413':\n", "        '418':\n", "operations are the agreed ones", "418"},
+		{"a deprecation forgotten", "deprecated: true", "deprecated: false", "operations are the agreed ones", "want true"},
+		{"an operation without a key", "operationId: createPet", "operationId: createPet\n      security: []", "operations are the agreed ones", "its own security"},
+		{"a response without a request id", "            X-Request-Id: {$ref: '#/components/headers/RequestId'}\n", "", "every response names its request", "no required X-Request-Id"},
+		{"a request id that may be missing", "report a problem.\n      required: true\n", "report a problem.\n", "every response names its request", "no required X-Request-Id"},
+		{"an open error", "description: Why a request failed.\n      type: object\n      additionalProperties: false", "description: Why a request failed.\n      type: object", "errors are closed and their codes accounted for", "open object"},
+		{"a response of another status", "status: {const: 413}", "status: {const: 400}", "errors are closed and their codes accounted for", "want 413"},
+		{"a code that nothing carries", "{enum: [missing_api_key, invalid_api_key]}", "{enum: [missing_api_key]}", "errors are closed and their codes accounted for", "code invalid_api_key"},
+		{"a code that is not listed", "        - overloaded\n", "", "errors are closed and their codes accounted for", "code overloaded: not in ErrorCode"},
+		{"a server without a version", "{address}/v1", "{address}/v2", "servers end with /v1", "{address}/v2"},
+		{"an unused component", "  schemas:\n", "  schemas:\n    Dog: {description: Barks.}\n", "components are used", "schemas Dog"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if !bytes.Contains(YAML, []byte(test.old)) {
+				t.Fatalf("the document has no %q to break", test.old)
+			}
+			doc, err := parse(bytes.Replace(YAML, []byte(test.old), []byte(test.new), 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(checks, func(c check) bool { return c.name == test.check })
+			got := strings.Join(checks[i].find(doc), "\n")
+			if got == "" || !strings.Contains(got, test.want) {
+				t.Errorf("check %q\n got %q\nwant %q in it", test.check, got, test.want)
+			}
+		})
+	}
+}
+
+// operations yields each operation under its method and path.
+func operations(doc document) iter.Seq2[string, *openapi3.Operation] {
+	return func(yield func(string, *openapi3.Operation) bool) {
+		for _, path := range doc.Paths.InMatchingOrder() {
+			methods := doc.Paths.Value(path).Operations()
+			for _, method := range slices.Sorted(maps.Keys(methods)) {
+				if !yield(method+" "+path, methods[method]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// documentation is what the document tells about one value on the wire.
+type documentation struct {
+	description string
+	schema      *openapi3.SchemaRef
+	examples    []any
+}
+
+// documented yields every parameter, header and body of every operation.
+func documented(doc document) iter.Seq2[string, documentation] {
+	all := map[string]documentation{}
+	body := func(where, description string, content openapi3.Content) {
+		media := content["application/json"]
+		if media == nil {
+			media = &openapi3.MediaType{}
+		}
+		all[where] = documentation{description, media.Schema, values(media.Example, media.Examples)}
+	}
+	for name, op := range operations(doc) {
+		for _, p := range op.Parameters {
+			all[name+" parameter "+p.Value.Name] = documentation{p.Value.Description, p.Value.Schema, values(p.Value.Example, p.Value.Examples)}
+		}
+		if op.RequestBody != nil {
+			body(name+" request", op.RequestBody.Value.Description, op.RequestBody.Value.Content)
+		}
+		for status, response := range op.Responses.Map() {
+			where := fmt.Sprintf("%s %s", name, status)
+			body(where+" body", *response.Value.Description, response.Value.Content)
+			for header, h := range response.Value.Headers {
+				all[where+" header "+header] = documentation{h.Value.Description, h.Value.Schema, values(h.Value.Example, h.Value.Examples)}
+			}
+		}
+	}
+	return func(yield func(string, documentation) bool) {
+		for _, where := range slices.Sorted(maps.Keys(all)) {
+			if !yield(where, all[where]) {
+				return
+			}
+		}
+	}
+}
+
+func values(one any, many openapi3.Examples) (all []any) {
+	if one != nil {
+		all = append(all, one)
+	}
+	for _, name := range slices.Sorted(maps.Keys(many)) {
+		all = append(all, many[name].Value.Value)
+	}
+	return all
+}

@@ -1,0 +1,36 @@
+package animalstore
+
+import "time"
+
+// Time is an instant as the store keeps and shows it: UTC, to the millisecond.
+// The zero Time means never.
+type Time struct{ time.Time }
+
+// At is t as a Time.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+// AtMilli is the Time ms milliseconds after the Unix epoch; 0 means never.
+func AtMilli(ms int64) Time {
+	if ms == 0 {
+		return Time{}
+	}
+	return Time{time.UnixMilli(ms).UTC()}
+}
+
+// Milli is the inverse of [AtMilli].
+func (t Time) Milli() int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// String is RFC 3339 with three decimals, whatever they are.
+func (t Time) String() string { return t.UTC().Format(timeLayout) }
+
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// MarshalJSON is needed beside MarshalText, for time.Time brings its own.
+func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }

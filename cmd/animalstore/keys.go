@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -145,7 +146,13 @@ func keysRevokeCommand(database *string) *cobra.Command {
 
 // withDatabase opens the database beside a server that may be using it.
 func withDatabase(ctx context.Context, url string, mustExist bool, f func(db.DB) error) error {
-	store, err := openDatabase(ctx, url, sqlite.Options{MustExist: mustExist})
+	store, err := openDatabase(ctx, url, sqlite.Options{
+		MustExist: mustExist,
+		Fatal: func(err error) {
+			fmt.Fprintln(os.Stderr, "animalstore: the database cannot be trusted any more:", err)
+			os.Exit(exitError)
+		},
+	})
 	if err != nil {
 		return err
 	}

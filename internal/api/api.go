@@ -41,6 +41,7 @@ type Server struct {
 	cors      map[string]bool
 	accessLog bool
 	router    *router
+	cache     *cache
 	draining  atomic.Bool
 }
 
@@ -57,6 +58,7 @@ func New(c Config) *Server {
 		cors:      map[string]bool{},
 		accessLog: c.AccessLog,
 		router:    newRouter(routes),
+		cache:     newCache(),
 	}
 	for _, origin := range c.CORSOrigins {
 		s.cors[origin] = true
@@ -78,6 +80,25 @@ type request struct {
 	id    string           // its X-Request-Id
 	key   *animalstore.Key // nil until the credential is checked
 	param string           // the value of the path's {parameter}
+
+	ctx    context.Context // see Context
+	cancel context.CancelFunc
+}
+
+// Context ends when the client goes away or the request has taken too long. It
+// is made when it is first asked for, so that an answer from memory needs no
+// timer.
+func (r *request) Context() context.Context {
+	if r.ctx == nil {
+		r.ctx, r.cancel = context.WithTimeout(r.Request.Context(), handlerTimeout)
+	}
+	return r.ctx
+}
+
+func (r *request) end() {
+	if r.cancel != nil {
+		r.cancel()
+	}
 }
 
 // ServeHTTP sees to what every request gets whatever comes of it: an id, an
@@ -113,15 +134,12 @@ func (s *Server) serve(w http.ResponseWriter, r *request) error {
 	if s.answersPreflight(w, r) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), handlerTimeout)
-	defer cancel()
-	r.Request = r.WithContext(ctx)
-
+	defer r.end()
 	token, err := bearerToken(r.Header)
 	if err != nil {
 		return err
 	}
-	if r.key, err = s.keys.Check(ctx, token); err != nil {
+	if r.key, err = s.keys.Check(r.Request.Context(), token); err != nil {
 		return err
 	}
 	route, err := s.route(w, r)

@@ -61,7 +61,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	switch {
 	case status == http.StatusInternalServerError:
 		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
-	case status == http.StatusServiceUnavailable && r.Context().Err() == nil:
+	case status == http.StatusServiceUnavailable && r.Request.Context().Err() == nil:
 		s.log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
 	}
 	h := w.Header()

@@ -10,26 +10,28 @@ import (
 
 // listPets serves GET /v1/pets.
 func (s *Server) listPets(w http.ResponseWriter, r *request) error {
-	q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "status")
-	if err != nil {
-		return err
-	}
-	status, err := statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses)
-	if err != nil {
-		return err
-	}
-	// One more than asked for tells whether there is a next page.
-	pets, err := s.db.Pets(r.Context(), db.PetQuery{Status: status, Before: q.before, Limit: q.limit + 1})
-	if err != nil {
-		return err
-	}
-	var last int64
-	if len(pets) > q.limit {
-		pets = pets[:q.limit]
-		last = pets[q.limit-1].ID
-	}
-	w.Header()["Link"] = []string{q.link(last)}
-	return writeBody(w, http.StatusOK, appendPets(make([]byte, 0, 64+80*len(pets)), pets))
+	return s.answer(w, r, func() (*page, error) {
+		q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "status")
+		if err != nil {
+			return nil, err
+		}
+		status, err := statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses)
+		if err != nil {
+			return nil, err
+		}
+		// One more than asked for tells whether there is a next page.
+		pets, err := s.db.Pets(r.Context(), db.PetQuery{Status: status, Before: q.before, Limit: q.limit + 1})
+		if err != nil {
+			return nil, err
+		}
+		var last int64
+		if len(pets) > q.limit {
+			pets = pets[:q.limit]
+			last = pets[q.limit-1].ID
+		}
+		body := appendPets(make([]byte, 0, 64+80*len(pets)), pets)
+		return newPage(q.before == 0, q.link(last), body), nil
+	})
 }
 
 // createPet serves POST /v1/pets.

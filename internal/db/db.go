@@ -59,6 +59,11 @@ type DB interface {
 	// its first time. ErrNotFound if there is no such key.
 	RevokeKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error)
 
+	// Generation numbers the states of the store: while it is stable and stays
+	// the same, every read has the same outcome. An engine that cannot know of
+	// every change, because others write to its database too, is never stable.
+	Generation() (generation uint64, stable bool)
+
 	// Ping reports whether a read would work.
 	Ping(ctx context.Context) error
 

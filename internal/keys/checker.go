@@ -21,6 +21,9 @@ type Store interface {
 // changes are promised to take effect within a second.
 const freshFor = 900 * time.Millisecond
 
+// lookUpTimeout bounds the wait for the store.
+const lookUpTimeout = 3 * time.Second
+
 // maxCached bounds the keys remembered per shard; live ones are looked up again
 // if they are crowded out.
 const maxCached = 4096
@@ -103,6 +106,8 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte) (*animalstore.Key, 
 	if age := now.Sub(hit.read); ok && age >= 0 && age < freshFor {
 		return hit.key, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
 	key, found, err := c.store.KeyByHash(ctx, hash)
 	if err != nil {
 		return nil, err

@@ -22,10 +22,11 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Linker settings (-X), so that a test can build a server without a promise and
-// show that the check for that promise fails. A release leaves them alone.
+// Linker settings (-X), so that a test can build a server that lacks something
+// and show the difference. A release leaves them alone.
 var (
 	synchronous = "FULL"
+	maxBatch    = "1024" // writes in one transaction
 )
 
 // busyTimeout is how long a statement waits for another process, such as a
@@ -104,13 +105,21 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	d.writer = startWriter(conn, d.fatal)
+	if d.writer, err = startWriter(conn, d.fatal); err != nil {
+		return nil, err
+	}
 	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
 		return nil, explain(path, err)
 	}
 	d.nread = 1
 	if opts.Serve {
 		d.nread = max(4, 2*runtime.GOMAXPROCS(0))
+		// A server that stopped on a failed write may have left frames in the
+		// log that the system believes written and the disk does not hold.
+		// Moving them all into the database writes each of them anew.
+		if err := d.writer.checkpoint("TRUNCATE"); err != nil {
+			return nil, explain(path, err)
+		}
 	}
 	d.readers = make(chan *sqlite.Conn, d.nread)
 	for range d.nread {
@@ -164,7 +173,18 @@ func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
 		}
 	}
 	defer func() { d.readers <- c }()
-	return classify(f(c))
+	err := f(c)
+	if isIOError(err) {
+		d.fatal(fmt.Errorf("database read: %w", err))
+	}
+	return classify(err)
+}
+
+// Generation implements [db.DB]. The writer makes the number odd while it
+// commits.
+func (d *DB) Generation() (uint64, bool) {
+	g := d.writer.generation.Load()
+	return g, g%2 == 0
 }
 
 func (d *DB) connect() (*sqlite.Conn, error) {
@@ -178,6 +198,8 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 		"PRAGMA synchronous = " + synchronous,
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA temp_store = MEMORY",
+		// SQLite would do it by itself and keep a failure to itself.
+		"PRAGMA wal_autocheckpoint = 0",
 	} {
 		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
 			c.Close()
@@ -268,11 +290,18 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultFull:
+	switch code := sqlite.ErrCode(err); {
+	case code.ToPrimary() == sqlite.ResultFull, code == sqlite.ResultIOErrSHMSize:
 		return fmt.Errorf("%w: %w", db.ErrFull, err)
-	case sqlite.ResultBusy, sqlite.ResultLocked:
+	case code.ToPrimary() == sqlite.ResultBusy, code.ToPrimary() == sqlite.ResultLocked:
 		return fmt.Errorf("%w: %w", db.ErrUnavailable, err)
 	}
 	return err
+}
+
+// isIOError tells an error after which the file, or what the system believes of
+// it, cannot be trusted. The log's index failing to grow is a full disk.
+func isIOError(err error) bool {
+	code := sqlite.ErrCode(err)
+	return code.ToPrimary() == sqlite.ResultIOErr && code != sqlite.ResultIOErrSHMSize && code != sqlite.ResultIOErrNoMem
 }

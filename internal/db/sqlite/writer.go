@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -14,8 +16,12 @@ import (
 // errClosed answers writes that come after Close.
 var errClosed = errors.New("database is closed")
 
-// maxBatch bounds how long the first write of a batch waits for the last.
-const maxBatch = 1024
+// The log is moved into the database when it has this many pages. Where readers
+// keep that from finishing, they are waited for once it has many more.
+const (
+	checkpointPages      = 1000
+	checkpointPagesForce = 16 * checkpointPages
+)
 
 // writer owns the one connection that writes. It gathers whatever is queued
 // into one transaction, so that all of it shares one wait for the disk.
@@ -26,6 +32,11 @@ type writer struct {
 	ended  chan struct{} // closed when the last write is answered
 	once   sync.Once
 	fatal  func(error)
+	batch  int // most writes in a transaction: the first waits for the last
+
+	// generation is odd from before a commit can be seen until after, and even
+	// otherwise. It is even again before anybody learns of the commit.
+	generation atomic.Uint64
 }
 
 // write is one caller's change on its way through the writer.
@@ -38,16 +49,21 @@ type write struct {
 
 var writes = sync.Pool{New: func() any { return &write{done: make(chan struct{}, 1)} }}
 
-func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
+func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
+	batch, err := strconv.Atoi(maxBatch)
+	if err != nil {
+		return nil, fmt.Errorf("maxBatch: %w", err)
+	}
 	w := &writer{
 		conn:   conn,
-		queue:  make(chan *write, maxBatch),
+		queue:  make(chan *write, batch),
 		closed: make(chan struct{}),
 		ended:  make(chan struct{}),
 		fatal:  fatal,
+		batch:  batch,
 	}
 	go w.loop()
-	return w
+	return w, nil
 }
 
 // do runs f in a transaction and returns once that is on disk, or has failed.
@@ -103,7 +119,7 @@ func (w *writer) loop() {
 }
 
 func (w *writer) drain(batch []*write) []*write {
-	for len(batch) < maxBatch {
+	for len(batch) < w.batch {
 		select {
 		case wr := <-w.queue:
 			batch = append(batch, wr)
@@ -117,15 +133,44 @@ func (w *writer) drain(batch []*write) []*write {
 // commit carries out a batch and answers its callers.
 func (w *writer) commit(batch []*write) {
 	err := w.transact(batch)
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultIOErr {
+	if isIOError(err) {
 		w.fatal(fmt.Errorf("database write: %w", err))
 	}
 	for _, wr := range batch {
-		if wr.err == nil {
+		if err != nil {
 			wr.err = err
 		}
 		wr.done <- struct{}{}
 	}
+	if err := w.checkpointIfDue(); isIOError(err) {
+		w.fatal(fmt.Errorf("database checkpoint: %w", err))
+	}
+}
+
+// checkpointIfDue keeps the log from growing without end. A failure other than
+// of the disk costs nothing but time: the log holds everything until it works.
+func (w *writer) checkpointIfDue() error {
+	pages, err := w.logPages()
+	switch {
+	case err != nil || pages < checkpointPages:
+		return err
+	case pages < checkpointPagesForce:
+		return w.checkpoint("PASSIVE")
+	}
+	return w.checkpoint("RESTART")
+}
+
+func (w *writer) checkpoint(mode string) error {
+	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
+}
+
+// logPages is how many pages the log holds that a checkpoint would have to move.
+func (w *writer) logPages() (pages int, err error) {
+	err = sqlitex.Execute(w.conn, "PRAGMA wal_checkpoint(NOOP)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		pages = stmt.ColumnInt(1)
+		return nil
+	}})
+	return pages, err
 }
 
 // transact runs the batch in one transaction. An error of its own means that
@@ -150,7 +195,10 @@ func (w *writer) transact(batch []*write) (err error) {
 			return err
 		}
 	}
-	if err := w.exec("COMMIT"); err != nil {
+	w.generation.Add(1)
+	err = w.exec("COMMIT")
+	w.generation.Add(1)
+	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"hash/maphash"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+)
+
+// pageCache is a linker setting (-X), so that a benchmark can build a server
+// without it. A release leaves it alone.
+var pageCache = "on"
+
+const (
+	cacheSlots  = 512
+	maxCached   = 32 << 10 // bytes of a page; larger ones are not kept
+	maxCacheKey = 256
+)
+
+// cache keeps the answers that are asked for again and again, encoded. An answer
+// counts only under the generation of the store it was read in, so a read from
+// here is as fresh as one from the database: see [db.DB].Generation.
+//
+// It has a fixed number of slots and a newcomer takes the slot its key falls
+// into. That bounds it, and lets it do without a lock.
+type cache struct {
+	seed  maphash.Seed
+	slots [cacheSlots]atomic.Pointer[page]
+}
+
+// page is a page of a list as it is sent. Once kept, it is shared between
+// requests and not changed any more.
+type page struct {
+	key        string
+	generation uint64
+	hot        bool // worth keeping: a first page, which most callers ask for
+	link       []string
+	length     []string
+	body       []byte
+}
+
+func newPage(hot bool, link string, body []byte) *page {
+	return &page{hot: hot, link: []string{link}, length: []string{strconv.Itoa(len(body))}, body: body}
+}
+
+func newCache() *cache { return &cache{seed: maphash.MakeSeed()} }
+
+func (c *cache) slot(key string) *atomic.Pointer[page] {
+	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
+}
+
+// get returns what is kept under key, if it was read in this generation.
+func (c *cache) get(key string, generation uint64) *page {
+	p := c.slot(key).Load()
+	if p == nil || p.generation != generation || p.key != key {
+		return nil
+	}
+	return p
+}
+
+// put keeps p under key, for as long as the store stays in this generation.
+func (c *cache) put(key string, generation uint64, p *page) {
+	if pageCache == "on" && len(p.body) <= maxCached && len(key) <= maxCacheKey {
+		p.key, p.generation = key, generation
+		c.slot(key).Store(p)
+	}
+}
+
+// answer writes the page that read makes for this request, or one it made for
+// an earlier request of the same address.
+func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, error)) error {
+	key := r.RequestURI
+	generation, stable := s.db.Generation()
+	if stable {
+		if p := s.cache.get(key, generation); p != nil {
+			return p.write(w)
+		}
+	}
+	p, err := read()
+	if err != nil {
+		return err
+	}
+	// What was read while the store changed, or just before, may be old.
+	if now, _ := s.db.Generation(); stable && now == generation && p.hot {
+		s.cache.put(key, generation, p)
+	}
+	return p.write(w)
+}
+
+func (p *page) write(w http.ResponseWriter) error {
+	h := w.Header()
+	h["Link"] = p.link
+	h["Content-Type"] = contentTypeJSON
+	h["Content-Length"] = p.length
+	w.WriteHeader(http.StatusOK)
+	w.Write(p.body)
+	return nil
+}

@@ -20,6 +20,9 @@ const (
 	EndpointRemoved        Code = "endpoint_removed"
 	PayloadTooLarge        Code = "payload_too_large"
 	UnsupportedMediaType   Code = "unsupported_media_type"
+	RateLimitExceeded      Code = "rate_limit_exceeded"
+	DailyQuotaExceeded     Code = "daily_quota_exceeded"
+	KeyBanned              Code = "key_banned"
 	InternalError          Code = "internal_error"
 	Unavailable            Code = "unavailable"
 	StorageFull            Code = "storage_full"
@@ -47,5 +50,6 @@ var Codes = []Code{
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
 	PetNotFound, RouteNotFound, MethodNotAllowed, EndpointRemoved,
 	PayloadTooLarge, UnsupportedMediaType,
+	RateLimitExceeded, DailyQuotaExceeded, KeyBanned,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,
 }

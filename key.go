@@ -120,6 +120,7 @@ type Key struct {
 	CreatedAt   Time        `json:"createdAt"`
 	ExpiresAt   Time        `json:"expiresAt,omitzero"` // zero: never
 	RevokedAt   Time        `json:"revokedAt,omitzero"` // zero: not revoked
+	UnbannedAt  Time        `json:"-"`                  // bans that began before this are lifted
 }
 
 // Live reports whether the key opens anything at now.

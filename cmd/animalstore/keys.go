@@ -23,12 +23,12 @@ import (
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, list and revoke API keys",
-		Long: `Make, list and revoke API keys, straight in the database. All of it works
-while a server runs on the same database and takes effect there within a second.`,
+		Short: "Make, list, revoke and unban API keys",
+		Long: `Make, list, revoke and unban API keys, straight in the database. All of it
+works while a server runs on the same database and takes effect there within a second.`,
 	}
 	database := cmd.PersistentFlags().String("database", "sqlite:animalstore.db", databaseUsage)
-	cmd.AddCommand(keysCreateCommand(database), keysListCommand(database), keysRevokeCommand(database))
+	cmd.AddCommand(keysCreateCommand(database), keysListCommand(database), keysRevokeCommand(database), keysUnbanCommand(database))
 	return cmd
 }
 
@@ -118,30 +118,56 @@ func keysRevokeCommand(database *string) *cobra.Command {
 		Use:     "revoke ID",
 		Short:   "Withdraw a key for good",
 		Example: "  animalstore keys revoke 2",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{errors.New(`say which key by its id: "animalstore keys list" shows them`)}
-			}
-			return nil
-		},
+		Args:    oneKeyID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil {
-				return usageError{fmt.Errorf(`%q is no id: "animalstore keys list" shows the ids`, args[0])}
-			}
-			return withDatabase(cmd.Context(), *database, true, func(store db.DB) error {
-				key, err := store.RevokeKey(cmd.Context(), id, animalstore.At(time.Now()))
-				if errors.Is(err, db.ErrNotFound) {
-					return fmt.Errorf(`key %d: %w. "animalstore keys list" shows the keys`, id, err)
-				}
-				if err != nil {
-					return fmt.Errorf("revoke key %d: %w", id, err)
-				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "Key %d (%s) is revoked since %s. A running server refuses it within a second.\n", key.ID, key.Name, key.RevokedAt)
-				return nil
+			return changeKey(cmd, *database, args[0], db.DB.RevokeKey, func(key animalstore.Key) string {
+				return fmt.Sprintf("Key %d (%s) is revoked since %s. A running server refuses it within a second.", key.ID, key.Name, key.RevokedAt)
 			})
 		},
 	}
+}
+
+func keysUnbanCommand(database *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unban ID",
+		Short: "Lift the ban of a key",
+		Long: `Lift the ban of a key that kept sending after it was told to wait. Its limits
+stay as they are, and the next ban, if it comes within a day, is longer still.`,
+		Example: "  animalstore keys unban 2",
+		Args:    oneKeyID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeKey(cmd, *database, args[0], db.DB.UnbanKey, func(key animalstore.Key) string {
+				return fmt.Sprintf("Key %d (%s) is banned no longer. A running server admits it within a second.", key.ID, key.Name)
+			})
+		},
+	}
+}
+
+func oneKeyID(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError{errors.New(`say which key by its id: "animalstore keys list" shows them`)}
+	}
+	return nil
+}
+
+// changeKey makes a change to the key with the id in arg and says what it did.
+func changeKey(cmd *cobra.Command, database, arg string,
+	change func(db.DB, context.Context, int64, animalstore.Time) (animalstore.Key, error), done func(animalstore.Key) string) error {
+	id, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil {
+		return usageError{fmt.Errorf(`%q is no id: "animalstore keys list" shows the ids`, arg)}
+	}
+	return withDatabase(cmd.Context(), database, true, func(store db.DB) error {
+		key, err := change(store, cmd.Context(), id, animalstore.At(time.Now()))
+		if errors.Is(err, db.ErrNotFound) {
+			return fmt.Errorf(`key %d: %w. "animalstore keys list" shows the keys`, id, err)
+		}
+		if err != nil {
+			return fmt.Errorf("change key %d: %w", id, err)
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), done(key))
+		return nil
+	})
 }
 
 // withDatabase opens the database beside a server that may be using it.

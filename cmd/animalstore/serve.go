@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"animalstore"
@@ -18,6 +20,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
 
 	"github.com/spf13/cobra"
 )
@@ -47,6 +50,7 @@ type serveFlags struct {
 	environment string
 	tlsCert     string
 	tlsKey      string
+	proxies     []string
 	corsOrigins []string
 	accessLog   bool
 	logFormat   string
@@ -76,6 +80,7 @@ bring a key of your own instead.`,
 	flags.StringVar(&f.environment, "environment", "production", "deployment this is, production or staging: keys of the other are refused")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "file with the certificate chain, to serve HTTPS")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "file with the certificate's private key")
+	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8")
 	flags.StringSliceVar(&f.corsOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.accessLog, "access-log", false, "log a line for every request")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
@@ -98,6 +103,10 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	if err := checkOrigins(f.corsOrigins); err != nil {
 		return err
 	}
+	proxies, err := parseProxies(f.proxies)
+	if err != nil {
+		return err
+	}
 	store, err := openDatabase(ctx, f.database, sqlite.Options{
 		Serve: true,
 		Fatal: func(err error) {
@@ -113,12 +122,17 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 			log.Error("close database", "err", err)
 		}
 	}()
+	limiter := ratelimit.NewMemory(store, time.Now, log)
+	stopLimiter := runInBackground(limiter.Run)
+	defer stopLimiter() // after the last request, before the database closes
 	handler := api.New(api.Config{
-		DB:          store,
-		Keys:        keys.NewChecker(env, store, log, time.Now),
-		Log:         log,
-		CORSOrigins: f.corsOrigins,
-		AccessLog:   f.accessLog,
+		DB:             store,
+		Keys:           keys.NewChecker(env, store, log, time.Now),
+		Limiter:        limiter,
+		Log:            log,
+		TrustedProxies: proxies,
+		CORSOrigins:    f.corsOrigins,
+		AccessLog:      f.accessLog,
 	})
 	// The port is taken before the owner key is made, so that a start that
 	// fails does not swallow the key.
@@ -266,6 +280,32 @@ func loadTLS(certFile, keyFile string) (*tls.Config, error) {
 		return nil, fmt.Errorf("load the TLS certificate: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
+}
+
+// runInBackground starts run and returns a function that ends it and waits.
+func runInBackground(run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { run(ctx) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+func parseProxies(networks []string) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for _, n := range networks {
+		prefix, err := netip.ParsePrefix(n)
+		if addr, addrErr := netip.ParseAddr(n); addrErr == nil {
+			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--trusted-proxies: %q is not a network: write it like 10.0.0.0/8 or 192.0.2.7", n)}
+		}
+		prefixes = append(prefixes, prefix.Masked())
+	}
+	return prefixes, nil
 }
 
 // checkOrigins refuses what no browser would ever send as an origin.

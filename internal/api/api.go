@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -16,13 +17,17 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
 )
 
 // Config is what a Server needs.
 type Config struct {
-	DB   db.DB
-	Keys *keys.Checker
-	Log  *slog.Logger
+	DB      db.DB
+	Keys    *keys.Checker
+	Limiter ratelimit.Limiter
+	Log     *slog.Logger
+	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
 	// Now is the clock. Nil is time.Now.
 	Now func() time.Time
 	// CORSOrigins are the web origins whose pages may call the API. Empty
@@ -36,6 +41,9 @@ type Config struct {
 type Server struct {
 	db        db.DB
 	keys      *keys.Checker
+	limiter   ratelimit.Limiter
+	strangers *ratelimit.Addresses // limits what comes without a valid key
+	proxies   []netip.Prefix
 	log       *slog.Logger
 	now       func() time.Time
 	cors      map[string]bool
@@ -53,6 +61,9 @@ func New(c Config) *Server {
 	s := &Server{
 		db:        c.DB,
 		keys:      c.Keys,
+		limiter:   c.Limiter,
+		strangers: ratelimit.NewAddresses(c.Now),
+		proxies:   c.TrustedProxies,
 		log:       c.Log,
 		now:       c.Now,
 		cors:      map[string]bool{},
@@ -135,11 +146,10 @@ func (s *Server) serve(w http.ResponseWriter, r *request) error {
 		return nil
 	}
 	defer r.end()
-	token, err := bearerToken(r.Header)
-	if err != nil {
+	if err := s.authenticate(w, r); err != nil {
 		return err
 	}
-	if r.key, err = s.keys.Check(r.Request.Context(), token); err != nil {
+	if err := s.limit(w, r); err != nil {
 		return err
 	}
 	route, err := s.route(w, r)

@@ -7,7 +7,8 @@ import (
 
 // exposed are the response headers a page of a named origin may read.
 var exposed = strings.Join([]string{
-	"Deprecation", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate", "X-Request-Id",
+	"Allow", "Deprecation", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
+	"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }, ", ")
 
 // answersPreflight sets the CORS headers for a request from a named origin, and
@@ -28,6 +29,7 @@ func (s *Server) answersPreflight(w http.ResponseWriter, r *request) bool {
 		h.Set("Access-Control-Expose-Headers", exposed)
 		return false
 	}
+	setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")

@@ -7,6 +7,29 @@ import (
 	"animalstore"
 )
 
+// authenticate finds the key a request was sent with. Requests without a valid
+// one are counted by the address they come from.
+func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
+	token, err := bearerToken(r.Header)
+	if err == nil {
+		r.key, err = s.keys.Check(r.Request.Context(), token)
+	}
+	if err == nil {
+		return nil
+	}
+	if statusOf[outward(err).Code] != http.StatusUnauthorized {
+		// Whether the key is valid is not known, so nobody is charged.
+		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
+		return err
+	}
+	d := s.strangers.Take(s.clientAddr(r.Request))
+	setLimitHeaders(w, d)
+	if !d.Allowed {
+		return animalstore.Errorf(d.Code, "too many requests without a valid API key from your address: wait %d s, and send a valid key", d.RetryAfter)
+	}
+	return err
+}
+
 // bearerToken returns the token of the Authorization header.
 func bearerToken(h http.Header) (string, error) {
 	values := h["Authorization"]

@@ -17,6 +17,7 @@ var routes = []route{
 	{"POST", "/v1/pets", "createPet", animalstore.Write, (*Server).createPet},
 	{"GET", "/v1/pets/{petId}", "getPet", animalstore.Read, (*Server).getPet},
 	{"GET", "/v1/store/orders", "listOrders", animalstore.Read, (*Server).listOrders},
+	{"GET", "/v1/limits", "getLimits", animalstore.Read, (*Server).getLimits},
 }
 
 // deprecated tells of the operations that will go away.

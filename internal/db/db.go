@@ -59,6 +59,18 @@ type DB interface {
 	// its first time. ErrNotFound if there is no such key.
 	RevokeKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error)
 
+	// UnbanKey lifts every ban of a key that began before at. ErrNotFound if
+	// there is no such key.
+	UnbanKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error)
+
+	// LimitState returns what was saved of a key's limits last, or the zero
+	// value.
+	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
+
+	// SaveLimitStates replaces what is saved of these keys' limits: of all of
+	// them or of none.
+	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
+
 	// Generation numbers the states of the store: while it is stable and stays
 	// the same, every read has the same outcome. An engine that cannot know of
 	// every change, because others write to its database too, is never stable.

@@ -12,7 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-const keyColumns = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at"
+const keyColumns = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at, unbanned_at"
 
 // CreateKey implements [db.DB].
 func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
@@ -42,8 +42,8 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 }
 
 func insertKey(c *sqlite.Conn, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	err := sqlitex.Execute(c, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`, &sqlitex.ExecOptions{Args: []any{
+	err := sqlitex.Execute(c, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at, unbanned_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`, &sqlitex.ExecOptions{Args: []any{
 		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli(),
 	}})
 	if err != nil {
@@ -85,12 +85,21 @@ func (d *DB) Keys(ctx context.Context) ([]animalstore.Key, error) {
 
 // RevokeKey implements [db.DB].
 func (d *DB) RevokeKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error) {
+	return d.updateKey(ctx, id, "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at = 0", at.Milli(), id)
+}
+
+// UnbanKey implements [db.DB].
+func (d *DB) UnbanKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error) {
+	return d.updateKey(ctx, id, "UPDATE keys SET unbanned_at = ? WHERE id = ?", at.Milli(), id)
+}
+
+// updateKey changes a key and returns it as it is then.
+func (d *DB) updateKey(ctx context.Context, id int64, query string, args ...any) (animalstore.Key, error) {
 	var key animalstore.Key
 	err := d.writer.do(ctx, func(c *sqlite.Conn) error {
-		err := sqlitex.Execute(c, "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at = 0",
-			&sqlitex.ExecOptions{Args: []any{at.Milli(), id}})
+		err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args})
 		if err != nil {
-			return fmt.Errorf("revoke key: %w", err)
+			return fmt.Errorf("update key: %w", err)
 		}
 		key, err = keyByID(c, id)
 		return err
@@ -130,5 +139,6 @@ func scanKey(stmt *sqlite.Stmt) animalstore.Key {
 		CreatedAt:   animalstore.AtMilli(stmt.ColumnInt64(7)),
 		ExpiresAt:   animalstore.AtMilli(stmt.ColumnInt64(8)),
 		RevokedAt:   animalstore.AtMilli(stmt.ColumnInt64(9)),
+		UnbannedAt:  animalstore.AtMilli(stmt.ColumnInt64(10)),
 	}
 }

@@ -32,7 +32,8 @@ CREATE TABLE keys (
   environment TEXT    NOT NULL,
   created_at  INTEGER NOT NULL,
   expires_at  INTEGER NOT NULL,
-  revoked_at  INTEGER NOT NULL
+  revoked_at  INTEGER NOT NULL,
+  unbanned_at INTEGER NOT NULL
 ) STRICT;
 
 -- A key's secrets are rows of their own, because a rotated key has two for a while.
@@ -40,3 +41,19 @@ CREATE TABLE key_secrets (
   hash   BLOB PRIMARY KEY, -- SHA-256
   key_id INTEGER NOT NULL REFERENCES keys (id)
 ) STRICT, WITHOUT ROWID;
+
+-- What the rate limiter remembers of a key, so that a restart refunds nothing.
+CREATE TABLE limit_states (
+  key_id         INTEGER PRIMARY KEY REFERENCES keys (id),
+  minute_used    INTEGER NOT NULL,
+  minute_end     INTEGER NOT NULL,
+  minute_refused INTEGER NOT NULL,
+  day_used       INTEGER NOT NULL,
+  day_end        INTEGER NOT NULL,
+  day_refused    INTEGER NOT NULL,
+  strikes        INTEGER NOT NULL,
+  strikes_since  INTEGER NOT NULL,
+  banned_at      INTEGER NOT NULL,
+  banned_until   INTEGER NOT NULL,
+  ban_level      INTEGER NOT NULL
+) STRICT;

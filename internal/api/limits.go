@@ -1,0 +1,102 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+)
+
+// limit charges a request to its key, or refuses it.
+func (s *Server) limit(w http.ResponseWriter, r *request) error {
+	d, err := s.limiter.Take(r.Request.Context(), r.key)
+	if err != nil {
+		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
+		return err
+	}
+	setLimitHeaders(w, d)
+	if d.BannedNow {
+		s.log.Warn("key banned for sending on after 429", "key_id", r.key.ID, "until", time.Unix(d.Reset, 0).UTC())
+	}
+	if d.Allowed {
+		return nil
+	}
+	return refused(d)
+}
+
+// refused says which limit a request ran into, and when to come back.
+func refused(d ratelimit.Decision) error {
+	switch d.Code {
+	case animalstore.KeyBanned:
+		return animalstore.Errorf(d.Code, "this key is banned for a while, because it kept sending after it was told to wait: come back in %d s, and honour Retry-After then", d.RetryAfter)
+	case animalstore.DailyQuotaExceeded:
+		return animalstore.Errorf(d.Code, "the %d requests of this day (UTC) are used up: wait %d s, or ask for a larger plan", d.Limit, d.RetryAfter)
+	}
+	return animalstore.Errorf(d.Code, "the %d requests of this minute are used up: wait %d s before the next", d.Limit, d.RetryAfter)
+}
+
+// setLimitHeaders tells the caller how it stands. The names are spelled as the
+// interface spells them, which Header.Set would not keep.
+func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
+	h := w.Header()
+	values := []string{
+		strconv.FormatInt(d.Limit, 10),
+		strconv.FormatInt(d.Remaining, 10),
+		strconv.FormatInt(d.Reset, 10),
+	}
+	h["X-RateLimit-Limit"] = values[0:1:1]
+	h["X-RateLimit-Remaining"] = values[1:2:2]
+	h["X-RateLimit-Reset"] = values[2:3:3]
+	if d.RetryAfter > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(d.RetryAfter, 10)}
+	}
+}
+
+// limitsBody is what GET /v1/limits answers.
+type limitsBody struct {
+	Plan    animalstore.Plan `json:"plan"`
+	Minute  windowBody       `json:"minute"`
+	Day     windowBody       `json:"day"`
+	Strikes strikesBody      `json:"strikes"`
+	Ban     banBody          `json:"ban"`
+}
+
+type windowBody struct {
+	Limit     int64            `json:"limit"`
+	Remaining int64            `json:"remaining"`
+	Reset     animalstore.Time `json:"reset"`
+}
+
+type strikesBody struct {
+	Count     int64 `json:"count"`
+	Threshold int64 `json:"threshold"`
+}
+
+type banBody struct {
+	Active bool              `json:"active"`
+	Until  *animalstore.Time `json:"until"` // null unless active
+	Level  int64             `json:"level"`
+}
+
+// getLimits serves GET /v1/limits. It is charged like any request, itself
+// included in what it tells.
+func (s *Server) getLimits(w http.ResponseWriter, r *request) error {
+	st, err := s.limiter.Status(r.Context(), r.key)
+	if err != nil {
+		return err
+	}
+	body := limitsBody{
+		Plan:    r.key.Plan,
+		Minute:  windowBody(st.Minute),
+		Day:     windowBody(st.Day),
+		Strikes: strikesBody{st.Strikes, st.Threshold},
+		Ban:     banBody{Level: st.BanLevel},
+	}
+	if !st.BannedUntil.IsZero() {
+		body.Ban.Active, body.Ban.Until = true, &st.BannedUntil
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, http.StatusOK, body)
+}

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"animalstore"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// LimitState implements [db.DB].
+func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
+	var s animalstore.LimitState
+	err := d.read(ctx, func(c *sqlite.Conn) error {
+		err := sqlitex.Execute(c, "SELECT * FROM limit_states WHERE key_id = ?", &sqlitex.ExecOptions{
+			Args: []any{keyID},
+			ResultFunc: func(stmt *sqlite.Stmt) error {
+				for i, field := range limitFields(&s) {
+					*field = stmt.ColumnInt64(i + 1)
+				}
+				return nil
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("select limit state: %w", err)
+		}
+		return nil
+	})
+	return s, err
+}
+
+// SaveLimitStates implements [db.DB].
+func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		stmt, err := c.Prepare("INSERT OR REPLACE INTO limit_states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+		if err != nil {
+			return fmt.Errorf("save limit states: %w", err)
+		}
+		for i := range states {
+			stmt.BindInt64(1, states[i].KeyID)
+			for j, field := range limitFields(&states[i].LimitState) {
+				stmt.BindInt64(j+2, *field)
+			}
+			if _, err := stmt.Step(); err != nil {
+				return fmt.Errorf("save limit states: %w", err)
+			}
+			if err := stmt.Reset(); err != nil {
+				return fmt.Errorf("save limit states: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// limitFields are the fields of s in the order of the table's columns.
+func limitFields(s *animalstore.LimitState) [11]*int64 {
+	return [...]*int64{
+		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
+		&s.Day.Used, &s.Day.End, &s.Day.Refused,
+		&s.Strikes, &s.StrikesSince,
+		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
+	}
+}

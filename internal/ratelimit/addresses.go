@@ -1,0 +1,100 @@
+package ratelimit
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync"
+	"time"
+
+	"animalstore"
+)
+
+// PerAddress is how many requests without a valid key an address may make in a
+// minute.
+const PerAddress = 3000
+
+const (
+	addressShards    = 64
+	addressesInShard = 1024
+)
+
+// Addresses limits the requests that come without a valid key, by the address
+// they come from: an IPv4 address or an IPv6 /64, which is what one customer
+// usually has. It remembers a bounded number of addresses; where there are
+// more, one is forgotten for each that comes.
+type Addresses struct {
+	now   func() time.Time
+	seed  maphash.Seed
+	shard [addressShards]addressShard
+}
+
+type addressShard struct {
+	mu      sync.Mutex
+	windows map[netip.Addr]animalstore.Window
+}
+
+// NewAddresses makes an Addresses on a clock.
+func NewAddresses(now func() time.Time) *Addresses {
+	a := &Addresses{now: now, seed: maphash.MakeSeed()}
+	for i := range a.shard {
+		a.shard[i].windows = make(map[netip.Addr]animalstore.Window)
+	}
+	return a
+}
+
+// addressLimits has no daily limit to speak of.
+var addressLimits = animalstore.Limits{PerMinute: PerAddress, PerDay: 1 << 62}
+
+// Take decides on one request without a valid key.
+func (a *Addresses) Take(addr netip.Addr) Decision { return a.decide(addr, true) }
+
+// Peek tells how an address stands without charging it.
+func (a *Addresses) Peek(addr netip.Addr) Decision { return a.decide(addr, false) }
+
+func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
+	addr = bucket(addr)
+	s := &a.shard[maphash.Comparable(a.seed, addr)%addressShards]
+	now := a.now().UnixMilli()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	window, known := s.windows[addr]
+	if !charge {
+		st := status(animalstore.LimitState{Minute: window}, now, addressLimits)
+		return Decision{Allowed: true, Limit: st.Minute.Limit, Remaining: st.Minute.Remaining, Reset: st.Minute.Reset.Unix()}
+	}
+	if !known && len(s.windows) >= addressesInShard {
+		s.makeRoom(now)
+	}
+	state := animalstore.LimitState{Minute: window}
+	roll(&state, now)
+	if state.Minute.Used >= PerAddress {
+		return refusal(animalstore.RateLimitExceeded, PerAddress, state.Minute.End, now)
+	}
+	d := take(&state, now, addressLimits)
+	s.windows[addr] = state.Minute
+	return d
+}
+
+// makeRoom forgets the windows that are over, or else any one.
+func (s *addressShard) makeRoom(now int64) {
+	for addr, w := range s.windows {
+		if now >= w.End {
+			delete(s.windows, addr)
+		}
+	}
+	for addr := range s.windows {
+		if len(s.windows) < addressesInShard {
+			return
+		}
+		delete(s.windows, addr)
+	}
+}
+
+func bucket(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap().WithZone("")
+	if addr.Is6() {
+		prefix, _ := addr.Prefix(64)
+		return prefix.Addr()
+	}
+	return addr
+}

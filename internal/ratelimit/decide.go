@@ -1,0 +1,127 @@
+package ratelimit
+
+import (
+	"time"
+
+	"animalstore"
+)
+
+// The rules of bans. A strike is a request refused when its window had been
+// refusing for longer than strikeGrace: what was in flight costs nothing.
+const (
+	strikeGrace  = time.Second
+	strikeWindow = 10 * time.Minute
+	minThreshold = 100
+	levelMemory  = 24 * time.Hour // after the last ban's end
+)
+
+// banSpans are the lengths of a first, second, third and every further ban.
+var banSpans = [...]time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 24 * time.Hour}
+
+// threshold is how many strikes make a ban.
+func threshold(l animalstore.Limits) int64 { return max(minThreshold, l.PerMinute) }
+
+// take decides one request at now (Unix milliseconds) and charges it if it is
+// admitted. It is the whole of the rules and depends on nothing else.
+//
+// A window or ban counts until its end is reached, wherever now is otherwise. So
+// a clock that is set back lengthens it by that step and opens no second one.
+func take(s *animalstore.LimitState, now int64, limits animalstore.Limits) Decision {
+	roll(s, now)
+	if now < s.BannedUntil {
+		return refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
+	}
+	if w, code := binding(s, limits); w.left <= 0 {
+		if strike(s, w.window, now, limits) {
+			d := refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
+			d.BannedNow = true
+			return d
+		}
+		return refusal(code, w.limit, w.window.End, now)
+	}
+	if s.Minute.End == 0 {
+		s.Minute.End = ceilSecond(now + time.Minute.Milliseconds())
+	}
+	if s.Day.End == 0 {
+		s.Day.End = nextMidnight(now)
+	}
+	s.Minute.Used++
+	s.Day.Used++
+	w, _ := binding(s, limits)
+	return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}
+}
+
+// roll forgets what is over at now.
+func roll(s *animalstore.LimitState, now int64) {
+	if now >= s.Minute.End {
+		s.Minute = animalstore.Window{}
+	}
+	if now >= s.Day.End {
+		s.Day = animalstore.Window{}
+	}
+	if now >= s.StrikesSince+strikeWindow.Milliseconds() {
+		s.Strikes, s.StrikesSince = 0, 0
+	}
+	if now >= s.BannedUntil+levelMemory.Milliseconds() {
+		s.BanLevel = 0
+	}
+}
+
+// budget is what is left of one window.
+type budget struct {
+	window      *animalstore.Window
+	limit, left int64
+}
+
+// binding is the window the caller has to mind: the minute, unless the day has
+// fewer requests left. If neither has any, the one that opens later.
+func binding(s *animalstore.LimitState, limits animalstore.Limits) (budget, animalstore.Code) {
+	minute := budget{&s.Minute, limits.PerMinute, max(0, limits.PerMinute-s.Minute.Used)}
+	day := budget{&s.Day, limits.PerDay, max(0, limits.PerDay-s.Day.Used)}
+	if day.left < minute.left || day.left == 0 && minute.left == 0 && s.Day.End > s.Minute.End {
+		return day, animalstore.DailyQuotaExceeded
+	}
+	return minute, animalstore.RateLimitExceeded
+}
+
+// strike notes a refusal by w, and reports whether it brought a ban.
+func strike(s *animalstore.LimitState, w *animalstore.Window, now int64, limits animalstore.Limits) bool {
+	if w.Refused == 0 {
+		w.Refused = now
+	}
+	if now-w.Refused <= strikeGrace.Milliseconds() {
+		return false
+	}
+	if s.Strikes == 0 {
+		s.StrikesSince = now
+	}
+	s.Strikes++
+	if s.Strikes < threshold(limits) {
+		return false
+	}
+	span := banSpans[min(int(s.BanLevel), len(banSpans)-1)]
+	s.BanLevel = min(s.BanLevel+1, int64(len(banSpans)))
+	s.BannedAt = now
+	s.BannedUntil = ceilSecond(now + span.Milliseconds())
+	s.Strikes, s.StrikesSince = 0, 0
+	return true
+}
+
+// lift ends a ban that began before the operator lifted it, as if it had run
+// out then.
+func lift(s *animalstore.LimitState, unbannedAt int64) {
+	if s.BannedAt <= unbannedAt && unbannedAt < s.BannedUntil {
+		s.BannedUntil = unbannedAt
+	}
+}
+
+func refusal(code animalstore.Code, limit, end, now int64) Decision {
+	return Decision{Code: code, Limit: limit, Reset: end / 1000, RetryAfter: max(1, (end-now+999)/1000)}
+}
+
+func ceilSecond(ms int64) int64 { return (ms + 999) / 1000 * 1000 }
+
+func nextMidnight(ms int64) int64 {
+	const day = 24 * 60 * 60 * 1000
+	return (ms/day + 1) * day
+}

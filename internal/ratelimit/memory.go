@@ -1,0 +1,212 @@
+package ratelimit
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"animalstore"
+)
+
+const (
+	memoryShards = 64
+	// saveEvery leaves room in the promise that a killed process forgets at most
+	// its last second.
+	saveEvery = 500 * time.Millisecond
+	saveBatch = 500
+	// idleFor is how long an unused key stays in memory. What the store has of
+	// it is then all that is known.
+	idleFor = 2 * time.Minute
+)
+
+// Memory is the [Limiter] of a single process. A key's counters come from the
+// store when the key is first seen and go back to it twice a second.
+type Memory struct {
+	store Store
+	now   func() time.Time
+	log   *slog.Logger
+	shard [memoryShards]shard
+
+	dirtyMu sync.Mutex
+	dirty   []*entry // changed since they were last saved
+}
+
+type shard struct {
+	mu   sync.RWMutex
+	keys map[int64]*entry
+}
+
+// entry is one key's counters.
+type entry struct {
+	mu     sync.Mutex
+	keyID  int64
+	used   int64 // Unix milliseconds of the last use
+	loaded bool
+	dirty  bool // is in Memory.dirty
+	gone   bool // was dropped from its shard: look again
+	state  animalstore.LimitState
+}
+
+// NewMemory makes a Memory. Run has to be called for it to save anything.
+func NewMemory(store Store, now func() time.Time, log *slog.Logger) *Memory {
+	m := &Memory{store: store, now: now, log: log}
+	for i := range m.shard {
+		m.shard[i].keys = make(map[int64]*entry)
+	}
+	return m
+}
+
+// Take implements [Limiter].
+func (m *Memory) Take(ctx context.Context, key *animalstore.Key) (Decision, error) {
+	e, err := m.acquire(ctx, key)
+	if err != nil {
+		return Decision{}, err
+	}
+	d := take(&e.state, e.used, key.Limits)
+	if !e.dirty {
+		e.dirty = true
+		m.dirtyMu.Lock()
+		m.dirty = append(m.dirty, e)
+		m.dirtyMu.Unlock()
+	}
+	e.mu.Unlock()
+	return d, nil
+}
+
+// Status implements [Limiter].
+func (m *Memory) Status(ctx context.Context, key *animalstore.Key) (Status, error) {
+	e, err := m.acquire(ctx, key)
+	if err != nil {
+		return Status{}, err
+	}
+	defer e.mu.Unlock()
+	return status(e.state, e.used, key.Limits), nil
+}
+
+// acquire returns the key's counters, locked and as of now.
+func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, error) {
+	for {
+		e := m.entry(key.ID)
+		e.mu.Lock()
+		if e.gone {
+			e.mu.Unlock()
+			continue
+		}
+		if !e.loaded {
+			state, err := m.store.LimitState(ctx, key.ID)
+			if err != nil {
+				e.mu.Unlock()
+				return nil, err
+			}
+			e.state, e.loaded = state, true
+		}
+		// The clock is read under the lock, so that no request is decided at an
+		// earlier time than the one before it.
+		e.used = m.now().UnixMilli()
+		lift(&e.state, key.UnbannedAt.Milli())
+		return e, nil
+	}
+}
+
+func (m *Memory) entry(keyID int64) *entry {
+	s := &m.shard[uint64(keyID)%memoryShards]
+	s.mu.RLock()
+	e := s.keys[keyID]
+	s.mu.RUnlock()
+	if e != nil {
+		return e
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e = s.keys[keyID]; e == nil {
+		e = &entry{keyID: keyID}
+		s.keys[keyID] = e
+	}
+	return e
+}
+
+// Run saves what changed twice a second and drops idle keys, until ctx ends. It
+// saves a last time before it returns.
+func (m *Memory) Run(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	failing := false
+	for turn := 0; ; turn++ {
+		select {
+		case <-ctx.Done():
+			if err := m.Save(context.WithoutCancel(ctx)); err != nil {
+				m.log.Error("limits could not be saved at the end: the latest counts are lost", "err", err)
+			}
+			return
+		case <-tick.C:
+		}
+		err := m.Save(ctx)
+		switch {
+		case err != nil && !failing && ctx.Err() == nil:
+			m.log.Warn("limits cannot be saved right now: counting goes on in memory", "err", err)
+		case err == nil && failing:
+			m.log.Info("limits are saved again")
+		}
+		failing = err != nil
+		m.dropIdle(&m.shard[turn%memoryShards])
+	}
+}
+
+// Save writes every change since the last Save to the store. What it could not
+// write is kept for the next.
+func (m *Memory) Save(ctx context.Context) error {
+	m.dirtyMu.Lock()
+	dirty := m.dirty
+	m.dirty = make([]*entry, 0, len(dirty))
+	m.dirtyMu.Unlock()
+
+	batch := make([]animalstore.KeyLimitState, 0, min(saveBatch, len(dirty)))
+	for len(dirty) > 0 {
+		n := min(saveBatch, len(dirty))
+		batch = batch[:0]
+		for _, e := range dirty[:n] {
+			e.mu.Lock()
+			e.dirty = false
+			batch = append(batch, animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state})
+			e.mu.Unlock()
+		}
+		if err := m.store.SaveLimitStates(ctx, batch); err != nil {
+			m.keepDirty(dirty)
+			return err
+		}
+		dirty = dirty[n:]
+	}
+	return nil
+}
+
+// keepDirty puts entries that were not saved back in line.
+func (m *Memory) keepDirty(entries []*entry) {
+	for _, e := range entries {
+		e.mu.Lock()
+		if !e.dirty {
+			e.dirty = true
+			m.dirtyMu.Lock()
+			m.dirty = append(m.dirty, e)
+			m.dirtyMu.Unlock()
+		}
+		e.mu.Unlock()
+	}
+}
+
+// dropIdle forgets the keys of a shard that were not used lately and are saved.
+func (m *Memory) dropIdle(s *shard) {
+	idle := m.now().Add(-idleFor).UnixMilli()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, e := range s.keys {
+		if !e.mu.TryLock() {
+			continue // in use
+		}
+		if !e.dirty && e.used < idle {
+			e.gone = true
+			delete(s.keys, id)
+		}
+		e.mu.Unlock()
+	}
+}

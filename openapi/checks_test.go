@@ -110,10 +110,11 @@ func findUndocumented(doc document) (wrong []string) {
 
 // agreed are the operations and every status each may answer with.
 var agreed = []string{
-	"createPet: POST /pets: 201 400 401 403 413 415 500 503",
-	"getPet: GET /pets/{petId}: 200 401 403 404 410 500 503",
-	"listOrders: GET /store/orders: 200 400 401 403 500 503",
-	"listPets: GET /pets: 200 400 401 403 500 503",
+	"createPet: POST /pets: 201 400 401 403 413 415 429 500 503",
+	"getLimits: GET /limits: 200 401 403 429 500 503",
+	"getPet: GET /pets/{petId}: 200 401 403 404 410 429 500 503",
+	"listOrders: GET /store/orders: 200 400 401 403 429 500 503",
+	"listPets: GET /pets: 200 400 401 403 429 500 503",
 }
 
 func findOtherOperations(doc document) (wrong []string) {
@@ -146,15 +147,15 @@ func findOtherOperations(doc document) (wrong []string) {
 func findUnnamedResponses(doc document) (wrong []string) {
 	for name, op := range operations(doc) {
 		for status, response := range op.Responses.Map() {
-			want := []string{"X-Request-Id"}
+			want := []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 			switch {
 			case status == "401":
 				want = append(want, "WWW-Authenticate")
-			case status == "503":
+			case status == "429", status == "503":
 				want = append(want, "Retry-After")
 			case op.OperationID == "getPet":
 				want = append(want, "Deprecation", "Sunset", "Link")
-			case status == "200":
+			case status == "200" && strings.HasPrefix(op.OperationID, "list"):
 				want = append(want, "Link")
 			case status == "201":
 				want = append(want, "Location")

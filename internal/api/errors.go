@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,9 +71,9 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	h := w.Header()
 	switch e.Code {
 	case animalstore.MissingAPIKey:
-		h.Set("WWW-Authenticate", `Bearer realm="animalstore"`)
+		h["WWW-Authenticate"] = []string{`Bearer realm="animalstore"`}
 	case animalstore.InvalidAPIKey:
-		h.Set("WWW-Authenticate", `Bearer realm="animalstore", error="invalid_token"`)
+		h["WWW-Authenticate"] = []string{`Bearer realm="animalstore", error="invalid_token"`}
 	}
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", strconv.Itoa(retryAfter))
@@ -90,11 +91,13 @@ type errorBody struct {
 // writeJSON answers with v. It cannot fail half way: v is encoded before
 // anything is sent, and a client that is gone is not our error.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // it is not HTML, and reads badly
+	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	return writeBody(w, status, append(body, '\n'))
+	return writeBody(w, status, body.Bytes())
 }
 
 var contentTypeJSON = []string{"application/json"}

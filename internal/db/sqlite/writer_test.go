@@ -115,6 +115,41 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 	}
 }
 
+// A commit that fails is the failure of every write in it: none may be told
+// that it is stored. The writer goes on with the next batch.
+func TestFailedCommitFailsTheBatch(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	release := hold(t, d)
+	defer release()
+	const writes = 5
+	errs := make([]error, writes)
+	var wg sync.WaitGroup
+	for i := range writes {
+		wg.Go(func() {
+			errs[i] = d.writer.do(t.Context(), func(c *sqlite.Conn) error {
+				if i == 2 { // a broken reference that is only looked at on commit
+					return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99)", nil)
+				}
+				return insertPet(fmt.Sprint(i), 0)(c)
+			})
+		})
+		queued(t, d, i+1)
+	}
+	release()
+	wg.Wait()
+	for i, err := range errs {
+		if err == nil {
+			t.Errorf("write %d returned nil, but its commit failed", i)
+		}
+	}
+	if got := names(t, d); len(got) != 0 {
+		t.Errorf("stored are %v, want nothing", got)
+	}
+	if err := d.writer.do(t.Context(), insertPet("next", 0)); err != nil {
+		t.Errorf("the next write: %v", err)
+	}
+}
+
 func TestWriteWhoseCallerLeft(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	release := hold(t, d)

@@ -86,7 +86,9 @@ func decodeObject(body []byte, members []member) error {
 	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
 		return malformed("the body is empty: send a JSON object")
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(body))
+	// Over a bytes.Buffer what the decoder returns stays intact while it reads
+	// on; over any other reader it does not.
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
 	// The whole text is read before any member is looked at, so that broken
 	// JSON is malformed_json whatever its members hold.
 	object, err := d.ReadValue()
@@ -99,13 +101,14 @@ func decodeObject(body []byte, members []member) error {
 	if object.Kind() != '{' {
 		return malformed("the body is not a JSON object: send one in braces")
 	}
-	d = jsontext.NewDecoder(bytes.NewReader(object))
+	d = jsontext.NewDecoder(bytes.NewBuffer(object))
 	d.ReadToken() // the brace: the text is known to be well-formed from here on
 	seen := make([]bool, len(members))
 	for d.PeekKind() == '"' {
-		name, _ := d.ReadToken()
+		token, _ := d.ReadToken()
+		name := token.String() // before the token is void, which the next read makes it
 		value, _ := d.ReadValue()
-		i := slices.IndexFunc(members, func(m member) bool { return m.name == name.String() })
+		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
 		if i < 0 {
 			continue
 		}

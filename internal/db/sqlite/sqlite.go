@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"animalstore/internal/db"
@@ -61,8 +62,10 @@ type DB struct {
 	lock    *os.File // held while serving; else nil
 	fatal   func(error)
 	readers chan *sqlite.Conn
-	nread   int
+	nread   int // connections made for reading
 	writer  *writer
+	closing sync.Once
+	closed  chan struct{} // closed to refuse further reads
 }
 
 var _ db.DB = (*DB)(nil)
@@ -84,7 +87,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: opts.Fatal}
+	d := &DB{path: path, fatal: opts.Fatal, closed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -93,6 +96,11 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := makeFile(path, opts.MustExist); err != nil {
 		return nil, err
 	}
+	// One file has one lock, whatever links lead to it.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, err
+	}
+	d.path = path
 	if opts.Serve {
 		if d.lock, err = lockFile(path + ".lock"); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -111,9 +119,9 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
 		return nil, explain(path, err)
 	}
-	d.nread = 1
+	nread := 1
 	if opts.Serve {
-		d.nread = max(4, 2*runtime.GOMAXPROCS(0))
+		nread = max(4, 2*runtime.GOMAXPROCS(0))
 		// A server that stopped on a failed write may have left frames in the
 		// log that the system believes written and the disk does not hold.
 		// Moving them all into the database writes each of them anew.
@@ -121,35 +129,36 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 			return nil, explain(path, err)
 		}
 	}
-	d.readers = make(chan *sqlite.Conn, d.nread)
-	for range d.nread {
+	d.readers = make(chan *sqlite.Conn, nread)
+	for d.nread < nread {
 		conn, err := d.connect()
 		if err != nil {
 			return nil, explain(path, err)
 		}
 		d.readers <- conn
+		d.nread++
 	}
 	return d, nil
 }
 
-// Close waits for the writes under way and leaves one tidy file behind.
-func (d *DB) Close() error {
-	var errs []error
-	if d.readers != nil {
+// Close waits for the reads and writes under way and leaves one tidy file
+// behind. What comes afterwards gets an error.
+func (d *DB) Close() (err error) {
+	d.closing.Do(func() {
+		close(d.closed)
+		var errs []error
 		for range d.nread {
 			errs = append(errs, (<-d.readers).Close())
 		}
-		d.readers = nil
-	}
-	if d.writer != nil {
-		errs = append(errs, d.writer.close())
-		d.writer = nil
-	}
-	if d.lock != nil {
-		errs = append(errs, d.lock.Close())
-		d.lock = nil
-	}
-	return errors.Join(errs...)
+		if d.writer != nil {
+			errs = append(errs, d.writer.close())
+		}
+		if d.lock != nil {
+			errs = append(errs, d.lock.Close())
+		}
+		err = errors.Join(errs...)
+	})
+	return err
 }
 
 // Ping implements [db.DB].
@@ -168,6 +177,8 @@ func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
 	default:
 		select {
 		case c = <-d.readers:
+		case <-d.closed:
+			return errClosed
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -212,7 +223,17 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 // checkOurs refuses a file that is another program's or a newer version's. It
 // comes before anything that would write to the file.
 func checkOurs(path string) error {
-	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	// Whoever closes a file last moves its log into it, unless only reading.
+	err := checkOursBy(path, sqlite.OpenReadOnly)
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultReadOnly {
+		// A change was cut off half way and has to be undone before a read.
+		err = checkOursBy(path, sqlite.OpenReadWrite)
+	}
+	return err
+}
+
+func checkOursBy(path string, access sqlite.OpenFlags) error {
+	c, err := sqlite.OpenConn(path, access)
 	if err != nil {
 		return err
 	}
@@ -224,7 +245,11 @@ func checkOurs(path string) error {
 		"PRAGMA application_id":              &appID,
 		"SELECT count(*) FROM sqlite_schema": &tables,
 	} {
-		if *n, err = sqlitex.ResultInt(c.Prep(query)); err != nil {
+		stmt, err := c.Prepare(query) // fails where the file is no database
+		if err != nil {
+			return err
+		}
+		if *n, err = sqlitex.ResultInt(stmt); err != nil {
 			return err
 		}
 	}

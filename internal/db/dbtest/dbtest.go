@@ -1,0 +1,136 @@
+// Package dbtest is the one suite every database passes: it holds an engine to
+// the comments of package db.
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// Run puts an engine through the suite. open returns an empty database of its
+// own for each case and closes it when the test ends.
+func Run(t *testing.T, open func(t *testing.T) db.DB) {
+	cases := []struct {
+		promise string
+		check   func(*testing.T, db.DB)
+	}{
+		{"an animal reads back as it was written", animalReadsBack},
+		{"an animal without a status is available", statusDefaults},
+		{"every id is higher than all before", idsRise},
+		{"an absent animal has code pet_not_found", petNotFound},
+		{"animals are listed by descending id", listOrder},
+		{"a list holds what its query selects", listSelects},
+		{"lists agree with a model", listsAgreeWithModel},
+		{"paging misses and repeats nothing while others insert", pagingBesideInserts},
+		{"a list of no orders is empty", noOrders},
+		{"a key reads back as it was written", keyReadsBack},
+		{"an unknown hash is not found", hashNotFound},
+		{"keys are listed oldest first, revoked ones included", keysInOrder},
+		{"a revoked key keeps its first time", revokeKeepsFirstTime},
+		{"revoking an absent key is ErrNotFound", revokeNotFound},
+		{"a first key is made only where there never was one", firstKeyOnlyOnce},
+		{"of many callers at once, one makes the first key", firstKeyRace},
+		{"a write that returns an error changed nothing", failedWriteChangesNothing},
+		{"a context that ended before a write is begun cancels it", cancelledWrite},
+		{"a write that returned is seen by every later read", writesAreSeen},
+		{"creators at once get ids of their own and see their own write", creatorsAtOnce},
+		{"reads under one stable generation have the same outcome", generationHolds},
+		{"a write that returned has ended the generation before it", generationEnds},
+		{"ping works while reads would", ping},
+	}
+	for _, c := range cases {
+		t.Run(c.promise, func(t *testing.T) { c.check(t, open(t)) })
+	}
+}
+
+func mustCreatePet(t *testing.T, d db.DB, p animalstore.NewPet) animalstore.Pet {
+	t.Helper()
+	if err := p.Validate(); err != nil {
+		t.Fatalf("the test's own animal %+v is not valid: %v", p, err)
+	}
+	pet, err := d.CreatePet(t.Context(), p)
+	if err != nil {
+		t.Fatalf("CreatePet(%+v): %v", p, err)
+	}
+	return pet
+}
+
+// fill adds n animals whose statuses take turns, and returns them newest first.
+func fill(t *testing.T, d db.DB, n int) []animalstore.Pet {
+	t.Helper()
+	pets := make([]animalstore.Pet, 0, n)
+	for i := range n {
+		pets = append(pets, mustCreatePet(t, d, animalstore.NewPet{
+			Name: fmt.Sprint("animal ", i), CategoryID: int64(i % 5), Status: animalstore.PetStatuses[i%3],
+		}))
+	}
+	slices.Reverse(pets)
+	return pets
+}
+
+// selected is what a list of all, newest first, would show for q.
+func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
+	page := []animalstore.Pet{}
+	for _, p := range all {
+		if len(page) < q.Limit && (q.Status == "" || p.Status == q.Status) && (q.Before == 0 || p.ID < q.Before) {
+			page = append(page, p)
+		}
+	}
+	return page
+}
+
+func mustList(t *testing.T, d db.DB, q db.PetQuery) []animalstore.Pet {
+	t.Helper()
+	pets, err := d.Pets(t.Context(), q)
+	if err != nil {
+		t.Fatalf("Pets(%+v): %v", q, err)
+	}
+	return pets
+}
+
+func wantCode(t *testing.T, err error, code animalstore.Code) {
+	t.Helper()
+	var coded *animalstore.Error
+	if !errors.As(err, &coded) || coded.Code != code {
+		t.Errorf("got error %v, want one with code %s", err, code)
+	}
+}
+
+// together calls f(0) … f(n-1) at once and waits for all. f must not call
+// t.Fatal: it returns its error.
+func together(t *testing.T, n int, f func(i int) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	gate := make(chan struct{})
+	errs := make([]error, n)
+	for i := range n {
+		wg.Go(func() {
+			<-gate
+			errs[i] = f(i)
+		})
+	}
+	close(gate)
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ping(t *testing.T, d db.DB) {
+	if err := d.Ping(t.Context()); err != nil {
+		t.Errorf("Ping: %v, want nil", err)
+	}
+}
+
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

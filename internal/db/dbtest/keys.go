@@ -1,0 +1,166 @@
+package dbtest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+var noon = animalstore.At(time.Date(2026, 11, 15, 12, 0, 0, 123e6, time.UTC))
+
+func hashOf(secret string) db.KeyHash { return sha256.Sum256([]byte(secret)) }
+
+func plainKey(t *testing.T, name string) animalstore.NewKey {
+	t.Helper()
+	k := animalstore.NewKey{Name: name, Plan: animalstore.PlanFree, Permissions: animalstore.Read, Environment: animalstore.Production}
+	if err := k.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func mustCreateKey(t *testing.T, d db.DB, k animalstore.NewKey, secret string) animalstore.Key {
+	t.Helper()
+	key, err := d.CreateKey(t.Context(), k, hashOf(secret), noon)
+	if err != nil {
+		t.Fatalf("CreateKey(%+v): %v", k, err)
+	}
+	return key
+}
+
+func mustKeys(t *testing.T, d db.DB) []animalstore.Key {
+	t.Helper()
+	keys, err := d.Keys(t.Context())
+	if err != nil {
+		t.Fatalf("Keys: %v", err)
+	}
+	return keys
+}
+
+func wantFound(t *testing.T, d db.DB, secret string, want animalstore.Key) {
+	t.Helper()
+	got, found, err := d.KeyByHash(t.Context(), hashOf(secret))
+	if err != nil || !found || !reflect.DeepEqual(got, want) {
+		t.Errorf("KeyByHash(%s) = %+v, %v, %v, want %+v", secret, got, found, err, want)
+	}
+}
+
+func keyReadsBack(t *testing.T, d db.DB) {
+	for i, k := range []animalstore.NewKey{
+		{Name: "owner", Plan: animalstore.PlanBusiness, Permissions: animalstore.Read | animalstore.Write | animalstore.Admin, Environment: animalstore.Production},
+		{Name: "Büro 🦊", Plan: animalstore.PlanFree, Permissions: animalstore.Read, Environment: animalstore.Staging},
+		{Name: "until", Plan: animalstore.PlanPro, Permissions: animalstore.Write, Environment: animalstore.Production, ExpiresAt: animalstore.At(noon.Add(time.Millisecond))},
+		{Name: "big", Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: 1, PerDay: 1 << 62}, Permissions: animalstore.Admin, Environment: animalstore.Staging},
+	} {
+		if err := k.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		secret := fmt.Sprint("secret ", i)
+		created := mustCreateKey(t, d, k, secret)
+		want := animalstore.Key{
+			ID: created.ID, Name: k.Name, Plan: k.Plan, Limits: k.Limits, Permissions: k.Permissions,
+			Environment: k.Environment, CreatedAt: noon, ExpiresAt: k.ExpiresAt,
+		}
+		if created.ID <= 0 || !reflect.DeepEqual(created, want) {
+			t.Errorf("CreateKey(%+v) = %+v, want %+v with a positive id", k, created, want)
+		}
+		wantFound(t, d, secret, want)
+	}
+}
+
+func hashNotFound(t *testing.T, d db.DB) {
+	mustCreateKey(t, d, plainKey(t, "one"), "one")
+	for _, secret := range []string{"", "two"} {
+		if got, found, err := d.KeyByHash(t.Context(), hashOf(secret)); err != nil || found {
+			t.Errorf("KeyByHash of %q = %+v, %v, %v, want not found", secret, got, found, err)
+		}
+	}
+}
+
+func keysInOrder(t *testing.T, d db.DB) {
+	if got := mustKeys(t, d); len(got) != 0 {
+		t.Errorf("a new database has keys: %+v", got)
+	}
+	var want []animalstore.Key
+	for i := range 10 {
+		want = append(want, mustCreateKey(t, d, plainKey(t, fmt.Sprint("key ", 9-i)), fmt.Sprint(i)))
+	}
+	var err error
+	if want[3], err = d.RevokeKey(t.Context(), want[3].ID, noon); err != nil {
+		t.Fatalf("RevokeKey: %v", err)
+	}
+	if got := mustKeys(t, d); !reflect.DeepEqual(got, want) {
+		t.Errorf("Keys\ngot  %+v\nwant %+v", got, want)
+	}
+}
+
+func revokeKeepsFirstTime(t *testing.T, d db.DB) {
+	want := mustCreateKey(t, d, plainKey(t, "one"), "one")
+	other := mustCreateKey(t, d, plainKey(t, "other"), "other")
+	want.RevokedAt = animalstore.At(noon.Add(time.Second))
+	for _, after := range []time.Duration{time.Second, 0, time.Hour} {
+		got, err := d.RevokeKey(t.Context(), want.ID, animalstore.At(noon.Add(after)))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("RevokeKey = %+v, %v, want %+v", got, err, want)
+		}
+	}
+	wantFound(t, d, "one", want)
+	wantFound(t, d, "other", other)
+}
+
+func revokeNotFound(t *testing.T, d db.DB) {
+	last := mustCreateKey(t, d, plainKey(t, "one"), "one")
+	for _, id := range []int64{0, -1, last.ID + 1} {
+		if _, err := d.RevokeKey(t.Context(), id, noon); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("RevokeKey(%d): %v, want ErrNotFound", id, err)
+		}
+	}
+	wantFound(t, d, "one", last)
+}
+
+func firstKeyOnlyOnce(t *testing.T, d db.DB) {
+	if created, err := d.CreateFirstKey(t.Context(), plainKey(t, "owner"), hashOf("owner"), noon); err != nil || !created {
+		t.Fatalf("CreateFirstKey on an empty database = %v, %v, want true", created, err)
+	}
+	owner := mustKeys(t, d)[0]
+	if owner.Name != "owner" || owner.CreatedAt != noon {
+		t.Errorf("the first key is %+v", owner)
+	}
+	wantFound(t, d, "owner", owner)
+	if _, err := d.RevokeKey(t.Context(), owner.ID, noon); err != nil {
+		t.Fatal(err)
+	}
+	// A revoked key still was one: whoever revoked the last key did not ask
+	// for a new owner at the next start.
+	if created, err := d.CreateFirstKey(t.Context(), plainKey(t, "second"), hashOf("second"), noon); err != nil || created {
+		t.Errorf("CreateFirstKey after a revoked one = %v, %v, want false", created, err)
+	}
+	if keys := mustKeys(t, d); len(keys) != 1 {
+		t.Errorf("got %d keys, want 1: %+v", len(keys), keys)
+	}
+}
+
+func firstKeyRace(t *testing.T, d db.DB) {
+	var made, winner atomic.Int64
+	k := plainKey(t, "owner")
+	together(t, 50, func(i int) error {
+		created, err := d.CreateFirstKey(t.Context(), k, hashOf(fmt.Sprint(i)), noon)
+		if created {
+			made.Add(1)
+			winner.Store(int64(i))
+		}
+		return err
+	})
+	keys := mustKeys(t, d)
+	if made.Load() != 1 || len(keys) != 1 {
+		t.Fatalf("%d callers were told they made it and there are %d keys, want 1 and 1", made.Load(), len(keys))
+	}
+	wantFound(t, d, fmt.Sprint(winner.Load()), keys[0])
+}

@@ -1,0 +1,205 @@
+package dbtest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"pgregory.net/rapid"
+)
+
+func animalReadsBack(t *testing.T, d db.DB) {
+	names := []string{
+		"Rex",
+		" kept  as sent ",
+		"line\nbreak\ttab \"quote\" 'single' \\ % _ ; -- $1 ?1",
+		"Zo\u00eb", "Zoe\u0308", // composed and not: never the same
+		"دب قطبي", "北極熊", "🐻‍❄️", "\u200bx\ufeff\ufffd\u2028",
+		strings.Repeat("a", animalstore.MaxNameLength),
+		strings.Repeat("🦊", animalstore.MaxNameLength),
+	}
+	var want []animalstore.NewPet
+	for _, name := range names {
+		want = append(want, animalstore.NewPet{Name: name, CategoryID: 1, Status: animalstore.PetAvailable})
+	}
+	for _, category := range []int64{0, -1, 1<<53 + 1, math.MaxInt64, math.MinInt64} {
+		want = append(want, animalstore.NewPet{Name: "extreme", CategoryID: category, Status: animalstore.PetAvailable})
+	}
+	for _, status := range animalstore.PetStatuses {
+		want = append(want, animalstore.NewPet{Name: "status", CategoryID: 1, Status: status})
+	}
+	for _, p := range want {
+		created := mustCreatePet(t, d, p)
+		wantPet := animalstore.Pet{ID: created.ID, Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
+		if created != wantPet || created.ID <= 0 {
+			t.Errorf("CreatePet(%+v) = %+v, want the same with a positive id", p, created)
+		}
+		got, err := d.Pet(t.Context(), created.ID)
+		if err != nil || got != wantPet {
+			t.Errorf("Pet(%d) = %+v, %v, want %+v", created.ID, got, err, wantPet)
+		}
+		for _, status := range []animalstore.PetStatus{"", p.Status} {
+			if page := mustList(t, d, db.PetQuery{Limit: 1, Status: status}); len(page) != 1 || page[0] != wantPet {
+				t.Errorf("newest animal with status %q is %+v, want %+v", status, page, wantPet)
+			}
+		}
+	}
+}
+
+func statusDefaults(t *testing.T, d db.DB) {
+	created := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	got, err := d.Pet(t.Context(), created.ID)
+	if err != nil || got != created || got.Status != animalstore.PetAvailable {
+		t.Errorf("created %+v, read %+v, %v; want the same and available", created, got, err)
+	}
+}
+
+func idsRise(t *testing.T, d db.DB) {
+	last := int64(0)
+	for _, p := range slices.Backward(fill(t, d, 200)) {
+		if p.ID <= last {
+			t.Fatalf("id %d was given after id %d", p.ID, last)
+		}
+		last = p.ID
+	}
+}
+
+func petNotFound(t *testing.T, d db.DB) {
+	last := fill(t, d, 1)[0].ID
+	for _, id := range []int64{0, -1, last + 1, math.MaxInt64, math.MinInt64} {
+		pet, err := d.Pet(t.Context(), id)
+		if err == nil {
+			t.Errorf("Pet(%d) = %+v, want an error", id, pet)
+			continue
+		}
+		wantCode(t, err, animalstore.PetNotFound)
+	}
+}
+
+func listOrder(t *testing.T, d db.DB) {
+	if got := mustList(t, d, db.PetQuery{Limit: 10}); len(got) != 0 {
+		t.Errorf("an empty store lists %+v", got)
+	}
+	all := fill(t, d, 30)
+	if got := mustList(t, d, db.PetQuery{Limit: 1000}); !slices.Equal(got, all) {
+		t.Errorf("got  %+v\nwant %+v", got, all)
+	}
+}
+
+func listSelects(t *testing.T, d db.DB) {
+	all := fill(t, d, 60)
+	befores := []int64{0, 1, all[len(all)-1].ID, all[len(all)/2].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
+	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
+		for _, before := range befores {
+			for _, limit := range []int{1, 2, 20, 101} {
+				q := db.PetQuery{Status: status, Before: before, Limit: limit}
+				if got, want := mustList(t, d, q), selected(all, q); !slices.Equal(got, want) {
+					t.Errorf("Pets(%+v)\ngot  %+v\nwant %+v", q, got, want)
+				}
+			}
+		}
+	}
+}
+
+// listsAgreeWithModel mixes creations and lists at random, so that a list right
+// after a write is as common as one long after.
+func listsAgreeWithModel(t *testing.T, d db.DB) {
+	var all []animalstore.Pet // newest first
+	statuses := rapid.SampledFrom(append([]animalstore.PetStatus{""}, animalstore.PetStatuses...))
+	rapid.Check(t, func(rt *rapid.T) {
+		rt.Repeat(map[string]func(*rapid.T){
+			"create": func(rt *rapid.T) {
+				p := animalstore.NewPet{
+					Name:       rapid.StringMatching(`[a-zé🐻 ]{0,20}x`).Draw(rt, "name"),
+					CategoryID: rapid.Int64().Draw(rt, "category"),
+					Status:     statuses.Draw(rt, "status"),
+				}
+				pet, err := d.CreatePet(t.Context(), p)
+				if err != nil {
+					rt.Fatalf("CreatePet: %v", err)
+				}
+				all = slices.Insert(all, 0, pet)
+			},
+			"list": func(rt *rapid.T) {
+				q := db.PetQuery{Status: statuses.Draw(rt, "status"), Limit: rapid.IntRange(1, 101).Draw(rt, "limit")}
+				if len(all) > 0 && rapid.Bool().Draw(rt, "paging") {
+					q.Before = rapid.SampledFrom(all).Draw(rt, "before").ID
+				}
+				got, err := d.Pets(t.Context(), q)
+				if want := selected(all, q); err != nil || !slices.Equal(got, want) {
+					rt.Fatalf("Pets(%+v), %v\ngot  %+v\nwant %+v", q, err, got, want)
+				}
+			},
+		})
+	})
+}
+
+func pagingBesideInserts(t *testing.T, d db.DB) {
+	old := fill(t, d, 150)
+	stop := make(chan struct{})
+	inserted := make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				inserted <- nil
+				return
+			default:
+			}
+			_, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("late ", i), CategoryID: 1, Status: animalstore.PetStatuses[i%3]})
+			if err != nil {
+				inserted <- err
+				return
+			}
+		}
+	}()
+	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
+		var got []animalstore.Pet
+		q := db.PetQuery{Status: status, Limit: 7}
+		for {
+			page := mustList(t, d, q)
+			got = append(got, page...)
+			if len(page) < q.Limit {
+				break
+			}
+			q.Before = page[len(page)-1].ID
+		}
+		for i := 1; i < len(got); i++ {
+			if got[i].ID >= got[i-1].ID {
+				t.Fatalf("id %d came after id %d", got[i].ID, got[i-1].ID)
+			}
+		}
+		// Those added meanwhile may or may not be in front; of the old ones
+		// none may be missing.
+		i := slices.IndexFunc(got, func(p animalstore.Pet) bool { return p.ID <= old[0].ID })
+		want := selected(old, db.PetQuery{Status: status, Limit: len(old)})
+		if i < 0 || !slices.Equal(got[i:], want) {
+			t.Errorf("status %q: paging found %d of the %d animals there before", status, len(got)-max(i, 0), len(want))
+		}
+	}
+	close(stop)
+	if err := <-inserted; err != nil {
+		t.Errorf("CreatePet beside the paging: %v", err)
+	}
+}
+
+func noOrders(t *testing.T, d db.DB) {
+	pet := fill(t, d, 1)[0]
+	for _, q := range []db.OrderQuery{
+		{Limit: 20},
+		{Limit: 1, Before: 5},
+		{Limit: 100, PetID: pet.ID},
+		{Limit: 100, Status: animalstore.OrderPlaced},
+		{Limit: 100, Status: animalstore.OrderDelivered, PetID: pet.ID, Before: math.MaxInt64},
+	} {
+		orders, err := d.Orders(t.Context(), q)
+		if err != nil || len(orders) != 0 || orders == nil {
+			t.Errorf("Orders(%+v) = %#v, %v, want a list that is empty and not nil", q, orders, err)
+		}
+	}
+}

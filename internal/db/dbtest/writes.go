@@ -1,0 +1,195 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// failedWriteChangesNothing fails a write at its last step: two keys cannot
+// have one secret, and the second must not remain without one.
+func failedWriteChangesNothing(t *testing.T, d db.DB) {
+	first := mustCreateKey(t, d, plainKey(t, "first"), "same")
+	if key, err := d.CreateKey(t.Context(), plainKey(t, "second"), hashOf("same"), noon); err == nil {
+		t.Fatalf("a second key with the same secret was made: %+v", key)
+	}
+	if keys := mustKeys(t, d); len(keys) != 1 || !reflect.DeepEqual(keys[0], first) {
+		t.Errorf("got keys %+v, want only %+v", keys, first)
+	}
+	wantFound(t, d, "same", first)
+}
+
+func cancelledWrite(t *testing.T, d db.DB) {
+	key := mustCreateKey(t, d, plainKey(t, "kept"), "kept")
+	before := fill(t, d, 3)
+	// More than once: an engine that chooses among several ready events might
+	// be right by luck.
+	for range 20 {
+		if pet, err := d.CreatePet(cancelled(t), animalstore.NewPet{Name: "never", CategoryID: 1}); !errors.Is(err, context.Canceled) {
+			t.Fatalf("CreatePet = %+v, %v, want context.Canceled", pet, err)
+		}
+		if key, err := d.CreateKey(cancelled(t), plainKey(t, "never"), hashOf("never"), noon); !errors.Is(err, context.Canceled) {
+			t.Fatalf("CreateKey = %+v, %v, want context.Canceled", key, err)
+		}
+		if created, err := d.CreateFirstKey(cancelled(t), plainKey(t, "never"), hashOf("never"), noon); created || !errors.Is(err, context.Canceled) {
+			t.Fatalf("CreateFirstKey = %v, %v, want context.Canceled", created, err)
+		}
+		if key, err := d.RevokeKey(cancelled(t), key.ID, noon); !errors.Is(err, context.Canceled) {
+			t.Fatalf("RevokeKey = %+v, %v, want context.Canceled", key, err)
+		}
+	}
+	if pets := mustList(t, d, db.PetQuery{Limit: 10}); !reflect.DeepEqual(pets, before) {
+		t.Errorf("cancelled writes left animals: %+v", pets)
+	}
+	if keys := mustKeys(t, d); len(keys) != 1 || !reflect.DeepEqual(keys[0], key) {
+		t.Errorf("cancelled writes left keys: %+v, want only %+v", keys, key)
+	}
+}
+
+// writesAreSeen has readers look for an id that some writer was told of just
+// before. A reader that started after that and does not see it has read an old
+// state, be it from a snapshot or a cache.
+func writesAreSeen(t *testing.T, d db.DB) {
+	const writers, readers, each = 4, 4, 150
+	var newest atomic.Int64 // an id whose creation has returned
+	var done atomic.Int64
+	together(t, writers+readers, func(i int) error {
+		if i < writers {
+			defer done.Add(1)
+			return publish(t, d, &newest, each)
+		}
+		for done.Load() < writers {
+			if err := look(t, d, newest.Load()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func publish(t *testing.T, d db.DB, newest *atomic.Int64, n int) error {
+	for range n {
+		pet, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "seen", CategoryID: 1, Status: animalstore.PetSold})
+		if err != nil {
+			return err
+		}
+		for old := newest.Load(); old < pet.ID && !newest.CompareAndSwap(old, pet.ID); old = newest.Load() {
+		}
+	}
+	return nil
+}
+
+// look returns an error unless the animal id, if any, is seen in every way.
+func look(t *testing.T, d db.DB, id int64) error {
+	if id == 0 {
+		return nil
+	}
+	for _, status := range []animalstore.PetStatus{"", animalstore.PetSold} {
+		page, err := d.Pets(t.Context(), db.PetQuery{Status: status, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 || page[0].ID < id {
+			return fmt.Errorf("animal %d was created, but a later list with status %q starts at %+v", id, status, page)
+		}
+	}
+	if _, err := d.Pet(t.Context(), id); err != nil {
+		return fmt.Errorf("animal %d was created, but a later read says: %w", id, err)
+	}
+	return nil
+}
+
+func creatorsAtOnce(t *testing.T, d db.DB) {
+	const creators, each = 32, 10
+	ids := make([][]int64, creators)
+	together(t, creators, func(i int) error {
+		for n := range each {
+			want := animalstore.NewPet{Name: fmt.Sprintf("of %d, number %d", i, n), CategoryID: int64(i), Status: animalstore.PetStatuses[n%3]}
+			pet, err := d.CreatePet(t.Context(), want)
+			if err != nil {
+				return err
+			}
+			got, err := d.Pet(t.Context(), pet.ID)
+			if err != nil {
+				return fmt.Errorf("read my own animal %d: %w", pet.ID, err)
+			}
+			if got != pet || got.Name != want.Name || got.CategoryID != want.CategoryID || got.Status != want.Status {
+				return fmt.Errorf("created %+v, was told %+v, read %+v", want, pet, got)
+			}
+			ids[i] = append(ids[i], pet.ID)
+		}
+		return nil
+	})
+	owner := map[int64]int{}
+	for i, mine := range ids {
+		for n, id := range mine {
+			if other, taken := owner[id]; taken {
+				t.Errorf("id %d was given to creator %d and to %d", id, other, i)
+			}
+			owner[id] = i
+			if n > 0 && id <= mine[n-1] {
+				t.Errorf("creator %d got id %d after %d", i, id, mine[n-1])
+			}
+		}
+	}
+	if len(owner) != creators*each {
+		t.Errorf("got %d different ids, want %d", len(owner), creators*each)
+	}
+}
+
+// generationHolds reads beside writers and remembers what each stable
+// generation showed: two readers must never have seen it differ.
+func generationHolds(t *testing.T, d db.DB) {
+	const writers, readers, each = 2, 4, 100
+	type seen struct{ all, sold int64 } // the newest ids
+	var mu sync.Mutex
+	outcomes := map[uint64]seen{}
+	var newest, done atomic.Int64
+	together(t, writers+readers, func(i int) error {
+		if i < writers {
+			defer done.Add(1)
+			return publish(t, d, &newest, each)
+		}
+		for done.Load() < writers {
+			generation, stable := d.Generation()
+			var got seen
+			for status, id := range map[animalstore.PetStatus]*int64{"": &got.all, animalstore.PetSold: &got.sold} {
+				page, err := d.Pets(t.Context(), db.PetQuery{Status: status, Limit: 1})
+				if err != nil {
+					return err
+				}
+				if len(page) > 0 {
+					*id = page[0].ID
+				}
+			}
+			if after, _ := d.Generation(); !stable || after != generation {
+				continue
+			}
+			mu.Lock()
+			first, known := outcomes[generation]
+			outcomes[generation] = got
+			mu.Unlock()
+			if known && first != got {
+				return fmt.Errorf("generation %d showed %+v and %+v", generation, first, got)
+			}
+		}
+		return nil
+	})
+}
+
+func generationEnds(t *testing.T, d db.DB) {
+	for range 20 {
+		before, stable := d.Generation()
+		fill(t, d, 1)
+		if after, _ := d.Generation(); stable && after == before {
+			t.Fatalf("generation %d was stable before a write and is the same after it", before)
+		}
+	}
+}

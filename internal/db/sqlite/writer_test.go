@@ -1,0 +1,239 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// hold keeps the writer busy until release is called, so that what is queued
+// meanwhile becomes one batch.
+func hold(t *testing.T, d *DB) (release func()) {
+	t.Helper()
+	begun, gate := make(chan struct{}), make(chan struct{})
+	held := make(chan error, 1)
+	go func() {
+		held <- d.writer.do(context.Background(), func(*sqlite.Conn) error {
+			close(begun)
+			<-gate
+			return nil
+		})
+	}()
+	<-begun
+	return sync.OnceFunc(func() {
+		close(gate)
+		if err := <-held; err != nil {
+			t.Errorf("the write that held the writer: %v", err)
+		}
+	})
+}
+
+// queued waits until n writes wait behind the one that holds the writer.
+func queued(t *testing.T, d *DB, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); len(d.writer.queue) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d writes are queued, want %d", len(d.writer.queue), n)
+		}
+	}
+}
+
+func insertPet(name string, status int) func(*sqlite.Conn) error {
+	return func(c *sqlite.Conn) error {
+		return sqlitex.Execute(c, "INSERT INTO pets (name, category_id, status) VALUES (?, 1, ?)", &sqlitex.ExecOptions{Args: []any{name, status}})
+	}
+}
+
+func names(t *testing.T, d *DB) map[string]bool {
+	t.Helper()
+	pets, err := d.Pets(t.Context(), db.PetQuery{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, p := range pets {
+		all[p.Name] = true
+	}
+	return all
+}
+
+func TestOneBadWriteFailsAlone(t *testing.T) {
+	errBad := errors.New("bad")
+	bad := map[string]func(*sqlite.Conn) error{
+		"breaks a check":       insertPet("bad", 7),
+		"fails after a change": func(c *sqlite.Conn) error { return errors.Join(insertPet("bad", 0)(c), errBad) },
+		"fails in its second change": func(c *sqlite.Conn) error {
+			return errors.Join(insertPet("bad", 0)(c), insertPet("bad too", -1)(c))
+		},
+		"is no SQL": func(c *sqlite.Conn) error { return sqlitex.Execute(c, "FROB THE ANIMALS", nil) },
+	}
+	for name, run := range bad {
+		t.Run(name, func(t *testing.T) {
+			d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+			release := hold(t, d)
+			defer release()
+			const writes, badOne = 11, 5
+			errs := make([]error, writes)
+			var wg sync.WaitGroup
+			for i := range writes {
+				wg.Go(func() {
+					if i == badOne {
+						errs[i] = d.writer.do(t.Context(), run)
+					} else {
+						errs[i] = d.writer.do(t.Context(), insertPet(fmt.Sprint(i), 0))
+					}
+				})
+				queued(t, d, i+1) // in this order
+			}
+			release()
+			wg.Wait()
+			stored := names(t, d)
+			for i, err := range errs {
+				switch {
+				case i == badOne && err == nil:
+					t.Error("the bad write returned no error")
+				case i != badOne && err != nil:
+					t.Errorf("good write %d: %v", i, err)
+				case i != badOne && !stored[fmt.Sprint(i)]:
+					t.Errorf("good write %d is not stored", i)
+				}
+			}
+			if stored["bad"] || stored["bad too"] || len(stored) != writes-1 {
+				t.Errorf("stored are %v, want the %d good ones", stored, writes-1)
+			}
+		})
+	}
+}
+
+// A commit that fails is the failure of every write in it: none may be told
+// that it is stored. The writer goes on with the next batch.
+func TestFailedCommitFailsTheBatch(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	release := hold(t, d)
+	defer release()
+	const writes = 5
+	errs := make([]error, writes)
+	var wg sync.WaitGroup
+	for i := range writes {
+		wg.Go(func() {
+			errs[i] = d.writer.do(t.Context(), func(c *sqlite.Conn) error {
+				if i == 2 { // a broken reference that is only looked at on commit
+					return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99)", nil)
+				}
+				return insertPet(fmt.Sprint(i), 0)(c)
+			})
+		})
+		queued(t, d, i+1)
+	}
+	release()
+	wg.Wait()
+	for i, err := range errs {
+		if err == nil {
+			t.Errorf("write %d returned nil, but its commit failed", i)
+		}
+	}
+	if got := names(t, d); len(got) != 0 {
+		t.Errorf("stored are %v, want nothing", got)
+	}
+	if err := d.writer.do(t.Context(), insertPet("next", 0)); err != nil {
+		t.Errorf("the next write: %v", err)
+	}
+}
+
+func TestWriteWhoseCallerLeft(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	release := hold(t, d)
+	defer release()
+
+	// Its context ends while it waits in the queue: it is not carried out.
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- d.writer.do(ctx, insertPet("left early", 0)) }()
+	queued(t, d, 1)
+	cancel()
+	release()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("a write whose caller left before: %v, want context.Canceled", err)
+	}
+
+	// Its context ends once it has begun: it is carried through, and its
+	// caller, if still there, is told so.
+	ctx, cancel = context.WithCancel(t.Context())
+	err := d.writer.do(ctx, func(c *sqlite.Conn) error {
+		cancel()
+		return insertPet("left late", 0)(c)
+	})
+	if err != nil {
+		t.Errorf("a write whose caller left after it had begun: %v, want nil", err)
+	}
+	if got := names(t, d); len(got) != 1 || !got["left late"] {
+		t.Errorf("stored are %v, want only the one that had begun", got)
+	}
+}
+
+func TestCloseAnswersEveryWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	d := mustOpen(t, path, Options{Serve: true})
+	release := hold(t, d)
+	const waiting = 20
+	errs := make([]error, waiting)
+	var wg sync.WaitGroup
+	for i := range waiting {
+		wg.Go(func() { errs[i] = d.writer.do(t.Context(), insertPet(fmt.Sprint(i), 0)) })
+	}
+	queued(t, d, waiting)
+	closed := make(chan error, 1)
+	go func() { closed <- d.Close() }()
+	release()
+	wg.Wait()
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	stored := names(t, mustOpen(t, path, Options{}))
+	for i, err := range errs {
+		if got := stored[fmt.Sprint(i)]; got != (err == nil) {
+			t.Errorf("write %d returned %v, but stored is %v", i, err, got)
+		}
+	}
+}
+
+func TestAfterCloseEverythingFails(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// With a context that never ends: nothing may rely on the caller's patience.
+	for name, call := range map[string]func(context.Context) error{
+		"CreatePet": func(ctx context.Context) error {
+			_, err := d.CreatePet(ctx, animalstore.NewPet{Name: "late", CategoryID: 1})
+			return err
+		},
+		"RevokeKey": func(ctx context.Context) error { _, err := d.RevokeKey(ctx, 1, animalstore.AtMilli(1)); return err },
+		"Pets":      func(ctx context.Context) error { _, err := d.Pets(ctx, db.PetQuery{Limit: 1}); return err },
+		"Ping":      d.Ping,
+	} {
+		done := make(chan error, 1)
+		go func() { done <- call(context.Background()) }()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s after Close returned nil", name)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s after Close hangs", name)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+}

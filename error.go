@@ -15,8 +15,11 @@ const (
 	InvalidAPIKey          Code = "invalid_api_key"
 	InsufficientPermission Code = "insufficient_permission"
 	PetNotFound            Code = "pet_not_found"
+	KeyNotFound            Code = "key_not_found"
 	RouteNotFound          Code = "route_not_found"
 	MethodNotAllowed       Code = "method_not_allowed"
+	InvalidTransition      Code = "invalid_transition"
+	LastAdminKey           Code = "last_admin_key"
 	EndpointRemoved        Code = "endpoint_removed"
 	PayloadTooLarge        Code = "payload_too_large"
 	UnsupportedMediaType   Code = "unsupported_media_type"
@@ -48,7 +51,8 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
-	PetNotFound, RouteNotFound, MethodNotAllowed, EndpointRemoved,
+	PetNotFound, KeyNotFound, RouteNotFound, MethodNotAllowed,
+	InvalidTransition, LastAdminKey, EndpointRemoved,
 	PayloadTooLarge, UnsupportedMediaType,
 	RateLimitExceeded, DailyQuotaExceeded, KeyBanned,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,

@@ -91,21 +91,28 @@ const MaxKeyNameLength = 100
 
 // Validate refuses a key that could not work, and settles its limits.
 func (k *NewKey) Validate() error {
-	switch {
-	case strings.TrimSpace(k.Name) == "":
-		return Errorf(ValidationFailed, "name must not be empty: say whose key it is")
-	case utf8.RuneCountInString(k.Name) > MaxKeyNameLength:
-		return Errorf(ValidationFailed, "name must have at most %d characters", MaxKeyNameLength)
-	case !utf8.ValidString(k.Name) || strings.IndexFunc(k.Name, unicode.IsControl) >= 0:
-		return Errorf(ValidationFailed, "name must be plain text, without control characters")
-	case k.Permissions == 0:
-		return Errorf(ValidationFailed, "permissions must name at least one of read, write and admin")
+	if err := validateKey(k.Name, k.Permissions); err != nil {
+		return err
 	}
 	limits, err := k.Plan.LimitsFor(k.Limits)
 	if err != nil {
 		return err
 	}
 	k.Limits = limits
+	return nil
+}
+
+func validateKey(name string, permissions Permissions) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return Errorf(ValidationFailed, "name must not be empty: say whose key it is")
+	case utf8.RuneCountInString(name) > MaxKeyNameLength:
+		return Errorf(ValidationFailed, "name must have at most %d characters", MaxKeyNameLength)
+	case !utf8.ValidString(name) || strings.IndexFunc(name, unicode.IsControl) >= 0:
+		return Errorf(ValidationFailed, "name must be plain text, without control characters")
+	case permissions == 0:
+		return Errorf(ValidationFailed, "permissions must name at least one of read, write and admin")
+	}
 	return nil
 }
 
@@ -118,12 +125,63 @@ type Key struct {
 	Permissions Permissions `json:"permissions"`
 	Environment Environment `json:"environment"`
 	CreatedAt   Time        `json:"createdAt"`
-	ExpiresAt   Time        `json:"expiresAt,omitzero"` // zero: never
-	RevokedAt   Time        `json:"revokedAt,omitzero"` // zero: not revoked
-	UnbannedAt  Time        `json:"-"`                  // bans that began before this are lifted
+	ExpiresAt   Time        `json:"expiresAt"`  // zero: never
+	LastUsedAt  Time        `json:"lastUsedAt"` // to the second or so; zero: never
+	RevokedAt   Time        `json:"revokedAt"`  // zero: not revoked
+
+	// SecretExpiresAt is when the secret the key was found by stops working,
+	// because the key was rotated. Zero: not by itself.
+	SecretExpiresAt Time `json:"-"`
+	// UnbannedAt lifts the bans that began before it.
+	UnbannedAt Time `json:"-"`
 }
+
+// Validate refuses a key that could not work. Its limits are what they are.
+func (k *Key) Validate() error { return validateKey(k.Name, k.Permissions) }
 
 // Live reports whether the key opens anything at now.
 func (k *Key) Live(now time.Time) bool {
-	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt.Time))
+	return k.RevokedAt.IsZero() && !over(k.ExpiresAt, now) && !over(k.SecretExpiresAt, now)
 }
+
+func over(end Time, now time.Time) bool { return !end.IsZero() && !now.Before(end.Time) }
+
+// SetPlan puts the key on a plan. See [Plan.LimitsFor] for custom.
+func (k *Key) SetPlan(p Plan, custom Limits) error {
+	limits, err := p.LimitsFor(custom)
+	if err != nil {
+		return err
+	}
+	k.Plan, k.Limits = p, limits
+	return nil
+}
+
+// Revoke withdraws the key for good. It keeps the time it was first revoked.
+func (k *Key) Revoke(at Time) {
+	if k.RevokedAt.IsZero() {
+		k.RevokedAt = at
+	}
+}
+
+// CheckChangeable refuses to change a key that is revoked: it stays as it was.
+func (k *Key) CheckChangeable() error {
+	if k.RevokedAt.IsZero() {
+		return nil
+	}
+	return Errorf(InvalidTransition, "key %d was revoked and stays so: make a new one", k.ID)
+}
+
+// Manages reports whether the key can manage keys at now.
+func (k *Key) Manages(now time.Time) bool { return k.Live(now) && k.Permissions.Has(Admin) }
+
+// Usage is what became of a key's requests in one hour.
+type Usage struct {
+	KeyID    int64 `json:"-"`
+	Hour     Time  `json:"hour"` // its beginning
+	Admitted int64 `json:"admitted"`
+	Refused  int64 `json:"refused"`
+	LastUsed Time  `json:"-"`
+}
+
+// UsageKept is how long usage is kept.
+const UsageKept = 90 * 24 * time.Hour

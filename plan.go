@@ -1,6 +1,9 @@
 package animalstore
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Plan is what a key's owner pays for.
 type Plan string
@@ -14,6 +17,12 @@ const (
 
 // Plans are all of them, smallest first.
 var Plans = []Plan{PlanFree, PlanPro, PlanBusiness, PlanEnterprise}
+
+// ParsePlan reads one of [Plans], exactly as spelled there.
+func ParsePlan(s string) (Plan, bool) {
+	p := Plan(s)
+	return p, slices.Contains(Plans, p)
+}
 
 // Limits are how many requests a key may make.
 type Limits struct {

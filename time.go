@@ -32,5 +32,10 @@ func (t Time) String() string { return t.UTC().Format(timeLayout) }
 
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// MarshalJSON is needed beside MarshalText, for time.Time brings its own.
-func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+// MarshalJSON writes null for never.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.String() + `"`), nil
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +17,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
 
 	"github.com/spf13/cobra"
 )
@@ -23,18 +25,61 @@ import (
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, list, revoke and unban API keys",
-		Long: `Make, list, revoke and unban API keys, straight in the database. All of it
+		Short: "Make, show, change and revoke API keys",
+		Long: `Make, show, change and revoke API keys, straight in the database. All of it
 works while a server runs on the same database and takes effect there within a second.`,
 	}
 	database := cmd.PersistentFlags().String("database", "sqlite:animalstore.db", databaseUsage)
-	cmd.AddCommand(keysCreateCommand(database), keysListCommand(database), keysRevokeCommand(database), keysUnbanCommand(database))
+	cmd.AddCommand(keysCreateCommand(database), keysImportCommand(database),
+		keysListCommand(database), keysShowCommand(database), keysUsageCommand(database),
+		keysRotateCommand(database), keysSetPlanCommand(database), keysRevokeCommand(database), keysUnbanCommand(database))
 	return cmd
 }
 
+// newKeyFlags are what create and import have in common.
+type newKeyFlags struct {
+	name, plan, permissions, expires, environment string
+	limits                                        animalstore.Limits
+}
+
+func (f *newKeyFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "whose key it is (required)")
+	flags.StringVar(&f.permissions, "permissions", "read,write", "comma-separated: read, write, admin")
+	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default for ever)")
+	flags.StringVar(&f.environment, "environment", "production", "deployment it opens: production or staging")
+	registerPlan(cmd, &f.plan, &f.limits)
+}
+
+func registerPlan(cmd *cobra.Command, plan *string, limits *animalstore.Limits) {
+	flags := cmd.Flags()
+	flags.StringVar(plan, "plan", "free", "free, pro, business or enterprise")
+	flags.Int64Var(&limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
+	flags.Int64Var(&limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
+}
+
+func (f *newKeyFlags) newKey(now time.Time) (animalstore.NewKey, error) {
+	expiresAt, err := parseExpiry(f.expires, now)
+	if err != nil {
+		return animalstore.NewKey{}, err
+	}
+	permissions, err := animalstore.ParsePermissions(f.permissions)
+	if err != nil {
+		return animalstore.NewKey{}, err
+	}
+	env, err := animalstore.ParseEnvironment(f.environment)
+	if err != nil {
+		return animalstore.NewKey{}, err
+	}
+	k := animalstore.NewKey{
+		Name: f.name, Plan: animalstore.Plan(f.plan), Limits: f.limits,
+		Permissions: permissions, Environment: env, ExpiresAt: expiresAt,
+	}
+	return k, k.Validate()
+}
+
 func keysCreateCommand(database *string) *cobra.Command {
-	var name, plan, permissions, expires, environment string
-	var limits animalstore.Limits
+	var f newKeyFlags
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Make a key and print it",
@@ -45,48 +90,65 @@ database keeps only its hash.`,
   animalstore keys create --name big --plan enterprise --per-minute 5000 --per-day 1000000`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			now := time.Now()
-			expiresAt, err := parseExpiry(expires, now)
+			k, err := f.newKey(time.Now())
 			if err != nil {
 				return err
 			}
-			perms, err := animalstore.ParsePermissions(permissions)
-			if err != nil {
+			secret := keys.Mint(k.Environment)
+			if err := storeKey(cmd, *database, k, secret, "Made"); err != nil {
 				return err
 			}
-			env, err := animalstore.ParseEnvironment(environment)
-			if err != nil {
-				return err
-			}
-			k := animalstore.NewKey{
-				Name: name, Plan: animalstore.Plan(plan), Limits: limits,
-				Permissions: perms, Environment: env, ExpiresAt: expiresAt,
-			}
-			if err := k.Validate(); err != nil {
-				return err
-			}
-			return withDatabase(cmd.Context(), *database, false, func(store db.DB) error {
-				secret := keys.Mint(env)
-				key, err := store.CreateKey(cmd.Context(), k, keys.Hash(secret), animalstore.At(now))
-				if err != nil {
-					return fmt.Errorf("make the key: %w", err)
-				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "Made key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s. Keep it: it is not shown again.\n",
-					key.ID, key.Name, key.Plan, key.Limits.PerMinute, key.Limits.PerDay, key.Permissions, key.Environment)
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
-				return err
-			})
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
+			return err
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&name, "name", "", "whose key it is (required)")
-	flags.StringVar(&plan, "plan", "free", "free, pro, business or enterprise")
-	flags.Int64Var(&limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
-	flags.Int64Var(&limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
-	flags.StringVar(&permissions, "permissions", "read,write", "comma-separated: read, write, admin")
-	flags.StringVar(&expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default for ever)")
-	flags.StringVar(&environment, "environment", "production", "deployment it opens: production or staging")
+	f.register(cmd)
 	return cmd
+}
+
+func keysImportCommand(database *string) *cobra.Command {
+	var f newKeyFlags
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Take over a key that was made elsewhere",
+		Long: `Take over a key that was made elsewhere, read from standard input: 20 to 200
+visible ASCII characters. It is not a flag, because arguments can be read by
+other users of the machine.`,
+		Example: "  animalstore keys import --name legacy --plan pro < key.txt",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			k, err := f.newKey(time.Now())
+			if err != nil {
+				return err
+			}
+			input, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), 4096))
+			if err != nil {
+				return fmt.Errorf("read the key from standard input: %w", err)
+			}
+			secret := strings.TrimRight(string(input), "\r\n")
+			if err := keys.ValidateForeign(secret, k.Environment); err != nil {
+				return err
+			}
+			return storeKey(cmd, *database, k, secret, "Imported")
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func storeKey(cmd *cobra.Command, database string, k animalstore.NewKey, secret, did string) error {
+	return withDatabase(cmd.Context(), database, false, func(store db.DB) error {
+		key, err := store.CreateKey(cmd.Context(), k, keys.Hash(secret), animalstore.At(time.Now()))
+		if errors.Is(err, db.ErrExists) {
+			return errors.New("this key is in the database already")
+		}
+		if err != nil {
+			return fmt.Errorf("store the key: %w", err)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s. It is not shown again.\n",
+			did, key.ID, key.Name, key.Plan, key.Limits.PerMinute, key.Limits.PerDay, key.Permissions, key.Environment)
+		return nil
+	})
 }
 
 func keysListCommand(database *string) *cobra.Command {
@@ -98,7 +160,7 @@ func keysListCommand(database *string) *cobra.Command {
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), *database, true, func(store db.DB) error {
-				all, err := store.Keys(cmd.Context())
+				all, err := allKeys(cmd.Context(), store)
 				if err != nil {
 					return fmt.Errorf("list the keys: %w", err)
 				}
@@ -113,61 +175,51 @@ func keysListCommand(database *string) *cobra.Command {
 	return cmd
 }
 
-func keysRevokeCommand(database *string) *cobra.Command {
-	return &cobra.Command{
-		Use:     "revoke ID",
-		Short:   "Withdraw a key for good",
-		Example: "  animalstore keys revoke 2",
+func keysShowCommand(database *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show one key, without its secret",
+		Example: "  animalstore keys show 2",
 		Args:    oneKeyID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeKey(cmd, *database, args[0], db.DB.RevokeKey, func(key animalstore.Key) string {
-				return fmt.Sprintf("Key %d (%s) is revoked since %s. A running server refuses it within a second.", key.ID, key.Name, key.RevokedAt)
+			return withKeyID(cmd, *database, args[0], func(store db.DB, id int64) error {
+				key, err := store.Key(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeIndented(cmd.OutOrStdout(), key)
+				}
+				limits, err := store.LimitState(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				now := time.Now()
+				return writeKey(cmd.OutOrStdout(), key, ratelimit.StatusOf(limits, &key, now), now)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }
 
-func keysUnbanCommand(database *string) *cobra.Command {
-	return &cobra.Command{
-		Use:   "unban ID",
-		Short: "Lift the ban of a key",
-		Long: `Lift the ban of a key that kept sending after it was told to wait. Its limits
-stay as they are, and the next ban, if it comes within a day, is longer still.`,
-		Example: "  animalstore keys unban 2",
-		Args:    oneKeyID,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeKey(cmd, *database, args[0], db.DB.UnbanKey, func(key animalstore.Key) string {
-				return fmt.Sprintf("Key %d (%s) is banned no longer. A running server admits it within a second.", key.ID, key.Name)
-			})
-		},
-	}
-}
-
-func oneKeyID(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError{errors.New(`say which key by its id: "animalstore keys list" shows them`)}
-	}
-	return nil
-}
-
-// changeKey makes a change to the key with the id in arg and says what it did.
-func changeKey(cmd *cobra.Command, database, arg string,
-	change func(db.DB, context.Context, int64, animalstore.Time) (animalstore.Key, error), done func(animalstore.Key) string) error {
-	id, err := strconv.ParseInt(arg, 10, 64)
-	if err != nil {
-		return usageError{fmt.Errorf(`%q is no id: "animalstore keys list" shows the ids`, arg)}
-	}
-	return withDatabase(cmd.Context(), database, true, func(store db.DB) error {
-		key, err := change(store, cmd.Context(), id, animalstore.At(time.Now()))
-		if errors.Is(err, db.ErrNotFound) {
-			return fmt.Errorf(`key %d: %w. "animalstore keys list" shows the keys`, id, err)
-		}
+// allKeys are the keys of a database, oldest first.
+func allKeys(ctx context.Context, store db.DB) ([]animalstore.Key, error) {
+	all := []animalstore.Key{}
+	q := db.KeyQuery{Limit: 1000}
+	for {
+		page, err := store.Keys(ctx, q)
 		if err != nil {
-			return fmt.Errorf("change key %d: %w", id, err)
+			return nil, err
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), done(key))
-		return nil
-	})
+		all = append(all, page...)
+		if len(page) < q.Limit {
+			slices.Reverse(all)
+			return all, nil
+		}
+		q.Before = page[len(page)-1].ID
+	}
 }
 
 // withDatabase opens the database beside a server that may be using it.
@@ -210,23 +262,56 @@ func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 
 func writeKeyTable(w io.Writer, all []animalstore.Key, now time.Time) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "ID\tNAME\tPLAN\tPER MINUTE\tPER DAY\tPERMISSIONS\tENVIRONMENT\tCREATED\tEXPIRES\tSTATE")
+	fmt.Fprintln(tw, "ID\tNAME\tPLAN\tPER MINUTE\tPER DAY\tPERMISSIONS\tENVIRONMENT\tLAST USED\tEXPIRES\tSTATE")
 	for _, k := range all {
-		expires := "never"
-		if !k.ExpiresAt.IsZero() {
-			expires = k.ExpiresAt.Format(time.DateTime)
-		}
-		state := "live"
-		switch {
-		case !k.RevokedAt.IsZero():
-			state = "revoked"
-		case !k.Live(now):
-			state = "expired"
-		}
 		fmt.Fprintf(tw, "%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Plan, k.Limits.PerMinute, k.Limits.PerDay,
-			k.Permissions, k.Environment, k.CreatedAt.Format(time.DateTime), expires, state)
+			k.Permissions, k.Environment, when(k.LastUsedAt), when(k.ExpiresAt), keyState(&k, now))
 	}
 	return tw.Flush()
+}
+
+func writeKey(w io.Writer, k animalstore.Key, limits ratelimit.Status, now time.Time) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	banned := "no"
+	if !limits.BannedUntil.IsZero() {
+		banned = "until " + when(limits.BannedUntil)
+	}
+	for _, row := range [][2]string{
+		{"ID", fmt.Sprint(k.ID)},
+		{"Name", k.Name},
+		{"State", keyState(&k, now)},
+		{"Plan", string(k.Plan)},
+		{"Left this minute", fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)},
+		{"Left today", fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)},
+		{"Permissions", k.Permissions.String()},
+		{"Environment", string(k.Environment)},
+		{"Created", when(k.CreatedAt)},
+		{"Last used", when(k.LastUsedAt)},
+		{"Expires", when(k.ExpiresAt)},
+		{"Revoked", when(k.RevokedAt)},
+		{"Banned", banned},
+	} {
+		fmt.Fprintf(tw, "%s\t%s\n", row[0], row[1])
+	}
+	return tw.Flush()
+}
+
+func keyState(k *animalstore.Key, now time.Time) string {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return "revoked"
+	case !k.Live(now):
+		return "expired"
+	}
+	return "live"
+}
+
+// when is a time as a person reads it, in UTC.
+func when(t animalstore.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Format(time.DateTime)
 }
 
 func writeIndented(w io.Writer, v any) error {

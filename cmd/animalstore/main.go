@@ -138,7 +138,7 @@ func exitCode(err error) int {
 	var usage usageError
 	var coded *animalstore.Error
 	switch {
-	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "required flag"):
 		return exitUsage
 	case errors.As(err, &coded) && coded.Code == animalstore.ValidationFailed:
 		return exitUsage

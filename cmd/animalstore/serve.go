@@ -123,12 +123,14 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 		}
 	}()
 	limiter := ratelimit.NewMemory(store, time.Now, log)
-	stopLimiter := runInBackground(limiter.Run)
-	defer stopLimiter() // after the last request, before the database closes
+	usage := ratelimit.NewUsage(store, time.Now, log)
+	stopSaving := runInBackground(limiter.Run, usage.Run)
+	defer stopSaving() // after the last request, before the database closes
 	handler := api.New(api.Config{
 		DB:             store,
 		Keys:           keys.NewChecker(env, store, log, time.Now),
 		Limiter:        limiter,
+		Usage:          usage,
 		Log:            log,
 		TrustedProxies: proxies,
 		CORSOrigins:    f.corsOrigins,
@@ -282,11 +284,13 @@ func loadTLS(certFile, keyFile string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
-// runInBackground starts run and returns a function that ends it and waits.
-func runInBackground(run func(context.Context)) (stop func()) {
+// runInBackground starts these and returns a function that ends them and waits.
+func runInBackground(runs ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { run(ctx) })
+	for _, run := range runs {
+		wg.Go(func() { run(ctx) })
+	}
 	return func() {
 		cancel()
 		wg.Wait()

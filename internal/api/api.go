@@ -25,6 +25,7 @@ type Config struct {
 	DB      db.DB
 	Keys    *keys.Checker
 	Limiter ratelimit.Limiter
+	Usage   *ratelimit.Usage
 	Log     *slog.Logger
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
@@ -42,6 +43,7 @@ type Server struct {
 	db        db.DB
 	keys      *keys.Checker
 	limiter   ratelimit.Limiter
+	usage     *ratelimit.Usage
 	strangers *ratelimit.Addresses // limits what comes without a valid key
 	proxies   []netip.Prefix
 	log       *slog.Logger
@@ -62,6 +64,7 @@ func New(c Config) *Server {
 		db:        c.DB,
 		keys:      c.Keys,
 		limiter:   c.Limiter,
+		usage:     c.Usage,
 		strangers: ratelimit.NewAddresses(c.Now),
 		proxies:   c.TrustedProxies,
 		log:       c.Log,

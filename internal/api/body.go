@@ -36,14 +36,46 @@ func optional(name string, read func(jsontext.Value) error) member {
 
 // decode reads the request's body, an object with these members.
 func decode(r *request, members ...member) error {
-	body, err := readBody(r)
+	body, err := readJSON(r, "application/json")
 	if err != nil {
 		return err
 	}
-	if err := checkMediaType(r.Header); err != nil {
+	return decodeObject(body, members)
+}
+
+// decodeOptional is decode for an operation that works without a body.
+func decodeOptional(r *request, members ...member) error {
+	body, err := readJSON(r, "application/json")
+	if err != nil || len(body) == 0 {
 		return err
 	}
 	return decodeObject(body, members)
+}
+
+// decodePatch reads a JSON merge patch with these members, and tells which of
+// them it has.
+func decodePatch(r *request, members ...member) (map[string]bool, error) {
+	body, err := readJSON(r, "application/json", "application/merge-patch+json")
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool, len(members))
+	for i, m := range members {
+		members[i].read = func(v jsontext.Value) error {
+			seen[m.name] = true
+			return m.read(v)
+		}
+	}
+	return seen, decodeObject(body, members)
+}
+
+// readJSON reads a body of one of these media types.
+func readJSON(r *request, accepted ...string) ([]byte, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	return body, checkMediaType(r.Header, accepted...)
 }
 
 func readBody(r *request) ([]byte, error) {
@@ -64,8 +96,8 @@ func tooLarge() error {
 	return animalstore.Errorf(animalstore.PayloadTooLarge, "the body must have at most %d bytes", maxBody)
 }
 
-// checkMediaType accepts JSON, said or unsaid, as it is: with no coding applied.
-func checkMediaType(h http.Header) error {
+// checkMediaType accepts these types, said or unsaid, with no coding applied.
+func checkMediaType(h http.Header, accepted ...string) error {
 	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return animalstore.Errorf(animalstore.UnsupportedMediaType, "Content-Encoding is not supported: send the body as plain JSON")
 	}
@@ -74,8 +106,8 @@ func checkMediaType(h http.Header) error {
 		return nil
 	}
 	mediaType, _, err := mime.ParseMediaType(types[0])
-	if len(types) > 1 || err != nil || mediaType != "application/json" {
-		return animalstore.Errorf(animalstore.UnsupportedMediaType, "the body must be JSON: send it with Content-Type: application/json")
+	if len(types) > 1 || err != nil || !slices.Contains(accepted, mediaType) {
+		return animalstore.Errorf(animalstore.UnsupportedMediaType, "the body must be JSON: send it with Content-Type: %s", strings.Join(accepted, " or "))
 	}
 	return nil
 }
@@ -101,8 +133,16 @@ func decodeObject(body []byte, members []member) error {
 	if object.Kind() != '{' {
 		return malformed("the body is not a JSON object: send one in braces")
 	}
-	d = jsontext.NewDecoder(bytes.NewBuffer(object))
-	d.ReadToken() // the brace: the text is known to be well-formed from here on
+	if err := readMembers(object, members); err != nil {
+		return animalstore.Errorf(animalstore.ValidationFailed, "%v", err)
+	}
+	return nil
+}
+
+// readMembers reads the members of an object that is known to be well-formed.
+func readMembers(object jsontext.Value, members []member) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	d.ReadToken() // the brace
 	seen := make([]bool, len(members))
 	for d.PeekKind() == '"' {
 		token, _ := d.ReadToken()
@@ -114,12 +154,12 @@ func decodeObject(body []byte, members []member) error {
 		}
 		seen[i] = true
 		if err := members[i].read(value); err != nil {
-			return animalstore.Errorf(animalstore.ValidationFailed, "%s %v", members[i].name, err)
+			return fmt.Errorf("%s %w", name, err)
 		}
 	}
 	for i, m := range members {
 		if m.required && !seen[i] {
-			return animalstore.Errorf(animalstore.ValidationFailed, "%s is required: the body lacks it", m.name)
+			return fmt.Errorf("%s is required: the body lacks it", m.name)
 		}
 	}
 	return nil
@@ -180,6 +220,38 @@ func readStatus[S ~string](dst *S, parse func(string) (S, bool), all []S) func(j
 		}
 		return fmt.Errorf("must be one of %s", join(all))
 	}
+}
+
+// readObject reads an object with these members.
+func readObject(members ...member) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		if v.Kind() != '{' {
+			return errors.New("must be an object")
+		}
+		return readMembers(v, members)
+	}
+}
+
+// stringsOf reads an array of strings.
+func stringsOf(v jsontext.Value) ([]string, error) {
+	if v.Kind() != '[' {
+		return nil, errors.New("must be an array of strings")
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(v))
+	d.ReadToken() // the bracket
+	var all []string
+	for d.PeekKind() != ']' {
+		item, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		var s string
+		if err := readString(&s)(item); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 func join[S ~string](all []S) string {

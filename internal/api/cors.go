@@ -30,7 +30,7 @@ func (s *Server) answersPreflight(w http.ResponseWriter, r *request) bool {
 		return false
 	}
 	setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)

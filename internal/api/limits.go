@@ -16,6 +16,7 @@ func (s *Server) limit(w http.ResponseWriter, r *request) error {
 		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
 		return err
 	}
+	s.usage.Record(r.key.ID, d.Allowed)
 	setLimitHeaders(w, d)
 	if d.BannedNow {
 		s.log.Warn("key banned for sending on after 429", "key_id", r.key.ID, "until", time.Unix(d.Reset, 0).UTC())

@@ -25,11 +25,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	var last int64
-	if len(orders) > q.limit {
-		orders = orders[:q.limit]
-		last = orders[q.limit-1].ID
-	}
-	w.Header()["Link"] = []string{q.link(last)}
+	orders, link := pageOf(q, orders, func(o *animalstore.Order) int64 { return o.ID })
+	w.Header()["Link"] = []string{link}
 	return writeJSON(w, http.StatusOK, orders)
 }

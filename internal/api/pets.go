@@ -24,13 +24,9 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		var last int64
-		if len(pets) > q.limit {
-			pets = pets[:q.limit]
-			last = pets[q.limit-1].ID
-		}
+		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
 		body := appendPets(make([]byte, 0, 64+80*len(pets)), pets)
-		return newPage(q.before == 0, q.link(last), body), nil
+		return newPage(q.before == 0, link, body), nil
 	})
 }
 

@@ -32,7 +32,7 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	}
 	values, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		return nil, animalstore.Errorf(animalstore.InvalidParameter, "the query is not well-formed: write it as name=value pairs joined by &, with %% escapes of two hexadecimal digits")
+		return nil, malformedQuery()
 	}
 	for _, name := range append(names, "limit", "cursor") {
 		if len(values[name]) > 1 {
@@ -58,6 +58,20 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 		}
 	}
 	return q, nil
+}
+
+func malformedQuery() error {
+	return animalstore.Errorf(animalstore.InvalidParameter, "the query is not well-formed: write it as name=value pairs joined by &, with %% escapes of two hexadecimal digits")
+}
+
+// pageOf cuts items, of which one more than asked for was read, to the page and
+// makes its Link header.
+func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
+	if len(items) <= q.limit {
+		return items, q.link(0)
+	}
+	items = items[:q.limit]
+	return items, q.link(id(&items[q.limit-1]))
 }
 
 // A cursor is a position in a list, and the filters of that list: what it was

@@ -17,7 +17,18 @@ var routes = []route{
 	{"POST", "/v1/pets", "createPet", animalstore.Write, (*Server).createPet},
 	{"GET", "/v1/pets/{petId}", "getPet", animalstore.Read, (*Server).getPet},
 	{"GET", "/v1/store/orders", "listOrders", animalstore.Read, (*Server).listOrders},
+
 	{"GET", "/v1/limits", "getLimits", animalstore.Read, (*Server).getLimits},
+	{"GET", "/v1/usage", "getUsage", animalstore.Read, (*Server).getUsage},
+
+	{"GET", "/v1/keys", "listKeys", animalstore.Admin, (*Server).listKeys},
+	{"POST", "/v1/keys", "createKey", animalstore.Admin, (*Server).createKey},
+	{"GET", "/v1/keys/{keyId}", "getKey", animalstore.Admin, (*Server).getKey},
+	{"PATCH", "/v1/keys/{keyId}", "updateKey", animalstore.Admin, (*Server).updateKey},
+	{"DELETE", "/v1/keys/{keyId}", "revokeKey", animalstore.Admin, (*Server).revokeKey},
+	{"POST", "/v1/keys/{keyId}/rotate", "rotateKey", animalstore.Admin, (*Server).rotateKey},
+	{"POST", "/v1/keys/{keyId}/unban", "unbanKey", animalstore.Admin, (*Server).unbanKey},
+	{"GET", "/v1/keys/{keyId}/usage", "getKeyUsage", animalstore.Admin, (*Server).getKeyUsage},
 }
 
 // deprecated tells of the operations that will go away.

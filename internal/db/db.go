@@ -14,6 +14,8 @@ import (
 var (
 	// ErrNotFound: there is no such key.
 	ErrNotFound = errors.New("not found")
+	// ErrExists: there is a key with that secret already.
+	ErrExists = errors.New("exists already")
 	// ErrFull: there is no room left to write. Reads go on, and writes work
 	// again as soon as there is room.
 	ErrFull = errors.New("storage full")
@@ -43,6 +45,7 @@ type DB interface {
 	Orders(ctx context.Context, q OrderQuery) ([]animalstore.Order, error)
 
 	// CreateKey stores a key that passed Validate, under the hash of its secret.
+	// ErrExists if a key has that secret already.
 	CreateKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (animalstore.Key, error)
 
 	// CreateFirstKey is CreateKey where there has never been a key, and does
@@ -52,16 +55,33 @@ type DB interface {
 	// KeyByHash finds the key with that secret, live or not.
 	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
 
-	// Keys returns all keys, oldest first, revoked ones included.
-	Keys(ctx context.Context) ([]animalstore.Key, error)
+	// Key returns one key, live or not, or ErrNotFound.
+	Key(ctx context.Context, id int64) (animalstore.Key, error)
 
-	// RevokeKey withdraws a key for good. A key that is revoked already keeps
-	// its first time. ErrNotFound if there is no such key.
-	RevokeKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error)
+	// Keys returns keys with descending ids, revoked ones included.
+	Keys(ctx context.Context, q KeyQuery) ([]animalstore.Key, error)
 
-	// UnbanKey lifts every ban of a key that began before at. ErrNotFound if
-	// there is no such key.
-	UnbanKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error)
+	// UpdateKey lets change alter a key and stores it, with no other change in
+	// between. otherAdmin tells change whether another key of the same
+	// environment manages keys at that time. An error of change leaves the key
+	// as it was and is returned. ErrNotFound if there is no such key.
+	UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(k *animalstore.Key, otherAdmin bool) error) (animalstore.Key, error)
+
+	// RotateKey gives a key that is not revoked a new secret, by its hash. Those
+	// it had work until the given time, unless they end sooner.
+	RotateKey(ctx context.Context, id int64, hash KeyHash, at, until animalstore.Time) (animalstore.Key, error)
+
+	// SaveUsage adds to what is known of these keys' usage, and remembers when
+	// they were last used: all of it or nothing.
+	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
+
+	// Usage returns a key's hours since a time, newest first. Hours without a
+	// request are left out.
+	Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error)
+
+	// DropUsage forgets hours before a time, at most max of them, and tells how
+	// many it forgot.
+	DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
 	// LimitState returns what was saved of a key's limits last, or the zero
 	// value.
@@ -84,6 +104,12 @@ type DB interface {
 
 // KeyHash is the SHA-256 of a key's secret: all of it that is ever stored.
 type KeyHash = [32]byte
+
+// KeyQuery selects keys. The zero value of a field selects nothing out.
+type KeyQuery struct {
+	Before int64 // only ids below this one
+	Limit  int   // at least 1
+}
 
 // PetQuery selects animals. The zero value of a field selects nothing out.
 type PetQuery struct {

@@ -59,6 +59,9 @@ func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now 
 	return c
 }
 
+// Environment is the deployment whose keys are good here.
+func (c *Checker) Environment() animalstore.Environment { return c.env }
+
 // All refusals read the same, so that an answer does not tell a stolen key's
 // finder whether it ever worked.
 var errInvalid = animalstore.Errorf(animalstore.InvalidAPIKey,

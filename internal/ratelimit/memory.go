@@ -129,27 +129,37 @@ func (m *Memory) entry(keyID int64) *entry {
 // Run saves what changed twice a second and drops idle keys, until ctx ends. It
 // saves a last time before it returns.
 func (m *Memory) Run(ctx context.Context) {
+	turn := 0
+	saveRegularly(ctx, m.log, "limits", m.Save, func() {
+		m.dropIdle(&m.shard[turn%memoryShards])
+		turn++
+	})
+}
+
+// saveRegularly calls save and then tidy at every tick until ctx ends, and save
+// a last time. It tells when saving what begins to fail and when it works again.
+func saveRegularly(ctx context.Context, log *slog.Logger, what string, save func(context.Context) error, tidy func()) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	failing := false
-	for turn := 0; ; turn++ {
+	for {
 		select {
 		case <-ctx.Done():
-			if err := m.Save(context.WithoutCancel(ctx)); err != nil {
-				m.log.Error("limits could not be saved at the end: the latest counts are lost", "err", err)
+			if err := save(context.WithoutCancel(ctx)); err != nil {
+				log.Error(what+" could not be saved at the end: the latest counts are lost", "err", err)
 			}
 			return
 		case <-tick.C:
 		}
-		err := m.Save(ctx)
+		err := save(ctx)
 		switch {
 		case err != nil && !failing && ctx.Err() == nil:
-			m.log.Warn("limits cannot be saved right now: counting goes on in memory", "err", err)
+			log.Warn(what+" cannot be saved right now: counting goes on in memory", "err", err)
 		case err == nil && failing:
-			m.log.Info("limits are saved again")
+			log.Info(what + " can be saved again")
 		}
 		failing = err != nil
-		m.dropIdle(&m.shard[turn%memoryShards])
+		tidy()
 	}
 }
 

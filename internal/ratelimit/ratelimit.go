@@ -5,6 +5,7 @@ package ratelimit
 
 import (
 	"context"
+	"time"
 
 	"animalstore"
 )
@@ -54,6 +55,13 @@ type Store interface {
 	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
 	// SaveLimitStates saves all of them or none.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
+}
+
+// StatusOf tells how a key stands by what is saved of it, which may be a second
+// old.
+func StatusOf(s animalstore.LimitState, key *animalstore.Key, now time.Time) Status {
+	lift(&s, key.UnbannedAt.Milli())
+	return status(s, now.UnixMilli(), key.Limits)
 }
 
 // status is how s stands at now.

@@ -12,7 +12,13 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-const keyColumns = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at, unbanned_at"
+// keyColumns are read by scanKey. The last is the end of the secret the key was
+// found by, which a query that finds it otherwise leaves at 0.
+const (
+	keyColumns     = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, 0"
+	keyByHashQuery = "SELECT keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, key_secrets.expires_at" +
+		" FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?"
+)
 
 // CreateKey implements [db.DB].
 func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
@@ -42,25 +48,35 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 }
 
 func insertKey(c *sqlite.Conn, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	err := sqlitex.Execute(c, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at, unbanned_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`, &sqlitex.ExecOptions{Args: []any{
+	err := sqlitex.Execute(c, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)`, &sqlitex.ExecOptions{Args: []any{
 		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli(),
 	}})
 	if err != nil {
 		return animalstore.Key{}, fmt.Errorf("insert key: %w", err)
 	}
 	id := c.LastInsertRowID()
-	err = sqlitex.Execute(c, "INSERT INTO key_secrets (hash, key_id) VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{hash[:], id}})
-	if err != nil {
-		return animalstore.Key{}, fmt.Errorf("insert key secret: %w", err)
+	if err := insertSecret(c, id, hash); err != nil {
+		return animalstore.Key{}, err
 	}
 	return keyByID(c, id)
+}
+
+func insertSecret(c *sqlite.Conn, keyID int64, hash db.KeyHash) error {
+	err := sqlitex.Execute(c, "INSERT INTO key_secrets (hash, key_id, expires_at) VALUES (?, ?, 0)", &sqlitex.ExecOptions{Args: []any{hash[:], keyID}})
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint {
+		return db.ErrExists
+	}
+	if err != nil {
+		return fmt.Errorf("insert key secret: %w", err)
+	}
+	return nil
 }
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
 	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		key, err = oneKey(c, "SELECT "+keyColumns+" FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?", hash[:])
+		key, err = oneKey(c, keyByHashQuery, hash[:])
 		return err
 	})
 	if errors.Is(err, db.ErrNotFound) {
@@ -69,11 +85,22 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 	return key, err == nil, err
 }
 
+// Key implements [db.DB].
+func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
+	var key animalstore.Key
+	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+		key, err = keyByID(c, id)
+		return err
+	})
+	return key, err
+}
+
 // Keys implements [db.DB].
-func (d *DB) Keys(ctx context.Context) ([]animalstore.Key, error) {
-	var keys []animalstore.Key
+func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
+	keys := []animalstore.Key{}
 	err := d.read(ctx, func(c *sqlite.Conn) error {
-		return sqlitex.Execute(c, "SELECT "+keyColumns+" FROM keys ORDER BY id", &sqlitex.ExecOptions{
+		return sqlitex.Execute(c, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT ?", &sqlitex.ExecOptions{
+			Args: []any{below(q.Before), q.Limit},
 			ResultFunc: func(stmt *sqlite.Stmt) error {
 				keys = append(keys, scanKey(stmt))
 				return nil
@@ -83,26 +110,64 @@ func (d *DB) Keys(ctx context.Context) ([]animalstore.Key, error) {
 	return keys, err
 }
 
-// RevokeKey implements [db.DB].
-func (d *DB) RevokeKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error) {
-	return d.updateKey(ctx, id, "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at = 0", at.Milli(), id)
-}
-
-// UnbanKey implements [db.DB].
-func (d *DB) UnbanKey(ctx context.Context, id int64, at animalstore.Time) (animalstore.Key, error) {
-	return d.updateKey(ctx, id, "UPDATE keys SET unbanned_at = ? WHERE id = ?", at.Milli(), id)
-}
-
-// updateKey changes a key and returns it as it is then.
-func (d *DB) updateKey(ctx context.Context, id int64, query string, args ...any) (animalstore.Key, error) {
+// UpdateKey implements [db.DB].
+func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
 	var key animalstore.Key
-	err := d.writer.do(ctx, func(c *sqlite.Conn) error {
-		err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args})
+	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+		if key, err = keyByID(c, id); err != nil {
+			return err
+		}
+		otherAdmin, err := otherAdminExists(c, key, at)
+		if err != nil {
+			return err
+		}
+		if err := change(&key, otherAdmin); err != nil {
+			return err
+		}
+		err = sqlitex.Execute(c, `UPDATE keys SET name = ?, plan = ?, per_minute = ?, per_day = ?, permissions = ?, expires_at = ?, revoked_at = ?, unbanned_at = ?
+			WHERE id = ?`, &sqlitex.ExecOptions{Args: []any{
+			key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
+			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), id,
+		}})
 		if err != nil {
 			return fmt.Errorf("update key: %w", err)
 		}
-		key, err = keyByID(c, id)
-		return err
+		return nil
+	})
+	return key, err
+}
+
+func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) (bool, error) {
+	_, err := oneKey(c, "SELECT "+keyColumns+` FROM keys
+		WHERE id <> ? AND environment = ? AND permissions & ? <> 0 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?) LIMIT 1`,
+		key.ID, string(key.Environment), int64(animalstore.Admin), at.Milli())
+	if errors.Is(err, db.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RotateKey implements [db.DB].
+func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time) (animalstore.Key, error) {
+	var key animalstore.Key
+	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+		if key, err = keyByID(c, id); err != nil {
+			return err
+		}
+		if err := key.CheckChangeable(); err != nil {
+			return err
+		}
+		err = sqlitex.Execute(c, "UPDATE key_secrets SET expires_at = ?1 WHERE key_id = ?2 AND (expires_at = 0 OR expires_at > ?1)",
+			&sqlitex.ExecOptions{Args: []any{until.Milli(), id}})
+		if err != nil {
+			return fmt.Errorf("end key secrets: %w", err)
+		}
+		err = sqlitex.Execute(c, "DELETE FROM key_secrets WHERE key_id = ? AND expires_at <> 0 AND expires_at <= ?",
+			&sqlitex.ExecOptions{Args: []any{id, at.Milli()}})
+		if err != nil {
+			return fmt.Errorf("delete key secrets: %w", err)
+		}
+		return insertSecret(c, id, hash)
 	})
 	return key, err
 }
@@ -138,7 +203,10 @@ func scanKey(stmt *sqlite.Stmt) animalstore.Key {
 		Environment: animalstore.Environment(stmt.ColumnText(6)),
 		CreatedAt:   animalstore.AtMilli(stmt.ColumnInt64(7)),
 		ExpiresAt:   animalstore.AtMilli(stmt.ColumnInt64(8)),
-		RevokedAt:   animalstore.AtMilli(stmt.ColumnInt64(9)),
-		UnbannedAt:  animalstore.AtMilli(stmt.ColumnInt64(10)),
+		LastUsedAt:  animalstore.AtMilli(stmt.ColumnInt64(9)),
+		RevokedAt:   animalstore.AtMilli(stmt.ColumnInt64(10)),
+		UnbannedAt:  animalstore.AtMilli(stmt.ColumnInt64(11)),
+
+		SecretExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(12)),
 	}
 }

@@ -32,15 +32,29 @@ CREATE TABLE keys (
   environment TEXT    NOT NULL,
   created_at  INTEGER NOT NULL,
   expires_at  INTEGER NOT NULL,
+  last_used   INTEGER NOT NULL,
   revoked_at  INTEGER NOT NULL,
   unbanned_at INTEGER NOT NULL
 ) STRICT;
 
 -- A key's secrets are rows of their own, because a rotated key has two for a while.
 CREATE TABLE key_secrets (
-  hash   BLOB PRIMARY KEY, -- SHA-256
-  key_id INTEGER NOT NULL REFERENCES keys (id)
+  hash       BLOB PRIMARY KEY, -- SHA-256
+  key_id     INTEGER NOT NULL REFERENCES keys (id),
+  expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX key_secrets_by_key ON key_secrets (key_id);
+
+CREATE TABLE usage (
+  key_id   INTEGER NOT NULL REFERENCES keys (id),
+  hour     INTEGER NOT NULL, -- its first millisecond
+  admitted INTEGER NOT NULL,
+  refused  INTEGER NOT NULL,
+  PRIMARY KEY (key_id, hour)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX usage_by_hour ON usage (hour); -- to find what is too old
 
 -- What the rate limiter remembers of a key, so that a restart refunds nothing.
 CREATE TABLE limit_states (

@@ -154,15 +154,31 @@ func readMembers(object jsontext.Value, members []member) error {
 		}
 		seen[i] = true
 		if err := members[i].read(value); err != nil {
-			return fmt.Errorf("%s %w", name, err)
+			return within(name, err)
 		}
 	}
 	for i, m := range members {
 		if m.required && !seen[i] {
-			return fmt.Errorf("%s is required: the body lacks it", m.name)
+			return within(m.name, errors.New("is required: the body lacks it"))
 		}
 	}
 	return nil
+}
+
+// memberError tells which member is wrong, by its path from the outermost object.
+type memberError struct {
+	path   string
+	reason error
+}
+
+func (e *memberError) Error() string { return e.path + " " + e.reason.Error() }
+
+// within places an error in the member called name.
+func within(name string, err error) error {
+	if inner, ok := err.(*memberError); ok {
+		return &memberError{name + "." + inner.path, inner.reason}
+	}
+	return &memberError{name, err}
 }
 
 func malformed(message string) error {

@@ -15,14 +15,19 @@ const (
 	InvalidAPIKey          Code = "invalid_api_key"
 	InsufficientPermission Code = "insufficient_permission"
 	PetNotFound            Code = "pet_not_found"
+	OrderNotFound          Code = "order_not_found"
+	CategoryNotFound       Code = "category_not_found"
 	KeyNotFound            Code = "key_not_found"
 	RouteNotFound          Code = "route_not_found"
 	MethodNotAllowed       Code = "method_not_allowed"
 	InvalidTransition      Code = "invalid_transition"
+	PetNotAvailable        Code = "pet_not_available"
 	LastAdminKey           Code = "last_admin_key"
 	EndpointRemoved        Code = "endpoint_removed"
+	PreconditionFailed     Code = "precondition_failed"
 	PayloadTooLarge        Code = "payload_too_large"
 	UnsupportedMediaType   Code = "unsupported_media_type"
+	IdempotencyKeyReused   Code = "idempotency_key_reused"
 	RateLimitExceeded      Code = "rate_limit_exceeded"
 	DailyQuotaExceeded     Code = "daily_quota_exceeded"
 	KeyBanned              Code = "key_banned"
@@ -51,9 +56,9 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
-	PetNotFound, KeyNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, LastAdminKey, EndpointRemoved,
-	PayloadTooLarge, UnsupportedMediaType,
+	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, RouteNotFound, MethodNotAllowed,
+	InvalidTransition, PetNotAvailable, LastAdminKey, EndpointRemoved, PreconditionFailed,
+	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
 	RateLimitExceeded, DailyQuotaExceeded, KeyBanned,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,
 }

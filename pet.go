@@ -1,6 +1,7 @@
 package animalstore
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,7 +43,52 @@ type Pet struct {
 	Status     PetStatus `json:"status"`
 }
 
-// MaxNameLength is the longest name of an animal, in code points.
+// Validate refuses an animal the store would not keep.
+func (p Pet) Validate() error {
+	return NewPet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}.Validate()
+}
+
+// petMoves are the changes of status a caller may make.
+var petMoves = map[PetStatus][]PetStatus{
+	PetAvailable: {PetPending, PetSold},
+	PetPending:   {PetAvailable, PetSold},
+}
+
+// SetStatus moves the animal to another status, where that is allowed. Nobody
+// but its order moves an animal that has an open one. A move to the status it
+// has is none.
+func (p *Pet) SetStatus(to PetStatus, ordered bool) error {
+	switch {
+	case to == p.Status:
+		return nil
+	case ordered:
+		return Errorf(InvalidTransition, "animal %d has an open order, which decides its status: move the order instead", p.ID)
+	case slices.Contains(petMoves[p.Status], to):
+		p.Status = to
+		return nil
+	case p.Status == PetSold:
+		return Errorf(InvalidTransition, "animal %d is sold, which is final", p.ID)
+	}
+	return Errorf(InvalidTransition, "animal %d cannot become %s: it is %s", p.ID, to, p.Status)
+}
+
+// CheckRemovable refuses to remove an animal that has an open order.
+func (p *Pet) CheckRemovable(ordered bool) error {
+	if ordered {
+		return Errorf(InvalidTransition, "animal %d has an open order: deliver or cancel that first", p.ID)
+	}
+	return nil
+}
+
+// CheckOrderable refuses an order for an animal that is not to be had.
+func (p *Pet) CheckOrderable() error {
+	if p.Status != PetAvailable {
+		return Errorf(PetNotAvailable, "animal %d is %s: only an available one can be ordered", p.ID, p.Status)
+	}
+	return nil
+}
+
+// MaxNameLength is the longest name of an animal or a category, in code points.
 const MaxNameLength = 1024
 
 // Validate refuses an animal the store would not take, with a message that

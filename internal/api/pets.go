@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -11,23 +12,59 @@ import (
 // listPets serves GET /v1/pets.
 func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 	return s.answer(w, r, func() (*page, error) {
-		q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "status")
+		q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "categoryId", "id", "status")
 		if err != nil {
 			return nil, err
 		}
-		status, err := statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses)
+		query, err := petQuery(q)
 		if err != nil {
 			return nil, err
 		}
-		// One more than asked for tells whether there is a next page.
-		pets, err := s.db.Pets(r.Context(), db.PetQuery{Status: status, Before: q.before, Limit: q.limit + 1})
+		pets, err := s.db.Pets(r.Context(), query)
 		if err != nil {
 			return nil, err
 		}
 		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
 		body := appendPets(make([]byte, 0, 64+80*len(pets)), pets)
-		return newPage(q.before == 0, link, body), nil
+		return newPage(!q.resumed, link, body), nil
 	})
+}
+
+// petQuery reads the filters of a list of animals. It asks for one more than the
+// page holds, which tells whether there is a next page.
+func petQuery(q *listQuery) (query db.PetQuery, err error) {
+	if query.Status, err = statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses); err != nil {
+		return query, err
+	}
+	if text, ok := q.filters["categoryId"]; ok {
+		id, ok := parseInt64(text)
+		if !ok {
+			return query, q.wrong("categoryId", "must be a 64-bit integer")
+		}
+		query.CategoryID = &id
+	}
+	if text, ok := q.filters["id"]; ok {
+		if query.IDs, ok = parseIDs(text); !ok {
+			return query, q.wrong("id", "must be a comma-separated list of 1 to 100 positive integers")
+		}
+		if !q.given {
+			q.limit = len(query.IDs)
+		}
+	}
+	query.Before, query.Limit = q.position, q.limit+1
+	return query, nil
+}
+
+func parseIDs(text string) ([]int64, bool) {
+	var ids []int64
+	for part := range strings.SplitSeq(text, ",") {
+		id, ok := parseID(part)
+		if !ok || len(ids) == maxLimit {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, true
 }
 
 // createPet serves POST /v1/pets.
@@ -36,34 +73,111 @@ func (s *Server) createPet(w http.ResponseWriter, r *request) error {
 	err := decode(r,
 		required("name", readString(&in.Name)),
 		required("categoryId", readInt64(&in.CategoryID)),
-		optional("status", readStatus(&in.Status, animalstore.ParsePetStatus, animalstore.PetStatuses)))
+		optional("status", readPetStatus(&in.Status)))
 	if err != nil {
 		return err
 	}
 	if err := in.Validate(); err != nil {
 		return err
 	}
-	pet, err := s.db.CreatePet(r.Context(), in)
+	once, err := s.once(r, "createPet")
 	if err != nil {
 		return err
 	}
+	pet, replayed, err := s.db.CreatePet(r.Context(), in, once)
+	if err != nil {
+		return err
+	}
+	tellReplay(w, replayed)
 	w.Header()["Location"] = []string{"/v1/pets/" + strconv.FormatInt(pet.ID, 10)}
-	return writePet(w, http.StatusCreated, &pet)
+	return writePet(w, r, http.StatusCreated, &pet)
 }
 
 // getPet serves GET /v1/pets/{petId}, deprecated.
 func (s *Server) getPet(w http.ResponseWriter, r *request) error {
-	id, ok := parseID(r.param)
-	if !ok {
-		return animalstore.Errorf(animalstore.PetNotFound, "there is no such animal: an id is a positive integer")
+	id, err := petID(r)
+	if err != nil {
+		return err
 	}
 	pet, err := s.db.Pet(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	return writePet(w, http.StatusOK, &pet)
+	return writePet(w, r, http.StatusOK, &pet)
 }
 
-func writePet(w http.ResponseWriter, status int, pet *animalstore.Pet) error {
-	return writeBody(w, status, append(appendPet(make([]byte, 0, 128), pet), '\n'))
+// updatePet serves PATCH /v1/pets/{petId}.
+func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
+	id, err := petID(r)
+	if err != nil {
+		return err
+	}
+	var in animalstore.Pet
+	seen, err := decodePatch(r,
+		optional("name", readString(&in.Name)),
+		optional("categoryId", readInt64(&in.CategoryID)),
+		optional("status", readPetStatus(&in.Status)))
+	if err != nil {
+		return err
+	}
+	if seen["name"] {
+		if err := animalstore.ValidateName(in.Name); err != nil {
+			return err
+		}
+	}
+	pet, err := s.db.UpdatePet(r.Context(), id, func(p *animalstore.Pet, ordered bool) error {
+		if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
+			return err
+		}
+		if seen["name"] {
+			p.Name = in.Name
+		}
+		if seen["categoryId"] {
+			p.CategoryID = in.CategoryID
+		}
+		if seen["status"] {
+			return p.SetStatus(in.Status, ordered)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return writePet(w, r, http.StatusOK, &pet)
+}
+
+// deletePet serves DELETE /v1/pets/{petId}.
+func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
+	id, err := petID(r)
+	if err != nil {
+		return err
+	}
+	err = s.db.DeletePet(r.Context(), id, func(p *animalstore.Pet, ordered bool) error {
+		if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
+			return err
+		}
+		return p.CheckRemovable(ordered)
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func petID(r *request) (int64, error) {
+	id, ok := parseID(r.param)
+	if !ok {
+		return 0, animalstore.Errorf(animalstore.PetNotFound, "there is no such animal: an id is a positive integer")
+	}
+	return id, nil
+}
+
+func encodePet(p *animalstore.Pet) []byte {
+	return append(appendPet(make([]byte, 0, 128), p), '\n')
+}
+
+func writePet(w http.ResponseWriter, r *request, status int, pet *animalstore.Pet) error {
+	body := encodePet(pet)
+	return writeTagged(w, r, status, body, []string{etagOf(body)})
 }

@@ -5,6 +5,7 @@ package db
 import (
 	"context"
 	"errors"
+	"time"
 
 	"animalstore"
 )
@@ -30,19 +31,57 @@ var (
 // afterwards. A write that returns an error changed nothing. A context that
 // ends before a write is begun cancels it; once begun it is carried through.
 type DB interface {
-	// CreatePet adds an animal that passed Validate. Its id is higher than
-	// every id given before, those of removed animals included.
-	CreatePet(ctx context.Context, p animalstore.NewPet) (animalstore.Pet, error)
+	// CreatePet adds an animal that passed Validate, and its category if there
+	// is none of that id. Its id is higher than every id given before, those of
+	// removed animals included. If once is not nil, see [Once].
+	CreatePet(ctx context.Context, p animalstore.NewPet, once *Once) (pet animalstore.Pet, replayed bool, err error)
 
 	// Pet returns one animal, or an error with code pet_not_found.
 	Pet(ctx context.Context, id int64) (animalstore.Pet, error)
+
+	// UpdatePet lets change alter an animal and stores it, and its category if
+	// there is none of that id, with no other change in between. ordered tells
+	// change whether the animal has an open order. An error of change leaves
+	// the animal as it was and is returned; pet_not_found if there is none.
+	UpdatePet(ctx context.Context, id int64, change func(p *animalstore.Pet, ordered bool) error) (animalstore.Pet, error)
+
+	// DeletePet removes an animal, unless check returns an error, which is then
+	// returned; pet_not_found if there is none.
+	DeletePet(ctx context.Context, id int64, check func(p *animalstore.Pet, ordered bool) error) error
 
 	// Pets returns animals with descending ids. What it costs depends on the
 	// limit, not on how many animals there are.
 	Pets(ctx context.Context, q PetQuery) ([]animalstore.Pet, error)
 
+	// PlaceOrder adds an order for an animal and makes that pending. Of any
+	// number of callers at once, one gets the animal. The error has code
+	// pet_not_found or pet_not_available. If once is not nil, see [Once].
+	PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *Once) (order animalstore.Order, replayed bool, err error)
+
+	// Order returns one order, or an error with code order_not_found.
+	Order(ctx context.Context, id int64) (animalstore.Order, error)
+
 	// Orders returns orders with descending ids.
 	Orders(ctx context.Context, q OrderQuery) ([]animalstore.Order, error)
+
+	// UpdateOrder lets change alter an order's status and stores it together
+	// with the status it gives its animal. An error of change leaves both as
+	// they were and is returned; order_not_found if there is no such order.
+	UpdateOrder(ctx context.Context, id int64, change func(o *animalstore.Order) error) (animalstore.Order, error)
+
+	// Category returns one category, or an error with code category_not_found.
+	Category(ctx context.Context, id int64) (animalstore.Category, error)
+
+	// Categories returns categories with ascending ids.
+	Categories(ctx context.Context, q CategoryQuery) ([]animalstore.Category, error)
+
+	// PutCategory names a category, unless check returns an error, which is then
+	// returned. before is the category as it was, nil if there was none.
+	PutCategory(ctx context.Context, c animalstore.Category, check func(before *animalstore.Category) error) (created bool, err error)
+
+	// DropAnswers forgets the answers stored for [Once] before a time, at most
+	// max of them, and tells how many it forgot.
+	DropAnswers(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
 	// CreateKey stores a key that passed Validate, under the hash of its secret.
 	// ErrExists if a key has that secret already.
@@ -111,11 +150,35 @@ type KeyQuery struct {
 	Limit  int   // at least 1
 }
 
+// Once makes a write happen at most once, however often it is sent. The answer
+// to the first is stored in its transaction. A write with the same KeyID, Route
+// and Token within [AnswersKept] of it changes nothing and gets that answer if
+// its BodyHash is the same, and otherwise the error idempotency_key_reused. One
+// that arrives while the first is under way waits for it.
+type Once struct {
+	KeyID    int64
+	Route    string
+	Token    string
+	BodyHash [32]byte
+	At       animalstore.Time
+}
+
+// AnswersKept is how long an answer is stored for [Once].
+const AnswersKept = 24 * time.Hour
+
 // PetQuery selects animals. The zero value of a field selects nothing out.
 type PetQuery struct {
-	Status animalstore.PetStatus
-	Before int64 // only ids below this one
-	Limit  int   // at least 1
+	IDs        []int64
+	CategoryID *int64
+	Status     animalstore.PetStatus
+	Before     int64 // only ids below this one
+	Limit      int   // at least 1
+}
+
+// CategoryQuery selects categories.
+type CategoryQuery struct {
+	After *int64 // only ids above this one
+	Limit int    // at least 1
 }
 
 // OrderQuery selects orders. The zero value of a field selects nothing out.

@@ -8,33 +8,143 @@ import (
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
+
+const orderColumns = "id, pet_id, status, created_at, updated_at"
+
+// PlaceOrder implements [db.DB].
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Once) (order animalstore.Order, replayed bool, err error) {
+	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+		replayed, err = doOnce(c, once, &order, func() error {
+			order = animalstore.Order{PetID: petID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
+			pet, err := selectPet(c, petID)
+			if err != nil {
+				return err
+			}
+			if err := pet.CheckOrderable(); err != nil {
+				return err
+			}
+			err = sqlitex.Execute(c, "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES (?, ?, ?, ?)",
+				&sqlitex.ExecOptions{Args: []any{petID, number(orderStatuses, order.Status), at.Milli(), at.Milli()}})
+			if err != nil {
+				return fmt.Errorf("insert order: %w", err)
+			}
+			order.ID = c.LastInsertRowID()
+			return setPetStatus(c, petID, order.Status.PetStatus())
+		})
+		return err
+	})
+	return order, replayed, err
+}
+
+// Order implements [db.DB].
+func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
+	var order animalstore.Order
+	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+		order, err = selectOrder(c, id)
+		return err
+	})
+	return order, err
+}
+
+func selectOrder(c *sqlite.Conn, id int64) (order animalstore.Order, err error) {
+	err = sqlitex.Execute(c, "SELECT "+orderColumns+" FROM orders WHERE id = ?", &sqlitex.ExecOptions{
+		Args: []any{id},
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			order = scanOrder(stmt)
+			return nil
+		},
+	})
+	if err != nil {
+		return order, fmt.Errorf("select order: %w", err)
+	}
+	if order.ID == 0 {
+		return order, animalstore.Errorf(animalstore.OrderNotFound, "there is no order with id %d", id)
+	}
+	return order, nil
+}
+
+// UpdateOrder implements [db.DB].
+func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
+	var order animalstore.Order
+	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+		if order, err = selectOrder(c, id); err != nil {
+			return err
+		}
+		before := order
+		if err := change(&order); err != nil || order == before {
+			return err
+		}
+		err = sqlitex.Execute(c, "UPDATE orders SET status = ?, updated_at = ? WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{number(orderStatuses, order.Status), order.UpdatedAt.Milli(), id}})
+		if err != nil {
+			return fmt.Errorf("update order: %w", err)
+		}
+		return setPetStatus(c, order.PetID, order.Status.PetStatus())
+	})
+	return order, err
+}
+
+// setPetStatus is for an order that has a say over its animal.
+func setPetStatus(c *sqlite.Conn, petID int64, status animalstore.PetStatus) error {
+	err := sqlitex.Execute(c, "UPDATE pets SET status = ? WHERE id = ?",
+		&sqlitex.ExecOptions{Args: []any{number(petStatuses, status), petID}})
+	if err != nil {
+		return fmt.Errorf("update status of pet: %w", err)
+	}
+	return nil
+}
+
+// hasOpenOrder asks the index that holds open orders alone.
+func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
+	found := false
+	err := sqlitex.Execute(c, "SELECT 1 FROM orders WHERE pet_id = ? AND status <= 1", &sqlitex.ExecOptions{
+		Args:       []any{petID},
+		ResultFunc: func(*sqlite.Stmt) error { found = true; return nil },
+	})
+	if err != nil {
+		return false, fmt.Errorf("select open order: %w", err)
+	}
+	return found, nil
+}
+
+// The parameters are those of the lists of pets; ?4 is the animal.
+var (
+	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
+	listOrdersByStatus = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT ?2"
+	listOrdersByBoth   = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 AND pet_id = ?4 ORDER BY id DESC LIMIT ?2"
+	listOrdersByPet    = mergeStatuses(len(orderStatuses), "SELECT "+orderColumns+" FROM orders WHERE id < ?1 AND pet_id = ?4 AND status = %d ORDER BY id DESC LIMIT ?2")
+)
+
+func orderListQuery(q db.OrderQuery) string {
+	switch {
+	case q.PetID != 0 && q.Status != "":
+		return listOrdersByBoth
+	case q.PetID != 0:
+		return listOrdersByPet
+	case q.Status != "":
+		return listOrdersByStatus
+	}
+	return listOrders
+}
 
 // Orders implements [db.DB].
 func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
-	query := "SELECT id, pet_id, status, created_at, updated_at FROM orders WHERE id < ?1"
-	if q.PetID != 0 {
-		query += " AND pet_id = ?3"
-	}
-	if q.Status != "" {
-		query += " AND status = ?4"
-	}
-	query += " ORDER BY id DESC LIMIT ?2"
-
 	orders := make([]animalstore.Order, 0, q.Limit)
 	err := d.read(ctx, func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare(query)
+		stmt, err := c.Prepare(orderListQuery(q))
 		if err != nil {
 			return fmt.Errorf("select orders: %w", err)
 		}
 		defer stmt.Reset()
 		stmt.BindInt64(1, below(q.Before))
 		stmt.BindInt64(2, int64(q.Limit))
-		if q.PetID != 0 {
-			stmt.BindInt64(3, q.PetID)
-		}
 		if q.Status != "" {
-			stmt.BindInt64(4, number(orderStatuses, q.Status))
+			stmt.BindInt64(3, number(orderStatuses, q.Status))
+		}
+		if q.PetID != 0 {
+			stmt.BindInt64(4, q.PetID)
 		}
 		for {
 			more, err := stmt.Step()
@@ -44,14 +154,18 @@ func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, 
 			if !more {
 				return nil
 			}
-			orders = append(orders, animalstore.Order{
-				ID:        stmt.ColumnInt64(0),
-				PetID:     stmt.ColumnInt64(1),
-				Status:    orderStatuses[stmt.ColumnInt64(2)],
-				CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(3)),
-				UpdatedAt: animalstore.AtMilli(stmt.ColumnInt64(4)),
-			})
+			orders = append(orders, scanOrder(stmt))
 		}
 	})
 	return orders, err
+}
+
+func scanOrder(stmt *sqlite.Stmt) animalstore.Order {
+	return animalstore.Order{
+		ID:        stmt.ColumnInt64(0),
+		PetID:     stmt.ColumnInt64(1),
+		Status:    orderStatuses[stmt.ColumnInt64(2)],
+		CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(3)),
+		UpdatedAt: animalstore.AtMilli(stmt.ColumnInt64(4)),
+	}
 }

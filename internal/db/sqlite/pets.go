@@ -2,13 +2,16 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"animalstore"
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // A status is stored as its place in the domain's list.
@@ -26,58 +29,151 @@ func number[S comparable](all []S, s S) int64 {
 	panic(fmt.Sprintf("status %v passed validation but is unknown", s))
 }
 
+const petColumns = "id, category_id, status, name"
+
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet) (animalstore.Pet, error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (pet animalstore.Pet, replayed bool, err error) {
 	if p.Status == "" {
 		p.Status = animalstore.PetAvailable
 	}
-	pet := animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	err := d.writer.do(ctx, func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)")
-		if err != nil {
-			return fmt.Errorf("insert pet: %w", err)
-		}
-		stmt.BindText(1, p.Name)
-		stmt.BindInt64(2, p.CategoryID)
-		stmt.BindInt64(3, number(petStatuses, p.Status))
-		if _, err := stmt.Step(); err != nil {
-			return fmt.Errorf("insert pet: %w", err)
-		}
-		pet.ID = c.LastInsertRowID()
-		return nil
+	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+		replayed, err = doOnce(c, once, &pet, func() error {
+			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
+			if err := ensureCategory(c, p.CategoryID); err != nil {
+				return err
+			}
+			stmt, err := c.Prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)")
+			if err != nil {
+				return fmt.Errorf("insert pet: %w", err)
+			}
+			stmt.BindText(1, p.Name)
+			stmt.BindInt64(2, p.CategoryID)
+			stmt.BindInt64(3, number(petStatuses, p.Status))
+			if _, err := stmt.Step(); err != nil {
+				return fmt.Errorf("insert pet: %w", err)
+			}
+			pet.ID = c.LastInsertRowID()
+			return nil
+		})
+		return err
 	})
-	return pet, err
+	return pet, replayed, err
 }
 
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
 	var pet animalstore.Pet
-	err := d.read(ctx, func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare("SELECT id, category_id, status, name FROM pets WHERE id = ?")
+	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+		pet, err = selectPet(c, id)
+		return err
+	})
+	return pet, err
+}
+
+func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
+	stmt, err := c.Prepare("SELECT " + petColumns + " FROM pets WHERE id = ?")
+	if err != nil {
+		return animalstore.Pet{}, fmt.Errorf("select pet: %w", err)
+	}
+	defer stmt.Reset()
+	stmt.BindInt64(1, id)
+	found, err := stmt.Step()
+	if err != nil {
+		return animalstore.Pet{}, fmt.Errorf("select pet: %w", err)
+	}
+	if !found {
+		return animalstore.Pet{}, animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id)
+	}
+	return scanPet(stmt), nil
+}
+
+// UpdatePet implements [db.DB].
+func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
+	var pet animalstore.Pet
+	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+		if pet, err = selectPet(c, id); err != nil {
+			return err
+		}
+		before := pet
+		ordered, err := hasOpenOrder(c, id)
 		if err != nil {
-			return fmt.Errorf("select pet: %w", err)
+			return err
 		}
-		defer stmt.Reset()
-		stmt.BindInt64(1, id)
-		found, err := stmt.Step()
+		if err := change(&pet, ordered); err != nil || pet == before {
+			return err
+		}
+		if err := ensureCategory(c, pet.CategoryID); err != nil {
+			return err
+		}
+		err = sqlitex.Execute(c, "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{pet.Name, pet.CategoryID, number(petStatuses, pet.Status), id}})
 		if err != nil {
-			return fmt.Errorf("select pet: %w", err)
+			return fmt.Errorf("update pet: %w", err)
 		}
-		if !found {
-			return animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id)
-		}
-		pet = scanPet(stmt)
 		return nil
 	})
 	return pet, err
 }
 
+// DeletePet implements [db.DB].
+func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		pet, err := selectPet(c, id)
+		if err != nil {
+			return err
+		}
+		ordered, err := hasOpenOrder(c, id)
+		if err != nil {
+			return err
+		}
+		if err := check(&pet, ordered); err != nil {
+			return err
+		}
+		if err := sqlitex.Execute(c, "DELETE FROM pets WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}}); err != nil {
+			return fmt.Errorf("delete pet: %w", err)
+		}
+		return nil
+	})
+}
+
+// Parameters of a list: ?1 the id to stay below, ?2 the limit, ?3 and ?4 the
+// filters' values.
+var (
+	listPets           = "SELECT " + petColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
+	listPetsByStatus   = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT ?2"
+	listPetsByBoth     = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 AND category_id = ?4 ORDER BY id DESC LIMIT ?2"
+	listPetsByCategory = mergeStatuses(len(petStatuses), "SELECT "+petColumns+" FROM pets WHERE id < ?1 AND category_id = ?4 AND status = %d ORDER BY id DESC LIMIT ?2")
+	listPetsByID       = "SELECT " + petColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?5))
+		AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR category_id = ?4) ORDER BY id DESC LIMIT ?2`
+)
+
+// mergeStatuses makes one list out of the lists of every status. Each is read
+// along an index that starts with the status, and no further than the limit.
+func mergeStatuses(n int, query string) string {
+	parts := make([]string, n)
+	for status := range n {
+		parts[status] = "SELECT * FROM (" + fmt.Sprintf(query, status) + ")"
+	}
+	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT ?2"
+}
+
+func petListQuery(q db.PetQuery) string {
+	switch {
+	case q.IDs != nil:
+		return listPetsByID
+	case q.CategoryID != nil && q.Status != "":
+		return listPetsByBoth
+	case q.CategoryID != nil:
+		return listPetsByCategory
+	case q.Status != "":
+		return listPetsByStatus
+	}
+	return listPets
+}
+
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	query := "SELECT id, category_id, status, name FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
-	if q.Status != "" {
-		query = "SELECT id, category_id, status, name FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT ?2"
-	}
+	query := petListQuery(q)
 	pets := make([]animalstore.Pet, 0, q.Limit)
 	err := d.read(ctx, func(c *sqlite.Conn) error {
 		stmt, err := c.Prepare(query)
@@ -85,11 +181,21 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 			return fmt.Errorf("select pets: %w", err)
 		}
 		defer stmt.Reset()
+		stmt.BindInt64(1, below(q.Before))
+		stmt.BindInt64(2, int64(q.Limit))
 		if q.Status != "" {
 			stmt.BindInt64(3, number(petStatuses, q.Status))
 		}
-		stmt.BindInt64(1, below(q.Before))
-		stmt.BindInt64(2, int64(q.Limit))
+		if q.CategoryID != nil {
+			stmt.BindInt64(4, *q.CategoryID)
+		}
+		if q.IDs != nil {
+			ids, err := json.Marshal(q.IDs)
+			if err != nil {
+				return err
+			}
+			stmt.BindText(5, string(ids))
+		}
 		for {
 			more, err := stmt.Step()
 			if err != nil {

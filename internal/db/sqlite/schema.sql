@@ -11,6 +11,14 @@ CREATE TABLE pets (
 -- Holds whole rows, so that a filtered page is read from it alone.
 CREATE INDEX pets_by_status ON pets (status, id, category_id, name);
 
+-- Serves both a category in one status and, read once for each status, all of it.
+CREATE INDEX pets_by_category ON pets (category_id, status, id);
+
+CREATE TABLE categories (
+  id   INTEGER PRIMARY KEY, -- chosen by callers
+  name TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE orders (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   pet_id     INTEGER NOT NULL, -- no foreign key: an order outlives its animal
@@ -20,7 +28,23 @@ CREATE TABLE orders (
 ) STRICT;
 
 CREATE INDEX orders_by_status ON orders (status, id);
-CREATE INDEX orders_by_pet    ON orders (pet_id, id);
+CREATE INDEX orders_by_pet    ON orders (pet_id, status, id);
+
+-- An animal has at most one open order.
+CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
+
+-- The answers to writes that may be sent again.
+CREATE TABLE answers (
+  key_id     INTEGER NOT NULL,
+  route      TEXT    NOT NULL,
+  token      TEXT    NOT NULL,
+  body_hash  BLOB    NOT NULL,
+  answer     TEXT    NOT NULL, -- the animal or order as JSON
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (key_id, route, token)
+) STRICT;
+
+CREATE INDEX answers_by_age ON answers (created_at);
 
 CREATE TABLE keys (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"animalstore"
+)
+
+// etagOf is a strong validator of a body: the same bytes have the same one, on
+// every instance and after every restart.
+func etagOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// writeTagged answers with a body and its ETag, or with 304 where the caller has
+// that body already.
+func writeTagged(w http.ResponseWriter, r *request, status int, body []byte, tag []string) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		if err := r.checkIfMatch(tag[0]); err != nil {
+			return err
+		}
+		w.Header()["ETag"] = tag
+		if values := r.Header["If-None-Match"]; values != nil && anyTag(values, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag[0] }) {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	w.Header()["ETag"] = tag
+	return writeBody(w, status, body)
+}
+
+// checkIfMatch refuses a request that is meant for another state of a resource
+// than the one with this tag.
+func (r *request) checkIfMatch(tag string) error {
+	values := r.Header["If-Match"]
+	if values == nil || anyTag(values, func(t string) bool { return t == tag }) {
+		return nil
+	}
+	return animalstore.Errorf(animalstore.PreconditionFailed, "it has changed since you read it: read it again for its new ETag, and decide anew")
+}
+
+// anyTag reports whether one of a header's entity tags is ok, or the header is
+// "*", which stands for whatever there is.
+func anyTag(values []string, ok func(tag string) bool) bool {
+	rest := strings.Join(values, ",")
+	if strings.TrimSpace(rest) == "*" {
+		return true
+	}
+	for {
+		rest = strings.TrimLeft(rest, " \t,")
+		start := strings.IndexByte(rest, '"')
+		if start < 0 || start > 0 && rest[:start] != "W/" {
+			return false // the end, or no list of tags
+		}
+		end := strings.IndexByte(rest[start+1:], '"')
+		if end < 0 {
+			return false
+		}
+		tag := rest[:start+1+end+1]
+		if ok(tag) {
+			return true
+		}
+		rest = rest[len(tag):]
+	}
+}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strings"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// once reads the Idempotency-Key of a request whose body was read. It is nil
+// where there is none.
+func (s *Server) once(r *request, operation string) (*db.Once, error) {
+	values := r.Header["Idempotency-Key"]
+	if len(values) == 0 {
+		return nil, nil
+	}
+	token := values[0]
+	invisible := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(values) > 1 || len(token) < 1 || len(token) > 255 || strings.ContainsFunc(token, invisible) {
+		return nil, animalstore.Errorf(animalstore.InvalidParameter, "Idempotency-Key must be given once, with 1 to 255 visible ASCII characters and no spaces")
+	}
+	return &db.Once{
+		KeyID:    r.key.ID,
+		Route:    operation,
+		Token:    token,
+		BodyHash: sha256.Sum256(r.body),
+		At:       animalstore.At(s.now()),
+	}, nil
+}
+
+// tellReplay marks an answer that was given before.
+func tellReplay(w http.ResponseWriter, replayed bool) {
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
+}

@@ -7,7 +7,7 @@ import (
 
 // exposed are the response headers a page of a named origin may read.
 var exposed = strings.Join([]string{
-	"Deprecation", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate", "X-Request-Id",
+	"Allow", "Deprecation", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate", "X-Request-Id",
 }, ", ")
 
 // answersPreflight sets the CORS headers for a request from a named origin, and

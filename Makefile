@@ -4,7 +4,7 @@
 VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test fuzz soak setup
+.PHONY: help run build check lint test fuzz soak bench-quick bench-growth setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,14 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 
 soak: setup ## run the tests with their large counts, for hours
 	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m -run . ./e2e/ ./internal/...
+
+bench-quick: ## measure the server beside a bare one, in two minutes
+	@scripts/setup wrk
+	go run ./bench quick $(BENCHFLAGS)
+
+bench-growth: ## measure reads and starts with 5 million animals
+	@scripts/setup wrk
+	go run ./bench growth $(BENCHFLAGS)
 
 setup:
 	@scripts/setup

@@ -162,6 +162,7 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 
 // run serves until ctx ends, then lets every request under way finish.
 func run(ctx context.Context, listener net.Listener, handler *api.Server, log *slog.Logger) error {
+	busy := busyConns{conns: map[net.Conn]struct{}{}}
 	srv := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -170,6 +171,7 @@ func run(ctx context.Context, listener net.Listener, handler *api.Server, log *s
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnState:         busy.track,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener) }()
@@ -181,9 +183,11 @@ func run(ctx context.Context, listener net.Listener, handler *api.Server, log *s
 	log.Info("shutting down: finishing the requests under way")
 	handler.Drain()
 	time.Sleep(drainNotice)
+	listener.Close()
+	<-failed // nothing is accepted from here on
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
-	if err := srv.Shutdown(ctx); err != nil {
+	if err := errors.Join(busy.wait(ctx), srv.Shutdown(ctx)); err != nil {
 		srv.Close()
 		return fmt.Errorf("some requests took longer than %v to finish and were cut off: %w", drainTimeout, err)
 	}

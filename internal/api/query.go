@@ -20,6 +20,7 @@ type listQuery struct {
 	limit   int               // how many to show
 	given   bool              // whether the limit was in the query
 	filters map[string]string // the filters in force
+	carried map[string]bool   // those of them that the cursor brought
 	before  int64             // show what is below this id; 0: all
 }
 
@@ -80,6 +81,8 @@ func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
+var errCursor = animalstore.Errorf(animalstore.InvalidCursor, "cursor is not one of ours: use it as it stands in the Link header, or leave it out to start over")
+
 func (q *listQuery) cursor(last int64) string {
 	return cursorEncoding.EncodeToString([]byte(q.path + "|" + strconv.FormatInt(last, 10) + "|" + encodeFilters(q.filters)))
 }
@@ -93,23 +96,24 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	position, err2 := strconv.ParseInt(id, 10, 64)
 	filters, err3 := url.ParseQuery(rawFilters)
 	if err != nil || err2 != nil || err3 != nil || !ok1 || !ok2 || position < 1 {
-		return animalstore.Errorf(animalstore.InvalidCursor, "cursor is not one of ours: use it as it stands in the Link header, or leave it out to start over")
+		return errCursor
 	}
 	if path != q.path {
 		return animalstore.Errorf(animalstore.InvalidCursor, "cursor belongs to another list: use it where its Link header came from")
 	}
+	q.carried = map[string]bool{}
 	for _, name := range names {
 		given, isGiven := q.filters[name]
 		if isGiven && given != filters.Get(name) {
 			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
 		}
 		if filters.Has(name) {
-			q.filters[name] = filters.Get(name)
+			q.filters[name], q.carried[name] = filters.Get(name), !isGiven
 		}
 	}
 	q.before = position
 	if q.cursor(position) != cursor {
-		return animalstore.Errorf(animalstore.InvalidCursor, "cursor is not one of ours: use it as it stands in the Link header, or leave it out to start over")
+		return errCursor
 	}
 	return nil
 }
@@ -144,6 +148,14 @@ func encodeFilters(filters map[string]string) string {
 	return values.Encode()
 }
 
+// wrong refuses the value of a filter, or the cursor if it brought the filter.
+func (q *listQuery) wrong(name, want string) error {
+	if q.carried[name] {
+		return errCursor
+	}
+	return animalstore.Errorf(animalstore.InvalidParameter, "%s %s", name, want)
+}
+
 // statusFilter is the status a list is restricted to, or "".
 func statusFilter[S ~string](q *listQuery, parse func(string) (S, bool), all []S) (S, error) {
 	text, ok := q.filters["status"]
@@ -152,7 +164,7 @@ func statusFilter[S ~string](q *listQuery, parse func(string) (S, bool), all []S
 	}
 	status, ok := parse(text)
 	if !ok {
-		return "", animalstore.Errorf(animalstore.InvalidParameter, "status must be one of %s", join(all))
+		return "", q.wrong("status", "must be one of "+join(all))
 	}
 	return status, nil
 }
@@ -165,7 +177,7 @@ func idFilter(q *listQuery, name string) (int64, error) {
 	}
 	id, ok := parseID(text)
 	if !ok {
-		return 0, animalstore.Errorf(animalstore.InvalidParameter, "%s must be a positive integer", name)
+		return 0, q.wrong(name, "must be a positive integer")
 	}
 	return id, nil
 }

@@ -110,7 +110,7 @@ func (rt *router) find(path string) (*resource, string) {
 			continue
 		}
 		param, ok := strings.CutSuffix(rest, res.suffix)
-		if ok && param != "" && !strings.Contains(param, "/") {
+		if ok && param != "" && param != "." && param != ".." && !strings.Contains(param, "/") {
 			return res, param
 		}
 	}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed load.lua
+var loadScript []byte
+
+// generator sends load with wrk, which costs a fraction of what it measures.
+//
+// It has one thread: on a machine with few cores a second one would take from
+// the server what it gives to the client. A turn during which that thread is
+// nearly always busy measures wrk, which the notes then say.
+type generator struct {
+	wrk    string
+	script string
+	busy   float64 // the largest share of a core that wrk took in a turn
+}
+
+func newGenerator(work string) (*generator, error) {
+	wrk, err := exec.LookPath("wrk")
+	if err != nil {
+		return nil, fmt.Errorf("wrk is needed to send load: install the package wrk (%w)", err)
+	}
+	g := &generator{wrk: wrk, script: filepath.Join(work, "load.lua")}
+	return g, os.WriteFile(g.script, loadScript, 0o600)
+}
+
+// turn is what one server did in one burst.
+type turn struct {
+	requests int
+	seconds  float64
+	cpu      time.Duration // of the server, user and system
+}
+
+func (t turn) perSecond() float64 { return float64(t.requests) / t.seconds }
+func (t turn) cpuMicros() float64 { return float64(t.cpu.Microseconds()) / float64(t.requests) }
+func (t turn) micros() float64    { return 1e6 * t.seconds / float64(t.requests) }
+func (t turn) plus(other turn) turn {
+	return turn{t.requests + other.requests, t.seconds + other.seconds, t.cpu + other.cpu}
+}
+
+// burst sends a file's requests to a server, as fast as they are answered over
+// that many connections. An answer that is no success is an error.
+func (g *generator) burst(ctx context.Context, s *server, file string, connections int, length time.Duration) (turn, error) {
+	before, err := s.cpu()
+	if err != nil {
+		return turn{}, err
+	}
+	// wrk counts in whole seconds, but an interrupt ends it in good order. The
+	// time given here only bounds a run in which that fails.
+	cmd := exec.CommandContext(ctx, g.wrk, "-t1", "-c"+strconv.Itoa(connections),
+		"-d"+strconv.Itoa(int(length.Seconds())+5)+"s", "--timeout", "10s", "-s", g.script,
+		"-H", "Authorization: Bearer "+s.key, "-H", "Content-Type: application/json",
+		"http://"+s.addr, "--", file, strconv.Itoa(rand.IntN(1<<30)))
+	var report bytes.Buffer
+	cmd.Stdout = &report
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return turn{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return turn{}, err
+	}
+	var last string
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if last = lines.Text(); last == "ready" {
+			time.AfterFunc(length, func() { cmd.Process.Signal(os.Interrupt) })
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return turn{}, fmt.Errorf("wrk: %w\n%s%s", err, report.Bytes(), last)
+	}
+	t, err := parseDone(last)
+	if err != nil {
+		return turn{}, fmt.Errorf("%s: %w\n%s", s.name, err, report.Bytes())
+	}
+	after, err := s.cpu()
+	if err != nil {
+		return turn{}, err
+	}
+	t.cpu = after - before
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	g.busy = max(g.busy, used.Seconds()/t.seconds)
+	return t, nil
+}
+
+// parseDone reads the last line of load.lua.
+func parseDone(line string) (turn, error) {
+	var requests, micros, status, socket int
+	if _, err := fmt.Sscanf(line, "done %d %d %d %d", &requests, &micros, &status, &socket); err != nil {
+		return turn{}, fmt.Errorf("wrk ended with %q instead of a summary", line)
+	}
+	switch {
+	case status > 0:
+		return turn{}, fmt.Errorf("%d of %d answers were refusals", status, requests)
+	case socket > 0:
+		return turn{}, fmt.Errorf("%d connections failed or timed out", socket)
+	case requests == 0 || micros == 0:
+		return turn{}, fmt.Errorf("nothing was answered")
+	}
+	return turn{requests: requests, seconds: float64(micros) / 1e6}, nil
+}
+
+// contestant is a server and the load it gets.
+type contestant struct {
+	*server
+	file string // of requests
+}
+
+// race gives the contestants turns, each round in another order, and returns
+// the turns of each. What disturbs the machine for longer than a turn disturbs
+// them alike.
+func (g *generator) race(ctx context.Context, o options, what string, connections int, contestants ...contestant) ([][]turn, error) {
+	say("%s, %d connections", what, connections)
+	turns := make([][]turn, len(contestants))
+	for _, c := range contestants { // not counted: caches and heaps settle
+		if _, err := g.burst(ctx, c.server, c.file, connections, 200*time.Millisecond); err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	for round := range o.rounds {
+		for i := range contestants {
+			i = (i + round) % len(contestants)
+			t, err := g.burst(ctx, contestants[i].server, contestants[i].file, connections, o.burst)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", what, err)
+			}
+			turns[i] = append(turns[i], t)
+		}
+	}
+	return turns, nil
+}
+
+// writeRequests writes a file for load.lua.
+func writeRequests(path string, requests []string) error {
+	return os.WriteFile(path, []byte(strings.Join(requests, "\n")+"\n"), 0o600)
+}

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pet is an animal as a client sees it. It is not the domain's type: this
+// package knows the interface, not the code.
+type pet struct {
+	ID         int64  `json:"id"`
+	Name       string `json:"name"`
+	CategoryID int64  `json:"categoryId"`
+	Status     string `json:"status"`
+}
+
+// client calls a server with one key, on connections of its own.
+type client struct {
+	url  string
+	key  string
+	http *http.Client
+}
+
+func newClient(t testing.TB, s *server, key string) *client {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &client{url: s.url, key: key, http: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
+}
+
+// answer is a response that was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// once is a reader that cannot be rewound, so that no transport sends a request
+// twice behind our back.
+type once struct{ io.Reader }
+
+// try sends a request. The error is that of the connection.
+func (c *client) try(method, path, body string, headers ...string) (answer, error) {
+	var content io.Reader
+	if body != "" {
+		content = once{strings.NewReader(body)}
+	}
+	req, err := http.NewRequest(method, c.url+path, content)
+	if err != nil {
+		return answer{}, err
+	}
+	if body != "" {
+		req.ContentLength = int64(len(body))
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, string(got)}, err
+}
+
+// do is try where a failed connection fails the test.
+func (c *client) do(t testing.TB, method, path, body string, headers ...string) answer {
+	t.Helper()
+	a, err := c.try(method, path, body, headers...)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+func (c *client) get(t testing.TB, path string) answer {
+	t.Helper()
+	return c.do(t, "GET", path, "")
+}
+
+// wantStatus checks the status of an answer, and of an Error also its code.
+func wantStatus(t testing.TB, a answer, status int, code string) {
+	t.Helper()
+	if a.status != status || code != "" && !strings.Contains(a.body, `"code":"`+code+`"`) {
+		t.Fatalf("got %d %s, want %d %s", a.status, a.body, status, code)
+	}
+}
+
+func newPetBody(name string, category int64, status string) string {
+	body, err := json.Marshal(map[string]any{"name": name, "categoryId": category, "status": status})
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+func decodePet(body string) (pet, error) {
+	var p pet
+	err := json.Unmarshal([]byte(body), &p)
+	return p, err
+}
+
+// allPets pages through the whole list down to and without id until.
+func (c *client) allPets(t testing.TB, until int64) map[int64]pet {
+	t.Helper()
+	all := map[int64]pet{}
+	last := int64(1<<63 - 1)
+	for next := "/v1/pets?limit=100"; next != ""; {
+		a := c.get(t, next)
+		wantStatus(t, a, 200, "")
+		var page []pet
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range page {
+			if p.ID >= last {
+				t.Fatalf("id %d is listed after id %d", p.ID, last)
+			}
+			if last = p.ID; p.ID <= until {
+				return all
+			}
+			all[p.ID] = p
+		}
+		next = nextPage(a.header)
+	}
+	return all
+}
+
+// nextPage is the address of the next page, or "".
+func nextPage(h http.Header) string {
+	for link := range strings.SplitSeq(h.Get("Link"), ", ") {
+		if target, ok := strings.CutSuffix(link, `>; rel="next"`); ok {
+			return strings.TrimPrefix(target, "<")
+		}
+	}
+	return ""
+}
+
+// ledger keeps what servers acknowledged, and objects to an id given twice.
+type ledger struct {
+	pets map[int64]pet
+}
+
+func newLedger() *ledger { return &ledger{pets: map[int64]pet{}} }
+
+func (l *ledger) add(p pet) error {
+	if old, taken := l.pets[p.ID]; taken {
+		return fmt.Errorf("id %d was given twice: to %+v and to %+v", p.ID, old, p)
+	}
+	l.pets[p.ID] = p
+	return nil
+}
+
+// missing counts what of the ledger above id from is not in stored as it was
+// acknowledged, and describes the first few.
+func (l *ledger) missing(stored map[int64]pet, from int64) (n int, which []string) {
+	for id, p := range l.pets {
+		if got, ok := stored[id]; id > from && (!ok || got != p) {
+			if n++; n <= 5 {
+				which = append(which, fmt.Sprintf("acknowledged %+v, stored %+v", p, got))
+			}
+		}
+	}
+	return n, which
+}

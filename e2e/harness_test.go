@@ -1,0 +1,290 @@
+// Package e2e tests the built binary from outside: over HTTP, by its command
+// line, by signals, and by what it leaves on disk.
+//
+// ANIMALSTORE_SOAK=1 runs the same tests with large counts, for hours.
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary is the program under test, built once, as it is released: without the
+// race detector, which would slow SQLite down many times.
+var binary string
+
+// soak asks for large counts.
+var soak = os.Getenv("ANIMALSTORE_SOAK") != ""
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "animalstore-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "animalstore")
+	code := 1
+	if err := build(binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// build makes a binary with these linker flags.
+func build(path string, ldflags ...string) error {
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", path, "animalstore/cmd/animalstore")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the binary: %v\n%s", err, out)
+	}
+	return nil
+}
+
+// needs skips a test whose program is missing, and fails it in CI, where nothing
+// may be missing.
+func needs(t testing.TB, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is not installed: run scripts/setup", program)
+	}
+	t.Skipf("%s is not installed: run scripts/setup", program)
+}
+
+// settings say how a process is started.
+type settings struct {
+	binary   string
+	wrapper  []string
+	database string
+	listen   string
+	args     []string
+	env      []string
+}
+
+type option func(*settings)
+
+// onDatabase names the file, where a test starts more than one server on it.
+func onDatabase(path string) option { return func(s *settings) { s.database = path } }
+
+func onAddress(addr string) option { return func(s *settings) { s.listen = addr } }
+
+func withArgs(args ...string) option {
+	return func(s *settings) { s.args = append(s.args, args...) }
+}
+
+// withEnv adds variables to the environment, written NAME=value.
+func withEnv(vars ...string) option {
+	return func(s *settings) { s.env = append(s.env, vars...) }
+}
+
+// withBinary runs another build than the usual one.
+func withBinary(path string) option { return func(s *settings) { s.binary = path } }
+
+// withWrapper runs the binary by way of another program. Signals go to the whole
+// process group: one that must not get them leaves it, as strace does with -DDD.
+func withWrapper(argv ...string) option { return func(s *settings) { s.wrapper = argv } }
+
+// server is a running server.
+type server struct {
+	t        testing.TB
+	url      string // such as http://127.0.0.1:4711, without /v1
+	database string
+	stdout   *buffer
+	stderr   *buffer
+	cmd      *exec.Cmd
+	exited   chan struct{} // closed when the process is gone
+}
+
+// start runs a server on a free port and a database of its own, unless told
+// otherwise, and waits until it serves. It is killed when the test ends.
+func start(t testing.TB, opts ...option) *server {
+	t.Helper()
+	s := launch(t, opts...)
+	if !s.awaitServing() {
+		t.Fatalf("the server does not serve.\n%s", s.output())
+	}
+	return s
+}
+
+// launch is start for a server that may refuse to serve.
+func launch(t testing.TB, opts ...option) *server {
+	t.Helper()
+	set := settings{binary: binary, listen: "127.0.0.1:0"}
+	for _, opt := range opts {
+		opt(&set)
+	}
+	if set.database == "" {
+		set.database = newDatabase(t)
+	}
+	argv := append(slices.Clone(set.wrapper), set.binary, "serve", "--listen", set.listen, "--database", "sqlite:"+set.database)
+	argv = append(argv, set.args...)
+	s := &server{t: t, database: set.database, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
+	s.cmd = exec.Command(argv[0], argv[1:]...)
+	s.cmd.Env = append(cleanEnv(), set.env...)
+	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
+	s.cmd.Dir = filepath.Dir(set.database)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.cmd.Wait()
+		close(s.exited)
+	}()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// newDatabase is the path of a file that does not exist yet.
+func newDatabase(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") }
+
+// cleanEnv is the environment without settings of the program under test.
+func cleanEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ANIMALSTORE_") })
+}
+
+// serving finds the address in the log, text or JSON.
+var serving = regexp.MustCompile(`\bapi"?[=:]"?(https?://[^/"\s]+)/v1`)
+
+func (s *server) awaitServing() bool {
+	eventually(s.t, 20*time.Second, "the server serves or ends", func() bool {
+		if m := serving.FindStringSubmatch(s.stderr.String()); m != nil {
+			s.url = m[1]
+			return true
+		}
+		return s.ended()
+	})
+	return s.url != ""
+}
+
+func (s *server) ended() bool {
+	select {
+	case <-s.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := syscall.Kill(-s.cmd.Process.Pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		s.t.Errorf("signal %v: %v", sig, err)
+	}
+}
+
+// kill gives the server no chance to do anything more.
+func (s *server) kill() {
+	if !s.ended() {
+		s.signal(syscall.SIGKILL)
+		<-s.exited
+	}
+}
+
+// wait returns the exit code, -1 after a signal.
+func (s *server) wait() int {
+	s.t.Helper()
+	select {
+	case <-s.exited:
+	case <-time.After(30 * time.Second):
+		s.signal(syscall.SIGQUIT) // for the stacks
+		<-s.exited
+		s.t.Fatalf("the server does not end.\n%s", s.output())
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// stop ends the server in good order.
+func (s *server) stop() {
+	s.t.Helper()
+	s.signal(syscall.SIGTERM)
+	if code := s.wait(); code != 0 {
+		s.t.Errorf("exit code %d after SIGTERM, want 0.\n%s", code, s.output())
+	}
+}
+
+func (s *server) output() string {
+	return fmt.Sprintf("standard output:\n%s\nstandard error:\n%s", s.stdout, s.stderr)
+}
+
+// result is what came of a command.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// run runs a command of the binary to its end.
+func run(t testing.TB, args ...string) result {
+	t.Helper()
+	cmd := exec.Command(binary, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = cleanEnv()
+	cmd.Dir = t.TempDir()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// newKey makes a key and returns its secret.
+func newKey(t testing.TB, database string, args ...string) string {
+	t.Helper()
+	r := run(t, append([]string{"keys", "create", "--database", "sqlite:" + database}, args...)...)
+	if r.code != 0 {
+		t.Fatalf("keys create: exit code %d\n%s", r.code, r.stderr)
+	}
+	return strings.TrimSuffix(r.stdout, "\n")
+}
+
+// loadKey makes a key that no load test can exhaust.
+func loadKey(t testing.TB, database string) string {
+	t.Helper()
+	return newKey(t, database, "--name", "load", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
+}
+
+// eventually waits until f is true, and fails the test if that takes too long.
+func eventually(t testing.TB, atMost time.Duration, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(atMost); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", atMost, what)
+		}
+	}
+}
+
+// buffer is a bytes.Buffer that can be read while a process writes to it.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

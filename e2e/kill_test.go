@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// TestKill kills the server under load again and again, on one file. Whatever it
+// acknowledged before must be there afterwards, and no id may come back.
+func TestKill(t *testing.T) {
+	const writers = 32
+	rounds := 20
+	if soak {
+		rounds = 1000
+	}
+	database := newDatabase(t)
+	key := loadKey(t, database)
+	acknowledged := newLedger()
+	verified := int64(0) // the highest id known to be there with all below it
+	for round := range rounds {
+		s := start(t, onDatabase(database))
+		fresh := writeUntilDead(t, s, key, writers, fmt.Sprint("round ", round), func(acknowledged *atomic.Int64) {
+			eventually(t, 20*time.Second, "something is acknowledged", func() bool { return acknowledged.Load() > 0 })
+			// Loads of different lengths meet different moments of the log.
+			time.Sleep(time.Duration(100+round%4*100) * time.Millisecond)
+			s.kill()
+		})
+		highest := verified
+		for _, p := range fresh {
+			if err := acknowledged.add(p); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+			highest = max(highest, p.ID)
+		}
+		if got := integrity(t, database); got != "ok" {
+			t.Fatalf("round %d: the file is damaged: %s", round, got)
+		}
+		s = start(t, onDatabase(database))
+		if n, which := acknowledged.missing(newClient(t, s, key).allPets(t, verified), verified); n > 0 {
+			t.Fatalf("round %d: %d of %d acknowledged animals are lost or changed, such as %q", round, n, len(fresh), which)
+		}
+		verified = highest
+		s.kill() // a start that is killed at once must do no harm either
+	}
+	// At last everything from the beginning, of all rounds.
+	s := start(t, onDatabase(database))
+	stored := newClient(t, s, key).allPets(t, 0)
+	if n, which := acknowledged.missing(stored, 0); n > 0 {
+		t.Errorf("%d acknowledged animals are lost or changed after all, such as %q", n, which)
+	}
+	t.Logf("%d kills, %d animals acknowledged, %d stored", 2*rounds, len(acknowledged.pets), len(stored))
+	s.stop()
+	if got := integrity(t, database); got != "ok" {
+		t.Errorf("the file is damaged: %s", got)
+	}
+}
+
+// writeUntilDead has writers add animals while during runs, which ends the
+// server, and returns the animals that were acknowledged in full.
+func writeUntilDead(t *testing.T, s *server, key string, writers int, label string, during func(acknowledged *atomic.Int64)) []pet {
+	t.Helper()
+	statuses := []string{"available", "pending", "sold"}
+	acknowledged := make([][]pet, writers)
+	var count atomic.Int64
+	var wg sync.WaitGroup
+	for w := range writers {
+		c := newClient(t, s, key)
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				want := pet{Name: fmt.Sprintf("%s, writer %d, number %d 🦊", label, w, n), CategoryID: int64(n), Status: statuses[n%3]}
+				a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))
+				if err != nil {
+					return // the server is gone: whether this one is stored is open
+				}
+				got, err := decodePet(a.body)
+				want.ID = got.ID
+				if a.status != 201 || err != nil || got != want {
+					t.Errorf("%s: sent %+v, got %d %s", label, want, a.status, a.body)
+					return
+				}
+				acknowledged[w] = append(acknowledged[w], got)
+				count.Add(1)
+			}
+		})
+	}
+	during(&count)
+	wg.Wait()
+	var all []pet
+	for _, some := range acknowledged {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// integrity is what SQLite says of the file of a server that is not running. It
+// looks at a copy, so that the next server has to recover by itself.
+func integrity(t testing.TB, database string) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		if err := copyFile(database+suffix, copied+suffix); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	conn, err := sqlite.OpenConn(copied, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	got, err := sqlitex.ResultText(conn.Prep("PRAGMA integrity_check"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

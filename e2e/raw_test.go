@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// rawConn is an HTTP/1.1 connection by hand: it does nothing unasked, above all
+// it never sends a request a second time.
+type rawConn struct {
+	net.Conn
+	r        *bufio.Reader
+	answered int // requests answered on it
+}
+
+// dial connects to a server. The connection is closed when the test ends.
+func dial(t testing.TB, s *server) *rawConn {
+	t.Helper()
+	c, err := tryDial(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func tryDial(s *server) (*rawConn, error) {
+	c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.url, "http://"), 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	c.SetDeadline(time.Now().Add(60 * time.Second))
+	return &rawConn{Conn: c, r: bufio.NewReader(c)}, nil
+}
+
+// message is a request as it goes over the wire.
+func message(method, path, key, body string) string {
+	m := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: test\r\n", method, path)
+	if key != "" {
+		m += "Authorization: Bearer " + key + "\r\n"
+	}
+	if body != "" {
+		m += fmt.Sprintf("Content-Length: %d\r\n", len(body))
+	}
+	return m + "\r\n" + body
+}
+
+func (c *rawConn) send(t testing.TB, text string) {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatalf("send: %v", err)
+	}
+}
+
+// receive reads an answer to its end. closes tells whether the server is going
+// to close the connection after it.
+func (c *rawConn) receive() (a answer, closes bool, err error) {
+	resp, err := http.ReadResponse(c.r, nil)
+	if err != nil {
+		return answer{}, false, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return answer{}, false, fmt.Errorf("in the middle of an answer: %w", err)
+	}
+	c.answered++
+	return answer{resp.StatusCode, resp.Header, string(body)}, resp.Close, nil
+}
+
+func (c *rawConn) mustReceive(t testing.TB) answer {
+	t.Helper()
+	a, _, err := c.receive()
+	if err != nil {
+		t.Fatalf("receive: %v", err)
+	}
+	return a
+}
+
+// wasReset tells a connection that the other side's system tore down.
+func wasReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}

@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTerminate ends a server under load with SIGTERM: every request it has
+// accepted is answered in full.
+//
+// Whether a request was accepted is seen from outside like this. If no
+// connection could be made, it was not. If the connection was made but is reset
+// before it carried any answer, it was not either: when a listening socket is
+// closed, the system resets the connections that still waited in its queue,
+// which the server never saw. Anything else but a whole answer is a request cut
+// off: an end of the stream, half an answer, a timeout, and whatever happens on
+// a connection that has been answered before.
+func TestTerminate(t *testing.T) {
+	const clients = 32
+	s := start(t)
+	key := loadKey(t, s.database)
+	slow := startSlowRequests(t, s, key)
+
+	var answered, terminated, late atomic.Int64
+	acknowledged := make([][]pet, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			var conn *rawConn
+			for n := 0; ; n++ {
+				write := (i+n)%2 == 0
+				a, closes, err := request(s, &conn, key, write, fmt.Sprintf("client %d, number %d", i, n))
+				if err == errRefused {
+					return
+				}
+				if err != nil {
+					t.Errorf("client %d: a request was cut off: %v", i, err)
+					return
+				}
+				switch p, err := decodePet(a.body); {
+				case write && (a.status != 201 || err != nil):
+					t.Errorf("client %d: got %d %s, want 201", i, a.status, a.body)
+				case write:
+					acknowledged[i] = append(acknowledged[i], p)
+				case a.status != 200:
+					t.Errorf("client %d: got %d %s, want 200", i, a.status, a.body)
+				}
+				answered.Add(1)
+				if terminated.Load() > 0 {
+					late.Add(1)
+				}
+				if closes {
+					conn.Close()
+					conn = nil
+				}
+			}
+		})
+	}
+	eventually(t, 20*time.Second, "the load is on", func() bool { return answered.Load() > 10*clients })
+	terminated.Add(1)
+	s.signal(syscall.SIGTERM)
+	eventually(t, 20*time.Second, "new connections are refused", func() bool {
+		c, err := tryDial(s)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	slow.finish(t)
+	wg.Wait()
+	if code := s.wait(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	log := s.stderr.String()
+	if strings.Contains(log, "panic") || !strings.Contains(log, "msg=stopped") {
+		t.Errorf("the log does not tell of an orderly end:\n%s", log)
+	}
+	if late.Load() == 0 {
+		t.Error("nothing was answered after the signal: the test is too gentle")
+	}
+	t.Logf("%d requests answered, %d of them after the signal", answered.Load(), late.Load())
+
+	all := newLedger()
+	for _, some := range append(acknowledged, slow.acknowledged) {
+		for _, p := range some {
+			if err := all.add(p); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s = start(t, onDatabase(s.database))
+	if n, which := all.missing(newClient(t, s, key).allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d of %d acknowledged animals are lost, such as %q", n, len(all.pets), which)
+	}
+	s.stop()
+}
+
+var errRefused = fmt.Errorf("refused")
+
+// request sends one request on conn, or on a new one if there is none.
+func request(s *server, conn **rawConn, key string, write bool, name string) (answer, bool, error) {
+	if *conn == nil {
+		c, err := tryDial(s)
+		if err != nil {
+			return answer{}, false, errRefused
+		}
+		*conn = c
+	}
+	c := *conn
+	m := message("GET", "/v1/pets?status=sold", key, "")
+	if write {
+		m = message("POST", "/v1/pets", key, newPetBody(name, 1, "sold"))
+	}
+	var a answer
+	var closes bool
+	_, err := io.WriteString(c, m)
+	if err == nil {
+		a, closes, err = c.receive()
+	}
+	if err != nil {
+		c.Close()
+		if c.answered == 0 && wasReset(err) {
+			return a, false, errRefused
+		}
+		err = fmt.Errorf("after %d answers on this connection: %w", c.answered, err)
+	}
+	return a, closes, err
+}
+
+// slowRequests were begun before the signal and are finished once the server
+// takes no new ones.
+type slowRequests struct {
+	halfBody, halfHeader, silent *rawConn
+	rest                         string // of the body
+	acknowledged                 []pet
+}
+
+func startSlowRequests(t *testing.T, s *server, key string) *slowRequests {
+	t.Helper()
+	slow := &slowRequests{halfBody: dial(t, s), halfHeader: dial(t, s), silent: dial(t, s)}
+	whole := message("POST", "/v1/pets", key, newPetBody("slow", 1, "pending"))
+	slow.rest = whole[len(whole)-10:]
+	slow.halfBody.send(t, strings.TrimSuffix(whole, slow.rest))
+	slow.halfHeader.send(t, "GET /v1/pets HTTP/1.1\r\nHost: test\r\n")
+	return slow
+}
+
+func (slow *slowRequests) finish(t *testing.T) {
+	t.Helper()
+	slow.halfBody.send(t, slow.rest)
+	a := slow.halfBody.mustReceive(t)
+	wantStatus(t, a, 201, "")
+	p, err := decodePet(a.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow.acknowledged = append(slow.acknowledged, p)
+	slow.halfHeader.send(t, "\r\n")
+	wantStatus(t, slow.halfHeader.mustReceive(t), 401, "missing_api_key")
+	slow.silent.send(t, message("GET", "/readyz", "", ""))
+	a, closes, err := slow.silent.receive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, a, 503, "shutting_down")
+	if !closes || a.header.Get("Retry-After") == "" {
+		t.Errorf("the answer of a server that stops has headers %v, want Connection: close and Retry-After", a.header)
+	}
+}
+
+// TestTerminateIdle shows that connections without a request hold nothing up.
+func TestTerminateIdle(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for range 10 {
+		c := dial(t, s)
+		c.send(t, message("GET", "/livez", "", ""))
+		wantStatus(t, c.mustReceive(t), 200, "")
+	}
+	begun := time.Now()
+	s.stop()
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %v to stop a server with idle connections", took)
+	}
+}

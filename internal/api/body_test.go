@@ -1,0 +1,235 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"animalstore"
+)
+
+// TestAddAnimal is what a body may look like.
+func TestAddAnimal(t *testing.T) {
+	s := start(t)
+	tests := []struct {
+		name, body string
+		want       string // after the id
+	}{
+		{"the required members", `{"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"available", `{"name":"Rex","categoryId":7,"status":"available"}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"pending", `{"name":"Rex","categoryId":7,"status":"pending"}`, `"name":"Rex","categoryId":7,"status":"pending"`},
+		{"sold", `{"name":"Rex","categoryId":7,"status":"sold"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
+		{"members in another order", `{"status":"sold","categoryId":7,"name":"Rex"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
+		{"white space around", " \t\r\n{ \"name\" : \"Rex\" , \"categoryId\" : 7 } \n", `"name":"Rex","categoryId":7,"status":"available"`},
+		{"a sent id is ignored", `{"id":999,"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"an id of any type is ignored", `{"id":"x","name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"unknown members are ignored", `{"name":"Rex","tags":[{"a":null}],"categoryId":7,"":0}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"other capitals are unknown members", `{"name":"Rex","NAME":1,"Status":null,"categoryId":7,"categoryid":"x"}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"an escaped member name", `{"n\u0061me":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"an escaped status", `{"name":"Rex","categoryId":7,"status":"s\u006fld"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
+		{"a name of one space and a letter, kept as sent", `{"name":" x ","categoryId":7}`, `"name":" x ","categoryId":7,"status":"available"`},
+		{"a name with escapes", `{"name":"\"\\\/\b\f\n\r\t\u0001","categoryId":7}`, `"name":"\"\\/\b\f\n\r\t\u0001","categoryId":7,"status":"available"`},
+		{"a name with a surrogate pair", `{"name":"\ud83d\ude00","categoryId":7}`, `"name":"😀","categoryId":7,"status":"available"`},
+		{"a name with a line separator", `{"name":"a\u2028b","categoryId":7}`, `"name":"a\u2028b","categoryId":7,"status":"available"`},
+		{"a name of a replacement character", `{"name":"�","categoryId":7}`, `"name":"�","categoryId":7,"status":"available"`},
+		{"a name not normalised", "{\"name\":\"e\u0301\",\"categoryId\":7}", "\"name\":\"e\u0301\",\"categoryId\":7,\"status\":\"available\""},
+		{"HTML in a name", `{"name":"<b>&amp;</b>","categoryId":7}`, `"name":"<b>&amp;</b>","categoryId":7,"status":"available"`},
+		{"1024 letters", `{"name":"` + strings.Repeat("x", 1024) + `","categoryId":7}`, `"name":"` + strings.Repeat("x", 1024) + `","categoryId":7,"status":"available"`},
+		{"1024 code points of four bytes", `{"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7}`, `"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7,"status":"available"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.do(t, call{method: "POST", path: "/v1/pets", body: test.body})
+			got.want(t, http.StatusCreated, "")
+			id := strings.TrimPrefix(got.header.Get("Location"), "/v1/pets/")
+			if want := `{"id":` + id + `,` + test.want + "}\n"; string(got.body) != want {
+				t.Errorf("got %s\nwant %s", got.body, want)
+			}
+			if read := s.do(t, call{path: got.header.Get("Location")}); string(read.body) != string(got.body) {
+				t.Errorf("read back: got %s, want %s", read.body, got.body)
+			}
+			if first := s.do(t, call{path: "/v1/pets?limit=1"}); string(first.body) != "["+strings.TrimSpace(string(got.body))+"]\n" {
+				t.Errorf("newest in the list: got %s, want %s", first.body, got.body)
+			}
+		})
+	}
+}
+
+// TestRefusedBody is what is no animal. Nothing of it is stored.
+func TestRefusedBody(t *testing.T) {
+	const malformed, invalid = animalstore.MalformedJSON, animalstore.ValidationFailed
+	tests := []struct {
+		name, body string
+		code       animalstore.Code
+		message    string // part of it
+	}{
+		{"white space only", " \n", malformed, "empty"},
+		{"null", `null`, malformed, "object"},
+		{"true", `true`, malformed, "object"},
+		{"a number", `1`, malformed, "object"},
+		{"a string", `"name"`, malformed, "object"},
+		{"an array", `[{"name":"Rex","categoryId":7}]`, malformed, "object"},
+		{"words", `hello`, malformed, "JSON"},
+		{"cut off", `{"name":"Rex","categoryId":7`, malformed, "ends"},
+		{"cut off in a string", `{"name":"Re`, malformed, "ends"},
+		{"a second object", `{"name":"Rex","categoryId":7}{}`, malformed, "after"},
+		{"a second, broken value", `{"name":"Rex","categoryId":7}]`, malformed, "after"},
+		{"a NUL after the object", "{\"name\":\"Rex\",\"categoryId\":7}\x00", malformed, "after"},
+		{"a trailing comma", `{"name":"Rex","categoryId":7,}`, malformed, "JSON"},
+		{"a comment", `{"name":"Rex",/**/"categoryId":7}`, malformed, "JSON"},
+		{"single quotes", `{'name':'Rex','categoryId':7}`, malformed, "JSON"},
+		{"NaN", `{"name":"Rex","categoryId":NaN}`, malformed, "JSON"},
+		{"a byte order mark", "\xef\xbb\xbf" + `{"name":"Rex","categoryId":7}`, malformed, "JSON"},
+		{"UTF-16", "{\x00\"\x00n\x00", malformed, "JSON"},
+		{"invalid UTF-8 in a value", "{\"name\":\"R\xffx\",\"categoryId\":7}", malformed, "UTF-8"},
+		{"invalid UTF-8 in an unknown member", "{\"name\":\"Rex\",\"categoryId\":7,\"x\":\"\xc0\x80\"}", malformed, "UTF-8"},
+		{"invalid UTF-8 in a name of a member", "{\"name\":\"Rex\",\"categoryId\":7,\"\xed\xa0\x80\":1}", malformed, "UTF-8"},
+		{"a lone high surrogate", `{"name":"\ud83d","categoryId":7}`, malformed, "JSON"},
+		{"a lone low surrogate", `{"name":"\ude00","categoryId":7}`, malformed, "JSON"},
+		{"surrogates the wrong way round", `{"name":"\ude00\ud83d","categoryId":7}`, malformed, "JSON"},
+		{"a raw control character", "{\"name\":\"a\nb\",\"categoryId\":7}", malformed, "JSON"},
+		{"an unknown escape", `{"name":"\x41","categoryId":7}`, malformed, "JSON"},
+		{"a name given twice", `{"name":"Rex","name":"Rex","categoryId":7}`, malformed, "same name"},
+		{"an unknown member given twice", `{"name":"Rex","categoryId":7,"x":1,"x":1}`, malformed, "same name"},
+		{"a member given twice, once escaped", `{"name":"Rex","categoryId":7,"n\u0061me":"Rex"}`, malformed, "same name"},
+		{"a member given twice at depth", `{"name":"Rex","categoryId":7,"x":[{"y":{"z":1,"z":1}}]}`, malformed, "same name"},
+		{"broken JSON after a wrong value", `{"name":null,"categoryId":7`, malformed, "ends"},
+		{"deep nesting", `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`, malformed, "JSON"},
+		{"a number with a leading zero", `{"name":"Rex","categoryId":01}`, malformed, "JSON"},
+		{"a number with a plus", `{"name":"Rex","categoryId":+1}`, malformed, "JSON"},
+		{"a number in hexadecimal", `{"name":"Rex","categoryId":0x1}`, malformed, "JSON"},
+		{"a number that ends in a point", `{"name":"Rex","categoryId":1.}`, malformed, "JSON"},
+
+		{"an empty object", `{}`, invalid, "name"},
+		{"no name", `{"categoryId":7}`, invalid, "name"},
+		{"no categoryId", `{"name":"Rex"}`, invalid, "categoryId"},
+		{"Name for name", `{"Name":"Rex","categoryId":7}`, invalid, "name is required"},
+		{"categoryID for categoryId", `{"name":"Rex","categoryID":7}`, invalid, "categoryId is required"},
+		{"an empty name", `{"name":"","categoryId":7}`, invalid, "name"},
+		{"a name of spaces", `{"name":"   ","categoryId":7}`, invalid, "name"},
+		{"a name of line ends", `{"name":"\t\n\r","categoryId":7}`, invalid, "name"},
+		{"a name of white space from all over", "{\"name\":\"\u0085\u00a0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\",\"categoryId\":7}", invalid, "name"},
+		{"a NUL in a name", `{"name":"a\u0000b","categoryId":7}`, invalid, "name"},
+		{"1025 letters", `{"name":"` + strings.Repeat("x", 1025) + `","categoryId":7}`, invalid, "name"},
+		{"1025 code points of four bytes", `{"name":"` + strings.Repeat("😀", 1025) + `","categoryId":7}`, invalid, "name"},
+		{"an unknown status", `{"name":"Rex","categoryId":7,"status":"lost"}`, invalid, "status must be one of available, pending, sold"},
+		{"a status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, invalid, "status"},
+		{"a status with a blank", `{"name":"Rex","categoryId":7,"status":"sold "}`, invalid, "status"},
+		{"an empty status", `{"name":"Rex","categoryId":7,"status":""}`, invalid, "status"},
+		{"the status of an order", `{"name":"Rex","categoryId":7,"status":"placed"}`, invalid, "status"},
+	}
+	s := start(t)
+	for _, field := range []struct{ name, others string }{
+		{"name", `"categoryId":7`},
+		{"categoryId", `"name":"Rex"`},
+		{"status", `"name":"Rex","categoryId":7`},
+	} {
+		for _, value := range []string{`null`, `true`, `false`, `[]`, `{}`, `["sold"]`, `1.5`, `"1"`, `1`} {
+			if field.name == "name" && value == `"1"` || field.name == "categoryId" && value == `1` {
+				continue
+			}
+			tests = append(tests, struct {
+				name, body string
+				code       animalstore.Code
+				message    string
+			}{value + " for " + field.name, `{` + field.others + `,"` + field.name + `":` + value + `}`, invalid, field.name + " must"})
+		}
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.do(t, call{method: "POST", path: "/v1/pets", body: test.body, bad: true})
+			got.want(t, http.StatusBadRequest, test.code)
+			got.wantMessage(t, test.message)
+		})
+	}
+	if got := s.do(t, call{path: "/v1/pets"}); string(got.body) != "[]\n" {
+		t.Errorf("after refusals alone: got %v, want an empty store", got)
+	}
+}
+
+func TestEmptyBody(t *testing.T) {
+	s := start(t)
+	got := s.do(t, call{method: "POST", path: "/v1/pets", bad: true})
+	got.want(t, http.StatusBadRequest, animalstore.MalformedJSON)
+	got.wantMessage(t, "empty")
+}
+
+// TestNumbers is how an integer may be written.
+func TestNumbers(t *testing.T) {
+	s := start(t)
+	tests := []struct{ number, want string }{ // "" is refused
+		{"0", "0"}, {"-0", "0"}, {"0.0", "0"}, {"-0.0e5", "0"}, {"0e999999999999999999999", "0"},
+		{"1", "1"}, {"-1", "-1"}, {"1.0", "1"}, {"1e2", "100"}, {"1E+2", "100"}, {"0.1e1", "1"}, {"1000e-3", "1"},
+		{"1." + strings.Repeat("0", 5000), "1"}, {"-12.50e1", "-125"},
+		{"9007199254740993", "9007199254740993"},             // a float would make it …992
+		{"9.223372036854775807e18", "9223372036854775807"},   // all digits count
+		{"9223372036854775807", "9223372036854775807"},       // the largest
+		{"9223372036854775807.000", "9223372036854775807"},   //
+		{"-9223372036854775808", "-9223372036854775808"},     // the smallest
+		{"-92233720368547758080e-1", "-9223372036854775808"}, //
+		{"9223372036854775808", ""}, {"-9223372036854775809", ""}, {"1e19", ""}, {"-1e19", ""},
+		{"18446744073709551616", ""}, {"18446744073709551617", ""}, // one beyond 2^64, which might wrap round
+		{"1e400", ""}, {"-1e400", ""}, {"1e999999999999999999999", ""}, {"1e2147483648", ""},
+		{"0.5", ""}, {"1.5", ""}, {"-0.1", ""}, {"123.000e-1", ""}, {"1e-1", ""}, {"1e-400", ""},
+		{"1e-999999999999999999999", ""}, {"9223372036854775807.5", ""}, {"1.0000000000000000000001", ""},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%.40s", test.number), func(t *testing.T) {
+			c := call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":` + test.number + `}`, bad: true}
+			got := s.do(t, c)
+			if test.want == "" {
+				got.want(t, http.StatusBadRequest, animalstore.ValidationFailed)
+				got.wantMessage(t, "categoryId must be an integer")
+				return
+			}
+			got.want(t, http.StatusCreated, "")
+			if want := `"categoryId":` + test.want + `,`; !strings.Contains(string(got.body), want) {
+				t.Errorf("got %s, want %s in it", got.body, want)
+			}
+		})
+	}
+}
+
+func TestMediaType(t *testing.T) {
+	s := start(t)
+	const header, coding = "Content-Type", "Content-Encoding"
+	tests := []struct {
+		name   string
+		header http.Header
+		want   int
+	}{
+		{"none", http.Header{header: nil}, 201},
+		{"an empty one", http.Header{header: {""}}, 201},
+		{"JSON", http.Header{header: {"application/json"}}, 201},
+		{"JSON in capitals", http.Header{header: {"Application/JSON"}}, 201},
+		{"JSON with a charset", http.Header{header: {"application/json; charset=utf-8"}}, 201},
+		{"JSON with a quoted charset", http.Header{header: {`application/json;charset="UTF-8"`}}, 201},
+		{"JSON with another parameter", http.Header{header: {"application/json; v=1"}}, 201},
+		{"a form", http.Header{header: {"application/x-www-form-urlencoded"}}, 415},
+		{"plain text", http.Header{header: {"text/plain"}}, 415},
+		{"text/json", http.Header{header: {"text/json"}}, 415},
+		{"a suffix", http.Header{header: {"application/vnd.pet+json"}}, 415},
+		{"a merge patch", http.Header{header: {"application/merge-patch+json"}}, 415},
+		{"a prefix of JSON", http.Header{header: {"application/jso"}}, 415},
+		{"JSON and more", http.Header{header: {"application/jsonp"}}, 415},
+		{"a wildcard", http.Header{header: {"*/*"}}, 415},
+		{"nonsense", http.Header{header: {";;;"}}, 415},
+		{"a broken parameter", http.Header{header: {"application/json; charset"}}, 415},
+		{"two in a line", http.Header{header: {"application/json, text/plain"}}, 415},
+		{"two lines", http.Header{header: {"application/json", "text/plain"}}, 415},
+		{"identity", http.Header{coding: {"identity"}}, 201},
+		{"gzip", http.Header{coding: {"gzip"}}, 415},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`, header: test.header, bad: true})
+			if test.want == http.StatusCreated {
+				got.want(t, test.want, "")
+				return
+			}
+			got.want(t, test.want, animalstore.UnsupportedMediaType)
+			got.wantMessage(t, "JSON")
+		})
+	}
+}

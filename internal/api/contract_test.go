@@ -1,0 +1,206 @@
+package api_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/api"
+)
+
+// TestRoutesAreTheDocument: every route is an operation of the document and the
+// other way round.
+func TestRoutesAreTheDocument(t *testing.T) {
+	var got, want []string
+	for _, op := range api.Operations() {
+		got = append(got, op.Method+" "+op.Path+" "+op.ID)
+	}
+	for path, item := range document().Paths.Map() {
+		for method, op := range item.Operations() {
+			want = append(want, method+" /v1"+path+" "+op.OperationID)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	for _, route := range got {
+		if !slices.Contains(want, route) {
+			t.Errorf("route %s is not in the document", route)
+		}
+	}
+	for _, op := range want {
+		if !slices.Contains(got, op) {
+			t.Errorf("operation %s has no route", op)
+		}
+	}
+}
+
+// TestCodesAreTheDocument: the domain, the server and the document have the
+// same codes, and each has one status.
+func TestCodesAreTheDocument(t *testing.T) {
+	domain := slices.Sorted(slices.Values(animalstore.Codes))
+	var documented []animalstore.Code
+	for _, code := range document().Components.Schemas["ErrorCode"].Value.Enum {
+		documented = append(documented, animalstore.Code(code.(string)))
+	}
+	slices.Sort(documented)
+	if !slices.Equal(documented, domain) {
+		t.Errorf("codes of the document: got %q\nwant %q, as in the domain", documented, domain)
+	}
+	if len(slices.Compact(slices.Clone(domain))) != len(domain) {
+		t.Errorf("codes of the domain: got %q, want each once", domain)
+	}
+	statuses := map[animalstore.Code]int{}
+	for status, codes := range codesOf {
+		for _, code := range codes {
+			statuses[code] = status
+		}
+	}
+	for _, code := range domain {
+		if got, want := api.StatusOf[code], statuses[code]; got != want || want == 0 {
+			t.Errorf("status of %s: got %d, want %d", code, got, want)
+		}
+	}
+	if len(api.StatusOf) != len(domain) {
+		t.Errorf("got statuses for %d codes, want %d", len(api.StatusOf), len(domain))
+	}
+}
+
+func TestDocumentIsStrict(t *testing.T) {
+	if has := document().Components.Schemas["Error"].Value.AdditionalProperties.Has; has == nil || *has {
+		t.Error("schema Error: got an open object, want a closed one")
+	}
+	for path, item := range document().Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.Responses.Default() != nil {
+				t.Errorf("%s %s: got a default response, want none", method, path)
+			}
+		}
+	}
+}
+
+// TestCheckGoesRed breaks a good answer in one place at a time: the check that
+// every exchange of this suite passes must notice.
+func TestCheckGoesRed(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
+	const list, pet, nothing = "/v1/pets", "/v1/pets/1", "/v1/nothing"
+	replace := func(old, new string) func(*http.Response, string) string {
+		return func(_ *http.Response, body string) string {
+			if !strings.Contains(body, old) {
+				t.Errorf("got %s, want %s in it to break", body, old)
+			}
+			return strings.Replace(body, old, new, 1)
+		}
+	}
+	set := func(name string, values ...string) func(*http.Response, string) string {
+		return func(r *http.Response, body string) string {
+			r.Header[name] = values
+			return body
+		}
+	}
+	status := func(status int) func(*http.Response, string) string {
+		return func(r *http.Response, body string) string { r.StatusCode = status; return body }
+	}
+	tests := []struct {
+		name  string
+		call  call
+		spoil func(*http.Response, string) string
+		want  string // in the complaint; "": none
+	}{
+		{"nothing", call{path: list}, replace("", ""), ""},
+		{"no request id", call{path: list}, set("X-Request-Id"), "X-Request-Id"},
+		{"two request ids", call{path: list}, set("X-Request-Id", "a", "b"), "X-Request-Id"},
+		{"no Link", call{path: list}, func(r *http.Response, b string) string { r.Header.Del("Link"); return b }, "Link"},
+		{"a Link elsewhere", call{path: list}, set("Link", `</pets>; rel="first"`), "Link"},
+		{"a second Link", call{path: list}, set("Link", `</v1/pets>; rel="first"`, "x"), "Link"},
+		{"another media type", call{path: list}, set("Content-Type", "text/plain"), "Content-Type"},
+		{"an extra member", call{path: list}, replace(`"id":1`, `"age":3,"id":1`), "age"},
+		{"a missing member", call{path: list}, replace(`,"categoryId":7`, ``), "categoryId"},
+		{"an unknown status of an animal", call{path: pet}, replace(`"available"`, `"lost"`), "status"},
+		{"an id as a string", call{path: pet}, replace(`"id":1`, `"id":"1"`), "id"},
+		{"an undocumented status", call{path: pet}, status(202), "status is not supported"},
+		{"a redirect", call{path: pet}, status(301), "redirect"},
+		{"no Sunset", call{path: pet}, set("Sunset"), "Sunset"},
+		{"another Sunset", call{path: pet}, set("Sunset", "Fri, 06 Dec 2030 00:00:00 GMT"), "Sunset"},
+		{"no Deprecation", call{path: pet}, func(r *http.Response, b string) string { r.Header.Del("Deprecation"); return b }, "Deprecation"},
+		{"no Deprecation on HEAD", call{method: "HEAD", path: pet}, func(r *http.Response, b string) string { r.Header.Del("Deprecation"); return b }, "Deprecation"},
+		{"a body on HEAD", call{method: "HEAD", path: pet}, func(*http.Response, string) string { return "x" }, "body"},
+		{"not JSON", call{path: list}, func(*http.Response, string) string { return "x" }, "JSON"},
+		{"a challenge without need", call{path: list}, set("Www-Authenticate", "Bearer"), "WWW-Authenticate"},
+		{"no challenge", call{path: list, key: noKey}, func(r *http.Response, b string) string { r.Header.Del("Www-Authenticate"); return b }, "WWW-Authenticate"},
+		{"another challenge", call{path: list, key: noKey}, set("Www-Authenticate", `Basic realm="x"`), "WWW-Authenticate"},
+		{"an extra member of an error", call{path: list, key: noKey}, replace(`"code"`, `"detail":"x","code"`), "detail"},
+		{"a missing member of an error", call{path: nothing}, replace(`,"status":404`, ``), "status"},
+		{"another status in the body", call{path: nothing}, replace(`"status":404`, `"status":400`), "want 404"},
+		{"an unknown code", call{path: nothing}, replace("route_not_found", "no_route"), "no_route"},
+		{"a code of another status", call{path: nothing}, replace("route_not_found", "method_not_allowed"), "method_not_allowed"},
+		{"a code of another operation", call{path: "/v1/pets/9"}, replace("pet_not_found", "route_not_found"), "code"},
+		{"an empty message", call{path: nothing}, func(r *http.Response, _ string) string {
+			return `{"code":"route_not_found","message":"","status":404}` + "\n"
+		}, "message"},
+		{"a leak", call{path: nothing}, replace("there is", "SQLite says there is"), "SQLite"},
+		{"a leak of a path", call{path: nothing}, replace("there is", "/tmp/store.db"), "/tmp/"},
+		{"no Allow", call{method: "PUT", path: list}, func(r *http.Response, b string) string { r.Header.Del("Allow"); return b }, "Allow"},
+		{"success outside the document", call{path: nothing}, status(200), "outside any operation"},
+		{"a request that breaks the document", call{path: "/v1/pets?limit=0"}, replace("", ""), "limit"},
+		{"one that does so on purpose", call{path: "/v1/pets?limit=0", bad: true}, replace("", ""), ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			spoiled := *s
+			spoiled.client = checkingClient(spoiler{s.client.Transport.(*checkingTransport).base, test.spoil})
+			_, err := spoiled.send(t.Context(), test.call)
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("got %v, want no complaint", err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("got %v, want a complaint about %s", err, test.want)
+			}
+		})
+	}
+}
+
+// spoiler changes answers on their way.
+type spoiler struct {
+	http.RoundTripper
+	spoil func(*http.Response, string) string
+}
+
+func (s spoiler) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := s.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	length := len(body)
+	body = []byte(s.spoil(res, string(body)))
+	if res.Header.Get("Content-Length") != "" && len(body) != length && r.Method != http.MethodHead {
+		res.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	res.Body = io.NopCloser(strings.NewReader(string(body)))
+	return res, nil
+}
+
+// TestCoverageGoesRed: a suite that saw nothing misses everything.
+func TestCoverageGoesRed(t *testing.T) {
+	none := &coverage{statuses: map[string]bool{"listPets 200": true}, codes: map[animalstore.Code]bool{animalstore.StorageFull: true}}
+	missing := none.missing()
+	for _, want := range []string{"getPet 410", "createPet 413", "listOrders 503", "overloaded"} {
+		if !slices.Contains(missing, want) {
+			t.Errorf("got missing %q, want %q among them", missing, want)
+		}
+	}
+	for _, seen := range []string{"listPets 200", "storage_full"} {
+		if slices.Contains(missing, seen) {
+			t.Errorf("got missing %q, want %q not among them", missing, seen)
+		}
+	}
+}

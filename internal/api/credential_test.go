@@ -1,0 +1,217 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/keys"
+)
+
+const (
+	challenge        = `Bearer realm="animalstore"`
+	challengeInvalid = `Bearer realm="animalstore", error="invalid_token"`
+)
+
+// TestCredential is every way to send a key, right or wrong.
+func TestCredential(t *testing.T) {
+	s := start(t)
+	good := s.owner
+	foreign, _ := s.makeKey(t, "a-secret-made-elsewhere/20+")
+	expired, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
+	expiring, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
+		k.ExpiresAt = animalstore.At(s.clock.Now().Add(time.Millisecond))
+	})
+	revoked, id := s.makeKey(t, keys.Mint(s.env))
+	if _, err := s.db.RevokeKey(t.Context(), id, animalstore.At(s.clock.Now())); err != nil {
+		t.Fatal(err)
+	}
+	staging, _ := s.makeKey(t, keys.Mint(animalstore.Staging), func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
+	stagingForeign, _ := s.makeKey(t, "another-secret-made-elsewhere", func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
+	lastChanged := good[:len(good)-1] + string("01"[btoi(good[len(good)-1] == '0')])
+
+	const missing, invalid = animalstore.MissingAPIKey, animalstore.InvalidAPIKey
+	tests := []struct {
+		name   string
+		header []string
+		code   animalstore.Code // "": let in
+	}{
+		{"good", []string{"Bearer " + good}, ""},
+		{"scheme in lower case", []string{"bearer " + good}, ""},
+		{"scheme in upper case", []string{"BEARER " + good}, ""},
+		{"several spaces between", []string{"Bearer    " + good}, ""},
+		{"spaces around", []string{"  Bearer " + good + "  "}, ""},
+		{"made elsewhere", []string{"Bearer " + foreign}, ""},
+		{"a millisecond before its end", []string{"Bearer " + expiring}, ""},
+
+		{"no header", nil, missing},
+		{"an empty header", []string{""}, missing},
+		{"the scheme alone", []string{"Bearer"}, missing},
+		{"the scheme and a space", []string{"Bearer "}, missing},
+		{"the key without a scheme", []string{good}, missing},
+		{"Basic", []string{"Basic " + good}, missing},
+		{"another scheme that starts alike", []string{"BearerToken " + good}, missing},
+		{"a tab between", []string{"Bearer\t" + good}, missing},
+
+		{"unknown", []string{"Bearer " + keys.Mint(s.env)}, invalid},
+		{"revoked", []string{"Bearer " + revoked}, invalid},
+		{"expired this instant", []string{"Bearer " + expired}, invalid},
+		{"of the other deployment", []string{"Bearer " + staging}, invalid},
+		{"made elsewhere for the other deployment", []string{"Bearer " + stagingForeign}, invalid},
+		{"a wrong checksum", []string{"Bearer " + lastChanged}, invalid},
+		{"cut off", []string{"Bearer " + good[:len(good)-1]}, invalid},
+		{"a character too many", []string{"Bearer " + good + "0"}, invalid},
+		{"the prefix alone", []string{"Bearer ast_live_"}, invalid},
+		{"in lower case", []string{"Bearer " + strings.ToLower(good)}, invalid},
+		{"quoted", []string{`Bearer "` + good + `"`}, invalid},
+		{"a second word", []string{"Bearer " + good + " x"}, invalid},
+		{"twice in one header", []string{"Bearer " + good + ", Bearer " + good}, invalid},
+		{"two headers", []string{"Bearer " + good, "Bearer " + good}, invalid},
+		{"two headers, the second of another scheme", []string{"Bearer " + good, "Basic eDp5"}, invalid},
+		{"one letter", []string{"Bearer x"}, invalid},
+		{"unknown and made elsewhere", []string{"Bearer " + strings.Repeat("x", 200)}, invalid},
+		{"too long for any key", []string{"Bearer " + strings.Repeat("x", 201)}, invalid},
+		{"not ASCII", []string{"Bearer " + strings.Repeat("ä", 20)}, invalid},
+		{"not UTF-8", []string{"Bearer " + strings.Repeat("\xff", 30)}, invalid},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.do(t, call{path: "/v1/pets", key: noKey, header: http.Header{"Authorization": test.header}})
+			if test.code == "" {
+				got.want(t, http.StatusOK, "")
+				return
+			}
+			got.want(t, http.StatusUnauthorized, test.code)
+			want := challenge
+			if test.code == invalid {
+				want = challengeInvalid
+			}
+			if got := got.header.Get("WWW-Authenticate"); got != want {
+				t.Errorf("WWW-Authenticate: got %s, want %s", got, want)
+			}
+			for _, secret := range test.header {
+				if len(secret) > 20 && len(s.log.lines(strings.Fields(secret)[len(strings.Fields(secret))-1])) > 0 {
+					t.Errorf("the log has the token in it")
+				}
+			}
+		})
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestRefusalsReadTheSame: who found a key does not learn whether it ever worked.
+func TestRefusalsReadTheSame(t *testing.T) {
+	s := start(t)
+	expired, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
+	revoked, id := s.makeKey(t, keys.Mint(s.env))
+	if _, err := s.db.RevokeKey(t.Context(), id, animalstore.At(s.clock.Now())); err != nil {
+		t.Fatal(err)
+	}
+	want := string(s.do(t, call{path: "/v1/pets", key: keys.Mint(s.env)}).body)
+	for name, key := range map[string]string{
+		"expired": expired, "revoked": revoked, "broken": "ast_live_x", "staging": keys.Mint(animalstore.Staging), "short": "x",
+	} {
+		if got := string(s.do(t, call{path: "/v1/pets", key: key}).body); got != want {
+			t.Errorf("%s: got %s, want what an unknown key gets, %s", name, got, want)
+		}
+	}
+}
+
+// TestKeyElsewhere: a key counts in the Authorization header and nowhere else.
+func TestKeyElsewhere(t *testing.T) {
+	s := start(t)
+	tests := map[string]call{
+		"access_token in the query": {path: "/v1/pets?access_token=" + s.owner},
+		"api_key in the query":      {path: "/v1/pets?api_key=" + s.owner + "&key=" + s.owner},
+		"X-API-Key":                 {path: "/v1/pets", header: http.Header{"X-Api-Key": {s.owner}}},
+		"a cookie":                  {path: "/v1/pets", header: http.Header{"Cookie": {"api_key=" + s.owner}}},
+		"basic authentication":      {path: "/v1/pets", header: http.Header{"Authorization": {"Basic " + s.owner}}},
+		"the proxy's header":        {path: "/v1/pets", header: http.Header{"Proxy-Authorization": {"Bearer " + s.owner}}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			c.key = noKey
+			s.do(t, c).want(t, http.StatusUnauthorized, animalstore.MissingAPIKey)
+		})
+	}
+}
+
+// TestStaging: the deployment decides which keys are its own.
+func TestStaging(t *testing.T) {
+	s := start(t, func(with *setup) { with.env = animalstore.Staging })
+	if !strings.HasPrefix(s.owner, "ast_test_") {
+		t.Fatalf("got key %.9s…, want ast_test_", s.owner)
+	}
+	s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
+	live, _ := s.makeKey(t, keys.Mint(animalstore.Production), func(k *animalstore.NewKey) { k.Environment = animalstore.Production })
+	s.do(t, call{path: "/v1/pets", key: live}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
+	if got := s.log.lines("level=WARN", "deployment", "key_environment=production"); len(got) != 1 {
+		t.Errorf("got %d lines in the log on a key of the other deployment, want 1", len(got))
+	}
+}
+
+// TestKeyChangesCount: what happens to a key counts within a second.
+func TestKeyChangesCount(t *testing.T) {
+	s := start(t)
+	revoked, id := s.makeKey(t, keys.Mint(s.env))
+	expiring, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
+		k.ExpiresAt = animalstore.At(s.clock.Now().Add(300 * time.Millisecond))
+	})
+	for _, key := range []string{revoked, expiring} {
+		s.do(t, call{path: "/v1/pets", key: key}).want(t, http.StatusOK, "")
+	}
+	if _, err := s.db.RevokeKey(t.Context(), id, animalstore.At(s.clock.Now())); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(299 * time.Millisecond)
+	s.do(t, call{path: "/v1/pets", key: expiring}).want(t, http.StatusOK, "")
+	s.clock.advance(time.Millisecond)
+	s.do(t, call{path: "/v1/pets", key: expiring}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
+	s.clock.advance(700 * time.Millisecond)
+	s.do(t, call{path: "/v1/pets", key: revoked}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
+}
+
+// TestPermissions: each operation with each set of permissions.
+func TestPermissions(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex"})
+	const read, write, admin = animalstore.Read, animalstore.Write, animalstore.Admin
+	operations := []struct {
+		name string
+		call call
+		need animalstore.Permissions
+		ok   int
+	}{
+		{"listPets", call{path: "/v1/pets"}, read, 200},
+		{"head of listPets", call{method: "HEAD", path: "/v1/pets"}, read, 200},
+		{"createPet", call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}, write, 201},
+		{"getPet", call{path: "/v1/pets/1"}, read, 200},
+		{"listOrders", call{path: "/v1/store/orders"}, read, 200},
+		{"options", call{method: "OPTIONS", path: "/v1/pets"}, 0, 204},
+	}
+	for permissions := read; permissions <= read|write|admin; permissions++ {
+		key := s.key(t, permissions)
+		for _, op := range operations {
+			t.Run(op.name+" with "+permissions.String(), func(t *testing.T) {
+				op.call.key = key
+				got := s.do(t, op.call)
+				if permissions.Has(op.need) {
+					got.want(t, op.ok, "")
+					return
+				}
+				got.want(t, http.StatusForbidden, animalstore.InsufficientPermission)
+				if op.call.method != "HEAD" {
+					got.wantMessage(t, "permission "+op.need.String(), "yours has "+permissions.String())
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"animalstore"
+	"animalstore/openapi"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+var document = sync.OnceValue(func() *openapi3.T {
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.YAML)
+	if err != nil {
+		panic(err)
+	}
+	doc.Servers = openapi3.Servers{{URL: "/v1"}}
+	return doc
+})
+
+// badRequest marks, in a request's context, one that breaks the document on
+// purpose.
+type badRequest struct{}
+
+// checkingTransport fails every exchange that the document or checkAlways does
+// not allow.
+type checkingTransport struct{ base http.RoundTripper }
+
+func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	var sent bytes.Buffer
+	out := r.Clone(r.Context())
+	if r.Body != nil && r.Body != http.NoBody {
+		out.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(r.Body, &sent), r.Body}
+	}
+	res, err := c.base.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	e := exchange{method: r.Method, url: r.URL, header: r.Header, status: res.StatusCode, answered: res.Header, body: body}
+	if bad, _ := r.Context().Value(badRequest{}).(bool); !bad {
+		e.validRequest = sent.Bytes()
+		if e.validRequest == nil {
+			e.validRequest = []byte{}
+		}
+	}
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	method       string
+	url          *url.URL
+	header       http.Header
+	validRequest []byte // the request's body; nil: the request need not keep to the document
+	status       int
+	answered     http.Header
+	body         []byte
+}
+
+// check says in what the exchange departs from the contract.
+func (e *exchange) check() error {
+	if path := e.url.Path; path != "/v1" && !strings.HasPrefix(path, "/v1/") {
+		return e.checkError()
+	}
+	if err := errors.Join(e.checkAlways(), e.checkError()); err != nil {
+		return fmt.Errorf("%w\nin answer %d %v %s", err, e.status, e.answered, e.body)
+	}
+	route, params := e.route()
+	if route == nil {
+		return nil
+	}
+	if err := e.checkOperation(route, params); err != nil {
+		return err
+	}
+	provoked.add(route.Operation.OperationID, e.method, e.status)
+	return nil
+}
+
+// checkOperation holds the exchange to the operation it belongs to. Compiling
+// schemas is most of the work, so an answer that was found good once is not
+// checked again.
+func (e *exchange) checkOperation(route *routers.Route, params map[string]string) error {
+	if err := e.checkRequest(route, params); err != nil {
+		return err
+	}
+	same := e.answered.Clone()
+	same.Del("X-Request-Id") // checkAlways saw to it
+	same.Del("Date")
+	answer := fmt.Sprintf("%s %s %d %v %s", route.Operation.OperationID, e.method, e.status, same, e.body)
+	if good.has(answer) {
+		return nil
+	}
+	if err := e.checkResponse(route, params); err != nil {
+		return err
+	}
+	good.add(answer)
+	return nil
+}
+
+// good remembers answers that keep to the document.
+var good = &memory{seen: map[string]bool{}}
+
+type memory struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (m *memory) has(s string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen[s]
+}
+
+func (m *memory) add(s string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.seen) > 10_000 {
+		clear(m.seen)
+	}
+	m.seen[s] = true
+}
+
+// route is the operation of the document that a request means, or nil. An
+// unclean path means none.
+func (e *exchange) route() (*routers.Route, map[string]string) {
+	method := e.method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if strings.Contains(strings.ToLower(e.url.EscapedPath()), "%2f") {
+		return nil, nil
+	}
+	given := strings.Split(e.url.Path, "/")[1:]
+	for path, item := range document().Paths.Map() {
+		op := item.GetOperation(method)
+		params, ok := match(strings.Split("v1"+path, "/"), given)
+		if ok && op != nil {
+			return &routers.Route{Spec: document(), Path: path, PathItem: item, Method: method, Operation: op}, params
+		}
+	}
+	return nil, nil
+}
+
+func match(template, given []string) (map[string]string, bool) {
+	if len(template) != len(given) {
+		return nil, false
+	}
+	params := map[string]string{}
+	for i, want := range template {
+		got := given[i]
+		switch {
+		case got == "" || got == "." || got == "..":
+			return nil, false
+		case strings.HasPrefix(want, "{"):
+			params[strings.Trim(want, "{}")] = got
+		case got != want:
+			return nil, false
+		}
+	}
+	return params, true
+}
+
+// checkRequest is for requests that mean to keep to the document.
+func (e *exchange) checkRequest(route *routers.Route, params map[string]string) error {
+	if e.validRequest == nil {
+		return nil
+	}
+	if err := openapi3filter.ValidateRequest(context.Background(), e.input(route, params)); err != nil {
+		return fmt.Errorf("%s: request: %w", route.Operation.OperationID, err)
+	}
+	return nil
+}
+
+func (e *exchange) checkResponse(route *routers.Route, params map[string]string) error {
+	in := e.input(route, params)
+	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in,
+		Status:                 e.status,
+		Header:                 e.answered,
+		Body:                   io.NopCloser(bytes.NewReader(e.body)),
+		Options:                in.Options,
+	})
+	if err != nil {
+		return fmt.Errorf("%s: answer %d %s: %w", route.Operation.OperationID, e.status, e.body, err)
+	}
+	return nil
+}
+
+// input is the request as the validator wants it: HEAD as the GET it stands for.
+func (e *exchange) input(route *routers.Route, params map[string]string) *openapi3filter.RequestValidationInput {
+	return &openapi3filter.RequestValidationInput{
+		Request:    &http.Request{Method: route.Method, URL: e.url, Header: e.header, Body: io.NopCloser(bytes.NewReader(e.validRequest))},
+		PathParams: params,
+		Route:      route,
+		Options: &openapi3filter.Options{
+			AuthenticationFunc:    openapi3filter.NoopAuthenticationFunc,
+			IncludeResponseStatus: true,
+			SkipSettingDefaults:   true,
+			MultiError:            true,
+			ExcludeResponseBody:   e.method == http.MethodHead,
+		},
+	}
+}
+
+// checkAlways is what every answer under /v1 keeps to, whatever its status and
+// whether or not there is an operation. It is the place for further headers
+// that all of them carry.
+func (e *exchange) checkAlways() error {
+	var wrong []error
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+
+	if id := e.answered["X-Request-Id"]; len(id) != 1 || !validRequestID.MatchString(id[0]) {
+		complain("X-Request-Id: got %q, want one id", id)
+	}
+	for name, values := range e.answered {
+		if len(values) != 1 {
+			complain("%s: got %d lines %q, want one", name, len(values), values)
+		}
+	}
+	if e.status < 200 || e.status >= 300 && e.status < 400 {
+		complain("got status %d, want neither an interim answer nor a redirect", e.status)
+	}
+	mayHaveBody := e.method != http.MethodHead && e.status != http.StatusNoContent
+	switch contentType := e.answered.Get("Content-Type"); {
+	case e.status == http.StatusNoContent && contentType != "":
+		complain("Content-Type: got %q without a body, want none", contentType)
+	case e.status != http.StatusNoContent && contentType != "application/json":
+		complain("Content-Type: got %q, want application/json", contentType)
+	}
+	switch length := e.answered.Get("Content-Length"); {
+	case mayHaveBody && length != strconv.Itoa(len(e.body)):
+		complain("Content-Length: got %q, want %d", length, len(e.body))
+	case mayHaveBody && (!json.Valid(e.body) || !bytes.HasSuffix(e.body, []byte("\n"))):
+		complain("got a body that is not one line of JSON: %q", e.body)
+	case !mayHaveBody && len(e.body) > 0:
+		complain("got a body of %d bytes, want none", len(e.body))
+	}
+	for _, only := range []struct {
+		header string
+		want   bool
+	}{
+		{"WWW-Authenticate", e.status == http.StatusUnauthorized},
+		{"Retry-After", e.status == http.StatusServiceUnavailable},
+		{"Location", e.status == http.StatusCreated},
+		{"Allow", e.status == http.StatusMethodNotAllowed || e.method == http.MethodOptions && e.status == http.StatusNoContent && e.answered.Get("Access-Control-Allow-Methods") == ""},
+	} {
+		if _, got := e.answered[http.CanonicalHeaderKey(only.header)]; got != only.want {
+			complain("%s: present is %t, want %t", only.header, got, only.want)
+		}
+	}
+	if route, _ := e.route(); route == nil && !slices.Contains(withoutOperation, e.status) {
+		complain("got status %d outside any operation, want one of %d", e.status, withoutOperation)
+	}
+	return errors.Join(wrong...)
+}
+
+// withoutOperation are the statuses a request may meet that means no operation.
+var withoutOperation = []int{204, 401, 404, 405, 500, 503}
+
+// codesOf are the codes each status may carry.
+var codesOf = map[int][]animalstore.Code{
+	400: {"malformed_json", "validation_failed", "invalid_parameter", "invalid_cursor"},
+	401: {"missing_api_key", "invalid_api_key"},
+	403: {"insufficient_permission"},
+	404: {"pet_not_found", "route_not_found"},
+	405: {"method_not_allowed"},
+	410: {"endpoint_removed"},
+	413: {"payload_too_large"},
+	415: {"unsupported_media_type"},
+	500: {"internal_error"},
+	503: {"unavailable", "storage_full", "overloaded", "shutting_down"},
+}
+
+// checkError holds an answer of 400 or above, anywhere, to the Error schema and
+// its message to silence about our insides.
+func (e *exchange) checkError() error {
+	if e.status < 400 || e.method == http.MethodHead {
+		return nil
+	}
+	var value map[string]any
+	if err := json.Unmarshal(e.body, &value); err != nil {
+		return fmt.Errorf("got an error that is no JSON object: %w", err)
+	}
+	if good.has(strconv.Itoa(e.status) + string(e.body)) {
+		return nil
+	}
+	var wrong []error
+	schema := document().Components.Schemas["Error"].Value
+	if err := schema.VisitJSON(value, openapi3.EnableJSONSchema2020()); err != nil {
+		wrong = append(wrong, err)
+	}
+	if value["status"] != float64(e.status) {
+		wrong = append(wrong, fmt.Errorf("status in the body: got %v, want %d", value["status"], e.status))
+	}
+	code, _ := value["code"].(string)
+	if !slices.Contains(codesOf[e.status], animalstore.Code(code)) {
+		wrong = append(wrong, fmt.Errorf("code: got %q, want one of %q with status %d", code, codesOf[e.status], e.status))
+	}
+	if leak := leaks.FindString(fmt.Sprint(value["message"])); leak != "" {
+		wrong = append(wrong, fmt.Errorf("message: got %q, which tells of %q", value["message"], leak))
+	}
+	if len(wrong) == 0 {
+		provoked.addCode(animalstore.Code(code))
+		good.add(strconv.Itoa(e.status) + string(e.body))
+	}
+	return errors.Join(wrong...)
+}

@@ -1,0 +1,179 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/api"
+	"animalstore/internal/db"
+)
+
+func failWith(err error) fault { return func(context.Context) error { return err } }
+
+// operations is one call that would succeed for each operation, and the method
+// of the database it stands on.
+var operations = []struct {
+	name, method string
+	call         call
+}{
+	{"listPets", "Pets", call{path: "/v1/pets?limit=7"}},
+	{"createPet", "CreatePet", call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}},
+	{"getPet", "Pet", call{path: "/v1/pets/1"}},
+	{"listOrders", "Orders", call{path: "/v1/store/orders"}},
+}
+
+// TestFailures: whatever breaks inside, each operation answers with a documented
+// error that says nothing of it, the log has it, and the next request is served.
+func TestFailures(t *testing.T) {
+	const detail = "secret detail: sqlite at /tmp/store.db, line 7 of writer.go"
+	faults := []struct {
+		name   string
+		fault  fault
+		want   int
+		code   animalstore.Code
+		logged string
+	}{
+		{"an unforeseen error", failWith(errors.New(detail)), 500, "internal_error", "secret detail"},
+		{"a wrapped unforeseen error", failWith(fmt.Errorf("select: %w", errors.New(detail))), 500, "internal_error", "secret detail"},
+		{"a panic", func(context.Context) error { panic(detail) }, 500, "internal_error", "secret detail"},
+		{"a nil pointer", func(context.Context) error { var p *animalstore.Pet; p.ID++; return nil }, 500, "internal_error", "nil pointer"},
+		{"storage gone", failWith(fmt.Errorf("%w: %s", db.ErrUnavailable, detail)), 503, "unavailable", "secret detail"},
+		{"storage full", failWith(fmt.Errorf("%w: %s", db.ErrFull, detail)), 503, "storage_full", "secret detail"},
+		{"a deadline inside", failWith(fmt.Errorf("%s: %w", detail, context.DeadlineExceeded)), 503, "overloaded", "secret detail"},
+	}
+	s := start(t)
+	for i, op := range operations {
+		for j, f := range faults {
+			t.Run(op.name+"/"+f.name, func(t *testing.T) {
+				id := fmt.Sprintf("failure-%d-%d", i, j)
+				s.add(t, animalstore.NewPet{Name: "Mia"}) // so that no page is in the cache
+				op.call.header = http.Header{"X-Request-Id": {id}}
+				s.db.arm(op.method, f.fault)
+				got := s.do(t, op.call)
+				got.want(t, f.want, f.code)
+				if lines := s.log.lines(id, f.logged); len(lines) == 0 {
+					t.Errorf("got no line with %q and the request's id in the log, want one", f.logged)
+				}
+				s.db.arm(op.method, nil)
+				if got := s.do(t, op.call); got.status >= 300 {
+					t.Errorf("afterwards: got %v, want success", got)
+				}
+			})
+		}
+	}
+}
+
+// TestKeyFailures: the same while the key is looked up, on paths that exist and
+// that do not.
+func TestKeyFailures(t *testing.T) {
+	for _, f := range []struct {
+		name  string
+		fault fault
+		want  int
+		code  animalstore.Code
+	}{
+		{"an unforeseen error", failWith(errors.New("secret detail")), 500, "internal_error"},
+		{"a panic", func(context.Context) error { panic("secret detail") }, 500, "internal_error"},
+		{"storage gone", failWith(db.ErrUnavailable), 503, "unavailable"},
+		{"a deadline inside", failWith(context.DeadlineExceeded), 503, "overloaded"},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			s := start(t)
+			s.db.arm("KeyByHash", f.fault)
+			for _, c := range []call{{path: "/v1/nothing"}, {path: "/v1/pets"}, {method: "HEAD", path: "/v1/pets"}, {method: "OPTIONS", path: "/v1/pets"}, {method: "DELETE", path: "/v1/store/orders"}} {
+				s.do(t, c).want(t, f.want, f.code)
+			}
+			s.db.arm("KeyByHash", nil)
+			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
+		})
+	}
+}
+
+// TestDeadline: an operation is given up after the handler's time, not later.
+func TestDeadline(t *testing.T) {
+	stuck := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for _, op := range operations {
+		t.Run(op.name, func(t *testing.T) {
+			s := start(t).inProcess()
+			s.db.arm(op.method, stuck)
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				got := s.do(t, op.call)
+				got.want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
+				if took := time.Since(start); took != api.HandlerTimeout {
+					t.Errorf("got an answer after %v, want %v", took, api.HandlerTimeout)
+				}
+			})
+		})
+	}
+	t.Run("the key", func(t *testing.T) {
+		s := start(t).inProcess()
+		s.db.arm("KeyByHash", stuck)
+		synctest.Test(t, func(t *testing.T) {
+			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
+		})
+	})
+	t.Run("readiness", func(t *testing.T) {
+		s := start(t).inProcess()
+		s.db.arm("Ping", stuck)
+		synctest.Test(t, func(t *testing.T) {
+			s.do(t, call{path: "/readyz", key: noKey}).want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
+			s.do(t, call{path: "/livez", key: noKey}).want(t, http.StatusOK, "")
+		})
+	})
+}
+
+// TestClientGone: a client that leaves takes its request with it.
+func TestClientGone(t *testing.T) {
+	s := start(t)
+	began, ended := make(chan struct{}), make(chan error)
+	s.db.arm("Pets", func(ctx context.Context) error {
+		close(began)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/pets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.owner)
+	go s.client.Do(req) // fails: its context is cancelled
+	<-began
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the request cancelled", err)
+		}
+	case <-time.After(api.HandlerTimeout - time.Second):
+		t.Error("the handler still waits, want it to end with its client")
+	}
+}
+
+// TestReadiness: readiness follows storage, liveness does not.
+func TestReadiness(t *testing.T) {
+	s := start(t)
+	for _, f := range []struct {
+		fault fault
+		want  int
+		code  animalstore.Code
+	}{
+		{nil, 200, ""},
+		{failWith(db.ErrUnavailable), 503, "unavailable"},
+		{failWith(errors.New("secret detail")), 500, "internal_error"},
+		{func(context.Context) error { panic("secret detail") }, 500, "internal_error"},
+		{nil, 200, ""},
+	} {
+		s.db.arm("Ping", f.fault)
+		s.do(t, call{path: "/readyz", key: noKey}).want(t, f.want, f.code)
+		s.do(t, call{path: "/livez", key: noKey}).want(t, http.StatusOK, "")
+	}
+}

@@ -1,0 +1,271 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"animalstore"
+	"animalstore/internal/api"
+)
+
+// fuzzed sends a request that a fuzzer made up past the network, which would
+// refuse some of them. The answer is held to the document, and unless sent is
+// nil, what the server takes the document must allow.
+func (s *service) fuzzed(t *testing.T, r *http.Request, sent []byte) answer {
+	t.Helper()
+	r = r.WithContext(context.WithValue(t.Context(), badRequest{}, true))
+	r.URL.Scheme, r.URL.Host = "http", "fuzz"
+	res, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := answer{res.StatusCode, res.Header, body}
+	if got.status >= 500 {
+		t.Fatalf("got %v, want no 5xx", got)
+	}
+	if got.status < 300 && sent != nil {
+		e := exchange{method: r.Method, url: r.URL, header: r.Header, validRequest: sent}
+		if err := e.checkRequest(e.route()); err != nil {
+			t.Fatalf("got %v, want what is taken documented: %v", got, err)
+		}
+	}
+	return got
+}
+
+func (s *service) request(method, path, query string, body []byte) *http.Request {
+	return &http.Request{
+		Method:        method,
+		URL:           &url.URL{Path: path, RawQuery: query},
+		Header:        http.Header{"Authorization": {"Bearer " + s.owner}, "Content-Type": {"application/json"}},
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+	}
+}
+
+// echoDB makes an animal of whatever is to be stored, without a disk.
+type echoDB struct{ *faultyDB }
+
+func (echoDB) CreatePet(_ context.Context, p animalstore.NewPet) (animalstore.Pet, error) {
+	return animalstore.Pet{ID: 1, Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}, nil
+}
+
+func FuzzBody(f *testing.F) {
+	for _, body := range []string{
+		``, `{}`, `null`, `[]`, `{"name":"Rex","categoryId":7}`, `{"name":"Rex","categoryId":7,"status":"sold"}`,
+		`{"name":"\ud83d\ude00","categoryId":-0.0}`, `{"name":"Rex","categoryId":1e2,"status":null}`,
+		`{"name":"Rex","name":"Rex","categoryId":7}`, `{"x":{"y":1,"y":1},"name":"Rex","categoryId":7}`,
+		"{\"name\":\"\xff\",\"categoryId\":7}", `{"name":"\u0000","categoryId":7}`, `{"name":" ","categoryId":7}`,
+	} {
+		f.Add([]byte(body))
+	}
+	s := start(f, func(with *setup) { with.echo = true }).inProcess()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got := s.fuzzed(t, s.request("POST", "/v1/pets", "", body), body)
+		switch members, wellFormed, certain := strictObject(body); {
+		case got.status == http.StatusCreated:
+			var pet animalstore.Pet
+			if err := json.Unmarshal(got.body, &pet); err != nil {
+				t.Fatal(err)
+			}
+			checkPet(t, pet, members)
+		case got.code() == animalstore.MalformedJSON && wellFormed && certain:
+			t.Errorf("got %v, want %q read: it is one JSON object", got, body)
+		case got.code() == animalstore.ValidationFailed && !wellFormed && certain:
+			t.Errorf("got %v, want %q refused as JSON", got, body)
+		case got.status != http.StatusBadRequest && len(body) <= api.MaxBody:
+			t.Errorf("got %v, want 201 or 400", got)
+		}
+	})
+}
+
+// checkPet compares what the server made of a body with what encoding/json does.
+func checkPet(t *testing.T, pet animalstore.Pet, members map[string]json.RawMessage) {
+	t.Helper()
+	var name, status string
+	if err := json.Unmarshal(members["name"], &name); err != nil || pet.Name != name {
+		t.Errorf("name: got %q, want %q (%v)", pet.Name, name, err)
+	}
+	if n := utf8.RuneCountInString(name); n < 1 || n > 1024 || strings.TrimSpace(name) == "" || strings.Contains(name, "\x00") {
+		t.Errorf("name: got %q accepted", name)
+	}
+	if want, ok := exactInteger(members["categoryId"]); !ok || pet.CategoryID != want {
+		t.Errorf("categoryId: got %d, want %s", pet.CategoryID, members["categoryId"])
+	}
+	if raw, ok := members["status"]; !ok {
+		status = "available"
+	} else if err := json.Unmarshal(raw, &status); err != nil {
+		t.Errorf("status: got %s accepted", raw)
+	}
+	if string(pet.Status) != status || !slices.Contains(animalstore.PetStatuses, pet.Status) {
+		t.Errorf("status: got %q, want %q", pet.Status, status)
+	}
+}
+
+// strictObject reads one object as the contract wants it, by other means than
+// the server's. It is not certain where there may be lone surrogates or great
+// depth, which encoding/json takes.
+func strictObject(body []byte) (members map[string]json.RawMessage, wellFormed, certain bool) {
+	members = map[string]json.RawMessage{}
+	if json.Unmarshal(body, &members) != nil || members == nil {
+		return nil, false, true
+	}
+	certain = !bytes.Contains(bytes.ToLower(body), []byte(`\ud`)) && bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) < 1000
+	return members, utf8.Valid(body) && uniqueNames(json.NewDecoder(bytes.NewReader(body))), certain
+}
+
+// uniqueNames reads one value and tells whether no object in it, nor the value
+// itself, names a member twice.
+func uniqueNames(d *json.Decoder) bool {
+	token, err := d.Token()
+	if err != nil {
+		return false
+	}
+	switch token {
+	case json.Delim('['):
+		for d.More() {
+			if !uniqueNames(d) {
+				return false
+			}
+		}
+	case json.Delim('{'):
+		seen := map[any]bool{}
+		for d.More() {
+			name, err := d.Token()
+			if err != nil || seen[name] || !uniqueNames(d) {
+				return false
+			}
+			seen[name] = true
+		}
+	default:
+		return true
+	}
+	_, err = d.Token()
+	return err == nil
+}
+
+func FuzzQuery(f *testing.F) {
+	for _, query := range []string{
+		"", "limit=1", "limit=100&status=sold", "limit=0", "limit=1&limit=1", "status=", "petId=7", "petId=x&status=placed",
+		"cursor=L3YxL3BldHN8M3w", "%zz", "a;b", "&&=&", "limit=%31", "LIMIT=x", "limit=+1", "status=s%6Fld",
+	} {
+		f.Add(query)
+	}
+	s := start(f).inProcess()
+	s.add(f, some(5)...)
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, path := range []string{"/v1/pets", "/v1/store/orders"} {
+			got := s.fuzzed(t, s.request("GET", path, query, nil), []byte{})
+			if got.status == http.StatusBadRequest {
+				continue
+			}
+			got.want(t, http.StatusOK, "")
+			values, err := url.ParseQuery(query)
+			if err != nil {
+				t.Errorf("%q: got %v, want it refused: %v", query, got, err)
+			}
+			limit := 20
+			if values.Has("limit") {
+				limit, err = strconv.Atoi(values.Get("limit"))
+			}
+			var page []json.RawMessage
+			json.Unmarshal(got.body, &page)
+			if err != nil || limit < 1 || limit > 100 || len(page) > limit || len(values["limit"]) > 1 {
+				t.Errorf("%q: got %d entries, want no more than a limit from 1 to 100", query, len(page))
+			}
+			if status := values.Get("status"); status != "" && path == "/v1/pets" {
+				for _, pet := range got.pets(t) {
+					if string(pet.Status) != status {
+						t.Errorf("%q: got %v, want %s alone", query, pet, status)
+					}
+				}
+			}
+		}
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	for _, cursor := range []string{"", "x", "L3YxL3BldHN8M3w", "L3YxL3BldHN8M3xzdGF0dXM9c29sZA", "L3YxL3BldHN8M3w="} {
+		f.Add(cursor, false)
+	}
+	for _, text := range []string{"/v1/pets|3|", "/v1/pets|3|status=sold", "/v1/pets|-3|", "/v1/pets|3|status=lost", "/v1/store/orders|3|petId=1", "||", "/v1/pets|03|"} {
+		f.Add(text, true)
+	}
+	s := start(f).inProcess()
+	s.add(f, some(9)...)
+	f.Fuzz(func(t *testing.T, cursor string, encode bool) {
+		if encode {
+			cursor = base64.RawURLEncoding.EncodeToString([]byte(cursor))
+		}
+		for _, path := range []string{"/v1/pets", "/v1/store/orders"} {
+			got := s.fuzzed(t, s.request("GET", path, "limit=2&cursor="+url.QueryEscape(cursor), nil), nil)
+			if got.status == http.StatusBadRequest {
+				got.want(t, http.StatusBadRequest, animalstore.InvalidCursor)
+				continue
+			}
+			got.want(t, http.StatusOK, "")
+			// A cursor that is taken is a position: the same one twice is the
+			// same page, and its first page has the filters it carries.
+			first, _ := got.links(t)
+			if again := s.fuzzed(t, s.request("GET", path, "limit=2&cursor="+url.QueryEscape(cursor), nil), nil); !bytes.Equal(again.body, got.body) {
+				t.Errorf("%q: got %v, then %v, want the same", cursor, got, again)
+			}
+			u, err := url.Parse(first)
+			if err != nil || u.Path != path {
+				t.Errorf("%q: got first %s, want %s", cursor, first, path)
+			}
+			s.fuzzed(t, s.request("GET", path, u.RawQuery, nil), nil).want(t, http.StatusOK, "")
+		}
+	})
+}
+
+func FuzzCredential(f *testing.F) {
+	s := start(f).inProcess()
+	foreign, _ := s.makeKey(f, "a-secret-made-elsewhere/20+")
+	f.Add("", "", false)
+	f.Add("Bearer "+foreign, "", false)
+	f.Add("bearer  "+foreign+" ", "", false)
+	f.Add("Bearer "+foreign, "Bearer "+foreign, true)
+	f.Add("Bearer", "Basic eDp5", true)
+	f.Add("Bearer ast_live_0000000000000000000000000000000000000Q", "", false)
+	f.Add("Bearer \xff\x00", "", false)
+	f.Add("Basic eDp5", "", false)
+	f.Fuzz(func(t *testing.T, one, two string, both bool) {
+		r := s.request("GET", "/v1/pets", "", nil)
+		r.Header["Authorization"] = []string{one}
+		if both {
+			r.Header["Authorization"] = []string{one, two}
+		}
+		got := s.fuzzed(t, r, nil)
+		if got.status == http.StatusOK {
+			scheme, token, _ := strings.Cut(one, " ")
+			if both || !strings.EqualFold(scheme, "Bearer") || strings.Trim(token, " ") != foreign {
+				t.Errorf("got let in with %q, %q (%t), want 401", one, two, both)
+			}
+			return
+		}
+		if got.status != http.StatusUnauthorized {
+			t.Fatalf("got %v, want 200 or 401", got)
+		}
+		want := challengeInvalid
+		if got.code() == animalstore.MissingAPIKey {
+			want = challenge
+		}
+		if got := got.header.Get("WWW-Authenticate"); got != want {
+			t.Errorf("WWW-Authenticate: got %q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package api_test
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"animalstore"
+)
+
+var (
+	validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+	// leaks is what a message to a caller never holds.
+	leaks = regexp.MustCompile(`(?i)sqlite|\bsql\b|goroutine|\.go\b|runtime error|nil pointer|panic|/tmp/|/internal/|\.db\b|secret detail`)
+)
+
+// provoked is what the suite has seen.
+var provoked = &coverage{statuses: map[string]bool{}, codes: map[animalstore.Code]bool{}}
+
+type coverage struct {
+	mu       sync.Mutex
+	statuses map[string]bool // "operation status"
+	codes    map[animalstore.Code]bool
+}
+
+func (c *coverage) add(operation, method string, status int) {
+	if method == http.MethodHead {
+		return // the document describes GET
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.statuses[operation+" "+strconv.Itoa(status)] = true
+}
+
+func (c *coverage) addCode(code animalstore.Code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.codes[code] = true
+}
+
+// missing is what the document has and the suite has not seen.
+func (c *coverage) missing() (missing []string) {
+	for _, item := range document().Paths.Map() {
+		for _, op := range item.Operations() {
+			for status := range op.Responses.Map() {
+				if pair := op.OperationID + " " + status; !c.statuses[pair] {
+					missing = append(missing, pair)
+				}
+			}
+		}
+	}
+	for _, code := range animalstore.Codes {
+		if !c.codes[code] {
+			missing = append(missing, string(code))
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// TestMain fails a full run in which a documented status of an operation, or a
+// code, never came up.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if status == 0 && fullRun() {
+		for _, what := range provoked.missing() {
+			fmt.Printf("%s is documented, but no test provokes it\n", what)
+			status = 1
+		}
+	}
+	os.Exit(status)
+}
+
+func fullRun() bool {
+	for _, filter := range []string{"run", "skip", "fuzz", "list"} {
+		if v := flag.Lookup("test." + filter).Value.String(); v != "" && v != "." {
+			return false
+		}
+	}
+	return true
+}

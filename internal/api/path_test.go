@@ -1,0 +1,155 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"animalstore"
+)
+
+const (
+	allowPets   = "GET, HEAD, OPTIONS, POST"
+	allowPet    = "GET, HEAD, OPTIONS"
+	allowOrders = "GET, HEAD, OPTIONS"
+)
+
+// TestUnknownPath: nothing is cleaned, guessed or redirected, and a stranger
+// learns of no path whether it exists.
+func TestUnknownPath(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex"})
+	for _, path := range []string{
+		"/v1", "/v1/", "/v1/dogs", "/v1/pet", "/v1/petss", "/v1/Pets", "/v1/PETS",
+		"/v1/pets/", "/v1/pets//", "/v1//pets", "/v1//", "/v1/pets/1/", "/v1/pets//1", "/v1/pets/1/x", "/v1/pets/1//",
+		"/v1/./pets", "/v1/pets/.", "/v1/pets/./1", "/v1/pets/..", "/v1/pets/../pets", "/v1/../v1/pets", "/v1/..", "/v1/../livez",
+		"/v1/%2e/pets", "/v1/pets/%2E%2e", "/v1/pets/%2e", "/v1/dogs/../pets",
+		"/v1%2Fpets", "/v1/%2Fpets", "/v1/pets%2F1", "/v1/pets/%2F", "/v1/pets/1%2F", "/v1/pets/1%2f", "/v1/store%2Forders", "/v1/%70ets%2f1",
+		"/v1/store", "/v1/store/", "/v1/store/orders/", "/v1/store/orders/1", "/v1/orders",
+		"/v1/pets;v=1", "/v1/pets%20", "/v1/pets%00", "/v1/v1/pets", "/v1/pets%3Flimit=1", "/v1/{petId}/",
+	} {
+		t.Run(path, func(t *testing.T) {
+			for _, method := range []string{"GET", "HEAD", "POST", "DELETE", "OPTIONS"} {
+				s.do(t, call{method: method, path: path, bad: true}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
+				s.do(t, call{method: method, path: path, key: noKey, bad: true}).want(t, http.StatusUnauthorized, animalstore.MissingAPIKey)
+			}
+		})
+	}
+}
+
+// TestEscapedPath: an escape means the character it stands for.
+func TestEscapedPath(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex"})
+	for _, path := range []string{"/v1/%70ets", "/%761/pets", "/v1/pets/%31", "/v1/store/%6Frders", "/v1/pets?"} {
+		s.do(t, call{path: path}).want(t, http.StatusOK, "")
+	}
+	got := s.raw(t, "GET http://elsewhere.example/v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.owner+"\r\n\r\n")
+	got.want(t, http.StatusOK, "")
+}
+
+// TestPetID: what is no positive int64 names no animal.
+func TestPetID(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex"})
+	s.do(t, call{path: "/v1/pets/1"}).want(t, http.StatusOK, "")
+	for _, id := range []string{
+		"2", "0", "-1", "+1", "01", "1.0", "1e0", "0x1", "1_000", "abc", "%20", "1%20", "%201", "%31%20", "١", "%D9%A1", "NaN", "null", "true",
+		"9223372036854775807", "9223372036854775808", "-9223372036854775808", "18446744073709551617", strings.Repeat("9", 4000),
+		"%00", "1%00", "%FF", "1;x=y", "1,2", "%252F", "%25", "...", "{petId}", "*", "~", "%C0%AE",
+	} {
+		t.Run(id[:min(len(id), 40)], func(t *testing.T) {
+			got := s.do(t, call{path: "/v1/pets/" + id, bad: true})
+			got.want(t, http.StatusNotFound, animalstore.PetNotFound)
+			if got := s.do(t, call{method: "HEAD", path: "/v1/pets/" + id, bad: true}); got.status != http.StatusNotFound {
+				t.Errorf("HEAD: got %v, want 404", got)
+			}
+		})
+	}
+}
+
+func TestMethods(t *testing.T) {
+	s := start(t)
+	key := s.key(t, animalstore.Admin) // neither reads nor writes: 405 comes before 403
+	paths := []struct{ path, allow string }{
+		{"/v1/pets", allowPets}, {"/v1/pets/1", allowPet}, {"/v1/pets/abc", allowPet}, {"/v1/store/orders", allowOrders},
+	}
+	for _, p := range paths {
+		for _, method := range []string{
+			"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY", "PROPFIND", "get", "Get", "options", "BREW", "*", strings.Repeat("X", 500), "GET'--",
+		} {
+			name := method[:min(len(method), 20)] + " " + p.path
+			t.Run(name, func(t *testing.T) {
+				got := s.raw(t, method+" "+p.path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\n\r\n")
+				known := strings.Contains(", "+p.allow+",", ", "+method+",") || strings.HasSuffix(p.allow, ", "+method)
+				switch {
+				case method == "OPTIONS":
+					got.want(t, http.StatusNoContent, "")
+				case known:
+					got.want(t, http.StatusForbidden, animalstore.InsufficientPermission)
+					return
+				default:
+					got.want(t, http.StatusMethodNotAllowed, animalstore.MethodNotAllowed)
+				}
+				if got := got.header.Get("Allow"); got != p.allow {
+					t.Errorf("Allow: got %q, want %q", got, p.allow)
+				}
+			})
+		}
+	}
+}
+
+// TestHead: HEAD is GET without the body.
+func TestHead(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"})
+	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/nothing"} {
+		for _, key := range []string{s.owner, noKey} {
+			c := call{path: path, key: key, header: http.Header{"X-Request-Id": {"same"}}, bad: true}
+			get := s.do(t, c)
+			c.method = "HEAD"
+			head := s.do(t, c)
+			get.header.Del("Date")
+			head.header.Del("Date")
+			if head.status != get.status || len(head.body) != 0 || !equalHeaders(head.header, get.header) {
+				t.Errorf("HEAD %s\n got %d %v %s\nwant %d %v without a body", path, head.status, head.header, head.body, get.status, get.header)
+			}
+		}
+	}
+}
+
+func equalHeaders(a, b http.Header) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name := range a {
+		if strings.Join(a[name], "\n") != strings.Join(b[name], "\n") {
+			return false
+		}
+	}
+	return true
+}
+
+// TestPublic is what is served beside the API, without a key.
+func TestPublic(t *testing.T) {
+	s := start(t)
+	for _, path := range []string{"/livez", "/readyz", "/openapi.yaml", "/openapi.json"} {
+		s.do(t, call{path: path, key: noKey}).want(t, http.StatusOK, "")
+		got := s.do(t, call{method: "POST", path: path, key: noKey, body: "{}"})
+		got.want(t, http.StatusMethodNotAllowed, animalstore.MethodNotAllowed)
+		if got := got.header.Get("Allow"); got != "GET, HEAD" {
+			t.Errorf("%s: Allow: got %q, want GET, HEAD", path, got)
+		}
+	}
+	for _, path := range []string{"/", "/v2/pets", "/pets", "/V1/pets", "/v1pets", "//v1/pets", "/livez/", "/livez/../v1/pets", "/favicon.ico"} {
+		s.do(t, call{path: path, key: noKey}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
+	}
+	s.handler.Drain()
+	s.do(t, call{path: "/livez", key: noKey}).want(t, http.StatusOK, "")
+	s.do(t, call{path: "/readyz", key: noKey}).want(t, http.StatusServiceUnavailable, animalstore.ShuttingDown)
+	got := s.raw(t, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.owner+"\r\n\r\n")
+	got.want(t, http.StatusOK, "")
+	if got.header.Get("Connection") != "close" {
+		t.Errorf("while draining: got Connection %q, want close", got.header.Get("Connection"))
+	}
+}

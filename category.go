@@ -8,4 +8,4 @@ type Category struct {
 }
 
 // Validate refuses a category nobody could tell by its name.
-func (c Category) Validate() error { return validateName(c.Name) }
+func (c Category) Validate() error { return ValidateName(c.Name) }

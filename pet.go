@@ -43,11 +43,6 @@ type Pet struct {
 	Status     PetStatus `json:"status"`
 }
 
-// Validate refuses an animal the store would not keep.
-func (p Pet) Validate() error {
-	return NewPet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}.Validate()
-}
-
 // petMoves are the changes of status a caller may make.
 var petMoves = map[PetStatus][]PetStatus{
 	PetAvailable: {PetPending, PetSold},
@@ -94,7 +89,7 @@ const MaxNameLength = 1024
 // Validate refuses an animal the store would not take, with a message that
 // names the field. An empty status is fine: the store makes it available.
 func (p NewPet) Validate() error {
-	if err := validateName(p.Name); err != nil {
+	if err := ValidateName(p.Name); err != nil {
 		return err
 	}
 	if p.Status == "" {
@@ -106,7 +101,8 @@ func (p NewPet) Validate() error {
 	return nil
 }
 
-func validateName(name string) error {
+// ValidateName refuses what cannot be the name of an animal or a category.
+func ValidateName(name string) error {
 	switch {
 	case name == "":
 		return Errorf(ValidationFailed, "name must not be empty: send 1 to %d characters", MaxNameLength)

@@ -124,7 +124,7 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	}()
 	limiter := ratelimit.NewMemory(store, time.Now, log)
 	usage := ratelimit.NewUsage(store, time.Now, log)
-	stopSaving := runInBackground(limiter.Run, usage.Run)
+	stopSaving := runInBackground(limiter.Run, usage.Run, sweeper(store))
 	defer stopSaving() // after the last request, before the database closes
 	handler := api.New(api.Config{
 		DB:             store,

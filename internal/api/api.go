@@ -94,6 +94,7 @@ type request struct {
 	id    string           // its X-Request-Id
 	key   *animalstore.Key // nil until the credential is checked
 	param string           // the value of the path's {parameter}
+	body  []byte           // once it is read
 
 	ctx    context.Context // see Context
 	cancel context.CancelFunc

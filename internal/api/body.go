@@ -75,6 +75,7 @@ func readJSON(r *request, accepted ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.body = body
 	return body, checkMediaType(r.Header, accepted...)
 }
 
@@ -222,6 +223,10 @@ func readInt64(dst *int64) func(jsontext.Value) error {
 		*dst = n
 		return err
 	}
+}
+
+func readPetStatus(dst *animalstore.PetStatus) func(jsontext.Value) error {
+	return readStatus(dst, animalstore.ParsePetStatus, animalstore.PetStatuses)
 }
 
 // readStatus reads a JSON string that parse knows into dst.

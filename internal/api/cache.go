@@ -3,7 +3,6 @@ package api
 import (
 	"hash/maphash"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 )
 
@@ -35,12 +34,12 @@ type page struct {
 	generation uint64
 	hot        bool // worth keeping: a first page, which most callers ask for
 	link       []string
-	length     []string
+	tag        []string
 	body       []byte
 }
 
 func newPage(hot bool, link string, body []byte) *page {
-	return &page{hot: hot, link: []string{link}, length: []string{strconv.Itoa(len(body))}, body: body}
+	return &page{hot: hot, link: []string{link}, tag: []string{etagOf(body)}, body: body}
 }
 
 func newCache() *cache { return &cache{seed: maphash.MakeSeed()} }
@@ -73,7 +72,7 @@ func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, e
 	generation, stable := s.db.Generation()
 	if stable {
 		if p := s.cache.get(key, generation); p != nil {
-			return p.write(w)
+			return p.write(w, r)
 		}
 	}
 	p, err := read()
@@ -84,15 +83,10 @@ func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, e
 	if now, _ := s.db.Generation(); stable && now == generation && p.hot {
 		s.cache.put(key, generation, p)
 	}
-	return p.write(w)
+	return p.write(w, r)
 }
 
-func (p *page) write(w http.ResponseWriter) error {
-	h := w.Header()
-	h["Link"] = p.link
-	h["Content-Type"] = contentTypeJSON
-	h["Content-Length"] = p.length
-	w.WriteHeader(http.StatusOK)
-	w.Write(p.body)
-	return nil
+func (p *page) write(w http.ResponseWriter, r *request) error {
+	w.Header()["Link"] = p.link
+	return writeTagged(w, r, http.StatusOK, p.body, p.tag)
 }

@@ -7,7 +7,7 @@ import (
 
 // exposed are the response headers a page of a named origin may read.
 var exposed = strings.Join([]string{
-	"Allow", "Deprecation", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
+	"Allow", "Deprecation", "ETag", "Idempotent-Replayed", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
 	"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }, ", ")
 
@@ -30,8 +30,8 @@ func (s *Server) answersPreflight(w http.ResponseWriter, r *request) bool {
 		return false
 	}
 	setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id")
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true

@@ -24,14 +24,19 @@ var statusOf = map[animalstore.Code]int{
 	animalstore.InvalidAPIKey:          http.StatusUnauthorized,
 	animalstore.InsufficientPermission: http.StatusForbidden,
 	animalstore.PetNotFound:            http.StatusNotFound,
+	animalstore.OrderNotFound:          http.StatusNotFound,
+	animalstore.CategoryNotFound:       http.StatusNotFound,
 	animalstore.KeyNotFound:            http.StatusNotFound,
 	animalstore.RouteNotFound:          http.StatusNotFound,
 	animalstore.MethodNotAllowed:       http.StatusMethodNotAllowed,
 	animalstore.InvalidTransition:      http.StatusConflict,
+	animalstore.PetNotAvailable:        http.StatusConflict,
 	animalstore.LastAdminKey:           http.StatusConflict,
 	animalstore.EndpointRemoved:        http.StatusGone,
+	animalstore.PreconditionFailed:     http.StatusPreconditionFailed,
 	animalstore.PayloadTooLarge:        http.StatusRequestEntityTooLarge,
 	animalstore.UnsupportedMediaType:   http.StatusUnsupportedMediaType,
+	animalstore.IdempotencyKeyReused:   http.StatusUnprocessableEntity,
 	animalstore.RateLimitExceeded:      http.StatusTooManyRequests,
 	animalstore.DailyQuotaExceeded:     http.StatusTooManyRequests,
 	animalstore.KeyBanned:              http.StatusTooManyRequests,
@@ -91,16 +96,27 @@ type errorBody struct {
 	Status  int              `json:"status"`
 }
 
-// writeJSON answers with v. It cannot fail half way: v is encoded before
-// anything is sent, and a client that is gone is not our error.
+// writeResource answers with a resource or a list of them, tagged.
+func writeResource(w http.ResponseWriter, r *request, status int, v any) error {
+	body := encode(v)
+	return writeTagged(w, r, status, body, []string{etagOf(body)})
+}
+
+// writeJSON answers with v.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
+	return writeBody(w, status, encode(v))
+}
+
+// encode is the JSON of v as it is sent. It is made before anything is sent, so
+// that no answer fails half way. Our types always encode.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // it is not HTML, and reads badly
 	if err := enc.Encode(v); err != nil {
-		return err
+		panic(err)
 	}
-	return writeBody(w, status, body.Bytes())
+	return b.Bytes()
 }
 
 var contentTypeJSON = []string{"application/json"}

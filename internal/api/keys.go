@@ -26,13 +26,15 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.db.Keys(r.Context(), db.KeyQuery{Before: q.before, Limit: q.limit + 1})
+	before, err := q.before()
 	if err != nil {
 		return err
 	}
-	all, link := pageOf(q, all, func(k *animalstore.Key) int64 { return k.ID })
-	w.Header()["Link"] = []string{link}
-	return writeJSON(w, http.StatusOK, all)
+	all, err := s.db.Keys(r.Context(), db.KeyQuery{Before: before, Limit: q.limit + 1})
+	if err != nil {
+		return err
+	}
+	return writePage(w, r, q, all, func(k *animalstore.Key) int64 { return k.ID })
 }
 
 // createKey serves POST /v1/keys. The key is for the deployment that makes it.
@@ -201,7 +203,7 @@ func (s *Server) withKey(w http.ResponseWriter, r *request, f func(id int64) (an
 	if err != nil {
 		return keyNotFound(err, id)
 	}
-	return writeJSON(w, http.StatusOK, key)
+	return writeResource(w, r, http.StatusOK, key)
 }
 
 func keyID(r *request) (int64, error) {

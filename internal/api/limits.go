@@ -99,5 +99,5 @@ func (s *Server) getLimits(w http.ResponseWriter, r *request) error {
 		body.Ban.Active, body.Ban.Until = true, &st.BannedUntil
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return writeJSON(w, http.StatusOK, body)
+	return writeResource(w, r, http.StatusOK, body)
 }

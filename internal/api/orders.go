@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -24,7 +22,11 @@ func (s *Server) listOrders(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	orders, err := s.db.Orders(r.Context(), db.OrderQuery{Status: status, PetID: petID, Before: q.position, Limit: q.limit + 1})
+	before, err := q.before()
+	if err != nil {
+		return err
+	}
+	orders, err := s.db.Orders(r.Context(), db.OrderQuery{Status: status, PetID: petID, Before: before, Limit: q.limit + 1})
 	if err != nil {
 		return err
 	}
@@ -92,15 +94,4 @@ func orderID(r *request) (int64, error) {
 		return 0, animalstore.Errorf(animalstore.OrderNotFound, "there is no such order: an id is a positive integer")
 	}
 	return id, nil
-}
-
-// encode is the JSON of a resource as it is sent. Our types always encode.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // it is not HTML, and reads badly
-	if err := enc.Encode(v); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
 }

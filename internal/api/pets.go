@@ -51,8 +51,9 @@ func petQuery(q *listQuery) (query db.PetQuery, err error) {
 			q.limit = len(query.IDs)
 		}
 	}
-	query.Before, query.Limit = q.position, q.limit+1
-	return query, nil
+	query.Limit = q.limit + 1
+	query.Before, err = q.before()
+	return query, err
 }
 
 func parseIDs(text string) ([]int64, bool) {

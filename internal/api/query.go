@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/base64"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,13 +22,16 @@ type listQuery struct {
 	given   bool              // whether the limit was in the query
 	filters map[string]string // the filters in force
 	carried map[string]bool   // those of them that the cursor brought
-	before  int64             // show what is below this id; 0: all
+
+	// The id of the last item of the page before, if a cursor gave one.
+	position int64
+	resumed  bool
 }
 
 // parseListQuery reads the query of the list at path. names are its filters.
 // Parameters it does not know are ignored.
 func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) {
-	q := &listQuery{path: path, limit: defaultLimit}
+	q := &listQuery{path: path, limit: defaultLimit, filters: map[string]string{}}
 	if rawQuery == "" {
 		return q, nil
 	}
@@ -47,7 +51,6 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 		}
 		q.limit, q.given = n, true
 	}
-	q.filters = map[string]string{}
 	for _, name := range names {
 		if values.Has(name) {
 			q.filters[name] = values.Get(name)
@@ -69,10 +72,17 @@ func malformedQuery() error {
 // makes its Link header.
 func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 	if len(items) <= q.limit {
-		return items, q.link(0)
+		return items, q.firstLink()
 	}
 	items = items[:q.limit]
-	return items, q.link(id(&items[q.limit-1]))
+	return items, q.firstLink() + ", " + q.nextLink(id(&items[q.limit-1]))
+}
+
+// writePage answers with a page of a list.
+func writePage[T any](w http.ResponseWriter, r *request, q *listQuery, items []T, id func(*T) int64) error {
+	items, link := pageOf(q, items, id)
+	w.Header()["Link"] = []string{link}
+	return writeResource(w, r, http.StatusOK, items)
 }
 
 // A cursor is a position in a list, and the filters of that list: what it was
@@ -95,7 +105,7 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	id, rawFilters, ok2 := strings.Cut(rest, "|")
 	position, err2 := strconv.ParseInt(id, 10, 64)
 	filters, err3 := url.ParseQuery(rawFilters)
-	if err != nil || err2 != nil || err3 != nil || !ok1 || !ok2 || position < 1 {
+	if err != nil || err2 != nil || err3 != nil || !ok1 || !ok2 {
 		return errCursor
 	}
 	if path != q.path {
@@ -111,33 +121,46 @@ func (q *listQuery) resume(cursor string, names []string) error {
 			q.filters[name], q.carried[name] = filters.Get(name), !isGiven
 		}
 	}
-	q.before = position
+	q.position, q.resumed = position, true
 	if q.cursor(position) != cursor {
 		return errCursor
 	}
 	return nil
 }
 
-// link is the Link header of a page: where the list starts, and unless last is
-// 0, where it goes on after the animal or order with that id.
-func (q *listQuery) link(last int64) string {
+// before is the position in a list of positive ids that descend; 0 at its start.
+func (q *listQuery) before() (int64, error) {
+	if q.resumed && q.position < 1 {
+		return 0, errCursor
+	}
+	return q.position, nil
+}
+
+// firstLink leads to where the list starts.
+func (q *listQuery) firstLink() string {
+	link := "<" + q.path
+	if params := q.params(); params != "" {
+		link += "?" + params
+	}
+	return link + `>; rel="first"`
+}
+
+// nextLink leads to what comes after the item with the id last.
+func (q *listQuery) nextLink(last int64) string {
+	link := "<" + q.path + "?cursor=" + q.cursor(last)
+	if params := q.params(); params != "" {
+		link += "&" + params
+	}
+	return link + `>; rel="next"`
+}
+
+// params are the filters, and the limit if it was given.
+func (q *listQuery) params() string {
 	params := encodeFilters(q.filters)
 	if q.given {
 		params = strings.TrimPrefix(params+"&limit="+strconv.Itoa(q.limit), "&")
 	}
-	first := q.path
-	if params != "" {
-		first += "?" + params
-	}
-	link := "<" + first + `>; rel="first"`
-	if last != 0 {
-		next := q.path + "?cursor=" + q.cursor(last)
-		if params != "" {
-			next += "&" + params
-		}
-		link += ", <" + next + `>; rel="next"`
-	}
-	return link
+	return params
 }
 
 func encodeFilters(filters map[string]string) string {
@@ -184,6 +207,12 @@ func idFilter(q *listQuery, name string) (int64, error) {
 
 // parseID reads an id as we write them: a positive int64 in plain digits.
 func parseID(s string) (int64, bool) {
-	id, err := strconv.ParseInt(s, 10, 64)
-	return id, err == nil && id > 0 && strconv.FormatInt(id, 10) == s
+	id, ok := parseInt64(s)
+	return id, ok && id > 0
+}
+
+// parseInt64 reads an int64 in plain digits.
+func parseInt64(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == s
 }

@@ -16,7 +16,17 @@ var routes = []route{
 	{"GET", "/v1/pets", "listPets", animalstore.Read, (*Server).listPets},
 	{"POST", "/v1/pets", "createPet", animalstore.Write, (*Server).createPet},
 	{"GET", "/v1/pets/{petId}", "getPet", animalstore.Read, (*Server).getPet},
+	{"PATCH", "/v1/pets/{petId}", "updatePet", animalstore.Write, (*Server).updatePet},
+	{"DELETE", "/v1/pets/{petId}", "deletePet", animalstore.Write, (*Server).deletePet},
+
 	{"GET", "/v1/store/orders", "listOrders", animalstore.Read, (*Server).listOrders},
+	{"POST", "/v1/store/orders", "placeOrder", animalstore.Write, (*Server).placeOrder},
+	{"GET", "/v1/store/orders/{orderId}", "getOrder", animalstore.Read, (*Server).getOrder},
+	{"PATCH", "/v1/store/orders/{orderId}", "updateOrder", animalstore.Write, (*Server).updateOrder},
+
+	{"GET", "/v1/categories", "listCategories", animalstore.Read, (*Server).listCategories},
+	{"GET", "/v1/categories/{categoryId}", "getCategory", animalstore.Read, (*Server).getCategory},
+	{"PUT", "/v1/categories/{categoryId}", "putCategory", animalstore.Write, (*Server).putCategory},
 
 	{"GET", "/v1/limits", "getLimits", animalstore.Read, (*Server).getLimits},
 	{"GET", "/v1/usage", "getUsage", animalstore.Read, (*Server).getUsage},

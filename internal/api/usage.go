@@ -46,7 +46,7 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return writeJSON(w, http.StatusOK, usage)
+	return writeResource(w, r, http.StatusOK, usage)
 }
 
 // parseHours reads how many hours to look back, the one under way included.

@@ -9,18 +9,12 @@ import (
 	"animalstore"
 )
 
-const (
-	usageShards = 64
-	sweepEvery  = time.Hour
-	sweepBatch  = 500
-)
+const usageShards = 64
 
 // UsageStore is where usage is kept.
 type UsageStore interface {
 	// SaveUsage adds to what is known of these keys: all of it or nothing.
 	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
-	// DropUsage forgets at most max hours before a time.
-	DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 }
 
 // Usage counts what became of each key's requests, hour by hour, and when it
@@ -69,19 +63,9 @@ func (u *Usage) Record(keyID int64, admitted bool) {
 	s.mu.Unlock()
 }
 
-// Run saves twice a second and drops what is too old, until ctx ends. It saves
-// a last time before it returns.
+// Run saves twice a second until ctx ends, and a last time before it returns.
 func (u *Usage) Run(ctx context.Context) {
-	var swept time.Time
-	saveRegularly(ctx, u.log, "usage", u.Save, func() {
-		if now := u.now(); now.Sub(swept) >= sweepEvery {
-			// A little at a time: the rest goes with the next turn.
-			dropped, err := u.store.DropUsage(ctx, animalstore.At(now.Add(-animalstore.UsageKept)), sweepBatch)
-			if err == nil && dropped < sweepBatch {
-				swept = now
-			}
-		}
-	})
+	saveRegularly(ctx, u.log, "usage", u.Save, func() {})
 }
 
 // Save writes every count since the last Save to the store. What it could not

@@ -98,7 +98,7 @@ func growth(ctx context.Context, o options, work string) (*table, error) {
 			total(few).micros(), total(many).micros(), spread(wall), t.verdict(bar{atMost: 1.2}, median(wall), "")))
 	}
 	t.note("The cache of pages is off, except for the starts; %d connections", connections)
-	t.note("wrk used at most %.0f %% of a core in a turn", 100*gen.busy)
+	gen.notes(t)
 	return t, nil
 }
 

@@ -27,6 +27,14 @@ type generator struct {
 	wrk    string
 	script string
 	busy   float64 // the largest share of a core that wrk took in a turn
+
+	machine, foreign time.Duration // of all cores during turns; not wrk's or the server's
+}
+
+// notes says how far the turns can be trusted.
+func (g *generator) notes(t *table) {
+	t.note("wrk used at most %.0f %% of a core in a turn", 100*g.busy)
+	t.note("Others used %.0f %% of the machine meanwhile", 100*g.foreign.Seconds()/g.machine.Seconds())
 }
 
 func newGenerator(work string) (*generator, error) {
@@ -56,6 +64,10 @@ func (t turn) plus(other turn) turn {
 // that many connections. An answer that is no success is an error.
 func (g *generator) burst(ctx context.Context, s *server, file string, connections int, length time.Duration) (turn, error) {
 	before, err := s.cpu()
+	if err != nil {
+		return turn{}, err
+	}
+	busyBefore, allBefore, err := machineTime()
 	if err != nil {
 		return turn{}, err
 	}
@@ -91,9 +103,15 @@ func (g *generator) burst(ctx context.Context, s *server, file string, connectio
 	if err != nil {
 		return turn{}, err
 	}
+	busyAfter, allAfter, err := machineTime()
+	if err != nil {
+		return turn{}, err
+	}
 	t.cpu = after - before
 	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	g.busy = max(g.busy, used.Seconds()/t.seconds)
+	g.machine += allAfter - allBefore
+	g.foreign += max(0, busyAfter-busyBefore-t.cpu-used)
 	return t, nil
 }
 

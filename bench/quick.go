@@ -108,7 +108,7 @@ func quick(ctx context.Context, o options, work string) (*table, error) {
 		}
 	}
 	t.note("%d animals; a 4 KiB write and fsync takes %v here", o.animals, sync)
-	t.note("wrk used at most %.0f %% of a core in a turn", 100*gen.busy)
+	gen.notes(t)
 	return t, nil
 }
 

@@ -1,0 +1,323 @@
+package keys_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/keys"
+)
+
+// promise is how long a change to a key may take to count.
+const promise = time.Second
+
+// memoryStore keeps keys in a map and counts how often it is asked.
+type memoryStore struct {
+	mu     sync.Mutex
+	keys   map[[32]byte]animalstore.Key
+	asked  map[[32]byte]int
+	err    error
+	before func() // runs in every look-up
+}
+
+func (s *memoryStore) KeyByHash(_ context.Context, hash [32]byte) (animalstore.Key, bool, error) {
+	if s.before != nil {
+		s.before()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[hash]++
+	key, found := s.keys[hash]
+	return key, found, s.err
+}
+
+// put stores a key under a secret.
+func (s *memoryStore) put(secret string, change ...func(*animalstore.Key)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, ok := s.keys[keys.Hash(secret)]
+	if !ok {
+		key = animalstore.Key{ID: int64(len(s.keys) + 1), Environment: animalstore.Production, Permissions: animalstore.Read}
+	}
+	for _, f := range change {
+		f(&key)
+	}
+	s.keys[keys.Hash(secret)] = key
+}
+
+func (s *memoryStore) count(secret string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[keys.Hash(secret)]
+}
+
+func newChecker(log *bytes.Buffer) (*keys.Checker, *memoryStore) {
+	store := &memoryStore{keys: map[[32]byte]animalstore.Key{}, asked: map[[32]byte]int{}}
+	return keys.NewChecker(animalstore.Production, store, slog.New(slog.NewTextHandler(log, nil)), time.Now), store
+}
+
+func isInvalid(err error) bool {
+	var coded *animalstore.Error
+	return errors.As(err, &coded) && coded.Code == animalstore.InvalidAPIKey
+}
+
+func TestCheck(t *testing.T) {
+	now := animalstore.At(time.Now())
+	var log bytes.Buffer
+	checker, store := newChecker(&log)
+	add := func(secret string, change ...func(*animalstore.Key)) string {
+		store.put(secret, change...)
+		return secret
+	}
+	foreign := "a-secret-made-elsewhere"
+	tests := []struct {
+		name, token string
+		ok          bool
+		asked       int // look-ups in the store
+		logged      string
+	}{
+		{"good", add(keys.Mint(animalstore.Production)), true, 1, ""},
+		{"made elsewhere", add(foreign), true, 1, ""},
+		{"not yet expired", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(now.Add(time.Hour)) }), true, 1, ""},
+		{"unknown", keys.Mint(animalstore.Production), false, 1, ""},
+		{"unknown and made elsewhere", strings.Repeat("x", 20), false, 1, ""},
+		{"revoked", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.RevokedAt = now }), false, 1, ""},
+		{"expired", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.ExpiresAt = now }), false, 1, ""},
+		{"minted for the other deployment", add(keys.Mint(animalstore.Staging), func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 0, "another deployment"},
+		{"made elsewhere for the other deployment", add("another-secret-made-elsewhere", func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 1, "another deployment"},
+		{"minted here, stored for the other deployment", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 1, "another deployment"},
+		{"a wrong checksum", add("ast_live_0123456789ABCDEFGHIJKLMNOPQRSTUV000000"), false, 0, ""},
+		{"the brand and a long rest", add("ast_" + strings.Repeat("x", 30)), false, 0, ""},
+		{"empty", add(""), false, 0, ""},
+		{"19 characters", add(strings.Repeat("x", 19)), false, 0, ""},
+		{"201 characters", add(strings.Repeat("x", 201)), false, 0, ""},
+		{"a blank inside", add("a secret made elsewhere"), false, 0, ""},
+		{"not ASCII", add(strings.Repeat("ä", 20)), false, 0, ""},
+	}
+	messages := map[string]bool{}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			log.Reset()
+			key, err := checker.Check(t.Context(), test.token)
+			switch {
+			case test.ok && (err != nil || key == nil):
+				t.Errorf("got %v, %v, want it let in", key, err)
+			case !test.ok && (!isInvalid(err) || key != nil):
+				t.Errorf("got %v, %v, want invalid_api_key", key, err)
+			}
+			if got := store.count(test.token); got != test.asked {
+				t.Errorf("got %d look-ups, want %d", got, test.asked)
+			}
+			if (test.logged == "") != (log.Len() == 0) || !strings.Contains(log.String(), test.logged) {
+				t.Errorf("log: got %q, want %q in it", log.String(), test.logged)
+			}
+			if len(test.token) > 4 && strings.Contains(log.String(), test.token) {
+				t.Errorf("log: got the token in %q", log.String())
+			}
+			if err != nil {
+				messages[err.Error()] = true
+			}
+		})
+	}
+	if len(messages) != 1 {
+		t.Errorf("got refusals %v, want one and the same", messages)
+	}
+}
+
+func TestStoreFailure(t *testing.T) {
+	checker, store := newChecker(&bytes.Buffer{})
+	secret := keys.Mint(animalstore.Production)
+	store.put(secret)
+	gone := errors.New("gone")
+	store.err = gone
+	if _, err := checker.Check(t.Context(), secret); !errors.Is(err, gone) || isInvalid(err) {
+		t.Errorf("got %v, want the store's error: a good key must not be called bad", err)
+	}
+	if _, err := checker.Check(t.Context(), "ast_live_mistyped"); !isInvalid(err) {
+		t.Errorf("mistyped: got %v, want invalid_api_key without the store", err)
+	}
+	store.err = nil
+	if _, err := checker.Check(t.Context(), secret); err != nil {
+		t.Errorf("afterwards: got %v, want it let in", err)
+	}
+}
+
+// TestCache: a busy key costs the store about one look-up a second.
+func TestCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secret := keys.Mint(animalstore.Production)
+		store.put(secret)
+		const step, steps = 10 * time.Millisecond, 1000
+		for range steps {
+			if _, err := checker.Check(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(step)
+		}
+		most := int(steps*step/(900*time.Millisecond)) + 1
+		if got := store.count(secret); got > most || got < int(steps*step/promise) {
+			t.Errorf("got %d look-ups in %v, want %d to %d", got, steps*step, steps*step/promise, most)
+		}
+	})
+}
+
+// TestChangesCount: whatever happens to a key counts within a second.
+func TestChangesCount(t *testing.T) {
+	for name, change := range map[string]func(*animalstore.Key){
+		"revocation":            func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) },
+		"an expiry that is set": func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(time.Now()) },
+	} {
+		for offset := time.Duration(0); offset <= promise; offset += 50 * time.Millisecond {
+			synctest.Test(t, func(t *testing.T) {
+				checker, store := newChecker(&bytes.Buffer{})
+				secret := keys.Mint(animalstore.Production)
+				store.put(secret)
+				checker.Check(t.Context(), secret)
+				time.Sleep(offset) // somewhere in the life of what is cached
+				checker.Check(t.Context(), secret)
+				store.put(secret, change)
+				time.Sleep(promise - time.Nanosecond)
+				if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
+					t.Errorf("%s %v after a look-up: got %v a second later, want it refused", name, offset, err)
+				}
+			})
+		}
+	}
+}
+
+func TestOtherChangesCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secret := keys.Mint(animalstore.Production)
+		store.put(secret)
+		checker.Check(t.Context(), secret)
+		store.put(secret, func(k *animalstore.Key) { k.Permissions = animalstore.Write })
+		time.Sleep(promise)
+		if key, err := checker.Check(t.Context(), secret); err != nil || key.Permissions != animalstore.Write {
+			t.Errorf("got %v, %v, want the key with its new permission", key, err)
+		}
+	})
+}
+
+// TestNewKeyCounts: a key works as soon as it is made, even if somebody tried
+// it before.
+func TestNewKeyCounts(t *testing.T) {
+	checker, store := newChecker(&bytes.Buffer{})
+	secret := keys.Mint(animalstore.Production)
+	if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
+		t.Errorf("before: got %v, want invalid_api_key", err)
+	}
+	store.put(secret)
+	if _, err := checker.Check(t.Context(), secret); err != nil {
+		t.Errorf("after: got %v, want it let in", err)
+	}
+}
+
+// TestExpiryIsExact: a key ends at its instant, cached or not.
+func TestExpiryIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secret := keys.Mint(animalstore.Production)
+		store.put(secret, func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(time.Now().Add(500 * time.Millisecond)) })
+		for elapsed := time.Duration(0); elapsed <= time.Second; elapsed += time.Millisecond {
+			_, err := checker.Check(t.Context(), secret)
+			if alive := elapsed < 500*time.Millisecond; alive != (err == nil) {
+				t.Fatalf("after %v: got %v, want alive %t", elapsed, err, alive)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
+// TestSlowStore: an answer counts from when the store was asked, not from when
+// it answered.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secret := keys.Mint(animalstore.Production)
+		store.put(secret)
+		checker.Check(t.Context(), secret)
+		time.Sleep(promise)
+		store.before = func() { time.Sleep(800 * time.Millisecond) }
+		checker.Check(t.Context(), secret) // asked at 1.0 s, answered at 1.8 s
+		store.before = nil
+		store.put(secret, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) })
+		time.Sleep(100 * time.Millisecond)
+		if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
+			t.Errorf("0.9 s after the store was asked: got %v, want it asked again", err)
+		}
+	})
+}
+
+// TestClockSetBack: what is cached does not live longer for it.
+func TestClockSetBack(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	store := &memoryStore{keys: map[[32]byte]animalstore.Key{}, asked: map[[32]byte]int{}}
+	checker := keys.NewChecker(animalstore.Production, store, slog.New(slog.DiscardHandler), func() time.Time { return now })
+	secret := keys.Mint(animalstore.Production)
+	store.put(secret)
+	checker.Check(t.Context(), secret)
+	store.put(secret, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(now) })
+	now = now.Add(-time.Hour)
+	if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
+		t.Errorf("got %v, want the store asked and the key refused", err)
+	}
+}
+
+// TestManyKeys: more keys than are kept are still checked right, whether those
+// kept are fresh or old when room is made.
+func TestManyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		var secrets []string
+		for i := 0; len(secrets) < 4200; i++ { // a shard keeps 4096
+			secret := fmt.Sprintf("a-secret-made-elsewhere-%d", i)
+			if keys.Hash(secret)[0]%32 == 7 { // all in one shard
+				secrets = append(secrets, secret)
+				store.put(secret)
+			}
+		}
+		for round := range 3 {
+			for i, secret := range secrets {
+				if key, err := checker.Check(t.Context(), secret); err != nil || key.ID != int64(i+1) {
+					t.Fatalf("round %d, key %d: got %v, %v, want it let in", round, i, key, err)
+				}
+			}
+			if last := secrets[len(secrets)-1]; store.count(last) != round+1 {
+				t.Errorf("round %d: got %d look-ups of the last key, want %d", round, store.count(last), round+1)
+			}
+			time.Sleep(promise)
+		}
+	})
+}
+
+func TestConcurrentChecks(t *testing.T) {
+	checker, store := newChecker(&bytes.Buffer{})
+	var group sync.WaitGroup
+	for i := range 8 {
+		good, bad := keys.Mint(animalstore.Production), keys.Mint(animalstore.Production)
+		store.put(good)
+		for range 4 {
+			group.Go(func() {
+				for range 50 {
+					if _, err := checker.Check(t.Context(), good); err != nil {
+						t.Errorf("good key %d: got %v, want it let in", i, err)
+					}
+					if _, err := checker.Check(t.Context(), bad); !isInvalid(err) {
+						t.Errorf("bad key %d: got %v, want invalid_api_key", i, err)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+}

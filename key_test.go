@@ -1,0 +1,172 @@
+package animalstore
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParsePermissions(t *testing.T) {
+	tests := []struct {
+		in   string
+		want Permissions // 0: refused
+		text string
+	}{
+		{"read", Read, "read"},
+		{"write", Write, "write"},
+		{"admin", Admin, "admin"},
+		{"read,write", Read | Write, "read,write"},
+		{"admin,write,read", Read | Write | Admin, "read,write,admin"},
+		{" read , write ", Read | Write, "read,write"},
+		{"read,read", Read, "read"},
+		{"", 0, ""}, {",", 0, ""}, {"read,", 0, ""}, {",read", 0, ""}, {"read,,write", 0, ""},
+		{"Read", 0, ""}, {"READ", 0, ""}, {"reads", 0, ""}, {"read write", 0, ""}, {"read;write", 0, ""}, {"all", 0, ""}, {"*", 0, ""}, {"1", 0, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.in, func(t *testing.T) {
+			got, err := ParsePermissions(test.in)
+			if test.want == 0 {
+				if code(err) != ValidationFailed || got != 0 || !strings.Contains(err.Error(), "read, write and admin") {
+					t.Errorf("got %v, %v, want it refused with what would be right", got, err)
+				}
+				return
+			}
+			if err != nil || got != test.want || got.String() != test.text {
+				t.Errorf("got %v, %v, want %s", got, err, test.text)
+			}
+			if again, err := ParsePermissions(got.String()); err != nil || again != got {
+				t.Errorf("read back: got %v, %v, want %v", again, err, got)
+			}
+		})
+	}
+}
+
+func TestPermissionsHas(t *testing.T) {
+	for set := Permissions(0); set <= Read|Write|Admin; set++ {
+		for need := Permissions(0); need <= Read|Write|Admin; need++ {
+			want := true
+			for _, p := range []Permissions{Read, Write, Admin} {
+				if need&p != 0 && set&p == 0 {
+					want = false
+				}
+			}
+			if got := set.Has(need); got != want {
+				t.Errorf("%q has %q: got %t, want %t", set, need, got, want)
+			}
+		}
+	}
+}
+
+func TestPermissionsJSON(t *testing.T) {
+	for set, want := range map[Permissions]string{0: `[]`, Admin: `["admin"]`, Write | Read: `["read","write"]`} {
+		if got, err := json.Marshal(set); err != nil || string(got) != want {
+			t.Errorf("got %s (%v), want %s", got, err, want)
+		}
+	}
+}
+
+func TestParseEnvironment(t *testing.T) {
+	for _, want := range []Environment{Production, Staging} {
+		if got, err := ParseEnvironment(string(want)); got != want || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	for _, s := range []string{"", "Production", "prod", "live", "test", " staging"} {
+		if got, err := ParseEnvironment(s); got != "" || code(err) != ValidationFailed {
+			t.Errorf("%q: got %q, %v, want it refused", s, got, err)
+		}
+	}
+}
+
+func TestLimitsFor(t *testing.T) {
+	tests := []struct {
+		plan   Plan
+		custom Limits
+		want   Limits
+		err    string // in the message; "": none
+	}{
+		{PlanFree, Limits{}, Limits{60, 1_000}, ""},
+		{PlanPro, Limits{}, Limits{300, 10_000}, ""},
+		{PlanBusiness, Limits{}, Limits{1_000, 100_000}, ""},
+		{PlanEnterprise, Limits{5, 7}, Limits{5, 7}, ""},
+		{PlanEnterprise, Limits{1 << 62, 1 << 62}, Limits{1 << 62, 1 << 62}, ""},
+		{PlanEnterprise, Limits{}, Limits{}, "both"},
+		{PlanEnterprise, Limits{PerMinute: 5}, Limits{}, "both"},
+		{PlanEnterprise, Limits{PerDay: 5}, Limits{}, "both"},
+		{PlanEnterprise, Limits{-1, 5}, Limits{}, "positive"},
+		{PlanEnterprise, Limits{5, -1}, Limits{}, "positive"},
+		{PlanFree, Limits{60, 1_000}, Limits{}, "fixed limits"},
+		{PlanPro, Limits{PerDay: 1}, Limits{}, "fixed limits"},
+		{PlanBusiness, Limits{PerMinute: -1}, Limits{}, "fixed limits"},
+		{"", Limits{}, Limits{}, "free, pro, business, enterprise"},
+		{"Free", Limits{}, Limits{}, "free, pro, business, enterprise"},
+		{"gold", Limits{5, 7}, Limits{}, "free, pro, business, enterprise"},
+	}
+	for _, test := range tests {
+		got, err := test.plan.LimitsFor(test.custom)
+		switch {
+		case got != test.want:
+			t.Errorf("%q %v: got %v, want %v", test.plan, test.custom, got, test.want)
+		case test.err == "" && err != nil, test.err != "" && (code(err) != ValidationFailed || !strings.Contains(err.Error(), test.err)):
+			t.Errorf("%q %v: got %v, want %q in it", test.plan, test.custom, err, test.err)
+		}
+	}
+}
+
+func TestNewKeyValidate(t *testing.T) {
+	good := NewKey{Name: "shop", Plan: PlanPro, Permissions: Read, Environment: Production}
+	tests := []struct {
+		name   string
+		change func(*NewKey)
+		want   string // in the message; "": fine
+	}{
+		{"good", func(*NewKey) {}, ""},
+		{"100 characters", func(k *NewKey) { k.Name = strings.Repeat("ä", 100) }, ""},
+		{"101 characters", func(k *NewKey) { k.Name = strings.Repeat("ä", 101) }, "at most 100"},
+		{"no name", func(k *NewKey) { k.Name = "" }, "name"},
+		{"a blank name", func(k *NewKey) { k.Name = " \t" }, "name"},
+		{"a line end in the name", func(k *NewKey) { k.Name = "a\nb" }, "control characters"},
+		{"an escape in the name", func(k *NewKey) { k.Name = "a\x1b[31m" }, "control characters"},
+		{"a name that is not UTF-8", func(k *NewKey) { k.Name = "\xff" }, "plain text"},
+		{"no permission", func(k *NewKey) { k.Permissions = 0 }, "permissions"},
+		{"no plan", func(k *NewKey) { k.Plan = "" }, "plan"},
+		{"limits on a fixed plan", func(k *NewKey) { k.Limits = Limits{1, 1} }, "fixed limits"},
+		{"enterprise without limits", func(k *NewKey) { k.Plan = PlanEnterprise }, "limits"},
+		{"enterprise", func(k *NewKey) { k.Plan, k.Limits = PlanEnterprise, Limits{1, 1} }, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			k := good
+			test.change(&k)
+			err := k.Validate()
+			switch {
+			case test.want == "" && (err != nil || k.Limits.PerMinute == 0 || k.Limits.PerDay == 0):
+				t.Errorf("got %v and limits %v, want it fine and its limits settled", err, k.Limits)
+			case test.want != "" && (code(err) != ValidationFailed || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+func TestKeyLive(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name string
+		key  Key
+		want bool
+	}{
+		{"for ever", Key{}, true},
+		{"until later", Key{ExpiresAt: At(now.Add(time.Millisecond))}, true},
+		{"until now", Key{ExpiresAt: At(now)}, false},
+		{"until before", Key{ExpiresAt: At(now.Add(-time.Hour))}, false},
+		{"revoked", Key{RevokedAt: At(now)}, false},
+		{"revoked before its end", Key{ExpiresAt: At(now.Add(time.Hour)), RevokedAt: At(now)}, false},
+	}
+	for _, test := range tests {
+		if got := test.key.Live(now); got != test.want {
+			t.Errorf("%s: got %t, want %t", test.name, got, test.want)
+		}
+	}
+}

@@ -179,6 +179,9 @@ func (s *Server) recovered(w *response, r *request, v any) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // half an answer is out: cut it off
 	}
+	if underV1(r.URL.Path) && w.Header()["X-RateLimit-Limit"] == nil {
+		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
+	}
 	s.writeError(w, r, animalstore.Errorf(animalstore.InternalError, "something went wrong on our side: report it with the X-Request-Id of this answer"))
 }
 

@@ -25,7 +25,7 @@ func TestCredential(t *testing.T) {
 		k.ExpiresAt = animalstore.At(s.clock.Now().Add(time.Millisecond))
 	})
 	revoked, id := s.makeKey(t, keys.Mint(s.env))
-	if _, err := s.db.RevokeKey(t.Context(), id, animalstore.At(s.clock.Now())); err != nil {
+	if _, err := s.revoke(t, id); err != nil {
 		t.Fatal(err)
 	}
 	staging, _ := s.makeKey(t, keys.Mint(animalstore.Staging), func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
@@ -112,7 +112,7 @@ func TestRefusalsReadTheSame(t *testing.T) {
 	s := start(t)
 	expired, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
 	revoked, id := s.makeKey(t, keys.Mint(s.env))
-	if _, err := s.db.RevokeKey(t.Context(), id, animalstore.At(s.clock.Now())); err != nil {
+	if _, err := s.revoke(t, id); err != nil {
 		t.Fatal(err)
 	}
 	want := string(s.do(t, call{path: "/v1/pets", key: keys.Mint(s.env)}).body)
@@ -168,7 +168,7 @@ func TestKeyChangesCount(t *testing.T) {
 	for _, key := range []string{revoked, expiring} {
 		s.do(t, call{path: "/v1/pets", key: key}).want(t, http.StatusOK, "")
 	}
-	if _, err := s.db.RevokeKey(t.Context(), id, animalstore.At(s.clock.Now())); err != nil {
+	if _, err := s.revoke(t, id); err != nil {
 		t.Fatal(err)
 	}
 	s.clock.advance(299 * time.Millisecond)

@@ -38,11 +38,11 @@ func (f *faultyDB) hit(ctx context.Context, method string) error {
 	return do(ctx)
 }
 
-func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet) (animalstore.Pet, error) {
+func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (animalstore.Pet, bool, error) {
 	if err := f.hit(ctx, "CreatePet"); err != nil {
-		return animalstore.Pet{}, err
+		return animalstore.Pet{}, false, err
 	}
-	return f.DB.CreatePet(ctx, p)
+	return f.DB.CreatePet(ctx, p, once)
 }
 
 func (f *faultyDB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {

@@ -16,6 +16,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/api"
+	"animalstore/internal/db"
 )
 
 // fuzzed sends a request that a fuzzer made up past the network, which would
@@ -59,8 +60,8 @@ func (s *service) request(method, path, query string, body []byte) *http.Request
 // echoDB makes an animal of whatever is to be stored, without a disk.
 type echoDB struct{ *faultyDB }
 
-func (echoDB) CreatePet(_ context.Context, p animalstore.NewPet) (animalstore.Pet, error) {
-	return animalstore.Pet{ID: 1, Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}, nil
+func (echoDB) CreatePet(_ context.Context, p animalstore.NewPet, _ *db.Once) (animalstore.Pet, bool, error) {
+	return animalstore.Pet{ID: 1, Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}, false, nil
 }
 
 func FuzzBody(f *testing.F) {

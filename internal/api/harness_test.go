@@ -21,6 +21,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
 )
 
 const (
@@ -81,6 +82,8 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	s.handler = api.New(api.Config{
 		DB:          used,
 		Keys:        keys.NewChecker(with.env, s.db, log, s.clock.Now),
+		Limiter:     ratelimit.NewMemory(s.db, s.clock.Now, log),
+		Usage:       ratelimit.NewUsage(s.db, s.clock.Now, log),
 		Log:         log,
 		Now:         s.clock.Now,
 		CORSOrigins: with.origins,
@@ -124,6 +127,10 @@ func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, in)
 	res := w.Result()
+	for name, values := range res.Header { // as a client reads them off the wire
+		delete(res.Header, name)
+		res.Header[http.CanonicalHeaderKey(name)] = values
+	}
 	if r.Method == http.MethodHead {
 		res.Body = http.NoBody
 	}
@@ -137,10 +144,20 @@ func (s *service) key(t testing.TB, permissions animalstore.Permissions) string 
 	return secret
 }
 
+// revoke withdraws a key.
+func (s *service) revoke(t testing.TB, id int64) (animalstore.Key, error) {
+	t.Helper()
+	now := animalstore.At(s.clock.Now())
+	return s.db.UpdateKey(t.Context(), id, now, func(k *animalstore.Key, _ bool) error {
+		k.Revoke(now)
+		return nil
+	})
+}
+
 // makeKey stores a key under a secret, changed from the usual as a test likes.
 func (s *service) makeKey(t testing.TB, secret string, change ...func(*animalstore.NewKey)) (string, int64) {
 	t.Helper()
-	k := animalstore.NewKey{Name: t.Name(), Plan: animalstore.PlanBusiness, Permissions: readWrite, Environment: s.env}
+	k := animalstore.NewKey{Name: t.Name(), Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: 1 << 40, PerDay: 1 << 40}, Permissions: readWrite, Environment: s.env}
 	if len(k.Name) > animalstore.MaxKeyNameLength {
 		k.Name = k.Name[:animalstore.MaxKeyNameLength]
 	}
@@ -268,7 +285,7 @@ func (s *service) add(t testing.TB, pets ...animalstore.NewPet) []animalstore.Pe
 	t.Helper()
 	var added []animalstore.Pet
 	for _, in := range pets {
-		pet, err := s.db.CreatePet(t.Context(), in)
+		pet, _, err := s.db.CreatePet(t.Context(), in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestWalkWhileOthersAdd(t *testing.T) {
 	for i := range 3 {
 		adders.Go(func() {
 			for !done.Load() {
-				if _, err := s.db.CreatePet(t.Context(), animalstore.NewPet{Name: "new", Status: animalstore.PetStatuses[i]}); err != nil {
+				if _, _, err := s.db.CreatePet(t.Context(), animalstore.NewPet{Name: "new", Status: animalstore.PetStatuses[i]}, nil); err != nil {
 					t.Error(err)
 					return
 				}
@@ -73,7 +73,7 @@ func TestReadYourWrites(t *testing.T) {
 		group.Go(func() {
 			for j := range 12 {
 				name := fmt.Sprintf("pet %d of %d", j, i)
-				pet, err := s.db.CreatePet(t.Context(), animalstore.NewPet{Name: name})
+				pet, _, err := s.db.CreatePet(t.Context(), animalstore.NewPet{Name: name}, nil)
 				if err != nil {
 					t.Error(err)
 					return

@@ -32,7 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a list of no orders is empty", noOrders},
 		{"a key reads back as it was written", keyReadsBack},
 		{"an unknown hash is not found", hashNotFound},
-		{"keys are listed oldest first, revoked ones included", keysInOrder},
+		{"keys are listed newest first, revoked ones included", keysInOrder},
 		{"a revoked key keeps its first time", revokeKeepsFirstTime},
 		{"revoking an absent key is ErrNotFound", revokeNotFound},
 		{"a first key is made only where there never was one", firstKeyOnlyOnce},
@@ -55,7 +55,7 @@ func mustCreatePet(t *testing.T, d db.DB, p animalstore.NewPet) animalstore.Pet 
 	if err := p.Validate(); err != nil {
 		t.Fatalf("the test's own animal %+v is not valid: %v", p, err)
 	}
-	pet, err := d.CreatePet(t.Context(), p)
+	pet, _, err := d.CreatePet(t.Context(), p, nil)
 	if err != nil {
 		t.Fatalf("CreatePet(%+v): %v", p, err)
 	}

@@ -119,7 +119,7 @@ func listsAgreeWithModel(t *testing.T, d db.DB) {
 					CategoryID: rapid.Int64().Draw(rt, "category"),
 					Status:     statuses.Draw(rt, "status"),
 				}
-				pet, err := d.CreatePet(t.Context(), p)
+				pet, _, err := d.CreatePet(t.Context(), p, nil)
 				if err != nil {
 					rt.Fatalf("CreatePet: %v", err)
 				}
@@ -151,7 +151,7 @@ func pagingBesideInserts(t *testing.T, d db.DB) {
 				return
 			default:
 			}
-			_, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("late ", i), CategoryID: 1, Status: animalstore.PetStatuses[i%3]})
+			_, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("late ", i), CategoryID: 1, Status: animalstore.PetStatuses[i%3]}, nil)
 			if err != nil {
 				inserted <- err
 				return

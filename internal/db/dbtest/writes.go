@@ -32,7 +32,7 @@ func cancelledWrite(t *testing.T, d db.DB) {
 	// More than once: an engine that chooses among several ready events might
 	// be right by luck.
 	for range 20 {
-		if pet, err := d.CreatePet(cancelled(t), animalstore.NewPet{Name: "never", CategoryID: 1}); !errors.Is(err, context.Canceled) {
+		if pet, _, err := d.CreatePet(cancelled(t), animalstore.NewPet{Name: "never", CategoryID: 1}, nil); !errors.Is(err, context.Canceled) {
 			t.Fatalf("CreatePet = %+v, %v, want context.Canceled", pet, err)
 		}
 		if key, err := d.CreateKey(cancelled(t), plainKey(t, "never"), hashOf("never"), noon); !errors.Is(err, context.Canceled) {
@@ -41,7 +41,7 @@ func cancelledWrite(t *testing.T, d db.DB) {
 		if created, err := d.CreateFirstKey(cancelled(t), plainKey(t, "never"), hashOf("never"), noon); created || !errors.Is(err, context.Canceled) {
 			t.Fatalf("CreateFirstKey = %v, %v, want context.Canceled", created, err)
 		}
-		if key, err := d.RevokeKey(cancelled(t), key.ID, noon); !errors.Is(err, context.Canceled) {
+		if key, err := revoke(cancelled(t), d, key.ID, noon); !errors.Is(err, context.Canceled) {
 			t.Fatalf("RevokeKey = %+v, %v, want context.Canceled", key, err)
 		}
 	}
@@ -76,7 +76,7 @@ func writesAreSeen(t *testing.T, d db.DB) {
 
 func publish(t *testing.T, d db.DB, newest *atomic.Int64, n int) error {
 	for range n {
-		pet, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "seen", CategoryID: 1, Status: animalstore.PetSold})
+		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "seen", CategoryID: 1, Status: animalstore.PetSold}, nil)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 	together(t, creators, func(i int) error {
 		for n := range each {
 			want := animalstore.NewPet{Name: fmt.Sprintf("of %d, number %d", i, n), CategoryID: int64(i), Status: animalstore.PetStatuses[n%3]}
-			pet, err := d.CreatePet(t.Context(), want)
+			pet, _, err := d.CreatePet(t.Context(), want, nil)
 			if err != nil {
 				return err
 			}

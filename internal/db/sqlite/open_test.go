@@ -231,7 +231,7 @@ func TestOpenRefusesServerInOtherProcess(t *testing.T) {
 func TestMemoryIsAFileName(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := mustOpen(t, ":memory:", Options{Serve: true})
-	pet, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestMemoryIsAFileName(t *testing.T) {
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
-	if _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}); err != nil {
+	if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {

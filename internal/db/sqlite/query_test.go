@@ -18,7 +18,7 @@ import (
 func TestReopenKeepsData(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
-	pet, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetSold})
+	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetSold}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestReopenKeepsData(t *testing.T) {
 	// An id is never given again, not even when its animal is gone.
 	script(t, path, "DELETE FROM pets")
 	d = mustOpen(t, path, Options{Serve: true})
-	second, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Max", CategoryID: 2})
+	second, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Max", CategoryID: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -215,12 +215,12 @@ func TestAfterCloseEverythingFails(t *testing.T) {
 	// With a context that never ends: nothing may rely on the caller's patience.
 	for name, call := range map[string]func(context.Context) error{
 		"CreatePet": func(ctx context.Context) error {
-			_, err := d.CreatePet(ctx, animalstore.NewPet{Name: "late", CategoryID: 1})
+			_, _, err := d.CreatePet(ctx, animalstore.NewPet{Name: "late", CategoryID: 1}, nil)
 			return err
 		},
-		"RevokeKey": func(ctx context.Context) error { _, err := d.RevokeKey(ctx, 1, animalstore.AtMilli(1)); return err },
-		"Pets":      func(ctx context.Context) error { _, err := d.Pets(ctx, db.PetQuery{Limit: 1}); return err },
-		"Ping":      d.Ping,
+		"Key":  func(ctx context.Context) error { _, err := d.Key(ctx, 1); return err },
+		"Pets": func(ctx context.Context) error { _, err := d.Pets(ctx, db.PetQuery{Limit: 1}); return err },
+		"Ping": d.Ping,
 	} {
 		done := make(chan error, 1)
 		go func() { done <- call(context.Background()) }()

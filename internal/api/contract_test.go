@@ -87,6 +87,8 @@ func TestDocumentIsStrict(t *testing.T) {
 func TestCheckGoesRed(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
+	exhausted := s.limitedKey(t, 1, 1_000)
+	s.do(t, call{path: "/v1/pets", key: exhausted}).want(t, http.StatusOK, "")
 	const list, pet, nothing = "/v1/pets", "/v1/pets/1", "/v1/nothing"
 	replace := func(old, new string) func(*http.Response, string) string {
 		return func(_ *http.Response, body string) string {
@@ -102,6 +104,9 @@ func TestCheckGoesRed(t *testing.T) {
 			return body
 		}
 	}
+	drop := func(name string) func(*http.Response, string) string {
+		return func(r *http.Response, body string) string { r.Header.Del(name); return body }
+	}
 	status := func(status int) func(*http.Response, string) string {
 		return func(r *http.Response, body string) string { r.StatusCode = status; return body }
 	}
@@ -114,7 +119,25 @@ func TestCheckGoesRed(t *testing.T) {
 		{"nothing", call{path: list}, replace("", ""), ""},
 		{"no request id", call{path: list}, set("X-Request-Id"), "X-Request-Id"},
 		{"two request ids", call{path: list}, set("X-Request-Id", "a", "b"), "X-Request-Id"},
-		{"no Link", call{path: list}, func(r *http.Response, b string) string { r.Header.Del("Link"); return b }, "Link"},
+		{"no limit", call{path: list}, drop("X-Ratelimit-Limit"), "X-RateLimit-Limit"},
+		{"nothing of what remains", call{path: nothing}, drop("X-Ratelimit-Remaining"), "X-RateLimit-Remaining"},
+		{"no reset without a key", call{path: nothing, key: noKey}, drop("X-Ratelimit-Reset"), "X-RateLimit-Reset"},
+		{"two limits", call{path: list}, set("X-Ratelimit-Limit", "1", "1"), "X-Ratelimit-Limit"},
+		{"a limit of words", call{path: list}, set("X-Ratelimit-Limit", "many"), "X-RateLimit-Limit"},
+		{"a fraction remaining", call{path: list}, set("X-Ratelimit-Remaining", "1.0"), "X-RateLimit-Remaining"},
+		{"less than nothing remaining", call{path: list}, set("X-Ratelimit-Remaining", "-1"), "X-RateLimit-Remaining"},
+		{"more remaining than there is", call{path: list}, set("X-Ratelimit-Remaining", "9000000000000"), "X-RateLimit-Remaining"},
+		{"a reset that is over", call{path: list}, set("X-Ratelimit-Reset", "1794744000"), "X-RateLimit-Reset"},
+		{"a reset in milliseconds", call{path: list}, set("X-Ratelimit-Reset", "1794744060000"), "X-RateLimit-Reset"},
+		{"a reset as a span", call{path: list}, set("X-Ratelimit-Reset", "60"), "X-RateLimit-Reset"},
+		{"429 with some left", call{path: list, key: exhausted}, set("X-Ratelimit-Remaining", "1"), "with 429"},
+		{"429 without Retry-After", call{path: list, key: exhausted}, drop("Retry-After"), "Retry-After"},
+		{"429 with a shorter Retry-After", call{path: list, key: exhausted}, set("Retry-After", "59"), "Retry-After"},
+		{"429 with a longer Retry-After", call{path: list, key: exhausted}, set("Retry-After", "61"), "Retry-After"},
+		{"429 with a date to retry after", call{path: list, key: exhausted}, set("Retry-After", "Sun, 15 Nov 2026 12:01:00 GMT"), "Retry-After"},
+		{"429 with a code of another status", call{path: list, key: exhausted}, replace("rate_limit_exceeded", "overloaded"), "overloaded"},
+		{"Retry-After without need", call{path: list}, set("Retry-After", "1"), "Retry-After"},
+		{"no Link", call{path: list}, drop("Link"), "Link"},
 		{"a Link elsewhere", call{path: list}, set("Link", `</pets>; rel="first"`), "Link"},
 		{"a second Link", call{path: list}, set("Link", `</v1/pets>; rel="first"`, "x"), "Link"},
 		{"another media type", call{path: list}, set("Content-Type", "text/plain"), "Content-Type"},
@@ -126,12 +149,12 @@ func TestCheckGoesRed(t *testing.T) {
 		{"a redirect", call{path: pet}, status(301), "redirect"},
 		{"no Sunset", call{path: pet}, set("Sunset"), "Sunset"},
 		{"another Sunset", call{path: pet}, set("Sunset", "Fri, 06 Dec 2030 00:00:00 GMT"), "Sunset"},
-		{"no Deprecation", call{path: pet}, func(r *http.Response, b string) string { r.Header.Del("Deprecation"); return b }, "Deprecation"},
-		{"no Deprecation on HEAD", call{method: "HEAD", path: pet}, func(r *http.Response, b string) string { r.Header.Del("Deprecation"); return b }, "Deprecation"},
+		{"no Deprecation", call{path: pet}, drop("Deprecation"), "Deprecation"},
+		{"no Deprecation on HEAD", call{method: "HEAD", path: pet}, drop("Deprecation"), "Deprecation"},
 		{"a body on HEAD", call{method: "HEAD", path: pet}, func(*http.Response, string) string { return "x" }, "body"},
 		{"not JSON", call{path: list}, func(*http.Response, string) string { return "x" }, "JSON"},
 		{"a challenge without need", call{path: list}, set("Www-Authenticate", "Bearer"), "WWW-Authenticate"},
-		{"no challenge", call{path: list, key: noKey}, func(r *http.Response, b string) string { r.Header.Del("Www-Authenticate"); return b }, "WWW-Authenticate"},
+		{"no challenge", call{path: list, key: noKey}, drop("Www-Authenticate"), "WWW-Authenticate"},
 		{"another challenge", call{path: list, key: noKey}, set("Www-Authenticate", `Basic realm="x"`), "WWW-Authenticate"},
 		{"an extra member of an error", call{path: list, key: noKey}, replace(`"code"`, `"detail":"x","code"`), "detail"},
 		{"a missing member of an error", call{path: nothing}, replace(`,"status":404`, ``), "status"},
@@ -144,7 +167,7 @@ func TestCheckGoesRed(t *testing.T) {
 		}, "message"},
 		{"a leak", call{path: nothing}, replace("there is", "SQLite says there is"), "SQLite"},
 		{"a leak of a path", call{path: nothing}, replace("there is", "/tmp/store.db"), "/tmp/"},
-		{"no Allow", call{method: "PUT", path: list}, func(r *http.Response, b string) string { r.Header.Del("Allow"); return b }, "Allow"},
+		{"no Allow", call{method: "PUT", path: list}, drop("Allow"), "Allow"},
 		{"success outside the document", call{path: nothing}, status(200), "outside any operation"},
 		{"a request that breaks the document", call{path: "/v1/pets?limit=0"}, replace("", ""), "limit"},
 		{"one that does so on purpose", call{path: "/v1/pets?limit=0", bad: true}, replace("", ""), ""},
@@ -152,7 +175,7 @@ func TestCheckGoesRed(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			spoiled := *s
-			spoiled.client = checkingClient(spoiler{s.client.Transport.(*checkingTransport).base, test.spoil})
+			spoiled.client = checkingClient(spoiler{s.client.Transport.(*checkingTransport).base, test.spoil}, s.clock.Now)
 			_, err := spoiled.send(t.Context(), test.call)
 			switch {
 			case test.want == "" && err != nil:

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"animalstore"
 	"animalstore/openapi"
@@ -37,7 +38,10 @@ type badRequest struct{}
 
 // checkingTransport fails every exchange that the document or checkAlways does
 // not allow.
-type checkingTransport struct{ base http.RoundTripper }
+type checkingTransport struct {
+	base http.RoundTripper
+	now  func() time.Time // the server's clock
+}
 
 func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var sent bytes.Buffer
@@ -58,7 +62,7 @@ func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
-	e := exchange{method: r.Method, url: r.URL, header: r.Header, status: res.StatusCode, answered: res.Header, body: body}
+	e := exchange{method: r.Method, url: r.URL, header: r.Header, status: res.StatusCode, answered: res.Header, body: body, now: c.now()}
 	if bad, _ := r.Context().Value(badRequest{}).(bool); !bad {
 		e.validRequest = sent.Bytes()
 		if e.validRequest == nil {
@@ -80,6 +84,7 @@ type exchange struct {
 	status       int
 	answered     http.Header
 	body         []byte
+	now          time.Time // by the server's clock
 }
 
 // check says in what the exchange departs from the contract.
@@ -87,7 +92,7 @@ func (e *exchange) check() error {
 	if path := e.url.Path; path != "/v1" && !strings.HasPrefix(path, "/v1/") {
 		return e.checkError()
 	}
-	if err := errors.Join(e.checkAlways(), e.checkError()); err != nil {
+	if err := errors.Join(e.checkAlways(), e.checkLimits(), e.checkError()); err != nil {
 		return fmt.Errorf("%w\nin answer %d %v %s", err, e.status, e.answered, e.body)
 	}
 	route, params := e.route()
@@ -109,8 +114,9 @@ func (e *exchange) checkOperation(route *routers.Route, params map[string]string
 		return err
 	}
 	same := e.answered.Clone()
-	same.Del("X-Request-Id") // checkAlways saw to it
-	same.Del("Date")
+	for _, seenTo := range []string{"Date", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+		same.Del(seenTo) // by checkAlways and checkLimits
+	}
 	answer := fmt.Sprintf("%s %s %d %v %s", route.Operation.OperationID, e.method, e.status, same, e.body)
 	if good.has(answer) {
 		return nil
@@ -242,14 +248,15 @@ func (e *exchange) checkAlways() error {
 			complain("%s: got %d lines %q, want one", name, len(values), values)
 		}
 	}
-	if e.status < 200 || e.status >= 300 && e.status < 400 {
+	if e.status < 200 || e.status >= 300 && e.status < 400 && e.status != http.StatusNotModified {
 		complain("got status %d, want neither an interim answer nor a redirect", e.status)
 	}
-	mayHaveBody := e.method != http.MethodHead && e.status != http.StatusNoContent
+	bodiless := e.status == http.StatusNoContent || e.status == http.StatusNotModified
+	mayHaveBody := e.method != http.MethodHead && !bodiless
 	switch contentType := e.answered.Get("Content-Type"); {
-	case e.status == http.StatusNoContent && contentType != "":
+	case bodiless && contentType != "":
 		complain("Content-Type: got %q without a body, want none", contentType)
-	case e.status != http.StatusNoContent && contentType != "application/json":
+	case !bodiless && contentType != "application/json":
 		complain("Content-Type: got %q, want application/json", contentType)
 	}
 	switch length := e.answered.Get("Content-Length"); {
@@ -265,7 +272,7 @@ func (e *exchange) checkAlways() error {
 		want   bool
 	}{
 		{"WWW-Authenticate", e.status == http.StatusUnauthorized},
-		{"Retry-After", e.status == http.StatusServiceUnavailable},
+		{"Retry-After", e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests},
 		{"Location", e.status == http.StatusCreated},
 		{"Allow", e.status == http.StatusMethodNotAllowed || e.method == http.MethodOptions && e.status == http.StatusNoContent && e.answered.Get("Access-Control-Allow-Methods") == ""},
 	} {
@@ -280,18 +287,22 @@ func (e *exchange) checkAlways() error {
 }
 
 // withoutOperation are the statuses a request may meet that means no operation.
-var withoutOperation = []int{204, 401, 404, 405, 500, 503}
+var withoutOperation = []int{204, 401, 404, 405, 429, 500, 503}
 
 // codesOf are the codes each status may carry.
 var codesOf = map[int][]animalstore.Code{
 	400: {"malformed_json", "validation_failed", "invalid_parameter", "invalid_cursor"},
 	401: {"missing_api_key", "invalid_api_key"},
 	403: {"insufficient_permission"},
-	404: {"pet_not_found", "route_not_found"},
+	404: {"pet_not_found", "order_not_found", "category_not_found", "key_not_found", "route_not_found"},
 	405: {"method_not_allowed"},
+	409: {"invalid_transition", "pet_not_available", "last_admin_key"},
 	410: {"endpoint_removed"},
+	412: {"precondition_failed"},
 	413: {"payload_too_large"},
 	415: {"unsupported_media_type"},
+	422: {"idempotency_key_reused"},
+	429: {"rate_limit_exceeded", "daily_quota_exceeded", "key_banned"},
 	500: {"internal_error"},
 	503: {"unavailable", "storage_full", "overloaded", "shutting_down"},
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,8 +26,9 @@ import (
 )
 
 const (
-	readWrite = animalstore.Read | animalstore.Write
-	noKey     = "-" // as the key of a call: send no Authorization header
+	readWrite  = animalstore.Read | animalstore.Write
+	everything = readWrite | animalstore.Admin
+	noKey      = "-" // as the key of a call: send no Authorization header
 )
 
 // service is a server on a database of its own. Its clock stands still until a
@@ -40,13 +42,17 @@ type service struct {
 	clock   *clock
 	log     *logBuffer
 	handler *api.Server
+	limiter *ratelimit.Memory
+	usage   *ratelimit.Usage
 	owner   string // a key that may read and write
+	admin   string // a key that may do everything, the only one that manages keys
 	client  *http.Client
 }
 
 type setup struct {
 	env       animalstore.Environment
 	origins   []string
+	proxies   []netip.Prefix
 	accessLog bool
 	echo      bool // keep new animals off the disk
 }
@@ -79,15 +85,18 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	if with.echo {
 		used = echoDB{s.db}
 	}
+	s.limiter = ratelimit.NewMemory(s.db, s.clock.Now, log)
+	s.usage = ratelimit.NewUsage(s.db, s.clock.Now, log)
 	s.handler = api.New(api.Config{
-		DB:          used,
-		Keys:        keys.NewChecker(with.env, s.db, log, s.clock.Now),
-		Limiter:     ratelimit.NewMemory(s.db, s.clock.Now, log),
-		Usage:       ratelimit.NewUsage(s.db, s.clock.Now, log),
-		Log:         log,
-		Now:         s.clock.Now,
-		CORSOrigins: with.origins,
-		AccessLog:   with.accessLog,
+		DB:             used,
+		Keys:           keys.NewChecker(with.env, s.db, log, s.clock.Now),
+		Limiter:        s.limiter,
+		Usage:          s.usage,
+		Log:            log,
+		TrustedProxies: with.proxies,
+		Now:            s.clock.Now,
+		CORSOrigins:    with.origins,
+		AccessLog:      with.accessLog,
 	})
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
@@ -96,15 +105,16 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	transport.DisableCompression = true
 	transport.MaxIdleConnsPerHost = 32
 	transport.ExpectContinueTimeout = time.Minute
-	s.client = checkingClient(transport)
+	s.client = checkingClient(transport, s.clock.Now)
 	s.owner = s.key(t, readWrite)
+	s.admin = s.key(t, everything)
 	return s
 }
 
 // checkingClient never follows a redirect: there must be none.
-func checkingClient(base http.RoundTripper) *http.Client {
+func checkingClient(base http.RoundTripper, now func() time.Time) *http.Client {
 	return &http.Client{
-		Transport:     &checkingTransport{base},
+		Transport:     &checkingTransport{base, now},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -112,21 +122,28 @@ func checkingClient(base http.RoundTripper) *http.Client {
 // inProcess answers requests by the handler itself, without a network between.
 func (s *service) inProcess() *service {
 	direct := *s
-	direct.client = checkingClient(handlerTransport{s.handler})
+	direct.client = checkingClient(handlerTransport{s.handler}, s.clock.Now)
 	return &direct
 }
+
+// remoteAddr marks, in a request's context, where it comes from.
+type remoteAddr struct{}
 
 type handlerTransport struct{ http.Handler }
 
 func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	in := r.Clone(r.Context())
 	in.RequestURI = r.URL.RequestURI()
+	in.RemoteAddr, _ = r.Context().Value(remoteAddr{}).(string)
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, in)
 	res := w.Result()
+	if err := wireSpelling(r.URL.Path, res.Header); err != nil {
+		return nil, err
+	}
 	for name, values := range res.Header { // as a client reads them off the wire
 		delete(res.Header, name)
 		res.Header[http.CanonicalHeaderKey(name)] = values
@@ -141,6 +158,16 @@ func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *service) key(t testing.TB, permissions animalstore.Permissions) string {
 	t.Helper()
 	secret, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.Permissions = permissions })
+	return secret
+}
+
+// limitedKey makes a key that may make so many requests a minute and a day.
+func (s *service) limitedKey(t testing.TB, perMinute, perDay int64) string {
+	t.Helper()
+	secret, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
+		k.Limits = animalstore.Limits{PerMinute: perMinute, PerDay: perDay}
+		k.Permissions = everything
+	})
 	return secret
 }
 
@@ -182,6 +209,7 @@ type call struct {
 	header http.Header
 	body   string
 	stream io.Reader // a body of unknown length, instead of body
+	from   string    // the peer's address and port, where the call is in process
 	bad    bool      // breaks the document on purpose: only the answer must keep to it
 }
 
@@ -205,6 +233,9 @@ func (s *service) do(t testing.TB, c call) answer {
 func (s *service) send(ctx context.Context, c call) (answer, error) {
 	if c.bad {
 		ctx = context.WithValue(ctx, badRequest{}, true)
+	}
+	if c.from != "" {
+		ctx = context.WithValue(ctx, remoteAddr{}, c.from)
 	}
 	var body io.Reader
 	switch {

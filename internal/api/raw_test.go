@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -37,7 +39,8 @@ func (s *service) rawEnd(t testing.TB, text string, cut bool) answer {
 	line, _, _ := strings.Cut(text, "\r\n")
 	method, rest, _ := strings.Cut(line, " ")
 	target, _, _ := strings.Cut(rest, " ")
-	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	var wire bytes.Buffer
+	res, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &wire)), &http.Request{Method: method})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +56,21 @@ func (s *service) rawEnd(t testing.TB, text string, cut bool) answer {
 	if res.Close { // ReadResponse takes the header away
 		res.Header.Set("Connection", "close")
 	}
-	e := exchange{method: method, url: u, status: res.StatusCode, answered: res.Header, body: body}
-	if err := e.check(); err != nil {
+	e := exchange{method: method, url: u, status: res.StatusCode, answered: res.Header, body: body, now: s.clock.Now()}
+	if err := errors.Join(e.check(), wireSpelling(u.Path, rawHeader(wire.String()))); err != nil {
 		t.Fatal(err)
 	}
 	return answer{res.StatusCode, res.Header, body}
+}
+
+// rawHeader is the header of an answer with its names as they were sent.
+func rawHeader(wire string) http.Header {
+	head, _, _ := strings.Cut(wire, "\r\n\r\n")
+	h := http.Header{}
+	for line := range strings.SplitSeq(head, "\r\n") {
+		if name, value, ok := strings.Cut(line, ": "); ok {
+			h[name] = append(h[name], value)
+		}
+	}
+	return h
 }

@@ -60,9 +60,9 @@ func selectCategory(c *sqlite.Conn, id int64) (*animalstore.Category, error) {
 // Categories implements [db.DB].
 func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.Category, error) {
 	// Every int64 is an id, so the list starts at the lowest, not above it.
-	query, from := "SELECT id, name FROM categories WHERE id >= ? ORDER BY id LIMIT ?", int64(math.MinInt64)
+	query, from := "SELECT id, name FROM categories WHERE id >= ? ORDER BY id LIMIT +?", int64(math.MinInt64)
 	if q.After != nil {
-		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT ?", *q.After
+		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT +?", *q.After
 	}
 	categories := []animalstore.Category{}
 	err := d.read(ctx, func(c *sqlite.Conn) error {

@@ -99,7 +99,7 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
 	keys := []animalstore.Key{}
 	err := d.read(ctx, func(c *sqlite.Conn) error {
-		return sqlitex.Execute(c, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT ?", &sqlitex.ExecOptions{
+		return sqlitex.Execute(c, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT +?", &sqlitex.ExecOptions{
 			Args: []any{below(q.Before), q.Limit},
 			ResultFunc: func(stmt *sqlite.Stmt) error {
 				keys = append(keys, scanKey(stmt))

@@ -111,10 +111,10 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 
 // The parameters are those of the lists of pets; ?4 is the animal.
 var (
-	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
-	listOrdersByStatus = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT ?2"
-	listOrdersByBoth   = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 AND pet_id = ?4 ORDER BY id DESC LIMIT ?2"
-	listOrdersByPet    = mergeStatuses(len(orderStatuses), "SELECT "+orderColumns+" FROM orders WHERE id < ?1 AND pet_id = ?4 AND status = %d ORDER BY id DESC LIMIT ?2")
+	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
+	listOrdersByStatus = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
+	listOrdersByBoth   = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 AND pet_id = ?4 ORDER BY id DESC LIMIT +?2"
+	listOrdersByPet    = mergeStatuses(len(orderStatuses), "SELECT "+orderColumns+" FROM orders WHERE id < ?1 AND pet_id = ?4 AND status = %d ORDER BY id DESC LIMIT +?2")
 )
 
 func orderListQuery(q db.OrderQuery) string {

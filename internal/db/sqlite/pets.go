@@ -137,14 +137,15 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 }
 
 // Parameters of a list: ?1 the id to stay below, ?2 the limit, ?3 and ?4 the
-// filters' values.
+// filters' values. The plus keeps SQLite from compiling the statement anew for
+// each value of the limit, which costs more than a page does.
 var (
-	listPets           = "SELECT " + petColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
-	listPetsByStatus   = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT ?2"
-	listPetsByBoth     = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 AND category_id = ?4 ORDER BY id DESC LIMIT ?2"
-	listPetsByCategory = mergeStatuses(len(petStatuses), "SELECT "+petColumns+" FROM pets WHERE id < ?1 AND category_id = ?4 AND status = %d ORDER BY id DESC LIMIT ?2")
+	listPets           = "SELECT " + petColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
+	listPetsByStatus   = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
+	listPetsByBoth     = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 AND category_id = ?4 ORDER BY id DESC LIMIT +?2"
+	listPetsByCategory = mergeStatuses(len(petStatuses), "SELECT "+petColumns+" FROM pets WHERE id < ?1 AND category_id = ?4 AND status = %d ORDER BY id DESC LIMIT +?2")
 	listPetsByID       = "SELECT " + petColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?5))
-		AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR category_id = ?4) ORDER BY id DESC LIMIT ?2`
+		AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR category_id = ?4) ORDER BY id DESC LIMIT +?2`
 )
 
 // mergeStatuses makes one list out of the lists of every status. Each is read
@@ -154,7 +155,7 @@ func mergeStatuses(n int, query string) string {
 	for status := range n {
 		parts[status] = "SELECT * FROM (" + fmt.Sprintf(query, status) + ")"
 	}
-	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT ?2"
+	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT +?2"
 }
 
 func petListQuery(q db.PetQuery) string {

@@ -94,6 +94,9 @@ func (k *NewKey) Validate() error {
 	if err := validateKey(k.Name, k.Permissions); err != nil {
 		return err
 	}
+	if _, err := ParseEnvironment(string(k.Environment)); err != nil {
+		return err
+	}
 	limits, err := k.Plan.LimitsFor(k.Limits)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -91,6 +92,7 @@ const handlerTimeout = 5 * time.Second
 // request is one request on its way through the server.
 type request struct {
 	*http.Request
+	began time.Time
 	id    string           // its X-Request-Id
 	key   *animalstore.Key // nil until the credential is checked
 	param string           // the value of the path's {parameter}
@@ -105,7 +107,7 @@ type request struct {
 // timer.
 func (r *request) Context() context.Context {
 	if r.ctx == nil {
-		r.ctx, r.cancel = context.WithTimeout(r.Request.Context(), handlerTimeout)
+		r.ctx, r.cancel = context.WithDeadline(r.Request.Context(), r.began.Add(handlerTimeout))
 	}
 	return r.ctx
 }
@@ -120,10 +122,9 @@ func (r *request) end() {
 // answer to each error, panics included, and a line in the log.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	w := &response{ResponseWriter: rw}
-	r := &request{Request: hr, id: requestID(hr)}
+	r := &request{Request: hr, began: time.Now(), id: requestID(hr)}
 	if s.accessLog {
-		start := time.Now()
-		defer func() { s.logAccess(w, r, time.Since(start)) }()
+		defer func() { s.logAccess(w, r, time.Since(r.began)) }()
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -175,14 +176,15 @@ func (s *Server) recovered(w *response, r *request, v any) {
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
-	s.log.Error("panic", "request_id", r.id, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+	err := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 	if w.status != 0 {
-		panic(http.ErrAbortHandler) // half an answer is out: cut it off
+		s.log.Error("request failed half way", "request_id", r.id, "path", r.URL.Path, "err", err)
+		panic(http.ErrAbortHandler) // cuts the answer off, so that nobody takes it for whole
 	}
 	if underV1(r.URL.Path) && w.Header()["X-RateLimit-Limit"] == nil {
 		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
 	}
-	s.writeError(w, r, animalstore.Errorf(animalstore.InternalError, "something went wrong on our side: report it with the X-Request-Id of this answer"))
+	s.writeError(w, r, err)
 }
 
 func (s *Server) logAccess(w *response, r *request, took time.Duration) {

@@ -17,16 +17,17 @@ const module = "animalstore"
 
 // mayImport are the packages of ours that each package may import.
 var mayImport = map[string][]string{
-	".":                    {},
-	"openapi":              {},
-	"client":               {"."},
-	"internal/db":          {"."},
-	"internal/keys":        {"."},
-	"internal/ratelimit":   {"."},
-	"internal/db/sqlite":   {".", "internal/db"},
-	"internal/db/postgres": {".", "internal/db"},
-	"internal/db/dbtest":   {".", "internal/db"},
-	"internal/api":         {".", "openapi", "internal/db", "internal/keys", "internal/ratelimit"},
+	".":                            {},
+	"openapi":                      {},
+	"client":                       {"."},
+	"internal/db":                  {"."},
+	"internal/keys":                {"."},
+	"internal/ratelimit":           {"."},
+	"internal/ratelimit/limittest": {".", "internal/ratelimit"},
+	"internal/db/sqlite":           {".", "internal/db"},
+	"internal/db/postgres":         {".", "internal/db"},
+	"internal/db/dbtest":           {".", "internal/db"},
+	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/ratelimit"},
 }
 
 // Commands wire everything together; what tests and measures the product from
@@ -49,6 +50,8 @@ var onlyIn = map[string]string{
 	"modernc.org/sqlite":                 "internal/db/sqlite",
 	"github.com/spf13/cobra":             "cmd/animalstore",
 	"github.com/getkin/kin-openapi":      "tests alone",
+	"github.com/rogpeppe/go-internal":    "tests alone",
+	"pgregory.net/rapid":                 "internal/ratelimit/limittest",
 }
 
 // goPackage is what go list tells of a package. Imports are those of its files
@@ -155,6 +158,11 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore/internal/keys", "animalstore/internal/db", false},
 		{"animalstore/internal/ratelimit", "animalstore/internal/db", false},
 		{"animalstore/internal/ratelimit", "github.com/redis/go-redis/v9", true},
+		{"animalstore/internal/ratelimit", "animalstore/internal/ratelimit/limittest", false},
+		{"animalstore/internal/ratelimit", "pgregory.net/rapid", false},
+		{"animalstore/internal/ratelimit/limittest", "animalstore/internal/ratelimit", true},
+		{"animalstore/internal/ratelimit/limittest", "pgregory.net/rapid", true},
+		{"animalstore/internal/ratelimit/limittest", "animalstore/internal/db", false},
 		{"animalstore/internal/api", "github.com/redis/go-redis/v9", false},
 		{"animalstore/internal/db/sqlite", "zombiezen.com/go/sqlite", true},
 		{"animalstore/internal/db/sqlite", "animalstore/internal/db/postgres", false},

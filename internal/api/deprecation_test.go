@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -53,7 +54,9 @@ func TestDeprecationNotice(t *testing.T) {
 		{"storage gone", call{path: "/v1/pets/1"}, failWith(db.ErrUnavailable), 503, true},
 		{"no key", call{path: "/v1/pets/1", key: noKey}, nil, 401, false},
 		{"a wrong key", call{path: "/v1/pets/1", key: "x"}, nil, 401, false},
-		{"another method", call{method: "DELETE", path: "/v1/pets/1"}, nil, 405, false},
+		{"another method", call{method: "POST", path: "/v1/pets/1"}, nil, 405, false},
+		{"a change", call{method: "PATCH", path: "/v1/pets/1", body: `{"name":"Max"}`}, nil, 200, false},
+		{"a removal", call{method: "DELETE", path: "/v1/pets/99"}, nil, 404, false},
 		{"OPTIONS", call{method: "OPTIONS", path: "/v1/pets/1"}, nil, 204, false},
 		{"the list", call{path: "/v1/pets"}, nil, 200, false},
 		{"another path", call{path: "/v1/pets/1/"}, nil, 404, false},
@@ -113,6 +116,13 @@ func TestRemoval(t *testing.T) {
 			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
 			s.do(t, call{method: "OPTIONS", path: "/v1/pets/1"}).want(t, http.StatusNoContent, "")
 			s.do(t, call{method: "PUT", path: "/v1/pets/1"}).want(t, http.StatusMethodNotAllowed, animalstore.MethodNotAllowed)
+			for _, c := range []call{{method: "PATCH", path: "/v1/pets/1", body: `{"name":"Max"}`}, {method: "DELETE", path: fmt.Sprint("/v1/pets/", s.add(t, animalstore.NewPet{Name: "Mia"})[0].ID)}} {
+				got := s.do(t, c)
+				if got.status >= 300 {
+					t.Errorf("%s: got %v, want it to stay", c.method, got)
+				}
+				got.wantNotice(t, false)
+			}
 		})
 	}
 }

@@ -10,8 +10,12 @@ import (
 
 const (
 	allowPets   = "GET, HEAD, OPTIONS, POST"
-	allowPet    = "GET, HEAD, OPTIONS"
-	allowOrders = "GET, HEAD, OPTIONS"
+	allowPet    = "DELETE, GET, HEAD, OPTIONS, PATCH"
+	allowOrders = "GET, HEAD, OPTIONS, POST"
+	allowOrder  = "GET, HEAD, OPTIONS, PATCH"
+	allowRead   = "GET, HEAD, OPTIONS"
+	allowPost   = "OPTIONS, POST"
+	allowPut    = "GET, HEAD, OPTIONS, PUT"
 )
 
 // TestUnknownPath: nothing is cleaned, guessed or redirected, and a stranger
@@ -25,7 +29,9 @@ func TestUnknownPath(t *testing.T) {
 		"/v1/./pets", "/v1/pets/.", "/v1/pets/./1", "/v1/pets/..", "/v1/pets/../pets", "/v1/../v1/pets", "/v1/..", "/v1/../livez",
 		"/v1/%2e/pets", "/v1/pets/%2E%2e", "/v1/pets/%2e", "/v1/dogs/../pets",
 		"/v1%2Fpets", "/v1/%2Fpets", "/v1/pets%2F1", "/v1/pets/%2F", "/v1/pets/1%2F", "/v1/pets/1%2f", "/v1/store%2Forders", "/v1/%70ets%2f1",
-		"/v1/store", "/v1/store/", "/v1/store/orders/", "/v1/store/orders/1", "/v1/orders",
+		"/v1/store", "/v1/store/", "/v1/store/orders/", "/v1/store/orders/1/", "/v1/store/orders/1/x", "/v1/orders",
+		"/v1/categories/", "/v1/categories/1/", "/v1/limits/", "/v1/limits/1", "/v1/usage/", "/v1/usage/1",
+		"/v1/keys/", "/v1/keys/1/", "/v1/keys//rotate", "/v1/keys/./rotate", "/v1/keys/../rotate", "/v1/keys/1/rotate/", "/v1/keys/1/revoke", "/v1/keys/1%2Frotate", "/v1/keys/1/2/rotate",
 		"/v1/pets;v=1", "/v1/pets%20", "/v1/pets%00", "/v1/v1/pets", "/v1/pets%3Flimit=1", "/v1/{petId}/",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -70,9 +76,14 @@ func TestPetID(t *testing.T) {
 
 func TestMethods(t *testing.T) {
 	s := start(t)
-	key := s.key(t, animalstore.Admin) // neither reads nor writes: 405 comes before 403
+	admin, reader := s.key(t, animalstore.Admin), s.key(t, animalstore.Read) // 405 comes before 403
 	paths := []struct{ path, allow string }{
-		{"/v1/pets", allowPets}, {"/v1/pets/1", allowPet}, {"/v1/pets/abc", allowPet}, {"/v1/store/orders", allowOrders},
+		{"/v1/pets", allowPets}, {"/v1/pets/1", allowPet}, {"/v1/pets/abc", allowPet},
+		{"/v1/store/orders", allowOrders}, {"/v1/store/orders/1", allowOrder}, {"/v1/store/orders/abc", allowOrder},
+		{"/v1/categories", allowRead}, {"/v1/categories/1", allowPut}, {"/v1/categories/abc", allowPut},
+		{"/v1/limits", allowRead}, {"/v1/usage", allowRead},
+		{"/v1/keys", allowPets}, {"/v1/keys/1", allowPet}, {"/v1/keys/abc", allowPet},
+		{"/v1/keys/1/rotate", allowPost}, {"/v1/keys/1/unban", allowPost}, {"/v1/keys/abc/unban", allowPost}, {"/v1/keys/1/usage", allowRead},
 	}
 	for _, p := range paths {
 		for _, method := range []string{
@@ -80,6 +91,10 @@ func TestMethods(t *testing.T) {
 		} {
 			name := method[:min(len(method), 20)] + " " + p.path
 			t.Run(name, func(t *testing.T) {
+				key := admin
+				if strings.HasPrefix(p.path, "/v1/keys") {
+					key = reader
+				}
 				got := s.raw(t, method+" "+p.path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\n\r\n")
 				known := strings.Contains(", "+p.allow+",", ", "+method+",") || strings.HasSuffix(p.allow, ", "+method)
 				switch {
@@ -103,14 +118,16 @@ func TestMethods(t *testing.T) {
 func TestHead(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"})
-	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/nothing"} {
+	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/nothing"} {
 		for _, key := range []string{s.owner, noKey} {
 			c := call{path: path, key: key, header: http.Header{"X-Request-Id": {"same"}}, bad: true}
 			get := s.do(t, c)
 			c.method = "HEAD"
 			head := s.do(t, c)
-			get.header.Del("Date")
-			head.header.Del("Date")
+			for _, differs := range []string{"Date", "X-RateLimit-Remaining"} {
+				get.header.Del(differs)
+				head.header.Del(differs)
+			}
 			if head.status != get.status || len(head.body) != 0 || !equalHeaders(head.header, get.header) {
 				t.Errorf("HEAD %s\n got %d %v %s\nwant %d %v without a body", path, head.status, head.header, head.body, get.status, get.header)
 			}

@@ -45,7 +45,7 @@ func TestChecks(t *testing.T) {
 		{"an error example with a wrong status", "status: 413\n", "status: 414\n", "examples fit their schemas", "POST /pets 413 body"},
 		{"a parameter example out of range", "example: 50", "example: 500", "examples fit their schemas", "parameter limit"},
 		{"a header example that does not match", "example: /v1/pets/42", "example: /pets/42", "examples fit their schemas", "header Location"},
-		{"a schema example that does not match", "examples: [Rex]", "examples: ['']", "examples fit their schemas", "schema PetName"},
+		{"a schema example that does not match", "examples: [Rex]", "examples: ['']", "examples fit their schemas", "schema Name"},
 		{"no operationId", "operationId: listPets", "x-id: listPets", "everything is described and has an example", "GET /pets: got no operationId"},
 		{"no summary", "summary: List animals", "x-summary: none", "everything is described and has an example", "GET /pets: got no summary"},
 		{"an undeclared tag", "tags: [pets]", "tags: [cats]", "everything is described and has an example", "got tags [cats]"},
@@ -54,13 +54,31 @@ func TestChecks(t *testing.T) {
 		{"a header without a description", "description: The path of the new", "x-note: The path of the new", "everything is described and has an example", "header Location: got no description"},
 		{"a header without an example", "              example: /v1/pets/42\n", "", "everything is described and has an example", "header Location: got no example"},
 		{"a response without a description", "description: The body is larger than 1 MiB.", "description: ''", "everything is described and has an example", "413 body: got no description"},
-		{"a response without an example", "              examples:\n                tooLarge", "              x-examples:\n                tooLarge", "everything is described and has an example", "413 body: got no example"},
+		{"a response without an example", "          examples:\n            tooLarge", "          x-examples:\n            tooLarge", "everything is described and has an example", "413 body: got no example"},
 		{"a default response", "        '201':\n", "        default: {description: Anything.}\n        '201':\n", "operations are the agreed ones", "POST /pets: got a default response"},
-		{"a status nobody agreed on", "        '413':\n", "        '418':\n", "operations are the agreed ones", "418"},
+		{"a status nobody agreed on", "        '413':", "        '418':", "operations are the agreed ones", "418"},
 		{"a deprecation forgotten", "deprecated: true", "deprecated: false", "operations are the agreed ones", "want true"},
 		{"an operation without a key", "operationId: createPet", "operationId: createPet\n      security: []", "operations are the agreed ones", "its own security"},
-		{"a response without a request id", "            X-Request-Id: {$ref: '#/components/headers/RequestId'}\n", "", "every response names its request", "no required X-Request-Id"},
-		{"a request id that may be missing", "report a problem.\n      required: true\n", "report a problem.\n", "every response names its request", "no required X-Request-Id"},
+		{"a response without a request id", "            X-Request-Id: {$ref: '#/components/headers/RequestId'}\n", "", "every response has its headers", "no required X-Request-Id"},
+		{"a request id that may be missing", "report a problem.\n      required: true\n", "report a problem.\n", "every response has its headers", "no required X-Request-Id"},
+		{"a list without a tag", "            ETag: {$ref: '#/components/headers/ETag'}\n", "", "every response has its headers", "GET /pets: 200: got no required ETag"},
+		{"a 304 without a tag", "as it was when you got this ETag. There is no body.\n          headers:", "as it was when you got this ETag. There is no body.\n          headers: {}\n          x-headers:", "every response has its headers", "GET /pets/{petId}: 304: got no required ETag"},
+		{"a page without links", "            Link: {$ref: '#/components/headers/PageLinks'}\n", "", "every response has its headers", "GET /pets: 200: got no required Link"},
+		{"a path that is not told", "            Location:\n", "            X-Location:\n", "every response has its headers", "POST /pets: 201: got no required Location"},
+		{"a secret that caches keep", "/v1/keys/2\n            Cache-Control: {$ref: '#/components/headers/NoStore'}\n", "/v1/keys/2\n", "every response has its headers", "POST /keys: 201: got no required Cache-Control"},
+		{"a replay that is not told", "            Idempotent-Replayed: {$ref: '#/components/headers/Replayed'}\n", "", "every response has its headers", "Idempotent-Replayed"},
+		{"a deprecation that is not told", "            Deprecation: {$ref: '#/components/headers/Deprecation'}\n", "", "every response has its headers", "got no required Deprecation"},
+		{"a challenge that may be missing", "only if a token was sent.\n      required: true\n", "only if a token was sent.\n", "every response has its headers", "got no required WWW-Authenticate"},
+		{"a wait that may be missing", "before the next attempt.\n      required: true\n", "before the next attempt.\n", "every response has its headers", "got no required Retry-After"},
+		{"a body on 304", "    ListNotModified:\n", "    ListNotModified:\n      content: {application/json: {schema: {$ref: '#/components/schemas/Pets'}}}\n", "bodies are where they belong", "GET /pets: 304"},
+		{"an error that is no JSON", "        application/json:\n          schema: {$ref: '#/components/schemas/PayloadTooLargeError'}", "        text/plain:\n          schema: {$ref: '#/components/schemas/PayloadTooLargeError'}", "bodies are where they belong", "POST /pets: 413: got 1 kinds of bodies"},
+		{"a secret in a list", "        revokedAt:\n          $ref", "        secret: {type: string}\n        revokedAt:\n          $ref", "bodies are where they belong", "GET /keys/{keyId}: 200: got a secret"},
+		{"a patch of one kind", "          application/merge-patch+json:", "          application/patch+json:", "bodies are where they belong", "PATCH /pets/{petId}"},
+		{"a condition nobody may set", "        - $ref: '#/components/parameters/IfMatch'\n", "", "conditions go with their statuses", "GET /pets: header If-Match: got false"},
+		{"a condition without effect", "        - $ref: '#/components/parameters/IdempotencyKey'\n", "        - $ref: '#/components/parameters/IdempotencyKey'\n        - $ref: '#/components/parameters/IfNoneMatch'\n", "conditions go with their statuses", "POST /pets: header If-None-Match: got true"},
+		{"another permission", "Needs the `write` permission", "Needs the `read` permission", "operations are the agreed ones", "createPet: POST /pets: read"},
+		{"a permission that is not told", "Needs the `read` permission", "Needs a permission", "operations are the agreed ones", "no permission named"},
+		{"a merge patch without an example", "          application/merge-patch+json:\n            schema: {$ref: '#/components/schemas/PetPatch'}\n            examples:", "          application/merge-patch+json:\n            schema: {$ref: '#/components/schemas/PetPatch'}\n            x-examples:", "everything is described and has an example", "as application/merge-patch+json: got no example"},
 		{"an open error", "description: Why a request failed.\n      type: object\n      additionalProperties: false", "description: Why a request failed.\n      type: object", "errors are closed and their codes accounted for", "open object"},
 		{"a response of another status", "status: {const: 413}", "status: {const: 400}", "errors are closed and their codes accounted for", "want 413"},
 		{"a code that nothing carries", "{enum: [missing_api_key, invalid_api_key]}", "{enum: [missing_api_key]}", "errors are closed and their codes accounted for", "code invalid_api_key"},
@@ -100,7 +118,8 @@ func operations(doc document) iter.Seq2[string, *openapi3.Operation] {
 	}
 }
 
-// documentation is what the document tells about one value on the wire.
+// documentation is what the document tells about one value on the wire. A body
+// that is never there has no schema.
 type documentation struct {
 	description string
 	schema      *openapi3.SchemaRef
@@ -111,11 +130,15 @@ type documentation struct {
 func documented(doc document) iter.Seq2[string, documentation] {
 	all := map[string]documentation{}
 	body := func(where, description string, content openapi3.Content) {
-		media := content["application/json"]
-		if media == nil {
-			media = &openapi3.MediaType{}
+		all[where] = documentation{description: description}
+		for _, kind := range slices.Sorted(maps.Keys(content)) {
+			kindWhere := where
+			if kind != "application/json" {
+				kindWhere += " as " + kind
+			}
+			media := content[kind]
+			all[kindWhere] = documentation{description, media.Schema, values(media.Example, media.Examples)}
 		}
-		all[where] = documentation{description, media.Schema, values(media.Example, media.Examples)}
 	}
 	for name, op := range operations(doc) {
 		for _, p := range op.Parameters {

@@ -1,0 +1,95 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+var (
+	// showSecrets are the operations whose answer holds a secret.
+	showSecrets = []string{"createKey", "rotateKey"}
+	// unstored are those whose answers nobody should keep.
+	unstored = append([]string{"getKeyUsage", "getLimits", "getUsage"}, showSecrets...)
+)
+
+// findMissingHeaders wants the headers that callers may rely on to be required,
+// so that a server without them is caught.
+func findMissingHeaders(doc document) (wrong []string) {
+	for name, op := range operations(doc) {
+		for status, response := range op.Responses.Map() {
+			for _, header := range requiredHeaders(op, status) {
+				if h := response.Value.Headers[header]; h == nil || !h.Value.Required {
+					wrong = append(wrong, fmt.Sprintf("%s: %s: got no required %s, want it", name, status, header))
+				}
+			}
+			replayed := response.Value.Headers["Idempotent-Replayed"]
+			if want := status == "201" && op.Responses.Value("422") != nil; (replayed != nil) != want {
+				wrong = append(wrong, fmt.Sprintf("%s: %s: Idempotent-Replayed: got %t, want %t", name, status, !want, want))
+			}
+		}
+	}
+	return wrong
+}
+
+func requiredHeaders(op *openapi3.Operation, status string) []string {
+	want := []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+	add := func(when bool, headers ...string) {
+		if when {
+			want = append(want, headers...)
+		}
+	}
+	done := status == "200" || status == "201" || status == "304"
+	add(status == "401", "WWW-Authenticate")
+	add(status == "429" || status == "503", "Retry-After")
+	add(status == "201", "Location")
+	add(done && strings.HasPrefix(op.OperationID, "list"), "Link")
+	add(done && !slices.Contains(showSecrets, op.OperationID), "ETag")
+	add(done && slices.Contains(unstored, op.OperationID), "Cache-Control")
+	// Before the limiter is passed, the operation is not known.
+	past := !slices.Contains([]string{"401", "429", "503"}, status)
+	add(op.OperationID == "getPet" && past, "Deprecation", "Sunset", "Link")
+	return want
+}
+
+// findMisplacedBodies wants a JSON body on every response but 204 and 304, a
+// secret only where one is made, and a patch as plain JSON and as a merge patch.
+func findMisplacedBodies(doc document) (wrong []string) {
+	for name, op := range operations(doc) {
+		for status, response := range op.Responses.Map() {
+			content := response.Value.Content
+			if want := status != "204" && status != "304"; (content["application/json"] != nil) != want || len(content) > 1 {
+				wrong = append(wrong, fmt.Sprintf("%s: %s: got %d kinds of bodies, want JSON is %t", name, status, len(content), want))
+			}
+			if media := content["application/json"]; media != nil && media.Schema.Value.Properties["secret"] != nil && !slices.Contains(showSecrets, op.OperationID) {
+				wrong = append(wrong, fmt.Sprintf("%s: %s: got a secret, want none", name, status))
+			}
+		}
+		if !strings.HasPrefix(name, http.MethodPatch) {
+			continue
+		}
+		content := op.RequestBody.Value.Content
+		plain, patch := content["application/json"], content["application/merge-patch+json"]
+		if plain == nil || patch == nil || plain.Schema.Ref != patch.Schema.Ref {
+			wrong = append(wrong, name+": want the same body as application/json and application/merge-patch+json")
+		}
+	}
+	return wrong
+}
+
+// findLooseConditions wants a request header wherever there is the status that
+// only it brings about, and nowhere else.
+func findLooseConditions(doc document) (wrong []string) {
+	for name, op := range operations(doc) {
+		for header, status := range map[string]string{"If-Match": "412", "If-None-Match": "304", "Idempotency-Key": "422"} {
+			got := op.Parameters.GetByInAndName("header", header) != nil
+			if want := op.Responses.Value(status) != nil; got != want {
+				wrong = append(wrong, fmt.Sprintf("%s: header %s: got %t, want %t as for status %s", name, header, got, want, status))
+			}
+		}
+	}
+	return wrong
+}

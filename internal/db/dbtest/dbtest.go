@@ -27,9 +27,36 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"an absent animal has code pet_not_found", petNotFound},
 		{"animals are listed by descending id", listOrder},
 		{"a list holds what its query selects", listSelects},
-		{"lists agree with a model", listsAgreeWithModel},
 		{"paging misses and repeats nothing while others insert", pagingBesideInserts},
+		{"paging goes on where its last animal was, whatever became of that", positionsSurvive},
+		{"paging sees what stays exactly once while others change and remove", walksBesideChanges},
+		{"a changed animal reads back", changeReadsBack},
+		{"a change that is refused leaves everything as it was", refusedChange},
+		{"a removed animal is gone, and its id with it", removedIsGone},
+		{"an absent animal cannot be changed, removed or ordered", absentPets},
+		{"changes at once do not lose each other", changesAtOnce},
 		{"a list of no orders is empty", noOrders},
+		{"an order and its animal read back", orderReadsBack},
+		{"an absent order has code order_not_found", absentOrders},
+		{"only an available animal can be ordered", onlyAvailableIsOrdered},
+		{"whoever changes an animal is told of an open order", orderedAnimals},
+		{"a move that is refused leaves order and animal as they were", refusedMove},
+		{"an order outlives its animal", orderOutlivesAnimal},
+		{"of a hundred orders for one animal at once, one wins", oneOrderWins},
+		{"a list of orders holds what its query selects", orderListsSelect},
+		{"paging through orders sees each once while they move", orderWalksBesideChanges},
+		{"a category comes with its first animal", categoriesComeWithAnimals},
+		{"naming a category tells whether it is new", putCategoryTells},
+		{"a list of categories holds what its query selects", categoryListsSelect},
+		{"of many that name a category at once, one makes it", putsAtOnce},
+		{"a new animal sent again is answered again", replaysPets},
+		{"a stored answer stays what it was", replaysStay},
+		{"an order sent again is answered again", replaysOrders},
+		{"another body, token, route or key is another write", tokensAreApart},
+		{"a write that failed can be sent again", failuresAreTriedAgain},
+		{"an answer is kept for a day", answersExpire},
+		{"answers are dropped in small steps", dropsAnswers},
+		{"a write sent many times at once is done once", sentManyTimes},
 		{"a key reads back as it was written", keyReadsBack},
 		{"an unknown hash is not found", hashNotFound},
 		{"keys are listed newest first, revoked ones included", keysInOrder},
@@ -39,6 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"of many callers at once, one makes the first key", firstKeyRace},
 		{"a write that returns an error changed nothing", failedWriteChangesNothing},
 		{"a context that ended before a write is begun cancels it", cancelledWrite},
+		{"a context that ended before a change is begun cancels it", cancelledChanges},
 		{"a write that returned is seen by every later read", writesAreSeen},
 		{"creators at once get ids of their own and see their own write", creatorsAtOnce},
 		{"reads under one stable generation have the same outcome", generationHolds},
@@ -48,6 +76,9 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 	for _, c := range cases {
 		t.Run(c.promise, func(t *testing.T) { c.check(t, open(t)) })
 	}
+	t.Run("any sequence of operations has the outcome of the model", func(t *testing.T) { sequences(t, open) })
+	t.Run("operations at once are linearizable", func(t *testing.T) { linearizable(t, open) })
+	t.Run("operations at once on each animal are linearizable", func(t *testing.T) { linearizableAnimals(t, open) })
 }
 
 func mustCreatePet(t *testing.T, d db.DB, p animalstore.NewPet) animalstore.Pet {
@@ -73,17 +104,6 @@ func fill(t *testing.T, d db.DB, n int) []animalstore.Pet {
 	}
 	slices.Reverse(pets)
 	return pets
-}
-
-// selected is what a list of all, newest first, would show for q.
-func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
-	page := []animalstore.Pet{}
-	for _, p := range all {
-		if len(page) < q.Limit && (q.Status == "" || p.Status == q.Status) && (q.Before == 0 || p.ID < q.Before) {
-			page = append(page, p)
-		}
-	}
-	return page
 }
 
 func mustList(t *testing.T, d db.DB, q db.PetQuery) []animalstore.Pet {

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -69,14 +71,9 @@ func statements(t *testing.T, d *DB) []string {
 	var queries []string
 	for range d.nread {
 		err := d.read(t.Context(), func(c *sqlite.Conn) error {
-			prepared := reflect.ValueOf(c).Elem().FieldByName("stmts")
-			if prepared.Kind() != reflect.Map {
-				return fmt.Errorf("the driver keeps its statements elsewhere now: adapt this test")
-			}
-			for _, query := range prepared.MapKeys() {
-				queries = append(queries, query.String())
-			}
-			return nil
+			some, err := prepared(c)
+			queries = append(queries, some...)
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -85,9 +82,20 @@ func statements(t *testing.T, d *DB) []string {
 	return queries
 }
 
-func plan(t *testing.T, d *DB, query string) string {
+// prepared are the queries that a connection has prepared so far.
+func prepared(c *sqlite.Conn) (queries []string, err error) {
+	stmts := reflect.ValueOf(c).Elem().FieldByName("stmts")
+	if stmts.Kind() != reflect.Map {
+		return nil, errors.New("the driver keeps its statements elsewhere now: adapt this test")
+	}
+	for _, query := range stmts.MapKeys() {
+		queries = append(queries, query.String())
+	}
+	return queries, nil
+}
+
+func plan(t *testing.T, d *DB, query string) (steps []string) {
 	t.Helper()
-	var steps []string
 	err := d.read(t.Context(), func(c *sqlite.Conn) error {
 		stmt, _, err := c.PrepareTransient("EXPLAIN QUERY PLAN " + query)
 		if err != nil {
@@ -105,102 +113,178 @@ func plan(t *testing.T, d *DB, query string) string {
 	if err != nil {
 		t.Fatalf("explain %s: %v", query, err)
 	}
-	return strings.Join(steps, "; ")
+	return steps
+}
+
+// lists are all combinations of filters, each with how it has to be read: along
+// one index, from the first row of the page to its last, in each of so many arms.
+func lists() []struct {
+	name   string
+	run    func(context.Context, *DB) error
+	search string
+	arms   int
+} {
+	pets := func(q db.PetQuery) func(context.Context, *DB) error {
+		q.Limit = 20
+		return func(ctx context.Context, d *DB) error { _, err := d.Pets(ctx, q); return err }
+	}
+	orders := func(q db.OrderQuery) func(context.Context, *DB) error {
+		q.Limit = 20
+		return func(ctx context.Context, d *DB) error { _, err := d.Orders(ctx, q); return err }
+	}
+	categories := func(q db.CategoryQuery) func(context.Context, *DB) error {
+		q.Limit = 20
+		return func(ctx context.Context, d *DB) error { _, err := d.Categories(ctx, q); return err }
+	}
+	const (
+		byStatus   = "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)"
+		byCategory = "SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=? AND id<?)"
+		byID       = "SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"
+		byPet      = "SEARCH orders USING INDEX orders_by_pet (pet_id=? AND status=? AND id<?)"
+	)
+	sold, seven, ids := animalstore.PetSold, new(int64(7)), []int64{1, 2}
+	return []struct {
+		name   string
+		run    func(context.Context, *DB) error
+		search string
+		arms   int
+	}{
+		{"all animals", pets(db.PetQuery{}), "SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)", 1},
+		{"animals by status", pets(db.PetQuery{Status: sold}), byStatus, 1},
+		{"animals by category", pets(db.PetQuery{CategoryID: seven}), byCategory, 3},
+		{"animals by category and status", pets(db.PetQuery{CategoryID: seven, Status: sold}), byCategory, 1},
+		{"animals by id", pets(db.PetQuery{IDs: ids}), byID, 1},
+		{"animals by id and status", pets(db.PetQuery{IDs: ids, Status: sold}), byID, 1},
+		{"animals by id and category", pets(db.PetQuery{IDs: ids, CategoryID: seven}), byID, 1},
+		{"animals by id, category and status", pets(db.PetQuery{IDs: ids, CategoryID: seven, Status: sold}), byID, 1},
+		{"all orders", orders(db.OrderQuery{}), "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)", 1},
+		{"orders by status", orders(db.OrderQuery{Status: animalstore.OrderPlaced}), "SEARCH orders USING INDEX orders_by_status (status=? AND id<?)", 1},
+		{"orders by animal", orders(db.OrderQuery{PetID: 1}), byPet, 4},
+		{"orders by animal and status", orders(db.OrderQuery{PetID: 1, Status: animalstore.OrderPlaced}), byPet, 1},
+		{"all categories", categories(db.CategoryQuery{}), "SEARCH categories USING INTEGER PRIMARY KEY (rowid>?)", 1},
+		{"categories after one", categories(db.CategoryQuery{After: seven}), "SEARCH categories USING INTEGER PRIMARY KEY (rowid>?)", 1},
+	}
+}
+
+// ran is the one query that run makes, as it was really made.
+func ran(t *testing.T, d *DB, run func(context.Context, *DB) error) string {
+	t.Helper()
+	before := statements(t, d)
+	if err := run(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	queries := slices.DeleteFunc(statements(t, d), func(q string) bool { return slices.Contains(before, q) })
+	if len(queries) != 1 {
+		t.Fatalf("got queries %q, want one", queries)
+	}
+	return queries[0]
 }
 
 func TestListsUseTheirIndex(t *testing.T) {
-	pets := func(q db.PetQuery) func(*DB) error {
-		return func(d *DB) error { _, err := d.Pets(t.Context(), q); return err }
-	}
-	orders := func(q db.OrderQuery) func(*DB) error {
-		return func(d *DB) error { _, err := d.Orders(t.Context(), q); return err }
-	}
-	for _, c := range []struct {
-		name string
-		run  func(*DB) error
-		want string
-	}{
-		{"all animals", pets(db.PetQuery{Limit: 20}), "SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)"},
-		{"animals by status", pets(db.PetQuery{Limit: 20, Status: animalstore.PetSold}), "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)"},
-		{"all orders", orders(db.OrderQuery{Limit: 20}), "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)"},
-		{"orders by status", orders(db.OrderQuery{Limit: 20, Status: animalstore.OrderPlaced}), "SEARCH orders USING INDEX orders_by_status (status=? AND id<?)"},
-		{"orders by animal", orders(db.OrderQuery{Limit: 20, PetID: 1}), "SEARCH orders USING INDEX orders_by_pet (pet_id=? AND id<?)"},
-		{"orders by both", orders(db.OrderQuery{Limit: 20, PetID: 1, Status: animalstore.OrderPlaced}), "SEARCH orders USING INDEX orders_by_pet (pet_id=? AND id<?)"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, list := range lists() {
+		t.Run(list.name, func(t *testing.T) {
 			d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-			before := statements(t, d)
-			if err := c.run(d); err != nil {
-				t.Fatal(err)
+			query := ran(t, d, list.run)
+			sorts, got := 0, []string{}
+			for _, step := range plan(t, d, query) {
+				switch {
+				case strings.HasPrefix(step, "USE TEMP B-TREE"):
+					sorts++
+				case strings.HasPrefix(step, "SEARCH "), strings.HasPrefix(step, "SCAN ") && !strings.HasPrefix(step, "SCAN (subquery") && !strings.HasPrefix(step, "SCAN json_each"):
+					got = append(got, step)
+				}
 			}
-			queries := slices.DeleteFunc(statements(t, d), func(q string) bool { return slices.Contains(before, q) })
-			if len(queries) != 1 {
-				t.Fatalf("got queries %q, want one", queries)
+			if want := slices.Repeat([]string{list.search}, list.arms); !slices.Equal(got, want) {
+				t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
 			}
-			if got := plan(t, d, queries[0]); got != c.want {
-				t.Errorf("%s\ngot  %s\nwant %s", queries[0], got, c.want)
+			// Arms are sorted into one list, which is cheap as long as none of
+			// them holds more than the page. One alone is in order by itself.
+			wantSorts, limits := 0, 1
+			if list.arms > 1 {
+				wantSorts, limits = list.arms, list.arms+1
 			}
-			if strings.Contains(queries[0], "OFFSET") || strings.Contains(strings.ToLower(queries[0]), "count(") {
-				t.Errorf("a list must not count or skip: %s", queries[0])
+			if got := strings.Count(query, "LIMIT +?"); sorts != wantSorts || got != limits {
+				t.Errorf("%s\nsorts %d times with %d limits, want %d times with %d", query, sorts, got, wantSorts, limits)
+			}
+			if strings.Contains(query, "OFFSET") || strings.Contains(strings.ToLower(query), "count(") {
+				t.Errorf("a list must not count or skip: %s", query)
 			}
 		})
 	}
 }
 
-func TestOrdersSelect(t *testing.T) {
+// TestEveryIndexIsNeeded: each index that a write has to keep up is what some
+// list is read along, or keeps a promise.
+func TestEveryIndexIsNeeded(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	var all []animalstore.Order // newest first
-	err := d.writer.do(t.Context(), func(c *sqlite.Conn) error {
-		for i := range 40 {
-			o := animalstore.Order{
-				ID: int64(i + 1), PetID: int64(i%5 + 1), Status: animalstore.OrderStatuses[i%4],
-				CreatedAt: animalstore.AtMilli(int64(1e12 + i)), UpdatedAt: animalstore.AtMilli(int64(2e12 + i)),
-			}
-			err := sqlitex.Execute(c, "INSERT INTO orders (id, pet_id, status, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
-				&sqlitex.ExecOptions{Args: []any{o.ID, o.PetID, i % 4, o.CreatedAt.Milli(), o.UpdatedAt.Milli()}})
-			if err != nil {
-				return err
-			}
-			all = slices.Insert(all, 0, o)
-		}
-		return nil
+	var indexes []string
+	err := d.read(t.Context(), func(c *sqlite.Conn) error {
+		return sqlitex.ExecuteTransient(c, "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name IN ('pets', 'orders', 'categories')", &sqlitex.ExecOptions{
+			ResultFunc: func(stmt *sqlite.Stmt) error { indexes = append(indexes, stmt.ColumnText(0)); return nil },
+		})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range append([]animalstore.OrderStatus{""}, animalstore.OrderStatuses...) {
-		for _, pet := range []int64{0, 1, 5, 6} {
-			for _, limit := range []int{1, 3, 100} {
-				q := db.OrderQuery{Status: status, PetID: pet, Limit: limit}
-				var want []animalstore.Order
-				for _, o := range all {
-					if (status == "" || o.Status == status) && (pet == 0 || o.PetID == pet) {
-						want = append(want, o)
-					}
-				}
-				if got := pageThroughOrders(t, d, q); !slices.Equal(got, want) {
-					t.Errorf("paging with %+v\ngot  %+v\nwant %+v", q, got, want)
-				}
+	needed := []string{"orders_open"} // at most one open order for an animal
+	for _, list := range lists() {
+		for _, index := range indexes {
+			if strings.Contains(list.search, " "+index+" ") {
+				needed = append(needed, index)
 			}
 		}
 	}
+	for _, index := range indexes {
+		if !slices.Contains(needed, index) {
+			t.Errorf("index %s serves no list", index)
+		}
+	}
+	if len(indexes) != 5 {
+		t.Errorf("got indexes %q, want five", indexes)
+	}
 }
 
-func pageThroughOrders(t *testing.T, d *DB, q db.OrderQuery) []animalstore.Order {
-	t.Helper()
-	var all []animalstore.Order
-	for {
-		page, err := d.Orders(t.Context(), q)
-		if err != nil {
-			t.Fatalf("Orders(%+v): %v", q, err)
+// TestWritesUseTheirIndex: what a change looks up, and what is swept, is found
+// without reading past it.
+func TestWritesUseTheirIndex(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, &db.Once{KeyID: 1, Token: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.PlaceOrder(t.Context(), pet.ID, animalstore.AtMilli(1), nil); err != nil {
+		t.Fatal(err)
+	}
+	change := func(p *animalstore.Pet, ordered bool) error { p.Name = "Max"; return nil }
+	if _, err := d.UpdatePet(t.Context(), pet.ID, change); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.DeletePet(t.Context(), pet.ID, change); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.UpdateOrder(t.Context(), 1, func(o *animalstore.Order) error { o.Status = animalstore.OrderCancelled; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.DropAnswers(t.Context(), animalstore.AtMilli(1), 5); err != nil {
+		t.Fatal(err)
+	}
+	var written []string
+	if err := d.writer.do(t.Context(), func(c *sqlite.Conn) (err error) { written, err = prepared(c); return err }); err != nil {
+		t.Fatal(err)
+	}
+	explained := 0
+	for _, query := range written {
+		if !strings.Contains(query, "WHERE") {
+			continue
 		}
-		if len(page) > q.Limit {
-			t.Fatalf("Orders(%+v) returned %d", q, len(page))
+		for _, step := range plan(t, d, query) {
+			if strings.HasPrefix(step, "SCAN ") || strings.HasPrefix(step, "USE TEMP B-TREE") {
+				t.Errorf("%s: %s", query, step)
+			}
 		}
-		all = append(all, page...)
-		if len(page) < q.Limit {
-			return all
-		}
-		q.Before = page[len(page)-1].ID
+		explained++
+	}
+	if explained < 7 {
+		t.Errorf("looked at %d statements of the writer, want at least 7: %q", explained, written)
 	}
 }

@@ -128,7 +128,7 @@ func TestFailedCommitFailsTheBatch(t *testing.T) {
 		wg.Go(func() {
 			errs[i] = d.writer.do(t.Context(), func(c *sqlite.Conn) error {
 				if i == 2 { // a broken reference that is only looked at on commit
-					return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99)", nil)
+					return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99, 0)", nil)
 				}
 				return insertPet(fmt.Sprint(i), 0)(c)
 			})

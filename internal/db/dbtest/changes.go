@@ -1,0 +1,206 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+func mustUpdatePet(t *testing.T, d db.DB, id int64, change func(*animalstore.Pet)) animalstore.Pet {
+	t.Helper()
+	pet, err := d.UpdatePet(t.Context(), id, func(p *animalstore.Pet, _ bool) error { change(p); return nil })
+	if err != nil {
+		t.Fatalf("UpdatePet(%d): %v", id, err)
+	}
+	return pet
+}
+
+func mustDeletePet(t *testing.T, d db.DB, id int64) {
+	t.Helper()
+	if err := d.DeletePet(t.Context(), id, allow); err != nil {
+		t.Fatalf("DeletePet(%d): %v", id, err)
+	}
+}
+
+// allow is a check that has nothing against it.
+func allow(*animalstore.Pet, bool) error { return nil }
+
+// wantPet fails the test unless the animal reads so in every way.
+func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
+	t.Helper()
+	if got, err := d.Pet(t.Context(), want.ID); err != nil || got != want {
+		t.Errorf("Pet(%d) = %+v, %v, want %+v", want.ID, got, err, want)
+	}
+	for _, q := range []db.PetQuery{
+		{}, {Status: want.Status}, {CategoryID: &want.CategoryID}, {CategoryID: &want.CategoryID, Status: want.Status}, {IDs: []int64{want.ID}},
+		{IDs: []int64{want.ID}, CategoryID: &want.CategoryID, Status: want.Status},
+	} {
+		q.Before, q.Limit = want.ID+1, 1
+		if page := mustList(t, d, q); len(page) != 1 || page[0] != want {
+			t.Errorf("Pets(%+v) = %+v, want %+v", q, page, want)
+		}
+	}
+}
+
+func wantNoPet(t *testing.T, d db.DB, id int64) {
+	t.Helper()
+	_, err := d.Pet(t.Context(), id)
+	wantCode(t, err, animalstore.PetNotFound)
+	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
+		for _, q := range []db.PetQuery{{Status: status, Before: id + 1, Limit: 1}, {Status: status, IDs: []int64{id}, Limit: 1}} {
+			if page := mustList(t, d, q); len(page) > 0 && page[0].ID == id {
+				t.Errorf("Pets(%+v) = %+v, which is removed", q, page)
+			}
+		}
+	}
+}
+
+func changeReadsBack(t *testing.T, d db.DB) {
+	around := fill(t, d, 3) // the middle one is changed
+	pet := around[1]
+	for _, change := range []func(*animalstore.Pet){
+		func(p *animalstore.Pet) { p.Name = "Zoë 🦊 'quoted' \\ %" },
+		func(p *animalstore.Pet) { p.Name = strings.Repeat("🦊", animalstore.MaxNameLength) },
+		func(p *animalstore.Pet) { p.CategoryID = math.MinInt64 },
+		func(p *animalstore.Pet) { p.CategoryID = math.MaxInt64 },
+		func(p *animalstore.Pet) { p.Status = animalstore.PetAvailable },
+		func(p *animalstore.Pet) { p.Status = animalstore.PetPending },
+		func(p *animalstore.Pet) { p.Name, p.CategoryID, p.Status = "all", 0, animalstore.PetSold },
+		func(*animalstore.Pet) {},
+	} {
+		change(&pet)
+		if got := mustUpdatePet(t, d, pet.ID, change); got != pet {
+			t.Errorf("UpdatePet = %+v, want %+v", got, pet)
+		}
+		wantPet(t, d, pet)
+	}
+	wantPet(t, d, around[0])
+	wantPet(t, d, around[2])
+}
+
+// refusedChange: what change did before it returned an error is not stored, nor
+// is the category of an animal that never moved there.
+func refusedChange(t *testing.T, d db.DB) {
+	pet := fill(t, d, 1)[0]
+	refuse := errors.New("refused")
+	_, err := d.UpdatePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error {
+		p.Name, p.CategoryID, p.Status = "never", 77, animalstore.PetSold
+		return refuse
+	})
+	if !errors.Is(err, refuse) {
+		t.Errorf("UpdatePet: %v, want the error of change", err)
+	}
+	if err := d.DeletePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error {
+		if *p != pet {
+			t.Errorf("check saw %+v, want %+v", *p, pet)
+		}
+		return refuse
+	}); !errors.Is(err, refuse) {
+		t.Errorf("DeletePet: %v, want the error of check", err)
+	}
+	wantPet(t, d, pet)
+	_, err = d.Category(t.Context(), 77)
+	wantCode(t, err, animalstore.CategoryNotFound)
+}
+
+func removedIsGone(t *testing.T, d db.DB) {
+	all := fill(t, d, 6)
+	for _, i := range []int{2, 0, 5} { // in the middle, the newest, the oldest
+		mustDeletePet(t, d, all[i].ID)
+		wantNoPet(t, d, all[i].ID)
+	}
+	want := []animalstore.Pet{all[1], all[3], all[4]}
+	if got := mustList(t, d, db.PetQuery{Limit: 10}); !slices.Equal(got, want) {
+		t.Errorf("left are %+v, want %+v", got, want)
+	}
+	// The newest is gone, and its id with it.
+	if next := fill(t, d, 1)[0]; next.ID <= all[0].ID {
+		t.Errorf("id %d was given after id %d was removed", next.ID, all[0].ID)
+	}
+}
+
+func absentPets(t *testing.T, d db.DB) {
+	gone := fill(t, d, 1)[0].ID
+	mustDeletePet(t, d, gone)
+	called := func(*animalstore.Pet, bool) error { t.Error("there is nothing to ask about"); return nil }
+	for _, id := range []int64{gone, gone + 1, 0, -1, math.MaxInt64, math.MinInt64} {
+		_, err := d.UpdatePet(t.Context(), id, called)
+		wantCode(t, err, animalstore.PetNotFound)
+		wantCode(t, d.DeletePet(t.Context(), id, called), animalstore.PetNotFound)
+		_, _, err = d.PlaceOrder(t.Context(), id, noon, nil)
+		wantCode(t, err, animalstore.PetNotFound)
+	}
+}
+
+// changesAtOnce: each of many callers adds to the same name. None may work on
+// what another has changed meanwhile.
+func changesAtOnce(t *testing.T, d db.DB) {
+	const callers, each = 16, 10
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "x", CategoryID: 1})
+	together(t, callers, func(i int) error {
+		for n := range each {
+			_, err := d.UpdatePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error {
+				p.Name += fmt.Sprintf(" %d.%d", i, n)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	got, err := d.Pet(t.Context(), pet.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Fields(got.Name)
+	for i := range callers {
+		for n := range each {
+			if part := fmt.Sprintf("%d.%d", i, n); !slices.Contains(parts, part) {
+				t.Errorf("the change %s is lost", part)
+			}
+		}
+	}
+	if len(parts) != 1+callers*each {
+		t.Errorf("got %d changes, want %d", len(parts)-1, callers*each)
+	}
+}
+
+func cancelledChanges(t *testing.T, d db.DB) {
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "kept", CategoryID: 1})
+	other := mustCreatePet(t, d, animalstore.NewPet{Name: "ordered", CategoryID: 1})
+	order := mustPlaceOrder(t, d, other.ID)
+	for name, write := range map[string]func(context.Context) error{
+		"UpdatePet": func(ctx context.Context) error {
+			_, err := d.UpdatePet(ctx, pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = "never"; return nil })
+			return err
+		},
+		"DeletePet":  func(ctx context.Context) error { return d.DeletePet(ctx, pet.ID, allow) },
+		"PlaceOrder": func(ctx context.Context) error { _, _, err := d.PlaceOrder(ctx, pet.ID, noon, nil); return err },
+		"UpdateOrder": func(ctx context.Context) error {
+			_, err := d.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { return o.Move(animalstore.OrderApproved, noon) })
+			return err
+		},
+		"PutCategory": func(ctx context.Context) error {
+			_, err := d.PutCategory(ctx, animalstore.Category{ID: 1, Name: "never"}, noCheck)
+			return err
+		},
+		"DropAnswers": func(ctx context.Context) error { _, err := d.DropAnswers(ctx, noon, 1); return err },
+	} {
+		for range 20 {
+			if err := write(cancelled(t)); !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s: %v, want context.Canceled", name, err)
+			}
+		}
+	}
+	wantPet(t, d, pet)
+	wantOrder(t, d, order)
+	wantCategories(t, d, animalstore.Category{ID: 1})
+}

@@ -1,0 +1,347 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"github.com/anishathalye/porcupine"
+	"pgregory.net/rapid"
+)
+
+// soak asks for large counts.
+var soak = os.Getenv("ANIMALSTORE_SOAK") != ""
+
+func often(usually, soaking int) int {
+	if soak {
+		return soaking
+	}
+	return usually
+}
+
+// sequences lets one caller do anything at all, and compares each outcome with
+// the model's.
+func sequences(t *testing.T, open func(*testing.T) db.DB) {
+	d := open(t)
+	model, ids := newStore(), &pool{}
+	rapid.Check(t, func(rt *rapid.T) {
+		source := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
+		for range rapid.IntRange(1, 30).Draw(rt, "operations") {
+			op := ids.operation(source, everything)
+			got, err := carryOut(t.Context(), d, op)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			ids.learn(got)
+			if want := op.expect(model, got); !reflect.DeepEqual(got, want) {
+				rt.Fatalf("%T%+v\ngot  %+v\nwant %+v", op, op, got, want)
+			}
+		}
+	})
+	checkAgreement(t, d)
+}
+
+// linearizable lets several callers do anything at once: there must be an order
+// of their calls, each within its time, in which the model has the same
+// outcomes. Lists see all animals, so what came before has to be searched as a
+// whole, and the histories are short.
+func linearizable(t *testing.T, open func(*testing.T) db.DB) {
+	for round := range often(12, 2000) {
+		d := open(t)
+		history := record(t, d, uint64(round), 5, 30, everything)
+		checkHistory(t, history)
+		checkAgreement(t, d)
+	}
+}
+
+// linearizableAnimals is linearizable without lists. What happens to one animal
+// and its orders then depends on no other, so each has a history of its own,
+// which can be long.
+func linearizableAnimals(t *testing.T, open func(*testing.T) db.DB) {
+	for round := range often(4, 500) {
+		d := open(t)
+		history := record(t, d, uint64(round), 16, 60, singles)
+		for _, part := range byAnimal(history) {
+			checkHistory(t, part)
+		}
+		checkAgreement(t, d)
+	}
+}
+
+// record has clients call d at once and returns what they did and saw.
+func record(t *testing.T, d db.DB, seed uint64, clients, each, kinds int) []porcupine.Operation {
+	t.Helper()
+	var clock atomic.Int64 // only its order counts
+	ids := &pool{}
+	histories := make([][]porcupine.Operation, clients)
+	together(t, clients, func(i int) error {
+		source := rand.New(rand.NewPCG(seed, uint64(i))).IntN
+		for range each {
+			op := ids.operation(source, kinds)
+			called := clock.Add(1)
+			got, err := carryOut(t.Context(), d, op)
+			if err != nil {
+				return err
+			}
+			histories[i] = append(histories[i], porcupine.Operation{ClientId: i, Input: op, Call: called, Output: got, Return: clock.Add(1)})
+			ids.learn(got)
+		}
+		return nil
+	})
+	return slices.Concat(histories...)
+}
+
+var storeModel = porcupine.Model{
+	Init: func() any { return newStore() },
+	Step: func(state, input, output any) (bool, any) {
+		after := state.(*store).clone()
+		want := input.(operation).expect(after, output.(outcome))
+		return reflect.DeepEqual(want, output), after
+	},
+	Equal: func(a, b any) bool { return a.(*store).equal(b.(*store)) },
+}
+
+func checkHistory(t *testing.T, history []porcupine.Operation) {
+	t.Helper()
+	switch porcupine.CheckOperationsTimeout(storeModel, history, time.Minute) {
+	case porcupine.Ok:
+	case porcupine.Unknown:
+		t.Error("the search for an order took too long: make the histories shorter")
+	case porcupine.Illegal:
+		slices.SortFunc(history, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+		var text strings.Builder
+		for _, op := range history {
+			fmt.Fprintf(&text, "%4d–%4d client %2d %T%+v\n\t→ %+v\n", op.Call, op.Return, op.ClientId, op.Input, op.Input, op.Output)
+		}
+		t.Fatalf("no order of these calls explains what they saw:\n%s", &text)
+	}
+}
+
+// byAnimal is a history for each animal.
+func byAnimal(history []porcupine.Operation) [][]porcupine.Operation {
+	petOf := map[int64]int64{} // by order
+	for _, op := range history {
+		if order := op.Output.(outcome).Order; order.ID != 0 {
+			petOf[order.ID] = order.PetID
+		}
+	}
+	parts := map[int64][]porcupine.Operation{}
+	for _, op := range history {
+		var pet int64
+		switch in := op.Input.(type) {
+		case createPet:
+			pet = op.Output.(outcome).Pet.ID
+		case getPet:
+			pet = in.ID
+		case changePet:
+			pet = in.ID
+		case deletePet:
+			pet = in.ID
+		case placeOrder:
+			pet = in.Pet
+		case getOrder:
+			pet = petOf[in.ID]
+		case moveOrder:
+			pet = petOf[in.ID]
+		}
+		parts[pet] = append(parts[pet], op)
+	}
+	all := make([][]porcupine.Operation, 0, len(parts))
+	for _, part := range parts {
+		all = append(all, part)
+	}
+	return all
+}
+
+// checkAgreement looks at a store at rest: an animal has an open order if and
+// only if that order made it pending, and a delivered one stays sold.
+func checkAgreement(t *testing.T, d db.DB) {
+	t.Helper()
+	pets := map[int64]animalstore.Pet{}
+	for _, p := range mustList(t, d, db.PetQuery{Limit: 1 << 20}) {
+		pets[p.ID] = p
+	}
+	orders, err := d.Orders(t.Context(), db.OrderQuery{Limit: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := map[int64]int64{} // the open order of an animal
+	for _, o := range orders {
+		pet, exists := pets[o.PetID]
+		switch {
+		case o.Status.Open() && pet.Status != animalstore.PetPending:
+			t.Errorf("order %d is %s and its animal is %+v, want it pending", o.ID, o.Status, pet)
+		case o.Status.Open() && holder[o.PetID] != 0:
+			t.Errorf("orders %d and %d are both open on animal %d", o.ID, holder[o.PetID], o.PetID)
+		case o.Status == animalstore.OrderDelivered && exists && pet.Status != animalstore.PetSold:
+			t.Errorf("order %d is delivered and its animal is %+v, want it sold or gone", o.ID, pet)
+		}
+		if o.Status.Open() {
+			holder[o.PetID] = o.ID
+		}
+	}
+	for id := range pets {
+		err := d.DeletePet(t.Context(), id, func(_ *animalstore.Pet, ordered bool) error {
+			if ordered != (holder[id] != 0) {
+				t.Errorf("animal %d: ordered is %t, want %t", id, ordered, holder[id] != 0)
+			}
+			return errNotNow
+		})
+		if !errors.Is(err, errNotNow) {
+			t.Errorf("DeletePet(%d): %v, want the error of its check", id, err)
+		}
+	}
+}
+
+var errNotNow = errors.New("not now")
+
+// carryOut calls d. The error is one that no caller should ever get.
+func carryOut(ctx context.Context, d db.DB, op operation) (got outcome, err error) {
+	switch o := op.(type) {
+	case createPet:
+		got.Pet, _, err = d.CreatePet(ctx, o.Pet, nil)
+	case getPet:
+		got.Pet, err = d.Pet(ctx, o.ID)
+	case changePet:
+		got.Pet, err = d.UpdatePet(ctx, o.ID, func(p *animalstore.Pet, ordered bool) error {
+			if o.Name != "" {
+				p.Name = o.Name
+			}
+			if o.Category != 0 {
+				p.CategoryID = o.Category
+			}
+			if o.Status != "" {
+				return p.SetStatus(o.Status, ordered)
+			}
+			return nil
+		})
+	case deletePet:
+		err = d.DeletePet(ctx, o.ID, (*animalstore.Pet).CheckRemovable)
+	case listPets:
+		got.Pets, err = d.Pets(ctx, o.Query)
+	case placeOrder:
+		got.Order, _, err = d.PlaceOrder(ctx, o.Pet, o.At, nil)
+	case getOrder:
+		got.Order, err = d.Order(ctx, o.ID)
+	case moveOrder:
+		got.Order, err = d.UpdateOrder(ctx, o.ID, func(order *animalstore.Order) error { return order.Move(o.To, o.At) })
+	case listOrders:
+		got.Orders, err = d.Orders(ctx, o.Query)
+	case getCategory:
+		got.Category, err = d.Category(ctx, o.ID)
+	case putCategory:
+		got.Created, err = d.PutCategory(ctx, o.Category, func(*animalstore.Category) error { return nil })
+	case listCategories:
+		got.Categories, err = d.Categories(ctx, o.Query)
+	}
+	var coded *animalstore.Error
+	switch {
+	case errors.As(err, &coded):
+		return refused(coded.Code), nil
+	case err != nil:
+		return got, fmt.Errorf("%T%+v: %w", op, op, err)
+	}
+	return got, nil
+}
+
+// pool knows the ids that were given so far, so that calls meet.
+type pool struct {
+	mu           sync.Mutex
+	pets, orders []int64
+	at           int64
+}
+
+func (p *pool) learn(got outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id := got.Pet.ID; id != 0 && !slices.Contains(p.pets, id) {
+		p.pets = append(p.pets, id)
+	}
+	if id := got.Order.ID; id != 0 && !slices.Contains(p.orders, id) {
+		p.orders = append(p.orders, id)
+	}
+}
+
+// The kinds of operations: the first ones concern a single animal.
+const (
+	singles    = 14
+	everything = 20
+)
+
+// operation draws one of the first kinds, mostly on what came last.
+func (p *pool) operation(draw func(n int) int, kinds int) operation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at++
+	at := animalstore.AtMilli(1e12 + p.at)
+	pet, order := recent(draw, p.pets), recent(draw, p.orders)
+	switch draw(kinds) {
+	case 0, 1:
+		return createPet{animalstore.NewPet{Name: fmt.Sprint("animal ", p.at), CategoryID: 1 + int64(draw(3)), Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}}
+	case 2:
+		return getPet{pet}
+	case 3, 4, 5:
+		change := changePet{ID: pet, Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}
+		if draw(2) == 0 {
+			change.Name, change.Category = fmt.Sprint("changed ", p.at), int64(draw(4))
+		}
+		return change
+	case 6:
+		return deletePet{pet}
+	case 7, 8, 9:
+		return placeOrder{pet, at}
+	case 10:
+		return getOrder{order}
+	case 11, 12, 13:
+		return moveOrder{order, oneOf(draw, animalstore.OrderStatuses...), at}
+	case 14, 15:
+		q := db.PetQuery{Limit: 1 + draw(5), Status: oneOf(draw, append(animalstore.PetStatuses, "")...)}
+		if draw(2) == 0 {
+			q.CategoryID = new(int64(draw(4)))
+		}
+		switch draw(4) {
+		case 0:
+			q.Before = pet
+		case 1:
+			q.IDs = []int64{pet, recent(draw, p.pets)}
+		}
+		return listPets{q}
+	case 16:
+		q := db.OrderQuery{Limit: 1 + draw(5), Status: oneOf(draw, append(animalstore.OrderStatuses, "")...)}
+		switch draw(3) {
+		case 0:
+			q.Before = order
+		case 1:
+			q.PetID = pet
+		}
+		return listOrders{q}
+	case 17:
+		return getCategory{int64(draw(5))}
+	case 18:
+		return putCategory{animalstore.Category{ID: int64(draw(5)), Name: fmt.Sprint("category ", p.at)}}
+	}
+	return listCategories{db.CategoryQuery{Limit: 1 + draw(4)}}
+}
+
+func oneOf[T any](draw func(int) int, all ...T) T { return all[draw(len(all))] }
+
+// recent is one of the last few ids, or seldom one that was never given.
+func recent(draw func(int) int, ids []int64) int64 {
+	last := len(ids)
+	if last == 0 || draw(30) == 0 {
+		return 1 << 40
+	}
+	return ids[last-1-draw(min(last, 3))]
+}

@@ -1,0 +1,264 @@
+package dbtest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// store is the plainest store there could be: what an engine has to behave like,
+// however many call it at once. It knows the rules by itself, so that a mistake
+// in the domain's shows too.
+type store struct {
+	pets       map[int64]animalstore.Pet
+	orders     map[int64]animalstore.Order
+	categories map[int64]string
+
+	lastPet, lastOrder int64 // the highest ids given so far
+}
+
+func newStore() *store {
+	return &store{pets: map[int64]animalstore.Pet{}, orders: map[int64]animalstore.Order{}, categories: map[int64]string{}}
+}
+
+func (s *store) clone() *store {
+	c := *s
+	c.pets, c.orders, c.categories = maps.Clone(s.pets), maps.Clone(s.orders), maps.Clone(s.categories)
+	return &c
+}
+
+func (s *store) equal(o *store) bool {
+	return s.lastPet == o.lastPet && s.lastOrder == o.lastOrder && maps.Equal(s.pets, o.pets) &&
+		maps.Equal(s.orders, o.orders) && maps.Equal(s.categories, o.categories)
+}
+
+// outcome is what a caller gets to see. Whatever does not apply is zero.
+type outcome struct {
+	Code       animalstore.Code // "": it worked
+	Pet        animalstore.Pet
+	Order      animalstore.Order
+	Category   animalstore.Category
+	Created    bool
+	Pets       []animalstore.Pet
+	Orders     []animalstore.Order
+	Categories []animalstore.Category
+}
+
+func refused(code animalstore.Code) outcome { return outcome{Code: code} }
+
+// An operation is a call with its arguments. expect carries it out on a store
+// and tells what must come of it. Only what the engine chooses, a new id, is
+// taken from what it got.
+type operation interface {
+	expect(s *store, got outcome) outcome
+}
+
+type (
+	createPet struct{ Pet animalstore.NewPet }
+	getPet    struct{ ID int64 }
+	changePet struct {
+		ID       int64
+		Name     string // "": as it is
+		Category int64  // 0: as it is
+		Status   animalstore.PetStatus
+	}
+	deletePet struct{ ID int64 }
+	listPets  struct{ Query db.PetQuery }
+
+	placeOrder struct {
+		Pet int64
+		At  animalstore.Time
+	}
+	getOrder  struct{ ID int64 }
+	moveOrder struct {
+		ID int64
+		To animalstore.OrderStatus
+		At animalstore.Time
+	}
+	listOrders struct{ Query db.OrderQuery }
+
+	getCategory    struct{ ID int64 }
+	putCategory    struct{ Category animalstore.Category }
+	listCategories struct{ Query db.CategoryQuery }
+)
+
+func (o createPet) expect(s *store, got outcome) outcome {
+	if got.Pet.ID <= s.lastPet {
+		return outcome{Pet: animalstore.Pet{ID: s.lastPet + 1, Name: o.Pet.Name}} // some higher id
+	}
+	s.lastPet = got.Pet.ID
+	pet := animalstore.Pet{ID: got.Pet.ID, Name: o.Pet.Name, CategoryID: o.Pet.CategoryID, Status: cmp.Or(o.Pet.Status, "available")}
+	s.setPet(pet)
+	return outcome{Pet: pet}
+}
+
+// setPet stores an animal, and its category if that is new.
+func (s *store) setPet(pet animalstore.Pet) {
+	s.pets[pet.ID] = pet
+	if _, ok := s.categories[pet.CategoryID]; !ok {
+		s.categories[pet.CategoryID] = ""
+	}
+}
+
+func (o getPet) expect(s *store, _ outcome) outcome {
+	pet, ok := s.pets[o.ID]
+	if !ok {
+		return refused("pet_not_found")
+	}
+	return outcome{Pet: pet}
+}
+
+// ordered reports whether an animal has an open order.
+func (s *store) ordered(pet int64) bool {
+	for _, o := range s.orders {
+		if o.PetID == pet && (o.Status == "placed" || o.Status == "approved") {
+			return true
+		}
+	}
+	return false
+}
+
+func (o changePet) expect(s *store, _ outcome) outcome {
+	pet, ok := s.pets[o.ID]
+	if !ok {
+		return refused("pet_not_found")
+	}
+	pet.Name, pet.CategoryID = cmp.Or(o.Name, pet.Name), cmp.Or(o.Category, pet.CategoryID)
+	if o.Status != "" && o.Status != pet.Status {
+		if pet.Status == "sold" || s.ordered(o.ID) {
+			return refused("invalid_transition")
+		}
+		pet.Status = o.Status
+	}
+	s.setPet(pet)
+	return outcome{Pet: pet}
+}
+
+func (o deletePet) expect(s *store, _ outcome) outcome {
+	if _, ok := s.pets[o.ID]; !ok {
+		return refused("pet_not_found")
+	}
+	if s.ordered(o.ID) {
+		return refused("invalid_transition")
+	}
+	delete(s.pets, o.ID)
+	return outcome{}
+}
+
+func (o listPets) expect(s *store, _ outcome) outcome {
+	return outcome{Pets: selected(newestFirst(s.pets), o.Query)}
+}
+
+func newestFirst[T any](all map[int64]T) []T {
+	sorted := make([]T, 0, len(all))
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(all))) {
+		sorted = append(sorted, all[id])
+	}
+	return sorted
+}
+
+func (o placeOrder) expect(s *store, got outcome) outcome {
+	pet, ok := s.pets[o.Pet]
+	switch {
+	case !ok:
+		return refused("pet_not_found")
+	case pet.Status != "available":
+		return refused("pet_not_available")
+	case got.Order.ID <= s.lastOrder:
+		return outcome{Order: animalstore.Order{ID: s.lastOrder + 1, PetID: o.Pet}} // some higher id
+	}
+	s.lastOrder = got.Order.ID
+	order := animalstore.Order{ID: got.Order.ID, PetID: o.Pet, Status: "placed", CreatedAt: o.At, UpdatedAt: o.At}
+	s.orders[order.ID] = order
+	pet.Status = "pending"
+	s.pets[pet.ID] = pet
+	return outcome{Order: order}
+}
+
+func (o getOrder) expect(s *store, _ outcome) outcome {
+	order, ok := s.orders[o.ID]
+	if !ok {
+		return refused("order_not_found")
+	}
+	return outcome{Order: order}
+}
+
+// orderSteps are all moves of an order and what each makes of the animal.
+var orderSteps = map[[2]animalstore.OrderStatus]animalstore.PetStatus{
+	{"placed", "approved"}:    "pending",
+	{"placed", "cancelled"}:   "available",
+	{"approved", "delivered"}: "sold",
+	{"approved", "cancelled"}: "available",
+}
+
+func (o moveOrder) expect(s *store, _ outcome) outcome {
+	order, ok := s.orders[o.ID]
+	if !ok {
+		return refused("order_not_found")
+	}
+	status, ok := orderSteps[[2]animalstore.OrderStatus{order.Status, o.To}]
+	if !ok {
+		return refused("invalid_transition")
+	}
+	order.Status, order.UpdatedAt = o.To, o.At
+	s.orders[order.ID] = order
+	pet := s.pets[order.PetID] // there is one: nobody removes it while the order is open
+	pet.Status = status
+	s.pets[order.PetID] = pet
+	return outcome{Order: order}
+}
+
+func (o listOrders) expect(s *store, _ outcome) outcome {
+	return outcome{Orders: selectedOrders(newestFirst(s.orders), o.Query)}
+}
+
+func (o getCategory) expect(s *store, _ outcome) outcome {
+	name, ok := s.categories[o.ID]
+	if !ok {
+		return refused("category_not_found")
+	}
+	return outcome{Category: animalstore.Category{ID: o.ID, Name: name}}
+}
+
+func (o putCategory) expect(s *store, _ outcome) outcome {
+	_, ok := s.categories[o.Category.ID]
+	s.categories[o.Category.ID] = o.Category.Name
+	return outcome{Created: !ok}
+}
+
+func (o listCategories) expect(s *store, _ outcome) outcome {
+	list := []animalstore.Category{}
+	for _, id := range slices.Sorted(maps.Keys(s.categories)) {
+		if len(list) < o.Query.Limit && (o.Query.After == nil || id > *o.Query.After) {
+			list = append(list, animalstore.Category{ID: id, Name: s.categories[id]})
+		}
+	}
+	return outcome{Categories: list}
+}
+
+// selected is what a list of all, newest first, would show for q.
+func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
+	page := []animalstore.Pet{}
+	for _, p := range all {
+		if len(page) < q.Limit && (q.Status == "" || p.Status == q.Status) && (q.Before == 0 || p.ID < q.Before) &&
+			(q.CategoryID == nil || p.CategoryID == *q.CategoryID) && (q.IDs == nil || slices.Contains(q.IDs, p.ID)) {
+			page = append(page, p)
+		}
+	}
+	return page
+}
+
+// selectedOrders is selected for orders.
+func selectedOrders(all []animalstore.Order, q db.OrderQuery) []animalstore.Order {
+	page := []animalstore.Order{}
+	for _, o := range all {
+		if len(page) < q.Limit && (q.Status == "" || o.Status == q.Status) && (q.Before == 0 || o.ID < q.Before) &&
+			(q.PetID == 0 || o.PetID == q.PetID) {
+			page = append(page, o)
+		}
+	}
+	return page
+}

@@ -1,0 +1,232 @@
+package dbtest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// onceOf is a write with a token of its own and a body.
+func onceOf(token, body string) *db.Once {
+	return &db.Once{KeyID: 1, Route: "createPet", Token: token, BodyHash: sha256.Sum256([]byte(body)), At: noon}
+}
+
+func (o otherwise) of(once *db.Once) *db.Once {
+	changed := *once
+	o(&changed)
+	return &changed
+}
+
+// otherwise is a change to a Once.
+type otherwise func(*db.Once)
+
+var rex = animalstore.NewPet{Name: "Rex", CategoryID: 1}
+
+func mustCreateOnce(t *testing.T, d db.DB, p animalstore.NewPet, once *db.Once, wantReplayed bool) animalstore.Pet {
+	t.Helper()
+	pet, replayed, err := d.CreatePet(t.Context(), p, once)
+	if err != nil || replayed != wantReplayed {
+		t.Fatalf("CreatePet(%+v, %+v) = %+v, replayed %t, %v; want replayed %t", p, once, pet, replayed, err, wantReplayed)
+	}
+	return pet
+}
+
+func replaysPets(t *testing.T, d db.DB) {
+	for _, p := range []animalstore.NewPet{
+		rex,
+		{Name: "<b>&\"\\\u2028\u2029\t🐻‍❄️ Zoe\u0308\ufffd\x7f", CategoryID: math.MinInt64, Status: animalstore.PetSold},
+		{Name: "big", CategoryID: math.MaxInt64, Status: animalstore.PetPending},
+	} {
+		once := onceOf("token of "+p.Name, p.Name)
+		first := mustCreateOnce(t, d, p, once, false)
+		for range 3 {
+			if again := mustCreateOnce(t, d, p, once, true); again != first {
+				t.Errorf("replay is %+v, want %+v", again, first)
+			}
+		}
+	}
+	if got := mustList(t, d, db.PetQuery{Limit: 10}); len(got) != 3 {
+		t.Errorf("stored are %+v, want three", got)
+	}
+}
+
+// replaysStay: the answer is what it was, whatever became of the animal.
+func replaysStay(t *testing.T, d db.DB) {
+	first := mustCreateOnce(t, d, rex, onceOf("a", "rex"), false)
+	changed := mustUpdatePet(t, d, first.ID, func(p *animalstore.Pet) { p.Name, p.Status = "Max", animalstore.PetSold })
+	if got := mustCreateOnce(t, d, rex, onceOf("a", "rex"), true); got != first {
+		t.Errorf("after a change the replay is %+v, want %+v", got, first)
+	}
+	wantPet(t, d, changed)
+	mustDeletePet(t, d, first.ID)
+	if got := mustCreateOnce(t, d, rex, onceOf("a", "rex"), true); got != first {
+		t.Errorf("after removal the replay is %+v, want %+v", got, first)
+	}
+	wantNoPet(t, d, first.ID)
+}
+
+func replaysOrders(t *testing.T, d db.DB) {
+	pet := mustCreatePet(t, d, rex)
+	place := func(wantReplayed bool) animalstore.Order {
+		t.Helper()
+		once := otherwise(func(o *db.Once) { o.Route = "placeOrder" }).of(onceOf("a", "body"))
+		order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+		if err != nil || replayed != wantReplayed {
+			t.Fatalf("PlaceOrder = %+v, replayed %t, %v; want replayed %t", order, replayed, err, wantReplayed)
+		}
+		return order
+	}
+	first := place(false)
+	for _, status := range []animalstore.OrderStatus{animalstore.OrderPlaced, animalstore.OrderApproved, animalstore.OrderDelivered} {
+		if status != animalstore.OrderPlaced {
+			mustMoveOrder(t, d, first.ID, status)
+		}
+		if again := place(true); again != first {
+			t.Errorf("once %s the replay is %+v, want %+v", status, again, first)
+		}
+	}
+	mustDeletePet(t, d, pet.ID)
+	if again := place(true); again != first {
+		t.Errorf("after removal of the animal the replay is %+v, want %+v", again, first)
+	}
+	if got := mustListOrders(t, d, db.OrderQuery{Limit: 10}); len(got) != 1 {
+		t.Errorf("stored are %+v, want one order", got)
+	}
+}
+
+func tokensAreApart(t *testing.T, d db.DB) {
+	once := onceOf("a", "rex")
+	mustCreateOnce(t, d, rex, once, false)
+	_, replayed, err := d.CreatePet(t.Context(), rex, onceOf("a", "another body"))
+	wantCode(t, err, animalstore.IdempotencyKeyReused)
+	if replayed {
+		t.Error("another body was told of a replay")
+	}
+	for name, change := range map[string]otherwise{
+		"token": func(o *db.Once) { o.Token = "b" },
+		"case":  func(o *db.Once) { o.Token = "A" },
+		"route": func(o *db.Once) { o.Route = "other" },
+		"key":   func(o *db.Once) { o.KeyID = 2 },
+	} {
+		t.Run("another "+name, func(t *testing.T) { mustCreateOnce(t, d, rex, change.of(once), false) })
+	}
+	mustCreateOnce(t, d, rex, nil, false)
+	mustCreateOnce(t, d, rex, nil, false)
+	if got := mustList(t, d, db.PetQuery{Limit: 100}); len(got) != 7 {
+		t.Errorf("stored are %d animals, want 7", len(got))
+	}
+	mustCreateOnce(t, d, rex, once, true)
+}
+
+// failuresAreTriedAgain: only what worked is remembered.
+func failuresAreTriedAgain(t *testing.T, d db.DB) {
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetPending})
+	once := onceOf("a", "body")
+	for range 2 {
+		_, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+		wantCode(t, err, animalstore.PetNotAvailable)
+	}
+	_, _, err := d.PlaceOrder(t.Context(), pet.ID+1, noon, onceOf("b", "body"))
+	wantCode(t, err, animalstore.PetNotFound)
+	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Status = animalstore.PetAvailable })
+	order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+	if err != nil || replayed {
+		t.Fatalf("PlaceOrder once it is available = %+v, replayed %t, %v", order, replayed, err)
+	}
+	// Another body is refused before its animal is looked at.
+	_, _, err = d.PlaceOrder(t.Context(), 999, noon, onceOf("a", "another body"))
+	wantCode(t, err, animalstore.IdempotencyKeyReused)
+}
+
+func answersExpire(t *testing.T, d db.DB) {
+	at := func(after time.Duration) *db.Once {
+		return otherwise(func(o *db.Once) { o.At = animalstore.At(noon.Add(after)) }).of(onceOf("a", "rex"))
+	}
+	first := mustCreateOnce(t, d, rex, at(0), false)
+	for _, after := range []time.Duration{-time.Hour, 0, db.AnswersKept - time.Millisecond} { // clocks step back, too
+		if got := mustCreateOnce(t, d, rex, at(after), true); got != first {
+			t.Errorf("after %v: got %+v, want %+v", after, got, first)
+		}
+	}
+	second := mustCreateOnce(t, d, rex, at(db.AnswersKept), false)
+	if second.ID == first.ID {
+		t.Errorf("after %v: got %+v again", db.AnswersKept, first)
+	}
+	if got := mustCreateOnce(t, d, rex, at(db.AnswersKept+time.Hour), true); got != second {
+		t.Errorf("then: got %+v, want %+v", got, second)
+	}
+	// An answer that is too old counts no more, so its body does not either.
+	if _, _, err := d.CreatePet(t.Context(), rex, otherwise(func(o *db.Once) {
+		o.At = animalstore.At(noon.Add(3 * db.AnswersKept))
+		o.BodyHash[0]++
+	}).of(onceOf("a", "rex"))); err != nil {
+		t.Errorf("another body long after: %v", err)
+	}
+}
+
+func dropsAnswers(t *testing.T, d db.DB) {
+	const n = 25
+	once := func(i int) *db.Once {
+		return otherwise(func(o *db.Once) { o.At = animalstore.At(noon.Add(time.Duration(i) * time.Second)) }).of(onceOf(fmt.Sprint(i), "rex"))
+	}
+	for i := range n {
+		mustCreateOnce(t, d, rex, once(i), false)
+	}
+	// Fifteen lie before second 15; what was stored at it does not.
+	for i, want := range []int{4, 4, 4, 3, 0} {
+		dropped, err := d.DropAnswers(t.Context(), once(15).At, 4)
+		if err != nil || dropped != want {
+			t.Errorf("step %d: dropped %d, %v, want %d", i, dropped, err, want)
+		}
+	}
+	for i := range n {
+		mustCreateOnce(t, d, rex, once(i), i >= 15)
+	}
+}
+
+// sentManyTimes: however often a write is sent at once, it is done once and all
+// get its answer.
+func sentManyTimes(t *testing.T, d db.DB) {
+	for round := range often(5, 300) {
+		pet := mustCreatePet(t, d, rex)
+		var mu sync.Mutex
+		created, placed, firsts := map[animalstore.Pet]int{}, map[animalstore.Order]int{}, 0
+		together(t, 200, func(i int) error {
+			once := onceOf(fmt.Sprint("round ", round), "body")
+			if i%2 == 0 {
+				got, replayed, err := d.CreatePet(t.Context(), rex, once)
+				mu.Lock()
+				defer mu.Unlock()
+				created[got]++
+				if !replayed {
+					firsts++
+				}
+				return err
+			}
+			once.Route = "placeOrder"
+			got, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+			mu.Lock()
+			defer mu.Unlock()
+			placed[got]++
+			if !replayed {
+				firsts++
+			}
+			return err
+		})
+		if len(created) != 1 || len(placed) != 1 || firsts != 2 {
+			t.Fatalf("got animals %v, orders %v and %d that were no replay; want one, one and 2", created, placed, firsts)
+		}
+		if got := mustList(t, d, db.PetQuery{Limit: 1000}); len(got) != 2*(round+1) {
+			t.Fatalf("stored are %d animals, want %d", len(got), 2*(round+1))
+		}
+		if got := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 10}); len(got) != 1 {
+			t.Fatalf("stored are the orders %+v, want one", got)
+		}
+	}
+}

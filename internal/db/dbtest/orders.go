@@ -1,0 +1,231 @@
+package dbtest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+func mustPlaceOrder(t *testing.T, d db.DB, petID int64) animalstore.Order {
+	t.Helper()
+	order, _, err := d.PlaceOrder(t.Context(), petID, noon, nil)
+	if err != nil {
+		t.Fatalf("PlaceOrder(%d): %v", petID, err)
+	}
+	return order
+}
+
+func mustMoveOrder(t *testing.T, d db.DB, id int64, to animalstore.OrderStatus) animalstore.Order {
+	t.Helper()
+	order, err := d.UpdateOrder(t.Context(), id, func(o *animalstore.Order) error { return o.Move(to, later) })
+	if err != nil {
+		t.Fatalf("move order %d to %s: %v", id, to, err)
+	}
+	return order
+}
+
+var later = animalstore.At(noon.Add(time.Hour + time.Millisecond))
+
+// wantOrder fails the test unless the order reads so in every way.
+func wantOrder(t *testing.T, d db.DB, want animalstore.Order) {
+	t.Helper()
+	if got, err := d.Order(t.Context(), want.ID); err != nil || got != want {
+		t.Errorf("Order(%d) = %+v, %v, want %+v", want.ID, got, err, want)
+	}
+	for _, q := range []db.OrderQuery{{}, {Status: want.Status}, {PetID: want.PetID}, {PetID: want.PetID, Status: want.Status}} {
+		q.Before, q.Limit = want.ID+1, 1
+		if page := mustListOrders(t, d, q); len(page) != 1 || page[0] != want {
+			t.Errorf("Orders(%+v) = %+v, want %+v", q, page, want)
+		}
+	}
+}
+
+func mustListOrders(t *testing.T, d db.DB, q db.OrderQuery) []animalstore.Order {
+	t.Helper()
+	orders, err := d.Orders(t.Context(), q)
+	if err != nil {
+		t.Fatalf("Orders(%+v): %v", q, err)
+	}
+	return orders
+}
+
+// orderInStatus makes an animal and an order for it that has come so far.
+func orderInStatus(t *testing.T, d db.DB, status animalstore.OrderStatus) (animalstore.Pet, animalstore.Order) {
+	t.Helper()
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "for " + string(status), CategoryID: 1})
+	order := mustPlaceOrder(t, d, pet.ID)
+	steps := map[animalstore.OrderStatus][]animalstore.OrderStatus{
+		animalstore.OrderApproved:  {animalstore.OrderApproved},
+		animalstore.OrderDelivered: {animalstore.OrderApproved, animalstore.OrderDelivered},
+		animalstore.OrderCancelled: {animalstore.OrderCancelled},
+	}
+	for _, step := range steps[status] {
+		order = mustMoveOrder(t, d, order.ID, step)
+	}
+	pet.Status = status.PetStatus()
+	return pet, order
+}
+
+func orderReadsBack(t *testing.T, d db.DB) {
+	for _, status := range animalstore.OrderStatuses {
+		pet, order := orderInStatus(t, d, status)
+		want := animalstore.Order{ID: order.ID, PetID: pet.ID, Status: status, CreatedAt: noon, UpdatedAt: later}
+		if status == animalstore.OrderPlaced {
+			want.UpdatedAt = noon
+		}
+		if order != want || order.ID <= 0 {
+			t.Errorf("got order %+v, want %+v with a positive id", order, want)
+		}
+		wantOrder(t, d, want)
+		wantPet(t, d, pet)
+	}
+}
+
+func absentOrders(t *testing.T, d db.DB) {
+	_, order := orderInStatus(t, d, animalstore.OrderPlaced)
+	for _, id := range []int64{0, -1, order.ID + 1, math.MaxInt64, math.MinInt64} {
+		_, err := d.Order(t.Context(), id)
+		wantCode(t, err, animalstore.OrderNotFound)
+		_, err = d.UpdateOrder(t.Context(), id, func(*animalstore.Order) error { t.Error("there is nothing to change"); return nil })
+		wantCode(t, err, animalstore.OrderNotFound)
+	}
+}
+
+func onlyAvailableIsOrdered(t *testing.T, d db.DB) {
+	for _, status := range animalstore.PetStatuses {
+		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: status})
+		order, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, nil)
+		if status == animalstore.PetAvailable {
+			if err != nil {
+				t.Errorf("PlaceOrder for an available animal: %v", err)
+			}
+			continue
+		}
+		wantCode(t, err, animalstore.PetNotAvailable)
+		if got := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 1}); len(got) != 0 {
+			t.Errorf("a refused order %+v is stored: %+v", order, got)
+		}
+		wantPet(t, d, pet)
+	}
+}
+
+// orderedAnimals: whoever changes or removes an animal is told whether an order
+// holds it.
+func orderedAnimals(t *testing.T, d db.DB) {
+	plain := mustCreatePet(t, d, animalstore.NewPet{Name: "never ordered", CategoryID: 1, Status: animalstore.PetPending})
+	want := map[int64]bool{plain.ID: false}
+	for _, status := range animalstore.OrderStatuses {
+		pet, _ := orderInStatus(t, d, status)
+		want[pet.ID] = status.Open()
+	}
+	// One that was cancelled and ordered again.
+	pet, _ := orderInStatus(t, d, animalstore.OrderCancelled)
+	mustPlaceOrder(t, d, pet.ID)
+	want[pet.ID] = true
+	for id, want := range want {
+		var seen []bool
+		ask := func(_ *animalstore.Pet, ordered bool) error { seen = append(seen, ordered); return errNotNow }
+		_, err := d.UpdatePet(t.Context(), id, ask)
+		if err2 := d.DeletePet(t.Context(), id, ask); !errors.Is(err, errNotNow) || !errors.Is(err2, errNotNow) {
+			t.Errorf("got %v and %v, want the errors of change and check", err, err2)
+		}
+		if !slices.Equal(seen, []bool{want, want}) {
+			t.Errorf("animal %d: UpdatePet and DeletePet tell ordered %t, want %t", id, seen, want)
+		}
+	}
+}
+
+func refusedMove(t *testing.T, d db.DB) {
+	pet, order := orderInStatus(t, d, animalstore.OrderApproved)
+	refuse := errors.New("refused")
+	_, err := d.UpdateOrder(t.Context(), order.ID, func(o *animalstore.Order) error {
+		o.Status, o.UpdatedAt = animalstore.OrderDelivered, later
+		return refuse
+	})
+	if !errors.Is(err, refuse) {
+		t.Errorf("UpdateOrder: %v, want the error of change", err)
+	}
+	wantOrder(t, d, order)
+	wantPet(t, d, pet)
+}
+
+func orderOutlivesAnimal(t *testing.T, d db.DB) {
+	for _, status := range []animalstore.OrderStatus{animalstore.OrderDelivered, animalstore.OrderCancelled} {
+		pet, order := orderInStatus(t, d, status)
+		mustDeletePet(t, d, pet.ID)
+		wantOrder(t, d, order)
+		if _, err := d.UpdateOrder(t.Context(), order.ID, func(o *animalstore.Order) error { return o.Move(animalstore.OrderApproved, later) }); err == nil {
+			t.Errorf("a %s order was approved", status)
+		}
+		wantNoPet(t, d, pet.ID)
+	}
+}
+
+// oneOrderWins: however many want an animal at once, one gets it.
+func oneOrderWins(t *testing.T, d db.DB) {
+	for round := range often(15, 1000) {
+		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "wanted", CategoryID: 1})
+		var won, lost, winner atomic.Int64
+		together(t, 100, func(int) error {
+			order, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, nil)
+			var coded *animalstore.Error
+			switch {
+			case err == nil:
+				won.Add(1)
+				winner.Store(order.ID)
+			case errors.As(err, &coded) && coded.Code == animalstore.PetNotAvailable:
+				lost.Add(1)
+			default:
+				return fmt.Errorf("PlaceOrder: %w", err)
+			}
+			return nil
+		})
+		orders := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 100})
+		if won.Load() != 1 || lost.Load() != 99 || len(orders) != 1 || orders[0].ID != winner.Load() {
+			t.Fatalf("round %d: %d won, %d lost, orders are %+v; want one to win and to be stored", round, won.Load(), lost.Load(), orders)
+		}
+		pet.Status = animalstore.PetPending
+		wantPet(t, d, pet)
+	}
+}
+
+func orderListsSelect(t *testing.T, d db.DB) {
+	var pets []animalstore.Pet
+	for i := range 4 {
+		pets = append(pets, mustCreatePet(t, d, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: 1}))
+	}
+	var all []animalstore.Order // newest first
+	for i := range 40 {
+		pet := pets[i%3] // the fourth has none
+		order := mustPlaceOrder(t, d, pet.ID)
+		if i >= 37 {
+			if i == 38 {
+				order = mustMoveOrder(t, d, order.ID, animalstore.OrderApproved)
+			}
+			all = slices.Insert(all, 0, order)
+			continue // leave it open
+		}
+		order = mustMoveOrder(t, d, order.ID, animalstore.OrderCancelled)
+		all = slices.Insert(all, 0, order)
+	}
+	befores := []int64{0, 1, all[len(all)-1].ID, all[20].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
+	for _, status := range append([]animalstore.OrderStatus{""}, animalstore.OrderStatuses...) {
+		for _, pet := range []int64{0, pets[0].ID, pets[1].ID, pets[3].ID, math.MaxInt64} {
+			for _, before := range befores {
+				for _, limit := range []int{1, 5, 101} {
+					q := db.OrderQuery{Status: status, PetID: pet, Before: before, Limit: limit}
+					if got, want := mustListOrders(t, d, q), selectedOrders(all, q); !slices.Equal(got, want) {
+						t.Errorf("Orders(%+v)\ngot  %+v\nwant %+v", q, got, want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -56,7 +56,7 @@ func doOnce(c *sqlite.Conn, once *db.Once, result any, write func() error) (repl
 // DropAnswers implements [db.DB].
 func (d *DB) DropAnswers(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		err := sqlitex.Execute(c, "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at <= ? ORDER BY created_at LIMIT ?)",
+		err := sqlitex.Execute(c, "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? ORDER BY created_at LIMIT ?)",
 			&sqlitex.ExecOptions{Args: []any{before.Milli(), max}})
 		if err != nil {
 			return fmt.Errorf("drop answers: %w", err)

@@ -96,7 +96,7 @@ func setPetStatus(c *sqlite.Conn, petID int64, status animalstore.PetStatus) err
 	return nil
 }
 
-// hasOpenOrder asks the index that holds open orders alone.
+// hasOpenOrder finds the open order alone: orders_by_pet has them by status.
 func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	found := false
 	err := sqlitex.Execute(c, "SELECT 1 FROM orders WHERE pet_id = ? AND status <= 1", &sqlitex.ExecOptions{

@@ -1,5 +1,12 @@
 package api
 
+import (
+	"net/http"
+	"net/netip"
+
+	"animalstore"
+)
+
 // What tests in package api_test may see of the inside.
 
 var (
@@ -15,13 +22,19 @@ const (
 )
 
 // Operation is one row of the route table.
-type Operation struct{ Method, Path, ID string }
+type Operation struct {
+	Method, Path, ID string
+	Permission       animalstore.Permissions
+}
 
 // Operations is the route table.
 func Operations() []Operation {
 	all := make([]Operation, len(routes))
 	for i, r := range routes {
-		all[i] = Operation{r.method, r.path, r.operation}
+		all[i] = Operation{r.method, r.path, r.operation, r.permission}
 	}
 	return all
 }
+
+// ClientAddr is where a request comes from.
+func (s *Server) ClientAddr(r *http.Request) netip.Addr { return s.clientAddr(r) }

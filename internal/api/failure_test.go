@@ -16,18 +16,6 @@ import (
 
 func failWith(err error) fault { return func(context.Context) error { return err } }
 
-// operations is one call that would succeed for each operation, and the method
-// of the database it stands on.
-var operations = []struct {
-	name, method string
-	call         call
-}{
-	{"listPets", "Pets", call{path: "/v1/pets?limit=7"}},
-	{"createPet", "CreatePet", call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}},
-	{"getPet", "Pet", call{path: "/v1/pets/1"}},
-	{"listOrders", "Orders", call{path: "/v1/store/orders"}},
-}
-
 // TestFailures: whatever breaks inside, each operation answers with a documented
 // error that says nothing of it, the log has it, and the next request is served.
 func TestFailures(t *testing.T) {
@@ -50,19 +38,19 @@ func TestFailures(t *testing.T) {
 	s := start(t)
 	for i, op := range operations {
 		for j, f := range faults {
-			t.Run(op.name+"/"+f.name, func(t *testing.T) {
+			t.Run(op.id+"/"+f.name, func(t *testing.T) {
 				id := fmt.Sprintf("failure-%d-%d", i, j)
-				s.add(t, animalstore.NewPet{Name: "Mia"}) // so that no page is in the cache
-				op.call.header = http.Header{"X-Request-Id": {id}}
+				c := op.call(t, s)
+				c.key, c.header = s.key(t, everything), http.Header{"X-Request-Id": {id}}
 				s.db.arm(op.method, f.fault)
-				got := s.do(t, op.call)
+				got := s.do(t, c)
 				got.want(t, f.want, f.code)
 				if lines := s.log.lines(id, f.logged); len(lines) == 0 {
 					t.Errorf("got no line with %q and the request's id in the log, want one", f.logged)
 				}
 				s.db.arm(op.method, nil)
-				if got := s.do(t, op.call); got.status >= 300 {
-					t.Errorf("afterwards: got %v, want success", got)
+				if got := s.do(t, c); got.status != op.ok {
+					t.Errorf("afterwards: got %v, want %d", got, op.ok)
 				}
 			})
 		}
@@ -99,12 +87,15 @@ func TestKeyFailures(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	stuck := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for _, op := range operations {
-		t.Run(op.name, func(t *testing.T) {
+		t.Run(op.id, func(t *testing.T) {
 			s := start(t).inProcess()
+			c := op.call(t, s)
+			c.key = s.admin
 			s.db.arm(op.method, stuck)
+			s.db.arm("SaveUsage", stuck) // which the real database would do outside the bubble
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				got := s.do(t, op.call)
+				got := s.do(t, c)
 				got.want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
 				if took := time.Since(start); took != api.HandlerTimeout {
 					t.Errorf("got an answer after %v, want %v", took, api.HandlerTimeout)

@@ -8,11 +8,12 @@ import (
 	"animalstore/internal/db"
 )
 
-// faultyDB is the real database, until a fault is armed.
+// faultyDB is the real database, until a fault is armed. It counts its calls.
 type faultyDB struct {
 	db.DB
 	mu     sync.Mutex
 	faults map[string]fault
+	calls  map[string]int
 }
 
 // fault is what a method does instead of its work; nil lets it do its work.
@@ -28,9 +29,22 @@ func (f *faultyDB) arm(method string, do fault) {
 	f.faults[method] = do
 }
 
+// called is how often each method was called since it was last asked.
+func (f *faultyDB) called() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	calls := f.calls
+	f.calls = nil
+	return calls
+}
+
 func (f *faultyDB) hit(ctx context.Context, method string) error {
 	f.mu.Lock()
 	do := f.faults[method]
+	if f.calls == nil {
+		f.calls = map[string]int{}
+	}
+	f.calls[method]++
 	f.mu.Unlock()
 	if do == nil {
 		return nil
@@ -38,39 +52,151 @@ func (f *faultyDB) hit(ctx context.Context, method string) error {
 	return do(ctx)
 }
 
-func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (animalstore.Pet, bool, error) {
-	if err := f.hit(ctx, "CreatePet"); err != nil {
-		return animalstore.Pet{}, false, err
+func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (pet animalstore.Pet, replayed bool, err error) {
+	if err = f.hit(ctx, "CreatePet"); err != nil {
+		return
 	}
 	return f.DB.CreatePet(ctx, p, once)
 }
 
-func (f *faultyDB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
-	if err := f.hit(ctx, "Pet"); err != nil {
-		return animalstore.Pet{}, err
+func (f *faultyDB) Pet(ctx context.Context, id int64) (pet animalstore.Pet, err error) {
+	if err = f.hit(ctx, "Pet"); err != nil {
+		return
 	}
 	return f.DB.Pet(ctx, id)
 }
 
-func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	if err := f.hit(ctx, "Pets"); err != nil {
-		return nil, err
+func (f *faultyDB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (pet animalstore.Pet, err error) {
+	if err = f.hit(ctx, "UpdatePet"); err != nil {
+		return
+	}
+	return f.DB.UpdatePet(ctx, id, change)
+}
+
+func (f *faultyDB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
+	if err := f.hit(ctx, "DeletePet"); err != nil {
+		return err
+	}
+	return f.DB.DeletePet(ctx, id, check)
+}
+
+func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) (pets []animalstore.Pet, err error) {
+	if err = f.hit(ctx, "Pets"); err != nil {
+		return
 	}
 	return f.DB.Pets(ctx, q)
 }
 
-func (f *faultyDB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
-	if err := f.hit(ctx, "Orders"); err != nil {
-		return nil, err
+func (f *faultyDB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Once) (order animalstore.Order, replayed bool, err error) {
+	if err = f.hit(ctx, "PlaceOrder"); err != nil {
+		return
+	}
+	return f.DB.PlaceOrder(ctx, petID, at, once)
+}
+
+func (f *faultyDB) Order(ctx context.Context, id int64) (order animalstore.Order, err error) {
+	if err = f.hit(ctx, "Order"); err != nil {
+		return
+	}
+	return f.DB.Order(ctx, id)
+}
+
+func (f *faultyDB) Orders(ctx context.Context, q db.OrderQuery) (orders []animalstore.Order, err error) {
+	if err = f.hit(ctx, "Orders"); err != nil {
+		return
 	}
 	return f.DB.Orders(ctx, q)
 }
 
-func (f *faultyDB) KeyByHash(ctx context.Context, hash db.KeyHash) (animalstore.Key, bool, error) {
-	if err := f.hit(ctx, "KeyByHash"); err != nil {
-		return animalstore.Key{}, false, err
+func (f *faultyDB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (order animalstore.Order, err error) {
+	if err = f.hit(ctx, "UpdateOrder"); err != nil {
+		return
+	}
+	return f.DB.UpdateOrder(ctx, id, change)
+}
+
+func (f *faultyDB) Category(ctx context.Context, id int64) (category animalstore.Category, err error) {
+	if err = f.hit(ctx, "Category"); err != nil {
+		return
+	}
+	return f.DB.Category(ctx, id)
+}
+
+func (f *faultyDB) Categories(ctx context.Context, q db.CategoryQuery) (categories []animalstore.Category, err error) {
+	if err = f.hit(ctx, "Categories"); err != nil {
+		return
+	}
+	return f.DB.Categories(ctx, q)
+}
+
+func (f *faultyDB) PutCategory(ctx context.Context, c animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
+	if err = f.hit(ctx, "PutCategory"); err != nil {
+		return
+	}
+	return f.DB.PutCategory(ctx, c, check)
+}
+
+func (f *faultyDB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (key animalstore.Key, err error) {
+	if err = f.hit(ctx, "CreateKey"); err != nil {
+		return
+	}
+	return f.DB.CreateKey(ctx, k, hash, at)
+}
+
+func (f *faultyDB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
+	if err = f.hit(ctx, "KeyByHash"); err != nil {
+		return
 	}
 	return f.DB.KeyByHash(ctx, hash)
+}
+
+func (f *faultyDB) Key(ctx context.Context, id int64) (key animalstore.Key, err error) {
+	if err = f.hit(ctx, "Key"); err != nil {
+		return
+	}
+	return f.DB.Key(ctx, id)
+}
+
+func (f *faultyDB) Keys(ctx context.Context, q db.KeyQuery) (keys []animalstore.Key, err error) {
+	if err = f.hit(ctx, "Keys"); err != nil {
+		return
+	}
+	return f.DB.Keys(ctx, q)
+}
+
+func (f *faultyDB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (key animalstore.Key, err error) {
+	if err = f.hit(ctx, "UpdateKey"); err != nil {
+		return
+	}
+	return f.DB.UpdateKey(ctx, id, at, change)
+}
+
+func (f *faultyDB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time) (key animalstore.Key, err error) {
+	if err = f.hit(ctx, "RotateKey"); err != nil {
+		return
+	}
+	return f.DB.RotateKey(ctx, id, hash, at, until)
+}
+
+func (f *faultyDB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+	if err := f.hit(ctx, "SaveUsage"); err != nil {
+		return err
+	}
+	return f.DB.SaveUsage(ctx, usage)
+}
+
+func (f *faultyDB) Usage(ctx context.Context, keyID int64, since animalstore.Time) (usage []animalstore.Usage, err error) {
+	if err = f.hit(ctx, "Usage"); err != nil {
+		return
+	}
+	return f.DB.Usage(ctx, keyID, since)
+}
+
+func (f *faultyDB) LimitState(ctx context.Context, keyID int64) (state animalstore.LimitState, err error) {
+	if err = f.hit(ctx, "LimitState"); err != nil {
+		return
+	}
+	return f.DB.LimitState(ctx, keyID)
 }
 
 func (f *faultyDB) Ping(ctx context.Context) error {

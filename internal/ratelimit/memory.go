@@ -94,12 +94,9 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 			continue
 		}
 		if !e.loaded {
-			state, err := m.store.LimitState(ctx, key.ID)
-			if err != nil {
-				e.mu.Unlock()
+			if err := m.load(ctx, e); err != nil {
 				return nil, err
 			}
-			e.state, e.loaded = state, true
 		}
 		// The clock is read under the lock, so that no request is decided at an
 		// earlier time than the one before it.
@@ -107,6 +104,22 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 		lift(&e.state, key.UnbannedAt.Milli())
 		return e, nil
 	}
+}
+
+// load fills e, which is locked, from the store. Unless that works it unlocks e,
+// even if the store panics: whoever comes next must not wait for ever.
+func (m *Memory) load(ctx context.Context, e *entry) error {
+	defer func() {
+		if !e.loaded {
+			e.mu.Unlock()
+		}
+	}()
+	state, err := m.store.LimitState(ctx, e.keyID)
+	if err != nil {
+		return err
+	}
+	e.state, e.loaded = state, true
+	return nil
 }
 
 func (m *Memory) entry(keyID int64) *entry {

@@ -1,0 +1,113 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/api"
+	"animalstore/internal/keys"
+)
+
+// operation is what tests that go through all operations know of one.
+type operation struct {
+	id         string
+	permission animalstore.Permissions // by the contract, not by the code
+	method     string                  // of the database, which it stands on
+	ok         int                     // the status of success
+	// call succeeds, every time anew, with a key that may do everything.
+	call func(t testing.TB, s *service) call
+}
+
+func fixed(c call) func(testing.TB, *service) call {
+	return func(testing.TB, *service) call { return c }
+}
+
+// onPet is a call on an animal of its own.
+func onPet(method, body string) func(testing.TB, *service) call {
+	return func(t testing.TB, s *service) call {
+		return call{method: method, path: fmt.Sprint("/v1/pets/", s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID), body: body}
+	}
+}
+
+// onOrder is a call on an order of its own.
+func onOrder(method, body string) func(testing.TB, *service) call {
+	return func(t testing.TB, s *service) call {
+		order, _, err := s.db.DB.PlaceOrder(t.Context(), s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID, animalstore.At(s.clock.Now()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return call{method: method, path: fmt.Sprint("/v1/store/orders/", order.ID), body: body}
+	}
+}
+
+// onKey is a call on a key of its own.
+func onKey(method, rest, body string) func(testing.TB, *service) call {
+	return func(t testing.TB, s *service) call {
+		_, id := s.makeKey(t, keys.Mint(s.env))
+		return call{method: method, path: fmt.Sprint("/v1/keys/", id, rest), body: body}
+	}
+}
+
+var operations = []operation{
+	{"listPets", animalstore.Read, "Pets", 200, func(t testing.TB, s *service) call {
+		s.add(t, animalstore.NewPet{Name: "Mia"}) // so that no page is in the cache
+		return call{path: "/v1/pets?limit=7"}
+	}},
+	{"createPet", animalstore.Write, "CreatePet", 201, fixed(call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`})},
+	{"getPet", animalstore.Read, "Pet", 200, onPet("GET", "")},
+	{"updatePet", animalstore.Write, "UpdatePet", 200, onPet("PATCH", `{"status":"sold"}`)},
+	{"deletePet", animalstore.Write, "DeletePet", 204, onPet("DELETE", "")},
+
+	{"listOrders", animalstore.Read, "Orders", 200, fixed(call{path: "/v1/store/orders"})},
+	{"placeOrder", animalstore.Write, "PlaceOrder", 201, func(t testing.TB, s *service) call {
+		return call{method: "POST", path: "/v1/store/orders", body: fmt.Sprintf(`{"petId":%d}`, s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID)}
+	}},
+	{"getOrder", animalstore.Read, "Order", 200, onOrder("GET", "")},
+	{"updateOrder", animalstore.Write, "UpdateOrder", 200, onOrder("PATCH", `{"status":"approved"}`)},
+
+	{"listCategories", animalstore.Read, "Categories", 200, fixed(call{path: "/v1/categories"})},
+	{"getCategory", animalstore.Read, "Category", 200, func(t testing.TB, s *service) call {
+		s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
+		return call{path: "/v1/categories/7"}
+	}},
+	{"putCategory", animalstore.Write, "PutCategory", 200, func(t testing.TB, s *service) call {
+		s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 8})
+		return call{method: "PUT", path: "/v1/categories/8", body: `{"name":"dogs"}`}
+	}},
+
+	// Its limits are read before the operation begins, and only of a new key.
+	{"getLimits", animalstore.Read, "LimitState", 200, fixed(call{path: "/v1/limits"})},
+	{"getUsage", animalstore.Read, "SaveUsage", 200, fixed(call{path: "/v1/usage"})},
+
+	{"listKeys", animalstore.Admin, "Keys", 200, fixed(call{path: "/v1/keys"})},
+	{"createKey", animalstore.Admin, "CreateKey", 201, fixed(call{method: "POST", path: "/v1/keys", body: `{"name":"shop"}`})},
+	{"getKey", animalstore.Admin, "Key", 200, onKey("GET", "", "")},
+	{"updateKey", animalstore.Admin, "UpdateKey", 200, onKey("PATCH", "", `{"plan":"pro"}`)},
+	{"revokeKey", animalstore.Admin, "UpdateKey", 204, onKey("DELETE", "", "")},
+	{"rotateKey", animalstore.Admin, "RotateKey", 200, onKey("POST", "/rotate", `{"graceSeconds":60}`)},
+	{"unbanKey", animalstore.Admin, "UpdateKey", 200, onKey("POST", "/unban", "")},
+	{"getKeyUsage", animalstore.Admin, "Usage", 200, onKey("GET", "/usage", "")},
+}
+
+// TestOperationsAreTheRoutes: a route that tests do not know of is not tested,
+// and one without a permission is open to every key.
+func TestOperationsAreTheRoutes(t *testing.T) {
+	known := map[string]operation{}
+	for _, op := range operations {
+		known[op.id] = op
+	}
+	for _, route := range api.Operations() {
+		op, ok := known[route.ID]
+		switch {
+		case !ok:
+			t.Errorf("%s %s: got no row for %s in operations, want its permission said there", route.Method, route.Path, route.ID)
+		case route.Permission == 0 || route.Permission != op.permission:
+			t.Errorf("%s: got permission %q, want %q", route.ID, route.Permission, op.permission)
+		}
+		delete(known, route.ID)
+	}
+	for id := range known {
+		t.Errorf("got a row for %s, want none: there is no such route", id)
+	}
+}

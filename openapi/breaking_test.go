@@ -1,0 +1,228 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/oasdiff/yaml3"
+)
+
+// breaking returns in what a client of the old document is let down by the new
+// one, a sentence each. It looks at operations here and at schemas in
+// schemas_test.go. What it does not know, it does not let pass.
+func breaking(old, new object) []string {
+	b := breakage{old: old, new: new}
+	b.document()
+	slices.Sort(b.wrong)
+	return slices.Compact(b.wrong)
+}
+
+type object = map[string]any
+
+// tree is the document as plain values, which have no library's view of them.
+func tree(text []byte) (root object, err error) {
+	err = yaml.Unmarshal(text, &root)
+	return root, err
+}
+
+type breakage struct {
+	old, new object
+	wrong    []string
+}
+
+func (b *breakage) add(format string, args ...any) {
+	b.wrong = append(b.wrong, fmt.Sprintf(format, args...))
+}
+
+func (b *breakage) document() {
+	for _, key := range []string{"openapi", "security", "servers"} {
+		if !reflect.DeepEqual(plain(b.old[key]), plain(b.new[key])) {
+			b.add("%s changed", key)
+		}
+	}
+	if !reflect.DeepEqual(plain(at(b.old, "components", "securitySchemes")), plain(at(b.new, "components", "securitySchemes"))) {
+		b.add("securitySchemes changed")
+	}
+	oldPaths, newPaths := at(b.old, "paths"), at(b.new, "paths")
+	for path := range oldPaths {
+		for method := range at(oldPaths, path) {
+			oldOp := at(oldPaths, path, method)
+			if oldOp["responses"] == nil {
+				b.add("%s: %s is not expected here", path, method)
+				continue
+			}
+			where := strings.ToUpper(method) + " " + path
+			if newOp := at(newPaths, path, method); newOp != nil {
+				b.operation(where, oldOp, newOp)
+			} else {
+				b.add("%s is gone", where)
+			}
+		}
+	}
+}
+
+func (b *breakage) operation(where string, old, new object) {
+	for _, key := range []string{"operationId", "security", "servers"} {
+		if !reflect.DeepEqual(plain(old[key]), plain(new[key])) {
+			b.add("%s: %s changed", where, key)
+		}
+	}
+	b.parameters(where, old, new)
+	b.requestBody(where, b.follow(b.old, old["requestBody"]), b.follow(b.new, new["requestBody"]))
+	oldResponses, newResponses := at(old, "responses"), at(new, "responses")
+	for status := range oldResponses {
+		if newResponses[status] == nil {
+			b.add("%s: status %s is gone", where, status)
+			continue
+		}
+		b.response(where+": "+status, b.follow(b.old, oldResponses[status]), b.follow(b.new, newResponses[status]))
+	}
+	for status := range newResponses {
+		// Every client has to expect an error it does not know, but not
+		// another kind of success. 304 comes only to those who ask for it.
+		if oldResponses[status] == nil && status < "400" && status != "304" {
+			b.add("%s: status %s is new", where, status)
+		}
+	}
+}
+
+func (b *breakage) parameters(where string, old, new object) {
+	oldParams, newParams := b.byName(b.old, old), b.byName(b.new, new)
+	for name, p := range oldParams {
+		q := newParams[name]
+		if q == nil {
+			b.add("%s: %s is gone", where, name)
+			continue
+		}
+		if p["required"] != true && q["required"] == true {
+			b.add("%s: %s became required", where, name)
+		}
+		for _, key := range []string{"style", "explode", "allowReserved", "content"} {
+			if !reflect.DeepEqual(plain(p[key]), plain(q[key])) {
+				b.add("%s: %s: %s changed", where, name, key)
+			}
+		}
+		b.schema(request, where+": "+name, p["schema"], q["schema"])
+	}
+	for name, q := range newParams {
+		if oldParams[name] == nil && q["required"] == true {
+			b.add("%s: %s is new and required", where, name)
+		}
+	}
+}
+
+func (b *breakage) byName(root, op object) map[string]object {
+	all := map[string]object{}
+	list, _ := op["parameters"].([]any)
+	for _, item := range list {
+		p := b.follow(root, item)
+		all[fmt.Sprintf("%s parameter %s", p["in"], p["name"])] = p
+	}
+	return all
+}
+
+func (b *breakage) requestBody(where string, old, new object) {
+	where += ": request body"
+	switch {
+	case new["required"] == true && old["required"] != true:
+		b.add("%s became required", where)
+	case old != nil && new == nil:
+		b.add("%s is gone", where)
+	}
+	b.content(request, where, old, new)
+}
+
+func (b *breakage) response(where string, old, new object) {
+	oldHeaders, newHeaders := at(old, "headers"), at(new, "headers")
+	for name := range oldHeaders {
+		p, q := b.follow(b.old, oldHeaders[name]), b.follow(b.new, newHeaders[name])
+		header := where + ": header " + name
+		switch {
+		case q == nil:
+			b.add("%s is gone", header)
+			continue
+		case p["required"] == true && q["required"] != true:
+			b.add("%s became optional", header)
+		}
+		b.schema(answer, header, p["schema"], q["schema"])
+	}
+	b.content(answer, where, old, new)
+}
+
+func (b *breakage) content(dir direction, where string, old, new object) {
+	oldContent, newContent := at(old, "content"), at(new, "content")
+	for kind := range oldContent {
+		if newContent[kind] == nil {
+			b.add("%s: %s is gone", where, kind)
+			continue
+		}
+		b.schema(dir, where+": "+kind, at(oldContent, kind)["schema"], at(newContent, kind)["schema"])
+	}
+	if dir == answer && len(oldContent) == 0 && len(newContent) > 0 {
+		b.add("%s: a body is new", where)
+	}
+}
+
+// follow returns what a value of the document stands for. Whatever is beside a
+// $ref wins over what it leads to. It is nil where there is nothing.
+func (b *breakage) follow(root object, value any) object {
+	o, _ := value.(object)
+	ref, ok := o["$ref"].(string)
+	if !ok {
+		return o
+	}
+	target := root
+	for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		target = at(target, step)
+	}
+	if target == nil {
+		b.add("%s leads nowhere", ref)
+		return nil
+	}
+	merged := object{}
+	maps.Copy(merged, b.follow(root, target))
+	for key, v := range o {
+		if key != "$ref" {
+			merged[key] = v
+		}
+	}
+	// For rules that hold for a schema by its name.
+	merged["x-name"] = cmp.Or(merged["x-name"], any(ref[strings.LastIndexByte(ref, '/')+1:]))
+	return merged
+}
+
+// at is the object at the end of these keys, or nil.
+func at(o object, keys ...string) object {
+	for _, key := range keys {
+		o, _ = o[key].(object)
+	}
+	return o
+}
+
+// annotations tell people something and bind nobody.
+var annotations = []string{"description", "summary", "title", "example", "examples", "deprecated", "externalDocs", "$comment"}
+
+// plain is a value without annotations and extensions.
+func plain(value any) any {
+	switch v := value.(type) {
+	case object:
+		out := object{}
+		for key, inner := range v {
+			if !slices.Contains(annotations, key) && !strings.HasPrefix(key, "x-") {
+				out[key] = plain(inner)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plain(v[i])
+		}
+		return out
+	}
+	return value
+}

@@ -1,0 +1,157 @@
+package openapi
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var release = flag.Bool("release", false, "make openapi.yaml the released document, if it breaks nothing")
+
+const releasedFile = "released/v1.yaml"
+
+// today is openapi.yaml.
+var today = sync.OnceValue(func() object {
+	root, err := tree(YAML)
+	if err != nil {
+		panic(err)
+	}
+	return root
+})
+
+// TestNothingBreaks: what was released stays good for its clients.
+func TestNothingBreaks(t *testing.T) {
+	text, err := os.ReadFile(releasedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released, err := tree(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := breaking(released, today())
+	for _, w := range wrong {
+		t.Errorf("%s (compared with %s)", w, releasedFile)
+	}
+	if *release && len(wrong) == 0 {
+		if err := os.WriteFile(releasedFile, YAML, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// change alters a document in one place: the first old becomes new.
+type change struct {
+	name     string
+	old, new string
+	want     string // part of a complaint
+}
+
+func (c change) apply(t *testing.T) []string {
+	t.Helper()
+	if !bytes.Contains(YAML, []byte(c.old)) {
+		t.Fatalf("the document has no %q to change", c.old)
+	}
+	changed, err := tree(bytes.Replace(YAML, []byte(c.old), []byte(c.new), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return breaking(today(), changed)
+}
+
+func TestBreakingChanges(t *testing.T) {
+	const (
+		status  = "enum: [available, pending, sold]"
+		limit   = "        maximum: 100\n        default: 20\n"
+		newPet  = "required: [name, categoryId]"
+		pet     = "required: [id, name, categoryId, status]"
+		etag    = "            ETag: {$ref: '#/components/headers/ETag'}\n"
+		petCode = "code: {const: pet_not_found}"
+	)
+	tests := []change{
+		{"a path gone", "  /limits:\n", "  /limit:\n", "GET /limits is gone"},
+		{"an operation gone", "    delete:\n      operationId: deletePet", "    trace:\n      operationId: deletePet", "DELETE /pets/{petId} is gone"},
+		{"an operation renamed", "operationId: listPets", "operationId: getPets", "GET /pets: operationId changed"},
+		{"another way to authenticate", "scheme: bearer", "scheme: basic", "securitySchemes changed"},
+		{"another address", "{address}/v1", "{address}/v2", "servers changed"},
+
+		{"a parameter gone", "- name: status\n          in: query", "- name: state\n          in: query", "query parameter status is gone"},
+		{"a parameter required", "      name: limit\n      in: query\n", "      name: limit\n      in: query\n      required: true\n", "query parameter limit became required"},
+		{"a new required parameter", "        - $ref: '#/components/parameters/IdempotencyKey'\n", "        - $ref: '#/components/parameters/IdempotencyKey'\n        - {name: shop, in: query, required: true, schema: {type: string}}\n", "query parameter shop is new and required"},
+		{"a parameter written otherwise", "          explode: false\n", "          explode: true\n", "query parameter id: explode changed"},
+		{"a smaller largest limit", limit, "        maximum: 50\n        default: 20\n", "query parameter limit: maximum changed"},
+		{"a larger smallest limit", "        minimum: 1\n" + limit, "        minimum: 2\n" + limit, "query parameter limit: minimum changed"},
+		{"another default", limit, "        maximum: 100\n        default: 50\n", "default changed from 20 to 50"},
+		{"a request header restricted", "      schema: {type: string}\n", "      schema: {type: string, maxLength: 20}\n", "header parameter If-Match: maxLength is new"},
+
+		{"a value no longer taken", status, "enum: [available, pending]", "POST /pets: request body: application/json.status: value sold is gone"},
+		{"a member required", newPet, "required: [name, categoryId, status]", "request body: application/json: member status became required"},
+		{"a member no longer read", "        categoryId: {$ref: '#/components/schemas/CategoryId'}\n        status:\n          $ref", "        status:\n          $ref", "member categoryId is gone"},
+		{"a body required", "required: false\n        content", "required: true\n        content", "POST /keys/{keyId}/rotate: request body became required"},
+		{"a media type gone", "          application/merge-patch+json:", "          application/patch+json:", "application/merge-patch+json is gone"},
+		{"unknown members refused", "description: An animal to add.\n      type: object\n", "description: An animal to add.\n      type: object\n      additionalProperties: false\n", "additionalProperties changed"},
+		{"a shorter name", "maxLength: 1024\n      pattern", "maxLength: 100\n      pattern", "request body: application/json.name: maxLength changed"},
+		{"another pattern", `pattern: '^[^\x00]*[^\s\x00][^\x00]*$'`, `pattern: '^[a-z]+$'`, "pattern changed"},
+		{"null no longer taken", "or `null` for never.\n      type: [string, 'null']\n      format: date-time\n      examples: ['2027-01-31T12:00:00Z', null]", "or never.\n      type: string\n      format: date-time\n      examples: ['2027-01-31T12:00:00Z']", "expiresAt: type null is gone"},
+		{"fewer items taken", "            maxItems: 100\n", "            maxItems: 10\n", "query parameter id: maxItems changed"},
+
+		{"a status gone", "        '304': {$ref: '#/components/responses/ListNotModified'}\n", "", "GET /pets: status 304 is gone"},
+		{"another success", "        '204':\n          description: The animal is gone.", "        '202':\n          description: The animal is gone.", "DELETE /pets/{petId}: status 202 is new"},
+		{"a body where none was", "          description: The animal is gone. There is no body.\n", "          description: The animal is gone.\n          content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}\n", "a body is new"},
+		{"a header gone", etag, "", "GET /pets: 200: header ETag is gone"},
+		{"a header optional", "after every restart.\n      required: true\n", "after every restart.\n", "header ETag became optional"},
+		{"a header of another form", "const: no-store", "const: private", "header Cache-Control: value private is new"},
+		{"a body of another kind", "        application/json:\n          schema: {$ref: '#/components/schemas/Key'}", "        text/plain:\n          schema: {$ref: '#/components/schemas/Key'}", "application/json is gone"},
+		{"a value that is new to clients", status, "enum: [available, pending, sold, lost]", "200: application/json[].status: value lost is new"},
+		{"a member that may be missing", pet, "required: [id, name, categoryId]", "member status became optional"},
+		{"a member gone", "        refused:\n", "        rejected:\n", "[]: member refused is gone"},
+		{"a member of another type", "description: One hour.\n        type: object", "description: One hour.\n        type: string", "type string is new"},
+		{"null that is new to clients", "    Time:\n      description: An instant in UTC, to the millisecond.\n      type: string", "    Time:\n      description: An instant in UTC, to the millisecond.\n      type: [string, 'null']", "type null is new"},
+		{"a number that may be larger", "              maximum: 4\n", "              maximum: 5\n", "ban.level: maximum changed"},
+		{"a longer list", "description: Animals, newest first.\n      type: array\n      maxItems: 100", "description: Animals, newest first.\n      type: array\n      maxItems: 1000", "maxItems changed"},
+		{"a member more in an animal", pet + "\n      properties:\n", pet + "\n      properties:\n        age: {type: integer}\n", "member age is new in Pet"},
+		{"a member more in an error", "required: [code, message, status]\n      properties:\n", "required: [code, message, status]\n      properties:\n        hint: {type: string}\n", "member hint is new in Error"},
+		{"an error under another code", petCode, "code: {const: route_not_found}", "404: application/json.code: value pet_not_found is gone"},
+		{"an error under another status", petCode + "\n            status: {const: 404}", petCode + "\n            status: {const: 410}", "status: value 410 is new"},
+		{"a keyword nobody thought of", "    KeyLimits:\n", "    KeyLimits:\n      not: {maxProperties: 1}\n", "not is new"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := strings.Join(test.apply(t), "\n")
+			if got == "" || !strings.Contains(got, test.want) {
+				t.Errorf("got %q\nwant %q in it", got, test.want)
+			}
+		})
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	tests := []change{
+		{name: "nothing"},
+		{name: "a new operation", old: "paths:\n", new: "paths:\n  /events:\n    get: {operationId: listEvents, responses: {'200': {description: Events.}}}\n"},
+		{name: "a new method", old: "    delete:\n      operationId: revokeKey", new: "    put: {operationId: putKey, responses: {}}\n    delete:\n      operationId: revokeKey"},
+		{name: "an optional parameter", old: "        - $ref: '#/components/parameters/Limit'\n", new: "        - $ref: '#/components/parameters/Limit'\n        - {name: sort, in: query, schema: {type: string}}\n"},
+		{name: "an optional member of a request", old: "        name: {$ref: '#/components/schemas/Name'}\n", new: "        name: {$ref: '#/components/schemas/Name'}\n        nick: {type: string}\n"},
+		{name: "a member of an answer", old: "        revokedAt:\n", new: "        owner: {type: string}\n        revokedAt:\n"},
+		{name: "a header of an answer", old: "        WWW-Authenticate: {$ref", new: "        X-Hint: {schema: {type: string}}\n        WWW-Authenticate: {$ref"},
+		{name: "an error of another status", old: "        '413': {$ref", new: "        '402': {$ref: '#/components/responses/Forbidden'}\n        '413': {$ref"},
+		{name: "another code of an error", old: "{enum: [missing_api_key, invalid_api_key]}", new: "{enum: [missing_api_key, invalid_api_key, expired_api_key]}"},
+		{name: "one code more than one", old: "code: {const: key_not_found}", new: "code: {enum: [key_not_found, key_gone]}"},
+		{name: "a larger largest limit", old: "        maximum: 100\n        default: 20\n", new: "        maximum: 200\n        default: 20\n"},
+		{name: "a media type more", old: "          application/merge-patch+json:", new: "          application/cbor: {schema: {type: object}}\n          application/merge-patch+json:"},
+		{name: "a tighter answer", old: "              maximum: 4\n", new: "              maximum: 3\n"},
+		{name: "other words", old: "description: The animals of the store.", new: "description: All creatures."},
+		{name: "a deprecation", old: "operationId: getLimits", new: "operationId: getLimits\n      deprecated: true"},
+		{name: "a component moved", old: "schema: {$ref: '#/components/schemas/PageLinks'}", new: "schema: {type: string, pattern: '^</v1/[^>]+>; rel=\"first\"(, </v1/[^>]+>; rel=\"next\")?$'}"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.apply(t); len(got) > 0 {
+				t.Errorf("got %q, want growth to pass", got)
+			}
+		})
+	}
+}

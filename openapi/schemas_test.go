@@ -1,0 +1,198 @@
+package openapi
+
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// direction is who writes what a schema describes, and so which way it may
+// change. What clients send may be met with more tolerance, never with less;
+// what the server sends may become narrower, never wider.
+type direction string
+
+const (
+	request direction = "request"
+	answer  direction = "answer"
+)
+
+// exact are the schemas of answers that promise their members and no others.
+var exact = []any{"Error", "Pet"}
+
+// schema compares two schemas of the same value.
+func (b *breakage) schema(dir direction, where string, oldValue, newValue any) {
+	old, new := b.follow(b.old, oldValue), b.follow(b.new, newValue)
+	keys := maps.Clone(old)
+	maps.Copy(keys, new)
+	for key := range keys {
+		if slices.Contains(annotations, key) || strings.HasPrefix(key, "x-") {
+			continue
+		}
+		b.keyword(dir, where, key, old, new)
+	}
+}
+
+func (b *breakage) keyword(dir direction, where, key string, old, new object) {
+	p, hadIt := old[key]
+	q, hasIt := new[key]
+	switch key {
+	case "properties":
+		b.properties(dir, where, old, new)
+	case "required":
+		b.required(dir, where, list(p), list(q))
+	case "type":
+		b.choice(dir, where, "type", list(p), list(q))
+	case "enum", "const":
+		b.choice(dir, where, "value", allowed(old), allowed(new))
+	case "minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties":
+		b.bound(dir, where, key, hadIt, hasIt, number(p), number(q))
+	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
+		b.bound(dir, where, key, hadIt, hasIt, -number(p), -number(q))
+	case "default":
+		if dir == request && hadIt && !reflect.DeepEqual(p, q) {
+			b.add("%s: default changed from %v to %v", where, p, q)
+		}
+	case "additionalProperties":
+		// A closed answer may open, for members may join. An open request may
+		// not close: it ignores what it does not know.
+		if dir == request && hasIt && q != true && !reflect.DeepEqual(plain(p), plain(q)) {
+			b.add("%s: additionalProperties changed", where)
+		}
+	case "items":
+		if b.narrowing(dir, where, key, hadIt, hasIt) {
+			b.schema(dir, where+"[]", p, q)
+		}
+	case "allOf":
+		b.allOf(dir, where, list(p), list(q))
+	default:
+		// format, pattern, multipleOf and whatever is not used yet: one cannot
+		// tell which of two is narrower.
+		if b.narrowing(dir, where, key, hadIt, hasIt) && !reflect.DeepEqual(plain(p), plain(q)) {
+			b.add("%s: %s changed from %v to %v", where, key, p, q)
+		}
+	}
+}
+
+// narrowing sees to a keyword that only one side has, and reports whether both
+// have it.
+func (b *breakage) narrowing(dir direction, where, key string, hadIt, hasIt bool) bool {
+	switch {
+	case dir == request && !hadIt:
+		b.add("%s: %s is new", where, key)
+	case dir == answer && !hasIt:
+		b.add("%s: %s is gone", where, key)
+	}
+	return hadIt && hasIt
+}
+
+func (b *breakage) properties(dir direction, where string, old, new object) {
+	p, q := at(old, "properties"), at(new, "properties")
+	for name := range p {
+		if q[name] == nil {
+			b.add("%s: member %s is gone", where, name)
+			continue
+		}
+		b.schema(dir, where+"."+name, p[name], q[name])
+	}
+	for name := range q {
+		if p[name] == nil && dir == answer && slices.Contains(exact, old["x-name"]) {
+			b.add("%s: member %s is new in %v, which has exactly the members it has", where, name, old["x-name"])
+		}
+	}
+}
+
+func (b *breakage) required(dir direction, where string, old, new []any) {
+	if dir == request {
+		for _, name := range without(new, old) {
+			b.add("%s: member %v became required", where, name)
+		}
+		return
+	}
+	for _, name := range without(old, new) {
+		b.add("%s: member %v became optional", where, name)
+	}
+}
+
+var errorCode = regexp.MustCompile(`: [45][0-9]{2}: application/json\.code$`)
+
+// choice compares what a value may be; none named is anything.
+func (b *breakage) choice(dir direction, where, what string, old, new []any) {
+	if dir == answer && errorCode.MatchString(where) {
+		// Codes of errors may join, and have to stay.
+		dir = request
+	}
+	switch {
+	case dir == request && len(new) > 0:
+		if len(old) == 0 {
+			b.add("%s: %s is now restricted to %v", where, what, new)
+		}
+		for _, v := range without(old, new) {
+			b.add("%s: %s %v is gone", where, what, v)
+		}
+	case dir == answer && len(old) > 0:
+		if len(new) == 0 {
+			b.add("%s: %s is no longer restricted to %v", where, what, old)
+		}
+		for _, v := range without(new, old) {
+			b.add("%s: %s %v is new", where, what, v)
+		}
+	}
+}
+
+// bound compares lower bounds, or upper ones with their sign turned.
+func (b *breakage) bound(dir direction, where, key string, hadIt, hasIt bool, old, new float64) {
+	if b.narrowing(dir, where, key, hadIt, hasIt) && (dir == request && new > old || dir == answer && new < old) {
+		b.add("%s: %s changed", where, key)
+	}
+}
+
+func (b *breakage) allOf(dir direction, where string, old, new []any) {
+	if len(old) != len(new) {
+		b.add("%s: got %d parts of allOf, want %d", where, len(new), len(old))
+		return
+	}
+	for i := range old {
+		b.schema(dir, where, old[i], new[i])
+	}
+}
+
+// list is a value that may be a list or a single item.
+func list(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	}
+	return []any{v}
+}
+
+// allowed are what enum or const allow.
+func allowed(schema object) []any {
+	if v, ok := schema["const"]; ok {
+		return []any{v}
+	}
+	return list(schema["enum"])
+}
+
+func number(v any) float64 {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return 0
+}
+
+// without are the items of a that are not in b.
+func without(a, b []any) (rest []any) {
+	for _, v := range a {
+		if !slices.ContainsFunc(b, func(w any) bool { return reflect.DeepEqual(v, w) }) {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}

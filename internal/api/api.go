@@ -93,36 +93,23 @@ const handlerTimeout = 5 * time.Second
 type request struct {
 	*http.Request
 	began time.Time
+	ctx   patience
 	id    string           // its X-Request-Id
 	key   *animalstore.Key // nil until the credential is checked
 	param string           // the value of the path's {parameter}
 	body  []byte           // once it is read
-
-	ctx    context.Context // see Context
-	cancel context.CancelFunc
 }
 
-// Context ends when the client goes away or the request has taken too long. It
-// is made when it is first asked for, so that an answer from memory needs no
-// timer.
-func (r *request) Context() context.Context {
-	if r.ctx == nil {
-		r.ctx, r.cancel = context.WithDeadline(r.Request.Context(), r.began.Add(handlerTimeout))
-	}
-	return r.ctx
-}
-
-func (r *request) end() {
-	if r.cancel != nil {
-		r.cancel()
-	}
-}
+// Context ends when the client goes away or the request has taken too long.
+func (r *request) Context() context.Context { return &r.ctx }
 
 // ServeHTTP sees to what every request gets whatever comes of it: an id, an
 // answer to each error, panics included, and a line in the log.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	w := &response{ResponseWriter: rw}
 	r := &request{Request: hr, began: time.Now(), id: requestID(hr)}
+	r.ctx.Context, r.ctx.deadline = hr.Context(), r.began.Add(handlerTimeout)
+	defer r.ctx.end()
 	if s.accessLog {
 		defer func() { s.logAccess(w, r, time.Since(r.began)) }()
 	}
@@ -150,7 +137,6 @@ func (s *Server) serve(w http.ResponseWriter, r *request) error {
 	if s.answersPreflight(w, r) {
 		return nil
 	}
-	defer r.end()
 	if err := s.authenticate(w, r); err != nil {
 		return err
 	}

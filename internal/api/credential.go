@@ -12,7 +12,7 @@ import (
 func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 	token, err := bearerToken(r.Header)
 	if err == nil {
-		r.key, err = s.keys.Check(r.Request.Context(), token)
+		r.key, err = s.keys.Check(r.Context(), token)
 	}
 	if err == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // limit charges a request to its key, or refuses it.
 func (s *Server) limit(w http.ResponseWriter, r *request) error {
-	d, err := s.limiter.Take(r.Request.Context(), r.key)
+	d, err := s.limiter.Take(r.Context(), r.key)
 	if err != nil {
 		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
 		return err

@@ -42,12 +42,11 @@ var routes = []route{
 }
 
 // deprecated tells of the operations that will go away.
-var deprecated = map[string]deprecation{
-	"getPet": {
-		since:     time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC),
-		sunset:    time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC),
-		successor: "/v1/pets",
-	},
+var deprecated = map[string]*deprecation{
+	"getPet": newDeprecation(
+		time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC),
+		time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC),
+		"/v1/pets"),
 }
 
 // route is one operation. Its path has at most one {parameter}, a segment of
@@ -154,16 +153,27 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 
 // deprecation is the announced end of an operation.
 type deprecation struct {
-	since, sunset time.Time
-	successor     string
+	sunset    time.Time
+	successor string
+
+	// The headers that tell of it.
+	deprecation, sunsetDate, link []string
+}
+
+func newDeprecation(since, sunset time.Time, successor string) *deprecation {
+	return &deprecation{
+		sunset:      sunset,
+		successor:   successor,
+		deprecation: []string{"@" + strconv.FormatInt(since.Unix(), 10)},
+		sunsetDate:  []string{sunset.Format(http.TimeFormat)},
+		link:        []string{"<" + successor + `>; rel="successor-version"`},
+	}
 }
 
 // announce sets the headers that tell of the end, and refuses once it is there.
-func (d deprecation) announce(w http.ResponseWriter, now time.Time) error {
+func (d *deprecation) announce(w http.ResponseWriter, now time.Time) error {
 	h := w.Header()
-	h.Set("Deprecation", "@"+strconv.FormatInt(d.since.Unix(), 10))
-	h.Set("Sunset", d.sunset.Format(http.TimeFormat))
-	h.Set("Link", "<"+d.successor+`>; rel="successor-version"`)
+	h["Deprecation"], h["Sunset"], h["Link"] = d.deprecation, d.sunsetDate, d.link
 	if now.Before(d.sunset) {
 		return nil
 	}

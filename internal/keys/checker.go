@@ -21,9 +21,6 @@ type Store interface {
 // changes are promised to take effect within a second.
 const freshFor = 900 * time.Millisecond
 
-// lookUpTimeout bounds the wait for the store.
-const lookUpTimeout = 3 * time.Second
-
 // maxCached bounds the keys remembered per shard; live ones are looked up again
 // if they are crowded out.
 const maxCached = 4096
@@ -70,51 +67,57 @@ var errInvalid = animalstore.Errorf(animalstore.InvalidAPIKey,
 // Check returns the key a token stands for. The caller must not change it. The
 // error has code invalid_api_key, or is the store's when it cannot be asked.
 func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, error) {
-	if strings.HasPrefix(token, brand) {
-		switch env := Environment(token); env {
-		case c.env:
-		case "":
-			return nil, errInvalid
-		default:
-			c.log.WarnContext(ctx, "refused a key of another deployment", "key_environment", env, "environment", c.env)
+	now := c.now()
+	hash := Hash(token)
+	key, known := c.remembered(hash, now)
+	if !known {
+		if !c.plausible(ctx, token) {
 			return nil, errInvalid
 		}
-	} else if len(token) < minForeign || len(token) > maxForeign || !visibleASCII(token) {
-		return nil, errInvalid
+		var err error
+		if key, err = c.lookUp(ctx, hash, now); err != nil {
+			return nil, fmt.Errorf("look up key: %w", err)
+		}
 	}
-	key, err := c.lookUp(ctx, Hash(token))
-	if err != nil {
-		return nil, fmt.Errorf("look up key: %w", err)
-	}
-	if key == nil {
+	if key == nil || !key.Live(now) {
 		return nil, errInvalid
 	}
 	if key.Environment != c.env {
 		c.log.WarnContext(ctx, "refused a key of another deployment", "key_id", key.ID, "key_environment", key.Environment, "environment", c.env)
 		return nil, errInvalid
 	}
-	if !key.Live(c.now()) {
-		return nil, errInvalid
-	}
 	return key, nil
 }
 
-// lookUp returns the key with that secret, or nil if there is none.
-func (c *Checker) lookUp(ctx context.Context, hash [32]byte) (*animalstore.Key, error) {
+// plausible reports whether it is worth asking the store about a token.
+func (c *Checker) plausible(ctx context.Context, token string) bool {
+	if !strings.HasPrefix(token, brand) {
+		return len(token) >= minForeign && len(token) <= maxForeign && visibleASCII(token)
+	}
+	env := Environment(token)
+	if env != "" && env != c.env {
+		c.log.WarnContext(ctx, "refused a key of another deployment", "key_environment", env, "environment", c.env)
+	}
+	return env == c.env
+}
+
+// remembered returns what the store said of a secret a moment ago.
+func (c *Checker) remembered(hash [32]byte, now time.Time) (*animalstore.Key, bool) {
 	s := &c.shard[hash[0]%shards]
-	now := c.now()
 	s.mu.RLock()
 	hit, ok := s.keys[hash]
 	s.mu.RUnlock()
-	if age := now.Sub(hit.read); ok && age >= 0 && age < freshFor {
-		return hit.key, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
-	defer cancel()
+	age := now.Sub(hit.read)
+	return hit.key, ok && age >= 0 && age < freshFor
+}
+
+// lookUp asks the store for the key with that secret. It is nil if there is none.
+func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*animalstore.Key, error) {
 	key, found, err := c.store.KeyByHash(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
+	s := &c.shard[hash[0]%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !found {

@@ -19,6 +19,7 @@ var errClosed = errors.New("database is closed")
 // The log is moved into the database when it has this many pages. Where readers
 // keep that from finishing, they are waited for once it has many more.
 const (
+	checkEvery           = 8 // commits
 	checkpointPages      = 1000
 	checkpointPagesForce = 16 * checkpointPages
 )
@@ -33,6 +34,8 @@ type writer struct {
 	once   sync.Once
 	fatal  func(error)
 	batch  int // most writes in a transaction: the first waits for the last
+
+	commits int // so far
 
 	// generation is odd from before a commit can be seen until after, and even
 	// otherwise. It is even again before anybody learns of the commit.
@@ -74,10 +77,14 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	wr.ctx, wr.run, wr.err = ctx, f, nil
 	select {
 	case w.queue <- wr:
-	case <-w.closed:
-		return errClosed
-	case <-ctx.Done():
-		return ctx.Err()
+	default: // full: only now is the context asked, which may cost it a timer
+		select {
+		case w.queue <- wr:
+		case <-w.closed:
+			return errClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	// From here on the caller waits for the outcome even if its context ends,
 	// so that what it is told is always true.
@@ -150,6 +157,9 @@ func (w *writer) commit(batch []*write) {
 // checkpointIfDue keeps the log from growing without end. A failure other than
 // of the disk costs nothing but time: the log holds everything until it works.
 func (w *writer) checkpointIfDue() error {
+	if w.commits++; w.commits%checkEvery != 0 {
+		return nil
+	}
 	pages, err := w.logPages()
 	switch {
 	case err != nil || pages < checkpointPages:

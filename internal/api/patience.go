@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// patience is the context of a request: it ends when the client goes away or the
+// request has taken too long. Most requests never wait for anything, so the
+// timer behind it is made when somebody first does.
+type patience struct {
+	context.Context // that of the connection
+	deadline        time.Time
+
+	mu     sync.Mutex
+	timed  context.Context // nil until somebody waits
+	cancel context.CancelFunc
+}
+
+func (p *patience) Deadline() (time.Time, bool) { return p.deadline, true }
+
+func (p *patience) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timed == nil {
+		p.timed, p.cancel = context.WithDeadline(p.Context, p.deadline)
+	}
+	return p.timed.Done()
+}
+
+func (p *patience) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timed != nil {
+		return p.timed.Err()
+	}
+	if err := p.Context.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(p.deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// end lets go of the timer.
+func (p *patience) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cancel != nil {
+		p.cancel()
+	}
+}

@@ -40,20 +40,20 @@ func (s *Server) getCategory(w http.ResponseWriter, r *request) error {
 
 // putCategory serves PUT /v1/categories/{categoryId}.
 func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
-	id, err := categoryID(r)
-	if err != nil {
-		return err
-	}
-	category := animalstore.Category{ID: id}
+	var category animalstore.Category
 	if err := decode(r, required("name", readString(&category.Name))); err != nil {
 		return err
 	}
 	if err := category.Validate(); err != nil {
 		return err
 	}
+	var err error
+	if category.ID, err = categoryID(r); err != nil {
+		return err
+	}
 	created, err := s.db.PutCategory(r.Context(), category, func(before *animalstore.Category) error {
 		if before == nil {
-			return r.checkIfMatch("") // no tag is that of a category that is not there
+			return r.checkIfMatch("")
 		}
 		return r.checkIfMatch(etagOf(encode(before)))
 	})
@@ -63,7 +63,7 @@ func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		w.Header()["Location"] = []string{"/v1/categories/" + strconv.FormatInt(id, 10)}
+		w.Header()["Location"] = []string{"/v1/categories/" + strconv.FormatInt(category.ID, 10)}
 	}
 	return writeResource(w, r, status, category)
 }

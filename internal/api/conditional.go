@@ -34,13 +34,14 @@ func writeTagged(w http.ResponseWriter, r *request, status int, body []byte, tag
 }
 
 // checkIfMatch refuses a request that is meant for another state of a resource
-// than the one with this tag.
+// than the one with this tag. Where there is none, the tag is "" and nothing
+// matches, not even "*".
 func (r *request) checkIfMatch(tag string) error {
 	values := r.Header["If-Match"]
-	if values == nil || anyTag(values, func(t string) bool { return t == tag }) {
+	if values == nil || tag != "" && anyTag(values, func(t string) bool { return t == tag }) {
 		return nil
 	}
-	return animalstore.Errorf(animalstore.PreconditionFailed, "it has changed since you read it: read it again for its new ETag, and decide anew")
+	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not have the ETag this has now, so it was changed since you read it: read it again, and decide anew")
 }
 
 // anyTag reports whether one of a header's entity tags is ok, or the header is

@@ -67,12 +67,12 @@ func (s *Server) getOrder(w http.ResponseWriter, r *request) error {
 
 // updateOrder serves PATCH /v1/store/orders/{orderId}.
 func (s *Server) updateOrder(w http.ResponseWriter, r *request) error {
-	id, err := orderID(r)
+	var status animalstore.OrderStatus
+	_, err := decodePatch(r, required("status", readStatus(&status, animalstore.ParseOrderStatus, animalstore.OrderStatuses)))
 	if err != nil {
 		return err
 	}
-	var status animalstore.OrderStatus
-	_, err = decodePatch(r, required("status", readStatus(&status, animalstore.ParseOrderStatus, animalstore.OrderStatuses)))
+	id, err := orderID(r)
 	if err != nil {
 		return err
 	}

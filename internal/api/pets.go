@@ -109,10 +109,6 @@ func (s *Server) getPet(w http.ResponseWriter, r *request) error {
 
 // updatePet serves PATCH /v1/pets/{petId}.
 func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
-	id, err := petID(r)
-	if err != nil {
-		return err
-	}
 	var in animalstore.Pet
 	seen, err := decodePatch(r,
 		optional("name", readString(&in.Name)),
@@ -125,6 +121,10 @@ func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
 		if err := animalstore.ValidateName(in.Name); err != nil {
 			return err
 		}
+	}
+	id, err := petID(r)
+	if err != nil {
+		return err
 	}
 	pet, err := s.db.UpdatePet(r.Context(), id, func(p *animalstore.Pet, ordered bool) error {
 		if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {

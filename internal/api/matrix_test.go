@@ -1,0 +1,163 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/api"
+	"animalstore/internal/keys"
+)
+
+// keyState is what may be the matter with a key, and what every request with it
+// is answered because of that.
+type keyState struct {
+	name   string
+	status int // 0: the request goes on to its permission
+	code   animalstore.Code
+	make   func(t *testing.T, s *service, p animalstore.Permissions) string
+}
+
+// with makes a key with these permissions and lets change see to it.
+func (s *service) with(t *testing.T, p animalstore.Permissions, change func(*animalstore.NewKey)) (string, int64) {
+	t.Helper()
+	return s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
+		k.Permissions = p
+		if change != nil {
+			change(k)
+		}
+	})
+}
+
+// limited makes a key and what is remembered of its requests.
+func limited(state func(now int64) animalstore.LimitState) func(*testing.T, *service, animalstore.Permissions) string {
+	return func(t *testing.T, s *service, p animalstore.Permissions) string {
+		secret, id := s.with(t, p, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 5, PerDay: 10} })
+		s.remember(t, id, state(s.clock.Now().UnixMilli()))
+		return secret
+	}
+}
+
+// remember saves how a key stands, as if it had been used before.
+func (s *service) remember(t testing.TB, keyID int64, state animalstore.LimitState) {
+	t.Helper()
+	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: keyID, LimitState: state}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rotated makes a key that was rotated a second ago and returns the secret it
+// had before, or else the new one.
+func rotated(before bool, grace time.Duration) func(*testing.T, *service, animalstore.Permissions) string {
+	return func(t *testing.T, s *service, p animalstore.Permissions) string {
+		secret, id := s.with(t, p, nil)
+		fresh, now := keys.Mint(s.env), s.clock.Now().Add(-time.Second)
+		if _, err := s.db.RotateKey(t.Context(), id, keys.Hash(fresh), animalstore.At(now), animalstore.At(now.Add(grace))); err != nil {
+			t.Fatal(err)
+		}
+		if before {
+			return secret
+		}
+		return fresh
+	}
+}
+
+var keyStates = []keyState{
+	{"live", 0, "", func(t *testing.T, s *service, p animalstore.Permissions) string { return s.key(t, p) }},
+	{"rotated", 0, "", rotated(false, time.Hour)},
+	{"rotated away, in its grace period", 0, "", rotated(true, 1001*time.Millisecond)},
+	{"rotated away, after its grace period", 401, "invalid_api_key", rotated(true, time.Second)},
+	{"rotated away without grace", 401, "invalid_api_key", rotated(true, 0)},
+	{"none", 401, "missing_api_key", func(*testing.T, *service, animalstore.Permissions) string { return noKey }},
+	{"unknown", 401, "invalid_api_key", func(_ *testing.T, s *service, _ animalstore.Permissions) string { return keys.Mint(s.env) }},
+	{"mistyped", 401, "invalid_api_key", func(t *testing.T, s *service, p animalstore.Permissions) string {
+		return strings.ToLower(s.key(t, p))
+	}},
+	{"expired", 401, "invalid_api_key", func(t *testing.T, s *service, p animalstore.Permissions) string {
+		secret, _ := s.with(t, p, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
+		return secret
+	}},
+	{"revoked", 401, "invalid_api_key", func(t *testing.T, s *service, p animalstore.Permissions) string {
+		secret, id := s.with(t, p, nil)
+		if _, err := s.revoke(t, id); err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}},
+	{"of the other deployment", 401, "invalid_api_key", func(t *testing.T, s *service, p animalstore.Permissions) string {
+		secret, _ := s.makeKey(t, keys.Mint(animalstore.Staging), func(k *animalstore.NewKey) { k.Permissions, k.Environment = p, animalstore.Staging })
+		return secret
+	}},
+	{"with its minute used up", 429, "rate_limit_exceeded", limited(func(now int64) animalstore.LimitState {
+		return animalstore.LimitState{Minute: animalstore.Window{Used: 5, End: now + 30_000}}
+	})},
+	{"with its day used up", 429, "daily_quota_exceeded", limited(func(now int64) animalstore.LimitState {
+		return animalstore.LimitState{Day: animalstore.Window{Used: 10, End: now + 3_600_000}}
+	})},
+	{"banned", 429, "key_banned", limited(func(now int64) animalstore.LimitState {
+		return animalstore.LimitState{BannedAt: now - 1, BannedUntil: now + 300_000, BanLevel: 1}
+	})},
+}
+
+// TestRoutesByPermissionsAndKeys is every operation with every set of
+// permissions in every state of a key. Whatever is refused never gets as far as
+// the operation.
+func TestRoutesByPermissionsAndKeys(t *testing.T) {
+	s := start(t).inProcess()
+	prepared := map[string]call{}
+	for _, op := range operations {
+		prepared[op.id] = op.call(t, s)
+	}
+	cells := 0
+	for i, state := range keyStates {
+		for p := animalstore.Permissions(1); p <= everything; p++ {
+			t.Run(state.name+" with "+p.String(), func(t *testing.T) {
+				key := state.make(t, s, p)
+				from := fmt.Sprintf("192.0.2.%d:4711", i)
+				for _, op := range operations {
+					c := prepared[op.id]
+					want, code := state.status, state.code
+					switch {
+					case want == 0 && !p.Has(op.permission):
+						want, code = 403, animalstore.InsufficientPermission
+					case want == 0:
+						want, c = op.ok, op.call(t, s)
+					}
+					c.key, c.from = key, from
+					s.db.called()
+					got := s.do(t, c)
+					reached := s.db.called()[op.method] > 0
+					if got.status != want || got.code() != code {
+						t.Errorf("%s: got %v, want %d %s", op.id, got, want, code)
+					}
+					if want >= 400 && reached && op.id != "getLimits" {
+						t.Errorf("%s: got as far as %s, want it refused before", op.id, op.method)
+					}
+					if want == 403 {
+						got.wantMessage(t, "permission "+op.permission.String(), "yours has "+p.String())
+					}
+					if c.method == "" {
+						c.method = "HEAD"
+						if head := s.do(t, c); head.status != want {
+							t.Errorf("HEAD of %s: got %v, want %d", op.id, head, want)
+						}
+					}
+					c.method, c.body = "OPTIONS", ""
+					if want = state.status; want == 0 {
+						want = http.StatusNoContent
+					}
+					if options := s.do(t, c); options.status != want {
+						t.Errorf("OPTIONS of %s: got %v, want %d", op.id, options, want)
+					}
+					cells++
+				}
+			})
+		}
+	}
+	if want := len(api.Operations()) * len(keyStates) * int(everything); cells != want && !t.Failed() {
+		t.Errorf("got %d cells, want %d", cells, want)
+	}
+}

@@ -1,0 +1,213 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/api"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
+)
+
+// TestClientAddress: the peer counts, unless it is a proxy we trust; then the
+// last hop that is not.
+func TestClientAddress(t *testing.T) {
+	trusted := []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("2001:db8:aaaa::/48"),
+	}
+	tests := []struct {
+		name      string
+		peer      string
+		forwarded []string
+		want      string // without trusted proxies it is always the peer
+	}{
+		{"a peer", "198.51.100.1:1", nil, "198.51.100.1"},
+		{"a peer that nobody trusts", "198.51.100.1:1", []string{"203.0.113.9"}, "198.51.100.1"},
+		{"a peer beside a trusted network", "11.0.0.1:1", []string{"203.0.113.9"}, "11.0.0.1"},
+		{"a peer beside a trusted address", "192.0.2.8:1", []string{"203.0.113.9"}, "192.0.2.8"},
+		{"a proxy that says nothing", "10.0.0.1:1", nil, "10.0.0.1"},
+		{"a proxy that says nothing at all", "10.0.0.1:1", []string{""}, "10.0.0.1"},
+		{"a proxy", "10.0.0.1:1", []string{"203.0.113.9"}, "203.0.113.9"},
+		{"a proxy with an address of its own", "192.0.2.7:1", []string{"203.0.113.9"}, "203.0.113.9"},
+		{"a client that forges a hop", "10.0.0.1:1", []string{"1.2.3.4, 203.0.113.9"}, "203.0.113.9"},
+		{"a client that forges a trusted hop", "10.0.0.1:1", []string{"10.9.9.9, 203.0.113.9"}, "203.0.113.9"},
+		{"two proxies", "10.0.0.1:1", []string{"203.0.113.9, 10.0.0.2"}, "203.0.113.9"},
+		{"three proxies and a forged hop", "10.0.0.1:1", []string{"1.2.3.4,203.0.113.9 , 192.0.2.7,\t10.0.0.2"}, "203.0.113.9"},
+		{"a chain of proxies alone", "10.0.0.1:1", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		{"in two headers", "10.0.0.1:1", []string{"203.0.113.9", "10.0.0.2"}, "203.0.113.9"},
+		{"a forged header before the proxy's", "10.0.0.1:1", []string{"1.2.3.4", "203.0.113.9"}, "203.0.113.9"},
+		{"with a port", "10.0.0.1:1", []string{"203.0.113.9:4711"}, "203.0.113.9"},
+		{"garbage", "10.0.0.1:1", []string{"unknown"}, "10.0.0.1"},
+		{"garbage behind a proxy", "10.0.0.1:1", []string{"203.0.113.9, unknown, 10.0.0.2"}, "10.0.0.2"},
+		{"nothing after a comma", "10.0.0.1:1", []string{"203.0.113.9,"}, "10.0.0.1"},
+		{"an address that is none", "10.0.0.1:1", []string{"203.0.113.256"}, "10.0.0.1"},
+		{"a number", "10.0.0.1:1", []string{"3405803785"}, "10.0.0.1"},
+		{"an IPv6 peer", "[2001:db8::1]:1", []string{"203.0.113.9"}, "2001:db8::1"},
+		{"an IPv6 proxy", "[2001:db8:aaaa::1]:1", []string{"203.0.113.9"}, "203.0.113.9"},
+		{"an IPv6 client", "10.0.0.1:1", []string{"2001:db8::9"}, "2001:db8::9"},
+		{"an IPv6 client in brackets", "10.0.0.1:1", []string{"[2001:db8::9]"}, "2001:db8::9"},
+		{"an IPv6 client with a port", "10.0.0.1:1", []string{"[2001:db8::9]:4711"}, "2001:db8::9"},
+		{"an IPv4 peer on an IPv6 socket", "[::ffff:198.51.100.1]:1", nil, "198.51.100.1"},
+		{"an IPv4 proxy on an IPv6 socket", "[::ffff:10.0.0.1]:1", []string{"::ffff:203.0.113.9"}, "203.0.113.9"},
+		{"no TCP", "@", []string{"203.0.113.9"}, "invalid IP"},
+	}
+	behind := api.New(api.Config{TrustedProxies: trusted})
+	alone := api.New(api.Config{})
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/v1/pets", nil)
+			r.RemoteAddr, r.Header["X-Forwarded-For"] = test.peer, test.forwarded
+			if got := behind.ClientAddr(r).String(); got != test.want {
+				t.Errorf("behind proxies: got %s, want %s", got, test.want)
+			}
+			peer := "invalid IP"
+			if addr, err := netip.ParseAddrPort(test.peer); err == nil {
+				peer = addr.Addr().Unmap().String()
+			}
+			if got := alone.ClientAddr(r).String(); got != peer {
+				t.Errorf("without trusted proxies: got %s, want the peer, %s", got, peer)
+			}
+		})
+	}
+}
+
+// strange is a request without a valid key from an address.
+func strange(from string) call { return call{path: "/v1/pets", key: noKey, from: from} }
+
+// TestStrangers: what comes without a valid key is counted by address.
+func TestStrangers(t *testing.T) {
+	s := start(t).inProcess()
+	const here, there = "198.51.100.1:4711", "198.51.100.2:4711"
+	s.clock.advance(250 * time.Millisecond)
+	reset := s.clock.Now().Add(time.Minute + time.Second - 1).Truncate(time.Second)
+	refusals := []struct {
+		call call
+		code animalstore.Code
+	}{
+		{call{path: "/v1/pets", key: noKey}, "missing_api_key"},
+		{call{path: "/v1/nothing", key: keys.Mint(s.env)}, "invalid_api_key"},
+		{call{method: "POST", path: "/v1/pets", key: "ast_live_mistyped", body: "x", bad: true}, "invalid_api_key"},
+	}
+	owned := int64(0)
+	for i := range int64(3_000) {
+		c := refusals[i%3]
+		c.call.from = fmt.Sprintf("198.51.100.1:%d", 1024+i)
+		got := s.do(t, c.call)
+		got.want(t, http.StatusUnauthorized, c.code)
+		got.wantLimits(t, 3_000, 2_999-i, reset)
+		if i%500 == 0 {
+			owned++
+			s.do(t, call{path: "/v1/pets", from: here}).wantLimits(t, 1<<40, 1<<40-owned, reset)
+		}
+	}
+	for _, c := range refusals {
+		c.call.from = here
+		got := s.do(t, c.call)
+		got.want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+		got.wantLimits(t, 3_000, 0, reset)
+		got.wantMessage(t, "without a valid API key")
+	}
+	t.Run("a valid key from there is served", func(t *testing.T) {
+		got := s.do(t, call{path: "/v1/pets", from: here})
+		got.want(t, http.StatusOK, "")
+		got.wantLimits(t, 1<<40, 1<<40-owned-1, reset)
+	})
+	t.Run("another address is not touched", func(t *testing.T) {
+		got := s.do(t, strange(there))
+		got.want(t, http.StatusUnauthorized, animalstore.MissingAPIKey)
+		got.wantLimits(t, 3_000, 2_999, reset)
+	})
+	t.Run("refused for one millisecond less than the minute", func(t *testing.T) {
+		s.clock.set(reset.Add(-time.Millisecond))
+		s.do(t, strange(here)).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	})
+	t.Run("and admitted after it", func(t *testing.T) {
+		s.clock.set(reset)
+		got := s.do(t, strange(here))
+		got.want(t, http.StatusUnauthorized, animalstore.MissingAPIKey)
+		got.wantLimits(t, 3_000, 2_999, reset.Add(time.Minute))
+	})
+}
+
+// TestStrangersByNetwork: an IPv6 customer has a /64, and a way of writing an
+// address makes it no other.
+func TestStrangersByNetwork(t *testing.T) {
+	s := start(t).inProcess()
+	tests := []struct {
+		from string
+		want int64 // remaining
+	}{
+		{"[2001:db8:0:1::1]:1", 2_999},
+		{"[2001:db8:0:1::2]:2", 2_998},
+		{"[2001:db8:0:1:ffff:ffff:ffff:ffff]:3", 2_997},
+		{"[2001:db8:0:1::1%eth0]:3", 2_996},
+		{"[2001:db8:0:2::1]:1", 2_999},
+		{"[2001:db8:0:0::1]:1", 2_999},
+		{"198.51.100.1:1", 2_999},
+		{"[::ffff:198.51.100.1]:1", 2_998},
+		{"198.51.100.2:1", 2_999},
+		{"@", 2_999},
+	}
+	for _, test := range tests {
+		if got := s.do(t, strange(test.from)).limits().remaining; got != test.want {
+			t.Errorf("%s: got %d remaining, want %d", test.from, got, test.want)
+		}
+	}
+}
+
+// TestStrangersBehindProxy: the proxy's word decides whose bucket it is.
+func TestStrangersBehindProxy(t *testing.T) {
+	s := start(t, func(with *setup) { with.proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	for i, forwarded := range []string{"203.0.113.1", "203.0.113.2", "1.2.3.4, 203.0.113.1", "203.0.113.1:99"} {
+		c := call{path: "/v1/pets", key: noKey, header: http.Header{"X-Forwarded-For": {forwarded}}}
+		want := []int64{2_999, 2_999, 2_998, 2_997}[i]
+		if got := s.do(t, c).limits().remaining; got != want {
+			t.Errorf("%s: got %d remaining, want %d", forwarded, got, want)
+		}
+	}
+	unproxied := start(t)
+	for i := range int64(3) {
+		c := call{path: "/v1/pets", key: noKey, header: http.Header{"X-Forwarded-For": {fmt.Sprint("203.0.113.", i)}}}
+		if got, want := unproxied.do(t, c).limits().remaining, 2_999-i; got != want {
+			t.Errorf("nobody trusted: got %d remaining, want %d", got, want)
+		}
+	}
+}
+
+// TestNobodyCharged: what tells nothing of a key, and what a browser asks in
+// advance, costs neither the address nor the key.
+func TestNobodyCharged(t *testing.T) {
+	s := start(t, func(with *setup) { with.origins = []string{shop} }).inProcess()
+	const from = "198.51.100.1:1"
+	secret, id := s.with(t, readWrite, nil)
+	s.do(t, strange(from)).wantLimits(t, 3_000, 2_999, s.clock.Now().Add(time.Minute))
+	preflight := call{method: "OPTIONS", path: "/v1/pets", key: secret, from: from, header: http.Header{"Origin": {shop}, "Access-Control-Request-Method": {"GET"}}}
+	for range 3 {
+		got := s.do(t, preflight)
+		got.want(t, http.StatusNoContent, "")
+		got.wantLimits(t, 3_000, 2_999, s.clock.Now().Add(time.Minute))
+	}
+	s.db.arm("KeyByHash", failWith(db.ErrUnavailable))
+	for range 3 {
+		got := s.do(t, call{path: "/v1/pets", key: secret, from: from})
+		got.want(t, http.StatusServiceUnavailable, animalstore.Unavailable)
+		got.wantLimits(t, 3_000, 2_999, s.clock.Now().Add(time.Minute))
+	}
+	s.db.arm("KeyByHash", nil)
+	s.do(t, strange(from)).wantLimits(t, 3_000, 2_998, s.clock.Now().Add(time.Minute))
+	if got := s.used(t, id); got != (animalstore.LimitState{}) {
+		t.Errorf("got %+v charged to the key, want nothing", got)
+	}
+	for range 2_998 {
+		s.do(t, strange(from))
+	}
+	s.do(t, strange(from)).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	got := s.do(t, preflight)
+	got.want(t, http.StatusNoContent, "")
+	got.wantLimits(t, 3_000, 0, s.clock.Now().Add(time.Minute))
+}

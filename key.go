@@ -43,17 +43,24 @@ var permissionNames = []struct {
 // ParsePermissions reads a comma-separated list of read, write and admin.
 func ParsePermissions(s string) (Permissions, error) {
 	var set Permissions
-next:
 	for part := range strings.SplitSeq(s, ",") {
-		for _, n := range permissionNames {
-			if strings.TrimSpace(part) == n.name {
-				set |= n.p
-				continue next
-			}
+		p, ok := ParsePermission(strings.TrimSpace(part))
+		if !ok {
+			return 0, Errorf(ValidationFailed, "permissions must be a comma-separated list of read, write and admin, not %q", s)
 		}
-		return 0, Errorf(ValidationFailed, "permissions must be a comma-separated list of read, write and admin, not %q", s)
+		set |= p
 	}
 	return set, nil
+}
+
+// ParsePermission reads read, write or admin.
+func ParsePermission(s string) (Permissions, bool) {
+	for _, n := range permissionNames {
+		if s == n.name {
+			return n.p, true
+		}
+	}
+	return 0, false
 }
 
 // Has reports whether every permission in need is in the set.

@@ -237,27 +237,29 @@ func withDatabase(ctx context.Context, url string, mustExist bool, f func(db.DB)
 	return errors.Join(f(store), store.Close())
 }
 
-// parseExpiry reads a span such as 90d or 12h and returns when it is over.
+// parseExpiry reads a span and returns when it is over; never, if it is empty.
 func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 	if s == "" {
 		return animalstore.Time{}, nil
 	}
-	var span time.Duration
-	var err error
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		if n > 100*366 {
-			err = strconv.ErrRange
-		}
-		span = time.Duration(n) * 24 * time.Hour
-	} else {
-		span, err = time.ParseDuration(s)
-	}
+	span, err := parseSpan(s)
 	if err != nil || span <= 0 {
 		return animalstore.Time{}, usageError{fmt.Errorf("--expires must be a span such as 90d, 12h or 30m, not %q", s)}
 	}
 	return animalstore.At(now.Add(span)), nil
+}
+
+// parseSpan reads a duration, which unlike Go's may be in days.
+func parseSpan(s string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.Atoi(days)
+	if err != nil || n < 0 || n > 100*366 {
+		return 0, errors.New("not a number of days")
+	}
+	return time.Duration(n) * 24 * time.Hour, nil
 }
 
 func writeKeyTable(w io.Writer, all []animalstore.Key, now time.Time) error {

@@ -77,7 +77,7 @@ func keysSetPlanCommand(database *string) *cobra.Command {
 }
 
 func keysRotateCommand(database *string) *cobra.Command {
-	var grace time.Duration
+	var graceText string
 	cmd := &cobra.Command{
 		Use:   "rotate ID",
 		Short: "Give a key a new secret and print it",
@@ -87,8 +87,9 @@ its id, its plan and its counts. The old secret works on for a grace period.`,
   animalstore keys rotate 2 --grace 0s`,
 		Args: oneKeyID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if grace < 0 {
-				return usageError{errors.New("--grace must not be negative")}
+			grace, err := parseSpan(graceText)
+			if err != nil || grace < 0 {
+				return usageError{fmt.Errorf("--grace must be a span such as 7d, 12h or 0s, not %q", graceText)}
 			}
 			return withKeyID(cmd, *database, args[0], func(store db.DB, id int64) error {
 				key, err := store.Key(cmd.Context(), id)
@@ -107,7 +108,7 @@ its id, its plan and its counts. The old secret works on for a grace period.`,
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how long the old secret still works")
+	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret still works, such as 7d, 12h or 0s")
 	return cmd
 }
 

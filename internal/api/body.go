@@ -243,6 +243,19 @@ func readStatus[S ~string](dst *S, parse func(string) (S, bool), all []S) func(j
 	}
 }
 
+// readPositive reads a JSON number that is a positive integer into dst.
+func readPositive(dst *int64) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		if err := readInt64(dst)(v); err != nil {
+			return err
+		}
+		if *dst <= 0 {
+			return errors.New("must be a positive integer")
+		}
+		return nil
+	}
+}
+
 // readObject reads an object with these members.
 func readObject(members ...member) func(jsontext.Value) error {
 	return func(v jsontext.Value) error {

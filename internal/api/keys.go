@@ -74,49 +74,51 @@ func (s *Server) getKey(w http.ResponseWriter, r *request) error {
 
 // updateKey serves PATCH /v1/keys/{keyId}.
 func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
+	var in animalstore.Key
+	seen, err := decodePatch(r,
+		optional("name", readString(&in.Name)),
+		optional("plan", readPlan(&in.Plan)),
+		optional("limits", readLimits(&in.Limits)),
+		optional("permissions", readPermissions(&in.Permissions)),
+		optional("expiresAt", s.readFuture(&in.ExpiresAt)))
+	if err != nil {
+		return err
+	}
 	return s.withKey(w, r, func(id int64) (animalstore.Key, error) {
-		var name string
-		var plan animalstore.Plan
-		var limits animalstore.Limits
-		var permissions animalstore.Permissions
-		var expiresAt animalstore.Time
-		seen, err := decodePatch(r,
-			optional("name", readString(&name)),
-			optional("plan", readPlan(&plan)),
-			optional("limits", readLimits(&limits)),
-			optional("permissions", readPermissions(&permissions)),
-			optional("expiresAt", s.readFuture(&expiresAt)))
-		if err != nil {
-			return animalstore.Key{}, err
-		}
 		return s.changeKey(r.Context(), id, func(k *animalstore.Key) error {
 			if err := k.CheckChangeable(); err != nil {
 				return err
 			}
-			if seen["name"] {
-				k.Name = name
-			}
-			if seen["permissions"] {
-				k.Permissions = permissions
-			}
-			if seen["expiresAt"] {
-				k.ExpiresAt = expiresAt
-			}
-			if seen["plan"] || seen["limits"] {
-				if !seen["plan"] {
-					plan = k.Plan
-				}
-				custom := limits
-				if !seen["limits"] && plan == k.Plan && plan == animalstore.PlanEnterprise {
-					custom = k.Limits
-				}
-				if err := k.SetPlan(plan, custom); err != nil {
-					return err
-				}
-			}
-			return k.Validate()
+			return patchKey(k, &in, seen)
 		})
 	})
+}
+
+// patchKey takes over what was seen in a merge patch. A plan brings its own
+// limits, and those of an enterprise key stay unless others are given.
+func patchKey(k, in *animalstore.Key, seen map[string]bool) error {
+	if seen["name"] {
+		k.Name = in.Name
+	}
+	if seen["permissions"] {
+		k.Permissions = in.Permissions
+	}
+	if seen["expiresAt"] {
+		k.ExpiresAt = in.ExpiresAt
+	}
+	if seen["plan"] || seen["limits"] {
+		plan, limits := k.Plan, in.Limits
+		if seen["plan"] {
+			plan = in.Plan
+		}
+		if !seen["limits"] && plan == animalstore.PlanEnterprise && k.Plan == plan {
+			limits = k.Limits
+		}
+		if err := k.SetPlan(plan, limits); err != nil {
+			return err
+		}
+	}
+	return k.Validate()
 }
 
 // revokeKey serves DELETE /v1/keys/{keyId}.
@@ -154,16 +156,16 @@ const (
 
 // rotateKey serves POST /v1/keys/{keyId}/rotate. A body is optional.
 func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
-	id, err := keyID(r)
-	if err != nil {
-		return err
-	}
 	grace := int64(defaultGrace)
 	if err := decodeOptional(r, optional("graceSeconds", readInt64(&grace))); err != nil {
 		return err
 	}
 	if grace < 0 || grace > maxGrace {
 		return animalstore.Errorf(animalstore.ValidationFailed, "graceSeconds must be from 0 to %d", maxGrace)
+	}
+	id, err := keyID(r)
+	if err != nil {
+		return err
 	}
 	key, err := s.db.Key(r.Context(), id)
 	if err != nil {
@@ -233,8 +235,8 @@ func readPlan(dst *animalstore.Plan) func(jsontext.Value) error {
 
 func readLimits(dst *animalstore.Limits) func(jsontext.Value) error {
 	return readObject(
-		required("perMinute", readInt64(&dst.PerMinute)),
-		required("perDay", readInt64(&dst.PerDay)))
+		required("perMinute", readPositive(&dst.PerMinute)),
+		required("perDay", readPositive(&dst.PerDay)))
 }
 
 func readPermissions(dst *animalstore.Permissions) func(jsontext.Value) error {
@@ -245,8 +247,8 @@ func readPermissions(dst *animalstore.Permissions) func(jsontext.Value) error {
 		}
 		*dst = 0
 		for _, name := range names {
-			p, err := animalstore.ParsePermissions(name)
-			if err != nil {
+			p, ok := animalstore.ParsePermission(name)
+			if !ok {
 				return errors.New("must be an array of read, write and admin")
 			}
 			*dst |= p
@@ -267,7 +269,7 @@ func (s *Server) readFuture(dst *animalstore.Time) func(jsontext.Value) error {
 			return errors.New("must be a time such as 2027-01-31T12:00:00Z, or null for never")
 		}
 		t, err := time.Parse(time.RFC3339, text)
-		if err != nil || t.Year() > 9999 {
+		if err != nil || t.UTC().Year() > 9999 {
 			return errors.New("must be a time such as 2027-01-31T12:00:00Z, or null for never")
 		}
 		if !t.After(s.now()) {

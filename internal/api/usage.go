@@ -21,6 +21,9 @@ func (s *Server) getUsage(w http.ResponseWriter, r *request) error {
 
 // getKeyUsage serves GET /v1/keys/{keyId}/usage.
 func (s *Server) getKeyUsage(w http.ResponseWriter, r *request) error {
+	if _, err := parseHours(r.URL.RawQuery); err != nil {
+		return err // before a 404
+	}
 	id, err := keyID(r)
 	if err != nil {
 		return err
@@ -36,10 +39,9 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 	if err != nil {
 		return err
 	}
-	// What this server still has in memory belongs to the answer.
-	if err := s.usage.Save(r.Context()); err != nil {
-		return err
-	}
+	// What this server still has in memory belongs to the answer. If it cannot be
+	// saved just now, as on a full disk, what was saved is better than nothing.
+	_ = s.usage.Save(r.Context())
 	since := s.now().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour)
 	usage, err := s.db.Usage(r.Context(), keyID, animalstore.At(since))
 	if err != nil {

@@ -79,7 +79,7 @@ func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, er
 			return nil, fmt.Errorf("look up key: %w", err)
 		}
 	}
-	if key == nil || !key.Live(now) {
+	if key == nil {
 		return nil, errInvalid
 	}
 	if key.Environment != c.env {
@@ -101,17 +101,20 @@ func (c *Checker) plausible(ctx context.Context, token string) bool {
 	return env == c.env
 }
 
-// remembered returns what the store said of a secret a moment ago.
+// remembered returns the key the store had for a secret a moment ago, if it is
+// live. Of others nothing is remembered: an answer that needs no look-up would
+// tell by its speed that the secret worked once.
 func (c *Checker) remembered(hash [32]byte, now time.Time) (*animalstore.Key, bool) {
 	s := &c.shard[hash[0]%shards]
 	s.mu.RLock()
 	hit, ok := s.keys[hash]
 	s.mu.RUnlock()
 	age := now.Sub(hit.read)
-	return hit.key, ok && age >= 0 && age < freshFor
+	return hit.key, ok && age >= 0 && age < freshFor && hit.key.Live(now)
 }
 
-// lookUp asks the store for the key with that secret. It is nil if there is none.
+// lookUp asks the store for the key with that secret. It is nil if there is no
+// live one.
 func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*animalstore.Key, error) {
 	key, found, err := c.store.KeyByHash(ctx, hash)
 	if err != nil {
@@ -120,7 +123,7 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 	s := &c.shard[hash[0]%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !found {
+	if !found || !key.Live(now) {
 		delete(s.keys, hash)
 		return nil, nil
 	}

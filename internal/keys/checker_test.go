@@ -150,6 +150,43 @@ func TestStoreFailure(t *testing.T) {
 	}
 }
 
+// TestRefusalsCostTheSame: however often it is tried, a key that is no longer
+// good costs as many look-ups as one that never was. Fewer would be faster.
+func TestRefusalsCostTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		now := animalstore.At(time.Now())
+		soon := animalstore.At(now.Add(time.Millisecond))
+		secrets := map[string]string{}
+		for name, change := range map[string]func(*animalstore.Key){
+			"unknown":               nil,
+			"revoked":               func(k *animalstore.Key) { k.RevokedAt = now },
+			"expired":               func(k *animalstore.Key) { k.ExpiresAt = now },
+			"rotated away":          func(k *animalstore.Key) { k.SecretExpiresAt = now },
+			"expired just now":      func(k *animalstore.Key) { k.ExpiresAt = soon },
+			"rotated away just now": func(k *animalstore.Key) { k.SecretExpiresAt = soon },
+		} {
+			secrets[name] = keys.Mint(animalstore.Production)
+			if change != nil {
+				store.put(secrets[name], change)
+			}
+			checker.Check(t.Context(), secrets[name]) // what is good still is remembered
+		}
+		time.Sleep(2 * time.Millisecond)
+		for name, secret := range secrets {
+			before := store.count(secret)
+			for range 5 {
+				if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
+					t.Errorf("%s: got %v, want invalid_api_key", name, err)
+				}
+			}
+			if got := store.count(secret) - before; got != 5 {
+				t.Errorf("%s: got %d look-ups for 5 checks, want 5", name, got)
+			}
+		}
+	})
+}
+
 // TestCache: a busy key costs the store about one look-up a second.
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

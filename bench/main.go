@@ -17,12 +17,14 @@ import (
 	"time"
 )
 
-const usage = `usage: bench quick|growth [flags]
+const usage = `usage: bench quick|growth|filters [flags]
 
   quick    the release build beside a bare net/http server, and group commit
            beside a transaction a request: under two minutes
   growth   what a read costs at 5 million animals beside 100 thousand, and how
            long a start takes
+  filters  what a page under every combination of filters costs at 5 million
+           animals beside 100 thousand
 
 Flags, after the command:
 `
@@ -52,8 +54,9 @@ func run(args []string) error {
 		animals int
 		burst   time.Duration
 	}{
-		"quick":  {quick, 200_000, 500 * time.Millisecond},
-		"growth": {growth, 5_000_000, time.Second},
+		"quick":   {quick, 200_000, 500 * time.Millisecond},
+		"growth":  {growth, 5_000_000, time.Second},
+		"filters": {filters, 5_000_000, 200 * time.Millisecond},
 	}
 	name, rest := "", args
 	if len(args) > 0 {

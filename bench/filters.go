@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/sqlite"
+
+	zombiezen "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+const (
+	common       = 7         // a category with one animal in fifty
+	rareCategory = 1_000_000 // one animal in ten thousand, in every status alike
+	rarePet      = 1         // an animal with one order in ten thousand
+	pageSize     = 20 + 1    // as the server reads it, to know whether there is more
+)
+
+// filters holds a page under every combination of filters, from a random place
+// deep in a large store, to what it costs in a small one. It asks the database
+// itself: the server and its cache would only hide part of the difference.
+func filters(ctx context.Context, o options, work string) (*table, error) {
+	sizes := [2]int{fewAnimals, o.animals}
+	var stores [2]*sqlite.DB
+	for i, animals := range sizes {
+		file, err := seededForFilters(ctx, o.dir, work, animals)
+		if err != nil {
+			return nil, err
+		}
+		if stores[i], err = sqlite.Open(ctx, file, sqlite.Options{Serve: true, MustExist: true}); err != nil {
+			return nil, err
+		}
+		defer stores[i].Close()
+	}
+	t := &table{head: fmt.Sprintf("PAGE OF 20, FILTERED BY\tCPU µs AT %d\tAT %d\tRATIO\tMARK\t", sizes[0], sizes[1])}
+	for _, read := range filterReads {
+		say("%s", read.name)
+		var took [2][]float64
+		var random [2]*rand.Rand
+		for i := range random {
+			random[i] = rand.New(rand.NewPCG(7, uint64(i)))
+		}
+		for range o.rounds {
+			for i, store := range stores {
+				micros, err := burst(ctx, o.burst, func() error { return read.page(ctx, store, random[i], int64(sizes[i])) })
+				if err != nil {
+					return nil, fmt.Errorf("%s in a store of %d: %w", read.name, sizes[i], err)
+				}
+				took[i] = append(took[i], micros)
+			}
+		}
+		var ratio []float64
+		for round := range took[0] {
+			ratio = append(ratio, took[1][round]/took[0][round])
+		}
+		t.rows = append(t.rows, fmt.Sprintf("%s\t%.1f\t%.1f\t%s\t%s", read.name, median(took[0]), median(took[1]), spread(ratio), t.verdict(bar{atMost: flat}, median(ratio), "")))
+	}
+	t.note("The database alone, one reader, no cache of pages")
+	return t, nil
+}
+
+// flat is what a page may cost more at fifty times the animals. A tree of fifty
+// times the rows is a level higher, and less of it stays near the processor.
+const flat = 1.5
+
+// filterReads are all combinations of filters that lists take, with a common
+// value and a rare one.
+var filterReads = []struct {
+	name string
+	page func(ctx context.Context, d *sqlite.DB, random *rand.Rand, n int64) error
+}{
+	{"animals: none", pets(db.PetQuery{})},
+	{"animals: status", pets(db.PetQuery{Status: animalstore.PetAvailable})},
+	{"animals: rare status", pets(db.PetQuery{Status: rare})},
+	{"animals: category", pets(db.PetQuery{CategoryID: new(int64(common))})},
+	{"animals: rare category", pets(db.PetQuery{CategoryID: new(int64(rareCategory))})},
+	{"animals: category and status", pets(db.PetQuery{CategoryID: new(int64(common)), Status: animalstore.PetAvailable})},
+	{"animals: rare category and status", pets(db.PetQuery{CategoryID: new(int64(rareCategory)), Status: animalstore.PetAvailable})},
+	{"animals: rare category and rare status", pets(db.PetQuery{CategoryID: new(int64(rareCategory)), Status: rare})},
+	{"animals: 1 id", petsByID(1, db.PetQuery{})},
+	{"animals: 20 ids", petsByID(20, db.PetQuery{})},
+	{"animals: 100 ids", petsByID(100, db.PetQuery{})},
+	{"animals: 20 ids and status", petsByID(20, db.PetQuery{Status: animalstore.PetAvailable})},
+	{"animals: 20 ids and category", petsByID(20, db.PetQuery{CategoryID: new(int64(common))})},
+	{"animals: 20 ids, category and status", petsByID(20, db.PetQuery{CategoryID: new(int64(common)), Status: animalstore.PetAvailable})},
+	{"orders: none", orders(db.OrderQuery{})},
+	{"orders: status", orders(db.OrderQuery{Status: animalstore.OrderDelivered})},
+	{"orders: rare status", orders(db.OrderQuery{Status: animalstore.OrderPlaced})},
+	{"orders: animal", orders(db.OrderQuery{PetID: rarePet})},
+	{"orders: animal and status", orders(db.OrderQuery{PetID: rarePet, Status: animalstore.OrderDelivered})},
+}
+
+func pets(q db.PetQuery) func(context.Context, *sqlite.DB, *rand.Rand, int64) error {
+	return func(ctx context.Context, d *sqlite.DB, random *rand.Rand, n int64) error {
+		q := q
+		q.Before, q.Limit = deep(random, n), pageSize
+		page, err := d.Pets(ctx, q)
+		return full(len(page), err)
+	}
+}
+
+func petsByID(count int, q db.PetQuery) func(context.Context, *sqlite.DB, *rand.Rand, int64) error {
+	return func(ctx context.Context, d *sqlite.DB, random *rand.Rand, n int64) error {
+		q := q
+		q.Limit = count + 1
+		for range count {
+			q.IDs = append(q.IDs, 1+random.Int64N(n))
+		}
+		_, err := d.Pets(ctx, q) // how many of them match is a matter of luck, in both stores alike
+		return err
+	}
+}
+
+func orders(q db.OrderQuery) func(context.Context, *sqlite.DB, *rand.Rand, int64) error {
+	return func(ctx context.Context, d *sqlite.DB, random *rand.Rand, n int64) error {
+		q := q
+		q.Before, q.Limit = deep(random, n), pageSize
+		page, err := d.Orders(ctx, q)
+		return full(len(page), err)
+	}
+}
+
+// deep is a place with enough below it for a page of the rarest combination.
+func deep(random *rand.Rand, n int64) int64 { return n*3/5 + random.Int64N(n*2/5) }
+
+func full(n int, err error) error {
+	if err == nil && n != pageSize {
+		return fmt.Errorf("got a page of %d, want %d", n, pageSize)
+	}
+	return err
+}
+
+// burst calls f for a while and tells what processor time one call took.
+func burst(ctx context.Context, d time.Duration, f func() error) (micros float64, err error) {
+	calls, before := 0, cpuTime()
+	for end := time.Now().Add(d); time.Now().Before(end); calls++ {
+		if err := errors.Join(f(), ctx.Err()); err != nil {
+			return 0, err
+		}
+	}
+	return float64((cpuTime() - before).Nanoseconds()) / 1000 / float64(calls), nil
+}
+
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// seededForFilters is seeded with orders and rare values.
+func seededForFilters(ctx context.Context, dir, work string, animals int) (string, error) {
+	tables, err := schemaID(ctx, filepath.Join(work, "empty.db"))
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "animalstore-bench-cache")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, fmt.Sprintf("filters-%d-%s.db", animals, tables))
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		say("seeding %d animals and as many orders into %s, once", animals, path)
+		part := filepath.Join(work, "part.db")
+		if err := errors.Join(seed(ctx, part, animals), addOrders(part, animals)); err != nil {
+			return "", err
+		}
+		if err := os.Rename(part, path); err != nil {
+			return "", err
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, f)
+	return path, err
+}
+
+// addOrders gives every animal an order, one animal many more, and one animal in
+// ten thousand the rare category. A small store gets more of what is rare than
+// its share: enough for a page of it. One order in a hundred is open.
+func addOrders(path string, n int) (err error) {
+	conn, err := zombiezen.OpenConn(path, zombiezen.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, pragma := range []string{"journal_mode = OFF", "synchronous = OFF", "cache_size = -200000", "locking_mode = EXCLUSIVE"} {
+		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
+			return err
+		}
+	}
+	defer sqlitex.Transaction(conn)(&err)
+	every := n / max(n/10_000, 150)
+	for _, statement := range []string{
+		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+			INSERT INTO orders (id, pet_id, status, created_at, updated_at)
+			SELECT i, CASE WHEN i % ?2 = 0 THEN 1 ELSE i END,
+				CASE WHEN i % ?2 = 0 THEN 2 + (i / ?2) % 2 WHEN i % 100 = 1 THEN 0 WHEN i % 5 = 0 THEN 3 ELSE 2 END,
+				1000000000000 + i, 1000000000000 + i FROM n`,
+		`UPDATE pets SET category_id = 1000000, status = (id / ?2) % 3 WHERE id % ?2 = 0 AND id <= ?1`,
+	} {
+		if err := sqlitex.Execute(conn, statement, &sqlitex.ExecOptions{Args: []any{n, every}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

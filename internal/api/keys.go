@@ -84,6 +84,9 @@ func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := checkKeyPatch(in, seen); err != nil {
+		return err
+	}
 	return s.withKey(w, r, func(id int64) (animalstore.Key, error) {
 		return s.changeKey(r.Context(), id, func(k *animalstore.Key) error {
 			if err := k.CheckChangeable(); err != nil {
@@ -92,6 +95,23 @@ func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
 			return patchKey(k, &in, seen)
 		})
 	})
+}
+
+// checkKeyPatch refuses what is wrong whichever key it is meant for, so that it
+// is before there is any talk of that key.
+func checkKeyPatch(in animalstore.Key, seen map[string]bool) error {
+	if !seen["name"] {
+		in.Name = "as it is"
+	}
+	if !seen["permissions"] {
+		in.Permissions = animalstore.Read
+	}
+	if seen["plan"] && seen["limits"] {
+		if err := in.SetPlan(in.Plan, in.Limits); err != nil {
+			return err
+		}
+	}
+	return in.Validate()
 }
 
 // patchKey takes over what was seen in a merge patch. A plan brings its own

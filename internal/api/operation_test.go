@@ -78,7 +78,7 @@ var operations = []operation{
 
 	// Its limits are read before the operation begins, and only of a new key.
 	{"getLimits", animalstore.Read, "LimitState", 200, fixed(call{path: "/v1/limits"})},
-	{"getUsage", animalstore.Read, "SaveUsage", 200, fixed(call{path: "/v1/usage"})},
+	{"getUsage", animalstore.Read, "Usage", 200, fixed(call{path: "/v1/usage"})},
 
 	{"listKeys", animalstore.Admin, "Keys", 200, fixed(call{path: "/v1/keys"})},
 	{"createKey", animalstore.Admin, "CreateKey", 201, fixed(call{method: "POST", path: "/v1/keys", body: `{"name":"shop"}`})},

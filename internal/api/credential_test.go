@@ -1,7 +1,10 @@
 package api_test
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,20 +110,39 @@ func btoi(b bool) int {
 	return 0
 }
 
-// TestRefusalsReadTheSame: who found a key does not learn whether it ever worked.
+// TestRefusalsReadTheSame: who found a key does not learn whether it ever
+// worked, neither by what the answer says nor by what it takes to make it.
 func TestRefusalsReadTheSame(t *testing.T) {
-	s := start(t)
-	expired, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
-	revoked, id := s.makeKey(t, keys.Mint(s.env))
-	if _, err := s.revoke(t, id); err != nil {
-		t.Fatal(err)
+	s := start(t).inProcess()
+	refused := map[string]string{"broken": "ast_live_x", "of the other deployment": keys.Mint(animalstore.Staging), "short": "x"}
+	for _, state := range keyStates {
+		if state.code == animalstore.InvalidAPIKey {
+			refused[state.name] = state.make(t, s, everything)
+		}
 	}
-	want := string(s.do(t, call{path: "/v1/pets", key: keys.Mint(s.env)}).body)
-	for name, key := range map[string]string{
-		"expired": expired, "revoked": revoked, "broken": "ast_live_x", "staging": keys.Mint(animalstore.Staging), "short": "x",
-	} {
-		if got := string(s.do(t, call{path: "/v1/pets", key: key}).body); got != want {
-			t.Errorf("%s: got %s, want what an unknown key gets, %s", name, got, want)
+	asks := []string{"unknown", "revoked", "expired", "rotated away, after its grace period", "rotated away without grace"}
+	for _, path := range []string{"/v1/pets", "/v1/keys", "/v1/nothing"} {
+		var want answer
+		for i, name := range append([]string{"unknown"}, slices.Sorted(maps.Keys(refused))...) {
+			for try := range 3 {
+				s.db.called()
+				got := s.do(t, call{path: path, key: refused[name], from: fmt.Sprintf("192.0.2.%d:1", i+1), header: http.Header{"X-Request-Id": {"same"}}})
+				calls := s.db.called()
+				wantCalls := map[string]int{"KeyByHash": 1}
+				if !slices.Contains(asks, name) {
+					wantCalls = nil // it cannot be ours, which everybody can see
+				}
+				if !maps.Equal(calls, wantCalls) {
+					t.Errorf("%s, try %d: got %v asked of the database, want %v", name, try+1, calls, wantCalls)
+				}
+				got.header.Del("X-RateLimit-Remaining")
+				if i == 0 && try == 0 {
+					want = got
+				}
+				if got.status != want.status || string(got.body) != string(want.body) || !equalHeaders(got.header, want.header) {
+					t.Errorf("%s: got %v %v\nwant what an unknown key gets, %v %v", name, got, got.header, want, want.header)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,261 @@
+package dbtest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+func adminKey(t *testing.T, d db.DB, name string, change ...func(*animalstore.NewKey)) animalstore.Key {
+	t.Helper()
+	k := plainKey(t, name)
+	k.Permissions = animalstore.Admin | animalstore.Read
+	for _, f := range change {
+		f(&k)
+	}
+	return mustCreateKey(t, d, k, name)
+}
+
+func keyChangesReadBack(t *testing.T, d db.DB) {
+	key, other := mustCreateKey(t, d, plainKey(t, "one"), "one"), mustCreateKey(t, d, plainKey(t, "other"), "other")
+	for _, change := range []func(*animalstore.Key){
+		func(k *animalstore.Key) { k.Name = "Büro 🦊" },
+		func(k *animalstore.Key) {
+			k.Plan, k.Limits = animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 7, PerDay: 1 << 62}
+		},
+		func(k *animalstore.Key) { k.Permissions = animalstore.Write | animalstore.Admin },
+		func(k *animalstore.Key) { k.ExpiresAt = later },
+		func(k *animalstore.Key) { k.ExpiresAt = animalstore.Time{} },
+		func(k *animalstore.Key) { k.UnbannedAt = later },
+		func(k *animalstore.Key) { k.Revoke(later) },
+	} {
+		change(&key)
+		got, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { change(k); return nil })
+		if err != nil || !reflect.DeepEqual(got, key) {
+			t.Errorf("UpdateKey = %+v, %v, want %+v", got, err, key)
+		}
+		if got, err := d.Key(t.Context(), key.ID); err != nil || !reflect.DeepEqual(got, key) {
+			t.Errorf("Key = %+v, %v, want %+v", got, err, key)
+		}
+		wantFound(t, d, "one", key)
+	}
+	_, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Name = "never"; return errNotNow })
+	if !errors.Is(err, errNotNow) {
+		t.Errorf("UpdateKey: %v, want the error of change", err)
+	}
+	wantFound(t, d, "one", key)
+	wantFound(t, d, "other", other)
+}
+
+func keysInPages(t *testing.T, d db.DB) {
+	var all []animalstore.Key // newest first
+	for i := range 7 {
+		all = slices.Insert(all, 0, mustCreateKey(t, d, plainKey(t, fmt.Sprint(i)), fmt.Sprint(i)))
+	}
+	for from := range all {
+		for _, limit := range []int{1, 3, 10} {
+			got, err := d.Keys(t.Context(), db.KeyQuery{Before: all[from].ID, Limit: limit})
+			if want := all[from+1 : min(from+1+limit, len(all))]; err != nil || !slices.Equal(got, want) {
+				t.Errorf("Keys before %d, limit %d: got %+v, %v, want %+v", all[from].ID, limit, got, err, want)
+			}
+		}
+	}
+}
+
+// otherAdmins: whoever changes a key is told whether another one of the same
+// environment manages keys at that time.
+func otherAdmins(t *testing.T, d db.DB) {
+	key := adminKey(t, d, "the one")
+	tell := func(at animalstore.Time) (told bool) {
+		t.Helper()
+		_, err := d.UpdateKey(t.Context(), key.ID, at, func(_ *animalstore.Key, otherAdmin bool) error { told = otherAdmin; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told
+	}
+	mustCreateKey(t, d, plainKey(t, "reads only"), "reads only")
+	adminKey(t, d, "elsewhere", func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
+	adminKey(t, d, "for a while", func(k *animalstore.NewKey) { k.ExpiresAt = later })
+	revoked := adminKey(t, d, "revoked")
+	if _, err := revoke(t.Context(), d, revoked.ID, noon); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[animalstore.Time]bool{
+		animalstore.At(later.Add(-time.Millisecond)): true, later: false, animalstore.At(later.Add(time.Hour)): false,
+	} {
+		if got := tell(at); got != want {
+			t.Errorf("with one that expires at %v, otherAdmin is %t at %v, want %t", later, got, at, want)
+		}
+	}
+	adminKey(t, d, "for good")
+	if !tell(later) {
+		t.Error("with another for good, otherAdmin is false")
+	}
+}
+
+// lastAdminRace: of keys that are revoked at once, unless they are the last that
+// manages keys, one is left.
+func lastAdminRace(t *testing.T, d db.DB) {
+	const n = 10
+	var keys []animalstore.Key
+	for i := range n {
+		keys = append(keys, adminKey(t, d, fmt.Sprint("admin ", i)))
+	}
+	var refused atomic.Int64
+	together(t, n, func(i int) error {
+		_, err := d.UpdateKey(t.Context(), keys[i].ID, noon, func(k *animalstore.Key, otherAdmin bool) error {
+			if !otherAdmin {
+				return errNotNow
+			}
+			k.Revoke(noon)
+			return nil
+		})
+		if errors.Is(err, errNotNow) {
+			refused.Add(1)
+			return nil
+		}
+		return err
+	})
+	left := slices.DeleteFunc(mustKeys(t, d), func(k animalstore.Key) bool { return !k.Manages(noon.Time) })
+	if len(left) != 1 || refused.Load() != 1 {
+		t.Errorf("%d were refused and %+v manage keys, want one and one", refused.Load(), left)
+	}
+}
+
+func rotation(t *testing.T, d db.DB) {
+	key := mustCreateKey(t, d, plainKey(t, "one"), "first")
+	other := mustCreateKey(t, d, plainKey(t, "other"), "other")
+	at := func(d time.Duration) animalstore.Time { return animalstore.At(noon.Add(d)) }
+	ends := func(secret string, end animalstore.Time) {
+		t.Helper()
+		want := key
+		want.SecretExpiresAt = end
+		wantFound(t, d, secret, want)
+	}
+	rotate := func(secret string, now, until animalstore.Time) {
+		t.Helper()
+		if got, err := d.RotateKey(t.Context(), key.ID, hashOf(secret), now, until); err != nil || !reflect.DeepEqual(got, key) {
+			t.Errorf("RotateKey to %s = %+v, %v, want %+v", secret, got, err, key)
+		}
+	}
+	rotate("second", noon, at(time.Hour))
+	ends("first", at(time.Hour))
+	ends("second", animalstore.Time{})
+	rotate("third", at(time.Minute), at(3*time.Hour)) // does not give the first longer
+	ends("first", at(time.Hour))
+	ends("second", at(3*time.Hour))
+	rotate("fourth", at(2*time.Minute), at(2*time.Minute)) // at once
+	for _, secret := range []string{"first", "second", "third"} {
+		if got, found, err := d.KeyByHash(t.Context(), hashOf(secret)); err != nil || found && got.Live(at(2*time.Minute).Time) {
+			t.Errorf("%s still opens %+v (%v)", secret, got, err)
+		}
+	}
+	ends("fourth", animalstore.Time{})
+	wantFound(t, d, "other", other)
+
+	if _, err := d.RotateKey(t.Context(), key.ID, hashOf("other"), noon, later); !errors.Is(err, db.ErrExists) {
+		t.Errorf("RotateKey to a secret in use: %v, want ErrExists", err)
+	}
+	ends("fourth", animalstore.Time{})
+	if _, err := d.RotateKey(t.Context(), other.ID+1, hashOf("new"), noon, later); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("RotateKey of an absent key: %v, want ErrNotFound", err)
+	}
+	if _, err := revoke(t.Context(), d, key.ID, noon); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.RotateKey(t.Context(), key.ID, hashOf("new"), noon, later)
+	wantCode(t, err, animalstore.InvalidTransition)
+	if _, found, _ := d.KeyByHash(t.Context(), hashOf("new")); found {
+		t.Error("a refused rotation left its secret")
+	}
+}
+
+func usageAdds(t *testing.T, d db.DB) {
+	one, two := mustCreateKey(t, d, plainKey(t, "one"), "one"), mustCreateKey(t, d, plainKey(t, "two"), "two")
+	hour := func(n int) animalstore.Time {
+		return animalstore.At(noon.Truncate(time.Hour).Add(time.Duration(n) * time.Hour))
+	}
+	save := func(usage ...animalstore.Usage) error { return d.SaveUsage(t.Context(), usage) }
+	err := errors.Join(
+		save(animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 3, Refused: 1, LastUsed: later}, animalstore.Usage{KeyID: two.ID, Hour: hour(0), Admitted: 7, LastUsed: noon}),
+		save(animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 10, LastUsed: noon}, animalstore.Usage{KeyID: one.ID, Hour: hour(2), Refused: 5, LastUsed: noon}),
+		save())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []animalstore.Usage{{KeyID: one.ID, Hour: hour(2), Refused: 5}, {KeyID: one.ID, Hour: hour(0), Admitted: 13, Refused: 1}}
+	for since, want := range map[animalstore.Time][]animalstore.Usage{hour(-5): want, hour(0): want, hour(1): want[:1], hour(3): {}} {
+		if got, err := d.Usage(t.Context(), one.ID, since); err != nil || got == nil || !slices.Equal(got, want) {
+			t.Errorf("Usage since %v = %+v, %v, want %+v", since, got, err, want)
+		}
+	}
+	one.LastUsedAt, two.LastUsedAt = later, noon // the latest it was told of
+	wantFound(t, d, "one", one)
+	wantFound(t, d, "two", two)
+	// All of it or nothing.
+	if err := save(animalstore.Usage{KeyID: one.ID, Hour: hour(2), Admitted: 1, LastUsed: later}, animalstore.Usage{KeyID: 999, Hour: hour(2), Admitted: 1}); err == nil {
+		t.Error("SaveUsage of a key that does not exist returned nil")
+	}
+	if got, err := d.Usage(t.Context(), one.ID, hour(0)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("after a failure: got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func dropsUsage(t *testing.T, d db.DB) {
+	key := mustCreateKey(t, d, plainKey(t, "one"), "one")
+	hour := func(n int) animalstore.Time {
+		return animalstore.At(noon.Truncate(time.Hour).Add(time.Duration(n) * time.Hour))
+	}
+	for i := range 10 {
+		if err := d.SaveUsage(t.Context(), []animalstore.Usage{{KeyID: key.ID, Hour: hour(i), Admitted: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for step, want := range []int{3, 3, 1, 0} { // seven lie before hour 7
+		if dropped, err := d.DropUsage(t.Context(), hour(7), 3); err != nil || dropped != want {
+			t.Errorf("step %d: dropped %d, %v, want %d", step, dropped, err, want)
+		}
+	}
+	if got, err := d.Usage(t.Context(), key.ID, hour(0)); err != nil || len(got) != 3 || got[2].Hour != hour(7) {
+		t.Errorf("left are %+v, %v, want hours 7 to 9", got, err)
+	}
+}
+
+func limitsReadBack(t *testing.T, d db.DB) {
+	one, two := mustCreateKey(t, d, plainKey(t, "one"), "one"), mustCreateKey(t, d, plainKey(t, "two"), "two")
+	want := func(id int64, want animalstore.LimitState) {
+		t.Helper()
+		if got, err := d.LimitState(t.Context(), id); err != nil || got != want {
+			t.Errorf("LimitState(%d) = %+v, %v, want %+v", id, got, err, want)
+		}
+	}
+	want(one.ID, animalstore.LimitState{})
+	want(999, animalstore.LimitState{})
+	full := animalstore.LimitState{
+		Minute: animalstore.Window{Used: 1, End: 2, Refused: 3}, Day: animalstore.Window{Used: 4, End: 5, Refused: 6},
+		Strikes: 7, StrikesSince: 8, BannedAt: 9, BannedUntil: 10, BanLevel: 1 << 62,
+	}
+	save := func(states ...animalstore.KeyLimitState) error { return d.SaveLimitStates(t.Context(), states) }
+	if err := save(animalstore.KeyLimitState{KeyID: one.ID, LimitState: full}, animalstore.KeyLimitState{KeyID: two.ID, LimitState: animalstore.LimitState{Strikes: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	want(one.ID, full)
+	want(two.ID, animalstore.LimitState{Strikes: 1})
+	if err := save(animalstore.KeyLimitState{KeyID: two.ID, LimitState: animalstore.LimitState{BanLevel: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	want(one.ID, full)
+	want(two.ID, animalstore.LimitState{BanLevel: 2})
+	if err := save(animalstore.KeyLimitState{KeyID: one.ID}, animalstore.KeyLimitState{KeyID: 999}); err == nil {
+		t.Error("SaveLimitStates of a key that does not exist returned nil")
+	}
+	want(one.ID, full)
+}

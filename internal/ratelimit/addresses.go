@@ -31,6 +31,7 @@ type Addresses struct {
 type addressShard struct {
 	mu      sync.Mutex
 	windows map[netip.Addr]animalstore.Window
+	looked  int64 // when makeRoom last looked at all of them
 }
 
 // NewAddresses makes an Addresses on a clock.
@@ -65,21 +66,24 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 	if !known && len(s.windows) >= addressesInShard {
 		s.makeRoom(now)
 	}
-	state := animalstore.LimitState{Minute: window}
-	roll(&state, now)
-	if state.Minute.Used >= PerAddress {
-		return refusal(animalstore.RateLimitExceeded, PerAddress, state.Minute.End, now)
+	if left(window, now, PerAddress) == 0 {
+		return refusal(animalstore.RateLimitExceeded, PerAddress, window.End, now)
 	}
+	state := animalstore.LimitState{Minute: window}
 	d := take(&state, now, addressLimits)
 	s.windows[addr] = state.Minute
 	return d
 }
 
-// makeRoom forgets the windows that are over, or else any one.
+// makeRoom forgets the windows that are over, or else any one. It looks for
+// them once a second at most, or a flood of new addresses would be costly.
 func (s *addressShard) makeRoom(now int64) {
-	for addr, w := range s.windows {
-		if now >= w.End {
-			delete(s.windows, addr)
+	if now-s.looked >= 1000 || now < s.looked {
+		s.looked = now
+		for addr, w := range s.windows {
+			if now >= w.End {
+				delete(s.windows, addr)
+			}
 		}
 	}
 	for addr := range s.windows {
@@ -91,9 +95,9 @@ func (s *addressShard) makeRoom(now int64) {
 }
 
 func bucket(addr netip.Addr) netip.Addr {
-	addr = addr.Unmap().WithZone("")
+	addr = addr.Unmap()
 	if addr.Is6() {
-		prefix, _ := addr.Prefix(64)
+		prefix, _ := addr.Prefix(64) // without the zone
 		return prefix.Addr()
 	}
 	return addr

@@ -26,12 +26,13 @@ func threshold(l animalstore.Limits) int64 { return max(minThreshold, l.PerMinut
 //
 // A window or ban counts until its end is reached, wherever now is otherwise. So
 // a clock that is set back lengthens it by that step and opens no second one.
+// For the same reason a window that is over stays until a charge opens the next.
 func take(s *animalstore.LimitState, now int64, limits animalstore.Limits) Decision {
 	roll(s, now)
 	if now < s.BannedUntil {
 		return refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
 	}
-	if w, code := binding(s, limits); w.left <= 0 {
+	if w, code := binding(s, now, limits); w.left <= 0 {
 		if strike(s, w.window, now, limits) {
 			d := refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
 			d.BannedNow = true
@@ -39,26 +40,25 @@ func take(s *animalstore.LimitState, now int64, limits animalstore.Limits) Decis
 		}
 		return refusal(code, w.limit, w.window.End, now)
 	}
-	if s.Minute.End == 0 {
-		s.Minute.End = ceilSecond(now + time.Minute.Milliseconds())
-	}
-	if s.Day.End == 0 {
-		s.Day.End = nextMidnight(now)
-	}
+	open(s, now)
 	s.Minute.Used++
 	s.Day.Used++
-	w, _ := binding(s, limits)
+	w, _ := binding(s, now, limits)
 	return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}
 }
 
-// roll forgets what is over at now.
-func roll(s *animalstore.LimitState, now int64) {
+// open begins the windows that are over at now anew.
+func open(s *animalstore.LimitState, now int64) {
 	if now >= s.Minute.End {
-		s.Minute = animalstore.Window{}
+		s.Minute = animalstore.Window{End: ceilSecond(now + time.Minute.Milliseconds())}
 	}
 	if now >= s.Day.End {
-		s.Day = animalstore.Window{}
+		s.Day = animalstore.Window{End: nextMidnight(now)}
 	}
+}
+
+// roll forgets the strikes and the level that are over at now.
+func roll(s *animalstore.LimitState, now int64) {
 	if now >= s.StrikesSince+strikeWindow.Milliseconds() {
 		s.Strikes, s.StrikesSince = 0, 0
 	}
@@ -75,13 +75,21 @@ type budget struct {
 
 // binding is the window the caller has to mind: the minute, unless the day has
 // fewer requests left. If neither has any, the one that opens later.
-func binding(s *animalstore.LimitState, limits animalstore.Limits) (budget, animalstore.Code) {
-	minute := budget{&s.Minute, limits.PerMinute, max(0, limits.PerMinute-s.Minute.Used)}
-	day := budget{&s.Day, limits.PerDay, max(0, limits.PerDay-s.Day.Used)}
+func binding(s *animalstore.LimitState, now int64, limits animalstore.Limits) (budget, animalstore.Code) {
+	minute := budget{&s.Minute, limits.PerMinute, left(s.Minute, now, limits.PerMinute)}
+	day := budget{&s.Day, limits.PerDay, left(s.Day, now, limits.PerDay)}
 	if day.left < minute.left || day.left == 0 && minute.left == 0 && s.Day.End > s.Minute.End {
 		return day, animalstore.DailyQuotaExceeded
 	}
 	return minute, animalstore.RateLimitExceeded
+}
+
+// left is how many requests w still admits; all of them if it is over at now.
+func left(w animalstore.Window, now, limit int64) int64 {
+	if now >= w.End {
+		return limit
+	}
+	return max(0, limit-w.Used)
 }
 
 // strike notes a refusal by w, and reports whether it brought a ban.
@@ -108,11 +116,13 @@ func strike(s *animalstore.LimitState, w *animalstore.Window, now int64, limits 
 }
 
 // lift ends a ban that began before the operator lifted it, as if it had run
-// out then.
-func lift(s *animalstore.LimitState, unbannedAt int64) {
-	if s.BannedAt <= unbannedAt && unbannedAt < s.BannedUntil {
-		s.BannedUntil = unbannedAt
+// out then. Like every end it is a whole second, so that Reset can tell it.
+func lift(s *animalstore.LimitState, unbannedAt int64) (lifted bool) {
+	if unbannedAt < s.BannedAt || s.BannedUntil <= unbannedAt {
+		return false
 	}
+	s.BannedUntil = unbannedAt / 1000 * 1000
+	return true
 }
 
 func refusal(code animalstore.Code, limit, end, now int64) Decision {

@@ -64,12 +64,7 @@ func (m *Memory) Take(ctx context.Context, key *animalstore.Key) (Decision, erro
 		return Decision{}, err
 	}
 	d := take(&e.state, e.used, key.Limits)
-	if !e.dirty {
-		e.dirty = true
-		m.dirtyMu.Lock()
-		m.dirty = append(m.dirty, e)
-		m.dirtyMu.Unlock()
-	}
+	m.changed(e)
 	e.mu.Unlock()
 	return d, nil
 }
@@ -101,7 +96,9 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 		// The clock is read under the lock, so that no request is decided at an
 		// earlier time than the one before it.
 		e.used = m.now().UnixMilli()
-		lift(&e.state, key.UnbannedAt.Milli())
+		if lift(&e.state, key.UnbannedAt.Milli()) {
+			m.changed(e)
+		}
 		return e, nil
 	}
 }
@@ -120,6 +117,17 @@ func (m *Memory) load(ctx context.Context, e *entry) error {
 	}
 	e.state, e.loaded = state, true
 	return nil
+}
+
+// changed puts an entry, which is locked, in line to be saved.
+func (m *Memory) changed(e *entry) {
+	if e.dirty {
+		return
+	}
+	e.dirty = true
+	m.dirtyMu.Lock()
+	m.dirty = append(m.dirty, e)
+	m.dirtyMu.Unlock()
 }
 
 func (m *Memory) entry(keyID int64) *entry {
@@ -195,7 +203,7 @@ func (m *Memory) Save(ctx context.Context) error {
 			e.mu.Unlock()
 		}
 		if err := m.store.SaveLimitStates(ctx, batch); err != nil {
-			m.keepDirty(dirty)
+			m.keepDirty(dirty[:n], dirty[n:])
 			return err
 		}
 		dirty = dirty[n:]
@@ -203,16 +211,15 @@ func (m *Memory) Save(ctx context.Context) error {
 	return nil
 }
 
-// keepDirty puts entries that were not saved back in line.
-func (m *Memory) keepDirty(entries []*entry) {
-	for _, e := range entries {
+// keepDirty puts entries that were not saved back in line: those that were
+// tried, unless a Take did so already, and those whose turn did not come.
+func (m *Memory) keepDirty(tried, untried []*entry) {
+	m.dirtyMu.Lock()
+	m.dirty = append(m.dirty, untried...)
+	m.dirtyMu.Unlock()
+	for _, e := range tried {
 		e.mu.Lock()
-		if !e.dirty {
-			e.dirty = true
-			m.dirtyMu.Lock()
-			m.dirty = append(m.dirty, e)
-			m.dirtyMu.Unlock()
-		}
+		m.changed(e)
 		e.mu.Unlock()
 	}
 }

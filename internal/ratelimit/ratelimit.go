@@ -67,12 +67,7 @@ func StatusOf(s animalstore.LimitState, key *animalstore.Key, now time.Time) Sta
 // status is how s stands at now.
 func status(s animalstore.LimitState, now int64, limits animalstore.Limits) Status {
 	roll(&s, now)
-	if s.Minute.End == 0 {
-		s.Minute.End = ceilSecond(now + 60_000)
-	}
-	if s.Day.End == 0 {
-		s.Day.End = nextMidnight(now)
-	}
+	open(&s, now)
 	st := Status{
 		Minute:    WindowStatus{limits.PerMinute, max(0, limits.PerMinute-s.Minute.Used), animalstore.AtMilli(s.Minute.End)},
 		Day:       WindowStatus{limits.PerDay, max(0, limits.PerDay-s.Day.Used), animalstore.AtMilli(s.Day.End)},

@@ -12,28 +12,30 @@ const (
 )
 
 // model is one key as the contract sees it.
+//
+// No rule asks whether something has begun yet, only whether it has ended. So a
+// clock that steps back finds every window and ban where it was.
 type model struct {
-	// The minute window; minuteEnd is 0 before the first one.
 	minuteUsed         int64
 	minuteEnd          int64
 	minuteFirstRefusal int64 // 0: it refused nothing yet
 
-	// The day window.
 	dayUsed         int64
 	dayEnd          int64
 	dayFirstRefusal int64
 
-	strikes      int64
-	firstStrike  int64
-	banStart     int64
-	banEnd       int64
-	bansInARow   int64
-	banWasLifted bool
+	strikes     int64
+	firstStrike int64
+
+	banStart   int64
+	banEnd     int64
+	bansInARow int64
 }
 
 // plan is what the model has to know of a key.
 type plan struct {
 	perMinute, perDay int64
+	unbannedAt        int64 // when an operator lifted bans last, 0 for never
 }
 
 // threshold is the number of strikes that brings a ban.
@@ -55,67 +57,58 @@ type answer struct {
 	bannedNow  bool
 }
 
-// pass lets time do its work: whatever is over by now goes.
-//
-// Nothing here ever looks at when something began. So a clock that steps back
-// finds every window and ban as it was, and each lasts longer by the step.
+// standing is what the model expects to be told without a request.
+type standing struct {
+	minuteLeft, minuteReset int64
+	dayLeft, dayReset       int64
+	strikes, threshold      int64
+	bannedUntil             int64 // 0: not banned
+	level                   int64
+}
+
+func (m *model) minuteOver(now int64) bool { return now >= m.minuteEnd }
+func (m *model) dayOver(now int64) bool    { return now >= m.dayEnd }
+func (m *model) banned(now int64) bool     { return now < m.banEnd }
+
+// lift lets the operator end a ban: it ended in the second in which it was
+// lifted.
+func (m *model) lift(p plan) {
+	if m.banStart <= p.unbannedAt && p.unbannedAt < m.banEnd {
+		m.banEnd = p.unbannedAt - p.unbannedAt%second
+	}
+}
+
+// pass forgets strikes and level when their time is over.
 func (m *model) pass(now int64) {
-	if now >= m.minuteEnd {
-		m.minuteUsed, m.minuteEnd, m.minuteFirstRefusal = 0, 0, 0
-	}
-	if now >= m.dayEnd {
-		m.dayUsed, m.dayEnd, m.dayFirstRefusal = 0, 0, 0
-	}
 	if m.strikes > 0 && now >= m.firstStrike+10*minute {
-		m.strikes, m.firstStrike = 0, 0
+		m.strikes = 0
 	}
 	if m.bansInARow > 0 && now >= m.banEnd+24*hour {
 		m.bansInARow = 0
 	}
 }
 
-// unban is the operator's.
-func (m *model) unban(now int64) {
-	if m.banned(now) {
-		m.banWasLifted = true
-	}
-}
-
-func (m *model) banned(now int64) bool { return now < m.banEnd && !m.banWasLifted }
-
-// minuteReset and dayReset are when the window ends, or would if it began now.
-func (m *model) minuteReset(now int64) int64 {
-	if m.minuteEnd > 0 {
-		return m.minuteEnd
-	}
-	return roundUp(now+minute, second)
-}
-
-func (m *model) dayReset(now int64) int64 {
-	if m.dayEnd > 0 {
-		return m.dayEnd
-	}
-	return (now/day + 1) * day
-}
-
 // take is one request.
 func (m *model) take(now int64, p plan) answer {
+	m.lift(p)
 	m.pass(now)
 
 	if m.banned(now) {
 		return refusal(now, "key_banned", p.perMinute, m.banEnd)
 	}
 
-	minuteExhausted := m.minuteUsed >= p.perMinute
-	dayExhausted := m.dayUsed >= p.perDay
+	minuteExhausted := !m.minuteOver(now) && m.minuteUsed >= p.perMinute
+	dayExhausted := !m.dayOver(now) && m.dayUsed >= p.perDay
 	if !minuteExhausted && !dayExhausted {
 		m.charge(now)
-		limit, remaining, reset := m.headers(now, p)
-		return answer{allowed: true, limit: limit, remaining: remaining, reset: reset}
+		return m.admission(p)
 	}
 
 	// The window that holds the client back longer is the one that refuses.
-	refusedByDay := dayExhausted && (!minuteExhausted || m.dayReset(now) > m.minuteReset(now))
+	refusedByDay := dayExhausted
+	if minuteExhausted && dayExhausted {
+		refusedByDay = m.dayEnd > m.minuteEnd
+	}
 	var isStrike bool
 	if refusedByDay {
 		isStrike = m.dayFirstRefusal > 0 && now-m.dayFirstRefusal > 1*second
@@ -134,17 +127,39 @@ func (m *model) take(now int64, p plan) answer {
 		return a
 	}
 	if refusedByDay {
-		return refusal(now, "daily_quota_exceeded", p.perDay, m.dayReset(now))
+		return refusal(now, "daily_quota_exceeded", p.perDay, m.dayEnd)
 	}
-	return refusal(now, "rate_limit_exceeded", p.perMinute, m.minuteReset(now))
+	return refusal(now, "rate_limit_exceeded", p.perMinute, m.minuteEnd)
 }
 
-// charge counts one request in both windows, and opens those that are not.
+// charge counts one request in both windows, after it opened those that are
+// over. A window that is over stays as it is until then: if the clock steps
+// back into it, it is as full as it was.
 func (m *model) charge(now int64) {
-	m.minuteEnd = m.minuteReset(now)
-	m.dayEnd = m.dayReset(now)
+	if m.minuteOver(now) {
+		m.minuteUsed, m.minuteFirstRefusal = 0, 0
+		m.minuteEnd = roundUp(now+minute, second)
+	}
+	if m.dayOver(now) {
+		m.dayUsed, m.dayFirstRefusal = 0, 0
+		m.dayEnd = midnightAfter(now)
+	}
 	m.minuteUsed++
 	m.dayUsed++
+}
+
+// admission is the answer to a request that was just charged.
+func (m *model) admission(p plan) answer {
+	minuteLeft := p.perMinute - m.minuteUsed
+	dayLeft := p.perDay - m.dayUsed
+	showDay := dayLeft < minuteLeft
+	if minuteLeft == 0 && dayLeft == 0 {
+		showDay = m.dayEnd > m.minuteEnd
+	}
+	if showDay {
+		return answer{allowed: true, limit: p.perDay, remaining: dayLeft, reset: m.dayEnd / second}
+	}
+	return answer{allowed: true, limit: p.perMinute, remaining: minuteLeft, reset: m.minuteEnd / second}
 }
 
 // strike counts a strike and reports whether it brought a ban.
@@ -156,12 +171,11 @@ func (m *model) strike(now int64, p plan) bool {
 	if m.strikes < p.threshold() {
 		return false
 	}
-	m.strikes, m.firstStrike = 0, 0
+	m.strikes = 0
 	if m.bansInARow < 4 {
 		m.bansInARow++
 	}
 	m.banStart = now
-	m.banWasLifted = false
 	switch m.bansInARow {
 	case 1:
 		m.banEnd = roundUp(now+5*minute, second)
@@ -175,28 +189,41 @@ func (m *model) strike(now int64, p plan) bool {
 	return true
 }
 
-// headers are those of an admitted request.
-func (m *model) headers(now int64, p plan) (limit, remaining, reset int64) {
-	minuteLeft := p.perMinute - m.minuteUsed
-	dayLeft := p.perDay - m.dayUsed
-	showDay := dayLeft < minuteLeft
-	if minuteLeft == 0 && dayLeft == 0 {
-		showDay = m.dayReset(now) > m.minuteReset(now)
+// standing tells how the key stands. A window that is over is whole and ends as
+// it would if it began now. A look changes nothing but what the operator did.
+func (m *model) standing(now int64, p plan) standing {
+	m.lift(p)
+	return m.look(now, p)
+}
+
+func (m model) look(now int64, p plan) standing {
+	m.pass(now)
+	st := standing{
+		minuteLeft: p.perMinute, minuteReset: roundUp(now+minute, second),
+		dayLeft: p.perDay, dayReset: midnightAfter(now),
+		strikes: m.strikes, threshold: p.threshold(), level: m.bansInARow,
 	}
-	if showDay {
-		return p.perDay, dayLeft, m.dayReset(now) / second
+	if !m.minuteOver(now) {
+		st.minuteLeft, st.minuteReset = atLeastZero(p.perMinute-m.minuteUsed), m.minuteEnd
 	}
-	return p.perMinute, minuteLeft, m.minuteReset(now) / second
+	if !m.dayOver(now) {
+		st.dayLeft, st.dayReset = atLeastZero(p.perDay-m.dayUsed), m.dayEnd
+	}
+	if m.banned(now) {
+		st.bannedUntil = m.banEnd
+	}
+	return st
 }
 
 func refusal(now int64, code string, limit, until int64) answer {
-	reset := roundUp(until, second) / second
-	wait := roundUp(reset*second-now, second) / second
+	wait := roundUp(until-now, second) / second
 	if wait < 1 {
 		wait = 1
 	}
-	return answer{code: code, limit: limit, reset: reset, retryAfter: wait}
+	return answer{code: code, limit: limit, reset: until / second, retryAfter: wait}
 }
+
+func midnightAfter(now int64) int64 { return (now/day + 1) * day }
 
 // roundUp is the first multiple of unit that is not below n.
 func roundUp(n, unit int64) int64 {
@@ -204,4 +231,11 @@ func roundUp(n, unit int64) int64 {
 		return n
 	}
 	return (n/unit + 1) * unit
+}
+
+func atLeastZero(n int64) int64 {
+	if n < 0 {
+		return 0
+	}
+	return n
 }

@@ -1,0 +1,281 @@
+package limittest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+)
+
+// tiny is a plan that is used up quickly. Its threshold is 100 strikes.
+var tiny = animalstore.Limits{PerMinute: 2, PerDay: 1_000_000}
+
+// testStrikes checks what is a strike and how many bring a ban.
+func testStrikes(t *testing.T, newSubject New) {
+	for _, tc := range []struct {
+		after time.Duration // the window's first refusal
+		want  int64
+	}{
+		{0, 0},
+		{999 * time.Millisecond, 0},
+		{time.Second, 0},
+		{1001 * time.Millisecond, 1},
+		{30 * time.Second, 1},
+	} {
+		t.Run(fmt.Sprintf("%s after the first refusal: %d", tc.after, tc.want), func(t *testing.T) {
+			c := newClient(t, newSubject, tiny)
+			c.untilRefused()
+			c.wait(tc.after)
+			c.refused(1, animalstore.RateLimitExceeded)
+			equal(t, "strikes", c.status().Strikes, tc.want)
+		})
+	}
+
+	t.Run("a burst in flight costs nothing", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.untilRefused()
+		c.refused(500, animalstore.RateLimitExceeded)
+		c.wait(time.Second)
+		c.refused(500, animalstore.RateLimitExceeded)
+		equal(t, "strikes", c.status().Strikes, 0)
+	})
+	t.Run("each window has its own first refusal", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.untilRefused()
+		c.wait(2 * time.Second)
+		c.refused(1, animalstore.RateLimitExceeded)
+		c.wait(time.Minute)
+		c.untilRefused()
+		equal(t, "strikes after the first refusal of the next window", c.status().Strikes, 1)
+	})
+	t.Run("the day's refusals are strikes as well", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 3})
+		c.untilRefused()
+		c.wait(6 * time.Hour)
+		c.refused(99, animalstore.DailyQuotaExceeded)
+		equal(t, "strikes", c.status().Strikes, 99)
+		c.refused(1, animalstore.KeyBanned)
+	})
+
+	for _, tc := range []struct {
+		perMinute, want int64
+	}{{1, 100}, {60, 100}, {99, 100}, {100, 100}, {101, 101}, {300, 300}, {1000, 1000}} {
+		t.Run(fmt.Sprintf("%d a minute: strike %d bans", tc.perMinute, tc.want), func(t *testing.T) {
+			c := newClient(t, newSubject, animalstore.Limits{PerMinute: tc.perMinute, PerDay: 1_000_000})
+			equal(t, "threshold", c.status().Threshold, tc.want)
+			c.untilRefused()
+			c.wait(1001 * time.Millisecond)
+			c.refused(tc.want-1, animalstore.RateLimitExceeded)
+			equal(t, "strikes before the ban", c.status().Strikes, tc.want-1)
+			d := c.refused(1, animalstore.KeyBanned)
+			equal(t, "BannedNow", d.BannedNow, true)
+			equal(t, "strikes after the ban", c.status().Strikes, 0)
+			equal(t, "BannedNow of the next request", c.take().BannedNow, false)
+		})
+	}
+
+	t.Run("strikes are forgotten 10 minutes after the first", func(t *testing.T) {
+		for _, tc := range []struct {
+			name  string
+			after int64
+			want  int64
+		}{
+			{"1 ms before", 10*minute - 1, 99},
+			{"at the end", 10 * minute, 0},
+		} {
+			c := newClient(t, newSubject, animalstore.Limits{PerMinute: 2, PerDay: 2})
+			c.untilRefused()
+			c.wait(1001 * time.Millisecond)
+			first := c.now
+			c.refused(1, animalstore.DailyQuotaExceeded)
+			c.wait(9 * time.Minute) // the window does not move with later strikes
+			c.refused(98, animalstore.DailyQuotaExceeded)
+			c.at(first + tc.after)
+			equal(t, tc.name+": strikes", c.status().Strikes, tc.want)
+			equal(t, tc.name+": the next one bans", c.take().BannedNow, tc.want == 99)
+		}
+	})
+	t.Run("a smaller plan bans at its own threshold", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 300, PerDay: 1_000_000})
+		c.untilRefused()
+		c.wait(2 * time.Second)
+		c.refused(150, animalstore.RateLimitExceeded)
+		c.key.Limits.PerMinute = 60
+		c.refused(1, animalstore.KeyBanned)
+	})
+}
+
+// banLengths are those of a first, second, third and every further ban.
+var banLengths = []int64{5 * minute, 15 * minute, 1 * hour, 24 * hour, 24 * hour, 24 * hour}
+
+// testBans checks how long bans last and what happens during them.
+func testBans(t *testing.T, newSubject New) {
+	t.Run("5 min, 15 min, 1 h, then 24 h", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		for i, length := range banLengths {
+			d := c.hammer()
+			end := roundUp(c.now+length, second)
+			equal(t, fmt.Sprintf("ban %d: Reset", i+1), d.Reset, end/second)
+			equal(t, fmt.Sprintf("ban %d: Remaining", i+1), d.Remaining, 0)
+			equal(t, fmt.Sprintf("ban %d: RetryAfter", i+1), d.RetryAfter, (end-c.now+999)/second)
+			equal(t, fmt.Sprintf("ban %d: level", i+1), c.status().BanLevel, int64(min(i+1, 4)))
+			equal(t, fmt.Sprintf("ban %d: banned until", i+1), c.status().BannedUntil.Milli(), end)
+			c.at(end - 1)
+			equal(t, fmt.Sprintf("ban %d: RetryAfter 1 ms before the end", i+1), c.refused(1, animalstore.KeyBanned).RetryAfter, 1)
+			c.at(end)
+			c.admitted(1)
+			equal(t, fmt.Sprintf("ban %d: banned until, after it", i+1), c.status().BannedUntil.IsZero(), true)
+		}
+	})
+	t.Run("requests during a ban move nothing", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		ban := c.hammer()
+		end := ban.Reset * second
+		for _, at := range []int64{c.now, c.now + 2*second, c.now + 4*minute, end - 1} {
+			c.at(at)
+			d := c.refused(300, animalstore.KeyBanned)
+			equal(t, "Reset", d.Reset, ban.Reset)
+			equal(t, "strikes", c.status().Strikes, 0)
+			equal(t, "level", c.status().BanLevel, 1)
+		}
+		c.at(end)
+		c.admitted(2)
+	})
+	t.Run("a ban that outlasts the day's quota leaves it refused", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 2, PerDay: 2})
+		c.at(c.hammer().Reset * second)
+		c.refused(1, animalstore.DailyQuotaExceeded)
+		equal(t, "strikes", c.status().Strikes, 1) // the day refused long before
+	})
+	for _, tc := range []struct {
+		name  string
+		after int64 // the second ban's end
+		level int64
+		span  int64
+	}{
+		{"1 ms before 24 h the level stands", 24*hour - 1, 2, hour},
+		{"24 h after the last ban's end the level is clear", 24 * hour, 0, 5 * minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newClient(t, newSubject, tiny)
+			c.at(c.hammer().Reset * second)
+			end := c.hammer().Reset * second
+			c.at(end + tc.after - 1001) // hammer waits that long before it strikes
+			c.untilRefused()
+			c.at(end + tc.after)
+			equal(t, "level", c.status().BanLevel, tc.level)
+			c.refused(99, animalstore.RateLimitExceeded)
+			d := c.refused(1, animalstore.KeyBanned)
+			equal(t, "Reset", d.Reset, roundUp(c.now+tc.span, second)/second)
+		})
+	}
+	t.Run("a ban shows the minute limit of the plan the key has now", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.hammer()
+		c.key.Limits = animalstore.Limits{PerMinute: 1000, PerDay: 100_000}
+		equal(t, "Limit", c.refused(1, animalstore.KeyBanned).Limit, 1000)
+	})
+}
+
+// testUnban checks that an operator can lift a ban.
+func testUnban(t *testing.T, newSubject New) {
+	unban := func(c *client) { c.key.UnbannedAt = animalstore.AtMilli(c.now) }
+
+	t.Run("a lifted ban is over at once", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.hammer()
+		c.wait(2 * time.Minute)
+		c.refused(1, animalstore.KeyBanned)
+		unban(c)
+		c.admitted(2)
+		equal(t, "banned until", c.status().BannedUntil.IsZero(), true)
+	})
+	t.Run("in the millisecond in which it began", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.hammer()
+		unban(c)
+		equal(t, "banned", c.take().Code == animalstore.KeyBanned, false)
+	})
+	t.Run("the next ban is not", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.hammer()
+		c.wait(2 * time.Minute)
+		unban(c)
+		c.wait(time.Second)
+		ban := c.hammer()
+		equal(t, "Reset", ban.Reset, roundUp(c.now+15*minute, second)/second)
+		c.wait(time.Minute)
+		c.refused(1, animalstore.KeyBanned)
+	})
+	t.Run("the level clears 24 h after it was lifted", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.at(c.hammer().Reset * second)
+		c.at(c.hammer().Reset * second)
+		c.hammer()
+		c.wait(time.Second)
+		unban(c)
+		c.take()
+		equal(t, "level after unban", c.status().BanLevel, 3)
+		c.wait(24 * time.Hour)
+		equal(t, "level a day later", c.status().BanLevel, 0)
+	})
+	t.Run("without a ban it changes nothing", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.admitted(2)
+		unban(c)
+		c.refused(1, animalstore.RateLimitExceeded)
+	})
+	t.Run("it survives a restart and a kill", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.hammer()
+		c.must(c.s.Save())
+		c.wait(2 * time.Minute)
+		unban(c)
+		c.must(c.s.Kill())
+		equal(t, "banned after a kill", c.take().Code == animalstore.KeyBanned, false)
+		c.must(c.s.Restart())
+		equal(t, "banned after a restart", c.take().Code == animalstore.KeyBanned, false)
+	})
+}
+
+// testClients checks what a polite client and an impolite one get.
+func testClients(t *testing.T, newSubject New) {
+	for _, p := range plans {
+		t.Run(p.name+": who waits for Retry-After is never banned", func(t *testing.T) {
+			c := newClient(t, newSubject, p.limits)
+			for refusals := 0; refusals < 2*int(p.limits.PerDay/p.limits.PerMinute+1); {
+				if d := c.take(); !d.Allowed {
+					refusals++
+					equal(t, "code is key_banned", d.Code == animalstore.KeyBanned, false)
+					c.wait(time.Duration(d.RetryAfter) * time.Second)
+					c.admitted(1)
+				}
+			}
+			equal(t, "strikes", c.status().Strikes, 0)
+			equal(t, "level", c.status().BanLevel, 0)
+		})
+		t.Run(p.name+": who hammers is banned and recovers", func(t *testing.T) {
+			c := newClient(t, newSubject, p.limits)
+			var ban ratelimit.Decision
+			for !ban.BannedNow {
+				c.wait(10 * time.Millisecond)
+				ban = c.take()
+				if c.now > noon+hour {
+					t.Fatal("an hour of 100 requests a second, and no ban")
+				}
+			}
+			for c.now < ban.Reset*second-10 {
+				c.wait(10 * time.Millisecond)
+				c.refused(1, animalstore.KeyBanned)
+			}
+			c.at(ban.Reset * second)
+			if d := c.take(); !d.Allowed {
+				equal(t, "code at the ban's end", d.Code, animalstore.DailyQuotaExceeded)
+				c.at(d.Reset * second)
+				c.admitted(1)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package limittest
+
+import (
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// testBackwardClock checks that a clock that steps back neither lengthens
+// anything by more than the step nor gives quota twice.
+func testBackwardClock(t *testing.T, newSubject New) {
+	three := animalstore.Limits{PerMinute: 3, PerDay: 1_000}
+	midnight := milli("2026-03-11T00:00:00Z")
+
+	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour, 48 * time.Hour} {
+		t.Run("minute window, "+step.String(), func(t *testing.T) {
+			c := newClient(t, newSubject, three)
+			end := c.admitted(2).Reset * second
+			c.wait(-step)
+			equal(t, "Reset", c.admitted(1).Reset, end/second)
+			c.refused(1, animalstore.RateLimitExceeded)
+			c.at(end - 1)
+			c.refused(1, animalstore.RateLimitExceeded)
+			c.at(end)
+			c.admitted(1)
+		})
+		t.Run("ban, "+step.String(), func(t *testing.T) {
+			c := newClient(t, newSubject, three)
+			end := c.hammer().Reset * second
+			c.wait(-step)
+			equal(t, "Reset", c.refused(1, animalstore.KeyBanned).Reset, end/second)
+			c.at(end - 1)
+			c.refused(1, animalstore.KeyBanned)
+			c.at(end)
+			c.admitted(1)
+		})
+	}
+
+	t.Run("over midnight: the new day goes on", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 10, PerDay: 5})
+		c.at(midnight - 2*minute)
+		c.admitted(5)
+		c.at(midnight + 1)
+		c.admitted(4)
+		c.at(midnight - minute)
+		d := c.admitted(1)
+		equal(t, "Remaining", d.Remaining, 0)
+		equal(t, "Reset", d.Reset, (midnight+day)/second)
+		c.refused(1, animalstore.DailyQuotaExceeded)
+		c.at(midnight)
+		c.refused(1, animalstore.DailyQuotaExceeded)
+		c.at(midnight + day)
+		c.admitted(1)
+	})
+	t.Run("a refusal before its window's first is no strike", func(t *testing.T) {
+		c := newClient(t, newSubject, three)
+		c.untilRefused()
+		c.wait(-time.Hour)
+		c.refused(200, animalstore.RateLimitExceeded)
+		equal(t, "strikes", c.status().Strikes, 0)
+	})
+
+	// In the next two nothing was charged while the clock was ahead, so that
+	// the window it comes back to is the one that was left.
+	t.Run("a day seen over by a banned key is as full as it was", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 5})
+		c.at(midnight - 3*minute)
+		ban := c.hammer()
+		c.at(midnight + second)
+		c.refused(1, animalstore.KeyBanned)
+		c.at(midnight - minute)
+		c.key.UnbannedAt = animalstore.AtMilli(c.now)
+		equal(t, "day left", c.status().Day.Remaining, 0)
+		c.refused(1, animalstore.DailyQuotaExceeded)
+		c.at(max(ban.Reset*second, midnight))
+		c.admitted(1)
+	})
+	t.Run("a minute seen over by an exhausted day is as full as it was", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 5})
+		end := noon - 250 + 61*second
+		c.admitted(5)
+		c.at(end)
+		c.refused(1, animalstore.DailyQuotaExceeded)
+		c.at(end - 20*second)
+		c.key.Limits.PerDay = 100
+		equal(t, "minute left", c.status().Minute.Remaining, 0)
+		equal(t, "Reset", c.refused(1, animalstore.RateLimitExceeded).Reset, end/second)
+		c.at(end)
+		c.admitted(5)
+	})
+	t.Run("a lifted ban that the clock comes back to tells a true Reset", func(t *testing.T) {
+		c := newClient(t, newSubject, three)
+		c.hammer()
+		c.wait(2*time.Minute + 499*time.Millisecond)
+		c.key.UnbannedAt = animalstore.AtMilli(c.now)
+		c.admitted(1)
+		c.wait(-time.Minute)
+		d := c.take()
+		if !d.Allowed {
+			equal(t, "RetryAfter", d.RetryAfter, (d.Reset*second-c.now+999)/second)
+			c.at(d.Reset * second)
+			c.admitted(1)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package limittest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// testAtOnce checks that simultaneous requests are counted one by one.
+func testAtOnce(t *testing.T, newSubject New) {
+	const goroutines = 200
+
+	// attack makes requests from all goroutines at once and counts the answers.
+	attack := func(c *client, requests int64) (admitted, bans int64) {
+		var allowed, banned, failed atomic.Int64
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for range goroutines {
+			wg.Go(func() {
+				<-start
+				for range requests {
+					d, err := c.s.Take(context.Background(), c.key)
+					switch {
+					case err != nil:
+						failed.Add(1)
+					case d.Allowed:
+						allowed.Add(1)
+					case d.BannedNow:
+						banned.Add(1)
+					}
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		if n := failed.Load(); n > 0 {
+			c.t.Errorf("%d requests failed", n)
+		}
+		return allowed.Load(), banned.Load()
+	}
+
+	for _, p := range plans {
+		t.Run(fmt.Sprintf("%s: %d goroutines admit exactly the limit", p.name, goroutines), func(t *testing.T) {
+			c := newClient(t, newSubject, p.limits)
+			requests := p.limits.PerMinute/goroutines + 1
+			var spent int64
+			for round := range 40 {
+				want := min(p.limits.PerMinute, p.limits.PerDay-spent)
+				got, _ := attack(c, requests)
+				if got != want {
+					t.Fatalf("round %d: got %d admitted, want %d", round, got, want)
+				}
+				if spent += got; spent == p.limits.PerDay {
+					spent = 0
+					c.at(midnightAfter(c.now))
+				}
+				c.wait(61 * time.Second)
+				if round%10 == 9 {
+					c.must(c.s.Restart())
+				}
+			}
+		})
+	}
+	t.Run("one strike of many brings the ban", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 1_000_000})
+		for round := range 20 {
+			c.untilRefused()
+			c.wait(1001 * time.Millisecond)
+			if _, bans := attack(c, 2); bans != 1 {
+				t.Fatalf("round %d: got %d answers that tell of a new ban, want 1", round, bans)
+			}
+			c.at(c.status().BannedUntil.Milli())
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package limittest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// coverage counts what random sequences came across, so that a generator that
+// misses something is noticed.
+type coverage struct {
+	sequences, operations, requests int64
+	count                           map[string]int64
+}
+
+// What every run has to come across, in the order it is printed.
+var situations = []string{
+	"admitted",
+	"refused by the minute",
+	"refused by the day",
+	"refused by the minute, though the day is exhausted too",
+	"refused by a ban",
+	"refused within the grace second",
+	"ban of level 1",
+	"ban of level 2",
+	"ban of level 3",
+	"ban of level 4",
+	"ban of level 4 again",
+	"level cleared",
+	"strikes forgotten",
+	"midnight between two requests",
+	"minute window over midnight",
+	"clock 1 ms before a window's end",
+	"clock at a window's end",
+	"clock 1 ms before a ban's end",
+	"clock at a ban's end",
+	"step back inside a window",
+	"step back to before a window",
+	"step back over midnight",
+	"step back during a ban",
+	"plan changed in a window",
+	"plan changed during a ban",
+	"restart in a window",
+	"restart with strikes",
+	"restart during a ban",
+	"kill in a window",
+	"kill during a ban",
+	"ban lifted",
+	"invariant: Remaining 0, and refused before Reset",
+	"invariant: Remaining 0, and admitted from Reset on",
+	"invariant: Remaining above 0, and admitted",
+}
+
+// forgetful is what only a limiter can come across that a kill makes forget.
+var forgetful = []string{"kill forgot a request", "kill forgot a ban"}
+
+func (c *coverage) saw(situation string) { c.count[situation]++ }
+
+func (c *coverage) sawIf(condition bool, situation string) {
+	if condition {
+		c.count[situation]++
+	}
+}
+
+// check fails where something was met too rarely to have been tested.
+func (c *coverage) check(t *testing.T, forgets bool) {
+	t.Helper()
+	want := situations
+	if forgets {
+		want = append(want[:len(want):len(want)], forgetful...)
+	}
+	if mean := float64(c.operations) / float64(c.sequences); mean < 50 {
+		t.Errorf("sequences have %.1f operations on average, want at least 50", mean)
+	}
+	least := c.sequences / 50
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d sequences, %d operations, %d requests\n", c.sequences, c.operations, c.requests)
+	for _, s := range want {
+		fmt.Fprintf(&b, "%9d  %s\n", c.count[s], s)
+		if c.count[s] < least {
+			t.Errorf("%q was met %d times in %d sequences, want at least %d", s, c.count[s], c.sequences, least)
+		}
+	}
+	t.Log(b.String())
+}

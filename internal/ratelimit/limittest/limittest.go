@@ -1,0 +1,199 @@
+// Package limittest holds every [ratelimit.Limiter] to the same rules.
+//
+// Run is the suite. Most of it is cases with a name; the rest is random
+// sequences, in which a limiter and a plain model of the contract have to agree
+// on every answer.
+package limittest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+)
+
+// Subject is a limiter under test, with the suite's hands on its clock and its
+// life. Its Limiter methods always reach the process that runs now.
+type Subject interface {
+	ratelimit.Limiter
+
+	// SetClock puts the clock that the limiter decides by to now, which may lie
+	// before the last one. A limiter on somebody else's clock, such as Redis's,
+	// needs a way to be told another time in tests. Whole milliseconds.
+	SetClock(now time.Time)
+
+	// Save makes what was decided so far survive a kill. It does nothing in a
+	// limiter that never keeps anything to itself.
+	Save() error
+
+	// Restart ends the limiter in good order and starts another one on the same
+	// storage. Nothing may be forgotten.
+	Restart() error
+
+	// Kill does the same without a word to the limiter.
+	Kill() error
+
+	// KillForgets reports whether Kill takes back what was decided since the
+	// last Save.
+	KillForgets() bool
+}
+
+// New makes a limiter that knows of no key. It is called often: for each of the
+// random sequences.
+type New func(t testing.TB) Subject
+
+// Run checks the limiters that newSubject makes.
+func Run(t *testing.T, newSubject New) {
+	t.Run("plans", func(t *testing.T) { testPlans(t, newSubject) })
+	t.Run("windows", func(t *testing.T) { testWindows(t, newSubject) })
+	t.Run("headers", func(t *testing.T) { testHeaders(t, newSubject) })
+	t.Run("strikes", func(t *testing.T) { testStrikes(t, newSubject) })
+	t.Run("bans", func(t *testing.T) { testBans(t, newSubject) })
+	t.Run("unban", func(t *testing.T) { testUnban(t, newSubject) })
+	t.Run("clients", func(t *testing.T) { testClients(t, newSubject) })
+	t.Run("clock steps back", func(t *testing.T) { testBackwardClock(t, newSubject) })
+	t.Run("restart", func(t *testing.T) { testRestart(t, newSubject) })
+	t.Run("at once", func(t *testing.T) { testAtOnce(t, newSubject) })
+	t.Run("year", func(t *testing.T) { testYear(t, newSubject) })
+	t.Run("sequences", func(t *testing.T) { testSequences(t, newSubject) })
+}
+
+// soak reports whether this is a run with large counts.
+func soak() bool { return os.Getenv("ANIMALSTORE_SOAK") != "" }
+
+// noon is where the clock stands at first: far from midnight, and not on a
+// whole second.
+var noon = milli("2026-03-10T12:00:00.250Z")
+
+func milli(rfc3339 string) int64 {
+	t, err := time.Parse(time.RFC3339Nano, rfc3339)
+	if err != nil {
+		panic(err)
+	}
+	return t.UnixMilli()
+}
+
+// clock prints an instant.
+func clock(ms int64) string { return animalstore.AtMilli(ms).String() }
+
+// client is the owner of one key.
+type client struct {
+	t   testing.TB
+	s   Subject
+	key *animalstore.Key
+	now int64
+}
+
+// newClient is a client with a fresh key on a fresh limiter.
+func newClient(t testing.TB, newSubject New, limits animalstore.Limits) *client {
+	t.Helper()
+	c := &client{t: t, s: newSubject(t), key: &animalstore.Key{ID: 1, Plan: animalstore.PlanEnterprise, Limits: limits}}
+	c.at(noon)
+	return c
+}
+
+// at sets the clock.
+func (c *client) at(now int64) {
+	c.now = now
+	c.s.SetClock(time.UnixMilli(now))
+}
+
+// wait moves the clock; a negative d moves it back.
+func (c *client) wait(d time.Duration) { c.at(c.now + d.Milliseconds()) }
+
+func (c *client) take() ratelimit.Decision {
+	c.t.Helper()
+	d, err := c.s.Take(context.Background(), c.key)
+	if err != nil {
+		c.t.Fatalf("at %s: Take: %v", clock(c.now), err)
+	}
+	return d
+}
+
+func (c *client) status() ratelimit.Status {
+	c.t.Helper()
+	st, err := c.s.Status(context.Background(), c.key)
+	if err != nil {
+		c.t.Fatalf("at %s: Status: %v", clock(c.now), err)
+	}
+	return st
+}
+
+// admitted makes n requests, of which none may be refused, and returns the last
+// answer.
+func (c *client) admitted(n int64) ratelimit.Decision {
+	c.t.Helper()
+	var d ratelimit.Decision
+	for i := range n {
+		if d = c.take(); !d.Allowed {
+			c.t.Fatalf("at %s: request %d of %d: got %s, want it admitted", clock(c.now), i+1, n, d.Code)
+		}
+	}
+	return d
+}
+
+// refused makes n requests, each of which has to be refused with code, and
+// returns the last answer.
+func (c *client) refused(n int64, code animalstore.Code) ratelimit.Decision {
+	c.t.Helper()
+	var d ratelimit.Decision
+	for i := range n {
+		if d = c.take(); d.Allowed || d.Code != code {
+			c.t.Fatalf("at %s: request %d of %d: got %s, want %s", clock(c.now), i+1, n, outcome(d), code)
+		}
+	}
+	return d
+}
+
+// untilRefused makes requests until one is refused, and returns that answer.
+func (c *client) untilRefused() ratelimit.Decision {
+	c.t.Helper()
+	for range c.key.Limits.PerMinute + 1 {
+		if d := c.take(); !d.Allowed {
+			return d
+		}
+	}
+	c.t.Fatalf("at %s: more than %d requests admitted at one instant", clock(c.now), c.key.Limits.PerMinute)
+	panic("unreachable")
+}
+
+// hammer sends until a window refuses, and goes on 1,001 ms later until the
+// strikes are enough. It returns the answer that tells of the ban.
+func (c *client) hammer() ratelimit.Decision {
+	c.t.Helper()
+	c.untilRefused()
+	c.wait(1001 * time.Millisecond)
+	for range c.key.Limits.PerMinute + c.status().Threshold {
+		if d := c.take(); d.BannedNow {
+			return d
+		}
+	}
+	c.t.Fatalf("at %s: no ban after hammering: %+v", clock(c.now), c.status())
+	panic("unreachable")
+}
+
+func outcome(d ratelimit.Decision) string {
+	if d.Allowed {
+		return "admitted"
+	}
+	return string(d.Code)
+}
+
+// must fails on an error of the Subject itself.
+func (c *client) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// equal compares what has a name.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}

@@ -1,0 +1,220 @@
+package limittest
+
+import (
+	"slices"
+
+	"animalstore"
+
+	"pgregory.net/rapid"
+)
+
+// operation is something that happens in a random sequence.
+type operation struct {
+	name   string
+	weight int
+	do     func(*sequence, *rapid.T)
+}
+
+var operations = []operation{
+	{"requests", 20, (*sequence).requests},
+	{"burst", 8, (*sequence).burst},
+	{"hammer", 14, (*sequence).hammer},
+	{"wait", 8, (*sequence).wait},
+	{"wait for an instant", 26, (*sequence).waitFor},
+	{"wait long", 2, (*sequence).waitLong},
+	{"step back", 7, (*sequence).stepBack},
+	{"change plan", 4, (*sequence).changePlan},
+	{"save", 5, (*sequence).save},
+	{"restart", 4, (*sequence).restart},
+	{"kill", 4, (*sequence).kill},
+	{"unban", 2, (*sequence).unban},
+}
+
+var (
+	drawOperation = rapid.SampledFrom(byWeight(operations))
+
+	// Plans small enough to be used up, and one with a threshold of its own.
+	drawLimits = rapid.SampledFrom([]animalstore.Limits{
+		{PerMinute: 5, PerDay: 12},
+		{PerMinute: 5, PerDay: 1_000},
+		{PerMinute: 3, PerDay: 3},
+		{PerMinute: 1, PerDay: 1},
+		{PerMinute: 8, PerDay: 4},
+		{PerMinute: 2, PerDay: 1_000_000},
+		{PerMinute: 60, PerDay: 1_000},
+		{PerMinute: 110, PerDay: 150},
+	})
+
+	drawTimeOfDay = rapid.OneOf(
+		rapid.Int64Range(0, day-1),
+		rapid.Int64Range(day-2*minute, day-1),
+		rapid.SampledFrom([]int64{0, 1, day - 1, day - minute, day - minute - 1, 12 * hour}),
+	)
+	drawFew     = rapid.IntRange(1, 6)
+	drawBurst   = rapid.SampledFrom([]int{12, 30, 99, 100, 101, 130})
+	drawWait    = rapid.OneOf(rapid.SampledFrom([]int64{1, 999, 1000, 1001, 59_999, minute}), rapid.Int64Range(0, 2*minute))
+	drawGrace   = rapid.SampledFrom([]int64{1000, 1001, 1001, 1001, 1500})
+	drawNear    = rapid.SampledFrom([]int64{0, -1, 1, 0})
+	drawLong    = rapid.Int64Range(0, 36*hour)
+	drawBack    = rapid.OneOf(rapid.SampledFrom([]int64{1, 999, 1001, minute, hour}), rapid.Int64Range(1, 2*minute), rapid.Int64Range(1, 30*hour))
+	drawBackFew = rapid.Int64Range(1, 90*second)
+)
+
+// byWeight are the names, each as often as its weight says: a failure then
+// reads as a list of what happened.
+func byWeight(operations []operation) []string {
+	var names []string
+	for _, o := range operations {
+		for range o.weight {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+func operationNamed(name string) operation {
+	return operations[slices.IndexFunc(operations, func(o operation) bool { return o.name == name })]
+}
+
+func (s *sequence) requests(t *rapid.T) {
+	for range drawFew.Draw(t, "requests") {
+		s.request(t)
+	}
+}
+
+func (s *sequence) burst(t *rapid.T) {
+	for range drawBurst.Draw(t, "requests") {
+		s.request(t)
+	}
+}
+
+// hammer does what brings a ban, unless there is one already.
+func (s *sequence) hammer(t *rapid.T) {
+	if s.model.banned(s.now) {
+		s.request(t)
+		return
+	}
+	for range s.key.Limits.PerMinute + 1 {
+		if d := s.request(t); !d.Allowed {
+			break
+		}
+	}
+	s.forward(s.now + drawGrace.Draw(t, "grace"))
+	for range s.plan().threshold() + s.key.Limits.PerMinute {
+		if d := s.request(t); d.BannedNow {
+			return
+		}
+	}
+}
+
+func (s *sequence) wait(t *rapid.T)     { s.forward(s.now + drawWait.Draw(t, "milliseconds")) }
+func (s *sequence) waitLong(t *rapid.T) { s.forward(s.now + drawLong.Draw(t, "milliseconds")) }
+
+// waitFor goes to an instant at which something ends, or one millisecond beside
+// it.
+func (s *sequence) waitFor(t *rapid.T) {
+	m := &s.model
+	var ends []int64
+	add := func(end int64, weight int) {
+		for range weight {
+			if end > s.now {
+				ends = append(ends, end)
+			}
+		}
+	}
+	add(m.minuteEnd, 4)
+	add(m.dayEnd, 3)
+	add(m.banEnd, 12)
+	if m.strikes > 0 {
+		add(m.firstStrike+10*minute, 2)
+	}
+	if m.bansInARow > 0 {
+		add(m.banEnd+24*hour, 1)
+	}
+	if m.minuteFirstRefusal > 0 {
+		add(m.minuteFirstRefusal+second, 2)
+	}
+	if m.dayFirstRefusal > 0 {
+		add(m.dayFirstRefusal+second, 2)
+	}
+	add(midnightAfter(s.now), 1)
+	end := rapid.SampledFrom(ends).Draw(t, "end")
+	s.forward(max(s.now, end+drawNear.Draw(t, "beside")))
+}
+
+// forward lets time pass.
+func (s *sequence) forward(now int64) {
+	s.setClock(now)
+	m, c := &s.model, s.cover
+	c.sawIf(now == m.minuteEnd-1 || now == m.dayEnd-1, "clock 1 ms before a window's end")
+	c.sawIf(now == m.minuteEnd || now == m.dayEnd, "clock at a window's end")
+	c.sawIf(now == m.banEnd-1, "clock 1 ms before a ban's end")
+	c.sawIf(now == m.banEnd, "clock at a ban's end")
+}
+
+// stepBack is a clock that is set, not time that passes.
+func (s *sequence) stepBack(t *rapid.T) {
+	back := s.now - drawBack.Draw(t, "milliseconds")
+	if midnight := s.now / day * day; rapid.Bool().Draw(t, "to the day before") && s.now-midnight < 2*hour {
+		back = midnight - drawBackFew.Draw(t, "milliseconds before midnight")
+	}
+	m, c := &s.model, s.cover
+	if !m.minuteOver(s.now) {
+		began := m.minuteEnd - minute
+		c.sawIf(back >= began, "step back inside a window")
+		c.sawIf(back < began-second, "step back to before a window")
+	}
+	c.sawIf(!m.dayOver(s.now) && back < m.dayEnd-day, "step back over midnight")
+	c.sawIf(m.banned(s.now), "step back during a ban")
+	s.setClock(back)
+	s.steady = false
+}
+
+func (s *sequence) changePlan(t *rapid.T) {
+	s.cover.sawIf(!s.model.minuteOver(s.now), "plan changed in a window")
+	s.cover.sawIf(s.model.banned(s.now), "plan changed during a ban")
+	s.setLimits(drawLimits.Draw(t, "limits"))
+	s.steady = false
+}
+
+func (s *sequence) save(t *rapid.T) {
+	if err := s.subject.Save(); err != nil {
+		t.Fatalf("Save: %v", err)
+	}
+	s.saved = s.model
+}
+
+func (s *sequence) restart(t *rapid.T) {
+	if err := s.subject.Restart(); err != nil {
+		t.Fatalf("Restart: %v", err)
+	}
+	s.saved = s.model
+	s.cover.sawIf(!s.model.minuteOver(s.now), "restart in a window")
+	s.cover.sawIf(s.model.strikes > 0, "restart with strikes")
+	s.cover.sawIf(s.model.banned(s.now), "restart during a ban")
+}
+
+func (s *sequence) kill(t *rapid.T) {
+	s.cover.sawIf(!s.model.minuteOver(s.now), "kill in a window")
+	s.cover.sawIf(s.model.banned(s.now), "kill during a ban")
+	if err := s.subject.Kill(); err != nil {
+		t.Fatalf("Kill: %v", err)
+	}
+	if !s.subject.KillForgets() || s.model == s.saved {
+		return
+	}
+	s.cover.saw("kill forgot a request")
+	s.cover.sawIf(s.model.banned(s.now) && !s.saved.banned(s.now), "kill forgot a ban")
+	s.model = s.saved
+	s.steady = false
+	// What was admitted and forgotten may be admitted again: that is the one
+	// second of the promise. The windows are counted anew from here.
+	clear(s.toMinute)
+	clear(s.toDay)
+}
+
+func (s *sequence) unban(*rapid.T) {
+	s.cover.sawIf(s.model.banned(s.now), "ban lifted")
+	s.key.UnbannedAt = animalstore.AtMilli(max(s.now, s.key.UnbannedAt.Milli()))
+	s.steady = false
+}

@@ -1,0 +1,242 @@
+package limittest
+
+import (
+	"context"
+	"flag"
+	"strconv"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+
+	"pgregory.net/rapid"
+)
+
+// The number of random sequences, and the mean number of operations in one.
+const (
+	shortRun = 3_000
+	soakRun  = 100_000
+	meanSize = 60
+)
+
+// testSequences drives a limiter and the model side by side.
+func testSequences(t *testing.T, newSubject New) {
+	sequences := shortRun
+	if soak() {
+		sequences = soakRun
+	}
+	configureRapid(t, sequences)
+	cover := &coverage{count: make(map[string]int64)}
+	forgets := newSubject(t).KillForgets()
+	start := time.Now()
+	rapid.Check(t, func(rt *rapid.T) {
+		cover.sequences++
+		s := newSequence(rt, newSubject(t), cover)
+		rt.Repeat(map[string]func(*rapid.T){"step": s.step})
+	})
+	if !t.Failed() {
+		cover.check(t, forgets)
+		t.Logf("took %s", time.Since(start).Round(time.Millisecond))
+	}
+}
+
+// configureRapid sets the size of the run, unless the command line has one. A
+// failure prints its seed; no file is left in the source tree.
+func configureRapid(t *testing.T, sequences int) {
+	given := make(map[string]bool)
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{
+		"rapid.checks":     strconv.Itoa(sequences),
+		"rapid.steps":      strconv.Itoa(meanSize),
+		"rapid.nofailfile": "true",
+	} {
+		f := flag.Lookup(name)
+		if given[name] {
+			continue
+		}
+		old := f.Value.String()
+		if err := f.Value.Set(value); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Value.Set(old) })
+	}
+}
+
+// sequence is one run of operations on a limiter and on the model.
+type sequence struct {
+	subject Subject
+	model   model
+	saved   model // what a kill leaves
+	key     *animalstore.Key
+	now     int64
+	cover   *coverage
+
+	// The last answer, for as long as clock and plan are steady.
+	last   ratelimit.Decision
+	steady bool
+	lastAt int64
+
+	// How many requests were admitted to the windows that end at an instant,
+	// against the largest plan there was.
+	toMinute, toDay map[int64]int64
+	most            animalstore.Limits
+}
+
+func newSequence(t *rapid.T, subject Subject, cover *coverage) *sequence {
+	s := &sequence{
+		subject: subject,
+		cover:   cover,
+		key:     &animalstore.Key{ID: rapid.SampledFrom([]int64{1, 64, 1 << 40}).Draw(t, "key")},
+		toDay:   make(map[int64]int64), toMinute: make(map[int64]int64),
+	}
+	s.setLimits(drawLimits.Draw(t, "limits"))
+	s.setClock(milli("2026-03-10T00:00:00Z") + drawTimeOfDay.Draw(t, "time of day"))
+	return s
+}
+
+func (s *sequence) plan() plan {
+	return plan{s.key.Limits.PerMinute, s.key.Limits.PerDay, s.key.UnbannedAt.Milli()}
+}
+
+func (s *sequence) setClock(now int64) {
+	s.now = now
+	s.subject.SetClock(time.UnixMilli(now))
+}
+
+func (s *sequence) setLimits(l animalstore.Limits) {
+	s.key.Limits = l
+	s.most = animalstore.Limits{PerMinute: max(s.most.PerMinute, l.PerMinute), PerDay: max(s.most.PerDay, l.PerDay)}
+}
+
+// step is one operation, and the questions asked after each.
+func (s *sequence) step(t *rapid.T) {
+	s.cover.operations++
+	operationNamed(drawOperation.Draw(t, "operation")).do(s, t)
+	s.checkStatus(t)
+}
+
+// request makes one request and compares the answer with the model's.
+func (s *sequence) request(t *rapid.T) ratelimit.Decision {
+	s.cover.requests++
+	d, err := s.subject.Take(context.Background(), s.key)
+	if err != nil {
+		t.Fatalf("Take: %v", err)
+	}
+	before := s.model
+	a := s.model.take(s.now, s.plan())
+	want := ratelimit.Decision{
+		Allowed: a.allowed, Code: animalstore.Code(a.code), Limit: a.limit, Remaining: a.remaining,
+		Reset: a.reset, RetryAfter: a.retryAfter, BannedNow: a.bannedNow,
+	}
+	if d != want {
+		t.Fatalf("at %s, %+v\n got %+v\nwant %+v", clock(s.now), s.key.Limits, d, want)
+	}
+	s.checkInvariant(t, d)
+	s.checkWindows(t, d)
+	s.coverRequest(before, d)
+	s.last, s.lastAt = d, s.now
+	// A ban that a clock which stepped back dates before the last unban counts
+	// as lifted, so its answer promises nothing.
+	s.steady = s.now > s.key.UnbannedAt.Milli()
+	return d
+}
+
+// checkInvariant holds the headers of two requests in a row to what they
+// promise. Here the model does not count.
+func (s *sequence) checkInvariant(t *rapid.T, d ratelimit.Decision) {
+	if !d.Allowed {
+		if wait := (d.Reset*second - s.now + 999) / second; d.RetryAfter != max(1, wait) {
+			t.Fatalf("at %s: Retry-After is %d, but Reset is %d s away", clock(s.now), d.RetryAfter, wait)
+		}
+		if d.Remaining != 0 {
+			t.Fatalf("at %s: refused with %d remaining", clock(s.now), d.Remaining)
+		}
+	}
+	if !s.steady {
+		return
+	}
+	switch reset := s.last.Reset * second; {
+	case s.last.Remaining > 0:
+		if !d.Allowed {
+			t.Fatalf("at %s: %d remained at %s, but %s", clock(s.now), s.last.Remaining, clock(s.lastAt), d.Code)
+		}
+		s.cover.saw("invariant: Remaining above 0, and admitted")
+	case s.now < reset:
+		if d.Allowed {
+			t.Fatalf("at %s: admitted, but nothing remained until %s", clock(s.now), clock(reset))
+		}
+		s.cover.saw("invariant: Remaining 0, and refused before Reset")
+	case s.last.Code == animalstore.KeyBanned && !d.Allowed:
+		if d.Code == animalstore.KeyBanned && !d.BannedNow {
+			t.Fatalf("at %s: still banned, but the ban was to end at %s", clock(s.now), clock(reset))
+		}
+	default:
+		if !d.Allowed {
+			t.Fatalf("at %s: %s, but the limit was to reset at %s", clock(s.now), d.Code, clock(reset))
+		}
+		s.cover.saw("invariant: Remaining 0, and admitted from Reset on")
+	}
+}
+
+// checkWindows counts admissions by the window they went to, which no clock and
+// no restart may fill twice.
+func (s *sequence) checkWindows(t *rapid.T, d ratelimit.Decision) {
+	if !d.Allowed {
+		return
+	}
+	minuteEnd, dayEnd := s.model.minuteEnd, s.model.dayEnd
+	s.toMinute[minuteEnd]++
+	s.toDay[dayEnd]++
+	if n := s.toMinute[minuteEnd]; n > s.most.PerMinute {
+		t.Fatalf("at %s: %d requests admitted to the minute that ends at %s", clock(s.now), n, clock(minuteEnd))
+	}
+	if n := s.toDay[dayEnd]; n > s.most.PerDay {
+		t.Fatalf("at %s: %d requests admitted to the day that ends at %s", clock(s.now), n, clock(dayEnd))
+	}
+}
+
+// checkStatus compares Status with the model.
+func (s *sequence) checkStatus(t *rapid.T) {
+	st, err := s.subject.Status(context.Background(), s.key)
+	if err != nil {
+		t.Fatalf("Status: %v", err)
+	}
+	w := s.model.standing(s.now, s.plan())
+	want := ratelimit.Status{
+		Minute:      ratelimit.WindowStatus{Limit: s.key.Limits.PerMinute, Remaining: w.minuteLeft, Reset: animalstore.AtMilli(w.minuteReset)},
+		Day:         ratelimit.WindowStatus{Limit: s.key.Limits.PerDay, Remaining: w.dayLeft, Reset: animalstore.AtMilli(w.dayReset)},
+		Strikes:     w.strikes,
+		Threshold:   w.threshold,
+		BannedUntil: animalstore.AtMilli(w.bannedUntil),
+		BanLevel:    w.level,
+	}
+	if st != want {
+		t.Fatalf("at %s\n got %+v\nwant %+v", clock(s.now), st, want)
+	}
+}
+
+// coverRequest notes what a request met; before is the model before it.
+func (s *sequence) coverRequest(before model, d ratelimit.Decision) {
+	c, m := s.cover, &s.model
+	switch {
+	case d.Allowed:
+		c.saw("admitted")
+		c.sawIf(before.dayEnd > 0 && before.dayOver(s.now), "midnight between two requests")
+		c.sawIf(m.minuteEnd > m.dayEnd, "minute window over midnight")
+	case d.BannedNow:
+		level := m.bansInARow
+		c.saw("ban of level " + strconv.FormatInt(level, 10))
+		c.sawIf(level == 4 && before.bansInARow == 4, "ban of level 4 again")
+	case d.Code == animalstore.KeyBanned:
+		c.saw("refused by a ban")
+	case d.Code == animalstore.DailyQuotaExceeded:
+		c.saw("refused by the day")
+	default:
+		c.saw("refused by the minute")
+		c.sawIf(!m.dayOver(s.now) && m.dayUsed >= s.key.Limits.PerDay, "refused by the minute, though the day is exhausted too")
+	}
+	c.sawIf(!d.Allowed && d.Code != animalstore.KeyBanned && m.strikes == before.strikes, "refused within the grace second")
+	c.sawIf(before.bansInARow > 0 && m.bansInARow == 0, "level cleared")
+	c.sawIf(before.strikes > 0 && m.strikes < before.strikes && !d.BannedNow, "strikes forgotten")
+}

@@ -1,0 +1,76 @@
+package limittest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// testYear lives through a year of quotas and bans.
+func testYear(t *testing.T, newSubject New) {
+	newYear := milli("2026-01-01T00:00:00Z")
+	const days = 365
+
+	for _, p := range plans {
+		perDay := p.limits.PerDay
+		if !soak() {
+			perDay = min(perDay, 2_000)
+		}
+		t.Run(fmt.Sprintf("%s: %d requests a day get through, and not one more", p.name, perDay), func(t *testing.T) {
+			c := newClient(t, newSubject, animalstore.Limits{PerMinute: p.limits.PerMinute, PerDay: perDay})
+			c.at(newYear)
+			var admitted int64
+			for c.now < newYear+days*day {
+				d := c.take()
+				if d.Allowed {
+					admitted++
+				}
+				if d.Remaining == 0 {
+					c.at(d.Reset * second)
+				}
+			}
+			equal(t, "admitted in a year", admitted, days*perDay)
+			equal(t, "level", c.status().BanLevel, 0)
+			equal(t, "the clock at the end", clock(c.now), "2027-01-01T00:00:00.000Z")
+		})
+	}
+
+	t.Run("who never stops is banned for most of it", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 1, PerDay: 1_000_000})
+		c.at(newYear)
+		var bans []int64
+		for c.now < newYear+days*day {
+			d := c.take()
+			switch {
+			case d.BannedNow:
+				bans = append(bans, d.Reset*second-c.now)
+			case d.Code == animalstore.KeyBanned:
+				c.at(min(c.now+hour, d.Reset*second))
+				continue
+			}
+			c.wait(5 * time.Second)
+		}
+		// A strike every 5 s for the 11 or 10 refusals of a minute that are no
+		// first ones: the ban comes within 10 minutes, then a day passes.
+		if len(bans) < 360 || len(bans) > 370 {
+			t.Errorf("got %d bans in a year, want one for every day", len(bans))
+		}
+		for i, got := range bans {
+			if want := banLengths[min(i, 3)]; got < want || got >= want+second {
+				t.Errorf("ban %d: got %s, want %s", i+1, time.Duration(got)*time.Millisecond, time.Duration(want)*time.Millisecond)
+			}
+		}
+	})
+	t.Run("who is banned once a week starts over each time", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		for week := range 52 {
+			c.at(newYear + int64(week)*7*day)
+			ban := c.hammer()
+			equal(t, fmt.Sprintf("week %d: level", week), c.status().BanLevel, 1)
+			c.at(ban.Reset * second)
+			c.admitted(1)
+		}
+	})
+}

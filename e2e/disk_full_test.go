@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -108,6 +109,31 @@ func TestDiskFull(t *testing.T) {
 	}
 	s.stop()
 	t.Logf("%d rounds, %d animals acknowledged, %d writes refused", rounds, len(acknowledged.pets), refused)
+}
+
+// TestStartOnAFullDisk finds a log to recover and no room to do it.
+func TestStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := tmpfs(t, 8<<20)
+	database, ballast := filepath.Join(dir, "store.db"), filepath.Join(dir, "ballast")
+	key := loadKey(t, database)
+	s := start(t, onDatabase(database))
+	a := newClient(t, s, key).do(t, "POST", "/v1/pets", newPetBody("Rex", 1, "sold"))
+	wantStatus(t, a, 201, "")
+	s.kill()
+	fill(t, ballast, 0)
+	s = launch(t, onDatabase(database))
+	if code := s.wait(); code != 1 || !strings.Contains(s.stderr.String(), "its disk is full: make room") {
+		t.Errorf("exit code %d, want 1 and advice.\n%s", code, s.output())
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, onDatabase(database))
+	if got := newClient(t, s, key).get(t, a.header.Get("Location")); got.status != 200 || got.body != a.body {
+		t.Errorf("got %d %s, want what was acknowledged: %s", got.status, got.body, a.body)
+	}
+	s.stop()
 }
 
 // readWhileFull reads in every way there is.

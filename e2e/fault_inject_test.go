@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +20,27 @@ type injection struct {
 	calls   string
 	errno   string
 	nth     int
+	forGood bool // every call from the nth on
 	newFile bool // on a database that does not exist yet
+}
+
+func (f injection) String() string {
+	text := fmt.Sprintf("%s %s %d", f.calls, f.errno, f.nth)
+	if f.forGood {
+		text += " and on"
+	}
+	if f.newFile {
+		text += " of a new file"
+	}
+	return text
+}
+
+// when is the calls that fail, as strace wants it.
+func (f injection) when() string {
+	if f.forGood {
+		return fmt.Sprintf("%d+", f.nth)
+	}
+	return fmt.Sprint(f.nth)
 }
 
 // TestInjectedFaults fails one call of the system that writes. The server may
@@ -31,11 +52,7 @@ func TestInjectedFaults(t *testing.T) {
 	var sum faultSummary
 	t.Run("runs", func(t *testing.T) {
 		for _, f := range injections() {
-			where := "used"
-			if f.newFile {
-				where = "new"
-			}
-			t.Run(fmt.Sprintf("%s %s %d %s", f.calls, f.errno, f.nth, where), func(t *testing.T) {
+			t.Run(f.String(), func(t *testing.T) {
 				t.Parallel()
 				f.run(t, used, &sum)
 			})
@@ -53,32 +70,36 @@ func TestInjectedFaults(t *testing.T) {
 }
 
 func injections() (all []injection) {
-	add := func(calls string, newFile bool, nth ...int) {
-		for _, n := range nth {
-			all = append(all, injection{calls, "EIO", n, newFile}, injection{calls, "ENOSPC", n, newFile})
+	add := func(f injection, nth ...int) {
+		for _, f.nth = range nth {
+			for _, f.errno = range []string{"EIO", "ENOSPC"} {
+				all = append(all, f)
+			}
 		}
 	}
-	const sync = "fsync,fdatasync"
+	const sync, write, truncate = "fsync,fdatasync", "pwrite64", "ftruncate"
 	if !soak {
-		add(sync, false, 2, 20)
-		add(sync, true, 1)
-		add("pwrite64", false, 1, 60, 100)
-		add("pwrite64", true, 20)
-		add("ftruncate", false, 1, 3)
+		add(injection{calls: sync}, 2, 20)
+		add(injection{calls: sync, newFile: true}, 1)
+		add(injection{calls: write}, 1, 60, 100)
+		add(injection{calls: write, forGood: true}, 80)
+		add(injection{calls: write, newFile: true}, 20)
+		add(injection{calls: truncate}, 1, 3)
 		return all
 	}
 	for n := range 100 {
-		add(sync, false, n+1)
-		add("pwrite64", false, n+1)
+		add(injection{calls: sync}, n+1)
+		add(injection{calls: write}, n+1)
 		// A call that comes only once in a thousand pages. Four threads or more
 		// take turns at it, so this reaches the hundredth of the process.
 		if n < 25 {
-			add("ftruncate", false, n+1)
+			add(injection{calls: truncate}, n+1)
 		}
-		// A new file is made with few calls.
 		if n < 10 {
-			add(sync, true, n+1)
-			add("pwrite64", true, 5*n+1)
+			add(injection{calls: write, forGood: true}, 10*n+1)
+			// A new file is made with few calls.
+			add(injection{calls: sync, newFile: true}, n+1)
+			add(injection{calls: write, newFile: true}, 5*n+1)
 		}
 	}
 	return all
@@ -148,19 +169,20 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 	owner := withEnv("ANIMALSTORE_OWNER_KEY=" + key)
 	trace := filepath.Join(t.TempDir(), "trace")
 	s := launch(t, onDatabase(database), owner, withStrace(trace, "-s", "0", "-e", "trace="+f.calls,
-		"-e", fmt.Sprintf("inject=%s:error=%s:when=%d", f.calls, f.errno, f.nth)))
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.errno, f.when())))
 	var l *load
 	if s.awaitServing() {
 		l = startLoad(t, s, key, 8, "during", 4000)
-		// A fault that has come is followed by some more writes. One that does
+		// A fault that has come is followed by some more answers. One that does
 		// not come, because the calls are spread over threads, is given up.
-		var seen, enough int64
+		enough := int64(math.MaxInt64)
 		deadline := time.Now().Add(f.patience())
 		eventually(t, time.Minute, "the load meets the fault", func() bool {
-			if seen == 0 && wasInjected(t, trace) {
-				seen, enough = 1, l.acknowledged.Load()+100
+			answers := l.acknowledged.Load() + int64(l.refusals()["storage_full"])
+			if enough == math.MaxInt64 && wasInjected(trace) {
+				enough = answers + 100
 			}
-			return s.ended() || seen > 0 && l.acknowledged.Load() >= enough || time.Now().After(deadline)
+			return s.ended() || answers >= enough || time.Now().After(deadline)
 		})
 		for _, p := range l.stop() {
 			if err := acknowledged.add(p); err != nil {
@@ -206,8 +228,7 @@ func (f injection) patience() time.Duration {
 
 var injectedCall = regexp.MustCompile(`(?m)^.*\(INJECTED\)$`)
 
-func wasInjected(t *testing.T, trace string) bool {
-	t.Helper()
+func wasInjected(trace string) bool {
 	text, err := os.ReadFile(trace)
 	return err == nil && injectedCall.Match(text)
 }

@@ -46,6 +46,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 	if [ $$ran = 0 ]; then echo "no fuzz target found"; exit 1; fi
 
 soak: setup ## run the tests with their large counts, for hours
+	@scripts/setup mkfs.ext4:e2fsprogs mount:mount
 	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m -run . ./e2e/ ./internal/...
 
 bench-quick: ## measure the server beside a bare one, in two minutes

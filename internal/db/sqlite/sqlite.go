@@ -306,6 +306,8 @@ func explain(path string, err error) error {
 		return fmt.Errorf("%s is not a SQLite database. Name another file with --database", path)
 	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultCantOpen:
 		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
+	case sqlite.ResultFull:
+		return fmt.Errorf("%s cannot be opened, because its disk is full: make room and try again (%w)", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }

@@ -1,0 +1,160 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// tmpfs is a file system of a few megabytes.
+func tmpfs(t *testing.T, size int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		t.Skipf("a full disk needs a small file system, which only root can mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+// fill makes a file that leaves so many bytes of its file system free.
+func fill(t *testing.T, path string, leave int64) {
+	t.Helper()
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(path), &fs); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// The server writes meanwhile, so that there may be less than was free.
+	free := int64(fs.Bavail)*fs.Bsize - leave
+	for block := make([]byte, 4096); free > 0; free -= int64(len(block)) {
+		if _, err := f.Write(block); err != nil {
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+}
+
+// TestDiskFull fills the disk under a server and frees it again, many times.
+func TestDiskFull(t *testing.T) {
+	const rounds = 10
+	dir := tmpfs(t, 48<<20)
+	database := filepath.Join(dir, "store.db")
+	key := loadKey(t, database)
+	s := start(t, onDatabase(database))
+	c := newClient(t, s, key)
+	acknowledged := newLedger()
+	refused := 0
+	for round := range rounds {
+		ballast := filepath.Join(dir, "ballast")
+		l := startLoad(t, s, key, 4, fmt.Sprint("round ", round), 4000)
+		eventually(t, 20*time.Second, "writes work", func() bool { return l.acknowledged.Load() >= 50 })
+		// What is left makes the disk full at another moment in every round.
+		fill(t, ballast, int64(round)*13*4096)
+		eventually(t, 20*time.Second, "writes are refused for want of room", func() bool { return l.refusals()["storage_full"] >= 50 })
+		// Nothing wears off while it is full: no more than an odd write that
+		// still finds room, and reads of every kind.
+		full := l.refusals()["storage_full"]
+		readWhileFull(t, c, l)
+		eventually(t, 20*time.Second, "writes go on being refused", func() bool { return l.refusals()["storage_full"] >= full+100 })
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		freed := l.acknowledged.Load()
+		eventually(t, 20*time.Second, "writes work again by themselves", func() bool { return l.acknowledged.Load() >= freed+50 })
+		for _, p := range l.stop() {
+			if err := acknowledged.add(p); err != nil {
+				t.Error(err)
+			}
+		}
+		if slowest := time.Duration(l.slowest.Load()); slowest > time.Second {
+			t.Errorf("round %d: a write was answered after %v, want a second at most", round, slowest)
+		}
+		for code, n := range l.refusals() {
+			if refused += n; code != "storage_full" {
+				t.Errorf("round %d: %d writes were refused with %q, want storage_full", round, n, code)
+			}
+		}
+		if n := l.unanswered.Load(); n > 0 {
+			t.Fatalf("round %d: %d requests were not answered.\n%s", round, n, s.output())
+		}
+	}
+	if n, which := acknowledged.missing(c.allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d acknowledged animals are lost or changed, such as %.300q", n, which)
+	}
+	s.stop()
+	if got := integrity(t, database); got != "ok" {
+		t.Errorf("the file is damaged: %s", got)
+	}
+	s = start(t, onDatabase(database))
+	if n, which := acknowledged.missing(newClient(t, s, key).allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d acknowledged animals are lost or changed after a restart, such as %.300q", n, which)
+	}
+	s.stop()
+	t.Logf("%d rounds, %d animals acknowledged, %d writes refused", rounds, len(acknowledged.pets), refused)
+}
+
+// TestStartOnAFullDisk finds a log to recover and no room to do it.
+func TestStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := tmpfs(t, 8<<20)
+	database, ballast := filepath.Join(dir, "store.db"), filepath.Join(dir, "ballast")
+	key := loadKey(t, database)
+	s := start(t, onDatabase(database))
+	a := newClient(t, s, key).do(t, "POST", "/v1/pets", newPetBody("Rex", 1, "sold"))
+	wantStatus(t, a, 201, "")
+	s.kill()
+	fill(t, ballast, 0)
+	s = launch(t, onDatabase(database))
+	if code := s.wait(); code != 1 || !strings.Contains(s.stderr.String(), "its disk is full: make room") {
+		t.Errorf("exit code %d, want 1 and advice.\n%s", code, s.output())
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, onDatabase(database))
+	if got := newClient(t, s, key).get(t, a.header.Get("Location")); got.status != 200 || got.body != a.body {
+		t.Errorf("got %d %s, want what was acknowledged: %s", got.status, got.body, a.body)
+	}
+	s.stop()
+}
+
+// readWhileFull reads in every way there is.
+func readWhileFull(t *testing.T, c *client, l *load) {
+	t.Helper()
+	l.mu.Lock()
+	last := l.pets[len(l.pets)-1]
+	l.mu.Unlock()
+	a := c.get(t, fmt.Sprintf("/v1/pets/%d", last.ID))
+	wantStatus(t, a, 200, "")
+	if got, err := decodePet(a.body); err != nil || got != last {
+		t.Errorf("got %.200s, want %+v", a.body, last)
+	}
+	for _, path := range []string{"/v1/pets", "/v1/pets?limit=100", "/v1/pets?status=sold", "/v1/store/orders", "/readyz", "/livez"} {
+		begun := time.Now()
+		wantStatus(t, c.get(t, path), 200, "")
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("GET %s took %v on a full disk", path, took)
+		}
+	}
+	if all := c.allPets(t, 0); all[last.ID] != last {
+		t.Errorf("the list has %+v, want %+v", all[last.ID], last)
+	}
+}

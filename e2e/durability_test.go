@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"bytes"
+	be "encoding/binary"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestNoAnswerBeforeTheDisk watches the system calls of a server under load. An
+// answer 201 may go out only after an fsync of the log that began when all of
+// the transaction with that animal was written, its commit mark included.
+//
+// The same check has to object to a server built not to wait.
+func TestNoAnswerBeforeTheDisk(t *testing.T) {
+	needsStrace(t)
+	t.Run("as released", func(t *testing.T) {
+		answers, early := answersBeforeTheDisk(t)
+		t.Logf("%d answers 201, %d before their fsync", answers, len(early))
+		if len(early) > 0 {
+			t.Errorf("%d of %d answers went out too early, such as %s", len(early), answers, early[0])
+		}
+	})
+	t.Run("built not to wait", func(t *testing.T) {
+		answers, early := answersBeforeTheDisk(t, withBinary(unsafeBinary(t)))
+		t.Logf("%d answers 201, %d before their fsync", answers, len(early))
+		if len(early) == 0 {
+			t.Errorf("none of %d answers of a server with synchronous=NORMAL is found too early: the check is blind", answers)
+		}
+	})
+}
+
+func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []string) {
+	t.Helper()
+	database := newDatabase(t)
+	key := loadKey(t, database)
+	trace := filepath.Join(t.TempDir(), "trace")
+	s := start(t, append(opts, onDatabase(database),
+		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
+	// Long names, so that the log is moved into the database meanwhile.
+	l := startLoad(t, s, key, 8, "traced", 4000)
+	eventually(t, 60*time.Second, "400 animals are acknowledged", func() bool { return l.acknowledged.Load() >= 400 })
+	acknowledged := l.stop()
+	s.stop()
+	s.awaitTrace(trace)
+
+	w := diskWatch{saved: map[string]*transaction{}, answered: map[string]bool{}, open: &transaction{}}
+	readTrace(t, trace, w.see)
+	for _, p := range acknowledged {
+		name := tracedName.FindString(p.Name)
+		if !w.answered[name] {
+			t.Fatalf("the answer for %q is not in the trace", name)
+		}
+	}
+	if w.commits < 10 || w.resets == 0 {
+		t.Errorf("%d commits and %d new beginnings of the log are in the trace: the load is too small to tell", w.commits, w.resets)
+	}
+	return len(w.answered), w.early
+}
+
+var tracedName = regexp.MustCompile(`traced-\d+-\d+-`)
+
+// transaction is one in the log.
+type transaction struct {
+	written bool // whole
+	onDisk  bool
+	syncing bool // an fsync began after it was written
+}
+
+// diskWatch follows the write-ahead log through a trace.
+type diskWatch struct {
+	open     *transaction            // being written
+	waiting  []*transaction          // written, not yet on disk
+	saved    map[string]*transaction // the first one with an animal, by name
+	answered map[string]bool
+	early    []string
+	commits  int
+	resets   int
+	commit   bool // the page that comes next is the last of its transaction
+}
+
+func (w *diskWatch) see(e syscallEvent) {
+	log := strings.HasSuffix(e.file, "-wal")
+	switch e.call {
+	case "pwrite64":
+		if log && e.ends {
+			w.write(e)
+		}
+	case "fsync", "fdatasync":
+		if log {
+			w.sync(e)
+		}
+	case "write", "writev", "sendto":
+		if e.begins && bytes.HasPrefix(e.content, []byte("HTTP/1.1 201 ")) {
+			w.answer(tracedName.FindString(string(e.content)))
+		}
+	}
+}
+
+// write follows SQLite's format of the log: a header of 32 bytes, then for each
+// page a header of 24 bytes and the page. The header of a transaction's last
+// page holds the size of the database after it, that of the others 0.
+func (w *diskWatch) write(e syscallEvent) {
+	switch len(e.content) {
+	case 32:
+		w.resets++
+	case 24:
+		w.commit = be.BigEndian.Uint32(e.content[4:]) != 0
+	default:
+		for _, name := range tracedName.FindAllString(string(e.content), -1) {
+			if w.saved[name] == nil {
+				w.saved[name] = w.open
+			}
+		}
+		if w.commit {
+			w.open.written = true
+			w.waiting = append(w.waiting, w.open)
+			w.open, w.commit = &transaction{}, false
+			w.commits++
+		}
+	}
+}
+
+func (w *diskWatch) sync(e syscallEvent) {
+	var waiting []*transaction
+	for _, tx := range w.waiting {
+		tx.syncing = tx.syncing || e.begins
+		if tx.onDisk = tx.syncing && e.ends && e.returned == 0; !tx.onDisk {
+			waiting = append(waiting, tx)
+		}
+	}
+	w.waiting = waiting
+}
+
+func (w *diskWatch) answer(name string) {
+	w.answered[name] = true
+	switch tx := w.saved[name]; {
+	case tx == nil:
+		w.early = append(w.early, fmt.Sprintf("%s: nothing of it was written", name))
+	case !tx.written:
+		w.early = append(w.early, fmt.Sprintf("%s: its transaction was not wholly written", name))
+	case !tx.onDisk:
+		w.early = append(w.early, fmt.Sprintf("%s: no fsync covered it", name))
+	}
+}

@@ -1,0 +1,298 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// injection is a fault of the disk. strace counts the calls of each thread for
+// itself, and the server's writes wander between a few, so the nth call of a
+// thread is up to some n times as many calls from the start.
+type injection struct {
+	calls   string
+	errno   string
+	nth     int
+	forGood bool // every call from the nth on
+	newFile bool // on a database that does not exist yet
+}
+
+func (f injection) String() string {
+	text := fmt.Sprintf("%s %s %d", f.calls, f.errno, f.nth)
+	if f.forGood {
+		text += " and on"
+	}
+	if f.newFile {
+		text += " of a new file"
+	}
+	return text
+}
+
+// when is the calls that fail, as strace wants it.
+func (f injection) when() string {
+	if f.forGood {
+		return fmt.Sprintf("%d+", f.nth)
+	}
+	return fmt.Sprint(f.nth)
+}
+
+// TestInjectedFaults fails one call of the system that writes. The server may
+// stop or refuse, but everything it acknowledged, before the fault or after,
+// must be there when it is started again.
+func TestInjectedFaults(t *testing.T) {
+	needsStrace(t)
+	used := usedDatabase(t)
+	var sum faultSummary
+	t.Run("runs", func(t *testing.T) {
+		for _, f := range injections() {
+			t.Run(f.String(), func(t *testing.T) {
+				t.Parallel()
+				f.run(t, used, &sum)
+			})
+		}
+	})
+	t.Log(&sum)
+	for _, calls := range []string{"fsync", "pwrite64", "ftruncate"} {
+		if sum.injected[calls] == 0 {
+			t.Errorf("no fault was injected into %s: the test tests nothing", calls)
+		}
+	}
+	if sum.stopped == 0 || sum.refusals["storage_full"] == 0 {
+		t.Errorf("want some servers to stop and some to answer storage_full: %v", &sum)
+	}
+}
+
+func injections() (all []injection) {
+	add := func(f injection, nth ...int) {
+		for _, f.nth = range nth {
+			for _, f.errno = range []string{"EIO", "ENOSPC"} {
+				all = append(all, f)
+			}
+		}
+	}
+	const sync, write, truncate = "fsync,fdatasync", "pwrite64", "ftruncate"
+	if !soak {
+		add(injection{calls: sync}, 2, 20)
+		add(injection{calls: sync, newFile: true}, 1)
+		add(injection{calls: write}, 1, 60, 100)
+		add(injection{calls: write, forGood: true}, 80)
+		add(injection{calls: write, newFile: true}, 20)
+		add(injection{calls: truncate}, 1, 3)
+		return all
+	}
+	for n := range 100 {
+		add(injection{calls: sync}, n+1)
+		add(injection{calls: write}, n+1)
+		// A call that comes only once in a thousand pages. Four threads or more
+		// take turns at it, so this reaches the hundredth of the process.
+		if n < 25 {
+			add(injection{calls: truncate}, n+1)
+		}
+		if n < 10 {
+			add(injection{calls: write, forGood: true}, 10*n+1)
+			// A new file is made with few calls.
+			add(injection{calls: sync, newFile: true}, n+1)
+			add(injection{calls: write, newFile: true}, 5*n+1)
+		}
+	}
+	return all
+}
+
+// usedServer is a database whose server was killed, and what it acknowledged.
+type usedServer struct {
+	database string
+	key      string
+	pets     []pet
+}
+
+func usedDatabase(t *testing.T) usedServer {
+	t.Helper()
+	u := usedServer{database: newDatabase(t)}
+	u.key = loadKey(t, u.database)
+	s := start(t, onDatabase(u.database))
+	l := startLoad(t, s, u.key, 8, "before", 1000)
+	eventually(t, 30*time.Second, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
+	u.pets = l.stop()
+	s.stop()
+	// The next start finds a log to recover, a short one: most calls are to be
+	// those of a server at work.
+	s = start(t, onDatabase(u.database))
+	c := newClient(t, s, u.key)
+	for n := range 3 {
+		a := c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("last ", n), 1, "sold"))
+		wantStatus(t, a, 201, "")
+		p, err := decodePet(a.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.pets = append(u.pets, p)
+	}
+	s.kill()
+	return u
+}
+
+// faultSummary adds up what came of the runs.
+type faultSummary struct {
+	mu           sync.Mutex
+	runs         int
+	injected     map[string]int // runs by call
+	ordinals     map[string][]int
+	stopped      int // servers that ended by themselves
+	refused      int // servers that answered 503
+	acknowledged int
+	unanswered   int
+	refusals     map[string]int // answers 503 by code
+}
+
+func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
+	database, key := newDatabase(t), used.key
+	acknowledged := newLedger()
+	if f.newFile {
+		key = "a-secret-of-my-own-0123456789"
+	} else {
+		for _, suffix := range []string{"", "-wal"} {
+			if err := copyFile(used.database+suffix, database+suffix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, p := range used.pets {
+			acknowledged.add(p)
+		}
+	}
+	owner := withEnv("ANIMALSTORE_OWNER_KEY=" + key)
+	trace := filepath.Join(t.TempDir(), "trace")
+	s := launch(t, onDatabase(database), owner, withStrace(trace, "-s", "0", "-e", "trace="+f.calls,
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.errno, f.when())))
+	var l *load
+	if s.awaitServing() {
+		l = startLoad(t, s, key, 8, "during", 4000)
+		// A fault that has come is followed by some more answers. One that does
+		// not come, because the calls are spread over threads, is given up.
+		enough := int64(math.MaxInt64)
+		deadline := time.Now().Add(f.patience())
+		eventually(t, time.Minute, "the load meets the fault", func() bool {
+			answers := l.acknowledged.Load() + int64(l.refusals()["storage_full"])
+			if enough == math.MaxInt64 && wasInjected(trace) {
+				enough = answers + 100
+			}
+			return s.ended() || answers >= enough || time.Now().After(deadline)
+		})
+		for _, p := range l.stop() {
+			if err := acknowledged.add(p); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stopped := s.ended()
+	if stopped {
+		if code, log := s.wait(), s.stderr.String(); code != 1 || l != nil && !strings.Contains(log, "storage failed") || strings.Contains(log, "goroutine ") {
+			t.Errorf("the server ended with exit code %d, want 1 and a word that storage failed.\n%s", code, s.output())
+		}
+	}
+	s.kill()
+	s.awaitTrace(trace)
+	sum.add(f, countInjected(t, trace), stopped, l)
+
+	if got := integrity(t, database); got != "ok" {
+		t.Errorf("the file is damaged: %s", got)
+	}
+	s = start(t, onDatabase(database), owner)
+	c := newClient(t, s, key)
+	if n, which := acknowledged.missing(c.allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d of %d acknowledged animals are lost or changed, such as %.300q", n, len(acknowledged.pets), which)
+	}
+	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("after", 1, "sold")), 201, "")
+	s.stop()
+	if got := integrity(t, database); got != "ok" {
+		t.Errorf("the file is damaged after a restart: %s", got)
+	}
+}
+
+// patience is how long the load goes on without meeting the fault.
+func (f injection) patience() time.Duration {
+	switch {
+	case f.newFile:
+		return 3 * time.Second // the owner's key is not made for more
+	case soak:
+		return 40 * time.Second
+	}
+	return 15 * time.Second
+}
+
+var injectedCall = regexp.MustCompile(`(?m)^.*\(INJECTED\)$`)
+
+func wasInjected(trace string) bool {
+	text, err := os.ReadFile(trace)
+	return err == nil && injectedCall.Match(text)
+}
+
+// countInjected returns for every injected fault the how manieth call of the
+// whole process it was.
+func countInjected(t *testing.T, trace string) (ordinals []int) {
+	t.Helper()
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "<unfinished") || strings.Contains(line, "+++") || strings.Contains(line, "---") {
+			continue
+		}
+		n++
+		if injectedCall.MatchString(line) {
+			ordinals = append(ordinals, n)
+		}
+	}
+	return ordinals
+}
+
+func (s *faultSummary) add(f injection, ordinals []int, stopped bool, l *load) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.injected == nil {
+		s.injected, s.ordinals, s.refusals = map[string]int{}, map[string][]int{}, map[string]int{}
+	}
+	call, _, _ := strings.Cut(f.calls, ",")
+	s.runs++
+	if len(ordinals) > 0 {
+		s.injected[call]++
+		s.ordinals[call] = append(s.ordinals[call], ordinals...)
+	}
+	if stopped {
+		s.stopped++
+	}
+	if l == nil {
+		return
+	}
+	s.acknowledged += int(l.acknowledged.Load())
+	s.unanswered += int(l.unanswered.Load())
+	if refusals := l.refusals(); len(refusals) > 0 {
+		s.refused++
+		for code, n := range refusals {
+			s.refusals[code] += n
+		}
+	}
+}
+
+func (s *faultSummary) String() string {
+	text := fmt.Sprintf("%d runs, faults injected in %v; %d servers stopped, %d answered 503 %v; %d animals acknowledged, %d requests without an answer",
+		s.runs, s.injected, s.stopped, s.refused, s.refusals, s.acknowledged, s.unanswered)
+	for call, all := range s.ordinals {
+		slices.Sort(all)
+		all = slices.Compact(all)
+		within := len(all)
+		if i, _ := slices.BinarySearch(all, 101); i < within {
+			within = i
+		}
+		text += fmt.Sprintf("; of the first 100 calls of %s in the process %d failed, the last one being number %d", call, within, all[len(all)-1])
+	}
+	return text
+}

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// load is a number of clients that add animals to a server, which may fail
+// meanwhile. It keeps what the server said.
+type load struct {
+	acknowledged atomic.Int64
+	unanswered   atomic.Int64 // requests whose outcome nobody knows
+	slowest      atomic.Int64 // nanoseconds an answer took
+
+	over     atomic.Bool // answers no longer count
+	stopping chan struct{}
+	clients  sync.WaitGroup
+	mu       sync.Mutex
+	pets     []pet
+	refused  map[string]int // answers 503 by their code
+}
+
+// startLoad has clients add animals until stop, or until the server is gone.
+// Names are unique, begin with label and have about size bytes.
+func startLoad(t *testing.T, s *server, key string, clients int, label string, size int) *load {
+	t.Helper()
+	l := &load{stopping: make(chan struct{}), refused: map[string]int{}}
+	statuses := []string{"available", "pending", "sold"}
+	for i := range clients {
+		c := newClient(t, s, key)
+		l.clients.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-l.stopping:
+					return
+				default:
+				}
+				want := pet{Name: fmt.Sprintf("%s-%d-%d-", label, i, n), CategoryID: int64(n), Status: statuses[n%3]}
+				if pad := size - len(want.Name); pad > 0 {
+					want.Name += strings.Repeat("🦊", pad/4)
+				}
+				if err := l.add(c, want); err != nil && !l.over.Load() {
+					t.Errorf("%s: %v", label, err)
+					return
+				}
+				if l.unanswered.Load() > 0 {
+					return
+				}
+			}
+		})
+	}
+	return l
+}
+
+// add sends one animal. An error is an answer that must not be given.
+func (l *load) add(c *client, want pet) error {
+	begun := time.Now()
+	a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))
+	if err != nil {
+		l.unanswered.Add(1)
+		return nil
+	}
+	for took := int64(time.Since(begun)); ; {
+		if old := l.slowest.Load(); took <= old || l.slowest.CompareAndSwap(old, took) {
+			break
+		}
+	}
+	switch a.status {
+	case 201:
+		got, err := decodePet(a.body)
+		if want.ID = got.ID; err != nil || got != want {
+			return fmt.Errorf("sent %+v, got 201 %s", want, a.body)
+		}
+		l.mu.Lock()
+		l.pets = append(l.pets, got)
+		l.mu.Unlock()
+		l.acknowledged.Add(1)
+		return nil
+	case 503:
+		_, rest, _ := strings.Cut(a.body, `"code":"`)
+		code, _, _ := strings.Cut(rest, `"`)
+		l.mu.Lock()
+		l.refused[code]++
+		l.mu.Unlock()
+		return nil
+	}
+	return fmt.Errorf("sent %.40q, got %d %s, want 201 or 503", want.Name, a.status, a.body)
+}
+
+// refusals are the answers 503 so far, by code.
+func (l *load) refusals() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.refused)
+}
+
+// callTime returns what was acknowledged up to now. The load goes on, but no answer
+// counts any more.
+func (l *load) callTime() []pet {
+	l.over.Store(true)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.pets)
+}
+
+// stop lets the requests under way finish and returns what was acknowledged.
+func (l *load) stop() []pet {
+	close(l.stopping)
+	l.clients.Wait()
+	return l.pets
+}

@@ -1,0 +1,173 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// TestPowerCut takes the disk away under load, with all that was not yet on it,
+// as a power cut would. Nothing acknowledged may be lost. A server built not to
+// wait for the disk must lose something, or the cut does not cut.
+func TestPowerCut(t *testing.T) {
+	if !soak {
+		t.Skip("power cuts take long: make soak has them")
+	}
+	t.Run("as released", func(t *testing.T) {
+		acknowledged, lost := cutPower(t, 50)
+		if t.Logf("50 cuts, %d animals acknowledged, %d lost", acknowledged, lost); lost > 0 {
+			t.Errorf("%d of %d acknowledged animals are lost", lost, acknowledged)
+		}
+	})
+	t.Run("built not to wait", func(t *testing.T) {
+		acknowledged, lost := cutPower(t, 5, withBinary(unsafeBinary(t)))
+		if t.Logf("5 cuts, %d animals acknowledged, %d lost", acknowledged, lost); lost == 0 {
+			t.Errorf("a server with synchronous=NORMAL has lost none of %d acknowledged animals: this is no power cut", acknowledged)
+		}
+	})
+}
+
+// cutPower cuts the power a number of times and counts what is lost.
+func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
+	t.Helper()
+	d := newDisk(t)
+	database := filepath.Join(d.dir, "store.db")
+	var key string
+	var all *ledger
+	var verified int64
+	for cut := range cuts {
+		fresh := cut%10 == 0
+		if fresh { // a new file can be lost as a whole
+			d.unmount(t)
+			d.format(t)
+			d.mount(t)
+			all, verified = newLedger(), 0
+		}
+		s := start(t, append(opts, onDatabase(database))...)
+		if fresh {
+			key = loadKey(t, database)
+		}
+		l := startLoad(t, s, key, 16, fmt.Sprint("cut ", cut), 100)
+		// Cuts at different moments meet different states of the log.
+		enough := int64(1 + cut*997%1500)
+		eventually(t, 60*time.Second, "the load is on", func() bool { return l.acknowledged.Load() >= enough })
+		// Only what was answered before the cut counts. A machine without power
+		// answers nothing, while this one lives on, and ext4 has been seen to
+		// report success for an fsync that such a cut met half way.
+		pets := l.callTime()
+		d.cut(t)
+		// It must not go on without its disk.
+		eventually(t, 20*time.Second, "the server notices", s.ended)
+		if code := s.wait(); code != 1 {
+			t.Errorf("cut %d: the server ended with exit code %d, want 1.\n%s", cut, code, s.output())
+		}
+		l.stop()
+		for _, p := range pets {
+			if err := all.add(p); err != nil {
+				t.Errorf("cut %d: %v", cut, err)
+			}
+		}
+		acknowledged += len(pets)
+		d.unmount(t)
+		d.mount(t)
+
+		if got := integrity(t, database); got != "ok" {
+			t.Fatalf("cut %d: the file is damaged: %s", cut, got)
+		}
+		s = start(t, append(opts, onDatabase(database))...)
+		stored := newClient(t, s, key).allPets(t, verified)
+		n, which := all.missing(stored, verified)
+		if lost += n; n > 0 {
+			t.Logf("cut %d: %d of %d acknowledged animals are lost, such as %.100s", cut, n, len(pets), which[0])
+			for _, p := range pets {
+				if stored[p.ID] != p {
+					delete(all.pets, p.ID) // its id comes again
+				}
+			}
+		}
+		for id := range stored {
+			verified = max(verified, id)
+		}
+		s.stop()
+	}
+	return acknowledged, lost
+}
+
+// disk is an ext4 file system in a file.
+type disk struct {
+	image string
+	dir   string
+}
+
+func newDisk(t *testing.T) *disk {
+	t.Helper()
+	for _, program := range []string{"mkfs.ext4", "mount"} {
+		needs(t, program)
+	}
+	d := &disk{image: filepath.Join(t.TempDir(), "disk"), dir: t.TempDir()}
+	d.format(t)
+	if out, err := d.tryMount(); err != nil {
+		t.Skipf("a power cut needs an ext4 file system in a file, which this machine does not mount: %v: %s", err, out)
+	}
+	t.Cleanup(func() { syscall.Unmount(d.dir, 0) })
+	return d
+}
+
+func (d *disk) format(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(d.image, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(d.image, 256<<20); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
+		t.Fatalf("mkfs.ext4: %v\n%s", err, out)
+	}
+}
+
+func (d *disk) tryMount() ([]byte, error) {
+	return exec.Command("mount", "-t", "ext4", "-o", "loop", d.image, d.dir).CombinedOutput()
+}
+
+func (d *disk) mount(t *testing.T) {
+	t.Helper()
+	if out, err := d.tryMount(); err != nil {
+		t.Fatalf("mount: %v\n%s", err, out)
+	}
+}
+
+func (d *disk) unmount(t *testing.T) {
+	t.Helper()
+	eventually(t, 20*time.Second, "the disk is no longer in use", func() bool {
+		err := syscall.Unmount(d.dir, 0)
+		if err != nil && !errors.Is(err, syscall.EBUSY) {
+			t.Fatalf("unmount: %v", err)
+		}
+		return err == nil
+	})
+}
+
+// cut stops all writing to the disk at once, the file system's journal included:
+// EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH.
+func (d *disk) cut(t *testing.T) {
+	t.Helper()
+	f, err := os.Open(d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const shutdown, noLogFlush = 0x8004587d, 2
+	flags := uint32(noLogFlush)
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&flags))); errno != 0 {
+		t.Skipf("this kernel's ext4 cannot be cut off: %v", errno)
+	}
+}

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// needsStrace skips a test where nothing can be traced.
+func needsStrace(t *testing.T) {
+	t.Helper()
+	needs(t, "strace")
+	if out, err := exec.Command("strace", "-f", "--seccomp-bpf", "-e", "trace=fsync", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace may not trace on this machine: %v %s", err, out)
+	}
+}
+
+// withStrace runs the binary under strace. The trace goes to a file.
+func withStrace(file string, args ...string) option {
+	argv := []string{"strace", "-DDD", "-f", "--seccomp-bpf", "-o", file}
+	return withWrapper(append(argv, args...)...)
+}
+
+// awaitTrace waits until the trace of a server that has ended is complete.
+func (s *server) awaitTrace(file string) {
+	s.t.Helper()
+	end := regexp.MustCompile(fmt.Sprintf(`(?m)^%d +\+\+\+ (exited|killed)`, s.cmd.Process.Pid))
+	eventually(s.t, 20*time.Second, "the trace is complete", func() bool {
+		f, err := os.Open(file)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Size() > 4096 {
+			f.Seek(-4096, io.SeekEnd)
+		}
+		var tail bytes.Buffer
+		tail.ReadFrom(f)
+		return end.Match(tail.Bytes())
+	})
+}
+
+// syscallEvent is the beginning or the end of a system call. One that nothing
+// came between is both.
+type syscallEvent struct {
+	call     string
+	file     string // what its descriptor stands for
+	content  []byte // written, as far as strace was told to print it
+	begins   bool
+	ends     bool
+	returned int64
+	injected bool
+}
+
+var (
+	traceLine = regexp.MustCompile(`^(\d+) +(?:(\w+)\((\d+)<([^>]*)>|<\.\.\. (\w+) resumed>)`)
+	traceEnd  = regexp.MustCompile(`\) += (-?\d+)[^"]*$`)
+)
+
+// readTrace calls f with every event of a trace made with -f -y -xx, in order.
+// strace stops a thread before and after a call, so of two events of which one
+// brought about the other, the cause comes first.
+func readTrace(t *testing.T, file string, f func(syscallEvent)) {
+	t.Helper()
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	begun := map[string]syscallEvent{} // by thread
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		m := traceLine.FindStringSubmatch(line)
+		if m == nil {
+			continue // a signal, the end of a thread
+		}
+		e := syscallEvent{call: m[2], file: string(unhex(t, m[4])), begins: true}
+		if m[5] != "" {
+			if e = begun[m[1]]; e.call != m[5] {
+				t.Fatalf("the trace ends a call that did not begin: %.200s", line)
+			}
+			e.begins = false
+		} else if _, rest, ok := strings.Cut(line, `"`); ok {
+			text, _, _ := strings.Cut(rest, `"`)
+			e.content = unhex(t, text)
+		}
+		if strings.HasSuffix(line, "<unfinished ...>") {
+			begun[m[1]] = e
+		} else if end := traceEnd.FindStringSubmatch(line); end != nil {
+			e.ends = true
+			e.returned, _ = strconv.ParseInt(end[1], 10, 64)
+			e.injected = strings.HasSuffix(line, "(INJECTED)")
+		}
+		f(e)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unhex(t *testing.T, text string) []byte {
+	t.Helper()
+	content, err := hex.DecodeString(strings.ReplaceAll(text, `\x`, ""))
+	if err != nil {
+		t.Fatalf("the trace is not in hexadecimal: %v in %.100q", err, text)
+	}
+	return content
+}
+
+// unsafeBinary is a build that does not wait for the disk.
+func unsafeBinary(t *testing.T) string {
+	t.Helper()
+	path, err := buildUnsafe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var buildUnsafe = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "animalstore-unsafe")
+	return path, build(path, "-X animalstore/internal/db/sqlite.synchronous=NORMAL")
+})

@@ -116,7 +116,11 @@ func TestDeadline(t *testing.T) {
 		s := start(t).inProcess()
 		s.db.arm("KeyByHash", stuck)
 		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
 			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
+			if took := time.Since(start); took > api.HandlerTimeout {
+				t.Errorf("got an answer after %v, want at most %v", took, api.HandlerTimeout)
+			}
 		})
 	})
 	t.Run("readiness", func(t *testing.T) {

@@ -71,7 +71,7 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 
 // Keys implements [db.DB].
 func (d *DB) Keys(ctx context.Context) ([]animalstore.Key, error) {
-	var keys []animalstore.Key
+	keys := []animalstore.Key{}
 	err := d.read(ctx, func(c *sqlite.Conn) error {
 		return sqlitex.Execute(c, "SELECT "+keyColumns+" FROM keys ORDER BY id", &sqlitex.ExecOptions{
 			ResultFunc: func(stmt *sqlite.Stmt) error {

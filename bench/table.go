@@ -73,7 +73,7 @@ func median[N float64 | time.Duration](values []N) N {
 
 // spread shows the median and, in brackets, how far the rounds lie apart.
 func spread(values []float64) string {
-	return fmt.Sprintf("%.2f (%.2f–%.2f)", median(values), slices.Min(values), slices.Max(values))
+	return fmt.Sprintf("%.3f (%.2f–%.2f)", median(values), slices.Min(values), slices.Max(values))
 }
 
 func total(turns []turn) turn {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 var (
@@ -16,14 +17,22 @@ var (
 	curlLine = regexp.MustCompile(`(?m)^ *(curl .*)$`)
 )
 
-// ownerKey is the key a server printed at its first start.
+// printed waits for what the server greets with at its first start: it comes
+// before the log says that it serves, but by another pipe.
+func (s *server) printed(pattern *regexp.Regexp) string {
+	s.t.Helper()
+	var found []string
+	eventually(s.t, 10*time.Second, "it prints "+pattern.String(), func() bool {
+		found = pattern.FindStringSubmatch(s.stdout.String())
+		return found != nil
+	})
+	return found[len(found)-1]
+}
+
+// ownerKey is the key a production server printed.
 func (s *server) ownerKey() string {
 	s.t.Helper()
-	key := liveKey.FindString(s.stdout.String())
-	if key == "" {
-		s.t.Fatalf("no owner key was printed.\n%s", s.output())
-	}
-	return key
+	return s.printed(liveKey)
 }
 
 // paste runs a line in a shell, as a person would, and returns what curl says
@@ -45,12 +54,9 @@ func TestFirstRun(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key := s.ownerKey()
-	lines := curlLine.FindStringSubmatch(s.stdout.String())
-	if lines == nil {
-		t.Fatalf("no curl line was printed.\n%s", s.output())
-	}
-	if status, body := paste(t, lines[1]); status != "200" || body != "[]" {
-		t.Errorf("%s\ngot %s %q, want 200 []", lines[1], status, body)
+	line := s.printed(curlLine)
+	if status, body := paste(t, line); status != "200" || body != "[]" {
+		t.Errorf("%s\ngot %s %q, want 200 []", line, status, body)
 	}
 	if !strings.Contains(s.stdout.String(), s.url+"/v1") {
 		t.Errorf("the address %s/v1 is not in the greeting:\n%s", s.url, s.stdout)
@@ -61,10 +67,11 @@ func TestFirstRun(t *testing.T) {
 
 	// The key is shown once and goes on working.
 	s = start(t, onDatabase(s.database))
+	wantStatus(t, newClient(t, s, key).get(t, "/v1/pets/1"), 200, "")
+	s.stop()
 	if out := s.stdout.String(); out != "" {
 		t.Errorf("a second start prints %q, want nothing", out)
 	}
-	wantStatus(t, newClient(t, s, key).get(t, "/v1/pets/1"), 200, "")
 }
 
 // TestFirstRunFromSource is the README's first command, ended by Ctrl-C.
@@ -75,7 +82,7 @@ func TestFirstRunFromSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, withWrapper("go", "-C", root, "run"), withBinary("./cmd/animalstore"), withEnv("CGO_ENABLED=0"))
-	if status, body := paste(t, curlLine.FindStringSubmatch(s.stdout.String())[1]); status != "200" || body != "[]" {
+	if status, body := paste(t, s.printed(curlLine)); status != "200" || body != "[]" {
 		t.Errorf("got %s %q, want 200 []", status, body)
 	}
 	s.signal(syscall.SIGINT)
@@ -90,20 +97,20 @@ func TestOwnerKeyFromEnvironment(t *testing.T) {
 	const brought = "a-secret-of-my-own-0123456789"
 	s := start(t, withEnv("ANIMALSTORE_OWNER_KEY="+brought))
 	wantStatus(t, newClient(t, s, brought).get(t, "/v1/pets"), 200, "")
+	s.stop()
 	if strings.Contains(s.output(), brought) || s.stdout.String() != "" {
 		t.Errorf("a key that was brought is not for printing.\n%s", s.output())
 	}
-	s.stop()
 
 	// Beside keys that are there already it is not imported, and the log says so.
 	const other = "another-secret-0123456789"
 	s = start(t, onDatabase(s.database), withEnv("ANIMALSTORE_OWNER_KEY="+other))
 	wantStatus(t, newClient(t, s, brought).get(t, "/v1/pets"), 200, "")
 	wantStatus(t, newClient(t, s, other).get(t, "/v1/pets"), 401, "invalid_api_key")
+	s.stop()
 	if !strings.Contains(s.stderr.String(), "was not imported") || strings.Contains(s.output(), other) {
 		t.Errorf("want a word in the log, without the key.\n%s", s.output())
 	}
-	s.stop()
 
 	// One that could never work is refused at the start.
 	for _, bad := range []string{"short", "ast_live_" + strings.Repeat("x", 38), strings.Repeat("x", 201), "white space 0123456789"} {

@@ -72,16 +72,14 @@ func TestKeysOfTheOtherDeployment(t *testing.T) {
 		if env == "staging" {
 			pattern, prefix = testKey, "ast_test_"
 		}
-		owner := pattern.FindString(s.stdout.String())
-		if owner == "" {
-			t.Fatalf("a server in %s prints no key with %s.\n%s", env, prefix, s.output())
-		}
+		owner := s.printed(pattern)
 		wantStatus(t, newClient(t, s, owner).get(t, "/v1/pets"), 200, "")
 		foreign := newKey(t, s.database, "--name", "foreign", "--environment", other)
 		if strings.HasPrefix(foreign, prefix) {
 			t.Errorf("a key for %s starts with %s", other, prefix)
 		}
 		wantStatus(t, newClient(t, s, foreign).get(t, "/v1/pets"), 401, "invalid_api_key")
+		s.stop() // after which the log is complete
 		log := s.stderr.String()
 		if !strings.Contains(log, "another deployment") || strings.Contains(log, foreign) {
 			t.Errorf("want a warning in the log, without the key:\n%s", log)

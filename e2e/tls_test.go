@@ -84,7 +84,7 @@ func TestTLS(t *testing.T) {
 	if _, err := newClient(t, s, "").try("GET", "/livez", ""); err == nil {
 		t.Error("a client that does not know the certificate accepts it")
 	}
-	if status, _ := paste(t, curlLine.FindStringSubmatch(s.stdout.String())[1], "CURL_CA_BUNDLE="+certFile); status != "200" {
+	if status, _ := paste(t, s.printed(curlLine), "CURL_CA_BUNDLE="+certFile); status != "200" {
 		t.Errorf("the printed curl line gives %s, want 200", status)
 	}
 	// Idle connections of both kinds are open still.

@@ -28,6 +28,9 @@ func keysCommand() *cobra.Command {
 		Short: "Make, show, change and revoke API keys",
 		Long: `Make, show, change and revoke API keys, straight in the database. All of it
 works while a server runs on the same database and takes effect there within a second.`,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		RunE:                  onlySubcommands,
 	}
 	database := cmd.PersistentFlags().String("database", "sqlite:animalstore.db", databaseUsage)
 	cmd.AddCommand(keysCreateCommand(database), keysImportCommand(database),

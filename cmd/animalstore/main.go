@@ -125,6 +125,15 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// onlySubcommands runs a command that only groups others: cobra would print its
+// help and succeed where the name of the subcommand is mistyped.
+func onlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%q has no command %q. See %q", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")}
+	}
+	return cmd.Help()
+}
+
 // message is what a person reads of an error.
 func message(err error) string {
 	var coded *animalstore.Error

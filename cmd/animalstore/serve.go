@@ -92,6 +92,9 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if f.listen == "" { // to net.Listen that is any port, open to the world
+		return usageError{errors.New("--listen must be an address and port, such as 127.0.0.1:8080")}
+	}
 	env, err := animalstore.ParseEnvironment(f.environment)
 	if err != nil {
 		return err

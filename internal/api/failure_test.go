@@ -107,7 +107,11 @@ func TestDeadline(t *testing.T) {
 		s := start(t).inProcess()
 		s.db.arm("KeyByHash", stuck)
 		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
 			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
+			if took := time.Since(start); took > api.HandlerTimeout {
+				t.Errorf("got an answer after %v, want at most %v", took, api.HandlerTimeout)
+			}
 		})
 	})
 	t.Run("readiness", func(t *testing.T) {
@@ -168,3 +172,24 @@ func TestReadiness(t *testing.T) {
 		s.do(t, call{path: "/livez", key: noKey}).want(t, http.StatusOK, "")
 	}
 }
+
+// TestPanicHalfWay: an answer that breaks off is cut off, for what is out
+// cannot be taken back.
+func TestPanicHalfWay(t *testing.T) {
+	s := start(t)
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler {
+			t.Errorf("got %v, want the connection aborted", v)
+		}
+	}()
+	r := s.request("GET", "/v1/pets", "", nil)
+	s.handler.ServeHTTP(brokenWriter{http.Header{}}, r)
+	t.Error("got an answer, want the connection aborted")
+}
+
+// brokenWriter panics once the header is out.
+type brokenWriter struct{ header http.Header }
+
+func (w brokenWriter) Header() http.Header       { return w.header }
+func (w brokenWriter) WriteHeader(int)           {}
+func (w brokenWriter) Write([]byte) (int, error) { panic("broken") }

@@ -125,7 +125,9 @@ func strictObject(body []byte) (members map[string]json.RawMessage, wellFormed, 
 		return nil, false, true
 	}
 	certain = !bytes.Contains(bytes.ToLower(body), []byte(`\ud`)) && bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) < 1000
-	return members, utf8.Valid(body) && uniqueNames(json.NewDecoder(bytes.NewReader(body))), certain
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	return members, utf8.Valid(body) && uniqueNames(d), certain
 }
 
 // uniqueNames reads one value and tells whether no object in it, nor the value

@@ -162,22 +162,23 @@ func TestCursorFilters(t *testing.T) {
 	tests := []struct {
 		name, path string
 		want       []int64 // nil: 400 invalid_cursor
+		message    string
 	}{
-		{"no filter as before", "/v1/pets?limit=3&cursor=" + plain, []int64{9, 8, 7}},
-		{"the same filter", "/v1/pets?limit=2&status=sold&cursor=" + sold, []int64{6, 3}},
-		{"the filter left out is the cursor's", "/v1/pets?limit=2&cursor=" + sold, []int64{6, 3}},
-		{"no limit", "/v1/pets?cursor=" + sold, []int64{6, 3}},
-		{"another filter", "/v1/pets?status=available&cursor=" + sold, nil},
-		{"a filter where there was none", "/v1/pets?status=sold&cursor=" + plain, nil},
-		{"of another list", "/v1/store/orders?cursor=" + plain, nil},
-		{"of another list, filtered", "/v1/store/orders?cursor=" + sold, nil},
+		{"no filter as before", "/v1/pets?limit=3&cursor=" + plain, []int64{9, 8, 7}, ""},
+		{"the same filter", "/v1/pets?limit=2&status=sold&cursor=" + sold, []int64{6, 3}, ""},
+		{"the filter left out is the cursor's", "/v1/pets?limit=2&cursor=" + sold, []int64{6, 3}, ""},
+		{"no limit", "/v1/pets?cursor=" + sold, []int64{6, 3}, ""},
+		{"another filter", "/v1/pets?status=available&cursor=" + sold, nil, "another status"},
+		{"a filter where there was none", "/v1/pets?status=sold&cursor=" + plain, nil, "another status"},
+		{"of another list", "/v1/store/orders?cursor=" + plain, nil, "another list"},
+		{"of another list, filtered", "/v1/store/orders?cursor=" + sold, nil, "another list"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := s.do(t, call{path: test.path})
 			if test.want == nil {
 				got.want(t, http.StatusBadRequest, animalstore.InvalidCursor)
-				got.wantMessage(t, "cursor")
+				got.wantMessage(t, "cursor", test.message)
 			} else if found := ids(got.pets(t)); !slices.Equal(found, test.want) {
 				t.Errorf("got %d, want %d", found, test.want)
 			}

@@ -316,7 +316,7 @@ func TestManyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
 		var secrets []string
-		for i := 0; len(secrets) < 4200; i++ { // a shard keeps 4096
+		for i := 0; len(secrets) < keys.MaxCached+100; i++ {
 			secret := fmt.Sprintf("a-secret-made-elsewhere-%d", i)
 			if keys.Hash(secret)[0]%32 == 7 { // all in one shard
 				secrets = append(secrets, secret)
@@ -328,6 +328,9 @@ func TestManyKeys(t *testing.T) {
 				if key, err := checker.Check(t.Context(), secret); err != nil || key.ID != int64(i+1) {
 					t.Fatalf("round %d, key %d: got %v, %v, want it let in", round, i, key, err)
 				}
+			}
+			if got := checker.Cached(); got > keys.MaxCached {
+				t.Errorf("round %d: got %d keys remembered, want at most %d", round, got, keys.MaxCached)
 			}
 			if last := secrets[len(secrets)-1]; store.count(last) != round+1 {
 				t.Errorf("round %d: got %d look-ups of the last key, want %d", round, store.count(last), round+1)

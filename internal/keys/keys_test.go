@@ -19,7 +19,7 @@ func TestMint(t *testing.T) {
 	} {
 		seen := map[string]bool{}
 		used := map[rune]int{}
-		for range 2000 {
+		for range 4000 {
 			key := keys.Mint(env)
 			if !form.MatchString(key) {
 				t.Fatalf("%s: got %q, want %s", env, key, form)
@@ -36,11 +36,11 @@ func TestMint(t *testing.T) {
 				used[c]++
 			}
 		}
-		// 64,000 characters, 1,032 of each if they are equally likely: outside
-		// this range one is more than twelve deviations away.
+		// 128,000 characters, 2,065 of each if they are equally likely: outside
+		// this range one is six deviations away.
 		for _, c := range alphabet {
-			if n := used[c]; n < 640 || n > 1430 {
-				t.Errorf("%s: got %q %d times in 64000, want about 1032", env, c, n)
+			if n := used[c]; n < 1795 || n > 2335 {
+				t.Errorf("%s: got %q %d times in 128000, want about 2065", env, c, n)
 			}
 		}
 	}
@@ -104,6 +104,7 @@ func TestEnvironmentOfNothing(t *testing.T) {
 	for _, s := range []string{
 		"", "ast_", "ast_live_", "ast_test_", good + "0", " " + good, good + " ", good + "\n",
 		strings.ToLower(good), strings.ToUpper(good), "ast_test_" + good[9:], "AST_live_" + good[9:],
+		"ast_live_000000000000000-00000000000000004fs3Fn", // its checksum is right, its characters are not
 		"a-secret-made-elsewhere", strings.Repeat("\xff", 47),
 	} {
 		if got := keys.Environment(s); got != "" {

@@ -98,7 +98,7 @@ database keeps only its hash.`,
 				return err
 			}
 			secret := keys.Mint(k.Environment)
-			if err := storeKey(cmd, *database, k, secret, "Made"); err != nil {
+			if err := storeKey(cmd, *database, k, secret, "Made", " Keep it: it is not shown again."); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
@@ -132,14 +132,14 @@ other users of the machine.`,
 			if err := keys.ValidateForeign(secret, k.Environment); err != nil {
 				return err
 			}
-			return storeKey(cmd, *database, k, secret, "Imported")
+			return storeKey(cmd, *database, k, secret, "Imported", "")
 		},
 	}
 	f.register(cmd)
 	return cmd
 }
 
-func storeKey(cmd *cobra.Command, database string, k animalstore.NewKey, secret, did string) error {
+func storeKey(cmd *cobra.Command, database string, k animalstore.NewKey, secret, did, hint string) error {
 	return withDatabase(cmd.Context(), database, false, func(store db.DB) error {
 		key, err := store.CreateKey(cmd.Context(), k, keys.Hash(secret), animalstore.At(time.Now()))
 		if errors.Is(err, db.ErrExists) {
@@ -148,8 +148,8 @@ func storeKey(cmd *cobra.Command, database string, k animalstore.NewKey, secret,
 		if err != nil {
 			return fmt.Errorf("store the key: %w", err)
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s. It is not shown again.\n",
-			did, key.ID, key.Name, key.Plan, key.Limits.PerMinute, key.Limits.PerDay, key.Permissions, key.Environment)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s.%s\n",
+			did, key.ID, key.Name, key.Plan, key.Limits.PerMinute, key.Limits.PerDay, key.Permissions, key.Environment, hint)
 		return nil
 	})
 }

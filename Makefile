@@ -7,7 +7,7 @@ FUZZTIME = 1m
 .PHONY: help run build check lint test fuzz soak bench-quick bench-growth setup
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: ## start the server from source, on animalstore.db in this directory
 	go run ./cmd/animalstore serve

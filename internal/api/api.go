@@ -167,7 +167,7 @@ func (s *Server) recovered(w *response, r *request, v any) {
 		s.log.Error("request failed half way", "request_id", r.id, "path", r.URL.Path, "err", err)
 		panic(http.ErrAbortHandler) // cuts the answer off, so that nobody takes it for whole
 	}
-	if underV1(r.URL.Path) && w.Header()["X-RateLimit-Limit"] == nil {
+	if underV1(r.URL.Path) && w.Header()[limitHeader] == nil {
 		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
 	}
 	s.writeError(w, r, err)

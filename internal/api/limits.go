@@ -38,8 +38,15 @@ func refused(d ratelimit.Decision) error {
 	return animalstore.Errorf(d.Code, "the %d requests of this minute are used up: wait %d s before the next", d.Limit, d.RetryAfter)
 }
 
-// setLimitHeaders tells the caller how it stands. The names are spelled as the
-// interface spells them, which Header.Set would not keep.
+// The names are spelled as the interface spells them, which Header.Set would not
+// keep.
+var (
+	limitHeader     = "X-RateLimit-Limit"
+	remainingHeader = "X-RateLimit-Remaining"
+	resetHeader     = "X-RateLimit-Reset"
+)
+
+// setLimitHeaders tells the caller how it stands.
 func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
 	h := w.Header()
 	values := []string{
@@ -47,9 +54,9 @@ func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
 		strconv.FormatInt(d.Remaining, 10),
 		strconv.FormatInt(d.Reset, 10),
 	}
-	h["X-RateLimit-Limit"] = values[0:1:1]
-	h["X-RateLimit-Remaining"] = values[1:2:2]
-	h["X-RateLimit-Reset"] = values[2:3:3]
+	h[limitHeader] = values[0:1:1]
+	h[remainingHeader] = values[1:2:2]
+	h[resetHeader] = values[2:3:3]
 	if d.RetryAfter > 0 {
 		h["Retry-After"] = []string{strconv.FormatInt(d.RetryAfter, 10)}
 	}

@@ -63,41 +63,47 @@ func filters(ctx context.Context, o options, work string) (*table, error) {
 		for round := range took[0] {
 			ratio = append(ratio, took[1][round]/took[0][round])
 		}
-		t.rows = append(t.rows, fmt.Sprintf("%s\t%.1f\t%.1f\t%s\t%s", read.name, median(took[0]), median(took[1]), spread(ratio), t.verdict(bar{atMost: flat}, median(ratio), "")))
+		t.rows = append(t.rows, fmt.Sprintf("%s\t%.1f\t%.1f\t%s\t%s", read.name, median(took[0]), median(took[1]), spread(ratio), t.verdict(bar{atMost: read.mark}, median(ratio), "")))
 	}
 	t.note("The database alone, one reader, no cache of pages")
 	return t, nil
 }
 
-// flat is what a page may cost more at fifty times the animals. A tree of fifty
-// times the rows is a level higher, and less of it stays near the processor.
-const flat = 1.5
+// What a page may cost more at fifty times the animals. A tree of fifty times the
+// rows is a level higher, and less of it stays near the processor. Ids lie on
+// pages of their own: of those SQLite's cache holds about half in the small
+// store, and next to none in the large one.
+const (
+	flat    = 1.5
+	flatIDs = 2
+)
 
 // filterReads are all combinations of filters that lists take, with a common
 // value and a rare one.
 var filterReads = []struct {
 	name string
 	page func(ctx context.Context, d *sqlite.DB, random *rand.Rand, n int64) error
+	mark float64
 }{
-	{"animals: none", pets(db.PetQuery{})},
-	{"animals: status", pets(db.PetQuery{Status: animalstore.PetAvailable})},
-	{"animals: rare status", pets(db.PetQuery{Status: rare})},
-	{"animals: category", pets(db.PetQuery{CategoryID: new(int64(common))})},
-	{"animals: rare category", pets(db.PetQuery{CategoryID: new(int64(rareCategory))})},
-	{"animals: category and status", pets(db.PetQuery{CategoryID: new(int64(common)), Status: animalstore.PetAvailable})},
-	{"animals: rare category and status", pets(db.PetQuery{CategoryID: new(int64(rareCategory)), Status: animalstore.PetAvailable})},
-	{"animals: rare category and rare status", pets(db.PetQuery{CategoryID: new(int64(rareCategory)), Status: rare})},
-	{"animals: 1 id", petsByID(1, db.PetQuery{})},
-	{"animals: 20 ids", petsByID(20, db.PetQuery{})},
-	{"animals: 100 ids", petsByID(100, db.PetQuery{})},
-	{"animals: 20 ids and status", petsByID(20, db.PetQuery{Status: animalstore.PetAvailable})},
-	{"animals: 20 ids and category", petsByID(20, db.PetQuery{CategoryID: new(int64(common))})},
-	{"animals: 20 ids, category and status", petsByID(20, db.PetQuery{CategoryID: new(int64(common)), Status: animalstore.PetAvailable})},
-	{"orders: none", orders(db.OrderQuery{})},
-	{"orders: status", orders(db.OrderQuery{Status: animalstore.OrderDelivered})},
-	{"orders: rare status", orders(db.OrderQuery{Status: animalstore.OrderPlaced})},
-	{"orders: animal", orders(db.OrderQuery{PetID: rarePet})},
-	{"orders: animal and status", orders(db.OrderQuery{PetID: rarePet, Status: animalstore.OrderDelivered})},
+	{"animals: none", pets(db.PetQuery{}), flat},
+	{"animals: status", pets(db.PetQuery{Status: animalstore.PetAvailable}), flat},
+	{"animals: rare status", pets(db.PetQuery{Status: rare}), flat},
+	{"animals: category", pets(db.PetQuery{CategoryID: new(int64(common))}), flat},
+	{"animals: rare category", pets(db.PetQuery{CategoryID: new(int64(rareCategory))}), flat},
+	{"animals: category and status", pets(db.PetQuery{CategoryID: new(int64(common)), Status: animalstore.PetAvailable}), flat},
+	{"animals: rare category and status", pets(db.PetQuery{CategoryID: new(int64(rareCategory)), Status: animalstore.PetAvailable}), flat},
+	{"animals: rare category and rare status", pets(db.PetQuery{CategoryID: new(int64(rareCategory)), Status: rare}), flat},
+	{"animals: 1 id", petsByID(1, db.PetQuery{}), flatIDs},
+	{"animals: 20 ids", petsByID(20, db.PetQuery{}), flatIDs},
+	{"animals: 100 ids", petsByID(100, db.PetQuery{}), flatIDs},
+	{"animals: 20 ids and status", petsByID(20, db.PetQuery{Status: animalstore.PetAvailable}), flatIDs},
+	{"animals: 20 ids and category", petsByID(20, db.PetQuery{CategoryID: new(int64(common))}), flatIDs},
+	{"animals: 20 ids, category and status", petsByID(20, db.PetQuery{CategoryID: new(int64(common)), Status: animalstore.PetAvailable}), flatIDs},
+	{"orders: none", orders(db.OrderQuery{}), flat},
+	{"orders: status", orders(db.OrderQuery{Status: animalstore.OrderDelivered}), flat},
+	{"orders: rare status", orders(db.OrderQuery{Status: animalstore.OrderPlaced}), flat},
+	{"orders: animal", orders(db.OrderQuery{PetID: rarePet}), flat},
+	{"orders: animal and status", orders(db.OrderQuery{PetID: rarePet, Status: animalstore.OrderDelivered}), flat},
 }
 
 func pets(q db.PetQuery) func(context.Context, *sqlite.DB, *rand.Rand, int64) error {

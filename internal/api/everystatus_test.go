@@ -52,7 +52,7 @@ func TestEveryOperation(t *testing.T) {
 			provoke(401, "missing_api_key", func(c *call) { c.key = noKey })
 			provoke(429, "rate_limit_exceeded", func(c *call) { c.key = exhausted })
 			c := op.call(t, s)
-			if c.method == "" {
+			if c.reads() {
 				provoke(304, "", func(c *call) { c.header = http.Header{"If-None-Match": {"*"}} })
 				provoke(412, "precondition_failed", func(c *call) { c.header = http.Header{"If-Match": {`"x"`}} })
 			}

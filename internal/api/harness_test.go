@@ -214,6 +214,9 @@ type call struct {
 	bad    bool      // breaks the document on purpose: only the answer must keep to it
 }
 
+// reads reports whether the call changes nothing.
+func (c call) reads() bool { return c.method == "" || c.method == http.MethodGet }
+
 type answer struct {
 	status int
 	header http.Header

@@ -58,7 +58,7 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 // outcomes. Lists see all animals, so what came before has to be searched as a
 // whole, and the histories are short.
 func linearizable(t *testing.T, open func(*testing.T) db.DB) {
-	for round := range often(12, 2000) {
+	for round := range often(8, 2000) {
 		d := open(t)
 		history := record(t, d, uint64(round), 5, 30, everything)
 		checkHistory(t, history)
@@ -70,7 +70,7 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 // and its orders then depends on no other, so each has a history of its own,
 // which can be long.
 func linearizableAnimals(t *testing.T, open func(*testing.T) db.DB) {
-	for round := range often(4, 500) {
+	for round := range often(3, 500) {
 		d := open(t)
 		history := record(t, d, uint64(round), 16, 60, singles)
 		for _, part := range byAnimal(history) {

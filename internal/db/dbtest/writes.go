@@ -57,7 +57,8 @@ func cancelledWrite(t *testing.T, d db.DB) {
 // before. A reader that started after that and does not see it has read an old
 // state, be it from a snapshot or a cache.
 func writesAreSeen(t *testing.T, d db.DB) {
-	const writers, readers, each = 4, 4, 150
+	const writers, readers = 4, 4
+	each := often(50, 1500)
 	var newest atomic.Int64 // an id whose creation has returned
 	var done atomic.Int64
 	together(t, writers+readers, func(i int) error {
@@ -147,7 +148,8 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 // generationHolds reads beside writers and remembers what each stable
 // generation showed: two readers must never have seen it differ.
 func generationHolds(t *testing.T, d db.DB) {
-	const writers, readers, each = 2, 4, 100
+	const writers, readers = 2, 4
+	each := often(50, 1500)
 	type seen struct{ all, sold int64 } // the newest ids
 	var mu sync.Mutex
 	outcomes := map[uint64]seen{}

@@ -1,0 +1,260 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// standing is what GET /v1/limits tells.
+type standing struct {
+	Minute, Day window
+	Strikes     struct{ Count int64 }
+	Ban         struct{ Level int64 }
+}
+
+type window struct {
+	Limit, Remaining int64
+	Reset            time.Time
+}
+
+func (c *client) limits(t testing.TB) standing {
+	t.Helper()
+	a := c.get(t, "/v1/limits")
+	wantStatus(t, a, 200, "")
+	var s standing
+	if err := json.Unmarshal([]byte(a.body), &s); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	return s
+}
+
+// keyID is the id of the key with this name.
+func keyID(t testing.TB, database, name string) string {
+	t.Helper()
+	var all []struct {
+		ID   int64
+		Name string
+	}
+	list := run(t, "keys", "list", "--json", "--database", "sqlite:"+database)
+	if err := json.Unmarshal([]byte(list.stdout), &all); err != nil {
+		t.Fatalf("keys list: %v\n%s%s", err, list.stdout, list.stderr)
+	}
+	for _, k := range all {
+		if k.Name == name {
+			return strconv.FormatInt(k.ID, 10)
+		}
+	}
+	t.Fatalf("no key is called %s:\n%s", name, list.stdout)
+	return ""
+}
+
+// command runs a command on the keys that has to work.
+func command(t testing.TB, database string, args ...string) result {
+	t.Helper()
+	r := run(t, append(append([]string{"keys"}, args...), "--database", "sqlite:"+database)...)
+	if r.code != 0 {
+		t.Fatalf("keys %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r
+}
+
+// awayFromMidnight waits where a day (UTC) is about to end, which would end the
+// count this test is about.
+func awayFromMidnight(t testing.TB) {
+	t.Helper()
+	if left := time.Until(time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)); left < 2*time.Minute {
+		t.Logf("waiting %v for the next day", left)
+		time.Sleep(left + time.Second)
+	}
+}
+
+// TestCountsSurviveTermination: an orderly end forgets no request.
+func TestCountsSurviveTermination(t *testing.T) {
+	t.Parallel()
+	awayFromMidnight(t)
+	s := start(t)
+	key := newKey(t, s.database, "--name", "counted", "--plan", "pro")
+	used := int64(0)
+	var minute window
+	for round := range 3 {
+		c := newClient(t, s, key)
+		for range 17 + round {
+			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
+			used++
+		}
+		got := c.limits(t)
+		used++
+		if got.Day.Remaining != 10_000-used {
+			t.Errorf("round %d: %d of the day remain, want %d", round, got.Day.Remaining, 10_000-used)
+		}
+		// On a slow machine the minute may be over; the day cannot be.
+		if got.Minute.Reset.Equal(minute.Reset) && got.Minute.Remaining != 300-used {
+			t.Errorf("round %d: %d of the minute remain, want %d", round, got.Minute.Remaining, 300-used)
+		}
+		minute = got.Minute
+		s.stop()
+		s = start(t, onDatabase(s.database))
+	}
+}
+
+var leftToday = regexp.MustCompile(`Left today +(\d+) of (\d+)`)
+
+// savedToday is how many requests of this day the database knows of.
+func savedToday(t testing.TB, database, id string) int64 {
+	t.Helper()
+	m := leftToday.FindStringSubmatch(command(t, database, "show", id).stdout)
+	if m == nil {
+		t.Fatal("keys show does not tell what is left of the day")
+	}
+	left, _ := strconv.ParseInt(m[1], 10, 64)
+	limit, _ := strconv.ParseInt(m[2], 10, 64)
+	return limit - left
+}
+
+// TestCountsSurviveKill: a killed server forgets at most what came in its last
+// second, and never counts what was not sent.
+func TestCountsSurviveKill(t *testing.T) {
+	t.Parallel()
+	awayFromMidnight(t)
+	s := start(t)
+	key := loadKey(t, s.database)
+	id := keyID(t, s.database, "load")
+	known := int64(0) // charged for certain
+	for round := range 3 {
+		c := newClient(t, s, key)
+		var answered []time.Time
+		stall := watchStalls()
+		for begun := time.Now(); time.Since(begun) < time.Duration(1500+round*200)*time.Millisecond; {
+			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
+			answered = append(answered, time.Now())
+		}
+		killed := time.Now()
+		s.kill()
+		allowed := time.Second + stall()
+		due := 0
+		for due < len(answered) && killed.Sub(answered[due]) > allowed {
+			due++
+		}
+		s = start(t, onDatabase(s.database))
+		got := savedToday(t, s.database, id)
+		if least, most := known+int64(due), known+int64(len(answered)); got < least || got > most {
+			t.Errorf("round %d: %d requests are counted after a kill, want %d to %d", round, got, least, most)
+		}
+		known = got
+
+		// What was saved before a kill is there after it to the last one.
+		c = newClient(t, s, key)
+		for range 10 {
+			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
+			known++
+		}
+		eventually(t, 20*time.Second, "the counts are saved", func() bool { return savedToday(t, s.database, id) == known })
+		s.kill()
+		s = start(t, onDatabase(s.database))
+		if got := savedToday(t, s.database, id); got != known {
+			t.Errorf("round %d: %d requests are counted after a kill of an idle server, want %d", round, got, known)
+		}
+	}
+}
+
+// watchStalls returns a function that tells for how long this machine kept a
+// process waiting at most since.
+func watchStalls() (worst func() time.Duration) {
+	stop, told := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var longest time.Duration
+		for last := time.Now(); ; {
+			select {
+			case <-stop:
+				told <- longest
+				return
+			case <-time.After(5 * time.Millisecond):
+				longest = max(longest, time.Since(last)-5*time.Millisecond)
+				last = time.Now()
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(stop)
+		return <-told
+	}
+}
+
+// TestBanSurvives: a ban outlives the server, however that ends, to the second,
+// and an operator lifts it within one.
+func TestBanSurvives(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	key := newKey(t, s.database, "--name", "hasty", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1000")
+	id := keyID(t, s.database, "hasty")
+	c := newClient(t, s, key)
+	eventually(t, 60*time.Second, "a client that never waits is banned", func() bool {
+		a := c.get(t, "/v1/pets")
+		return strings.Contains(a.body, "key_banned")
+	})
+	banned := c.get(t, "/v1/pets")
+	wantStatus(t, banned, 429, "key_banned")
+	end := banned.header.Get("X-RateLimit-Reset")
+	same := func(when string) {
+		t.Helper()
+		a := newClient(t, s, key).get(t, "/v1/pets")
+		if !strings.Contains(a.body, "key_banned") || a.header.Get("X-RateLimit-Reset") != end {
+			t.Errorf("%s: got %d %s until %s, want the ban until %s", when, a.status, a.body, a.header.Get("X-RateLimit-Reset"), end)
+		}
+	}
+	show := func() string { return command(t, s.database, "show", id).stdout }
+	eventually(t, 20*time.Second, "the ban is saved", func() bool { return strings.Contains(show(), "until") })
+	s.kill()
+	s = start(t, onDatabase(s.database))
+	same("after a kill")
+	s.stop()
+	s = start(t, onDatabase(s.database))
+	same("after SIGTERM")
+
+	c = newClient(t, s, key)
+	command(t, s.database, "unban", id)
+	seenWithinASecond(t, "the ban is lifted", func() bool {
+		return !strings.Contains(c.get(t, "/v1/pets").body, "key_banned")
+	})
+	if got := show(); !regexp.MustCompile(`Banned +no`).MatchString(got) {
+		t.Errorf("keys show tells of a ban:\n%s", got)
+	}
+	s.stop()
+	s = start(t, onDatabase(s.database))
+	if a := newClient(t, s, key).get(t, "/v1/pets"); strings.Contains(a.body, "key_banned") {
+		t.Errorf("after a restart: got %d %s, want it to stay lifted", a.status, a.body)
+	}
+}
+
+// TestTrustedProxies: the flag decides whose word on addresses counts.
+func TestTrustedProxies(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"127.0.0.0/8,::1", "127.0.0.1"} {
+		s := start(t, withArgs("--trusted-proxies", flag))
+		c := newClient(t, s, "")
+		for i, hop := range []string{"203.0.113.1", "203.0.113.2", "6.6.6.6, 203.0.113.1"} {
+			want := []string{"2999", "2999", "2998"}[i]
+			if a := c.do(t, "GET", "/v1/pets", "", "X-Forwarded-For", hop); a.header.Get("X-RateLimit-Remaining") != want {
+				t.Errorf("%s by %s: %s remain, want %s", hop, flag, a.header.Get("X-RateLimit-Remaining"), want)
+			}
+		}
+	}
+	s := start(t)
+	for i := range 3 {
+		a := newClient(t, s, "").do(t, "GET", "/v1/pets", "", "X-Forwarded-For", fmt.Sprint("203.0.113.", i))
+		if got, want := a.header.Get("X-RateLimit-Remaining"), fmt.Sprint(2999-i); got != want {
+			t.Errorf("nobody trusted: %s remain, want %s", got, want)
+		}
+	}
+	for _, bad := range []string{"localhost", "10.0.0.0/33", "10.0.0", "10.0.0.0/8 11.0.0.0/8"} {
+		s := launch(t, withArgs("--trusted-proxies", bad))
+		if code := s.wait(); code != 2 || !strings.Contains(s.stderr.String(), "--trusted-proxies") {
+			t.Errorf("--trusted-proxies %q: exit code %d, want 2 and a reason.\n%s", bad, code, s.output())
+		}
+	}
+}

@@ -1,11 +1,18 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"flag"
-	"os/exec"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/keys"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -16,35 +23,92 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"animalstore": main})
 }
 
-// TestScripts runs the command line as testdata/script tells. A text that people
-// read stands there in full: go test ./cmd/animalstore -update rewrites it.
+// TestScripts runs the command line as people do: see testdata/script. A text
+// that people read stands there in full; go test ./cmd/animalstore -update
+// rewrites it. Besides the usual commands of a script there are
+//
+//	exits CODE COMMAND…       runs a command that ends with that exit code
+//	used FILE KEY HOURS A R   adds usage so many hours ago: admitted, refused
+//	banned FILE KEY           bans a key
+//	opens FILE KEYFILE [not]  tells whether the secret in KEYFILE opens a key
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "used": used, "banned": banned, "opens": opens,
+		},
 	})
 }
 
-// exits runs a command that must end with an exit code: exits 2 animalstore …
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits code command arguments...")
+		ts.Fatalf("usage: exits CODE COMMAND…")
 	}
-	want, err := strconv.Atoi(args[0])
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
 	if err != nil {
-		ts.Fatalf("%q is no exit code", args[0])
-	}
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("%v: %v", args[1:], err)
+		coded, ok := err.(interface{ ExitCode() int })
+		if !ok {
+			ts.Fatalf("%q: %v", args[1:], err)
 		}
-		got = exit.ExitCode()
+		code = coded.ExitCode()
 	}
-	if got != want {
-		ts.Fatalf("%v: exit code %d, want %d", args[1:], got, want)
+	if want := number(ts, args[0]); int64(code) != want {
+		ts.Fatalf("%q: got exit code %d, want %d", args[1:], code, want)
 	}
+}
+
+func number(ts *testscript.TestScript, s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	ts.Check(err)
+	return n
+}
+
+// inStore opens a script's database for a moment.
+func inStore(ts *testscript.TestScript, file string, f func(db.DB) error) {
+	store, err := sqlite.Open(context.Background(), ts.MkAbs(file), sqlite.Options{})
+	ts.Check(err)
+	err = f(store)
+	ts.Check(store.Close())
+	ts.Check(err)
+}
+
+func used(ts *testscript.TestScript, _ bool, args []string) {
+	hour := time.Now().Truncate(time.Hour).Add(-time.Duration(number(ts, args[2])) * time.Hour)
+	inStore(ts, args[0], func(store db.DB) error {
+		return store.SaveUsage(context.Background(), []animalstore.Usage{{
+			KeyID: number(ts, args[1]), Hour: animalstore.At(hour), Admitted: number(ts, args[3]), Refused: number(ts, args[4]), LastUsed: animalstore.At(hour),
+		}})
+	})
+}
+
+func banned(ts *testscript.TestScript, _ bool, args []string) {
+	now := time.Now()
+	inStore(ts, args[0], func(store db.DB) error {
+		return store.SaveLimitStates(context.Background(), []animalstore.KeyLimitState{{KeyID: number(ts, args[1]), LimitState: animalstore.LimitState{
+			Day:      animalstore.Window{Used: 12, End: now.Add(time.Hour).UnixMilli()},
+			BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 1,
+		}}})
+	})
+}
+
+func opens(ts *testscript.TestScript, neg bool, args []string) {
+	content, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	secret := string(content)
+	if n := len(secret); n > 0 && secret[n-1] == '\n' {
+		secret = secret[:n-1]
+	}
+	inStore(ts, args[0], func(store db.DB) error {
+		key, found, err := store.KeyByHash(context.Background(), keys.Hash(secret))
+		if err != nil {
+			return err
+		}
+		if open := found && key.Live(time.Now()); open == neg {
+			ts.Fatalf("the secret in %s: open is %t, want %t", args[1], open, !neg)
+		}
+		return nil
+	})
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,24 @@ func TestTagsAreOfBytes(t *testing.T) {
 	s.do(t, patch(petPath(pet.ID), `{"name":"Rex"}`))
 	if after := s.do(t, patch(petPath(pet.ID), `{"name":"Max"}`)).header.Get("ETag"); after != before {
 		t.Errorf("changed and changed back: got ETag %q, want %q", after, before)
+	}
+}
+
+// TestNotModifiedLeadsOn: a page can stay as it is while another comes to follow
+// it. Whoever has the page is told of that.
+func TestNotModifiedLeadsOn(t *testing.T) {
+	s := start(t)
+	older := s.addOne(t, "available")
+	s.add(t, slices.Repeat([]animalstore.NewPet{{Name: "Rex", Status: "sold"}}, 3)...)
+	const path = "/v1/pets?status=sold&limit=3"
+	first := s.do(t, call{path: path})
+	if _, next := first.links(t); next != "" {
+		t.Fatalf("got next page %s, want none yet", next)
+	}
+	s.do(t, patch(petPath(older.ID), `{"status":"sold"}`)).want(t, 200, "")
+	got := s.do(t, with(call{path: path}, "If-None-Match", first.header.Get("ETag")))
+	if _, next := got.links(t); got.status != 304 || next == "" {
+		t.Errorf("got %d with Link %s, want 304 and a next page", got.status, got.header.Get("Link"))
 	}
 }
 

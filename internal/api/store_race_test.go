@@ -115,16 +115,16 @@ func TestNoLostUpdates(t *testing.T) {
 			for i := range clients {
 				group.Go(func() {
 					for n := range each {
-						for {
-							done, err := quick.append(t, method, path, fmt.Sprintf(" %c%d", 'a'+i, n))
-							if err != nil {
-								t.Error(err)
+						for done := false; !done; {
+							var err error
+							done, err = quick.append(t, method, path, fmt.Sprintf(" %c%d", 'a'+i, n))
+							if err != nil || refused[i] > 1000*each {
+								t.Errorf("after %d refusals: %v", refused[i], err)
 								return
 							}
-							if done {
-								break
+							if !done {
+								refused[i]++
 							}
-							refused[i]++
 						}
 					}
 				})

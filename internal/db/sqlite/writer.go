@@ -192,8 +192,9 @@ func (w *writer) transact(batch []*write) (err error) {
 	defer func() {
 		// SQLite has ended the transaction by itself after some errors.
 		if err != nil && !w.conn.AutocommitEnabled() {
-			if rollback := w.exec("ROLLBACK"); rollback != nil {
-				err = errors.Join(err, rollback)
+			// Of two errors, the one that must stop the process counts.
+			if rollback := w.exec("ROLLBACK"); isIOError(rollback) {
+				err = fmt.Errorf("roll back: %w", rollback)
 			}
 		}
 	}()

@@ -43,7 +43,7 @@ func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []st
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
 	// Long names, so that the log is moved into the database meanwhile.
 	l := startLoad(t, s, key, 8, "traced", 4000)
-	eventually(t, 60*time.Second, "400 animals are acknowledged", func() bool { return l.acknowledged.Load() >= 400 })
+	eventually(t, 60*time.Second, "300 animals are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
 	acknowledged := l.stop()
 	s.stop()
 	s.awaitTrace(trace)
@@ -56,8 +56,9 @@ func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []st
 			t.Fatalf("the answer for %q is not in the trace", name)
 		}
 	}
-	if w.commits < 10 || w.resets == 0 {
-		t.Errorf("%d commits and %d new beginnings of the log are in the trace: the load is too small to tell", w.commits, w.resets)
+	t.Logf("%d commits in a log begun %d times", w.commits, w.begun)
+	if w.commits < 10 || w.begun < 2 {
+		t.Error("the load is too small to tell")
 	}
 	return len(w.answered), w.early
 }
@@ -79,7 +80,7 @@ type diskWatch struct {
 	answered map[string]bool
 	early    []string
 	commits  int
-	resets   int
+	begun    int  // times the log was begun
 	commit   bool // the page that comes next is the last of its transaction
 }
 
@@ -95,8 +96,8 @@ func (w *diskWatch) see(e syscallEvent) {
 			w.sync(e)
 		}
 	case "write", "writev", "sendto":
-		if e.begins && bytes.HasPrefix(e.content, []byte("HTTP/1.1 201 ")) {
-			w.answer(tracedName.FindString(string(e.content)))
+		if content := e.content(); e.begins && bytes.HasPrefix(content, []byte("HTTP/1.1 201 ")) {
+			w.answer(tracedName.FindString(string(content)))
 		}
 	}
 }
@@ -105,13 +106,14 @@ func (w *diskWatch) see(e syscallEvent) {
 // page a header of 24 bytes and the page. The header of a transaction's last
 // page holds the size of the database after it, that of the others 0.
 func (w *diskWatch) write(e syscallEvent) {
-	switch len(e.content) {
+	content := e.content()
+	switch len(content) {
 	case 32:
-		w.resets++
+		w.begun++
 	case 24:
-		w.commit = be.BigEndian.Uint32(e.content[4:]) != 0
+		w.commit = be.BigEndian.Uint32(content[4:]) != 0
 	default:
-		for _, name := range tracedName.FindAllString(string(e.content), -1) {
+		for _, name := range tracedName.FindAllString(string(content), -1) {
 			if w.saved[name] == nil {
 				w.saved[name] = w.open
 			}

@@ -154,9 +154,7 @@ type faultSummary struct {
 func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 	database, key := newDatabase(t), used.key
 	acknowledged := newLedger()
-	if f.newFile {
-		key = "a-secret-of-my-own-0123456789"
-	} else {
+	if !f.newFile {
 		for _, suffix := range []string{"", "-wal"} {
 			if err := copyFile(used.database+suffix, database+suffix); err != nil {
 				t.Fatal(err)
@@ -166,12 +164,14 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 			acknowledged.add(p)
 		}
 	}
-	owner := withEnv("ANIMALSTORE_OWNER_KEY=" + key)
 	trace := filepath.Join(t.TempDir(), "trace")
-	s := launch(t, onDatabase(database), owner, withStrace(trace, "-s", "0", "-e", "trace="+f.calls,
+	s := launch(t, onDatabase(database), withStrace(trace, "-s", "0", "-e", "trace="+f.calls,
 		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.errno, f.when())))
 	var l *load
 	if s.awaitServing() {
+		if f.newFile {
+			key = loadKey(t, database)
+		}
 		l = startLoad(t, s, key, 8, "during", 4000)
 		// A fault that has come is followed by some more answers. One that does
 		// not come, because the calls are spread over threads, is given up.
@@ -203,7 +203,10 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 	if got := integrity(t, database); got != "ok" {
 		t.Errorf("the file is damaged: %s", got)
 	}
-	s = start(t, onDatabase(database), owner)
+	s = start(t, onDatabase(database))
+	if f.newFile && l == nil {
+		key = loadKey(t, database)
+	}
 	c := newClient(t, s, key)
 	if n, which := acknowledged.missing(c.allPets(t, 0), 0); n > 0 {
 		t.Errorf("%d of %d acknowledged animals are lost or changed, such as %.300q", n, len(acknowledged.pets), which)
@@ -219,7 +222,7 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 func (f injection) patience() time.Duration {
 	switch {
 	case f.newFile:
-		return 3 * time.Second // the owner's key is not made for more
+		return 3 * time.Second // most faults come while the file is made
 	case soak:
 		return 40 * time.Second
 	}

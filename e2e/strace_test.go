@@ -56,7 +56,7 @@ func (s *server) awaitTrace(file string) {
 type syscallEvent struct {
 	call     string
 	file     string // what its descriptor stands for
-	content  []byte // written, as far as strace was told to print it
+	text     string // what it writes, as far as strace was told to print it
 	begins   bool
 	ends     bool
 	returned int64
@@ -87,19 +87,18 @@ func readTrace(t *testing.T, file string, f func(syscallEvent)) {
 		if m == nil {
 			continue // a signal, the end of a thread
 		}
-		e := syscallEvent{call: m[2], file: string(unhex(t, m[4])), begins: true}
+		e := syscallEvent{call: m[2], file: string(unhex(m[4])), begins: true}
 		if m[5] != "" {
 			if e = begun[m[1]]; e.call != m[5] {
 				t.Fatalf("the trace ends a call that did not begin: %.200s", line)
 			}
 			e.begins = false
 		} else if _, rest, ok := strings.Cut(line, `"`); ok {
-			text, _, _ := strings.Cut(rest, `"`)
-			e.content = unhex(t, text)
+			e.text, _, _ = strings.Cut(rest, `"`)
 		}
 		if strings.HasSuffix(line, "<unfinished ...>") {
 			begun[m[1]] = e
-		} else if end := traceEnd.FindStringSubmatch(line); end != nil {
+		} else if end := traceEnd.FindStringSubmatch(line[max(0, len(line)-100):]); end != nil {
 			e.ends = true
 			e.returned, _ = strconv.ParseInt(end[1], 10, 64)
 			e.injected = strings.HasSuffix(line, "(INJECTED)")
@@ -111,11 +110,14 @@ func readTrace(t *testing.T, file string, f func(syscallEvent)) {
 	}
 }
 
-func unhex(t *testing.T, text string) []byte {
-	t.Helper()
+// content is what the call writes.
+func (e syscallEvent) content() []byte { return unhex(e.text) }
+
+// unhex reads what strace prints with -xx.
+func unhex(text string) []byte {
 	content, err := hex.DecodeString(strings.ReplaceAll(text, `\x`, ""))
 	if err != nil {
-		t.Fatalf("the trace is not in hexadecimal: %v in %.100q", err, text)
+		panic(fmt.Sprintf("%v in a trace: %.100q", err, text))
 	}
 	return content
 }

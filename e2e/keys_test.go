@@ -30,7 +30,7 @@ func TestKeysWhileServing(t *testing.T) {
 	s := start(t)
 	database := "sqlite:" + s.database
 
-	reader := newClient(t, s, newKey(t, s.database, "--name", "reader", "--permissions", "read"))
+	reader := newClient(t, s, newKey(t, s.database, "--name", "reader", "--permissions", "read", "--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"))
 	wantStatus(t, reader.get(t, "/v1/pets"), 200, "")
 	wantStatus(t, reader.do(t, "POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), 403, "insufficient_permission")
 
@@ -53,7 +53,7 @@ func TestExpiry(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	begun := time.Now()
-	c := newClient(t, s, newKey(t, s.database, "--name", "brief", "--expires", "2s"))
+	c := newClient(t, s, newKey(t, s.database, "--name", "brief", "--expires", "2s", "--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"))
 	made := time.Now()
 	if a := c.get(t, "/v1/pets"); a.status != 200 && time.Since(begun) < 2*time.Second {
 		t.Fatalf("a key that has not expired yet is answered with %d %s", a.status, a.body)

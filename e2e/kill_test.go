@@ -106,7 +106,12 @@ func writeUntilDead(t *testing.T, s *server, key string, writers int, label stri
 // looks at a copy, so that the next server has to recover by itself.
 func integrity(t testing.TB, database string) string {
 	t.Helper()
-	copied := filepath.Join(t.TempDir(), "copy.db")
+	dir, err := os.MkdirTemp(t.TempDir(), "copy") // and gone at once: a soak makes a thousand
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	copied := filepath.Join(dir, "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
 		if err := copyFile(database+suffix, copied+suffix); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)

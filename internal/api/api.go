@@ -167,6 +167,7 @@ func (s *Server) recovered(w *response, r *request, v any) {
 		s.log.Error("request failed half way", "request_id", r.id, "path", r.URL.Path, "err", err)
 		panic(http.ErrAbortHandler) // cuts the answer off, so that nobody takes it for whole
 	}
+	//lint:ignore SA1008 the interface spells it so, see setLimitHeaders
 	if underV1(r.URL.Path) && w.Header()["X-RateLimit-Limit"] == nil {
 		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
 	}

@@ -162,11 +162,47 @@ func TestKeyLive(t *testing.T) {
 		{"until now", Key{ExpiresAt: At(now)}, false},
 		{"until before", Key{ExpiresAt: At(now.Add(-time.Hour))}, false},
 		{"revoked", Key{RevokedAt: At(now)}, false},
+		{"by a secret that ends later", Key{SecretExpiresAt: At(now.Add(time.Millisecond))}, true},
+		{"by a secret that ends now", Key{SecretExpiresAt: At(now)}, false},
+		{"for ever by a secret that is over", Key{ExpiresAt: At(now.Add(time.Hour)), SecretExpiresAt: At(now.Add(-time.Hour))}, false},
 		{"revoked before its end", Key{ExpiresAt: At(now.Add(time.Hour)), RevokedAt: At(now)}, false},
 	}
 	for _, test := range tests {
 		if got := test.key.Live(now); got != test.want {
 			t.Errorf("%s: got %t, want %t", test.name, got, test.want)
 		}
+		for p := Permissions(0); p <= Read|Write|Admin; p++ {
+			test.key.Permissions = p
+			if got, want := test.key.Manages(now), test.want && p.Has(Admin); got != want {
+				t.Errorf("%s, with %q: got managing %t, want %t", test.name, p, got, want)
+			}
+		}
+	}
+}
+
+// TestRevoke: it is for good, and since the first time.
+func TestRevoke(t *testing.T) {
+	var k Key
+	if err := k.CheckChangeable(); err != nil {
+		t.Errorf("before: got %v, want it changeable", err)
+	}
+	k.Revoke(AtMilli(5))
+	k.Revoke(AtMilli(9))
+	if k.RevokedAt != AtMilli(5) {
+		t.Errorf("got revoked at %v, want %v", k.RevokedAt, AtMilli(5))
+	}
+	if err := k.CheckChangeable(); code(err) != InvalidTransition {
+		t.Errorf("after: got %v, want invalid_transition", err)
+	}
+}
+
+// TestSetPlan: a plan that is refused leaves the key on the one it had.
+func TestSetPlan(t *testing.T) {
+	k := Key{Plan: PlanEnterprise, Limits: Limits{5, 7}}
+	if err := k.SetPlan(PlanEnterprise, Limits{}); code(err) != ValidationFailed || k.Plan != PlanEnterprise || k.Limits != (Limits{5, 7}) {
+		t.Errorf("got %v on %s, %v, want it refused", k.Limits, k.Plan, err)
+	}
+	if err := k.SetPlan(PlanPro, Limits{}); err != nil || k.Plan != PlanPro || k.Limits != (Limits{300, 10_000}) {
+		t.Errorf("got %v on %s, %v, want pro", k.Limits, k.Plan, err)
 	}
 }

@@ -138,7 +138,7 @@ func TestUsageAddsUp(t *testing.T) {
 			})
 		}
 		group.Wait()
-		s.stop()
+		untilItEnds(t, s, newClient(t, s, key), "/v1/pets", func(a answer) { counted[a.status == 429]++ })
 		s = start(t, onDatabase(s.database))
 	}
 	var hours []struct{ Admitted, Refused int64 }
@@ -150,8 +150,8 @@ func TestUsageAddsUp(t *testing.T) {
 		stored[false] += h.Admitted
 		stored[true] += h.Refused
 	}
-	if stored[false] != counted[false] || stored[true] != counted[true] || counted[true] == 0 || counted[false]+counted[true] != 180 {
-		t.Errorf("stored are %d admitted and %d refused, counted were %d and %d of 180", stored[false], stored[true], counted[false], counted[true])
+	if stored[false] != counted[false] || stored[true] != counted[true] || counted[true] == 0 {
+		t.Errorf("stored are %d admitted and %d refused, counted were %d and %d", stored[false], stored[true], counted[false], counted[true])
 	}
 }
 

@@ -81,6 +81,7 @@ func strange(from string) call { return call{path: "/v1/pets", key: noKey, from:
 
 // TestStrangers: what comes without a valid key is counted by address.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	const here, there = "198.51.100.1:4711", "198.51.100.2:4711"
 	s.clock.advance(250 * time.Millisecond)
@@ -182,6 +183,7 @@ func TestStrangersBehindProxy(t *testing.T) {
 // TestNobodyCharged: what tells nothing of a key, and what a browser asks in
 // advance, costs neither the address nor the key.
 func TestNobodyCharged(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(with *setup) { with.origins = []string{shop} }).inProcess()
 	const from = "198.51.100.1:1"
 	secret, id := s.with(t, readWrite, nil)

@@ -33,6 +33,7 @@ func (s *service) hammer(t testing.TB, key string) answer {
 // TestBan: a client that never waits is banned, for longer each time, and served
 // again to the second when the ban is over.
 func TestBan(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	secret, id := s.planKey(t, animalstore.PlanFree)
 	for i, span := range []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 24 * time.Hour, 24 * time.Hour} {
@@ -114,6 +115,7 @@ func TestBurst(t *testing.T) {
 // TestPatientClient: whoever waits as told is served the moment it comes back,
 // and never banned, whatever its limits.
 func TestPatientClient(t *testing.T) {
+	t.Parallel()
 	for _, l := range []animalstore.Limits{{PerMinute: 60, PerDay: 1_000}, {PerMinute: 1, PerDay: 3}, {PerMinute: 5, PerDay: 5}, {PerMinute: 10, PerDay: 2}} {
 		t.Run(fmt.Sprint(l), func(t *testing.T) {
 			s := start(t).inProcess()

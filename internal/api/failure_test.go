@@ -19,6 +19,7 @@ func failWith(err error) fault { return func(context.Context) error { return err
 // TestFailures: whatever breaks inside, each operation answers with a documented
 // error that says nothing of it, the log has it, and the next request is served.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	const detail = "secret detail: sqlite at /tmp/store.db, line 7 of writer.go"
 	faults := []struct {
 		name   string

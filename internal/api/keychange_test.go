@@ -187,6 +187,7 @@ func TestRevokedKey(t *testing.T) {
 // TestRotate: a new secret under the same id, and the old one for its grace
 // period to the millisecond.
 func TestRotate(t *testing.T) {
+	t.Parallel()
 	for body, grace := range map[string]time.Duration{
 		"":                             24 * time.Hour,
 		`{}`:                           24 * time.Hour,

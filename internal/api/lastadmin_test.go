@@ -23,6 +23,7 @@ const adminID = 2 // of the key that start makes
 // TestLastAdmin: no request may leave a deployment without a key that can
 // manage keys, whatever other keys there are that could not.
 func TestLastAdmin(t *testing.T) {
+	t.Parallel()
 	others := map[string]func(t *testing.T, s *service){
 		"no other": func(*testing.T, *service) {},
 		"another that is expired": func(t *testing.T, s *service) {
@@ -75,6 +76,7 @@ func TestLastAdmin(t *testing.T) {
 // TestLastAdminsAtOnce: of the last two that revoke or demote each other at the
 // same time, one does. Of more, one remains.
 func TestLastAdminsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	last := s.admin
 	lastID := int64(adminID)

@@ -106,6 +106,7 @@ var keyStates = []keyState{
 // permissions in every state of a key. Whatever is refused never gets as far as
 // the operation.
 func TestRoutesByPermissionsAndKeys(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	prepared := map[string]call{}
 	for _, op := range operations {

@@ -34,6 +34,7 @@ func (a answer) wantLimits(t testing.TB, limit, remaining int64, reset time.Time
 // TestPlans uses up every minute of a plan until the day is used up as well.
 // What the headers promise is what happens.
 func TestPlans(t *testing.T) {
+	t.Parallel()
 	for plan, want := range map[animalstore.Plan]animalstore.Limits{
 		animalstore.PlanFree: {PerMinute: 60, PerDay: 1_000},
 		animalstore.PlanPro:  {PerMinute: 300, PerDay: 10_000},
@@ -78,6 +79,7 @@ func TestPlans(t *testing.T) {
 
 // TestLargePlans: the last request of a minute and of a day.
 func TestLargePlans(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	midnight := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
 	tests := []struct {

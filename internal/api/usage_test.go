@@ -118,6 +118,7 @@ func TestUsageIsDropped(t *testing.T) {
 // TestUsageAddsUp: whatever many clients at once count, over hours and saves in
 // between, is what the store has in the end.
 func TestUsageAddsUp(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	const clients, rounds = 4, 6
 	type count struct{ admitted, refused int64 }

@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -31,32 +29,28 @@ const (
 // itself: the server and its cache would only hide part of the difference.
 func filters(ctx context.Context, o options, work string) (*table, error) {
 	sizes := [2]int{fewAnimals, o.animals}
-	var stores [2]*sqlite.DB
+	var stores [2]*reader
 	for i, animals := range sizes {
 		file, err := seededForFilters(ctx, o.dir, work, animals)
 		if err != nil {
 			return nil, err
 		}
-		if stores[i], err = sqlite.Open(ctx, file, sqlite.Options{Serve: true, MustExist: true}); err != nil {
+		if stores[i], err = startReader(ctx, file, animals); err != nil {
 			return nil, err
 		}
-		defer stores[i].Close()
+		defer stores[i].stop()
 	}
 	t := &table{head: fmt.Sprintf("PAGE OF 20, FILTERED BY\tCPU µs AT %d\tAT %d\tRATIO\tMARK\t", sizes[0], sizes[1])}
-	for _, read := range filterReads {
+	for i, read := range filterReads {
 		say("%s", read.name)
 		var took [2][]float64
-		var random [2]*rand.Rand
-		for i := range random {
-			random[i] = rand.New(rand.NewPCG(7, uint64(i)))
-		}
 		for range o.rounds {
-			for i, store := range stores {
-				micros, err := burst(ctx, o.burst, func() error { return read.page(ctx, store, random[i], int64(sizes[i])) })
+			for s, store := range stores {
+				micros, err := store.burst(i, o.burst)
 				if err != nil {
-					return nil, fmt.Errorf("%s in a store of %d: %w", read.name, sizes[i], err)
+					return nil, fmt.Errorf("%s in a store of %d: %w", read.name, sizes[s], err)
 				}
-				took[i] = append(took[i], micros)
+				took[s] = append(took[s], micros)
 			}
 		}
 		var ratio []float64
@@ -75,7 +69,7 @@ func filters(ctx context.Context, o options, work string) (*table, error) {
 // store, and next to none in the large one.
 const (
 	flat    = 1.5
-	flatIDs = 2
+	flatIDs = 2.5
 )
 
 // filterReads are all combinations of filters that lists take, with a common
@@ -144,25 +138,6 @@ func full(n int, err error) error {
 		return fmt.Errorf("got a page of %d, want %d", n, pageSize)
 	}
 	return err
-}
-
-// burst calls f for a while and tells what processor time one call took.
-func burst(ctx context.Context, d time.Duration, f func() error) (micros float64, err error) {
-	calls, before := 0, cpuTime()
-	for end := time.Now().Add(d); time.Now().Before(end); calls++ {
-		if err := errors.Join(f(), ctx.Err()); err != nil {
-			return 0, err
-		}
-	}
-	return float64((cpuTime() - before).Nanoseconds()) / 1000 / float64(calls), nil
-}
-
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // seededForFilters is seeded with orders and rare values.

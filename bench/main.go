@@ -65,6 +65,9 @@ func run(args []string) error {
 	if name == "bare" && len(rest) == 2 { // quick starts it so, and a signal ends it
 		return serveBare(rest[0], rest[1])
 	}
+	if name == "reader" && len(rest) == 2 { // filters starts it so, and the end of its input ends it
+		return serveReader(rest[0], rest[1])
+	}
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	flags.Usage = func() {

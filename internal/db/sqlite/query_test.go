@@ -140,7 +140,7 @@ func lists() []struct {
 		byStatus   = "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)"
 		byCategory = "SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=? AND id<?)"
 		byID       = "SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"
-		byPet      = "SEARCH orders USING INDEX orders_by_pet (pet_id=? AND status=? AND id<?)"
+		byPet      = "SEARCH orders USING COVERING INDEX orders_by_pet (pet_id=? AND status=? AND id<?)"
 	)
 	sold, seven, ids := animalstore.PetSold, new(int64(7)), []int64{1, 2}
 	return []struct {
@@ -158,7 +158,7 @@ func lists() []struct {
 		{"animals by id and category", pets(db.PetQuery{IDs: ids, CategoryID: seven}), byID, 1},
 		{"animals by id, category and status", pets(db.PetQuery{IDs: ids, CategoryID: seven, Status: sold}), byID, 1},
 		{"all orders", orders(db.OrderQuery{}), "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)", 1},
-		{"orders by status", orders(db.OrderQuery{Status: animalstore.OrderPlaced}), "SEARCH orders USING INDEX orders_by_status (status=? AND id<?)", 1},
+		{"orders by status", orders(db.OrderQuery{Status: animalstore.OrderPlaced}), "SEARCH orders USING COVERING INDEX orders_by_status (status=? AND id<?)", 1},
 		{"orders by animal", orders(db.OrderQuery{PetID: 1}), byPet, 4},
 		{"orders by animal and status", orders(db.OrderQuery{PetID: 1, Status: animalstore.OrderPlaced}), byPet, 1},
 		{"all categories", categories(db.CategoryQuery{}), "SEARCH categories USING INTEGER PRIMARY KEY (rowid>?)", 1},

@@ -29,8 +29,10 @@ CREATE TABLE orders (
   updated_at INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX orders_by_status ON orders (status, id);
-CREATE INDEX orders_by_pet    ON orders (pet_id, status, id);
+-- Both hold whole rows, like those of animals: the orders of a rare status lie on
+-- as many pages of the table as there are orders.
+CREATE INDEX orders_by_status ON orders (status, id, pet_id, created_at, updated_at);
+CREATE INDEX orders_by_pet    ON orders (pet_id, status, id, created_at, updated_at);
 
 -- An animal has at most one open order.
 CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;

@@ -4,10 +4,10 @@
 VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test fuzz soak bench-quick bench-growth setup
+.PHONY: help run build check lint test fuzz soak bench-quick bench-growth bench-filters setup
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 run: ## start the server from source, on animalstore.db in this directory
 	go run ./cmd/animalstore serve
@@ -56,6 +56,9 @@ bench-quick: ## measure the server beside a bare one, in two minutes
 bench-growth: ## measure reads and starts with 5 million animals
 	@scripts/setup wrk
 	go run ./bench growth $(BENCHFLAGS)
+
+bench-filters: ## measure a page under every combination of filters, in a small and a large store
+	go run ./bench filters $(BENCHFLAGS)
 
 setup:
 	@scripts/setup

@@ -51,12 +51,12 @@ func (f *newKeyFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.permissions, "permissions", "read,write", "comma-separated: read, write, admin")
 	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default for ever)")
 	flags.StringVar(&f.environment, "environment", "production", "deployment it opens: production or staging")
-	registerPlan(cmd, &f.plan, &f.limits)
+	registerPlan(cmd, "free", &f.plan, &f.limits)
 }
 
-func registerPlan(cmd *cobra.Command, plan *string, limits *animalstore.Limits) {
+func registerPlan(cmd *cobra.Command, usual string, plan *string, limits *animalstore.Limits) {
 	flags := cmd.Flags()
-	flags.StringVar(plan, "plan", "free", "free, pro, business or enterprise")
+	flags.StringVar(plan, "plan", usual, "free, pro, business or enterprise")
 	flags.Int64Var(&limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
 	flags.Int64Var(&limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
 }
@@ -98,11 +98,11 @@ database keeps only its hash.`,
 				return err
 			}
 			secret := keys.Mint(k.Environment)
-			if err := storeKey(cmd, *database, k, secret, "Made", " Keep it: it is not shown again."); err != nil {
+			id, err := storeKey(cmd, *database, k, secret, "Made", " Keep it: it is not shown again.")
+			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
-			return err
+			return printSecret(cmd, id, secret)
 		},
 	}
 	f.register(cmd)
@@ -132,15 +132,16 @@ other users of the machine.`,
 			if err := keys.ValidateForeign(secret, k.Environment); err != nil {
 				return err
 			}
-			return storeKey(cmd, *database, k, secret, "Imported", "")
+			_, err = storeKey(cmd, *database, k, secret, "Imported", "")
+			return err
 		},
 	}
 	f.register(cmd)
 	return cmd
 }
 
-func storeKey(cmd *cobra.Command, database string, k animalstore.NewKey, secret, did, hint string) error {
-	return withDatabase(cmd.Context(), database, false, func(store db.DB) error {
+func storeKey(cmd *cobra.Command, database string, k animalstore.NewKey, secret, did, hint string) (id int64, err error) {
+	err = withDatabase(cmd.Context(), database, false, func(store db.DB) error {
 		key, err := store.CreateKey(cmd.Context(), k, keys.Hash(secret), animalstore.At(time.Now()))
 		if errors.Is(err, db.ErrExists) {
 			return errors.New("this key is in the database already")
@@ -150,8 +151,18 @@ func storeKey(cmd *cobra.Command, database string, k animalstore.NewKey, secret,
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s.%s\n",
 			did, key.ID, key.Name, key.Plan, key.Limits.PerMinute, key.Limits.PerDay, key.Permissions, key.Environment, hint)
+		id = key.ID
 		return nil
 	})
+	return id, err
+}
+
+// printSecret puts a secret, alone, on standard output.
+func printSecret(cmd *cobra.Command, id int64, secret string) error {
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
+		return fmt.Errorf("the secret of key %d could not be printed and is lost: %w. Give the key another with \"animalstore keys rotate %d\"", id, err, id)
+	}
+	return nil
 }
 
 func keysListCommand(database *string) *cobra.Command {
@@ -191,15 +202,21 @@ func keysShowCommand(database *string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return writeIndented(cmd.OutOrStdout(), key)
-				}
-				limits, err := store.LimitState(cmd.Context(), id)
+				state, err := store.LimitState(cmd.Context(), id)
 				if err != nil {
 					return err
 				}
 				now := time.Now()
-				return writeKey(cmd.OutOrStdout(), key, ratelimit.StatusOf(limits, &key, now), now)
+				limits := ratelimit.StatusOf(state, &key, now)
+				if asJSON {
+					return writeIndented(cmd.OutOrStdout(), struct {
+						animalstore.Key
+						LeftThisMinute int64            `json:"leftThisMinute"`
+						LeftToday      int64            `json:"leftToday"`
+						BannedUntil    animalstore.Time `json:"bannedUntil"`
+					}{key, limits.Minute.Remaining, limits.Day.Remaining, limits.BannedUntil})
+				}
+				return writeKey(cmd.OutOrStdout(), key, limits, now)
 			})
 		},
 	}

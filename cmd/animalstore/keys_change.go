@@ -43,7 +43,7 @@ stay as they are, and the next ban, if it comes within a day, is longer still.`,
 			return changeKey(cmd, *database, args[0],
 				func(k *animalstore.Key) error { k.UnbannedAt = now; return nil },
 				func(animalstore.Key) string {
-					return "is banned no longer. A running server admits it within a second."
+					return "is not banned, or no longer. A running server follows within a second."
 				})
 		},
 	}
@@ -59,6 +59,9 @@ func keysSetPlanCommand(database *string) *cobra.Command {
   animalstore keys set-plan 2 --plan enterprise --per-minute 5000 --per-day 1000000`,
 		Args: oneKeyID,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if plan == "" {
+				return usageError{errors.New("say which plan with --plan: free, pro, business or enterprise")}
+			}
 			return changeKey(cmd, *database, args[0],
 				func(k *animalstore.Key) error {
 					if err := k.CheckChangeable(); err != nil {
@@ -71,8 +74,7 @@ func keysSetPlanCommand(database *string) *cobra.Command {
 				})
 		},
 	}
-	registerPlan(cmd, &plan, &limits)
-	cmd.MarkFlagRequired("plan")
+	registerPlan(cmd, "", &plan, &limits)
 	return cmd
 }
 
@@ -102,9 +104,12 @@ its id, its plan and its counts. The old secret works on for a grace period.`,
 				if _, err := store.RotateKey(cmd.Context(), id, keys.Hash(secret), animalstore.At(now), until); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "Key %d (%s) has a new secret; the old one works until %s. It is not shown again.\n", key.ID, key.Name, until)
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
-				return err
+				old := "works until " + until.String()
+				if grace == 0 {
+					old = "does not work any more"
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "Key %d (%s) has a new secret; the old one %s. Keep the new one: it is not shown again.\n", key.ID, key.Name, old)
+				return printSecret(cmd, key.ID, secret)
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -32,8 +33,9 @@ var version = ""
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the process at once.
-	context.AfterFunc(ctx, stop)
+	// A later signal ends the process at once, but not one that comes with the
+	// first: some programs signal both a process and its group.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "animalstore:", message(err))
 		os.Exit(exitCode(err))
@@ -138,7 +140,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 func message(err error) string {
 	var coded *animalstore.Error
 	if errors.As(err, &coded) {
-		return coded.Message
+		return strings.Replace(err.Error(), coded.Error(), coded.Message, 1) // the code is for programs
 	}
 	return err.Error()
 }

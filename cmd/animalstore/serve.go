@@ -63,8 +63,8 @@ func serveCommand() *cobra.Command {
 		Short: "Serve the store over HTTP",
 		Long: `Serve the store over HTTP until a SIGTERM or Ctrl-C.
 
-The first start on an empty database makes an owner key and prints it once on
-standard output; the log goes to standard error. Set ` + ownerKeyVariable + ` to
+On an empty database it makes an owner key first, and shows it this one time, on
+standard output. The log is on standard error. Set ` + ownerKeyVariable + ` to
 bring a key of your own instead.`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
@@ -97,6 +97,9 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	}
 	env, err := animalstore.ParseEnvironment(f.environment)
 	if err != nil {
+		return err
+	}
+	if err := checkListen(f.listen); err != nil {
 		return err
 	}
 	tlsConfig, err := loadTLS(f.tlsCert, f.tlsKey)
@@ -143,7 +146,7 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	// fails does not swallow the key.
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w. Choose another address with --listen", f.listen, err)
+		return fmt.Errorf("cannot serve: %w. Choose another address with --listen", err)
 	}
 	base := "http://"
 	if tlsConfig != nil {
@@ -267,6 +270,19 @@ func reachable(addr net.Addr) string {
 	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
 }
 
+// checkListen refuses what is no address and port. An empty host would be every
+// address of the machine, so it has to be said.
+func checkListen(listen string) error {
+	_, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil || port == "" {
+		return usageError{fmt.Errorf("--listen must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not %q", listen)}
+	}
+	return nil
+}
+
 func newLogger(format string, w io.Writer) (*slog.Logger, error) {
 	switch format {
 	case "text":
@@ -286,7 +302,7 @@ func loadTLS(certFile, keyFile string) (*tls.Config, error) {
 	}
 	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("load the TLS certificate: %w", err)
+		return nil, fmt.Errorf("load the certificate of --tls-cert and --tls-key: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
 }

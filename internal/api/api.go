@@ -174,12 +174,12 @@ func (s *Server) recovered(w *response, r *request, v any) {
 }
 
 func (s *Server) logAccess(w *response, r *request, took time.Duration) {
-	var keyID int64
+	key := slog.Attr{} // left out
 	if r.key != nil {
-		keyID = r.key.ID
+		key = slog.Int64("key_id", r.key.ID)
 	}
 	s.log.Info("request", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path,
-		"status", w.status, "bytes", w.bytes, "took", took, "key_id", keyID)
+		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key)
 }
 
 // response remembers what was sent.

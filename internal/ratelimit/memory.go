@@ -20,8 +20,8 @@ const (
 	idleFor = 2 * time.Minute
 )
 
-// Memory is the [Limiter] of a single process. A key's counters come from the
-// store when the key is first seen and go back to it twice a second.
+// Memory is the [Limiter] of a single process. It reads a key's counters from the
+// store at the key's first request, and saves them twice a second.
 type Memory struct {
 	store Store
 	now   func() time.Time

@@ -14,6 +14,9 @@ import (
 // never locked this way: closing it would drop the locks of SQLite.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("%s cannot be made: a server needs the right to write to the directory of its database", path)
+	}
 	if err != nil {
 		return nil, err
 	}

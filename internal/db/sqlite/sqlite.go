@@ -101,13 +101,13 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		return nil, err
 	}
 	d.path = path
+	if err := checkOurs(path); err != nil {
+		return nil, explain(path, err)
+	}
 	if opts.Serve {
 		if d.lock, err = lockFile(path + ".lock"); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-	}
-	if err := checkOurs(path); err != nil {
-		return nil, explain(path, err)
 	}
 	conn, err := d.connect()
 	if err != nil {
@@ -283,6 +283,9 @@ func makeFile(path string, mustExist bool) error {
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the directory %s does not exist: make it first", filepath.Dir(path))
+	}
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("%s cannot be made: give the user that runs this the right to write to its directory", path)
 	}
 	if err != nil {
 		return err

@@ -45,8 +45,11 @@ func decode(r *request, members ...member) error {
 
 // decodeOptional is decode for an operation that works without a body.
 func decodeOptional(r *request, members ...member) error {
-	body, err := readJSON(r, "application/json")
+	body, err := readBody(r)
 	if err != nil || len(body) == 0 {
+		return err // whatever type no body is said to have
+	}
+	if err := checkMediaType(r.Header, "application/json"); err != nil {
 		return err
 	}
 	return decodeObject(body, members)
@@ -75,7 +78,6 @@ func readJSON(r *request, accepted ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.body = body
 	return body, checkMediaType(r.Header, accepted...)
 }
 
@@ -90,6 +92,9 @@ func readBody(r *request) ([]byte, error) {
 	if len(body) > maxBody {
 		return nil, tooLarge()
 	}
+	// How long a body may take is the server's affair. The work begins here.
+	r.ctx.restart(handlerTimeout)
+	r.body = body
 	return body, nil
 }
 

@@ -79,7 +79,7 @@ func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, e
 	if err != nil {
 		return err
 	}
-	// What was read while the store changed, or just before, may be old.
+	// Under another generation by now, nobody could ask for it any more.
 	if now, _ := s.db.Generation(); stable && now == generation && p.hot {
 		s.cache.put(key, generation, p)
 	}

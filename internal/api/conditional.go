@@ -19,18 +19,24 @@ func etagOf(body []byte) string {
 // writeTagged answers with a body and its ETag, or with 304 where the caller has
 // that body already.
 func writeTagged(w http.ResponseWriter, r *request, status int, body []byte, tag []string) error {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if reads {
 		if err := r.checkIfMatch(tag[0]); err != nil {
 			return err
 		}
-		w.Header()["ETag"] = tag
-		if values := r.Header["If-None-Match"]; values != nil && anyTag(values, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag[0] }) {
-			w.WriteHeader(http.StatusNotModified)
-			return nil
-		}
 	}
 	w.Header()["ETag"] = tag
+	if reads && r.hasAlready(tag[0]) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
 	return writeBody(w, status, body)
+}
+
+// hasAlready reports whether the caller named this tag in If-None-Match.
+func (r *request) hasAlready(tag string) bool {
+	values := r.Header["If-None-Match"]
+	return values != nil && anyTag(values, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag })
 }
 
 // checkIfMatch refuses a request that is meant for another state of a resource
@@ -41,7 +47,10 @@ func (r *request) checkIfMatch(tag string) error {
 	if values == nil || tag != "" && anyTag(values, func(t string) bool { return t == tag }) {
 		return nil
 	}
-	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not have the ETag this has now, so it was changed since you read it: read it again, and decide anew")
+	if tag == "" {
+		return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match asks for something that is there, and there is nothing yet: leave it out to add it")
+	}
+	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not have the ETag this has now, quotes included: it was changed since you read it, or the tag is not one; read it again, and decide anew")
 }
 
 // anyTag reports whether one of a header's entity tags is ok, or the header is

@@ -44,6 +44,16 @@ func (p *patience) Err() error {
 	return nil
 }
 
+// restart gives the request its full time again.
+func (p *patience) restart(span time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cancel != nil {
+		p.cancel()
+	}
+	p.timed, p.cancel, p.deadline = nil, nil, time.Now().Add(span)
+}
+
 // end lets go of the timer.
 func (p *patience) end() {
 	p.mu.Lock()

@@ -62,7 +62,6 @@ type route struct {
 // resource is what one path offers.
 type resource struct {
 	prefix, suffix string // around the parameter
-	hasParam       bool
 	methods        map[string]*route
 	allow          string // the value of the Allow header
 }
@@ -85,7 +84,7 @@ func newRouter(routes []route) *router {
 			byPath[r.path] = res
 			if before, after, ok := strings.Cut(r.path, "{"); ok {
 				_, suffix, _ := strings.Cut(after, "}")
-				res.prefix, res.suffix, res.hasParam = before, suffix, true
+				res.prefix, res.suffix = before, suffix
 				rt.parametric = append(rt.parametric, res)
 			} else {
 				rt.exact[r.path] = res

@@ -130,9 +130,11 @@ type DB interface {
 	// them or of none.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 
-	// Generation numbers the states of the store: while it is stable and stays
-	// the same, every read has the same outcome. An engine that cannot know of
-	// every change, because others write to its database too, is never stable.
+	// Generation numbers the states of animals, orders and categories: while it
+	// is stable and stays the same, every read of them has the same outcome. Keys
+	// and what belongs to them may change under it, for commands write them
+	// beside a server. An engine that cannot know of every change, because other
+	// servers write to its database too, is never stable.
 	Generation() (generation uint64, stable bool)
 
 	// Ping reports whether a read would work.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"animalstore"
@@ -35,6 +36,8 @@ type Checker struct {
 	log   *slog.Logger
 	now   func() time.Time
 	shard [shards]shard
+
+	warned atomic.Int64 // the second of the last warning
 }
 
 type shard struct {
@@ -71,7 +74,7 @@ func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, er
 	hash := Hash(token)
 	key, known := c.remembered(hash, now)
 	if !known {
-		if !c.plausible(ctx, token) {
+		if !c.plausible(ctx, token, now) {
 			return nil, errInvalid
 		}
 		var err error
@@ -83,22 +86,31 @@ func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, er
 		return nil, errInvalid
 	}
 	if key.Environment != c.env {
-		c.log.WarnContext(ctx, "refused a key of another deployment", "key_id", key.ID, "key_environment", key.Environment, "environment", c.env)
+		c.warn(ctx, key.Environment, now)
 		return nil, errInvalid
 	}
 	return key, nil
 }
 
 // plausible reports whether it is worth asking the store about a token.
-func (c *Checker) plausible(ctx context.Context, token string) bool {
+func (c *Checker) plausible(ctx context.Context, token string, now time.Time) bool {
 	if !strings.HasPrefix(token, brand) {
 		return len(token) >= minForeign && len(token) <= maxForeign && visibleASCII(token)
 	}
 	env := Environment(token)
 	if env != "" && env != c.env {
-		c.log.WarnContext(ctx, "refused a key of another deployment", "key_environment", env, "environment", c.env)
+		c.warn(ctx, env, now)
 	}
 	return env == c.env
+}
+
+// warn tells of a key of another deployment, once a second at most: anybody can
+// make such keys up and would fill the log.
+func (c *Checker) warn(ctx context.Context, env animalstore.Environment, now time.Time) {
+	last := c.warned.Load()
+	if second := now.Unix(); second != last && c.warned.CompareAndSwap(last, second) {
+		c.log.WarnContext(ctx, "refused a key of another deployment", "key_environment", env, "environment", c.env)
+	}
 }
 
 // remembered returns the key the store had for a secret a moment ago, if it is

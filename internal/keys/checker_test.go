@@ -72,7 +72,7 @@ func isInvalid(err error) bool {
 func TestCheck(t *testing.T) {
 	now := animalstore.At(time.Now())
 	var log bytes.Buffer
-	checker, store := newChecker(&log)
+	_, store := newChecker(&log)
 	add := func(secret string, change ...func(*animalstore.Key)) string {
 		store.put(secret, change...)
 		return secret
@@ -106,6 +106,7 @@ func TestCheck(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			log.Reset()
+			checker := keys.NewChecker(animalstore.Production, store, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
 			key, err := checker.Check(t.Context(), test.token)
 			switch {
 			case test.ok && (err != nil || key == nil):
@@ -360,4 +361,21 @@ func TestConcurrentChecks(t *testing.T) {
 		}
 	}
 	group.Wait()
+}
+
+// TestWarningsDoNotFloodTheLog: anybody can make up keys of the other deployment.
+func TestWarningsDoNotFloodTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		checker, _ := newChecker(&log)
+		for range 3 {
+			for range 1000 {
+				checker.Check(t.Context(), keys.Mint(animalstore.Staging))
+			}
+			time.Sleep(time.Second)
+		}
+		if got := strings.Count(log.String(), "another deployment"); got != 3 {
+			t.Errorf("got %d warnings in three seconds, want 3", got)
+		}
+	})
 }

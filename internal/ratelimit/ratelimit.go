@@ -1,6 +1,8 @@
-// Package ratelimit decides whether a key may make one more request.
+// Package ratelimit decides whether a key may make one more request, and counts
+// what became of its requests.
 //
-// decide.go has the rules; memory.go applies them to counters in this process.
+// decide.go has the rules; memory.go applies them to counters in this process;
+// usage.go keeps the hourly count.
 package ratelimit
 
 import (

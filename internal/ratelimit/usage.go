@@ -25,7 +25,8 @@ type Usage struct {
 	now   func() time.Time
 	log   *slog.Logger
 	shard [usageShards]usageShard
-	save  sync.Mutex // one Save at a time, so that a reader who saved sees all
+	// saving has room for one Save at a time, so that a reader who saved sees all.
+	saving chan struct{}
 }
 
 type usageShard struct {
@@ -39,7 +40,7 @@ type usageCount struct{ admitted, refused, lastUsed int64 }
 
 // NewUsage makes a Usage. Run has to be called for it to save anything.
 func NewUsage(store UsageStore, now func() time.Time, log *slog.Logger) *Usage {
-	u := &Usage{store: store, now: now, log: log}
+	u := &Usage{store: store, now: now, log: log, saving: make(chan struct{}, 1)}
 	for i := range u.shard {
 		u.shard[i].counts = make(map[usageHour]usageCount)
 	}
@@ -68,43 +69,50 @@ func (u *Usage) Run(ctx context.Context) {
 	saveRegularly(ctx, u.log, "usage", u.Save, func() {})
 }
 
-// Save writes every count since the last Save to the store. What it could not
-// write is kept for the next.
+// Save writes every count since the last Save to the store, a batch at a time.
+// What it could not write is kept for the next.
 func (u *Usage) Save(ctx context.Context) error {
-	u.save.Lock()
-	defer u.save.Unlock()
-	for i := range u.shard {
-		if err := u.saveShard(ctx, &u.shard[i]); err != nil {
+	select {
+	case u.saving <- struct{}{}:
+		defer func() { <-u.saving }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	counted := u.take()
+	for len(counted) > 0 {
+		n := min(saveBatch, len(counted))
+		if err := u.store.SaveUsage(ctx, counted[:n]); err != nil {
+			u.putBack(counted)
 			return err
 		}
+		counted = counted[n:]
 	}
 	return nil
 }
 
-func (u *Usage) saveShard(ctx context.Context, s *usageShard) error {
-	s.mu.Lock()
-	counts := s.counts
-	if len(counts) > 0 {
-		s.counts = make(map[usageHour]usageCount, len(counts))
-	}
-	s.mu.Unlock()
-	if len(counts) == 0 {
-		return nil
-	}
-	batch := make([]animalstore.Usage, 0, len(counts))
-	for k, c := range counts {
-		batch = append(batch, animalstore.Usage{
-			KeyID: k.keyID, Hour: animalstore.AtMilli(k.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
-		})
-	}
-	err := u.store.SaveUsage(ctx, batch)
-	if err != nil {
+// take empties the shards.
+func (u *Usage) take() (counted []animalstore.Usage) {
+	for i := range u.shard {
+		s := &u.shard[i]
 		s.mu.Lock()
-		for k, c := range counts {
-			later := s.counts[k]
-			s.counts[k] = usageCount{c.admitted + later.admitted, c.refused + later.refused, max(c.lastUsed, later.lastUsed)}
+		for k, c := range s.counts {
+			counted = append(counted, animalstore.Usage{
+				KeyID: k.keyID, Hour: animalstore.AtMilli(k.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
+			})
 		}
+		clear(s.counts)
 		s.mu.Unlock()
 	}
-	return err
+	return counted
+}
+
+func (u *Usage) putBack(counted []animalstore.Usage) {
+	for _, c := range counted {
+		s := &u.shard[uint64(c.KeyID)%usageShards]
+		k := usageHour{c.KeyID, c.Hour.Milli()}
+		s.mu.Lock()
+		later := s.counts[k]
+		s.counts[k] = usageCount{c.Admitted + later.admitted, c.Refused + later.refused, max(c.LastUsed.Milli(), later.lastUsed)}
+		s.mu.Unlock()
+	}
 }

@@ -73,6 +73,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a first key is made only where there never was one", firstKeyOnlyOnce},
 		{"of many callers at once, one makes the first key", firstKeyRace},
 		{"a write that returns an error changed nothing", failedWriteChangesNothing},
+		{"a change that panics fails alone", panickedChange},
 		{"a context that ended before a write is begun cancels it", cancelledWrite},
 		{"a context that ended before a change is begun cancels it", cancelledChanges},
 		{"a write that returned is seen by every later read", writesAreSeen},

@@ -195,3 +195,22 @@ func generationEnds(t *testing.T, d db.DB) {
 		}
 	}
 }
+
+// panickedChange: a mistake in one caller's rule is that caller's alone.
+func panickedChange(t *testing.T, d db.DB) {
+	rex := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	func() {
+		defer func() { recover() }() // an engine may also let the caller have it
+		pet, err := d.UpdatePet(t.Context(), rex.ID, func(p *animalstore.Pet, _ bool) error {
+			p.Name = "changed"
+			panic("a mistake")
+		})
+		if err == nil {
+			t.Errorf("UpdatePet with a change that panics = %+v, want an error", pet)
+		}
+	}()
+	if got, err := d.Pet(t.Context(), rex.ID); err != nil || got != rex {
+		t.Errorf("Pet = %+v, %v, want it as it was: %+v", got, err, rex)
+	}
+	mustCreatePet(t, d, animalstore.NewPet{Name: "Max", CategoryID: 1})
+}

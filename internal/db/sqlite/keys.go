@@ -15,9 +15,9 @@ import (
 // keyColumns are read by scanKey. The last is the end of the secret the key was
 // found by, which a query that finds it otherwise leaves at 0.
 const (
-	keyColumns     = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, 0"
-	keyByHashQuery = "SELECT keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, key_secrets.expires_at" +
-		" FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?"
+	keyFields      = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
+	keyColumns     = keyFields + ", 0"
+	keyByHashQuery = "SELECT " + keyFields + ", key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?"
 )
 
 // CreateKey implements [db.DB].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -174,7 +175,8 @@ func (w *writer) checkpoint(mode string) error {
 	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
 }
 
-// logPages is how many pages the log holds that a checkpoint would have to move.
+// logPages is how many pages the log holds, moved or not: those that are moved
+// stay until a writer finds no reader in them.
 func (w *writer) logPages() (pages int, err error) {
 	err = sqlitex.Execute(w.conn, "PRAGMA wal_checkpoint(NOOP)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		pages = stmt.ColumnInt(1)
@@ -221,9 +223,9 @@ func (w *writer) runAlone(wr *write) error {
 	if err := w.exec("SAVEPOINT one"); err != nil {
 		return err
 	}
-	wr.err = wr.run(w.conn)
+	wr.err = safely(wr.run, w.conn)
 	if wr.err != nil {
-		if w.conn.AutocommitEnabled() {
+		if isIOError(wr.err) || w.conn.AutocommitEnabled() {
 			return wr.err
 		}
 		if err := w.exec("ROLLBACK TO one"); err != nil {
@@ -231,6 +233,17 @@ func (w *writer) runAlone(wr *write) error {
 		}
 	}
 	return w.exec("RELEASE one")
+}
+
+// safely turns a panic of f into an error: it is one caller's affair, and here it
+// would end the process.
+func safely(f func(*sqlite.Conn) error, c *sqlite.Conn) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic in a write: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return f(c)
 }
 
 func (w *writer) exec(query string) error {

@@ -150,6 +150,9 @@ func (s *Server) serve(w http.ResponseWriter, r *request) error {
 	if !r.key.Permissions.Has(route.permission) {
 		return animalstore.Errorf(animalstore.InsufficientPermission, "this needs a key with the permission %s; yours has %s", route.permission, r.key.Permissions)
 	}
+	if route.method != http.MethodGet {
+		r.ctx.outlive() // a change is carried through
+	}
 	return route.handle(s, w, r)
 }
 

@@ -44,6 +44,14 @@ func (p *patience) Err() error {
 	return nil
 }
 
+// outlive makes the request go on when its client seems to be gone: it may only
+// have closed the half of the connection it sends on.
+func (p *patience) outlive() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Context = context.WithoutCancel(p.Context)
+}
+
 // restart gives the request its full time again.
 func (p *patience) restart(span time.Duration) {
 	p.mu.Lock()

@@ -183,13 +183,24 @@ func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
 			return ctx.Err()
 		}
 	}
-	defer func() { d.readers <- c }()
+	finished := false
+	defer func() {
+		if !finished {
+			unwind(c)
+		}
+		d.readers <- c
+	}()
 	err := f(c)
+	finished = true
 	if isIOError(err) {
 		d.fatal(fmt.Errorf("database read: %w", err))
 	}
 	return classify(err)
 }
+
+// unwind ends the statements that a panic left half way. Such a one would hold
+// its connection to the state of the store it began in, for good.
+func unwind(c *sqlite.Conn) { c.SetInterrupt(nil) }
 
 // Generation implements [db.DB]. The writer makes the number odd while it
 // commits.

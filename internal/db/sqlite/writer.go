@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -23,6 +24,7 @@ const (
 	checkEvery           = 8 // commits
 	checkpointPages      = 1000
 	checkpointPagesForce = 16 * checkpointPages
+	checkpointPatience   = 100 * time.Millisecond
 )
 
 // writer owns the one connection that writes. It gathers whatever is queued
@@ -37,6 +39,8 @@ type writer struct {
 	batch  int // most writes in a transaction: the first waits for the last
 
 	commits int // so far
+	force   int // pages in the log at which readers are first waited for
+	forceAt int // and at which the next time
 
 	// generation is odd from before a commit can be seen until after, and even
 	// otherwise. It is even again before anybody learns of the commit.
@@ -65,6 +69,9 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 		ended:  make(chan struct{}),
 		fatal:  fatal,
 		batch:  batch,
+
+		force:   checkpointPagesForce,
+		forceAt: checkpointPagesForce,
 	}
 	go w.loop()
 	return w, nil
@@ -162,12 +169,18 @@ func (w *writer) checkpointIfDue() error {
 		return nil
 	}
 	pages, err := w.logPages()
-	switch {
-	case err != nil || pages < checkpointPages:
+	if err != nil || pages < checkpointPages {
+		w.forceAt = w.force
 		return err
-	case pages < checkpointPagesForce:
+	}
+	if pages < w.forceAt {
 		return w.checkpoint("PASSIVE")
 	}
+	// Some other program may keep a reader open for as long as it likes. It is
+	// waited for now and then, and not long: writes wait meanwhile.
+	w.forceAt = 2 * pages
+	w.conn.SetBusyTimeout(checkpointPatience)
+	defer w.conn.SetBusyTimeout(busyTimeout)
 	return w.checkpoint("RESTART")
 }
 
@@ -240,6 +253,7 @@ func (w *writer) runAlone(wr *write) error {
 func safely(f func(*sqlite.Conn) error, c *sqlite.Conn) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
+			unwind(c)
 			err = fmt.Errorf("panic in a write: %v\n%s", v, debug.Stack())
 		}
 	}()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -235,5 +237,75 @@ func TestAfterCloseEverythingFails(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Errorf("a second Close: %v", err)
+	}
+}
+
+// TestPanicsLeaveNoReaderBehind: a reader that a panic left in an old state of the
+// store would show it to everybody who gets that connection.
+func TestPanicsLeaveNoReaderBehind(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	create := func() int64 {
+		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pet.ID
+	}
+	create()
+	for range d.nread {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			d.read(t.Context(), func(c *sqlite.Conn) error {
+				stmt, err := c.Prepare("SELECT id FROM pets")
+				if err != nil {
+					t.Fatal(err)
+				}
+				stmt.Step()
+				panic("half way")
+			})
+		}()
+	}
+	id := create()
+	for range d.nread {
+		if _, err := d.Pet(t.Context(), id); err != nil {
+			t.Errorf("got %v, want the animal that was just added", err)
+		}
+	}
+}
+
+// TestForeignReaderDoesNotStallWrites: another program may read the file for as
+// long as it likes, which keeps the log from beginning anew.
+func TestForeignReaderDoesNotStallWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	d := mustOpen(t, path, Options{Serve: true})
+	d.writer.force, d.writer.forceAt = checkpointPages, checkpointPages // readers are waited for early
+	foreign, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer foreign.Close()
+	if err := sqlitex.Execute(foreign, "BEGIN", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.Execute(foreign, "SELECT count(*) FROM pets", nil); err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Repeat("x", animalstore.MaxNameLength)
+	begun := time.Now()
+	for range 600 {
+		if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took > 30*time.Second {
+			t.Fatalf("writes have been going on for %v, want them not to wait for the reader", took)
+		}
+	}
+	log, err := os.Stat(path + "-wal")
+	if err != nil || log.Size() < 2*checkpointPages*4096 {
+		t.Errorf("the log has %d bytes (%v), want enough for the reader to matter", log.Size(), err)
 	}
 }

@@ -40,7 +40,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 		list=$$(go test -list '^Fuzz' "$$pkg") || { echo "$$list"; exit 1; }; \
 		for target in $$(echo "$$list" | grep '^Fuzz'); do \
 			echo "== $$pkg $$target"; ran=1; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg" || exit 1; \
 		done; \
 	done; \
 	if [ $$ran = 0 ]; then echo "no fuzz target found"; exit 1; fi

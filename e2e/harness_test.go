@@ -61,10 +61,17 @@ func needs(t testing.TB, program string) {
 	if _, err := exec.LookPath(program); err == nil {
 		return
 	}
+	skip(t, "%s is not installed: run scripts/setup", program)
+}
+
+// skip leaves out a test that this machine cannot run, and fails it in CI: what
+// is left out there in silence would be missed by nobody.
+func skip(t testing.TB, why string, args ...any) {
+	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed: run scripts/setup", program)
+		t.Fatalf(why, args...)
 	}
-	t.Skipf("%s is not installed: run scripts/setup", program)
+	t.Skipf(why, args...)
 }
 
 // settings say how a process is started.

@@ -22,7 +22,7 @@ func needsStrace(t *testing.T) {
 	t.Helper()
 	needs(t, "strace")
 	if out, err := exec.Command("strace", "-f", "--seccomp-bpf", "-e", "trace=fsync", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		t.Skipf("strace may not trace on this machine: %v %s", err, out)
+		skip(t, "strace may not trace on this machine: %v %s", err, out)
 	}
 }
 

@@ -62,11 +62,20 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once)
 
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
+	if d.pets != nil {
+		if pet, ok := d.pets.get(id); ok {
+			return pet, nil
+		}
+	}
+	generation := d.writer.generation.Load()
 	var pet animalstore.Pet
 	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
 		pet, err = selectPet(c, id)
 		return err
 	})
+	if err == nil && d.pets != nil {
+		d.pets.put(pet, generation)
+	}
 	return pet, err
 }
 
@@ -105,6 +114,7 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := ensureCategory(c, pet.CategoryID); err != nil {
 			return err
 		}
+		d.changes(id)
 		err = sqlitex.Execute(c, "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
 			&sqlitex.ExecOptions{Args: []any{pet.Name, pet.CategoryID, number(petStatuses, pet.Status), id}})
 		if err != nil {
@@ -129,6 +139,7 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := check(&pet, ordered); err != nil {
 			return err
 		}
+		d.changes(id)
 		if err := sqlitex.Execute(c, "DELETE FROM pets WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}}); err != nil {
 			return fmt.Errorf("delete pet: %w", err)
 		}

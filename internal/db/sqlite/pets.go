@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"animalstore"
@@ -208,18 +209,45 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 			}
 			stmt.BindText(5, string(ids))
 		}
-		for {
-			more, err := stmt.Step()
-			if err != nil {
-				return fmt.Errorf("select pets: %w", err)
-			}
-			if !more {
-				return nil
-			}
-			pets = append(pets, scanPet(stmt))
-		}
+		pets, err = scanPets(stmt, pets)
+		return err
 	})
 	return pets, err
+}
+
+// scanPets appends all rows to pets. The names share one piece of memory: a page
+// comes and goes as a whole.
+func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, error) {
+	var names []byte
+	var ends []int // where each name ends
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			return pets, fmt.Errorf("select pets: %w", err)
+		}
+		if !more {
+			break
+		}
+		if names == nil {
+			n := min(cap(pets), 128) // a page has no more
+			names, ends = make([]byte, 0, 32*n), make([]int, 0, n)
+		}
+		start, size := len(names), stmt.ColumnLen(3)
+		names = slices.Grow(names, size)[:start+size]
+		stmt.ColumnBytes(3, names[start:])
+		ends = append(ends, len(names))
+		pets = append(pets, animalstore.Pet{
+			ID:         stmt.ColumnInt64(0),
+			CategoryID: stmt.ColumnInt64(1),
+			Status:     petStatuses[stmt.ColumnInt64(2)],
+		})
+	}
+	text, start := string(names), 0
+	for i, end := range ends {
+		pets[i].Name = text[start:end]
+		start = end
+	}
+	return pets, nil
 }
 
 func scanPet(stmt *sqlite.Stmt) animalstore.Pet {

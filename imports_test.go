@@ -50,6 +50,7 @@ var onlyIn = map[string]string{
 	"zombiezen.com/go/sqlite":            "internal/db/sqlite",
 	"modernc.org/sqlite":                 "internal/db/sqlite",
 	"github.com/spf13/cobra":             "cmd/animalstore",
+	"github.com/prometheus/":             "cmd/animalstore",
 	"github.com/getkin/kin-openapi":      "tests alone",
 	"github.com/rogpeppe/go-internal":    "tests alone",
 	"pgregory.net/rapid":                 "internal/db/dbtest internal/ratelimit/limittest",
@@ -177,6 +178,8 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore/internal/api", "animalstore/internal/db/sqlite", false},
 		{"animalstore/internal/api", "github.com/go-json-experiment/json/jsontext", true},
 		{"animalstore/client", "github.com/go-json-experiment/json", false},
+		{"animalstore/internal/api", "github.com/prometheus/client_golang/prometheus", false},
+		{"animalstore/cmd/animalstore", "github.com/prometheus/client_golang/prometheus", true},
 		{"animalstore/e2e", "zombiezen.com/go/sqlite", true},
 		{"animalstore/internal/stray", "time", false},
 	}

@@ -107,6 +107,13 @@ func newRedis(c RedisConfig) *Redis {
 	return r
 }
 
+// CheckRedisURL tells what is wrong with an address of Redis, without repeating
+// it.
+func CheckRedisURL(url string) error {
+	_, err := redisOptions(url)
+	return err
+}
+
 func redisOptions(url string) (*redis.Options, error) {
 	opts, err := redis.ParseURL(url)
 	if err != nil || !strings.HasPrefix(url, "redis://") && !strings.HasPrefix(url, "rediss://") {

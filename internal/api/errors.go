@@ -71,6 +71,7 @@ func outward(err error) *animalstore.Error {
 // writeError answers with the Error body for err.
 func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	e := outward(err)
+	s.observer.Failed(e.Code)
 	status := statusOf[e.Code]
 	switch {
 	case status == http.StatusInternalServerError:

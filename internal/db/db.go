@@ -136,7 +136,10 @@ type DB interface {
 	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
 
 	// SaveLimitStates replaces what is saved of these keys' limits: of all of
-	// them or of none.
+	// them or of none. Of several servers that share keys, each saves what it
+	// knows, and the last to do so may know the least: a state is left out if the
+	// saved one has a later ban, or the same and more of a day (BannedAt, Day.End,
+	// Day.Used, in this order).
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 
 	// Generation numbers the states of animals, orders and categories: while it

@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"usage adds up", usageAdds},
 		{"usage is dropped in small steps", dropsUsage},
 		{"the state of limits reads back", limitsReadBack},
+		{"older limits do not replace newer ones", olderLimits},
 		{"a first key is made only where there never was one", firstKeyOnlyOnce},
 		{"of many callers at once, one makes the first key", firstKeyRace},
 		{"a write that returns an error changed nothing", failedWriteChangesNothing},

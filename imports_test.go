@@ -49,6 +49,7 @@ var onlyIn = map[string]string{
 	"zombiezen.com/go/sqlite":            "internal/db/sqlite",
 	"modernc.org/sqlite":                 "internal/db/sqlite",
 	"github.com/spf13/cobra":             "cmd/animalstore",
+	"github.com/schollz/progressbar":     "cmd/animalstore",
 	"github.com/getkin/kin-openapi":      "tests alone",
 	"github.com/rogpeppe/go-internal":    "tests alone",
 	"pgregory.net/rapid":                 "internal/db/dbtest internal/ratelimit/limittest",

@@ -64,7 +64,7 @@ func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(fillWithSamples(ctx, store, f, stderr), store.Close())
+	return errors.Join(fill(ctx, store, newSample(f.seed, f.animals), stderr), store.Close())
 }
 
 // seeded counts what is stored.
@@ -81,21 +81,23 @@ func count(n int64, one, many string) string {
 	return grouped(n) + " " + many
 }
 
-func fillWithSamples(ctx context.Context, store db.DB, f seedFlags, stderr io.Writer) error {
+// fill stores a sample and tells of it.
+func fill(ctx context.Context, store db.DB, s *sample, stderr io.Writer) error {
 	bulk, ok := store.(db.Bulk)
 	if !ok {
 		return errors.New("this kind of database cannot be filled. Use sqlite:FILE with --database")
 	}
 	categories, missing, err := placeCategories(ctx, store)
+	s.categories = categories
 	if err != nil {
 		return fmt.Errorf("read the categories: %w", err)
 	}
 	began := time.Now()
-	show := newProgress(stderr, f.animals, "animals")
-	stored, err := load(ctx, bulk, newSample(f.seed, f.animals, categories), missing, show)
+	show := newProgress(stderr, s.animals, "animals")
+	stored, err := load(ctx, bulk, s, missing, show)
 	show.end()
 	if err != nil {
-		return unfinished(ctx, err, stored, f.animals)
+		return unfinished(ctx, err, stored, s.animals)
 	}
 	fmt.Fprintf(stderr, "Added %v in %.1f s, %s animals a second.\nNext: \"animalstore serve\" on the same --database.\n",
 		stored, time.Since(began).Seconds(), grouped(show.rate()))

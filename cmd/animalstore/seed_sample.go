@@ -41,16 +41,17 @@ type sample struct {
 	categories []int64 // the id of each of sampleKinds
 	animals    int64   // in all
 	made       int64
+	chunk      int64 // animals at a time
 }
 
-func newSample(seed uint64, animals int64, categories []int64) *sample {
-	return &sample{random: rand.New(rand.NewPCG(seed, 0)), animals: animals, categories: categories}
+func newSample(seed uint64, animals int64) *sample {
+	return &sample{random: rand.New(rand.NewPCG(seed, 0)), animals: animals, chunk: sampleChunk}
 }
 
 // next makes the next chunk. Its orders are for its own animals, so that it can
 // be stored by itself. Ids count from 1 in each chunk.
 func (s *sample) next() db.Rows {
-	n := min(s.animals-s.made, sampleChunk)
+	n := min(s.animals-s.made, s.chunk)
 	rows := db.Rows{Pets: make([]animalstore.Pet, 0, n), Orders: make([]animalstore.Order, 0, n)}
 	orderable := make([]candidate, 0, n)
 	for id := int64(1); id <= n; id++ {

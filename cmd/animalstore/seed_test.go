@@ -35,7 +35,7 @@ func openStore(t *testing.T) *sqlite.DB {
 
 func mustFill(t *testing.T, store db.DB, animals int64, seed uint64) {
 	t.Helper()
-	if err := fillWithSamples(t.Context(), store, seedFlags{animals: animals, seed: seed}, io.Discard); err != nil {
+	if err := fill(t.Context(), store, newSample(seed, animals), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,25 +118,42 @@ func checkAgreement(t *testing.T, all db.Rows) {
 
 func TestSeededStoreAgrees(t *testing.T) {
 	t.Parallel()
-	for _, animals := range []int64{1, 2, 60, sampleChunk + 700} {
+	for _, animals := range []int64{1, 2, 60, 1500} {
 		t.Run(fmt.Sprint(animals), func(t *testing.T) {
 			store := openStore(t)
-			mustFill(t, store, animals, 3)
+			s := newSample(3, animals)
+			s.chunk = 700
+			if err := fill(t.Context(), store, s, io.Discard); err != nil {
+				t.Fatal(err)
+			}
 			all := everything(t, store)
 			checkAgreement(t, all)
 			if int64(len(all.Pets)) != animals || all.Pets[0].ID != 1 || all.Pets[animals-1].ID != animals {
 				t.Errorf("got %d animals, from %d to %d, want %d from 1 on", len(all.Pets), all.Pets[0].ID, all.Pets[len(all.Pets)-1].ID, animals)
 			}
-			if animals > sampleChunk {
-				checkMix(t, all)
-			}
 		})
 	}
 }
 
-// checkMix fails the test where a store is too even or too odd to be believed.
-func checkMix(t *testing.T, all db.Rows) {
-	t.Helper()
+// inMemory is the store that a sample makes of an empty one.
+func inMemory(s *sample) (all db.Rows) {
+	for i, kind := range sampleKinds {
+		s.categories = append(s.categories, int64(i+1))
+		all.Categories = append(all.Categories, animalstore.Category{ID: int64(i + 1), Name: kind.name})
+	}
+	for s.made < s.animals {
+		rows := s.next()
+		renumber(&rows, int64(len(all.Pets)), int64(len(all.Orders)))
+		all.Pets, all.Orders = append(all.Pets, rows.Pets...), append(all.Orders, rows.Orders...)
+	}
+	return all
+}
+
+// TestSampleIsBelievable: a store is neither too even nor too odd.
+func TestSampleIsBelievable(t *testing.T) {
+	t.Parallel()
+	all := inMemory(newSample(1, 5*sampleChunk))
+	checkAgreement(t, all)
 	pets, orders, names, kinds := map[animalstore.PetStatus]int{}, map[animalstore.OrderStatus]int{}, map[string]int{}, map[int64]int{}
 	for _, p := range all.Pets {
 		pets[p.Status]++
@@ -174,22 +191,31 @@ func values[K comparable](m map[K]int) (all []int) {
 // same store everywhere, with the next version too.
 func TestSeedIsDeterministic(t *testing.T) {
 	t.Parallel()
-	digest := func(animals int64, seed uint64) string {
-		store := openStore(t)
-		mustFill(t, store, animals, seed)
-		content, err := json.Marshal(everything(t, store))
+	digest := func(all db.Rows) string {
+		content, err := json.Marshal(all)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum := sha256.Sum256(content)
 		return hex.EncodeToString(sum[:8])
 	}
-	const want = "e45ee1ce9d050bf8"
-	if got := digest(2000, 1); got != want {
-		t.Errorf("got another store than ever before: %s, want %s", got, want)
-	}
-	if digest(2000, 2) == want || digest(1999, 1) == want {
-		t.Error("another seed or number makes the same store")
+	for _, test := range []struct {
+		seed    uint64
+		animals int64
+		want    string
+	}{
+		{1, 500, "3cf591daf9d506a9"}, {2, 500, "345a20b43e95138b"}, {1, 501, "dd1f1d937ff1f149"}, {1, 3*sampleChunk + 1, "3cd7b44a2bca0f3c"},
+	} {
+		if got := digest(inMemory(newSample(test.seed, test.animals))); got != test.want {
+			t.Errorf("seed %d, %d animals: got another store than ever before: %s, want %s", test.seed, test.animals, got, test.want)
+		}
+		if test.animals < sampleChunk { // a database of them takes its time
+			store := openStore(t)
+			mustFill(t, store, test.animals, test.seed)
+			if got := digest(everything(t, store)); got != test.want {
+				t.Errorf("seed %d, %d animals: got another store in the database: %s, want %s", test.seed, test.animals, got, test.want)
+			}
+		}
 	}
 }
 
@@ -265,22 +291,24 @@ func TestSeedCutOff(t *testing.T) {
 		then func(interrupt func()) error
 		want string
 	}{
-		"by Ctrl-C":      {func(interrupt func()) error { interrupt(); return nil }, "stopped: of 30,000 animals, "},
-		"by a full disk": {func(func()) error { return fmt.Errorf("%w: no room", db.ErrFull) }, "the disk is full: of 30,000 animals, "},
-		"by a failure":   {func(func()) error { return errors.New("struck by lightning") }, "struck by lightning: of 30,000 animals, "},
+		"by Ctrl-C":      {func(interrupt func()) error { interrupt(); return nil }, "stopped: of 3,000 animals, "},
+		"by a full disk": {func(func()) error { return fmt.Errorf("%w: no room", db.ErrFull) }, "the disk is full: of 3,000 animals, "},
+		"by a failure":   {func(func()) error { return errors.New("struck by lightning") }, "struck by lightning: of 3,000 animals, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			store := &cutOff{DB: openStore(t), chunks: 1, then: func() error { return test.then(interrupt) }}
-			err := fillWithSamples(ctx, store, seedFlags{animals: 3 * sampleChunk, seed: 1}, io.Discard)
+			s := newSample(1, 3000)
+			s.chunk = 1000
+			err := fill(ctx, store, s, io.Discard)
 			all := everything(t, store)
 			checkAgreement(t, all)
-			if len(all.Pets) != sampleChunk {
+			if len(all.Pets) != 1000 {
 				t.Errorf("got %d animals, want those of the chunk before", len(all.Pets))
 			}
-			want := fmt.Sprintf("%s10,000 animals, 36 categories and %s orders are stored, and nothing is half done. Add the rest with --animals 20000", test.want, grouped(int64(len(all.Orders))))
+			want := fmt.Sprintf("%s1,000 animals, 36 categories and %s orders are stored, and nothing is half done. Add the rest with --animals 2000", test.want, grouped(int64(len(all.Orders))))
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v\nwant %s", err, want)
 			}

@@ -52,6 +52,7 @@ var onlyIn = map[string]string{
 	"modernc.org/sqlite":                 "internal/db/sqlite",
 	"github.com/spf13/cobra":             "cmd/animalstore",
 	"github.com/prometheus/":             "cmd/animalstore",
+	"github.com/schollz/progressbar":     "cmd/animalstore",
 	"github.com/getkin/kin-openapi":      "tests alone",
 	"github.com/rogpeppe/go-internal":    "tests alone",
 	"pgregory.net/rapid":                 "internal/db/dbtest internal/ratelimit/limittest",

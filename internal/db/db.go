@@ -15,7 +15,7 @@ import (
 var (
 	// ErrNotFound: there is no such key.
 	ErrNotFound = errors.New("not found")
-	// ErrExists: there is a key with that secret already.
+	// ErrExists: there is a key with that secret, or a row with that id, already.
 	ErrExists = errors.New("exists already")
 	// ErrFull: there is no room left to write. Reads go on, and writes work
 	// again as soon as there is room.

@@ -78,7 +78,7 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 func linearizableAnimals(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(3, 500) {
 		d := open(t)
-		history := record(t, d, uint64(round), 16, 60, singles)
+		history := record(t, d, uint64(round), 6, 100, singles)
 		for _, part := range byAnimal(history) {
 			checkHistory(t, part)
 		}

@@ -102,7 +102,8 @@ const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
 		AS new (key_id, ` + limitColumns + `) ORDER BY key_id
 	ON CONFLICT (key_id) DO UPDATE SET (` + limitColumns + `) = (excluded.minute_used, excluded.minute_end, excluded.minute_refused,
 		excluded.day_used, excluded.day_end, excluded.day_refused, excluded.strikes, excluded.strikes_since,
-		excluded.banned_at, excluded.banned_until, excluded.ban_level)`
+		excluded.banned_at, excluded.banned_until, excluded.ban_level)
+	WHERE (excluded.banned_at, excluded.day_end, excluded.day_used) >= (limit_states.banned_at, limit_states.day_end, limit_states.day_used)`
 
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {

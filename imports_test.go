@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"internal/ratelimit/redistest": {},
 	"internal/db/sqlite":           {".", "internal/db"},
 	"internal/db/postgres":         {".", "internal/db"},
+	"internal/db/postgres/pgtest":  {},
 	"internal/db/dbtest":           {".", "internal/db"},
 	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/ratelimit"},
 }
@@ -43,7 +44,7 @@ var standardOnly = []string{".", "openapi"}
 
 // onlyIn are the modules that are the affair of one package, or of a few.
 var onlyIn = map[string]string{
-	"github.com/jackc/pgx":               "internal/db/postgres",
+	"github.com/jackc/":                  "internal/db/postgres internal/db/postgres/pgtest",
 	"github.com/pressly/goose":           "internal/db/postgres",
 	"github.com/redis/":                  "internal/ratelimit internal/ratelimit/redistest",
 	"github.com/go-json-experiment/json": "internal/api",
@@ -172,7 +173,11 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore/internal/db/sqlite", "animalstore/internal/db/postgres", false},
 		{"animalstore/internal/db/postgres", "animalstore/internal/db/sqlite", false},
 		{"animalstore/internal/db/postgres", "github.com/jackc/pgx/v5/pgxpool", true},
+		{"animalstore/internal/db/postgres", "animalstore/internal/db/postgres/pgtest", false},
+		{"animalstore/internal/db/postgres/pgtest", "github.com/jackc/pgx/v5", true},
+		{"animalstore/internal/db/postgres/pgtest", "animalstore/internal/db/postgres", false},
 		{"animalstore/cmd/animalstore", "github.com/jackc/pgx/v5", false},
+		{"animalstore/cmd/animalstore", "animalstore/internal/db/postgres", true},
 		{"animalstore/cmd/animalstore", "animalstore/internal/db/sqlite", true},
 		{"animalstore/internal/api", "animalstore/internal/keys", true},
 		{"animalstore/internal/api", "animalstore/internal/db/sqlite", false},

@@ -141,6 +141,8 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 		TrustedProxies: proxies,
 		CORSOrigins:    f.corsOrigins,
 		AccessLog:      f.accessLog,
+		Environment:    env,
+		Version:        versionString(),
 	})
 	// The port is taken before the owner key is made, so that a start that
 	// fails does not swallow the key.
@@ -247,7 +249,7 @@ func greet(w io.Writer, base, database string, env animalstore.Environment, secr
 	fmt.Fprintf(w, `animalstore (%s) is ready.
 
   API       %s/v1
-  Document  %s/openapi.yaml
+  Docs      %s/docs
   Database  %s
 
 Your owner key, shown this once (plan business; read, write, admin):

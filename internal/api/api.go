@@ -5,6 +5,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
+	"animalstore/internal/pages"
 	"animalstore/internal/ratelimit"
 )
 
@@ -37,6 +39,10 @@ type Config struct {
 	CORSOrigins []string
 	// AccessLog adds a log line for every request.
 	AccessLog bool
+	// Environment and Version are told on the pages. Empty is production, and
+	// no version.
+	Environment animalstore.Environment
+	Version     string
 }
 
 // Server answers for the API and the few public pages beside it.
@@ -53,6 +59,7 @@ type Server struct {
 	accessLog bool
 	router    *router
 	cache     *cache
+	pages     *pages.Pages
 	draining  atomic.Bool
 }
 
@@ -74,6 +81,7 @@ func New(c Config) *Server {
 		accessLog: c.AccessLog,
 		router:    newRouter(routes),
 		cache:     newCache(),
+		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
 	}
 	for _, origin := range c.CORSOrigins {
 		s.cors[origin] = true

@@ -170,6 +170,8 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 		CORSOrigins:    f.corsOrigins,
 		AccessLog:      f.accessLog,
 		Observer:       metrics,
+		Environment:    env,
+		Version:        versionString(),
 	})
 	stopOps, err := serveOps(f.opsListen, f.opsAsked, metrics, log)
 	if err != nil {
@@ -283,7 +285,7 @@ func greet(w io.Writer, base, database string, env animalstore.Environment, secr
 	fmt.Fprintf(w, `animalstore (%s) is ready.
 
   API       %s/v1
-  Document  %s/openapi.yaml
+  Docs      %s/docs
   Database  %s
 
 Your owner key, shown this once (plan business; read, write, admin):

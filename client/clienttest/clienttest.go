@@ -7,7 +7,8 @@
 //		…
 //	}
 //
-// Everything behaves as in production, limits and bans included.
+// Everything behaves as in production, limits and bans included, except that a
+// key's last use is noted when its usage is asked for, and not every second.
 package clienttest
 
 import (
@@ -88,7 +89,8 @@ func WithClientOptions(options ...client.Option) Option {
 
 // InMemory connects clients and service without a network. In a bubble of
 // testing/synctest time then passes as soon as everybody waits: a test of
-// hours of rate limits takes no time.
+// hours of rate limits takes no time. Do not run such a test in parallel with
+// others that use this package.
 func InMemory() Option {
 	return func(s *setup) { s.inMemory = true }
 }

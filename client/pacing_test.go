@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,4 +148,40 @@ func TestClocksThatDiffer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPacingThroughFaults: answers that are lost may have been charged, and some
+// tell of another limit than the key's. Neither brings a refusal.
+func TestPacingThroughFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers tally
+		var n atomic.Int64
+		trouble := []fault{
+			faults["done, cut before the answer"],
+			faults["done, proxy is broken"],
+			func(w http.ResponseWriter, r *http.Request, _ http.Handler) { // storage is away: the key is not known
+				w.Header().Set("X-RateLimit-Limit", "3000")
+				w.Header().Set("X-RateLimit-Remaining", "2999")
+				w.Header().Set("X-RateLimit-Reset", fmt.Sprint(time.Now().Add(time.Minute).Unix()))
+				faults["refused for now"](w, r, nil)
+			},
+		}
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(20), clienttest.WithClientOptions(client.WithPacing()),
+			clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+				service = answers.middleware(service)
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if i := n.Add(1); i%4 == 0 {
+						trouble[int(i/4)%len(trouble)](w, r, service)
+						return
+					}
+					service.ServeHTTP(w, r)
+				})
+			}))
+		if err := inParallel(6, 150, func(int) error { return only(store.Client.GetLimits(t.Context())) }); err != nil {
+			t.Error(err)
+		}
+		if got := answers.of(http.StatusTooManyRequests); got > 0 {
+			t.Errorf("got %d refusals of %d, want none", got, answers.total())
+		}
+	})
 }

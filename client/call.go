@@ -149,7 +149,7 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	timed, cancel := context.WithTimeout(ctx, c.attemptTimeout)
 	defer cancel()
-	var line line
+	line := line{again: func() { c.gate.resent(timed, t) }}
 	req, err := c.request(httptrace.WithClientTrace(timed, line.trace()), k)
 	if err != nil {
 		c.gate.unsent(t)
@@ -182,12 +182,19 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 
 var errTooLarge = fmt.Errorf("the body has more than %d MiB", maxAnswer>>20)
 
-// line watches whether a request came as far as a connection.
-type line struct{ asked, got atomic.Bool }
+// line watches what becomes of a request on its way to a connection.
+type line struct {
+	asked, got atomic.Bool
+	again      func() // called when the transport sends it again by itself
+}
 
 func (l *line) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) { l.asked.Store(true) },
+		GetConn: func(string) {
+			if l.asked.Swap(true) {
+				l.again()
+			}
+		},
 		GotConn: func(httptrace.GotConnInfo) { l.got.Store(true) },
 	}
 }

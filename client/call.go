@@ -11,6 +11,9 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"unicode/utf8"
+
+	"animalstore"
 )
 
 // maxAnswer is the most that is read of an answer, in bytes: several times what
@@ -32,6 +35,7 @@ type call struct {
 	method    string
 	path      string // under /v1, with the query
 	body      any    // nil: none
+	name      string // in the body
 	repeat    repeat
 	// conditional changes look at If-Match.
 	conditional bool
@@ -70,6 +74,9 @@ func (k *call) prepare(options []CallOption) error {
 	}
 	if k.body == nil {
 		return nil
+	}
+	if !utf8.ValidString(k.name) { // JSON would have something else instead
+		return fmt.Errorf("%s: %w", k.operation, animalstore.Errorf(animalstore.ValidationFailed, "name must be valid UTF-8"))
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

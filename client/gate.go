@@ -25,7 +25,7 @@ type gate struct {
 	flying  int64         // requests under way
 	sent    int64         // requests so far; numbers the tickets
 	last    time.Time     // when the last one was sent
-	seen    RateLimit     // by the last answer
+	seen    RateLimit     // by the last answer that told
 	hasSeen bool
 
 	window  window    // the one that the last answers were about
@@ -221,7 +221,7 @@ func (g *gate) resent(ctx context.Context, t ticket) {
 	if _, err := g.enter(ctx, forever, func(time.Duration, error) {}); err != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.admit(g.now()) // the context is over and the request with it, but t is still out
+		g.admit(g.now()) // there is no time for that, and no way to stop it
 	}
 }
 
@@ -237,9 +237,6 @@ func (g *gate) answered(t ticket, res *http.Response, refusal *RateLimitError) {
 	}
 	g.readDate(res.Header, now)
 	limit, ok := readRateLimit(res.Header)
-	if ok {
-		g.seen, g.hasSeen = limit, true
-	}
 	switch {
 	case refusal != nil:
 		g.close(t, refusal, now)
@@ -252,6 +249,7 @@ func (g *gate) answered(t ticket, res *http.Response, refusal *RateLimitError) {
 		g.closed = time.Time{}
 	}
 	if ok {
+		g.seen, g.hasSeen = limit, true
 		g.observe(t, limit, now)
 	}
 	if refusal != nil && now.Before(g.closed) && g.closed.Before(g.resetAt) {

@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	".":                            {},
 	"openapi":                      {},
 	"client":                       {"."},
+	"client/clienttest":            {".", "client", "internal/api", "internal/db/sqlite", "internal/keys", "internal/ratelimit"},
 	"internal/db":                  {"."},
 	"internal/keys":                {"."},
 	"internal/ratelimit":           {"."},
@@ -41,7 +42,7 @@ const (
 )
 
 // standardOnly are the packages that others may import without a second thought.
-var standardOnly = []string{".", "openapi"}
+var standardOnly = []string{".", "openapi", "client"}
 
 // onlyIn are the modules that are the affair of one package, or of a few.
 var onlyIn = map[string]string{
@@ -159,7 +160,11 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore", "github.com/spf13/cobra", false},
 		{"animalstore/openapi", "animalstore", false},
 		{"animalstore/openapi", "github.com/getkin/kin-openapi/openapi3", false},
+		{"animalstore/client", "animalstore", true},
 		{"animalstore/client", "animalstore/internal/api", false},
+		{"animalstore/client", "github.com/spf13/cobra", false},
+		{"animalstore/client/clienttest", "animalstore/internal/api", true},
+		{"animalstore/client/clienttest", "animalstore/internal/db", false},
 		{"animalstore/internal/db", "animalstore", true},
 		{"animalstore/internal/db", "animalstore/internal/db/sqlite", false},
 		{"animalstore/internal/keys", "animalstore/internal/db", false},

@@ -27,7 +27,10 @@ func keysCommand() *cobra.Command {
 		Use:   "keys",
 		Short: "Make, show, change and revoke API keys",
 		Long: `Make, show, change and revoke API keys, straight in the database. All of it
-works while a server runs on the same database and takes effect there within a second.`,
+works while a server runs on the same database, and takes effect there within a
+second.`,
+		Example: `  animalstore keys create --name shop --plan pro
+  animalstore keys list`,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		RunE:                  onlySubcommands,

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// ownerKey may do everything on a server that a test started.
+const ownerKey = "an-owner-key-for-tests"
+
+// serverProcess is a running "animalstore serve".
+type serverProcess struct {
+	cmd *exec.Cmd
+	url string
+}
+
+var servingLine = regexp.MustCompile(`msg=serving api=(http\S+)/v1`)
+
+// startServer runs a server of this very program, which is in PATH, in a
+// directory of its own. It returns when the server serves.
+func startServer(dir string, args ...string) (*serverProcess, error) {
+	cmd := exec.Command("animalstore", append([]string{"serve"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), ownerKeyVariable+"="+ownerKey, "ANIMALSTORE_OPS_LISTEN=")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	found := make(chan string, 1)
+	var log strings.Builder
+	go func() {
+		defer close(found)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if m := servingLine.FindStringSubmatch(lines.Text()); m != nil {
+				found <- m[1]
+				io.Copy(io.Discard, stderr)
+				return
+			}
+			fmt.Fprintln(&log, lines.Text())
+		}
+	}()
+	s := &serverProcess{cmd: cmd}
+	select {
+	case url, ok := <-found:
+		if ok {
+			s.url = url
+			return s, nil
+		}
+		s.kill()
+		return nil, fmt.Errorf("the server ended before it served:\n%s", log.String())
+	case <-time.After(time.Minute):
+		s.kill()
+		return nil, errors.New("the server does not serve after a minute")
+	}
+}
+
+func (s *serverProcess) kill() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+}
+
+func serving(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: serving FILE [FLAG…]")
+	}
+	flags := append([]string{"--listen", "127.0.0.1:0", "--database", "sqlite:" + args[0]}, args[1:]...)
+	s, err := startServer(ts.MkAbs("."), flags...)
+	ts.Check(err)
+	ts.Defer(s.kill)
+	ts.Setenv("ANIMALSTORE_URL", s.url)
+	ts.Setenv(keyVariable, ownerKey)
+}
+
+// terminal runs a command on a pseudo-terminal.
+func terminal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: terminal CODE COMMAND…")
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = os.Environ()
+	for _, name := range []string{keyVariable, "ANIMALSTORE_URL", "ANIMALSTORE_DATABASE", "NO_COLOR", "TERM"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	shown, code, err := runOnTerminal(cmd)
+	ts.Check(err)
+	io.WriteString(ts.Stdout(), shown)
+	wantCode(ts, args, code)
+}
+
+// runOnTerminal returns what a command shows on a terminal of 80 columns, and
+// its exit code.
+func runOnTerminal(cmd *exec.Cmd) (shown string, code int, err error) {
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		return "", 0, err
+	}
+	defer screen.Close()
+	var b bytes.Buffer
+	// When the last process leaves the terminal, Linux says EIO and others EOF.
+	if _, err := io.Copy(&b, screen); err != nil && !errors.Is(err, syscall.EIO) {
+		return "", 0, err
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return "", 0, err
+	}
+	return strings.ReplaceAll(b.String(), "\r\n", "\n"), cmd.ProcessState.ExitCode(), nil
+}
+
+// eventually waits for something that another process is about to do.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("got nothing after a minute, want %s", what)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -45,6 +46,9 @@ func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error)
 	if err := checkKey(key); err != nil {
 		return err
 	}
+	if c.url == "" { // ANIMALSTORE_URL= is how a shell takes a variable back
+		c.url = defaultURL
+	}
 	shown := newCountdown(cmd.ErrOrStderr())
 	options, err := c.options(shown)
 	if err != nil {
@@ -60,6 +64,32 @@ func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error)
 	p := newPrinter(cmd, asJSON != nil && *asJSON)
 	p.out = afterCountdown{p.out, shown}
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
+}
+
+// showCommand shows one thing of a group, by its id. Its Example is for the
+// caller to set.
+func showCommand[T any](conn *connection, thing, group string, columns []column[T], get func(context.Context, session, int64) (T, error)) *cobra.Command {
+	var asJSON *bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one " + thing,
+		Args:  oneID(thing, group),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], group)
+			if err != nil {
+				return err
+			}
+			return conn.do(cmd, asJSON, func(s session) error {
+				item, err := get(cmd.Context(), s, id)
+				if err != nil {
+					return err
+				}
+				return printItem(s.printer, item, columns)
+			})
+		},
+	}
+	asJSON = jsonFlag(cmd)
+	return cmd
 }
 
 // How often a call is sent without --wait: a lost connection is no reason to

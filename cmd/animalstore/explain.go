@@ -21,8 +21,10 @@ import (
 // explain turns an error of the client into words for the person at the command
 // line: what happened, why, and what to do next.
 func (c *connection) explain(ctx context.Context, key string, err error) error {
-	if err == nil {
-		return nil
+	var usage usageError
+	var told toldError
+	if err == nil || errors.As(err, &usage) || errors.As(err, &told) {
+		return err
 	}
 	text, code := c.inWords(ctx, key, err)
 	if text == "" {

@@ -49,6 +49,7 @@ func usageTemplate(cobras string) string {
 		".FlagUsages |", ".FlagUsagesWrapped 80 |",
 		"{{.Example}}", "{{wrapExample .Example}}",
 		"Additional Commands:", "Other Commands:",
+		"for more information about a command", "to learn about a command",
 	).Replace(cobras)
 }
 

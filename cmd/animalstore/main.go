@@ -62,7 +62,7 @@ Exit codes: 0 success, 1 error, 2 wrong usage, 4 key missing or refused,
 		return usageError{fmt.Errorf("%w. See %q", kindly(err), cmd.CommandPath()+" --help")}
 	})
 	root.AddCommand(serveCommand(), keysCommand(), versionCommand())
-	root.AddCommand(petsCommand(), completionCommand())
+	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
 	arrangeHelp(root)
 	completeValues(root)
 	return root

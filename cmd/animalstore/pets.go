@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -93,30 +94,14 @@ func petsListCommand(conn *connection) *cobra.Command {
 }
 
 func petsGetCommand(conn *connection) *cobra.Command {
-	var asJSON *bool
-	cmd := &cobra.Command{
-		Use:   "get ID",
-		Short: "Show one animal",
-		Example: `  animalstore pets get 5
-  animalstore pets get 5 --json`,
-		Args: oneID("animal", "pets"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "pets")
-			if err != nil {
-				return err
-			}
-			return conn.do(cmd, asJSON, func(s session) error {
-				// FindPet asks the list, by id. GET on the animal itself is
-				// deprecated, and gone from December 2030 on.
-				pet, err := s.FindPet(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
-				return printItem(s.printer, pet, petColumns)
-			})
-		},
-	}
-	asJSON = jsonFlag(cmd)
+	cmd := showCommand(conn, "animal", "pets", petColumns, func(ctx context.Context, s session, id int64) (animalstore.Pet, error) {
+		// FindPet asks the list, by id. GET on the animal itself is deprecated,
+		// and gone from December 2030 on.
+		return s.FindPet(ctx, id)
+	})
+	cmd.Use = "get ID"
+	cmd.Example = `  animalstore pets get 5
+  animalstore pets get 5 --json`
 	return cmd
 }
 

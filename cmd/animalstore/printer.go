@@ -9,6 +9,9 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"time"
+
+	"animalstore"
 
 	"github.com/spf13/cobra"
 )
@@ -38,12 +41,48 @@ func (p *printer) note(format string, args ...any) {
 	fmt.Fprintf(p.notes, format+"\n", args...)
 }
 
-// column is a column of a list of Ts.
+// column is a column of a list of Ts. It has either a text or a time.
 type column[T any] struct {
 	title  string
 	text   func(T) string
+	time   func(T) animalstore.Time
 	colour func(T) colour // nil: none
 	shrink bool           // may be cut where the screen is too narrow
+}
+
+// onScreen is an entry of the column as a person reads it.
+func (c *column[T]) onScreen(entry T) cell {
+	var got cell
+	if c.time != nil {
+		got.text = when(c.time(entry))
+	} else {
+		got.text = visible(c.text(entry))
+	}
+	if c.colour != nil {
+		got.colour = c.colour(entry)
+	}
+	return got
+}
+
+// inPipe is an entry of the column as a program reads it.
+func (c *column[T]) inPipe(entry T) string {
+	if c.time == nil {
+		return visible(c.text(entry))
+	}
+	if t := c.time(entry); !t.IsZero() {
+		return t.String()
+	}
+	return never
+}
+
+const never = "never"
+
+// when is a time as a person reads it, in UTC.
+func when(t animalstore.Time) string {
+	if t.IsZero() {
+		return never
+	}
+	return t.UTC().Format(time.DateTime)
 }
 
 // listFlags say how much of a list to print.
@@ -53,15 +92,24 @@ type listFlags struct {
 	json  *bool
 }
 
+// register adds the flags. Unless it is told otherwise, a command prints usual
+// entries, or all if that is 0.
 func (f *listFlags) register(cmd *cobra.Command, usual int) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.limit, "limit", usual, "print so many at most")
+	usage := "print so many at most"
+	if usual == 0 {
+		usage += " (default all)"
+	}
+	flags.IntVar(&f.limit, "limit", usual, usage)
 	flags.BoolVar(&f.all, "all", false, "print all there are")
 	f.json = jsonFlag(cmd)
 }
 
 func (f *listFlags) check(cmd *cobra.Command) error {
+	limited := cmd.Flag("limit").Changed
 	switch {
+	case f.limit == 0 && !limited:
+		f.all = true
 	case f.limit < 1:
 		return usageError{fmt.Errorf("--limit must be at least 1, not %d", f.limit)}
 	case f.all && given(cmd, "all") && given(cmd, "limit"):
@@ -157,10 +205,7 @@ func writeTable[T any](w *bufio.Writer, s screen, entries iter.Seq2[T, error], c
 		}
 		row := make([]cell, len(columns))
 		for i, c := range columns {
-			row[i].text = visible(c.text(entry))
-			if c.colour != nil {
-				row[i].colour = c.colour(entry)
-			}
+			row[i] = c.onScreen(entry)
 		}
 		t.add(row)
 		if rows++; rows%maxPage == 0 {
@@ -180,7 +225,7 @@ func writeRows[T any](w *bufio.Writer, entries iter.Seq2[T, error], columns []co
 			return err
 		}
 		for i, c := range columns {
-			texts[i] = visible(c.text(entry))
+			texts[i] = c.inPipe(entry)
 		}
 		fmt.Fprintln(w, strings.Join(texts, "\t"))
 		if rows++; rows%maxPage == 0 {

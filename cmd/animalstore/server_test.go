@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/creack/pty"
@@ -87,6 +86,10 @@ func serving(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(keyVariable, ownerKey)
 }
 
+func setKey(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(keyVariable, strings.TrimSpace(ts.ReadFile(args[0])))
+}
+
 // terminal runs a command on a pseudo-terminal.
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -96,7 +99,9 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = os.Environ()
 	for _, name := range []string{keyVariable, "ANIMALSTORE_URL", "ANIMALSTORE_DATABASE", "NO_COLOR", "TERM"} {
-		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+		if value := ts.Getenv(name); value != "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
 	}
 	shown, code, err := runOnTerminal(cmd)
 	ts.Check(err)
@@ -123,14 +128,4 @@ func runOnTerminal(cmd *exec.Cmd) (shown string, code int, err error) {
 		return "", 0, err
 	}
 	return strings.ReplaceAll(b.String(), "\r\n", "\n"), cmd.ProcessState.ExitCode(), nil
-}
-
-// eventually waits for something that another process is about to do.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("got nothing after a minute, want %s", what)
-		}
-	}
 }

@@ -82,7 +82,9 @@
 // bound that, give the context a deadline, or use [WithMaxWait]: a call that
 // would have to wait longer fails at once with a [*RateLimitError]. Otherwise a
 // key whose day is used up waits for midnight. [WithOnWait] tells of every wait
-// beforehand. [Client.RateLimit] is what the headers told last.
+// beforehand. [Client.RateLimit] is what the headers told last. A Client that
+// sent nothing for two minutes lets one new call ask whether a limit still holds,
+// for a ban may have been lifted or a plan enlarged.
 //
 // # Pacing
 //
@@ -100,7 +102,7 @@
 // pace slows down, and as many requests as they took between two answers are
 // left alone at the end of the window. A call whose deadline is nearer than its
 // turn goes at once. Days are not spread: their requests are used when they are
-// needed.
+// needed. Where a proxy drops the headers, requests go one at a time.
 //
 // # Testing
 //

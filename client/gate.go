@@ -168,12 +168,13 @@ func (g *gate) untold() int64 {
 	return 1 << 62
 }
 
-// spare is how many requests may be sent now. With pacing, what others took
-// between two answers is left for them, for they may do so again.
+// spare is how many requests may be sent now. With pacing it leaves to others
+// what they took between two answers: they may have done so again since the last
+// answer, and may once more before the next.
 func (g *gate) spare() int64 {
 	spare := g.low - g.flying
 	if g.pacing {
-		spare -= min(max(g.others.leap, g.others.earlier), g.window.limit/2)
+		spare -= min(2*max(g.others.leap, g.others.earlier), g.window.limit/2)
 	}
 	return spare
 }
@@ -240,6 +241,9 @@ func (g *gate) answered(t ticket, res *http.Response, refusal *RateLimitError) {
 	}
 	if ok {
 		g.observe(t, limit, now)
+	}
+	if refusal != nil && now.Before(g.closed) && g.closed.Before(g.resetAt) {
+		g.resetAt = g.closed // the same instant, told more exactly
 	}
 	g.tell()
 }

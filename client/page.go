@@ -64,7 +64,7 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 
 // withoutConditions keeps of a list's options what is not about its first page.
 func withoutConditions(options []CallOption) []CallOption {
-	return append(options[:len(options):len(options)], func(o *callOptions) { o.ifMatch, o.ifNoneMatch = "", "" })
+	return append(options[:len(options):len(options)], func(o *callOptions) { o.ifMatch, o.matchGiven, o.ifNoneMatch = "", false, "" })
 }
 
 // nextLink is where an answer says that its list goes on, under /v1, or "".

@@ -50,7 +50,7 @@ func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (
 			return pet, err
 		}
 	}
-	return animalstore.Pet{}, fmt.Errorf("listPets: %w", animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id))
+	return animalstore.Pet{}, fmt.Errorf("findPet: %w", animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id))
 }
 
 // CreatePet adds an animal. However often it has to be sent, it is added once:

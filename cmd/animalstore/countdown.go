@@ -49,7 +49,7 @@ func (c *countdown) begin(wait client.Wait) {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for left := time.Until(until); left > 0; left = time.Until(until) {
-			c.line(fmt.Sprintf("%s: %s in %s (Ctrl-C to stop)", reason, then, span(left)))
+			c.line(fmt.Sprintf("%s: %s in %s (Ctrl-C stops)", reason, then, span(left)))
 			select {
 			case <-tick.C:
 			case <-stop:
@@ -94,9 +94,9 @@ func waitReason(err error) (reason, then string) {
 func limitReached(e *client.RateLimitError) string {
 	switch e.Window {
 	case client.WindowMinute:
-		return fmt.Sprintf("The key's %s this minute are used up", requests(e.Limit))
+		return fmt.Sprintf("This minute's %s are used up", requests(e.Limit))
 	case client.WindowDay:
-		return fmt.Sprintf("The key's %s today (UTC) are used up", requests(e.Limit))
+		return fmt.Sprintf("Today's %s (UTC) are used up", requests(e.Limit))
 	case client.WindowBan:
 		return "The key is banned for a while"
 	}
@@ -104,10 +104,10 @@ func limitReached(e *client.RateLimitError) string {
 }
 
 func requests(n int64) string {
-	if n == 0 {
-		return "requests of"
+	if n == 0 { // which the server did not tell
+		return "requests"
 	}
-	return fmt.Sprintf("%d requests of", n)
+	return fmt.Sprintf("%d requests", n)
 }
 
 // span is a duration as a person says it, rounded up.

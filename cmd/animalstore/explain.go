@@ -34,9 +34,9 @@ func (c *connection) explain(ctx context.Context, key string, err error) error {
 	switch {
 	case !errors.Is(err, client.ErrOutcomeUnknown):
 	case errors.As(err, &again):
-		text += fmt.Sprintf(". Whether it was done is not known: repeat the command with --idempotency-key %s, and it is done once", again.key)
+		text = sentence(text) + fmt.Sprintf(" Whether it was done is not known: repeat the command with --idempotency-key %s, and it is done once", again.key)
 	default:
-		text += ". Whether the change was made is not known: look before you repeat it"
+		text = sentence(text) + " Whether the change was made is not known: look before you repeat it"
 	}
 	return toldError{err, text, code}
 }
@@ -184,6 +184,14 @@ func rootCause(err error) string {
 			return err.Error()
 		}
 	}
+}
+
+// sentence ends a text that another follows.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
 }
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -29,7 +29,7 @@ func main() {
 	// first: some programs signal both a process and its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "animalstore:", message(err))
+		fmt.Fprintln(os.Stderr, wrapped("animalstore: "+message(err), screenOf(os.Stderr).width))
 		os.Exit(exitCode(err))
 	}
 }

@@ -102,7 +102,7 @@ repeat the command itself, give it an --idempotency-key.`,
 		Args: oneID("animal", "pets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pet, err := parseID(args[0], "pets")
-			if err != nil {
+			if err := errors.Join(err, notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
 			return conn.do(cmd, asJSON, func(s session) error {

@@ -126,7 +126,7 @@ content it does nothing new for 24 hours, and prints the animal again.`,
 			if !cmd.Flag("name").Changed || !cmd.Flag("category").Changed {
 				return usageError{errors.New("an animal needs a --name and a --category")}
 			}
-			if err := pet.Validate(); err != nil {
+			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
 			return conn.do(cmd, asJSON, func(s session) error {
@@ -164,9 +164,18 @@ func registerOnce(cmd *cobra.Command, once *string) {
 
 // onceOr is a name for a request, made up if none was given. The client would do
 // so as well, but then the error of a lost request could not tell it.
-func onceOr(given string) string {
-	if given == "" {
+func onceOr(name string) string {
+	if name == "" {
 		return rand.Text()
 	}
-	return given
+	return name
+}
+
+// notEmpty refuses a flag that is given without a value, as by a variable of a
+// script that is not set, where it would be taken for one that is not given.
+func notEmpty(cmd *cobra.Command, flag string) error {
+	if f := cmd.Flag(flag); f.Changed && f.Value.String() == "" {
+		return usageError{fmt.Errorf("--%s is given, but empty", flag)}
+	}
+	return nil
 }

@@ -52,6 +52,9 @@ which "pets add" and "pets set" tell with --etag.`,
 			if patch == (client.PetPatch{}) {
 				return usageError{errors.New("say what to change: --name, --category or --status")}
 			}
+			if err := notEmpty(cmd, "if-match"); err != nil {
+				return err
+			}
 			return conn.do(cmd, asJSON, func(s session) error {
 				var meta client.Meta
 				pet, err := s.UpdatePet(cmd.Context(), id, patch, append(ifMatch(match), client.ReadMeta(&meta))...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func jsonFlag(cmd *cobra.Command) *bool {
 
 // note tells something beside the result.
 func (p *printer) note(format string, args ...any) {
-	fmt.Fprintf(p.notes, format+"\n", args...)
+	fmt.Fprintln(p.notes, wrapped(fmt.Sprintf(format, args...), screenOf(p.notes).width))
 }
 
 // column is a column of a list of Ts. It has either a text or a time.
@@ -48,15 +49,22 @@ type column[T any] struct {
 	time   func(T) animalstore.Time
 	colour func(T) colour // nil: none
 	shrink bool           // may be cut where the screen is too narrow
+	// pipeOnly is a column that a screen has no room for.
+	pipeOnly bool
+	// relative times are shown to a person as how long ago they were.
+	relative bool
 }
 
 // onScreen is an entry of the column as a person reads it.
 func (c *column[T]) onScreen(entry T) cell {
 	var got cell
-	if c.time != nil {
-		got.text = when(c.time(entry))
-	} else {
+	switch {
+	case c.time == nil:
 		got.text = visible(c.text(entry))
+	case c.relative:
+		got.text = relative(c.time(entry), time.Now())
+	default:
+		got.text = when(c.time(entry))
 	}
 	if c.colour != nil {
 		got.colour = c.colour(entry)
@@ -83,6 +91,29 @@ func when(t animalstore.Time) string {
 		return never
 	}
 	return t.UTC().Format(time.DateTime)
+}
+
+// relative is a time as how far it is from now, in its largest unit.
+func relative(t animalstore.Time, now time.Time) string {
+	if t.IsZero() {
+		return never
+	}
+	d := t.Sub(now)
+	text := ""
+	switch far := d.Abs(); {
+	case far < time.Minute:
+		text = fmt.Sprintf("%d s", far/time.Second)
+	case far < time.Hour:
+		text = fmt.Sprintf("%d min", far/time.Minute)
+	case far < 48*time.Hour:
+		text = fmt.Sprintf("%d h", far/time.Hour)
+	default:
+		text = fmt.Sprintf("%d d", far/(24*time.Hour))
+	}
+	if d > 0 {
+		return "in " + text
+	}
+	return text + " ago"
 }
 
 // listFlags say how much of a list to print.
@@ -155,7 +186,7 @@ func printAll[T any](p *printer, f *listFlags, things string, columns []column[T
 	switch {
 	case p.json || !p.screen.terminal:
 	case printed == 0:
-		p.note("There are no such %s.", things)
+		p.note("No %s found.", things)
 	case more:
 		p.note("There are more %s: use --limit N or --all.", things)
 	}
@@ -188,6 +219,7 @@ func printItem[T any](p *printer, item T, columns []column[T]) error {
 
 func writeTable[T any](w *bufio.Writer, s screen, entries iter.Seq2[T, error], columns []column[T]) error {
 	t := table{w: w, screen: s, shrink: -1}
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c column[T]) bool { return c.pipeOnly })
 	header := make([]cell, len(columns))
 	for i, c := range columns {
 		header[i] = cell{c.title, faint}

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 //	opens FILE KEYFILE [not]  tells whether the secret in KEYFILE opens a key
 //	serving FILE [FLAG…]      runs a server on that database, with the key of
 //	                          ownerKey, and sets the environment for its client
+//	impostor KIND             is serving, of something that is no such server
 //	setkey FILE               makes the secret in FILE the client's
 //	terminal CODE COMMAND…    is exits on a terminal of 80 columns; what appears
 //	                          there is the standard output
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "used": used, "banned": banned, "opens": opens,
-			"serving": serving, "terminal": terminal, "setkey": setKey,
+			"serving": serving, "terminal": terminal, "setkey": setKey, "impostor": impostor,
 		},
 	})
 }

@@ -29,11 +29,16 @@ type serverProcess struct {
 var servingLine = regexp.MustCompile(`msg=serving api=(http\S+)/v1`)
 
 // startServer runs a server of this very program, which is in PATH, in a
-// directory of its own. It returns when the server serves.
+// directory of its own.
 func startServer(dir string, args ...string) (*serverProcess, error) {
 	cmd := exec.Command("animalstore", append([]string{"serve"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), ownerKeyVariable+"="+ownerKey, "ANIMALSTORE_OPS_LISTEN=")
+	return awaitServing(cmd)
+}
+
+// awaitServing starts a server and returns when it serves.
+func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -82,7 +87,14 @@ func serving(ts *testscript.TestScript, neg bool, args []string) {
 	s, err := startServer(ts.MkAbs("."), flags...)
 	ts.Check(err)
 	ts.Defer(s.kill)
-	ts.Setenv("ANIMALSTORE_URL", s.url)
+	pointTo(ts, s.url)
+}
+
+// pointTo makes a server the one that commands of a script call.
+func pointTo(ts *testscript.TestScript, url string) {
+	_, address, _ := strings.Cut(url, "://")
+	ts.Setenv("ADDRESS", address)
+	ts.Setenv("ANIMALSTORE_URL", url)
 	ts.Setenv(keyVariable, ownerKey)
 }
 

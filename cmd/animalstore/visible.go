@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/rivo/uniseg"
 )
 
 // visible is a text from outside as one line that is safe on a terminal: what
@@ -34,6 +36,31 @@ func visible(s string) string {
 		default:
 			fmt.Fprintf(&b, `\U%08x`, r)
 		}
+	}
+	return b.String()
+}
+
+// wrapped breaks a text between words so that it fits a screen. Without one, it
+// stays a line, which is easier to search for.
+func wrapped(text string, width int) string {
+	if width == 0 {
+		return text
+	}
+	var b strings.Builder
+	column := 0
+	for word := range strings.SplitSeq(text, " ") {
+		w := uniseg.StringWidth(word)
+		switch {
+		case column == 0:
+		case column+1+w > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += w
 	}
 	return b.String()
 }

@@ -72,7 +72,7 @@ standard output. The log is on standard error. Set ` + ownerKeyVariable + ` to
 bring a key of your own instead.`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
-  animalstore serve --listen :8080 --database 'postgres://animalstore@db1,db2/store?target_session_attrs=read-write'
+  animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'
   animalstore serve --environment staging --listen 127.0.0.1:8090 --database sqlite:staging.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -244,6 +244,17 @@ func TestServerGone(t *testing.T) {
 					t.Errorf("it took %v, want about %v", took, timeout)
 				}
 			}
+			// Who needs many operations, one after the other, does not wait for
+			// each of them.
+			begun := time.Now()
+			for range 20 {
+				if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
+					t.Errorf("Ping: %v, want ErrUnavailable", err)
+				}
+			}
+			if took := time.Since(begun); took > 10*timeout {
+				t.Errorf("20 operations took %v, want no more than one does", took)
+			}
 			trouble.end()
 			deadline := time.Now().Add(30 * time.Second)
 			for d.Ping(t.Context()) != nil {

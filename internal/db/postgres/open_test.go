@@ -145,7 +145,7 @@ func TestURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"statement_timeout": "7", "lock_timeout": "2000", "default_transaction_isolation": "read committed"} {
+	for name, want := range map[string]string{"statement_timeout": "7", "lock_timeout": "1920", "default_transaction_isolation": "read committed"} {
 		if got := config.ConnConfig.RuntimeParams[name]; got != want {
 			t.Errorf("%s = %q, want %q", name, got, want)
 		}

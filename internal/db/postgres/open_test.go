@@ -56,6 +56,7 @@ func TestOpenRefuses(t *testing.T) {
 	server.MustExec(t, pgtest.Name(newer), "INSERT INTO animalstore_version (version_id, is_applied) VALUES (9999, true)")
 	server.MustExec(t, "postgres", "DROP DATABASE IF EXISTS latin")
 	server.MustExec(t, "postgres", "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+	t.Cleanup(func() { server.MustExec(t, "postgres", "DROP DATABASE latin") })
 	sleepy := database()
 	server.MustExec(t, "postgres", "ALTER DATABASE "+pgtest.Name(sleepy)+" SET synchronous_commit = off")
 	for _, test := range []struct {

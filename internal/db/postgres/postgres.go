@@ -21,7 +21,7 @@ import (
 const (
 	// usualTimeout is the time an operation gets, the wait for a connection
 	// included. It leaves a request room to say so within three seconds.
-	usualTimeout = 2500 * time.Millisecond
+	usualTimeout = 2400 * time.Millisecond
 	// connectTimeout bounds the attempt at one host of the URL.
 	connectTimeout = 2 * time.Second
 	// usualConns is the size of the pool. PostgreSQL admits a hundred
@@ -45,6 +45,7 @@ type Options struct {
 type DB struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration
+	watch   *watch
 }
 
 var _ db.DB = (*DB)(nil)
@@ -67,11 +68,12 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", place(config.ConnConfig), err)
 	}
-	return &DB{pool: pool, timeout: opts.Timeout}, nil
+	return &DB{pool: pool, timeout: opts.Timeout, watch: newWatch()}, nil
 }
 
 // Close waits for the operations under way. What comes afterwards gets an error.
 func (d *DB) Close() error {
+	d.watch.close()
 	closed := make(chan struct{})
 	go func() {
 		d.pool.Close()

@@ -16,11 +16,11 @@ func categoriesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "categories",
 		Short: "List and name categories",
-		Long: `List and name the categories of a server. The API key is read from the
-environment variable ` + keyVariable + `.
+		Long: `List and name the categories of a server. A category is there from its first
+animal on, without a name until it is given one. Its id is any whole number;
+write -- before a negative one.
 
-A category is there from its first animal on, without a name until it is given
-one. Its id is any whole number; write -- before a negative one.`,
+` + keyHelp,
 		Example: `  animalstore categories list
   animalstore categories set 7 --name Dogs`,
 		DisableFlagsInUseLine: true,

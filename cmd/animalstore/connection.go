@@ -19,6 +19,11 @@ import (
 // keyVariable is not a flag: arguments can be read by other users.
 const keyVariable = "ANIMALSTORE_API_KEY"
 
+// keyHelp is in the help of every group of commands that talk to a server.
+const keyHelp = `The server is the one at --url. The API key is read from the environment
+variable ` + keyVariable + `, and never from a flag, because other users
+of the machine can read arguments.`
+
 const defaultURL = "http://127.0.0.1:8080"
 
 // connection is how the commands that talk to a server find it.
@@ -29,9 +34,9 @@ type connection struct {
 }
 
 func (c *connection) register(flags *pflag.FlagSet) {
-	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server, with or without /v1")
+	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
 	flags.StringVar(&c.cacert, "cacert", "", "`file` with the certificate to trust, if it is your own")
-	flags.BoolVar(&c.wait, "wait", false, "wait while the key's limit is used up, instead of failing with exit code 6")
+	flags.BoolVar(&c.wait, "wait", false, "wait out the key's limits instead of failing")
 }
 
 // session is a client for the run of one command, and where it prints.

@@ -16,9 +16,10 @@ func limitsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "limits",
 		Short: "Show what is left of your key's limits",
-		Long: `Show the plan of the key in ` + keyVariable + `, what is left of its
-requests this minute and today, and whether it is banned. This is a request like
-any other and counts.`,
+		Long: `Show the plan of your key, what is left of its requests this minute and today,
+and whether it is banned. This is a request like any other and counts.
+
+` + keyHelp,
 		Example: `  animalstore limits
   animalstore limits --json`,
 		Args: noArguments,

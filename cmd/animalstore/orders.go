@@ -16,11 +16,11 @@ func ordersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "orders",
 		Short: "List, place and move orders",
-		Long: `List, place and move the orders of a server. The API key is read from the
-environment variable ` + keyVariable + `.
+		Long: `List, place and move the orders of a server. An order goes from placed to
+approved to delivered; until then it can be cancelled. Its animal is pending
+meanwhile, and sold or available afterwards.
 
-An order goes from placed to approved to delivered; until then it can be
-cancelled. Its animal is pending meanwhile, and sold or available afterwards.`,
+` + keyHelp,
 		Example: `  animalstore orders place 3
   animalstore orders set 1 --status approved
   animalstore orders list --status placed`,

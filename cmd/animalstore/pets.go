@@ -19,8 +19,9 @@ func petsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pets",
 		Short: "List, add, change and remove animals",
-		Long: `List, add, change and remove the animals of a server. The API key is read from
-the environment variable ` + keyVariable + `.`,
+		Long: `List, add, change and remove the animals of a server.
+
+` + keyHelp,
 		Example: `  animalstore pets list --status available
   animalstore pets add --name Rex --category 7
   animalstore pets set 5 --status sold`,

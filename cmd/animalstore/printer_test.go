@@ -32,11 +32,17 @@ func TestListAsksForNoMore(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	}))
-	for i := range 250 {
-		if _, err := server.Client.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("Rex ", i), CategoryID: 1}); err != nil {
-			t.Fatal(err)
-		}
+	var adding sync.WaitGroup
+	for range 50 {
+		adding.Go(func() {
+			for range 5 {
+				if _, err := server.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
+	adding.Wait()
 	onTerminal := screen{terminal: true}
 	tests := []struct {
 		flags  listFlags

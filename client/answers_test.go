@@ -191,12 +191,7 @@ func TestHugeAnswer(t *testing.T) {
 // TestErrorsOfTheNetwork: they say what was being done, and whether a change may
 // have been made.
 func TestErrorsOfTheNetwork(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	const address = "127.0.0.1:1" // where nothing listens
 	dead, err := client.New("http://"+address, secret, client.WithMaxAttempts(2), client.WithBackoff(1, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -344,8 +339,12 @@ func TestRealRefusals(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Status != http.StatusForbidden || refused.Operation != "createPet" || refused.RequestID == "" {
 		t.Errorf("got %+v, want a 403 of createPet with its request id", refused)
 	}
-	_, err = store.NewClient("not-a-key-of-this-store").GetLimits(t.Context())
+	stranger := store.NewClient("not-a-key-of-this-store")
+	_, err = stranger.GetLimits(t.Context())
 	wantCode(t, err, animalstore.InvalidAPIKey)
+	if got, ok := stranger.RateLimit(); ok {
+		t.Errorf("got %+v, want nothing: it was about the address, not the key", got)
+	}
 	_, err = store.Client.GetOrder(t.Context(), 99)
 	wantCode(t, err, animalstore.OrderNotFound)
 	_, err = store.Client.FindPet(t.Context(), -1)

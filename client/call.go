@@ -11,6 +11,10 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"animalstore"
 )
 
 // maxAnswer is the most that is read of an answer, in bytes: several times what
@@ -32,6 +36,7 @@ type call struct {
 	method    string
 	path      string // under /v1, with the query
 	body      any    // nil: none
+	name      string // in the body
 	repeat    repeat
 	// conditional changes look at If-Match.
 	conditional bool
@@ -70,6 +75,9 @@ func (k *call) prepare(options []CallOption) error {
 	}
 	if k.body == nil {
 		return nil
+	}
+	if !utf8.ValidString(k.name) { // JSON would have something else instead
+		return fmt.Errorf("%s: %w", k.operation, animalstore.Errorf(animalstore.ValidationFailed, "name must be valid UTF-8"))
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -145,11 +153,22 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	return req, nil
 }
 
+// errNoAnswer ends an attempt that takes too long.
+var errNoAnswer = errors.New("no answer in time")
+
 // attempt sends a call once. It returns nil when that succeeded.
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
-	timed, cancel := context.WithTimeout(ctx, c.attemptTimeout)
-	defer cancel()
-	var line line
+	timed, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(c.attemptTimeout, func() { cancel(errNoAnswer) })
+	defer timer.Stop()
+	line := line{again: func() {
+		timer.Stop() // this wait is not the service's fault
+		if err := c.gate.resent(ctx, t, c.maxWait); err != nil {
+			cancel(named(k, err))
+		}
+		timer.Reset(c.attemptTimeout)
+	}}
 	req, err := c.request(httptrace.WithClientTrace(timed, line.trace()), k)
 	if err != nil {
 		c.gate.unsent(t)
@@ -157,7 +176,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		f := c.unanswered(ctx, timed, k, err, line.unused())
+		f := c.unanswered(timed, k, err, line.unused())
 		if f.untouched {
 			c.gate.unsent(t)
 		} else {
@@ -171,6 +190,9 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		body, err = body[:maxAnswer], errTooLarge
 	}
 	k.readMeta(res)
+	if err != nil && timed.Err() != nil {
+		err = context.Cause(timed)
+	}
 	f := c.judge(ctx, k, res, body, err)
 	var refusal *RateLimitError
 	if f != nil {
@@ -182,12 +204,19 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 
 var errTooLarge = fmt.Errorf("the body has more than %d MiB", maxAnswer>>20)
 
-// line watches whether a request came as far as a connection.
-type line struct{ asked, got atomic.Bool }
+// line watches what becomes of a request on its way to a connection.
+type line struct {
+	asked, got atomic.Bool
+	again      func() // called when the transport sends it again by itself
+}
 
 func (l *line) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) { l.asked.Store(true) },
+		GetConn: func(string) {
+			if l.asked.Swap(true) {
+				l.again()
+			}
+		},
 		GotConn: func(httptrace.GotConnInfo) { l.got.Store(true) },
 	}
 }

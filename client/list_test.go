@@ -201,6 +201,7 @@ func TestLinks(t *testing.T) {
 		"rewritten by a proxy":    {"http://store.test/animals", `<http://store.test/animals/v1/pets?cursor=x>; rel="next"`, "http://store.test/animals/v1/pets?cursor=x"},
 		"without quotes":          {"http://store.test", `</v1/pets?cursor=x>;rel=next`, "http://store.test/v1/pets?cursor=x"},
 		"with more parameters":    {"http://store.test", `</v1/pets?cursor=x>; title="a; b"; REL="next"`, "http://store.test/v1/pets?cursor=x"},
+		"two relations":           {"http://store.test", `</v1/pets?cursor=x>; rel="last next"`, "http://store.test/v1/pets?cursor=x"},
 		"a comma in it":           {"http://store.test", `</v1/pets?id=1,2&cursor=x>; rel="next"`, "http://store.test/v1/pets?id=1,2&cursor=x"},
 		"none":                    {"http://store.test", `</v1/pets>; rel="first"`, ""},
 		"another host":            {"http://store.test", `<http://evil.test/v1/pets?cursor=x>; rel="next"`, "error"},

@@ -247,3 +247,25 @@ func TestConditions(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesArriveAsTheyAre: JSON has no bytes that are no text, and would have a
+// replacement instead, of which nobody would know.
+func TestNamesArriveAsTheyAre(t *testing.T) {
+	c, s := scriptedClient(t, []reply{answer(200, petJSON)})
+	broken := "R\xffx"
+	for what, err := range map[string]error{
+		"createPet":   only(c.CreatePet(t.Context(), animalstore.NewPet{Name: broken})),
+		"updatePet":   only(c.UpdatePet(t.Context(), 1, client.PetPatch{Name: &broken})),
+		"putCategory": only(c.PutCategory(t.Context(), animalstore.Category{Name: broken})),
+		"createKey":   only(c.CreateKey(t.Context(), client.NewKey{Name: broken})),
+		"updateKey":   only(c.UpdateKey(t.Context(), 1, client.KeyPatch{Name: &broken})),
+	} {
+		wantCode(t, err, animalstore.ValidationFailed)
+		if err != nil && !strings.HasPrefix(err.Error(), what+": ") {
+			t.Errorf("got %q, want it to begin with %s", err, what)
+		}
+	}
+	if len(s.sent) != 0 {
+		t.Errorf("sent %d requests, want none", len(s.sent))
+	}
+}

@@ -45,6 +45,33 @@ func TestPacingLetsSmallJobsRun(t *testing.T) {
 	})
 }
 
+// TestPacingDoesNotSpreadDays: what is left of a day is used when it is needed.
+func TestPacingDoesNotSpreadDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers tally
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware),
+			clienttest.WithClientOptions(client.WithPacing()),
+			clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 10, PerDay: 15}))
+		began := time.Now()
+		for range 15 {
+			if _, err := store.Client.GetLimits(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := time.Since(began); got > 2*time.Minute {
+			t.Errorf("the 15 requests of a day took %v, want two minutes at most", got)
+		}
+		time.Sleep(time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := store.Client.GetLimits(ctx)
+		wantCode(t, err, animalstore.DailyQuotaExceeded)
+		if got := answers.of(http.StatusTooManyRequests); got != 0 {
+			t.Errorf("got %d refusals, want none: it is known that the day is used up", got)
+		}
+	})
+}
+
 // TestPacingBesideOthers: somebody else uses the same key, and the paced client
 // neither runs into the limit nor leaves nothing to them.
 func TestPacingBesideOthers(t *testing.T) {
@@ -166,7 +193,8 @@ func TestPacingThroughFaults(t *testing.T) {
 				faults["refused for now"](w, r, nil)
 			},
 		}
-		store := clienttest.New(t, clienttest.InMemory(), perMinute(20), clienttest.WithClientOptions(client.WithPacing()),
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(20),
+			clienttest.WithClientOptions(client.WithPacing(), client.WithMaxAttempts(50)),
 			clienttest.WithMiddleware(func(service http.Handler) http.Handler {
 				service = answers.middleware(service)
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

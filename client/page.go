@@ -110,9 +110,13 @@ func findLink(headers []string, relation string) string {
 		}
 		for param := range strings.SplitSeq(params, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-			value = strings.Trim(value, `", `)
-			if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(value, relation) {
-				return target
+			if !strings.EqualFold(strings.TrimSpace(name), "rel") {
+				continue
+			}
+			for rel := range strings.FieldsSeq(strings.Trim(value, `", `)) {
+				if strings.EqualFold(rel, relation) {
+					return target
+				}
 			}
 		}
 		rest = following

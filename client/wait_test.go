@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -293,4 +294,47 @@ func TestNeverPastTheMemory(t *testing.T) {
 			t.Errorf("got %v after %d requests, want success after 2", err, len(s.sent))
 		}
 	})
+}
+
+// TestSilence: a service that says nothing is given up on, and asked again.
+func TestSilence(t *testing.T) {
+	for name, silent := range map[string]http.HandlerFunc{
+		"before the answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"half way": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"plan":`)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				store := clienttest.New(t, clienttest.InMemory(),
+					clienttest.WithClientOptions(client.WithAttemptTimeout(5*time.Second), client.WithRandom(func() float64 { return 1 })),
+					clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if asked++; asked == 1 {
+								silent(w, r)
+								return
+							}
+							service.ServeHTTP(w, r)
+						})
+					}))
+				began := time.Now()
+				if _, err := store.Client.GetLimits(t.Context()); err != nil || asked != 2 {
+					t.Errorf("got %v after %d requests, want success after 2", err, asked)
+				}
+				if got, want := time.Since(began), 5500*time.Millisecond; got != want {
+					t.Errorf("took %v, want %v", got, want)
+				}
+				asked = 0
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := store.Client.GetLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v, want context.DeadlineExceeded", err)
+				}
+			})
+		})
+	}
 }

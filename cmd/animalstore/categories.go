@@ -49,7 +49,7 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return conn.do(cmd, f.json, func(s session) error {
+			return conn.do(cmd, *f.json, func(s session) error {
 				return printAll(s.printer, &f, "categories", categoryColumns, func(pageSize int) iter.Seq2[animalstore.Category, error] {
 					return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
 				})
@@ -86,7 +86,7 @@ func categoriesSetCommand(conn *connection) *cobra.Command {
 			if err := category.Validate(); err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
 				category, err := s.PutCategory(cmd.Context(), category, client.ReadMeta(&meta))
 				if err != nil {

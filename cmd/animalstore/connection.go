@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ type session struct {
 }
 
 // do runs f with a client. Errors of the client come back in words.
-func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error) error {
+func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error)
 	}
 	defer calls.CloseIdleConnections()
 	defer shown.end()
-	p := newPrinter(cmd, asJSON != nil && *asJSON)
+	p := newPrinter(cmd, asJSON)
 	p.out = afterCountdown{p.out, shown}
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
 }
@@ -84,7 +85,7 @@ func showCommand[T any](conn *connection, thing, group string, columns []column[
 			if err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				item, err := get(cmd.Context(), s, id)
 				if err != nil {
 					return err
@@ -123,9 +124,7 @@ func (c *connection) options(shown *countdown) ([]client.Option, error) {
 	if !roots.AppendCertsFromPEM(pem) {
 		return nil, usageError{fmt.Errorf("--cacert: there is no certificate in %s: it must be PEM, with BEGIN CERTIFICATE", c.cacert)}
 	}
-	tlsConfig := transport.TLSClientConfig.Clone()
-	tlsConfig.RootCAs = roots
-	transport.TLSClientConfig = tlsConfig
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	return append(options, client.WithHTTPClient(&http.Client{Transport: transport})), nil
 }
 

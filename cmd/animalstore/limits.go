@@ -24,7 +24,7 @@ and whether it is banned. This is a request like any other and counts.
   animalstore limits --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				limits, err := s.GetLimits(cmd.Context())
 				if err != nil {
 					return err

@@ -78,7 +78,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 			if cmd.Flag("category").Changed {
 				q.CategoryID = &category
 			}
-			return conn.do(cmd, f.json, func(s session) error {
+			return conn.do(cmd, *f.json, func(s session) error {
 				return printAll(s.printer, &f, "animals", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
 					q.PageSize = pageSize
 					return s.ListPets(cmd.Context(), q)
@@ -130,7 +130,7 @@ content it does nothing new for 24 hours, and prints the animal again.`,
 			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
 				once := onceOr(once)
 				added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(once), client.ReadMeta(&meta))

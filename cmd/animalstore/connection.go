@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -19,6 +20,11 @@ import (
 // keyVariable is not a flag: arguments can be read by other users.
 const keyVariable = "ANIMALSTORE_API_KEY"
 
+// keyHelp is in the help of every group of commands that talk to a server.
+const keyHelp = `The server is the one at --url. The API key is read from the environment
+variable ` + keyVariable + `, and never from a flag, because other users
+of the machine can read arguments.`
+
 const defaultURL = "http://127.0.0.1:8080"
 
 // connection is how the commands that talk to a server find it.
@@ -29,9 +35,9 @@ type connection struct {
 }
 
 func (c *connection) register(flags *pflag.FlagSet) {
-	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server, with or without /v1")
+	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
 	flags.StringVar(&c.cacert, "cacert", "", "`file` with the certificate to trust, if it is your own")
-	flags.BoolVar(&c.wait, "wait", false, "wait while the key's limit is used up, instead of failing with exit code 6")
+	flags.BoolVar(&c.wait, "wait", false, "wait out the key's limits instead of failing")
 }
 
 // session is a client for the run of one command, and where it prints.
@@ -41,7 +47,7 @@ type session struct {
 }
 
 // do runs f with a client. Errors of the client come back in words.
-func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error) error {
+func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
 		return err
@@ -61,7 +67,7 @@ func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error)
 	}
 	defer calls.CloseIdleConnections()
 	defer shown.end()
-	p := newPrinter(cmd, asJSON != nil && *asJSON)
+	p := newPrinter(cmd, asJSON)
 	p.out = afterCountdown{p.out, shown}
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
 }
@@ -79,7 +85,7 @@ func showCommand[T any](conn *connection, thing, group string, columns []column[
 			if err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				item, err := get(cmd.Context(), s, id)
 				if err != nil {
 					return err
@@ -118,9 +124,7 @@ func (c *connection) options(shown *countdown) ([]client.Option, error) {
 	if !roots.AppendCertsFromPEM(pem) {
 		return nil, usageError{fmt.Errorf("--cacert: there is no certificate in %s: it must be PEM, with BEGIN CERTIFICATE", c.cacert)}
 	}
-	tlsConfig := transport.TLSClientConfig.Clone()
-	tlsConfig.RootCAs = roots
-	transport.TLSClientConfig = tlsConfig
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	return append(options, client.WithHTTPClient(&http.Client{Transport: transport})), nil
 }
 

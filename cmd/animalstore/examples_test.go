@@ -155,6 +155,7 @@ func (h *home) command(line string) *exec.Cmd {
 		"/var/lib/animalstore", filepath.Join(h.dir, "lib"),
 		"--listen :8080", "--listen 127.0.0.1:0",
 		"--listen 127.0.0.1:8090", "--listen 127.0.0.1:0",
+		"--animals 1000000", "--animals 1000",
 	).Replace(line)
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
 	cmd.Dir = h.dir

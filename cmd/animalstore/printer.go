@@ -137,9 +137,8 @@ func (f *listFlags) register(cmd *cobra.Command, usual int) {
 }
 
 func (f *listFlags) check(cmd *cobra.Command) error {
-	limited := cmd.Flag("limit").Changed
 	switch {
-	case f.limit == 0 && !limited:
+	case f.limit == 0 && !cmd.Flag("limit").Changed:
 		f.all = true
 	case f.limit < 1:
 		return usageError{fmt.Errorf("--limit must be at least 1, not %d", f.limit)}
@@ -158,39 +157,42 @@ const maxPage = 100
 // printAll prints a list as far as the flags ask for it. entries is given the
 // size of page to ask the server for. things is what they are called.
 func printAll[T any](p *printer, f *listFlags, things string, columns []column[T], entries func(pageSize int) iter.Seq2[T, error]) error {
-	p.json = *f.json
-	want := f.limit
-	if p.screen.terminal {
-		want++ // to know whether there are more
+	hints := p.screen.terminal && !p.json
+	// One entry more tells a person whether there are more, unless it would
+	// cost a request.
+	read := f.limit
+	if hints && f.limit%maxPage != 0 {
+		read++
 	}
-	pageSize := min(want, maxPage)
+	pageSize := min(read, maxPage)
 	if f.all {
 		pageSize = maxPage
 	}
-	printed, more := 0, false
+	printed, more := 0, "may be"
 	bounded := func(yield func(T, error) bool) {
 		for entry, err := range entries(pageSize) {
-			if err == nil && !f.all && printed == f.limit {
-				more = true
+			if !f.all && printed == f.limit {
+				more = "are"
 				return
 			}
-			printed++
-			if !yield(entry, err) || !f.all && printed == want {
+			if !yield(entry, err) {
+				return
+			}
+			if printed++; !f.all && printed == read {
 				return
 			}
 		}
+		more = ""
 	}
-	if err := printList(p, bounded, columns); err != nil {
-		return err
-	}
+	err := printList(p, bounded, columns)
 	switch {
-	case p.json || !p.screen.terminal:
+	case err != nil || !hints:
 	case printed == 0:
 		p.note("No %s found.", things)
-	case more:
-		p.note("There are more %s: use --limit N or --all.", things)
+	case more != "":
+		p.note("There %s more %s: use --limit N or --all.", more, things)
 	}
-	return nil
+	return err
 }
 
 // printList prints entries until the first error, which it returns. What came

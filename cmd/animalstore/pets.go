@@ -29,7 +29,7 @@ the environment variable ` + keyVariable + `.`,
 		RunE:                  onlySubcommands,
 	}
 	conn.register(cmd.PersistentFlags())
-	cmd.AddCommand(petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn), petsRemoveCommand(&conn))
+	cmd.AddCommand(petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn), petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 	return cmd
 }
 

@@ -32,6 +32,7 @@ type connection struct {
 	url    string
 	cacert string
 	wait   bool
+	bulk   bool // many requests: they keep to the limits and wait
 }
 
 func (c *connection) register(flags *pflag.FlagSet) {
@@ -98,6 +99,10 @@ func showCommand[T any](conn *connection, thing, group string, columns []column[
 	return cmd
 }
 
+// bulkAttempts are about five minutes: a server that is gone for longer is a
+// reason to stop.
+const bulkAttempts = 14
+
 // How often a call is sent without --wait: a lost connection is no reason to
 // fail, but a person waits for the error of a server that is not there.
 const (
@@ -107,7 +112,10 @@ const (
 
 func (c *connection) options(shown *countdown) ([]client.Option, error) {
 	options := []client.Option{client.WithUserAgent("animalstore-cli/" + versionString())}
-	if c.wait {
+	if c.bulk {
+		options = append(options, client.WithPacing(), client.WithMaxAttempts(bulkAttempts))
+	}
+	if c.wait || c.bulk {
 		options = append(options, client.WithOnWait(shown.begin))
 	} else {
 		options = append(options, client.WithMaxWait(0), client.WithMaxAttempts(quickAttempts), client.WithBackoff(quickBackoff, time.Second))

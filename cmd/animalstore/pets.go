@@ -30,7 +30,7 @@ func petsCommand() *cobra.Command {
 		RunE:                  onlySubcommands,
 	}
 	conn.register(cmd.PersistentFlags())
-	cmd.AddCommand(petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn), petsRemoveCommand(&conn))
+	cmd.AddCommand(petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn), petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 	return cmd
 }
 

@@ -61,7 +61,7 @@ ANIMALSTORE_LISTEN, --log-format is ANIMALSTORE_LOG_FORMAT, and so on.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w. See %q", err, cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), versionCommand())
+	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
 	return root
 }
 

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
 )
 
 // binary is the program under test, built once, as it is released: without the
@@ -40,6 +42,7 @@ func TestMain(m *testing.M) {
 	} else {
 		code = m.Run()
 	}
+	pgtest.Close()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }

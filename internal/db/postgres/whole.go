@@ -16,8 +16,9 @@ import (
 // Whole is a [db.Source], or a [db.Target], in a PostgreSQL database: one
 // connection in one transaction.
 type Whole struct {
-	conn *pgx.Conn
-	tx   pgx.Tx
+	conn  *pgx.Conn
+	tx    pgx.Tx
+	fresh bool // what is written goes to files of its own
 }
 
 var _ db.Target = (*Whole)(nil)
@@ -67,7 +68,7 @@ func OpenSource(ctx context.Context, url string, alone bool) (_ *Whole, err erro
 }
 
 // OpenTarget connects to a database to fill it whole, and makes its tables if
-// need be. Nobody else can write to them until Close.
+// need be. Nobody else gets at them until Close.
 func OpenTarget(ctx context.Context, url string) (_ *Whole, err error) {
 	config, err := parseURL(url)
 	if err != nil {
@@ -95,17 +96,26 @@ func OpenTarget(ctx context.Context, url string) (_ *Whole, err error) {
 	return w, nil
 }
 
-// lockTables lets others read the tables, which they see as they were.
+// lockPatience is how long those who are just reading are waited for.
+const lockPatience = 5 * time.Second
+
+// lockTables keeps others out, those who read included: see Write.
 func (w *Whole) lockTables(ctx context.Context) error {
-	var names []string
+	if _, err := w.tx.Exec(ctx, "SET LOCAL lock_timeout = "+milliseconds(lockPatience)); err != nil {
+		return failed("lock the tables", err)
+	}
+	_, err := w.tx.Exec(ctx, "LOCK TABLE "+strings.Join(tableNames(), ", ")+" IN ACCESS EXCLUSIVE MODE")
+	if hasCode(err, lockNotAvailable) {
+		return errors.New("another program uses this database. Stop it first")
+	}
+	return failed("lock the tables", err)
+}
+
+func tableNames() (names []string) {
 	for _, t := range db.Tables {
 		names = append(names, t.Name)
 	}
-	_, err := w.tx.Exec(ctx, "LOCK TABLE "+strings.Join(names, ", ")+" IN EXCLUSIVE MODE NOWAIT")
-	if hasCode(err, lockNotAvailable) {
-		return errors.New("another program is writing to this database. Stop it first")
-	}
-	return failed("lock the tables", err)
+	return names
 }
 
 // connectWhole makes a connection whose statements may take as long as they need.
@@ -255,11 +265,31 @@ func (w *Whole) SetLastID(ctx context.Context, t *db.Table, id int64) error {
 
 // Write implements [db.Target].
 func (w *Whole) Write(ctx context.Context, t *db.Table, rows db.Cursor) error {
+	if err := w.beginAfresh(ctx); err != nil {
+		return err
+	}
 	_, err := w.tx.CopyFrom(ctx, pgx.Identifier{t.Name}, t.ColumnNames(), rows)
 	if rows.Err() != nil {
 		return rows.Err()
 	}
 	return failed("copy", err)
+}
+
+// beginAfresh has PostgreSQL write empty tables to new files, which it removes at
+// once if the transaction is undone. Otherwise what was written until then would
+// take up the disk until a vacuum, and a disk that was full would stay so.
+func (w *Whole) beginAfresh(ctx context.Context) error {
+	if w.fresh {
+		return nil
+	}
+	w.fresh = true
+	var any bool
+	query := "SELECT EXISTS (SELECT FROM " + strings.Join(tableNames(), ") OR EXISTS (SELECT FROM ") + ")"
+	if err := w.tx.QueryRow(ctx, query).Scan(&any); err != nil || any {
+		return failed("look for rows", err)
+	}
+	_, err := w.tx.Exec(ctx, "TRUNCATE "+strings.Join(tableNames(), ", "))
+	return failed("begin afresh", err)
 }
 
 // Commit implements [db.Target].
@@ -268,7 +298,11 @@ func (w *Whole) Commit(ctx context.Context) error {
 		return err
 	}
 	forgetWarnings(w.conn)
-	return settled(w.conn, "commit", w.tx.Commit(context.WithoutCancel(ctx)))
+	err := w.tx.Commit(context.WithoutCancel(ctx))
+	if isConnection(err) { // whether it broke before or after, pgx says the same
+		return fmt.Errorf("commit: %w: %w", db.ErrOutcomeUnknown, err)
+	}
+	return settled(w.conn, "commit", err)
 }
 
 // Checks implements [db.Source].

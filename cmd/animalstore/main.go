@@ -67,7 +67,7 @@ Exit codes: 0 success, 1 error, 2 wrong usage, 4 key missing or refused,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w. See %q", kindly(err), cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), versionCommand())
+	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
 	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
 	arrangeHelp(root)
 	completeValues(root)

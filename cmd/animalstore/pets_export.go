@@ -50,7 +50,7 @@ keeps every name as it is.`,
 				q.CategoryID = &category
 			}
 			conn.bulk = true
-			return conn.do(cmd, nil, func(s session) error {
+			return conn.do(cmd, false, func(s session) error {
 				return s.exportPets(cmd, name, format, q)
 			})
 		},

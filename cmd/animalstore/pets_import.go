@@ -67,7 +67,7 @@ copy it and change a line, or wait for a day.`,
 				return fmt.Errorf("%s: %w", visible(args[0]), err)
 			}
 			conn.bulk = true
-			return conn.do(cmd, nil, func(s session) error {
+			return conn.do(cmd, false, func(s session) error {
 				i := &petImport{
 					session: s, file: args[0], format: format, rows: rows, workers: workers,
 					room:     make(chan struct{}, maxPending),

@@ -106,8 +106,13 @@ func (r *request) Context() context.Context { return &r.ctx }
 // ServeHTTP sees to what every request gets whatever comes of it: an id, an
 // answer to each error, panics included, and a line in the log.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
-	w := &response{ResponseWriter: rw}
-	r := &request{Request: hr, began: time.Now(), id: requestID(hr)}
+	x := &struct { // one piece of memory for both
+		w response
+		r request
+	}{}
+	w, r := &x.w, &x.r
+	w.ResponseWriter = rw
+	r.Request, r.began, r.id = hr, time.Now(), requestID(hr)
 	r.ctx.Context, r.ctx.deadline = hr.Context(), r.began.Add(handlerTimeout)
 	defer r.ctx.end()
 	if s.accessLog {
@@ -118,10 +123,10 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 			s.recovered(w, r, v)
 		}
 	}()
-	h := w.Header()
-	h["X-Request-Id"] = []string{r.id}
+	w.values[0] = r.id
+	w.Header()["X-Request-Id"] = w.values[0:1:1]
 	if s.draining.Load() {
-		h["Connection"] = []string{"close"}
+		w.Header()["Connection"] = []string{"close"}
 	}
 	if err := s.serve(w, r); err != nil {
 		s.writeError(w, r, err)
@@ -130,7 +135,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 
 // serve makes the checks on a request under /v1 in the order the contract
 // gives them, and hands it to its operation.
-func (s *Server) serve(w http.ResponseWriter, r *request) error {
+func (s *Server) serve(w *response, r *request) error {
 	if !underV1(r.URL.Path) {
 		return s.public(w, r)
 	}
@@ -190,6 +195,7 @@ type response struct {
 	http.ResponseWriter
 	status int
 	bytes  int
+	values [4]string // of the header fields that every answer has
 }
 
 func (w *response) WriteHeader(status int) {

@@ -34,12 +34,11 @@ type page struct {
 	generation uint64
 	hot        bool // worth keeping: a first page, which most callers ask for
 	link       []string
-	tag        []string
-	body       []byte
+	entity
 }
 
 func newPage(hot bool, link string, body []byte) *page {
-	return &page{hot: hot, link: []string{link}, tag: []string{etagOf(body)}, body: body}
+	return &page{hot: hot, link: []string{link}, entity: newEntity(body)}
 }
 
 func newCache() *cache { return &cache{seed: maphash.MakeSeed()} }
@@ -88,5 +87,5 @@ func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, e
 
 func (p *page) write(w http.ResponseWriter, r *request) error {
 	w.Header()["Link"] = p.link
-	return writeTagged(w, r, http.StatusOK, p.body, p.tag)
+	return p.entity.write(w, r, http.StatusOK)
 }

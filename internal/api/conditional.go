@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"animalstore"
@@ -13,24 +14,36 @@ import (
 // every instance and after every restart.
 func etagOf(body []byte) string {
 	sum := sha256.Sum256(body)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	b := append(make([]byte, 0, 18), '"')
+	return string(append(base64.RawURLEncoding.AppendEncode(b, sum[:12]), '"'))
 }
 
-// writeTagged answers with a body and its ETag, or with 304 where the caller has
-// that body already.
-func writeTagged(w http.ResponseWriter, r *request, status int, body []byte, tag []string) error {
+// entity is a body with the header fields that follow from it.
+type entity struct {
+	body   []byte
+	fields *[2]string // its ETag and Content-Length
+}
+
+func newEntity(body []byte) entity {
+	return entity{body, &[2]string{etagOf(body), strconv.Itoa(len(body))}}
+}
+
+// write answers with the body and its ETag, or with 304 where the caller has that
+// body already.
+func (e entity) write(w http.ResponseWriter, r *request, status int) error {
+	tag := e.fields[0]
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if reads {
-		if err := r.checkIfMatch(tag[0]); err != nil {
+		if err := r.checkIfMatch(tag); err != nil {
 			return err
 		}
 	}
-	w.Header()["ETag"] = tag
-	if reads && r.hasAlready(tag[0]) {
+	w.Header()["ETag"] = e.fields[0:1:1]
+	if reads && r.hasAlready(tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return writeBody(w, status, body)
+	return writeBody(w, status, e.body, e.fields[1:2:2])
 }
 
 // hasAlready reports whether the caller named this tag in If-None-Match.

@@ -14,7 +14,7 @@ var exposed = strings.Join([]string{
 // answersPreflight sets the CORS headers for a request from a named origin, and
 // answers it where it is the browser asking in advance. Such a question has no
 // credential, so it comes before every other check.
-func (s *Server) answersPreflight(w http.ResponseWriter, r *request) bool {
+func (s *Server) answersPreflight(w *response, r *request) bool {
 	if len(s.cors) == 0 {
 		return false
 	}

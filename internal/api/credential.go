@@ -9,7 +9,7 @@ import (
 
 // authenticate finds the key a request was sent with. Requests without a valid
 // one are counted by the address they come from.
-func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
+func (s *Server) authenticate(w *response, r *request) error {
 	token, err := bearerToken(r.Header)
 	if err == nil {
 		r.key, err = s.keys.Check(r.Context(), token)

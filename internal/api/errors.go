@@ -98,13 +98,13 @@ type errorBody struct {
 
 // writeResource answers with a resource or a list of them, tagged.
 func writeResource(w http.ResponseWriter, r *request, status int, v any) error {
-	body := encode(v)
-	return writeTagged(w, r, status, body, []string{etagOf(body)})
+	return newEntity(encode(v)).write(w, r, status)
 }
 
 // writeJSON answers with v.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
-	return writeBody(w, status, encode(v))
+	body := encode(v)
+	return writeBody(w, status, body, []string{strconv.Itoa(len(body))})
 }
 
 // encode is the JSON of v as it is sent. It is made before anything is sent, so
@@ -121,10 +121,10 @@ func encode(v any) []byte {
 
 var contentTypeJSON = []string{"application/json"}
 
-func writeBody(w http.ResponseWriter, status int, body []byte) error {
+func writeBody(w http.ResponseWriter, status int, body []byte, length []string) error {
 	h := w.Header()
 	h["Content-Type"] = contentTypeJSON
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Length"] = length
 	w.WriteHeader(status)
 	w.Write(body)
 	return nil

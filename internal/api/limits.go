@@ -10,7 +10,7 @@ import (
 )
 
 // limit charges a request to its key, or refuses it.
-func (s *Server) limit(w http.ResponseWriter, r *request) error {
+func (s *Server) limit(w *response, r *request) error {
 	d, err := s.limiter.Take(r.Context(), r.key)
 	if err != nil {
 		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
@@ -47,16 +47,19 @@ var (
 )
 
 // setLimitHeaders tells the caller how it stands.
-func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
+func setLimitHeaders(w *response, d ratelimit.Decision) {
+	// One text for all three numbers, so that it is one piece of memory.
+	b := make([]byte, 0, 60)
+	b = strconv.AppendInt(b, d.Limit, 10)
+	first := len(b)
+	b = strconv.AppendInt(b, d.Remaining, 10)
+	second := len(b)
+	text := string(strconv.AppendInt(b, d.Reset, 10))
+	w.values[1], w.values[2], w.values[3] = text[:first], text[first:second], text[second:]
 	h := w.Header()
-	values := []string{
-		strconv.FormatInt(d.Limit, 10),
-		strconv.FormatInt(d.Remaining, 10),
-		strconv.FormatInt(d.Reset, 10),
-	}
-	h[limitHeader] = values[0:1:1]
-	h[remainingHeader] = values[1:2:2]
-	h[resetHeader] = values[2:3:3]
+	h[limitHeader] = w.values[1:2:2]
+	h[remainingHeader] = w.values[2:3:3]
+	h[resetHeader] = w.values[3:4:4]
 	if d.RetryAfter > 0 {
 		h["Retry-After"] = []string{strconv.FormatInt(d.RetryAfter, 10)}
 	}

@@ -179,6 +179,5 @@ func encodePet(p *animalstore.Pet) []byte {
 }
 
 func writePet(w http.ResponseWriter, r *request, status int, pet *animalstore.Pet) error {
-	body := encodePet(pet)
-	return writeTagged(w, r, status, body, []string{etagOf(body)})
+	return newEntity(encodePet(pet)).write(w, r, status)
 }

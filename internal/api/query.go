@@ -31,7 +31,7 @@ type listQuery struct {
 // parseListQuery reads the query of the list at path. names are its filters.
 // Parameters it does not know are ignored.
 func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) {
-	q := &listQuery{path: path, limit: defaultLimit, filters: map[string]string{}}
+	q := &listQuery{path: path, limit: defaultLimit}
 	if rawQuery == "" {
 		return q, nil
 	}
@@ -53,7 +53,7 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	}
 	for _, name := range names {
 		if values.Has(name) {
-			q.filters[name] = values.Get(name)
+			q.filter(name, values.Get(name))
 		}
 	}
 	if values.Has("cursor") {
@@ -64,6 +64,13 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	return q, nil
 }
 
+func (q *listQuery) filter(name, value string) {
+	if q.filters == nil { // most lists have no filter
+		q.filters, q.carried = map[string]string{}, map[string]bool{}
+	}
+	q.filters[name] = value
+}
+
 func malformedQuery() error {
 	return animalstore.Errorf(animalstore.InvalidParameter, "the query is not well-formed: write it as name=value pairs joined by &, with %% escapes of two hexadecimal digits")
 }
@@ -72,10 +79,11 @@ func malformedQuery() error {
 // makes its Link header.
 func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 	if len(items) <= q.limit {
-		return items, q.firstLink()
+		return items, q.link(nil)
 	}
 	items = items[:q.limit]
-	return items, q.firstLink() + ", " + q.nextLink(id(&items[q.limit-1]))
+	last := id(&items[q.limit-1])
+	return items, q.link(&last)
 }
 
 // writePage answers with a page of a list.
@@ -93,8 +101,10 @@ var cursorEncoding = base64.RawURLEncoding.Strict()
 
 var errCursor = animalstore.Errorf(animalstore.InvalidCursor, "cursor is not one of ours: use it as it stands in the Link header, or leave it out to start over")
 
-func (q *listQuery) cursor(last int64) string {
-	return cursorEncoding.EncodeToString([]byte(q.path + "|" + strconv.FormatInt(last, 10) + "|" + encodeFilters(q.filters)))
+func (q *listQuery) appendCursor(b []byte, last int64) []byte {
+	text := append(append(make([]byte, 0, 64), q.path...), '|')
+	text = append(strconv.AppendInt(text, last, 10), '|')
+	return cursorEncoding.AppendEncode(b, append(text, encodeFilters(q.filters)...))
 }
 
 // resume continues where a cursor left off. A filter that is given must be the
@@ -111,18 +121,18 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	if path != q.path {
 		return animalstore.Errorf(animalstore.InvalidCursor, "cursor belongs to another list: use it where its Link header came from")
 	}
-	q.carried = map[string]bool{}
 	for _, name := range names {
 		given, isGiven := q.filters[name]
 		if isGiven && given != filters.Get(name) {
 			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
 		}
 		if filters.Has(name) {
-			q.filters[name], q.carried[name] = filters.Get(name), !isGiven
+			q.filter(name, filters.Get(name))
+			q.carried[name] = !isGiven
 		}
 	}
 	q.position, q.resumed = position, true
-	if q.cursor(position) != cursor {
+	if string(q.appendCursor(nil, position)) != cursor {
 		return errCursor
 	}
 	return nil
@@ -136,22 +146,24 @@ func (q *listQuery) before() (int64, error) {
 	return q.position, nil
 }
 
-// firstLink leads to where the list starts.
-func (q *listQuery) firstLink() string {
-	link := "<" + q.path
-	if params := q.params(); params != "" {
-		link += "?" + params
+// link leads to where the list starts, and to what comes after the item with the
+// id last, unless that is nil.
+func (q *listQuery) link(last *int64) string {
+	params := q.params()
+	b := append(append(make([]byte, 0, 192), '<'), q.path...)
+	if params != "" {
+		b = append(append(b, '?'), params...)
 	}
-	return link + `>; rel="first"`
-}
-
-// nextLink leads to what comes after the item with the id last.
-func (q *listQuery) nextLink(last int64) string {
-	link := "<" + q.path + "?cursor=" + q.cursor(last)
-	if params := q.params(); params != "" {
-		link += "&" + params
+	b = append(b, `>; rel="first"`...)
+	if last != nil {
+		b = append(append(b, ", <"...), q.path...)
+		b = q.appendCursor(append(b, "?cursor="...), *last)
+		if params != "" {
+			b = append(append(b, '&'), params...)
+		}
+		b = append(b, `>; rel="next"`...)
 	}
-	return link + `>; rel="next"`
+	return string(b)
 }
 
 // params are the filters, and the limit if it was given.
@@ -164,6 +176,9 @@ func (q *listQuery) params() string {
 }
 
 func encodeFilters(filters map[string]string) string {
+	if len(filters) == 0 {
+		return ""
+	}
 	values := make(url.Values, len(filters))
 	for name, value := range filters {
 		values.Set(name, value)

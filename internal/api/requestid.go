@@ -20,7 +20,8 @@ func requestID(r *http.Request) string {
 	if ids := r.Header["X-Request-Id"]; len(ids) == 1 && validRequestID(ids[0]) {
 		return ids[0]
 	}
-	return idPrefix + strconv.FormatUint(idCounter.Add(1), 36)
+	b := append(make([]byte, 0, 32), idPrefix...)
+	return string(strconv.AppendUint(b, idCounter.Add(1), 36))
 }
 
 func validRequestID(id string) bool {

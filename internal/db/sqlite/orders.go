@@ -31,7 +31,7 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, o
 				return fmt.Errorf("insert order: %w", err)
 			}
 			order.ID = c.LastInsertRowID()
-			return setPetStatus(c, petID, order.Status.PetStatus())
+			return d.setPetStatus(c, petID, order.Status.PetStatus())
 		})
 		return err
 	})
@@ -81,13 +81,14 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 		if err != nil {
 			return fmt.Errorf("update order: %w", err)
 		}
-		return setPetStatus(c, order.PetID, order.Status.PetStatus())
+		return d.setPetStatus(c, order.PetID, order.Status.PetStatus())
 	})
 	return order, err
 }
 
 // setPetStatus is for an order that has a say over its animal.
-func setPetStatus(c *sqlite.Conn, petID int64, status animalstore.PetStatus) error {
+func (d *DB) setPetStatus(c *sqlite.Conn, petID int64, status animalstore.PetStatus) error {
+	d.changes(petID)
 	err := sqlitex.Execute(c, "UPDATE pets SET status = ? WHERE id = ?",
 		&sqlitex.ExecOptions{Args: []any{number(petStatuses, status), petID}})
 	if err != nil {

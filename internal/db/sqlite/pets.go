@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"animalstore"
@@ -62,11 +63,20 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once)
 
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
+	if d.pets != nil {
+		if pet, ok := d.pets.get(id); ok {
+			return pet, nil
+		}
+	}
+	generation := d.writer.generation.Load()
 	var pet animalstore.Pet
 	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
 		pet, err = selectPet(c, id)
 		return err
 	})
+	if err == nil && d.pets != nil {
+		d.pets.put(pet, generation)
+	}
 	return pet, err
 }
 
@@ -105,6 +115,7 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := ensureCategory(c, pet.CategoryID); err != nil {
 			return err
 		}
+		d.changes(id)
 		err = sqlitex.Execute(c, "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
 			&sqlitex.ExecOptions{Args: []any{pet.Name, pet.CategoryID, number(petStatuses, pet.Status), id}})
 		if err != nil {
@@ -129,6 +140,7 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := check(&pet, ordered); err != nil {
 			return err
 		}
+		d.changes(id)
 		if err := sqlitex.Execute(c, "DELETE FROM pets WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}}); err != nil {
 			return fmt.Errorf("delete pet: %w", err)
 		}
@@ -197,18 +209,45 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 			}
 			stmt.BindText(5, string(ids))
 		}
-		for {
-			more, err := stmt.Step()
-			if err != nil {
-				return fmt.Errorf("select pets: %w", err)
-			}
-			if !more {
-				return nil
-			}
-			pets = append(pets, scanPet(stmt))
-		}
+		pets, err = scanPets(stmt, pets)
+		return err
 	})
 	return pets, err
+}
+
+// scanPets appends all rows to pets. The names share one piece of memory: a page
+// comes and goes as a whole.
+func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, error) {
+	var names []byte
+	var ends []int // where each name ends
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			return pets, fmt.Errorf("select pets: %w", err)
+		}
+		if !more {
+			break
+		}
+		if names == nil {
+			n := min(cap(pets), 128) // a page has no more
+			names, ends = make([]byte, 0, 32*n), make([]int, 0, n)
+		}
+		start, size := len(names), stmt.ColumnLen(3)
+		names = slices.Grow(names, size)[:start+size]
+		stmt.ColumnBytes(3, names[start:])
+		ends = append(ends, len(names))
+		pets = append(pets, animalstore.Pet{
+			ID:         stmt.ColumnInt64(0),
+			CategoryID: stmt.ColumnInt64(1),
+			Status:     petStatuses[stmt.ColumnInt64(2)],
+		})
+	}
+	text, start := string(names), 0
+	for i, end := range ends {
+		pets[i].Name = text[start:end]
+		start = end
+	}
+	return pets, nil
 }
 
 func scanPet(stmt *sqlite.Stmt) animalstore.Pet {

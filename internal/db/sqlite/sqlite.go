@@ -64,6 +64,7 @@ type DB struct {
 	readers chan *sqlite.Conn
 	nread   int // connections made for reading
 	writer  *writer
+	pets    *petCache // while serving: others change animals otherwise; else nil
 	closing sync.Once
 	closed  chan struct{} // closed to refuse further reads
 }
@@ -122,6 +123,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	nread := 1
 	if opts.Serve {
 		nread = max(4, 2*runtime.GOMAXPROCS(0))
+		d.pets = new(petCache)
 		// A server that stopped on a failed write may have left frames in the
 		// log that the system believes written and the disk does not hold.
 		// Moving them all into the database writes each of them anew.

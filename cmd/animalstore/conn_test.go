@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// wire is a connection whose reads block until its deadline, and which counts
+// how often that is set. It is net.Pipe's, for which synctest has the clock.
+type wire struct {
+	net.Conn
+	reads, writes int
+}
+
+func (w *wire) SetReadDeadline(t time.Time) error  { w.reads++; return w.Conn.SetReadDeadline(t) }
+func (w *wire) SetWriteDeadline(t time.Time) error { w.writes++; return w.Conn.SetWriteDeadline(t) }
+
+// newPipe is a connection in the hands of its server, and its other end.
+func newPipe(t *testing.T) (*conn, *wire, net.Conn) {
+	far, near := net.Pipe()
+	w := &wire{Conn: near}
+	t.Cleanup(func() { far.Close(); near.Close() })
+	return newConn(w, newListener(nil)), w, far
+}
+
+func TestDeadline(t *testing.T) {
+	past := time.Unix(1, 0)
+	for _, c := range []struct {
+		name string
+		set  []time.Duration // from the start; 0 is none, negative the past
+		want time.Duration   // when a read fails; 0 is never
+	}{
+		{"one", []time.Duration{5 * time.Second}, 5 * time.Second},
+		{"sooner counts", []time.Duration{60 * time.Second, 5 * time.Second}, 5 * time.Second},
+		{"later counts", []time.Duration{5 * time.Second, 60 * time.Second}, 60 * time.Second},
+		{"none after some", []time.Duration{5 * time.Second, 0}, 0},
+		{"the past", []time.Duration{5 * time.Second, -1}, time.Nanosecond},
+		{"the past taken back", []time.Duration{-1, 0, 7 * time.Second}, 7 * time.Second},
+		{"just after a look", []time.Duration{-1, lookAgain + time.Millisecond}, lookAgain + time.Millisecond},
+	} {
+		for side, op := range map[string]func(*conn) error{
+			"read":  func(c *conn) error { _, err := c.Read(make([]byte, 1)); return err },
+			"write": func(c *conn) error { _, err := c.Write([]byte("x")); return err },
+		} {
+			t.Run(c.name+"/"+side, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					near, _, far := newPipe(t)
+					start := time.Now()
+					for _, d := range c.set {
+						at := start.Add(d)
+						switch {
+						case d == 0:
+							at = time.Time{}
+						case d < 0:
+							at = past
+						}
+						set := near.SetReadDeadline
+						if side == "write" {
+							set = near.SetWriteDeadline
+						}
+						if err := set(at); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if c.want == 0 { // the other end puts an end to it
+						time.AfterFunc(time.Hour+time.Second, func() { far.Close() })
+					}
+					err := op(near)
+					took := time.Since(start)
+					timedOut := errors.Is(err, os.ErrDeadlineExceeded)
+					switch {
+					case c.want == 0 && (timedOut || took < time.Hour):
+						t.Errorf("failed after %v with %v, want it to wait", took, err)
+					case c.want > 0 && (!timedOut || took.Round(time.Millisecond) != c.want.Round(time.Millisecond)):
+						t.Errorf("failed after %v with %v, want a timeout after %v", took, err, c.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestDeadlineBroughtForward has a deadline set while a read waits, as net/http
+// does to get its connection back.
+func TestDeadlineBroughtForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, _, _ := newPipe(t)
+		start := time.Now()
+		near.SetReadDeadline(start.Add(10 * time.Second))
+		time.AfterFunc(2*time.Second, func() { near.SetReadDeadline(time.Unix(1, 0)) })
+		_, err := near.Read(make([]byte, 1))
+		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != 2*time.Second {
+			t.Errorf("got %v after %v, want a timeout after 2s", err, took)
+		}
+	})
+}
+
+// TestWriteGoesOn has a write cross a timer that goes off too early: nothing may
+// be sent twice or left out.
+func TestWriteGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, _, far := newPipe(t)
+		start := time.Now()
+		near.SetWriteDeadline(start.Add(time.Second))
+		near.SetWriteDeadline(start.Add(time.Minute))
+		got := make(chan []byte)
+		go func() {
+			half := make([]byte, 3)
+			io.ReadFull(far, half)
+			time.Sleep(2 * time.Second) // the first deadline passes half way
+			rest, _ := io.ReadAll(far)
+			got <- append(half, rest...)
+		}()
+		n, err := near.Write([]byte("abcdef"))
+		near.Conn.Close()
+		if text := <-got; n != 6 || err != nil || string(text) != "abcdef" {
+			t.Errorf("wrote %d, %v and %q arrived, want all of abcdef once", n, err, text)
+		}
+	})
+}
+
+// TestDeadlinesAreCheap counts the timers moved by what net/http sets in a
+// thousand requests on one connection.
+func TestDeadlinesAreCheap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, w, far := newPipe(t)
+		const requests = 1000
+		go func() {
+			for range requests {
+				far.Write([]byte("x"))
+			}
+		}()
+		for range requests {
+			now := time.Now()
+			near.SetReadDeadline(now.Add(idleTimeout))
+			if _, err := near.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			near.SetReadDeadline(time.Time{})
+			near.SetReadDeadline(now.Add(readHeaderTimeout))
+			near.SetReadDeadline(now.Add(readTimeout))
+			near.SetWriteDeadline(now.Add(writeTimeout))
+			near.SetReadDeadline(time.Unix(1, 0))
+			near.SetReadDeadline(time.Time{})
+			time.Sleep(time.Millisecond)
+		}
+		if w.reads > 2*requests+10 || w.writes > 1 {
+			t.Errorf("the timers were set %d and %d times in %d requests, want at most 2 a request and 1", w.reads, w.writes, requests)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"animalstore"
+)
+
+// remembers reports whether an animal would come from the cache.
+func remembers(d *DB, id int64) bool {
+	_, ok := d.pets.get(id)
+	return ok
+}
+
+func mustCreate(t *testing.T, d *DB, name string) animalstore.Pet {
+	t.Helper()
+	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pet
+}
+
+// warm reads an animal until the cache has it: a commit that ends just then keeps
+// it out.
+func warm(t *testing.T, d *DB, id int64) animalstore.Pet {
+	t.Helper()
+	for range 1000 {
+		pet, err := d.Pet(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if remembers(d, id) {
+			return pet
+		}
+	}
+	t.Fatalf("animal %d never gets into the cache", id)
+	panic("unreachable")
+}
+
+func TestPetCacheForgetsWhatChanges(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	var order animalstore.Order
+	move := func(to animalstore.OrderStatus) func(id int64) error {
+		return func(int64) error {
+			_, err := d.UpdateOrder(t.Context(), order.ID, func(o *animalstore.Order) error { return o.Move(to, animalstore.AtMilli(2)) })
+			return err
+		}
+	}
+	place := func(id int64) (err error) {
+		order, _, err = d.PlaceOrder(t.Context(), id, animalstore.AtMilli(1), nil)
+		return err
+	}
+	pet := mustCreate(t, d, "Rex")
+	bystander := mustCreate(t, d, "Tom")
+	warm(t, d, bystander.ID)
+	for _, step := range []struct {
+		name  string
+		write func(id int64) error
+		want  string // name and status, or "" for none
+	}{
+		{"rename", func(id int64) error {
+			_, err := d.UpdatePet(t.Context(), id, func(p *animalstore.Pet, _ bool) error { p.Name = "Max"; return nil })
+			return err
+		}, "Max available"},
+		{"order", place, "Max pending"},
+		{"cancel", move(animalstore.OrderCancelled), "Max available"},
+		{"order again", place, "Max pending"},
+		{"approve", move(animalstore.OrderApproved), "Max pending"},
+		{"deliver", move(animalstore.OrderDelivered), "Max sold"},
+		{"remove", func(id int64) error {
+			return d.DeletePet(t.Context(), id, func(*animalstore.Pet, bool) error { return nil })
+		}, ""},
+	} {
+		warm(t, d, pet.ID)
+		if err := step.write(pet.ID); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		got := ""
+		if p, err := d.Pet(t.Context(), pet.ID); err == nil {
+			got = fmt.Sprint(p.Name, " ", p.Status)
+		}
+		if got != step.want {
+			t.Errorf("after %s: got %q, want %q", step.name, got, step.want)
+		}
+	}
+	if !remembers(d, bystander.ID) {
+		t.Error("an animal that did not change is forgotten too")
+	}
+}
+
+// TestPetCacheRefusesLateReads stores what was read before a write after it.
+func TestPetCacheRefusesLateReads(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	pet := mustCreate(t, d, "old")
+	old := warm(t, d, pet.ID)
+	generation, _ := d.Generation()
+	if _, err := d.UpdatePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = "new"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	d.pets.put(old, generation)
+	if got, err := d.Pet(t.Context(), pet.ID); err != nil || got.Name != "new" {
+		t.Errorf("got %+v, %v, want the new name", got, err)
+	}
+}
+
+// TestPetCacheIsFresh renames an animal while others read it: nobody may see an
+// older name than the one that was stored when the read began.
+func TestPetCacheIsFresh(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	pet := mustCreate(t, d, "0")
+	const renames = 300
+	var stored atomic.Int64
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for before := stored.Load(); before < renames; before = stored.Load() {
+				got, err := d.Pet(t.Context(), pet.ID)
+				var n int64
+				if _, scan := fmt.Sscan(got.Name, &n); err != nil || scan != nil || n < before {
+					t.Errorf("got %+v, %v, want a name of at least %d", got, err, before)
+					return
+				}
+			}
+		})
+	}
+	for n := range int64(renames) {
+		_, err := d.UpdatePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = fmt.Sprint(n + 1); return nil })
+		if err != nil {
+			t.Error(err)
+		}
+		stored.Store(n + 1)
+	}
+	readers.Wait()
+}
+
+func TestPetCacheIsBounded(t *testing.T) {
+	var c petCache
+	for id := int64(1); id <= 10*petSlots; id++ {
+		c.put(animalstore.Pet{ID: id, Name: "Rex"}, 2)
+	}
+	kept := 0
+	for id := int64(1); id <= 10*petSlots; id++ {
+		if _, ok := c.get(id); ok {
+			kept++
+		}
+	}
+	if kept != 2*petSlots {
+		t.Errorf("%d animals are kept, want the last %d", kept, 2*petSlots)
+	}
+	c.put(animalstore.Pet{ID: 1 << 40, Name: strings.Repeat("x", maxCachedName+1)}, 2)
+	if _, ok := c.get(1 << 40); ok {
+		t.Error("an animal with a long name is kept")
+	}
+}

@@ -82,6 +82,7 @@ type settings struct {
 	listen   string
 	args     []string
 	env      []string
+	usualOps bool
 }
 
 type option func(*settings)
@@ -144,6 +145,9 @@ func launch(t testing.TB, opts ...option) *server {
 	s := &server{t: t, database: set.database, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
 	s.cmd = exec.Command(argv[0], argv[1:]...)
 	s.cmd.Env = append(cleanEnv(), set.env...)
+	if !set.usualOps {
+		s.cmd.Env = append(s.cmd.Env, "ANIMALSTORE_OPS_LISTEN=") // many run beside each other
+	}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	s.cmd.Dir = filepath.Dir(set.database)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

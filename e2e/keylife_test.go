@@ -162,7 +162,7 @@ func TestCanary(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		database := newDatabase(t)
 		owner := "canary-owner-" + strings.Repeat("0wn3r", 5)
-		s := start(t, onDatabase(database), withArgs("--access-log", "--log-format", format), withEnv("ANIMALSTORE_OWNER_KEY="+owner))
+		s := start(t, onDatabase(database), withArgs("--access-log", "--log-format", format), withOps(), withEnv("ANIMALSTORE_OWNER_KEY="+owner))
 		imported := "canary-import-" + strings.Repeat("1mp0rt", 5)
 		minted := newKey(t, database, "--name", "minted", "--plan", "free")
 		revoked := newKey(t, database, "--name", "revoked")
@@ -196,9 +196,10 @@ func TestCanary(t *testing.T) {
 		if err != nil {
 			t.Logf("no process arguments to look at: %v", err)
 		}
+		metrics := s.metrics()
 		look := func(when string) {
 			t.Helper()
-			places := map[string][]byte{"log": []byte(s.stderr.String()), "standard output": []byte(s.stdout.String()), "answers and commands": said.Bytes(), "process arguments": arguments}
+			places := map[string][]byte{"metrics": []byte(metrics), "log": []byte(s.stderr.String()), "standard output": []byte(s.stdout.String()), "answers and commands": said.Bytes(), "process arguments": arguments}
 			files, err := filepath.Glob(database + "*")
 			if err != nil || len(files) < 2 {
 				t.Fatalf("%s: the files are %q (%v), want the database and more", when, files, err)
@@ -210,7 +211,7 @@ func TestCanary(t *testing.T) {
 				}
 				places[file] = content
 			}
-			if n := bytes.Count(places["log"], []byte("/v1/pets")); n < 10*len(canaries) || said.Len() == 0 || len(places[database]) == 0 {
+			if n := bytes.Count(places["log"], []byte("/v1/pets")); n < 10*len(canaries) || said.Len() == 0 || len(places[database]) == 0 || len(metrics) == 0 {
 				t.Fatalf("%s: %d requests are in the log: there is nothing to look at", when, n)
 			}
 			for place, content := range places {

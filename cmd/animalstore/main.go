@@ -14,6 +14,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ ANIMALSTORE_LISTEN, --log-format is ANIMALSTORE_LOG_FORMAT, and so on.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w. See %q", err, cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(serveCommand(), keysCommand(), versionCommand())
+	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), versionCommand())
 	return root
 }
 
@@ -103,16 +104,30 @@ func readEnvironment(cmd *cobra.Command) error {
 	return err
 }
 
-const databaseUsage = "where the store is kept: sqlite:FILE"
+const databaseUsage = "where the store is kept: sqlite:FILE or postgres://USER@HOST/NAME"
 
 // openDatabase opens what a --database flag names.
 func openDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
+	if postgres.Is(url) {
+		if err := postgres.CheckURL(url); err != nil {
+			return nil, usageError{fmt.Errorf("--database: %w", err)}
+		}
+		return postgres.Open(ctx, url, postgres.Options{MustExist: opts.MustExist})
+	}
 	scheme, path, _ := strings.Cut(url, ":")
 	if scheme != "sqlite" || path == "" {
 		// The value may hold a password, so it is not repeated.
-		return nil, usageError{errors.New("--database must be sqlite:FILE, such as sqlite:animalstore.db")}
+		return nil, usageError{errors.New("--database must be sqlite:FILE, such as sqlite:animalstore.db, or a URL like postgres://user@host:5432/database")}
 	}
 	return sqlite.Open(ctx, path, opts)
+}
+
+// shownDatabase is what may be shown of a --database flag: no credential.
+func shownDatabase(url string) string {
+	if postgres.Is(url) {
+		return postgres.Redacted(url)
+	}
+	return url
 }
 
 // usageError is a mistake in the command line.

@@ -47,7 +47,10 @@ const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
 
 type serveFlags struct {
 	listen      string
+	opsListen   string
+	opsAsked    bool // opsListen was given, and is not the default
 	database    string
+	redis       string
 	environment string
 	tlsCert     string
 	tlsKey      string
@@ -69,15 +72,19 @@ standard output. The log is on standard error. Set ` + ownerKeyVariable + ` to
 bring a key of your own instead.`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
+  animalstore serve --listen :8080 --database 'postgres://animalstore@db1,db2/store?target_session_attrs=read-write'
   animalstore serve --environment staging --listen 127.0.0.1:8090 --database sqlite:staging.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.opsAsked = cmd.Flags().Changed("ops-listen")
 			return serve(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to serve on; port 0 takes a free one")
+	flags.StringVar(&f.opsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
 	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
+	flags.StringVar(&f.redis, "redis", "", "Redis through which several servers share limits: redis://HOST:PORT or rediss://…")
 	flags.StringVar(&f.environment, "environment", "production", "deployment this is, production or staging: keys of the other are refused")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "file with the certificate chain, to serve HTTPS")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "file with the certificate's private key")
@@ -107,7 +114,15 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := checkListen(f.listen); err != nil {
+	if err := checkListen("--listen", f.listen); err != nil {
+		return err
+	}
+	if f.opsListen != "" {
+		if err := checkListen("--ops-listen", f.opsListen); err != nil {
+			return err
+		}
+	}
+	if err := checkRedis(f.redis); err != nil {
 		return err
 	}
 	tlsConfig, err := loadTLS(f.tlsCert, f.tlsKey)
@@ -136,8 +151,13 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 			log.Error("close database", "err", err)
 		}
 	}()
-	limiter := ratelimit.NewMemory(store, time.Now, log)
-	usage := ratelimit.NewUsage(store, time.Now, log)
+	metrics := newMetrics()
+	limiter, clock, closeLimiter, err := openLimiter(f.redis, env, store, metrics, log)
+	if err != nil {
+		return err
+	}
+	defer closeLimiter()
+	usage := ratelimit.NewUsage(store, clock, log)
 	stopSaving := runInBackground(limiter.Run, usage.Run, sweeper(store))
 	defer stopSaving() // after the last request, before the database closes
 	handler := api.New(api.Config{
@@ -149,7 +169,13 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 		TrustedProxies: proxies,
 		CORSOrigins:    f.corsOrigins,
 		AccessLog:      f.accessLog,
+		Observer:       metrics,
 	})
+	stopOps, err := serveOps(f.opsListen, f.opsAsked, metrics, log)
+	if err != nil {
+		return err
+	}
+	defer stopOps()
 	// The port is taken before the owner key is made, so that a start that
 	// fails does not swallow the key.
 	tcp, err := net.Listen("tcp", f.listen)
@@ -167,7 +193,7 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 		return err
 	}
 	if secret != "" {
-		greet(stdout, base, f.database, env, secret)
+		greet(stdout, base, shownDatabase(f.database), env, secret)
 	}
 	log.Info("serving", "api", base+"/v1", "environment", env, "version", versionString())
 	return run(ctx, listener, tlsConfig, handler, log)
@@ -282,13 +308,13 @@ func reachable(addr net.Addr) string {
 
 // checkListen refuses what is no address and port. An empty host would be every
 // address of the machine, so it has to be said.
-func checkListen(listen string) error {
+func checkListen(flag, listen string) error {
 	_, port, err := net.SplitHostPort(listen)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil || port == "" {
-		return usageError{fmt.Errorf("--listen must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not %q", listen)}
+		return usageError{fmt.Errorf("%s must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not %q", flag, listen)}
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ type Config struct {
 	CORSOrigins []string
 	// AccessLog adds a log line for every request.
 	AccessLog bool
+	// Observer is told of every request. Nil if nobody wants to know.
+	Observer Observer
 }
 
 // Server answers for the API and the few public pages beside it.
@@ -51,6 +53,7 @@ type Server struct {
 	now       func() time.Time
 	cors      map[string]bool
 	accessLog bool
+	observer  Observer
 	router    *router
 	cache     *cache
 	draining  atomic.Bool
@@ -72,8 +75,12 @@ func New(c Config) *Server {
 		now:       c.Now,
 		cors:      map[string]bool{},
 		accessLog: c.AccessLog,
+		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(),
+	}
+	if s.observer == nil {
+		s.observer = nobody{}
 	}
 	for _, origin := range c.CORSOrigins {
 		s.cors[origin] = true
@@ -92,12 +99,13 @@ const handlerTimeout = 5 * time.Second
 // request is one request on its way through the server.
 type request struct {
 	*http.Request
-	began time.Time
-	ctx   patience
-	id    string           // its X-Request-Id
-	key   *animalstore.Key // nil until the credential is checked
-	param string           // the value of the path's {parameter}
-	body  []byte           // once it is read
+	began   time.Time
+	ctx     patience
+	id      string           // its X-Request-Id
+	key     *animalstore.Key // nil until the credential is checked
+	pattern string           // of the path; "" until it is found
+	param   string           // the value of the path's {parameter}
+	body    []byte           // once it is read
 }
 
 // Context ends when the client goes away or the request has taken too long.
@@ -115,6 +123,8 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	r.Request, r.began, r.id = hr, time.Now(), requestID(hr)
 	r.ctx.Context, r.ctx.deadline = hr.Context(), r.began.Add(handlerTimeout)
 	defer r.ctx.end()
+	s.observer.Begin()
+	defer s.observe(w, r)
 	if s.accessLog {
 		defer func() { s.logAccess(w, r, time.Since(r.began)) }()
 	}

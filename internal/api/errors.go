@@ -58,6 +58,8 @@ func outward(err error) *animalstore.Error {
 		return coded
 	case errors.Is(err, db.ErrFull):
 		return animalstore.Errorf(animalstore.StorageFull, "the store has no room left for changes: reading goes on, try the change again later")
+	case errors.Is(err, db.ErrOutcomeUnknown):
+		return animalstore.Errorf(animalstore.Unavailable, "the change was sent to the storage, but the answer was lost, so it may have been made or not: retry with the same Idempotency-Key if you sent one, and otherwise look before you try again")
 	case errors.Is(err, db.ErrUnavailable):
 		return animalstore.Errorf(animalstore.Unavailable, "the storage cannot be reached right now: try again in a moment")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -69,6 +71,7 @@ func outward(err error) *animalstore.Error {
 // writeError answers with the Error body for err.
 func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	e := outward(err)
+	s.observer.Failed(e.Code)
 	status := statusOf[e.Code]
 	switch {
 	case status == http.StatusInternalServerError:

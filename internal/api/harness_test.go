@@ -55,6 +55,7 @@ type setup struct {
 	proxies   []netip.Prefix
 	accessLog bool
 	echo      bool // keep new animals off the disk
+	observer  api.Observer
 }
 
 func start(t testing.TB, change ...func(*setup)) *service {
@@ -97,6 +98,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		Now:            s.clock.Now,
 		CORSOrigins:    with.origins,
 		AccessLog:      with.accessLog,
+		Observer:       with.observer,
 	})
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)

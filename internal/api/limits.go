@@ -17,6 +17,7 @@ func (s *Server) limit(w *response, r *request) error {
 		return err
 	}
 	s.usage.Record(r.key.ID, d.Allowed)
+	s.observer.Limited(d.Code)
 	setLimitHeaders(w, d)
 	if d.BannedNow {
 		s.log.Warn("key banned for sending on after 429", "key_id", r.key.ID, "until", time.Unix(d.Reset, 0).UTC())

@@ -20,6 +20,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 	if page == nil {
 		return animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: the API is under /v1 and described at /openapi.yaml")
 	}
+	r.pattern = r.URL.Path
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		return animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not possible here: use GET or HEAD", printable(r.Method))

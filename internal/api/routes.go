@@ -61,6 +61,7 @@ type route struct {
 
 // resource is what one path offers.
 type resource struct {
+	pattern        string // of its path
 	prefix, suffix string // around the parameter
 	methods        map[string]*route
 	allow          string // the value of the Allow header
@@ -80,7 +81,7 @@ func newRouter(routes []route) *router {
 		r := &routes[i]
 		res := byPath[r.path]
 		if res == nil {
-			res = &resource{methods: map[string]*route{}}
+			res = &resource{pattern: r.path, methods: map[string]*route{}}
 			byPath[r.path] = res
 			if before, after, ok := strings.Cut(r.path, "{"); ok {
 				_, suffix, _ := strings.Cut(after, "}")
@@ -133,7 +134,7 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
 		return nil, animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: see /openapi.yaml for what there is")
 	}
-	r.param = param
+	r.pattern, r.param = res.pattern, param
 	if r.Method == http.MethodOptions {
 		w.Header().Set("Allow", res.allow)
 		w.WriteHeader(http.StatusNoContent)

@@ -15,7 +15,7 @@ import (
 var (
 	// ErrNotFound: there is no such key.
 	ErrNotFound = errors.New("not found")
-	// ErrExists: there is a key with that secret already.
+	// ErrExists: there is a key with that secret, or a row with that id, already.
 	ErrExists = errors.New("exists already")
 	// ErrFull: there is no room left to write. Reads go on, and writes work
 	// again as soon as there is room.
@@ -23,17 +23,26 @@ var (
 	// ErrUnavailable: the database cannot be reached or is locked by somebody
 	// else. Trying again later may work. A write that failed so was not done.
 	ErrUnavailable = errors.New("storage unavailable")
+	// ErrOutcomeUnknown: a write was sent to the database and its answer lost, so
+	// it was done or it was not. Only one with [Once] can be sent again without
+	// being done twice.
+	ErrOutcomeUnknown = errors.New("the outcome of the write is not known")
 )
 
 // DB keeps the store. All methods may be called at once from any goroutine.
 //
 // A write that returns nil is on disk and seen by every read that starts
-// afterwards. A write that returns an error changed nothing. A context that
-// ends before a write is begun cancels it; once begun it is carried through.
+// afterwards. A write that returns an error changed nothing, unless it is
+// ErrOutcomeUnknown. A context that ends before a write is begun cancels it;
+// once begun it is carried through.
+//
+// An id is never given twice, and is higher than that of every animal, order or
+// key whose creation had returned before this one was called. Those made at the
+// same time may appear in any order.
 type DB interface {
 	// CreatePet adds an animal that passed Validate, and its category if there
-	// is none of that id. Its id is higher than every id given before, those of
-	// removed animals included. If once is not nil, see [Once].
+	// is none of that id. Not even the id of a removed animal is given again. If
+	// once is not nil, see [Once].
 	CreatePet(ctx context.Context, p animalstore.NewPet, once *Once) (pet animalstore.Pet, replayed bool, err error)
 
 	// Pet returns one animal, or an error with code pet_not_found.
@@ -127,7 +136,10 @@ type DB interface {
 	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
 
 	// SaveLimitStates replaces what is saved of these keys' limits: of all of
-	// them or of none.
+	// them or of none. Of several servers that share keys, each saves what it
+	// knows, and the last to do so may know the least: a state is left out if the
+	// saved one has a later ban, or the same and more of a day (BannedAt, Day.End,
+	// Day.Used, in this order).
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 
 	// Generation numbers the states of animals, orders and categories: while it

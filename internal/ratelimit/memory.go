@@ -1,8 +1,10 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +48,10 @@ type entry struct {
 	dirty  bool // is in Memory.dirty
 	gone   bool // was dropped from its shard: look again
 	state  animalstore.LimitState
+
+	// Of a Memory that stands beside a Redis.
+	gap       gap
+	unsettled bool // is in Redis.unsettled
 }
 
 // NewMemory makes a Memory. Run has to be called for it to save anything.
@@ -202,6 +208,8 @@ func (m *Memory) Save(ctx context.Context) error {
 			batch = append(batch, animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state})
 			e.mu.Unlock()
 		}
+		// In one order on every server, or two could wait for each other's rows.
+		slices.SortFunc(batch, func(a, b animalstore.KeyLimitState) int { return cmp.Compare(a.KeyID, b.KeyID) })
 		if err := m.store.SaveLimitStates(ctx, batch); err != nil {
 			m.keepDirty(dirty[:n], dirty[n:])
 			return err
@@ -233,7 +241,7 @@ func (m *Memory) dropIdle(s *shard) {
 		if !e.mu.TryLock() {
 			continue // in use
 		}
-		if !e.dirty && e.used < idle {
+		if !e.dirty && !e.unsettled && e.used < idle {
 			e.gone = true
 			delete(s.keys, id)
 		}

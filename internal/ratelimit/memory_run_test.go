@@ -13,6 +13,8 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
+var discard = slog.New(slog.DiscardHandler)
+
 var small = animalstore.Limits{PerMinute: 1_000, PerDay: 5_000}
 
 func smallKey(id int64) *animalstore.Key {

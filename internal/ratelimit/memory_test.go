@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -56,6 +57,7 @@ type shelf struct {
 	batches []int // how many states each save had
 	loadErr error
 	saveErr error
+	usage   []animalstore.Usage
 }
 
 func newShelf() *shelf { return &shelf{states: make(map[int64]animalstore.LimitState)} }
@@ -75,9 +77,29 @@ func (s *shelf) SaveLimitStates(_ context.Context, states []animalstore.KeyLimit
 	}
 	s.batches = append(s.batches, len(states))
 	for _, st := range states {
-		s.states[st.KeyID] = st.LimitState
+		if !older(st.LimitState, s.states[st.KeyID]) {
+			s.states[st.KeyID] = st.LimitState
+		}
 	}
 	return nil
+}
+
+// older reports whether a database would rather keep o than replace it by s.
+func older(s, o animalstore.LimitState) bool {
+	return cmp.Or(cmp.Compare(s.BannedAt, o.BannedAt), cmp.Compare(s.Day.End, o.Day.End), cmp.Compare(s.Day.Used, o.Day.Used)) < 0
+}
+
+// Usage tells of what was admitted through [shelf.admit].
+func (s *shelf) Usage(_ context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var hours []animalstore.Usage
+	for _, u := range s.usage {
+		if u.KeyID == keyID && !u.Hour.Before(since.Time) {
+			hours = append(hours, u)
+		}
+	}
+	return hours, s.loadErr
 }
 
 // fail makes the shelf fail from now on, or work again.

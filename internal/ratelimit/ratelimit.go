@@ -2,7 +2,8 @@
 // what became of its requests.
 //
 // decide.go has the rules; memory.go applies them to counters in this process;
-// usage.go keeps the hourly count.
+// redis.go and take.lua to counters that several share, and redis_apart.go to the
+// times when those are out of reach; usage.go keeps the hourly count.
 package ratelimit
 
 import (

@@ -23,7 +23,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 	}{
 		{"an animal reads back as it was written", animalReadsBack},
 		{"an animal without a status is available", statusDefaults},
-		{"every id is higher than all before", idsRise},
+		{"every id is higher than those that were known before", idsRise},
 		{"an absent animal has code pet_not_found", petNotFound},
 		{"animals are listed by descending id", listOrder},
 		{"a list holds what its query selects", listSelects},
@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"usage adds up", usageAdds},
 		{"usage is dropped in small steps", dropsUsage},
 		{"the state of limits reads back", limitsReadBack},
+		{"older limits do not replace newer ones", olderLimits},
 		{"a first key is made only where there never was one", firstKeyOnlyOnce},
 		{"of many callers at once, one makes the first key", firstKeyRace},
 		{"a write that returns an error changed nothing", failedWriteChangesNothing},

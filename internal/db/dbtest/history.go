@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ func often(usually, soaking int) int {
 func sequences(t *testing.T, open func(*testing.T) db.DB) {
 	d := open(t)
 	model, ids := newStore(), &pool{}
+	var history []porcupine.Operation // of which only the order counts
 	rapid.Check(t, func(rt *rapid.T) {
 		source := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
 		for range rapid.IntRange(1, 30).Draw(rt, "operations") {
@@ -45,11 +47,14 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 				rt.Fatal(err)
 			}
 			ids.learn(got)
+			at := int64(len(history))
+			history = append(history, porcupine.Operation{Input: op, Call: 2 * at, Output: got, Return: 2*at + 1})
 			if want := op.expect(model, got); !reflect.DeepEqual(got, want) {
 				rt.Fatalf("%T%+v\ngot  %+v\nwant %+v", op, op, got, want)
 			}
 		}
 	})
+	checkIDs(t, history)
 	checkAgreement(t, d)
 }
 
@@ -62,6 +67,7 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 		d := open(t)
 		history := record(t, d, uint64(round), 5, 30, everything)
 		checkHistory(t, history)
+		checkIDs(t, history)
 		checkAgreement(t, d)
 	}
 }
@@ -72,10 +78,11 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 func linearizableAnimals(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(3, 500) {
 		d := open(t)
-		history := record(t, d, uint64(round), 16, 60, singles)
+		history := record(t, d, uint64(round), 6, 100, singles)
 		for _, part := range byAnimal(history) {
 			checkHistory(t, part)
 		}
+		checkIDs(t, history)
 		checkAgreement(t, d)
 	}
 }
@@ -126,6 +133,41 @@ func checkHistory(t *testing.T, history []porcupine.Operation) {
 			fmt.Fprintf(&text, "%4d–%4d client %2d %T%+v\n\t→ %+v\n", op.Call, op.Return, op.ClientId, op.Input, op.Input, op.Output)
 		}
 		t.Fatalf("no order of these calls explains what they saw:\n%s", &text)
+	}
+}
+
+// checkIDs: no id is given twice, and whoever creates something gets a higher one
+// than all whose creation had returned before.
+func checkIDs(t *testing.T, history []porcupine.Operation) {
+	t.Helper()
+	for what, id := range map[string]func(porcupine.Operation) int64{
+		"animal": func(op porcupine.Operation) int64 {
+			if _, created := op.Input.(createPet); !created {
+				return 0
+			}
+			return op.Output.(outcome).Pet.ID
+		},
+		"order": func(op porcupine.Operation) int64 {
+			if _, placed := op.Input.(placeOrder); !placed {
+				return 0
+			}
+			return op.Output.(outcome).Order.ID
+		},
+	} {
+		created := slices.DeleteFunc(slices.Clone(history), func(op porcupine.Operation) bool { return id(op) == 0 }) // 0: refused
+		byCall := slices.SortedFunc(slices.Values(created), func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		byReturn := slices.SortedFunc(slices.Values(created), func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
+		given := map[int64]bool{}
+		highest := int64(0) // of those that had returned
+		for _, op := range byCall {
+			for len(byReturn) > 0 && byReturn[0].Return < op.Call {
+				highest, byReturn = max(highest, id(byReturn[0])), byReturn[1:]
+			}
+			if got := id(op); got <= highest || given[got] {
+				t.Errorf("%s %d was created after %s %d was, or the id was given twice: want a higher one", what, got, what, highest)
+			}
+			given[id(op)] = true
+		}
 	}
 }
 

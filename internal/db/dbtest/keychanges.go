@@ -259,3 +259,41 @@ func limitsReadBack(t *testing.T, d db.DB) {
 	}
 	want(one.ID, full)
 }
+
+// olderLimits: of several servers that save what they know of a key, the one that
+// knows less may come last.
+func olderLimits(t *testing.T, d db.DB) {
+	const noon, day = 1_800_000_000_000, 24 * 60 * 60 * 1000
+	state := func(bannedAt, dayEnd, dayUsed, strikes int64) animalstore.LimitState {
+		return animalstore.LimitState{BannedAt: bannedAt, Day: animalstore.Window{End: dayEnd, Used: dayUsed}, Strikes: strikes}
+	}
+	for i, c := range []struct {
+		name          string
+		before, after animalstore.LimitState
+		replaces      bool
+	}{
+		{"the same, and another count of strikes", state(noon, noon, 7, 5), state(noon, noon, 7, 4), true},
+		{"more of the day", state(0, noon, 7, 5), state(0, noon, 8, 0), true},
+		{"less of the day", state(0, noon, 7, 5), state(0, noon, 6, 9), false},
+		{"less of the next day", state(0, noon, 7, 5), state(0, noon+day, 1, 0), true},
+		{"more of the day before", state(0, noon, 7, 5), state(0, noon-day, 99, 0), false},
+		{"a ban, and less of the day", state(0, noon, 7, 99), state(noon, noon, 6, 0), true},
+		{"no ban, and more of the day", state(noon, noon, 7, 0), state(0, noon, 8, 99), false},
+		{"an earlier ban", state(noon, noon, 7, 0), state(noon-1, noon, 9, 0), false},
+		{"nothing", state(noon, noon, 7, 0), animalstore.LimitState{}, false},
+	} {
+		key := mustCreateKey(t, d, plainKey(t, "limited"), fmt.Sprint("limited ", i))
+		for _, s := range []animalstore.LimitState{c.before, c.after} {
+			if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: s}}); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+		}
+		want := c.before
+		if c.replaces {
+			want = c.after
+		}
+		if got, err := d.LimitState(t.Context(), key.ID); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, err, want)
+		}
+	}
+}

@@ -17,22 +17,21 @@ type store struct {
 	orders     map[int64]animalstore.Order
 	categories map[int64]string
 
-	lastPet, lastOrder int64 // the highest ids given so far
+	petIDs map[int64]bool // given so far, those of removed animals included
 }
 
 func newStore() *store {
-	return &store{pets: map[int64]animalstore.Pet{}, orders: map[int64]animalstore.Order{}, categories: map[int64]string{}}
+	return &store{pets: map[int64]animalstore.Pet{}, orders: map[int64]animalstore.Order{}, categories: map[int64]string{}, petIDs: map[int64]bool{}}
 }
 
 func (s *store) clone() *store {
 	c := *s
-	c.pets, c.orders, c.categories = maps.Clone(s.pets), maps.Clone(s.orders), maps.Clone(s.categories)
+	c.pets, c.orders, c.categories, c.petIDs = maps.Clone(s.pets), maps.Clone(s.orders), maps.Clone(s.categories), maps.Clone(s.petIDs)
 	return &c
 }
 
 func (s *store) equal(o *store) bool {
-	return s.lastPet == o.lastPet && s.lastOrder == o.lastOrder && maps.Equal(s.pets, o.pets) &&
-		maps.Equal(s.orders, o.orders) && maps.Equal(s.categories, o.categories)
+	return maps.Equal(s.pets, o.pets) && maps.Equal(s.orders, o.orders) && maps.Equal(s.categories, o.categories) && maps.Equal(s.petIDs, o.petIDs)
 }
 
 // outcome is what a caller gets to see. Whatever does not apply is zero.
@@ -51,7 +50,7 @@ func refused(code animalstore.Code) outcome { return outcome{Code: code} }
 
 // An operation is a call with its arguments. expect carries it out on a store
 // and tells what must come of it. Only what the engine chooses, a new id, is
-// taken from what it got.
+// taken from what it got: any that was never given. See checkIDs for their order.
 type operation interface {
 	expect(s *store, got outcome) outcome
 }
@@ -86,10 +85,10 @@ type (
 )
 
 func (o createPet) expect(s *store, got outcome) outcome {
-	if got.Pet.ID <= s.lastPet {
-		return outcome{Pet: animalstore.Pet{ID: s.lastPet + 1, Name: o.Pet.Name}} // some higher id
+	if got.Pet.ID <= 0 || s.petIDs[got.Pet.ID] {
+		return outcome{Pet: animalstore.Pet{ID: -1, Name: o.Pet.Name}} // some new id
 	}
-	s.lastPet = got.Pet.ID
+	s.petIDs[got.Pet.ID] = true
 	pet := animalstore.Pet{ID: got.Pet.ID, Name: o.Pet.Name, CategoryID: o.Pet.CategoryID, Status: cmp.Or(o.Pet.Status, "available")}
 	s.setPet(pet)
 	return outcome{Pet: pet}
@@ -167,10 +166,9 @@ func (o placeOrder) expect(s *store, got outcome) outcome {
 		return refused("pet_not_found")
 	case pet.Status != "available":
 		return refused("pet_not_available")
-	case got.Order.ID <= s.lastOrder:
-		return outcome{Order: animalstore.Order{ID: s.lastOrder + 1, PetID: o.Pet}} // some higher id
+	case got.Order.ID <= 0 || s.orders[got.Order.ID].ID != 0: // an order is never removed
+		return outcome{Order: animalstore.Order{ID: -1, PetID: o.Pet}} // some new id
 	}
-	s.lastOrder = got.Order.ID
 	order := animalstore.Order{ID: got.Order.ID, PetID: o.Pet, Status: "placed", CreatedAt: o.At, UpdatedAt: o.At}
 	s.orders[order.ID] = order
 	pet.Status = "pending"

@@ -31,10 +31,19 @@ func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitStat
 	return s, err
 }
 
+const saveLimitState = `
+	INSERT INTO limit_states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (key_id) DO UPDATE SET
+		minute_used = excluded.minute_used, minute_end = excluded.minute_end, minute_refused = excluded.minute_refused,
+		day_used = excluded.day_used, day_end = excluded.day_end, day_refused = excluded.day_refused,
+		strikes = excluded.strikes, strikes_since = excluded.strikes_since,
+		banned_at = excluded.banned_at, banned_until = excluded.banned_until, ban_level = excluded.ban_level
+	WHERE (excluded.banned_at, excluded.day_end, excluded.day_used) >= (limit_states.banned_at, limit_states.day_end, limit_states.day_used)`
+
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare("INSERT OR REPLACE INTO limit_states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+		stmt, err := c.Prepare(saveLimitState)
 		if err != nil {
 			return fmt.Errorf("save limit states: %w", err)
 		}

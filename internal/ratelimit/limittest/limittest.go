@@ -41,6 +41,23 @@ type Subject interface {
 	KillForgets() bool
 }
 
+// costly is a Subject that cannot be asked as often as one in memory: the suite
+// then counts to less.
+type costly interface{ Costly() bool }
+
+func isCostly(s Subject) bool {
+	c, ok := s.(costly)
+	return ok && c.Costly()
+}
+
+// affordable is a plan whose day can be used up in this run.
+func affordable(s Subject, l animalstore.Limits) animalstore.Limits {
+	if isCostly(s) && !soak() {
+		l.PerDay = min(l.PerDay, 3*l.PerMinute)
+	}
+	return l
+}
+
 // New makes a limiter that knows of no key. It is called often: for each of the
 // random sequences.
 type New func(t testing.TB) Subject

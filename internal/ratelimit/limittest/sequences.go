@@ -15,20 +15,24 @@ import (
 
 // The number of random sequences, and the mean number of operations in one.
 const (
-	shortRun = 3_000
-	soakRun  = 100_000
-	meanSize = 60
+	shortRun, soakRun             = 3_000, 100_000
+	shortCostlyRun, soakCostlyRun = 150, 10_000
+	meanSize                      = 60
 )
 
 // testSequences drives a limiter and the model side by side.
 func testSequences(t *testing.T, newSubject New) {
-	sequences := shortRun
+	subject := newSubject(t)
+	sequences, soaking := shortRun, soakRun
+	if isCostly(subject) {
+		sequences, soaking = shortCostlyRun, soakCostlyRun
+	}
 	if soak() {
-		sequences = soakRun
+		sequences = soaking
 	}
 	configureRapid(t, sequences)
 	cover := &coverage{count: make(map[string]int64)}
-	forgets := newSubject(t).KillForgets()
+	forgets := subject.KillForgets()
 	start := time.Now()
 	rapid.Check(t, func(rt *rapid.T) {
 		cover.sequences++

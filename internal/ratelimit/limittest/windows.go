@@ -40,19 +40,20 @@ func testPlans(t *testing.T, newSubject New) {
 			c.admitted(1)
 		})
 		t.Run(p.name+" day", func(t *testing.T) {
-			c := newClient(t, newSubject, p.limits)
-			for spent := int64(0); spent < p.limits.PerDay; {
-				n := min(p.limits.PerMinute, p.limits.PerDay-spent)
+			limits := affordable(newSubject(t), p.limits)
+			c := newClient(t, newSubject, limits)
+			for spent := int64(0); spent < limits.PerDay; {
+				n := min(limits.PerMinute, limits.PerDay-spent)
 				d := c.admitted(n)
-				if spent += n; spent == p.limits.PerDay {
+				if spent += n; spent == limits.PerDay {
 					equal(t, "Remaining of the last request", d.Remaining, 0)
-					equal(t, "Limit of the last request", d.Limit, p.limits.PerDay)
+					equal(t, "Limit of the last request", d.Limit, limits.PerDay)
 				}
 				c.wait(61 * time.Second)
 			}
 			midnight := milli("2026-03-11T00:00:00Z")
 			d := c.refused(1, animalstore.DailyQuotaExceeded)
-			equal(t, "Limit", d.Limit, p.limits.PerDay)
+			equal(t, "Limit", d.Limit, limits.PerDay)
 			equal(t, "Remaining", d.Remaining, 0)
 			equal(t, "Reset", d.Reset, midnight/second)
 			c.at(midnight - 1)

@@ -1,0 +1,227 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+var addedLine = regexp.MustCompile(`Added ([0-9,]+) animals, 36 categories and ([0-9,]+) orders in [0-9.]+ s, [0-9,]+ animals a second\.\n`)
+
+// counts are how many rows of a table a file has.
+func counts(t testing.TB, database, table string) (n int64) {
+	t.Helper()
+	conn, err := sqlite.OpenConn(database, sqlite.OpenReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetBusyTimeout(10 * time.Second)
+	err = sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM "+table, &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func ungrouped(t testing.TB, s string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(strings.ReplaceAll(s, ",", ""), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestSeedThenServe is the way it is meant: fill a store, serve it, look at it.
+func TestSeedThenServe(t *testing.T) {
+	t.Parallel()
+	database := newDatabase(t)
+	r := run(t, "seed", "--animals", "500", "--database", "sqlite:"+database)
+	said := addedLine.FindStringSubmatch(r.stderr)
+	if r.code != 0 || r.stdout != "" || said == nil {
+		t.Fatalf("exit code %d, want 0 and a summary.\n%+v", r.code, r)
+	}
+	if pets, orders := counts(t, database, "pets"), counts(t, database, "orders"); pets != 500 || orders != ungrouped(t, said[2]) {
+		t.Errorf("stored are %d animals and %d orders, but it says %q", pets, orders, said[0])
+	}
+	s := start(t, onDatabase(database))
+	c := newClient(t, s, s.ownerKey())
+	if all := c.allPets(t, 0); len(all) != 500 {
+		t.Errorf("the server lists %d animals, want 500", len(all))
+	}
+	a := c.do(t, "POST", "/v1/pets", `{"name":"Rex","categoryId":1}`)
+	if wantStatus(t, a, 201, ""); a.header.Get("Location") != "/v1/pets/501" {
+		t.Errorf("the next animal is at %s, want /v1/pets/501", a.header.Get("Location"))
+	}
+
+	// A server does not know of what is written past it.
+	r = run(t, "seed", "--animals", "5", "--database", "sqlite:"+database)
+	if r.code != 1 || !strings.Contains(r.stderr, "another animalstore serves this file. Stop it first, or name another file with --database") {
+		t.Errorf("beside a server: exit code %d, want 1 and a reason.\n%s", r.code, r.stderr)
+	}
+	if n := counts(t, database, "pets"); n != 501 {
+		t.Errorf("got %d animals after a refusal, want 501", n)
+	}
+}
+
+// TestSeedOnTerminal watches the bar and then stops it with Ctrl-C.
+func TestSeedOnTerminal(t *testing.T) {
+	t.Parallel()
+	database := newDatabase(t)
+	screen, terminal := openTerminal(t)
+	cmd := exec.Command(binary, "seed", "--animals", "100000000", "--database", "sqlite:"+database)
+	cmd.Env = cleanEnv()
+	cmd.Stdin, cmd.Stderr = terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	exited := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(exited)
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-exited
+	})
+	shown := &buffer{}
+	go io.Copy(shown, screen) // ends with the last program on the terminal
+
+	bar := regexp.MustCompile(`0% \|.*\| \([0-9]+0000/100000000, [0-9]+ animals/s\)`)
+	eventually(t, 60*time.Second, "the bar moves", func() bool { return bar.MatchString(shown.String()) })
+	if _, err := screen.Write([]byte{3}); err != nil { // Ctrl-C
+		t.Fatal(err)
+	}
+	select {
+	case <-exited:
+	case <-time.After(60 * time.Second):
+		t.Fatalf("Ctrl-C does not end it: %q", shown)
+	}
+	stopped := regexp.MustCompile(`\ranimalstore: stopped: of 100,000,000 animals, ([0-9,]+) animals, 36 categories and ([0-9,]+) orders are stored, and nothing is half done\. Add the rest with --animals ([0-9]+)\r\n$`)
+	var said []string
+	eventually(t, 20*time.Second, "it says what is stored", func() bool {
+		said = stopped.FindStringSubmatch(shown.String())
+		return said != nil
+	})
+	if code := cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	pets := counts(t, database, "pets")
+	if orders := counts(t, database, "orders"); pets == 0 || pets != ungrouped(t, said[1]) || orders != ungrouped(t, said[2]) || 100_000_000-pets != ungrouped(t, said[3]) {
+		t.Errorf("stored are %d animals and %d orders, but it says %q", pets, orders, said[0])
+	}
+}
+
+// openTerminal makes a terminal of 80 columns and the screen one sees it on.
+func openTerminal(t *testing.T) (screen, terminal *os.File) {
+	t.Helper()
+	ioctl := func(f *os.File, request uintptr, arg unsafe.Pointer) {
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(arg)); errno != 0 {
+			t.Fatalf("ioctl %#x: %v", request, errno)
+		}
+	}
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		skip(t, "there are no terminals here: %v", err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	unlocked, number, size := int32(0), uint32(0), [4]uint16{24, 80}
+	ioctl(screen, syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
+	ioctl(screen, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	ioctl(screen, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return screen, terminal
+}
+
+func TestSeedOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	database := filepath.Join(tmpfs(t, 16<<20), "store.db")
+	r := run(t, "seed", "--animals", "1000000", "--database", "sqlite:"+database)
+	said := regexp.MustCompile(`the disk is full: of 1,000,000 animals, ([0-9,]+) animals, 36 categories and [0-9,]+ orders are stored, and nothing is half done\. Add the rest with --animals [0-9]+ once there is room\n$`).FindStringSubmatch(r.stderr)
+	if r.code != 1 || said == nil {
+		t.Fatalf("exit code %d, want 1 and what to do.\n%s", r.code, r.stderr)
+	}
+	// Recovery needs room for an index of the log, so it is done elsewhere.
+	elsewhere := newDatabase(t)
+	for _, suffix := range []string{"", "-wal"} {
+		if err := copyFile(database+suffix, elsewhere+suffix); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if n := counts(t, elsewhere, "pets"); n == 0 || n != ungrouped(t, said[1]) {
+		t.Errorf("stored are %d animals, but it says %q", n, said[0])
+	}
+	if got := integrity(t, database); got != "ok" {
+		t.Errorf("the file is damaged: %s", got)
+	}
+}
+
+// TestSeedIsAsFastAsAPlainInsert: names, orders, chunks that survive a crash and a
+// progress bar together take at most as long again as a bare loop over the rows.
+func TestSeedIsAsFastAsAPlainInsert(t *testing.T) {
+	animals, rounds := 50_000, 5
+	if soak {
+		animals, rounds = 1_000_000, 3
+	}
+	plain := filepath.Join(t.TempDir(), "plaininsert")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", plain, "./testdata/plaininsert")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	// The machine may be busy with something else for a while, so the best of a
+	// few rounds counts, and those that are not needed are left out.
+	var seeded, inserted []float64
+	for range rounds {
+		database := newDatabase(t)
+		began := time.Now()
+		r := run(t, "seed", "--animals", fmt.Sprint(animals), "--database", "sqlite:"+database)
+		took := time.Since(began).Seconds()
+		if r.code != 0 {
+			t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
+		}
+		var stderr bytes.Buffer
+		cmd := exec.Command(plain, database, newDatabase(t))
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("plaininsert: %v\n%s", err, stderr.Bytes())
+		}
+		bare, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeded, inserted = append(seeded, took), append(inserted, bare)
+		t.Logf("%d animals: seed took %.2f s, a plain insert of the same rows %.2f s: %.2f times as long", animals, took, bare, took/bare)
+		if slices.Min(seeded) <= 2*slices.Min(inserted) && !soak {
+			return
+		}
+	}
+	if slices.Min(seeded) > 2*slices.Min(inserted) {
+		t.Errorf("seed took %.2f s, want at most twice the %.2f s of a plain insert", slices.Min(seeded), slices.Min(inserted))
+	}
+}

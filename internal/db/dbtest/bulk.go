@@ -1,0 +1,296 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// bulkDB is a database that takes whole rows.
+type bulkDB interface {
+	db.DB
+	db.Bulk
+}
+
+// RunBulk holds an engine that offers [db.Bulk] to it. open is that of [Run].
+func RunBulk(t *testing.T, open func(t *testing.T) db.DB) {
+	for _, c := range []struct {
+		promise string
+		check   func(*testing.T, bulkDB)
+	}{
+		{"rows read back under the ids they have", loadedReadsBack},
+		{"rows that were loaded are as good as others", loadedTakesPart},
+		{"ids that are given later are higher than those loaded", idsAfterLoad},
+		{"nobody else gets a reserved id", reservedIsReserved},
+		{"there are only so many ids", reservesNoMoreThanThereAre},
+		{"callers at once get ids of their own", reserveAtOnce},
+		{"rows with an id that is taken change nothing", loadTakenID},
+		{"rows that break a rule change nothing", loadSecondOpenOrder},
+		{"a context that ended before cancels it", loadCancelled},
+		{"a load that returned has ended the generation before it", loadEndsGeneration},
+	} {
+		t.Run(c.promise, func(t *testing.T) {
+			d, ok := open(t).(bulkDB)
+			if !ok {
+				t.Fatal("the database is no db.Bulk")
+			}
+			c.check(t, d)
+		})
+	}
+}
+
+func mustLoad(t *testing.T, d bulkDB, rows db.Rows) {
+	t.Helper()
+	if err := d.Load(t.Context(), rows); err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+}
+
+func mustReserve(t *testing.T, d bulkDB, pets, orders int64) (lastPet, lastOrder int64) {
+	t.Helper()
+	lastPet, lastOrder, err := d.Reserve(t.Context(), pets, orders)
+	if err != nil {
+		t.Fatalf("Reserve(%d, %d): %v", pets, orders, err)
+	}
+	return lastPet, lastOrder
+}
+
+// someRows are a store with one of everything. Its ids start anywhere.
+func someRows() db.Rows {
+	created := animalstore.At(time.Date(2026, 2, 3, 4, 5, 6, 789e6, time.UTC))
+	updated := animalstore.At(created.Add(90 * time.Minute))
+	return db.Rows{
+		Categories: []animalstore.Category{{ID: math.MinInt64}, {ID: -3, Name: "Vögel 🐦 'and' \\ more"}, {ID: math.MaxInt64, Name: "cats"}},
+		Pets: []animalstore.Pet{
+			{ID: 3, Name: "Zoë\t\\N\n", CategoryID: math.MaxInt64, Status: animalstore.PetAvailable},
+			{ID: 4, Name: `"NULL"`, CategoryID: -3, Status: animalstore.PetPending},
+			{ID: 1 << 40, Name: `\.`, CategoryID: math.MinInt64, Status: animalstore.PetSold},
+		},
+		Orders: []animalstore.Order{
+			{ID: 7, PetID: 4, Status: animalstore.OrderCancelled, CreatedAt: created, UpdatedAt: updated},
+			{ID: 9, PetID: 1 << 40, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: updated},
+			{ID: 11, PetID: 4, Status: animalstore.OrderApproved, CreatedAt: updated, UpdatedAt: updated},
+			{ID: 1 << 41, PetID: 999, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: created}, // its animal is gone
+		},
+	}
+}
+
+// wantRows fails the test unless these are all there are. Lists by every filter
+// are compared, because an engine may keep them apart from the rows.
+func wantRows(t *testing.T, d db.DB, want db.Rows) {
+	t.Helper()
+	wantCategories(t, d, want.Categories...)
+	slices.Reverse(want.Pets)
+	slices.Reverse(want.Orders)
+	for _, status := range append(slices.Clone(animalstore.PetStatuses), "") {
+		var some []animalstore.Pet
+		for _, p := range want.Pets {
+			if status == "" || p.Status == status {
+				some = append(some, p)
+			}
+		}
+		if got := mustList(t, d, db.PetQuery{Status: status, Limit: 100}); !slices.Equal(got, some) {
+			t.Errorf("animals with status %q: got %+v, want %+v", status, got, some)
+		}
+	}
+	for _, p := range want.Pets {
+		if got, err := d.Pet(t.Context(), p.ID); err != nil || got != p {
+			t.Errorf("Pet(%d) = %+v, %v, want %+v", p.ID, got, err, p)
+		}
+		if got := mustList(t, d, db.PetQuery{CategoryID: &p.CategoryID, Limit: 100}); !slices.Contains(got, p) {
+			t.Errorf("animals of category %d: got %+v, want %+v among them", p.CategoryID, got, p)
+		}
+	}
+	got, err := d.Orders(t.Context(), db.OrderQuery{Limit: 100})
+	if err != nil || !slices.Equal(got, want.Orders) {
+		t.Errorf("Orders = %+v, %v, want %+v", got, err, want.Orders)
+	}
+	for _, o := range want.Orders {
+		if got, err := d.Order(t.Context(), o.ID); err != nil || got != o {
+			t.Errorf("Order(%d) = %+v, %v, want %+v", o.ID, got, err, o)
+		}
+		of, err := d.Orders(t.Context(), db.OrderQuery{PetID: o.PetID, Status: o.Status, Limit: 100})
+		if err != nil || !slices.Equal(of, []animalstore.Order{o}) {
+			t.Errorf("%s orders of animal %d = %+v, %v, want %+v", o.Status, o.PetID, of, err, o)
+		}
+	}
+}
+
+func loadedReadsBack(t *testing.T, d bulkDB) {
+	mustLoad(t, d, db.Rows{}) // nothing is fine too
+	mustLoad(t, d, someRows())
+	wantRows(t, d, someRows())
+}
+
+func loadedTakesPart(t *testing.T, d bulkDB) {
+	mustLoad(t, d, someRows())
+	now := animalstore.At(time.Now())
+	_, _, err := d.PlaceOrder(t.Context(), 4, now, nil)
+	wantCode(t, err, animalstore.PetNotAvailable)
+	mustUpdateOrder := func(id int64, to animalstore.OrderStatus) {
+		t.Helper()
+		if _, err := d.UpdateOrder(t.Context(), id, func(o *animalstore.Order) error { return o.Move(to, now) }); err != nil {
+			t.Fatalf("UpdateOrder(%d): %v", id, err)
+		}
+	}
+	err = d.DeletePet(t.Context(), 4, func(p *animalstore.Pet, ordered bool) error { return p.CheckRemovable(ordered) })
+	wantCode(t, err, animalstore.InvalidTransition)
+	mustUpdateOrder(11, animalstore.OrderDelivered)
+	if pet, err := d.Pet(t.Context(), 4); err != nil || pet.Status != animalstore.PetSold {
+		t.Errorf("Pet(4) = %+v, %v, want it sold", pet, err)
+	}
+	if _, _, err := d.PlaceOrder(t.Context(), 3, now, nil); err != nil {
+		t.Errorf("PlaceOrder(3): %v", err)
+	}
+}
+
+func idsAfterLoad(t *testing.T, d bulkDB) {
+	rows := someRows()
+	mustLoad(t, d, rows)
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "next", CategoryID: 1})
+	if last := rows.Pets[len(rows.Pets)-1].ID; pet.ID <= last {
+		t.Errorf("the next animal has id %d, want more than %d", pet.ID, last)
+	}
+	order, _, err := d.PlaceOrder(t.Context(), pet.ID, animalstore.At(time.Now()), nil)
+	if last := rows.Orders[len(rows.Orders)-1].ID; err != nil || order.ID <= last {
+		t.Errorf("the next order has id %d (%v), want more than %d", order.ID, err, last)
+	}
+}
+
+func reservedIsReserved(t *testing.T, d bulkDB) {
+	if pet, order := mustReserve(t, d, 0, 0); pet != 0 || order != 0 {
+		t.Errorf("the last ids of an empty store: got %d and %d, want 0", pet, order)
+	}
+	first := mustCreatePet(t, d, animalstore.NewPet{Name: "first", CategoryID: 1})
+	pet, order := mustReserve(t, d, 10, 5)
+	if pet != first.ID || order != 0 {
+		t.Errorf("reserved are ids after %d and %d, want after %d and 0", pet, order, first.ID)
+	}
+	if pet2, order2 := mustReserve(t, d, 0, 0); pet2 != pet+10 || order2 != order+5 {
+		t.Errorf("the last ids are %d and %d, want %d and %d", pet2, order2, pet+10, order+5)
+	}
+	next := mustCreatePet(t, d, animalstore.NewPet{Name: "next", CategoryID: 1})
+	if next.ID <= pet+10 {
+		t.Errorf("somebody got id %d, which is reserved up to %d", next.ID, pet+10)
+	}
+	placed, _, err := d.PlaceOrder(t.Context(), next.ID, animalstore.At(time.Now()), nil)
+	if err != nil || placed.ID <= order+5 {
+		t.Errorf("somebody got order id %d (%v), which is reserved up to %d", placed.ID, err, order+5)
+	}
+	// What was reserved can be used afterwards, and gives nobody an id twice.
+	mustLoad(t, d, db.Rows{
+		Pets:   []animalstore.Pet{{ID: pet + 1, Name: "reserved", CategoryID: 1, Status: animalstore.PetPending}},
+		Orders: []animalstore.Order{{ID: order + 1, PetID: pet + 1, Status: animalstore.OrderPlaced, CreatedAt: placed.CreatedAt, UpdatedAt: placed.CreatedAt}},
+	})
+	if after := mustCreatePet(t, d, animalstore.NewPet{Name: "after", CategoryID: 1}); after.ID <= next.ID {
+		t.Errorf("the next animal has id %d, want more than %d", after.ID, next.ID)
+	}
+}
+
+func reservesNoMoreThanThereAre(t *testing.T, d bulkDB) {
+	mustReserve(t, d, 10, 10)
+	for _, n := range [][2]int64{{math.MaxInt64 - 9, 0}, {1, math.MaxInt64}, {-1, 1}, {1, -1}} {
+		if _, _, err := d.Reserve(t.Context(), n[0], n[1]); err == nil {
+			t.Errorf("Reserve(%d, %d) after 10 returned no error", n[0], n[1])
+		}
+	}
+	if pet, order := mustReserve(t, d, 0, 0); pet != 10 || order != 10 {
+		t.Errorf("the last ids are %d and %d, want 10: what failed has reserved some", pet, order)
+	}
+}
+
+func reserveAtOnce(t *testing.T, d bulkDB) {
+	var mu sync.Mutex
+	owner := map[int64]int{}
+	take := func(i int, ids ...int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, id := range ids {
+			if other, taken := owner[id]; taken {
+				t.Errorf("%d and %d both got id %d", other, i, id)
+			}
+			owner[id] = i
+		}
+	}
+	together(t, 20, func(i int) error {
+		if i%2 == 0 {
+			pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "created", CategoryID: 1}, nil)
+			take(i, pet.ID)
+			return err
+		}
+		last, _, err := d.Reserve(t.Context(), 3, 3)
+		take(i, last+1, last+2, last+3)
+		return err
+	})
+}
+
+func loadTakenID(t *testing.T, d bulkDB) {
+	mustLoad(t, d, someRows())
+	now := animalstore.At(time.Now())
+	fresh := db.Rows{
+		Categories: []animalstore.Category{{ID: 50, Name: "never"}},
+		Pets:       []animalstore.Pet{{ID: 50, Name: "never", CategoryID: 50, Status: animalstore.PetSold}},
+		Orders:     []animalstore.Order{{ID: 50, PetID: 50, Status: animalstore.OrderDelivered, CreatedAt: now, UpdatedAt: now}},
+	}
+	for what, spoil := range map[string]func(*db.Rows){
+		"category": func(r *db.Rows) { r.Categories = append(r.Categories, animalstore.Category{ID: -3, Name: "x"}) },
+		"animal": func(r *db.Rows) {
+			r.Pets = append(r.Pets, animalstore.Pet{ID: 3, Name: "x", CategoryID: 50, Status: animalstore.PetSold})
+		},
+		"order": func(r *db.Rows) {
+			r.Orders = append(r.Orders, animalstore.Order{ID: 9, PetID: 50, Status: animalstore.OrderDelivered, CreatedAt: now, UpdatedAt: now})
+		},
+	} {
+		rows := db.Rows{Categories: slices.Clone(fresh.Categories), Pets: slices.Clone(fresh.Pets), Orders: slices.Clone(fresh.Orders)}
+		spoil(&rows)
+		if err := d.Load(t.Context(), rows); !errors.Is(err, db.ErrExists) {
+			t.Errorf("a taken id of a %s: got %v, want ErrExists", what, err)
+		}
+		wantRows(t, d, someRows())
+	}
+	mustLoad(t, d, fresh)
+}
+
+func loadSecondOpenOrder(t *testing.T, d bulkDB) {
+	mustLoad(t, d, someRows())
+	now := animalstore.At(time.Now())
+	err := d.Load(t.Context(), db.Rows{
+		Categories: []animalstore.Category{{ID: 50, Name: "never"}},
+		Orders:     []animalstore.Order{{ID: 50, PetID: 4, Status: animalstore.OrderPlaced, CreatedAt: now, UpdatedAt: now}},
+	})
+	if err == nil || errors.Is(err, db.ErrExists) {
+		t.Errorf("a second open order for one animal: got %v, want an error that is not ErrExists", err)
+	}
+	wantRows(t, d, someRows())
+}
+
+func loadCancelled(t *testing.T, d bulkDB) {
+	if err := d.Load(cancelled(t), someRows()); !errors.Is(err, context.Canceled) {
+		t.Errorf("Load: got %v, want context.Canceled", err)
+	}
+	if _, _, err := d.Reserve(cancelled(t), 5, 5); !errors.Is(err, context.Canceled) {
+		t.Errorf("Reserve: got %v, want context.Canceled", err)
+	}
+	wantRows(t, d, db.Rows{})
+	if pet, order := mustReserve(t, d, 0, 0); pet != 0 || order != 0 {
+		t.Errorf("the last ids are %d and %d, want 0", pet, order)
+	}
+}
+
+func loadEndsGeneration(t *testing.T, d bulkDB) {
+	before, stable := d.Generation()
+	if !stable {
+		return // then nobody relies on it
+	}
+	mustLoad(t, d, someRows())
+	if after, _ := d.Generation(); after == before {
+		t.Errorf("the generation is %d before and after", after)
+	}
+}

@@ -1,0 +1,71 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ensureCategory adds a category without a name, unless there is one.
+func ensureCategory(ctx context.Context, tx pgx.Tx, id int64) error {
+	_, err := tx.Exec(ctx, "INSERT INTO categories (id, name) VALUES ($1, '') ON CONFLICT DO NOTHING", id)
+	return failed("insert category", err)
+}
+
+// Category implements [db.DB].
+func (d *DB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
+	var category animalstore.Category
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		category, err = scanCategory(c.QueryRow(ctx, "SELECT id, name FROM categories WHERE id = $1", id))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return animalstore.Errorf(animalstore.CategoryNotFound, "there is no category with id %d", id)
+		}
+		return failed("select category", err)
+	})
+	return category, err
+}
+
+func scanCategory(row pgx.Row) (animalstore.Category, error) {
+	var c animalstore.Category
+	err := row.Scan(&c.ID, &c.Name)
+	return c, err
+}
+
+// Categories implements [db.DB].
+func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.Category, error) {
+	// Every int64 is an id, so the list starts at the lowest, not above it.
+	query, from := "SELECT id, name FROM categories WHERE id >= $1 ORDER BY id LIMIT $2", int64(math.MinInt64)
+	if q.After != nil {
+		query, from = "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", *q.After
+	}
+	return list(ctx, d, "select categories", q.Limit, scanCategory, query, from, q.Limit)
+}
+
+// PutCategory implements [db.DB]. Of many that find none, one inserts it and the
+// others wait for that one.
+func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		inserted, err := tx.Exec(ctx, "INSERT INTO categories (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", category.ID, category.Name)
+		if err != nil {
+			return failed("insert category", err)
+		}
+		if created = inserted.RowsAffected() == 1; created {
+			return check(nil)
+		}
+		before, err := scanCategory(tx.QueryRow(ctx, "SELECT id, name FROM categories WHERE id = $1 FOR NO KEY UPDATE", category.ID))
+		if err != nil {
+			return failed("select category", err)
+		}
+		if err := check(&before); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE categories SET name = $2 WHERE id = $1", category.ID, category.Name)
+		return failed("update category", err)
+	})
+	return created && err == nil, err
+}

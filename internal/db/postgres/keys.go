@@ -1,0 +1,183 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// keyColumns are read by scanKey. The last is the end of the secret the key was
+// found by, which a query that finds it otherwise leaves at 0.
+const (
+	keyFields      = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
+	keyColumns     = keyFields + ", 0::bigint"
+	keyByHashQuery = "SELECT " + keyFields + ", key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = $1"
+)
+
+// CreateKey implements [db.DB].
+func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
+	var key animalstore.Key
+	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		key, err = insertKey(ctx, tx, k, hash, at)
+		return err
+	})
+	return key, err
+}
+
+// CreateFirstKey implements [db.DB]. The lock on the table lets one through at a
+// time; others that make keys wait, too.
+func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		created = false
+		if _, err := tx.Exec(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+			return failed("lock keys", err)
+		}
+		var any bool
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&any); err != nil || any {
+			return failed("select keys", err)
+		}
+		created = true
+		_, err := insertKey(ctx, tx, k, hash, at)
+		return err
+	})
+	return created && err == nil, err
+}
+
+func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
+	key, err := scanKey(tx.QueryRow(ctx, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0) RETURNING `+keyColumns,
+		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int16(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli()))
+	if err != nil {
+		return key, failed("insert key", err)
+	}
+	return key, insertSecret(ctx, tx, key.ID, hash)
+}
+
+func insertSecret(ctx context.Context, tx pgx.Tx, keyID int64, hash db.KeyHash) error {
+	_, err := tx.Exec(ctx, "INSERT INTO key_secrets (hash, key_id, expires_at) VALUES ($1, $2, 0)", hash[:], keyID)
+	if hasCode(err, uniqueViolation) {
+		return db.ErrExists
+	}
+	return failed("insert key secret", err)
+}
+
+// KeyByHash implements [db.DB].
+func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		key, err = oneKey(c.QueryRow(ctx, keyByHashQuery, hash[:]))
+		return err
+	})
+	if errors.Is(err, db.ErrNotFound) {
+		return key, false, nil
+	}
+	return key, err == nil, err
+}
+
+// Key implements [db.DB].
+func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
+	var key animalstore.Key
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		key, err = oneKey(c.QueryRow(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = $1", id))
+		return err
+	})
+	return key, err
+}
+
+// Keys implements [db.DB].
+func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
+	return list(ctx, d, "select keys", q.Limit, scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", below(q.Before), q.Limit)
+}
+
+// lockAdmins returns a key and all others of its environment that may manage
+// keys, by ascending id, which nobody else can change until the transaction
+// ends. All who lock several keys do so in this order.
+const lockAdmins = "SELECT " + keyColumns + ` FROM keys
+	WHERE id = $1 OR environment = (SELECT environment FROM keys WHERE id = $1) AND permissions & 4 <> 0 AND revoked_at = 0
+	ORDER BY id FOR NO KEY UPDATE`
+
+// UpdateKey implements [db.DB].
+func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
+	var key animalstore.Key
+	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, lockAdmins, id)
+		if err != nil {
+			return failed("lock keys", err)
+		}
+		locked, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (animalstore.Key, error) { return scanKey(row) })
+		if err != nil {
+			return failed("lock keys", err)
+		}
+		found, otherAdmin := false, false
+		for _, k := range locked {
+			if k.ID == id {
+				key, found = k, true
+			} else if k.Manages(at.Time) {
+				otherAdmin = true
+			}
+		}
+		if !found {
+			return db.ErrNotFound
+		}
+		if err := change(&key, otherAdmin); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9
+			WHERE id = $1`, id, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int16(key.Permissions),
+			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli())
+		return failed("update key", err)
+	})
+	return key, err
+}
+
+// RotateKey implements [db.DB].
+func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time) (animalstore.Key, error) {
+	var key animalstore.Key
+	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		key, err = oneKey(tx.QueryRow(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = $1 FOR NO KEY UPDATE", id))
+		if err != nil {
+			return err
+		}
+		if err := key.CheckChangeable(); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE key_secrets SET expires_at = $1 WHERE key_id = $2 AND (expires_at = 0 OR expires_at > $1)", until.Milli(), id)
+		if err != nil {
+			return failed("end key secrets", err)
+		}
+		_, err = tx.Exec(ctx, "DELETE FROM key_secrets WHERE key_id = $1 AND expires_at <> 0 AND expires_at <= $2", id, at.Milli())
+		if err != nil {
+			return failed("delete key secrets", err)
+		}
+		return insertSecret(ctx, tx, id, hash)
+	})
+	return key, err
+}
+
+// oneKey returns the key of a row, or [db.ErrNotFound].
+func oneKey(row pgx.Row) (animalstore.Key, error) {
+	key, err := scanKey(row)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return key, db.ErrNotFound
+	}
+	return key, failed("select key", err)
+}
+
+func scanKey(row pgx.Row) (animalstore.Key, error) {
+	var k animalstore.Key
+	var plan, environment string
+	var permissions int16
+	var created, expires, used, revoked, unbanned, secretExpires int64
+	err := row.Scan(&k.ID, &k.Name, &plan, &k.Limits.PerMinute, &k.Limits.PerDay, &permissions, &environment,
+		&created, &expires, &used, &revoked, &unbanned, &secretExpires)
+	if err != nil {
+		return animalstore.Key{}, err
+	}
+	k.Plan, k.Environment, k.Permissions = animalstore.Plan(plan), animalstore.Environment(environment), animalstore.Permissions(permissions)
+	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = animalstore.AtMilli(created), animalstore.AtMilli(expires), animalstore.AtMilli(used)
+	k.RevokedAt, k.UnbannedAt, k.SecretExpiresAt = animalstore.AtMilli(revoked), animalstore.AtMilli(unbanned), animalstore.AtMilli(secretExpires)
+	return k, nil
+}

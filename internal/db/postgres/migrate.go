@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+const (
+	versionTable = "animalstore_version"
+	migrateLock  = 0x414e5354 // "ANST"
+	// A program that finds another migrating asks again every second.
+	migratePatience = 600
+	// oldest is the oldest PostgreSQL that is tested, as the server numbers itself.
+	oldest = 150000
+)
+
+// migrate brings the tables up to date, one program at a time, and refuses a
+// database that could not keep the store.
+func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error {
+	config = config.Copy()
+	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
+		config.RuntimeParams[limit] = "0" // a large table takes its time
+	}
+	pool := stdlib.OpenDB(*config)
+	defer pool.Close()
+	connecting, cancel := context.WithTimeout(ctx, 2*connectTimeout*time.Duration(1+len(config.Fallbacks)))
+	defer cancel()
+	if err := pool.PingContext(connecting); err != nil {
+		return explain(err)
+	}
+	if err := checkServer(ctx, pool); err != nil {
+		return err
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrateLock), lock.WithLockTimeout(1, migratePatience))
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, pool, files,
+		goose.WithSessionLocker(locker), goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	sources := provider.ListSources()
+	known := sources[len(sources)-1].Version
+	switch version, err := currentVersion(ctx, pool); {
+	case err != nil:
+		return err
+	case version == 0 && mustExist:
+		return errors.New("there is no store in this database: name the server's database with --database")
+	case version > known:
+		return fmt.Errorf("this database was written by a newer animalstore (its tables are version %d, this program knows up to %d). Run that version", version, known)
+	case version == known:
+		return nil
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("bring the tables up to date: %w", err)
+	}
+	return nil
+}
+
+// currentVersion is 0 in a database without our tables.
+func currentVersion(ctx context.Context, pool *sql.DB) (version int64, err error) {
+	var known bool
+	if err := pool.QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable).Scan(&known); err != nil || !known {
+		return 0, err
+	}
+	err = pool.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM "+versionTable+" WHERE is_applied").Scan(&version)
+	return version, err
+}
+
+// checkServer refuses a server that would not keep our promises.
+func checkServer(ctx context.Context, pool *sql.DB) error {
+	var number int
+	var version, encoding, commit string
+	err := pool.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+		current_setting('server_encoding'), current_setting('synchronous_commit')`).Scan(&number, &version, &encoding, &commit)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask for the server's version: %w", err)
+	case number < oldest:
+		return fmt.Errorf("the server is PostgreSQL %s: at least %d is needed", version, oldest/10000)
+	case encoding != "UTF8":
+		return fmt.Errorf("the database has the encoding %s, in which not every name can be written: make it with ENCODING 'UTF8'", encoding)
+	case commit == "off":
+		return errors.New("synchronous_commit is off, so the server could lose what it has acknowledged: set it to on for this database or role")
+	}
+	return nil
+}
+
+// explain says in the operator's words why a server could not be asked.
+func explain(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return fmt.Errorf("PostgreSQL refuses the connection: %s", refused.Message)
+	}
+	// One line for each attempt, of which the last is as good as any.
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return fmt.Errorf("PostgreSQL cannot be reached: %s. Check that it runs, and the host and port of --database", strings.TrimSpace(lines[len(lines)-1]))
+}

@@ -1,0 +1,98 @@
+-- +goose Up
+
+-- An id is never given twice: a sequence does not go back, not even where what
+-- took its number was rolled back. Times are Unix milliseconds; 0 means never.
+-- Text that is compared is compared by its bytes, so that no index depends on
+-- the collations of the system it lies on.
+
+CREATE TABLE pets (
+  id          bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name        text     NOT NULL,
+  -- No foreign key: it would write a lock into the category's row for every
+  -- animal added, and that is one row for all of them. Categories stay for good.
+  category_id bigint   NOT NULL,
+  status      smallint NOT NULL CHECK (status BETWEEN 0 AND 2) -- available, pending, sold
+);
+-- The lists of one status, and of one category in one status. They do not hold
+-- names, which can be longer than an entry of an index may be.
+CREATE INDEX pets_by_status   ON pets (status, id);
+CREATE INDEX pets_by_category ON pets (category_id, status, id);
+
+CREATE TABLE categories (
+  id   bigint PRIMARY KEY, -- chosen by callers
+  name text   NOT NULL
+);
+
+CREATE TABLE orders (
+  id         bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  pet_id     bigint   NOT NULL, -- no foreign key: an order outlives its animal
+  status     smallint NOT NULL CHECK (status BETWEEN 0 AND 3), -- placed, approved, delivered, cancelled
+  created_at bigint   NOT NULL,
+  updated_at bigint   NOT NULL
+);
+CREATE INDEX orders_by_status ON orders (status, id);
+CREATE INDEX orders_by_pet    ON orders (pet_id, status, id);
+-- An animal has at most one open order.
+CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
+
+-- The answers to writes that may be sent again.
+CREATE TABLE answers (
+  key_id     bigint NOT NULL,
+  route      text   COLLATE "C" NOT NULL,
+  token      text   COLLATE "C" NOT NULL,
+  body_hash  bytea  NOT NULL,
+  answer     text   NOT NULL, -- the animal or order as JSON
+  created_at bigint NOT NULL,
+  PRIMARY KEY (key_id, route, token)
+);
+CREATE INDEX answers_by_age ON answers (created_at);
+
+CREATE TABLE keys (
+  id          bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name        text     NOT NULL,
+  plan        text     NOT NULL,
+  per_minute  bigint   NOT NULL,
+  per_day     bigint   NOT NULL,
+  permissions smallint NOT NULL, -- bits: 1 read, 2 write, 4 admin
+  environment text     COLLATE "C" NOT NULL,
+  created_at  bigint   NOT NULL,
+  expires_at  bigint   NOT NULL,
+  last_used   bigint   NOT NULL,
+  revoked_at  bigint   NOT NULL,
+  unbanned_at bigint   NOT NULL
+);
+-- The few keys that may manage the others.
+CREATE INDEX keys_admin ON keys (environment, id) WHERE permissions & 4 <> 0 AND revoked_at = 0;
+
+-- A key's secrets are rows of their own, because a rotated key has two for a while.
+CREATE TABLE key_secrets (
+  hash       bytea  PRIMARY KEY CHECK (length(hash) = 32), -- SHA-256
+  key_id     bigint NOT NULL REFERENCES keys (id),
+  expires_at bigint NOT NULL
+);
+CREATE INDEX key_secrets_by_key ON key_secrets (key_id);
+
+CREATE TABLE usage (
+  key_id   bigint NOT NULL REFERENCES keys (id),
+  hour     bigint NOT NULL, -- its first millisecond
+  admitted bigint NOT NULL,
+  refused  bigint NOT NULL,
+  PRIMARY KEY (key_id, hour)
+);
+CREATE INDEX usage_by_hour ON usage (hour); -- to find what is too old
+
+-- What the rate limiter remembers of a key, so that a restart refunds nothing.
+CREATE TABLE limit_states (
+  key_id         bigint PRIMARY KEY REFERENCES keys (id),
+  minute_used    bigint NOT NULL,
+  minute_end     bigint NOT NULL,
+  minute_refused bigint NOT NULL,
+  day_used       bigint NOT NULL,
+  day_end        bigint NOT NULL,
+  day_refused    bigint NOT NULL,
+  strikes        bigint NOT NULL,
+  strikes_since  bigint NOT NULL,
+  banned_at      bigint NOT NULL,
+  banned_until   bigint NOT NULL,
+  ban_level      bigint NOT NULL
+);

@@ -1,0 +1,222 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A status is stored as its place in the domain's list.
+var (
+	petStatuses   = animalstore.PetStatuses
+	orderStatuses = animalstore.OrderStatuses
+)
+
+func number[S comparable](all []S, s S) int16 {
+	for i, one := range all {
+		if one == s {
+			return int16(i)
+		}
+	}
+	panic(fmt.Sprintf("status %v passed validation but is unknown", s))
+}
+
+const petColumns = "id, category_id, status, name"
+
+// insertPet adds an animal, and its category if there is none of that id, in one
+// statement: both are stored or neither is.
+const insertPet = `WITH category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING)
+	INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`
+
+// CreatePet implements [db.DB].
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (pet animalstore.Pet, replayed bool, err error) {
+	if p.Status == "" {
+		p.Status = animalstore.PetAvailable
+	}
+	if once == nil {
+		pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
+		err = d.writeAlone(ctx, "insert pet", func(ctx context.Context, c *pgx.Conn) error {
+			return c.QueryRow(ctx, insertPet, p.Name, p.CategoryID, number(petStatuses, p.Status)).Scan(&pet.ID)
+		})
+		return pet, false, err
+	}
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		replayed, err = doOnce(ctx, tx, once, &pet, func() error {
+			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
+			err := tx.QueryRow(ctx, insertPet, p.Name, p.CategoryID, number(petStatuses, p.Status)).Scan(&pet.ID)
+			return failed("insert pet", err)
+		})
+		return err
+	})
+	return pet, replayed, err
+}
+
+// Pet implements [db.DB].
+func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
+	var pet animalstore.Pet
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		pet, err = onePet(c.QueryRow(ctx, "SELECT "+petColumns+" FROM pets WHERE id = $1", id), id)
+		return err
+	})
+	return pet, err
+}
+
+func onePet(row pgx.Row, id int64) (animalstore.Pet, error) {
+	pet, err := scanPet(row)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return pet, animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id)
+	}
+	return pet, failed("select pet", err)
+}
+
+// lockPet returns an animal that nobody else can change until the transaction
+// ends, and whether it has an open order. That is asked by a statement of its
+// own: one that waits for a lock sees the animal as it is then, but everything
+// else as it was before.
+func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ordered bool, err error) {
+	pet, err = onePet(tx.QueryRow(ctx, "SELECT "+petColumns+" FROM pets WHERE id = $1 FOR NO KEY UPDATE", id), id)
+	if err != nil {
+		return pet, false, err
+	}
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM orders WHERE pet_id = $1 AND status <= 1)", id).Scan(&ordered)
+	return pet, ordered, failed("select open order", err)
+}
+
+// UpdatePet implements [db.DB].
+func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
+	var pet animalstore.Pet
+	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var ordered bool
+		var err error
+		if pet, ordered, err = lockPet(ctx, tx, id); err != nil {
+			return err
+		}
+		before := pet
+		if err := change(&pet, ordered); err != nil || pet == before {
+			return err
+		}
+		if err := ensureCategory(ctx, tx, pet.CategoryID); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1",
+			id, pet.Name, pet.CategoryID, number(petStatuses, pet.Status))
+		return failed("update pet", err)
+	})
+	return pet, err
+}
+
+// DeletePet implements [db.DB].
+func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
+	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		pet, ordered, err := lockPet(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := check(&pet, ordered); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "DELETE FROM pets WHERE id = $1", id)
+		return failed("delete pet", err)
+	})
+}
+
+// Parameters of a list: $1 the id to stay below, $2 the limit, then the filters'
+// values. A list with a filter compares and orders whole keys of its index, where
+// the filter alone would do, because no other index is in that order. The planner
+// would otherwise walk down all ids where it believes the status to be common,
+// and those that have it may all be old.
+var (
+	listPets         = "SELECT " + petColumns + " FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2"
+	listPetsByStatus = "SELECT " + petColumns + ` FROM pets
+		WHERE (status, id) < ($3, $1) AND status >= $3 ORDER BY status DESC, id DESC LIMIT $2`
+	listPetsByBoth = "SELECT " + petColumns + ` FROM pets
+		WHERE (category_id, status, id) < ($3, $4, $1) AND (category_id, status) >= ($3, $4)
+		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`
+	listPetsByCategory = mergeStatuses(len(petStatuses), "SELECT "+petColumns+` FROM pets
+		WHERE (category_id, status, id) < ($3, %[1]d, $1) AND (category_id, status) >= ($3, %[1]d)
+		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`)
+	listPetsByID = "SELECT " + petColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
+		AND ($4::smallint IS NULL OR status = $4) AND ($5::bigint IS NULL OR category_id = $5) ORDER BY id DESC LIMIT $2`
+)
+
+// mergeStatuses makes one list out of the lists of every status. Each is read
+// along its index, and no further than the limit.
+func mergeStatuses(n int, query string) string {
+	parts := make([]string, n)
+	for status := range n {
+		parts[status] = "(" + fmt.Sprintf(query, status) + ")"
+	}
+	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT $2"
+}
+
+// petListQuery is the statement for q, and its arguments.
+func petListQuery(q db.PetQuery) (query string, args []any) {
+	args = []any{below(q.Before), q.Limit}
+	switch {
+	case q.IDs != nil:
+		var status *int16
+		if q.Status != "" {
+			status = new(number(petStatuses, q.Status))
+		}
+		return listPetsByID, append(args, q.IDs, status, q.CategoryID)
+	case q.CategoryID != nil && q.Status != "":
+		return listPetsByBoth, append(args, *q.CategoryID, number(petStatuses, q.Status))
+	case q.CategoryID != nil:
+		return listPetsByCategory, append(args, *q.CategoryID)
+	case q.Status != "":
+		return listPetsByStatus, append(args, number(petStatuses, q.Status))
+	}
+	return listPets, args
+}
+
+// Pets implements [db.DB].
+func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
+	query, args := petListQuery(q)
+	return list(ctx, d, "select pets", q.Limit, scanPet, query, args...)
+}
+
+// list runs a statement and returns its rows, never nil.
+func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
+	all := make([]T, 0, min(limit, 128))
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, query, args...)
+		if err != nil {
+			return failed(doing, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			one, err := scan(rows)
+			if err != nil {
+				return failed(doing, err)
+			}
+			all = append(all, one)
+		}
+		return failed(doing, rows.Err())
+	})
+	return all, err
+}
+
+func scanPet(row pgx.Row) (animalstore.Pet, error) {
+	var pet animalstore.Pet
+	var status int16
+	if err := row.Scan(&pet.ID, &pet.CategoryID, &status, &pet.Name); err != nil {
+		return animalstore.Pet{}, err
+	}
+	pet.Status = petStatuses[status]
+	return pet, nil
+}
+
+// below is the bound of a list that starts before an id, or at the newest.
+func below(before int64) int64 {
+	if before == 0 {
+		return math.MaxInt64
+	}
+	return before
+}

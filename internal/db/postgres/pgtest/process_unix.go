@@ -1,0 +1,30 @@
+//go:build unix && !linux
+
+package pgtest
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// attributes are those of a process that keeps our signals from its own.
+func (s *Server) attributes(syscall.Signal) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true}
+	if s.uid != 0 {
+		a.Credential = &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(s.gid)}
+	}
+	return a
+}
+
+// children are the processes that a process has started.
+func children(pid int) (all []int) {
+	text, _ := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
+	for field := range strings.FieldsSeq(string(text)) {
+		if child, err := strconv.Atoi(field); err == nil {
+			all = append(all, child)
+		}
+	}
+	return all
+}

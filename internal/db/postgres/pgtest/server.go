@@ -1,0 +1,302 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Server is a PostgreSQL server.
+type Server struct {
+	base *url.URL // of its databases
+
+	// Of a server that was started here.
+	binaries string
+	dir      string
+	port     int
+	uid, gid int // whom it runs as; 0: as we do
+	process  *process
+}
+
+// process is a running postmaster.
+type process struct {
+	pid    int
+	exited chan struct{}
+}
+
+// start makes a server in a directory of its own and waits until it answers.
+func start(binaries string, settings Settings) (_ *Server, err error) {
+	s, err := prepare(binaries)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.remove()
+		}
+	}()
+	if err := s.command("initdb", "-A", "trust", "-U", "animalstore", "-E", "UTF8", "--locale=C", "--no-sync", "-D", s.data()); err != nil {
+		return nil, err
+	}
+	if err := s.configure(append(usual, settings...)); err != nil {
+		return nil, err
+	}
+	return s, s.launch()
+}
+
+// prepare makes a directory and finds a port.
+func prepare(binaries string) (*Server, error) {
+	dir, err := os.MkdirTemp("", "pgtest-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{binaries: binaries, dir: dir}
+	if os.Getuid() == 0 { // which PostgreSQL refuses to run as
+		nobody, err := user.Lookup("nobody")
+		if err != nil {
+			return nil, err
+		}
+		s.uid, _ = strconv.Atoi(nobody.Uid)
+		s.gid, _ = strconv.Atoi(nobody.Gid)
+		if err := os.Chown(dir, s.uid, s.gid); err != nil {
+			return nil, err
+		}
+	}
+	if s.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	s.base = &url.URL{Scheme: "postgres", User: url.User("animalstore"), Host: fmt.Sprint("127.0.0.1:", s.port), RawQuery: "sslmode=disable"}
+	return s, nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// configure adds lines to the server's settings.
+func (s *Server) configure(lines Settings) error {
+	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	own := []string{
+		fmt.Sprint("port=", s.port), "listen_addresses='127.0.0.1'", fmt.Sprintf("unix_socket_directories='%s'", s.dir),
+	}
+	_, err = f.WriteString("\n" + strings.Join(append(own, lines...), "\n") + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// command runs one of PostgreSQL's programs to its end.
+func (s *Server) command(name string, args ...string) error {
+	cmd := exec.Command(filepath.Join(s.binaries, name), args...)
+	cmd.SysProcAttr = s.attributes(syscall.SIGKILL)
+	cmd.Dir = s.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, out)
+	}
+	return nil
+}
+
+// launch starts the postmaster and waits until it answers.
+func (s *Server) launch() error {
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	p := &process{exited: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The death of its parent is told to a process when the thread ends
+		// that started it.
+		runtime.LockOSThread()
+		cmd := exec.Command(filepath.Join(s.binaries, "postgres"), "-D", s.data())
+		cmd.SysProcAttr = s.attributes(syscall.SIGQUIT) // at once, but tidy
+		cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+		err := cmd.Start()
+		if err == nil {
+			p.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err == nil {
+			cmd.Wait()
+			close(p.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	s.process = p
+	return s.await(func(ctx context.Context) error { return s.Exec(ctx, "postgres", "SELECT 1") })
+}
+
+// await tries until f works.
+func (s *Server) await(f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := f(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.process.exited:
+			return fmt.Errorf("the server has ended:\n%s", s.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("the server does not answer: %w\n%s", err, s.Log())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Log is what the server has written so far.
+func (s *Server) Log() string {
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	return string(bytes.TrimSpace(text))
+}
+
+// Kill ends the server and everything it has started, as a power cut would.
+func (s *Server) Kill() {
+	all := s.Freeze() // so that it starts no more of them
+	for _, pid := range all {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	<-s.process.exited
+	for _, pid := range all[1:] {
+		for syscall.Kill(pid, 0) == nil { // until its sockets are closed, too
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// Stop ends the server in good order, but does not wait for its clients.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	syscall.Kill(s.process.pid, syscall.SIGINT)
+	select {
+	case <-s.process.exited:
+	case <-time.After(time.Minute):
+		t.Fatalf("the server does not stop:\n%s", s.Log())
+	}
+}
+
+// Restart starts a server that has ended again, on the same port.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if err := s.launch(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Freeze keeps the server from doing anything, without closing a connection. It
+// returns the processes it stopped, the postmaster's first.
+func (s *Server) Freeze() []int {
+	syscall.Kill(s.process.pid, syscall.SIGSTOP)
+	all := append([]int{s.process.pid}, children(s.process.pid)...)
+	for _, pid := range all[1:] {
+		syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	return all
+}
+
+// Thaw undoes Freeze.
+func (s *Server) Thaw() {
+	for _, pid := range append(children(s.process.pid), s.process.pid) {
+		syscall.Kill(pid, syscall.SIGCONT)
+	}
+}
+
+// Standby starts a copy of the server that follows it, and has the server wait
+// for the copy with every commit.
+func (s *Server) Standby(t testing.TB) *Server {
+	t.Helper()
+	standby, err := prepare(s.binaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(standby.remove)
+	name := fmt.Sprint("standby_", standby.port)
+	err = standby.command("pg_basebackup", "-D", standby.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync",
+		"-d", fmt.Sprintf("host=127.0.0.1 port=%d user=animalstore application_name=%s", s.port, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What follows it has nobody to wait for, until it has a standby itself.
+	if err := standby.configure(Settings{"synchronous_standby_names=''"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := standby.launch(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.configure(Settings{"synchronous_standby_names='*'"}); err != nil {
+		t.Fatal(err)
+	}
+	s.MustExec(t, "postgres", "SELECT pg_reload_conf()")
+	err = s.await(func(ctx context.Context) error {
+		return s.ask(ctx, "SELECT current_setting('synchronous_standby_names') = '*' AND EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
+	})
+	if err != nil {
+		t.Fatalf("the standby does not follow: %v\n%s", err, standby.Log())
+	}
+	return standby
+}
+
+// Promote makes a standby the one to write to, and returns when it is.
+func (s *Server) Promote(t testing.TB) {
+	t.Helper()
+	s.MustExec(t, "postgres", "SELECT pg_promote(true, 60)")
+	if err := s.await(func(ctx context.Context) error { return s.ask(ctx, "SELECT NOT pg_is_in_recovery()") }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask returns an error unless a question is answered by true.
+func (s *Server) ask(ctx context.Context, question string) error {
+	conn, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var yes bool
+	if err := conn.QueryRow(ctx, question).Scan(&yes); err != nil {
+		return err
+	}
+	if !yes {
+		return fmt.Errorf("not yet: %s", question)
+	}
+	return nil
+}
+
+// remove ends the server and everything it left.
+func (s *Server) remove() {
+	if s.process != nil {
+		select {
+		case <-s.process.exited:
+		default:
+			s.Thaw()
+			syscall.Kill(s.process.pid, syscall.SIGQUIT)
+			select {
+			case <-s.process.exited:
+			case <-time.After(10 * time.Second):
+				s.Kill()
+			}
+		}
+	}
+	os.RemoveAll(s.dir)
+}

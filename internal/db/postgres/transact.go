@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// lend gives f a connection and what is left of the operation's time. The
+// caller's context counts until there is a connection. From then on f is carried
+// through: cutting a statement off costs its connection, and of a write nobody
+// would know the outcome.
+func (d *DB) lend(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(d.timeout)
+	waiting, cancel := context.WithDeadline(ctx, deadline)
+	conn, err := d.pool.Acquire(waiting)
+	cancel()
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("connect: %w: %w", db.ErrUnavailable, err)
+	}
+	defer d.release(conn)
+	working, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
+	return f(working, conn.Conn())
+}
+
+// release gives a connection back. One that broke is taken out of the pool at
+// once: pgx tells the server in the background, for which it may have to wait
+// as long as it did for the answer, and would keep its place until then.
+func (d *DB) release(conn *pgxpool.Conn) {
+	if conn.Conn().IsClosed() {
+		conn.Hijack()
+		return
+	}
+	conn.Release()
+}
+
+// read runs f, which is one statement.
+func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		err := f(ctx, c)
+		d.resetAfter(err)
+		return err
+	})
+}
+
+// write runs f in a transaction, as often as it takes to get past others that
+// are in its way.
+func (d *DB) write(ctx context.Context, f func(context.Context, pgx.Tx) error) error {
+	return d.change(ctx, func(ctx context.Context, c *pgx.Conn) error { return transact(ctx, c, f) })
+}
+
+// writeAlone runs f, which is one statement and a transaction by itself.
+func (d *DB) writeAlone(ctx context.Context, doing string, f func(context.Context, *pgx.Conn) error) error {
+	return d.change(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		forgetWarnings(c)
+		return settled(c, doing, f(ctx, c))
+	})
+}
+
+func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		for {
+			err := f(ctx, c)
+			if isConflict(err) && ctx.Err() == nil && !c.IsClosed() {
+				continue
+			}
+			d.resetAfter(err)
+			return err
+		}
+	})
+}
+
+// resetAfter drops all connections after a server's farewell: those that are
+// idle lead to the same server.
+func (d *DB) resetAfter(err error) {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && isFarewell(refused) {
+		d.pool.Reset()
+	}
+}
+
+func transact(ctx context.Context, c *pgx.Conn, f func(context.Context, pgx.Tx) error) error {
+	tx, err := c.Begin(ctx)
+	if err != nil {
+		return failed("begin", err)
+	}
+	defer tx.Rollback(ctx) // does nothing after a commit
+	if err := f(ctx, tx); err != nil {
+		return err
+	}
+	forgetWarnings(c)
+	return settled(c, "commit", tx.Commit(ctx))
+}
+
+// settled tells what became of a write by what its commit returned.
+func settled(c *pgx.Conn, doing string, err error) error {
+	var refused *pgconn.PgError
+	switch {
+	case err == nil && warned(c):
+		// It is on the disk of the one server, but not on that of its standby.
+		return fmt.Errorf("%s: %w: the server gave up waiting for its standby", doing, db.ErrOutcomeUnknown)
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && !isFatal(refused), pgconn.SafeToRetry(err), !isConnection(err) && refused == nil:
+		return failed(doing, err) // it was refused, or never sent
+	}
+	return fmt.Errorf("%s: %w: %w", doing, db.ErrOutcomeUnknown, err)
+}
+
+// Whether the server warned of something is remembered with the connection.
+const warnedKey = "animalstore warned"
+
+func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.SeverityUnlocalized == "WARNING" {
+		c.CustomData()[warnedKey] = true
+	}
+}
+
+func forgetWarnings(c *pgx.Conn) { delete(c.PgConn().CustomData(), warnedKey) }
+
+func warned(c *pgx.Conn) bool { return c.PgConn().CustomData()[warnedKey] != nil }

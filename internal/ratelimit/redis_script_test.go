@@ -1,0 +1,211 @@
+package ratelimit_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+	"animalstore/internal/ratelimit/redistest"
+)
+
+var noon = time.Date(2026, 3, 10, 12, 0, 0, 250e6, time.UTC)
+
+// onRedis makes a limiter on a server, whose script believes the clock.
+func onRedis(t testing.TB, server *redistest.Server, store ratelimit.SharedStore, clock *time.Time) *ratelimit.Redis {
+	return newRedis(t, server, store, time.Now).
+		Another(store, func() time.Time { return *clock }, func() int64 { return clock.UnixMilli() })
+}
+
+func mustTake(t testing.TB, l ratelimit.Limiter, key *animalstore.Key) ratelimit.Decision {
+	t.Helper()
+	d, err := l.Take(context.Background(), key)
+	if err != nil {
+		t.Fatalf("Take: %v", err)
+	}
+	return d
+}
+
+// TestScriptMergesAsGoDoes: Redis and this process have to agree on what two
+// that know of a key know together.
+func TestScriptMergesAsGoDoes(t *testing.T) {
+	server := redistest.Shared(t)
+	clock := noon
+	r := onRedis(t, server, newShelf(), &clock)
+	random := rand.New(rand.NewPCG(1, 2))
+	// Few values, so that ends and bans are often the same.
+	some := func(values ...int64) int64 { return values[random.IntN(len(values))] }
+	at := clock.UnixMilli()
+	state := func() animalstore.LimitState {
+		s := animalstore.LimitState{
+			Minute:  animalstore.Window{Used: some(0, 3, 9), End: some(0, at-1, at+500, at+60_000), Refused: some(0, at-2000, at)},
+			Day:     animalstore.Window{Used: some(0, 3, 9, 1<<52), End: some(0, at, at+86_400_000), Refused: some(0, at-5000)},
+			Strikes: some(0, 1, 99), StrikesSince: some(0, at-700_000, at-5),
+		}
+		if s.BannedAt = some(0, at-10_000, at-9_000); s.BannedAt > 0 {
+			s.BannedUntil, s.BanLevel = some(at-1000, at+300_000), some(1, 4)
+		}
+		return s
+	}
+	for i := range 2_000 {
+		first, second := state(), state()
+		want := ratelimit.Merged(first, second)
+		id := int64(i + 1)
+		if got := r.LookWith(t, id, first); got != first {
+			t.Fatalf("a key that Redis does not know\n got %+v\nwant %+v", got, first)
+		}
+		if got := r.LookWith(t, id, second); ratelimit.Matters(first, at) && got != want {
+			t.Fatalf("%+v\nmerged with %+v\n got %+v\nwant %+v", first, second, got, want)
+		}
+	}
+}
+
+// TestMergeKeepsTheLater: a state from before changes nothing, wherever it comes
+// from, or a late save could refund a day or lift a ban.
+func TestMergeKeepsTheLater(t *testing.T) {
+	key := &animalstore.Key{ID: 1, Limits: animalstore.Limits{PerMinute: 3, PerDay: 300}}
+	store := newShelf()
+	clock := noon
+	m := ratelimit.NewMemory(store, func() time.Time { return clock }, discard)
+	var history []animalstore.LimitState
+	for i := range 4_000 {
+		mustTake(t, m, key)
+		clock = clock.Add(time.Duration(i%700) * time.Millisecond)
+		if err := m.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		history = append(history, store.state(1))
+	}
+	if last := history[len(history)-1]; last.BanLevel == 0 {
+		t.Fatalf("no ban in all that: %+v", last)
+	}
+	for i, later := range history {
+		for _, back := range []int{1, 7, 400} {
+			if i < back {
+				continue
+			}
+			if got := ratelimit.Merged(later, history[i-back]); got != later {
+				t.Fatalf("state %d merged with the one %d before\n got %+v\nwant %+v", i, back, got, later)
+			}
+		}
+	}
+}
+
+// TestStatesExpire: Redis keeps a state for as long as it matters, and no longer.
+func TestStatesExpire(t *testing.T) {
+	server := redistest.Shared(t)
+	r := newRedis(t, server, newShelf(), time.Now)
+	ttl := func(id int64) time.Duration {
+		t.Helper()
+		left, err := server.Client().PTTL(t.Context(), fmt.Sprint("animalstore:production:limits:", id)).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left
+	}
+	now := time.Now()
+	midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	for i, c := range []struct {
+		name  string
+		state animalstore.LimitState
+		till  time.Time
+	}{
+		{"a minute", animalstore.LimitState{Minute: animalstore.Window{Used: 1, End: now.Add(40 * time.Second).UnixMilli()}}, now.Add(40 * time.Second)},
+		{"a day", animalstore.LimitState{Day: animalstore.Window{Used: 1, End: midnight.UnixMilli()}}, midnight},
+		{"strikes", animalstore.LimitState{Strikes: 3, StrikesSince: now.UnixMilli()}, now.Add(10 * time.Minute)},
+		{"a ban", animalstore.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 2}, now.Add(25 * time.Hour)},
+		{"a ban that was lifted in the day", animalstore.LimitState{BannedAt: now.UnixMilli() - 5000, BannedUntil: now.UnixMilli() - 1000, BanLevel: 2}, now.Add(24*time.Hour - time.Second)},
+	} {
+		r.LookWith(t, int64(i+1), c.state)
+		want := time.Until(c.till)
+		if got := ttl(int64(i + 1)); got > want+time.Second || got < want-30*time.Second {
+			t.Errorf("%s: expires in %v, want %v", c.name, got, want)
+		}
+	}
+	r.LookWith(t, 100, animalstore.LimitState{Minute: animalstore.Window{Used: 9, End: now.UnixMilli() - 1}})
+	if n, err := server.Client().Exists(t.Context(), "animalstore:production:limits:100").Result(); err != nil || n != 0 {
+		t.Errorf("a state that does not matter: %d kept, %v, want none", n, err)
+	}
+
+	// What requests leave is gone at the end of the day, or of a minute that
+	// reaches into the next.
+	key := &animalstore.Key{ID: 200, Limits: animalstore.Limits{PerMinute: 10, PerDay: 100}}
+	mustTake(t, r, key)
+	latest := time.Now().Add(61 * time.Second)
+	if midnight.After(latest) {
+		latest = midnight
+	}
+	if got := ttl(200); got <= 0 || got > time.Until(latest)+time.Second {
+		t.Errorf("a request's state expires in %v, want %v", got, time.Until(latest))
+	}
+}
+
+// TestLimitsOfAnySize: numbers in the script are exact up to 2^53, limits go up
+// to 2^63.
+func TestLimitsOfAnySize(t *testing.T) {
+	server := redistest.Shared(t)
+	clock := noon
+	r := onRedis(t, server, newShelf(), &clock)
+	for i, limit := range []int64{1, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64} {
+		for j, limits := range []animalstore.Limits{{PerMinute: limit, PerDay: math.MaxInt64}, {PerMinute: limit, PerDay: limit}} {
+			key := &animalstore.Key{ID: int64(10*i + j + 1), Limits: limits}
+			for used := int64(1); used <= min(3, limit); used++ {
+				want := ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit - used, Reset: mustTake(t, r, &animalstore.Key{ID: 999, Limits: small}).Reset}
+				if limit == 1 && j == 1 {
+					want.Reset = noon.Truncate(24 * time.Hour).Add(24 * time.Hour).Unix()
+				}
+				if got := mustTake(t, r, key); got != want {
+					t.Errorf("request %d of a limit of %d: got %+v, want %+v", used, limit, got, want)
+				}
+			}
+		}
+	}
+	// The largest count that can be compared exactly is never reached, but a
+	// state may say it was.
+	key := &animalstore.Key{ID: 500, Limits: animalstore.Limits{PerMinute: 1 << 53, PerDay: 1 << 53}}
+	used := animalstore.Window{Used: 1<<53 - 1, End: noon.UnixMilli() + 30_000}
+	r.LookWith(t, 500, animalstore.LimitState{Minute: used, Day: used})
+	if got := mustTake(t, r, key); !got.Allowed || got.Remaining != 0 {
+		t.Errorf("the last request of 2^53: got %+v, want it admitted with none remaining", got)
+	}
+	if got := mustTake(t, r, key); got.Allowed {
+		t.Errorf("the request after 2^53: got %+v, want it refused", got)
+	}
+}
+
+// TestDeploymentsDoNotMeet: key 1 of staging is not key 1 of production.
+func TestDeploymentsDoNotMeet(t *testing.T) {
+	server := redistest.Shared(t)
+	key := &animalstore.Key{ID: 1, Limits: animalstore.Limits{PerMinute: 1, PerDay: 10}}
+	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
+		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: server.URL(), Environment: env, Store: newShelf(), Now: time.Now, Log: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if d := mustTake(t, r, key); !d.Allowed {
+			t.Errorf("%s: got %+v, want the first request admitted", env, d)
+		}
+	}
+	names, err := server.Client().Keys(t.Context(), "*:1").Result()
+	if err != nil || len(names) != 2 || strings.ContainsAny(strings.Join(names, ""), "{}") {
+		t.Errorf("got %q, %v, want two names", names, err)
+	}
+}
+
+func TestBadAddressOfRedis(t *testing.T) {
+	for _, url := range []string{
+		"", "127.0.0.1:6379", "http://user:hunter2@127.0.0.1", "redis://user:hunter2@127.0.0.1:port", "redis://user:hunter2@127.0.0.1/zero",
+		"redis://user:hunter2@127.0.0.1?nonsense=1", "redis://user:hunter2@[::1", "unix://user:hunter2@/tmp/socket", "redis://user:hunter2%zz@127.0.0.1",
+	} {
+		_, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: url, Store: newShelf(), Now: time.Now, Log: discard})
+		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "redis://") {
+			t.Errorf("%q: got %v, want an error that shows what is right and no password", url, err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package ratelimit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"animalstore"
+)
+
+// outcome is what the script made of a call.
+type outcome string
+
+const (
+	outcomeUnknown  outcome = "unknown" // Redis has no state of the key, and got none
+	outcomeLooked   outcome = "looked"
+	outcomeAdmitted outcome = "admitted"
+	outcomeMinute   outcome = "minute" // refused by it
+	outcomeDay      outcome = "day"
+	outcomeBanned   outcome = "banned"
+	outcomeBans     outcome = "bans" // this request brought the ban
+)
+
+// reply is what the script answers: what it made of the call, when, and how the
+// key stands after it.
+type reply struct {
+	outcome outcome
+	now     int64
+	state   animalstore.LimitState
+}
+
+// stateFields are the fields of s in the order in which Redis keeps them.
+func stateFields(s *animalstore.LimitState) [11]*int64 {
+	return [...]*int64{
+		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
+		&s.Day.Used, &s.Day.End, &s.Day.Refused,
+		&s.Strikes, &s.StrikesSince,
+		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
+	}
+}
+
+// stateText is s as Redis keeps it.
+func stateText(s animalstore.LimitState) string {
+	text := make([]byte, 0, 128)
+	for i, field := range stateFields(&s) {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = strconv.AppendInt(text, *field, 10)
+	}
+	return string(text)
+}
+
+// parseReply reads what the script answers.
+func parseReply(text string) (reply, error) {
+	word, rest, _ := strings.Cut(text, " ")
+	r := reply{outcome: outcome(word)}
+	if r.outcome == outcomeUnknown {
+		return r, nil
+	}
+	fields := stateFields(&r.state)
+	for i := -1; i < len(fields); i++ {
+		field := &r.now
+		if i >= 0 {
+			field = fields[i]
+		}
+		var digits string
+		digits, rest, _ = strings.Cut(rest, " ")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return reply{}, fmt.Errorf("the script's answer %.200q: %w", text, err)
+		}
+		*field = n
+	}
+	return r, nil
+}
+
+// decision is the answer to a request. The script decided it; what its headers
+// tell is worked out here, where every limit is exact.
+func (r *reply) decision(limits animalstore.Limits) (Decision, error) {
+	s := &r.state
+	switch r.outcome {
+	case outcomeAdmitted:
+		w, _ := binding(s, r.now, limits)
+		return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}, nil
+	case outcomeMinute:
+		return refusal(animalstore.RateLimitExceeded, limits.PerMinute, s.Minute.End, r.now), nil
+	case outcomeDay:
+		return refusal(animalstore.DailyQuotaExceeded, limits.PerDay, s.Day.End, r.now), nil
+	case outcomeBanned, outcomeBans:
+		d := refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, r.now)
+		d.BannedNow = r.outcome == outcomeBans
+		return d, nil
+	}
+	return Decision{}, fmt.Errorf("the script answered %q to a request", r.outcome)
+}
+
+// merge adds to s what o knows beyond it. Of two states of one history it leaves
+// the later one as it is, if that is s, because a window's end and count and the
+// start of a ban only ever grow. Of two that went apart it keeps the later
+// window, the higher count in the same one, and the later ban.
+func merge(s *animalstore.LimitState, o animalstore.LimitState) {
+	mergeWindow(&s.Minute, o.Minute)
+	mergeWindow(&s.Day, o.Day)
+	switch {
+	case o.BannedAt > s.BannedAt:
+		s.BannedAt, s.BannedUntil, s.BanLevel = o.BannedAt, o.BannedUntil, o.BanLevel
+		s.Strikes, s.StrikesSince = o.Strikes, o.StrikesSince
+	case o.BannedAt == s.BannedAt:
+		s.BannedUntil = min(s.BannedUntil, o.BannedUntil) // it was lifted
+	}
+}
+
+func mergeWindow(w *animalstore.Window, o animalstore.Window) {
+	switch {
+	case o.End > w.End:
+		*w = o
+	case o.End == w.End:
+		w.Used = max(w.Used, o.Used)
+		if w.Refused == 0 {
+			w.Refused = o.Refused
+		}
+	}
+}
+
+// matters reports whether anything of s still counts at now. Redis forgets a
+// state when nothing does.
+func matters(s *animalstore.LimitState, now int64) bool {
+	return now < s.Minute.End || now < s.Day.End || now < s.BannedUntil ||
+		s.Strikes > 0 && now < s.StrikesSince+strikeWindow.Milliseconds() ||
+		s.BanLevel > 0 && now < s.BannedUntil+levelMemory.Milliseconds()
+}

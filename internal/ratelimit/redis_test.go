@@ -1,0 +1,115 @@
+package ratelimit_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+	"animalstore/internal/ratelimit/limittest"
+	"animalstore/internal/ratelimit/redistest"
+)
+
+// TestRedis has each request go to another of three servers, whose own clocks are
+// hours apart.
+func TestRedis(t *testing.T) {
+	server := redistest.Shared(t)
+	first := newRedis(t, server, newShelf(), time.Now)
+	limittest.Run(t, func(t testing.TB) limittest.Subject {
+		server.Flush()
+		s := &redisSubject{server: server, first: first, store: newShelf(), skews: []time.Duration{0, time.Hour, -5 * time.Hour}}
+		s.start()
+		return s
+	})
+}
+
+// TestRedisThatForgets has one server, and a Redis that is empty after every
+// restart.
+func TestRedisThatForgets(t *testing.T) {
+	server := redistest.Shared(t)
+	first := newRedis(t, server, newShelf(), time.Now)
+	limittest.Run(t, func(t testing.TB) limittest.Subject {
+		server.Flush()
+		s := &redisSubject{server: server, first: first, store: newShelf(), skews: []time.Duration{0}, forgets: true}
+		s.start()
+		return s
+	})
+}
+
+// redisSubject is a group of servers on one Redis and one store.
+type redisSubject struct {
+	server  *redistest.Server
+	first   *ratelimit.Redis // whose connections they use
+	store   *shelf
+	skews   []time.Duration // of the servers' own clocks
+	forgets bool            // Redis is empty after a restart
+	servers []*ratelimit.Redis
+	now     atomic.Int64
+	turn    atomic.Int64
+}
+
+func (s *redisSubject) start() {
+	s.servers = nil
+	for _, skew := range s.skews {
+		now := func() time.Time { return time.UnixMilli(s.now.Load()).Add(skew) }
+		s.servers = append(s.servers, s.first.Another(s.store, now, s.now.Load))
+	}
+}
+
+// newRedis makes a limiter that waits for its Redis as long as it takes.
+func newRedis(t testing.TB, server *redistest.Server, store ratelimit.SharedStore, now func() time.Time) *ratelimit.Redis {
+	t.Helper()
+	r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
+		URL: server.URL(), Environment: animalstore.Production, Store: store, Now: now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	r.WaitLong()
+	return r
+}
+
+func (s *redisSubject) next() *ratelimit.Redis {
+	return s.servers[int(s.turn.Add(1))%len(s.servers)]
+}
+
+func (s *redisSubject) Take(ctx context.Context, key *animalstore.Key) (ratelimit.Decision, error) {
+	return s.next().Take(ctx, key)
+}
+
+func (s *redisSubject) Status(ctx context.Context, key *animalstore.Key) (ratelimit.Status, error) {
+	return s.next().Status(ctx, key)
+}
+
+func (s *redisSubject) SetClock(now time.Time) { s.now.Store(now.UnixMilli()) }
+
+func (s *redisSubject) Save() error {
+	for _, r := range s.servers {
+		if err := r.Save(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *redisSubject) Restart() error {
+	err := s.Save()
+	if s.forgets {
+		s.server.Flush()
+	}
+	s.start()
+	return err
+}
+
+func (s *redisSubject) Kill() error {
+	s.start()
+	return nil
+}
+
+func (s *redisSubject) KillForgets() bool { return false }
+
+func (s *redisSubject) Costly() bool { return true }

@@ -1,0 +1,298 @@
+//go:build unix
+
+// Package redistest starts Redis servers for tests, and does to them what
+// happens to servers.
+package redistest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// external names a server that is there already, such as redis://127.0.0.1:6379.
+// Tests that end or freeze a server start one of their own all the same.
+const external = "ANIMALSTORE_TEST_REDIS"
+
+// oldest is the oldest version that tests accept.
+const oldest = 7
+
+// Server is a Redis server.
+type Server struct {
+	t    testing.TB
+	Addr string
+	db   int
+	dir  string
+
+	client *redis.Client
+
+	mu  sync.Mutex
+	cmd *exec.Cmd // nil while there is none, and of a server that is not ours
+}
+
+// Shared is a server on which a test has a database of its own: the one that
+// ANIMALSTORE_TEST_REDIS names, else a new one.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	url := os.Getenv(external)
+	if url == "" {
+		return Start(t)
+	}
+	opts, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatalf("%s is not an address like redis://127.0.0.1:6379", external)
+	}
+	s := &Server{t: t, Addr: opts.Addr, db: takeDatabase(t)}
+	s.connect()
+	s.Flush()
+	t.Cleanup(s.Flush)
+	return s
+}
+
+// databases are those of an external server, which has 16 unless told otherwise.
+var databases = func() chan int {
+	c := make(chan int, 15)
+	for db := 1; db <= 15; db++ {
+		c <- db
+	}
+	return c
+}()
+
+func takeDatabase(t testing.TB) int {
+	select {
+	case db := <-databases:
+		t.Cleanup(func() { databases <- db })
+		return db
+	default:
+		t.Fatalf("more than %d tests use %s at once", cap(databases), external)
+		return 0
+	}
+}
+
+// Start runs a server on a free port, which forgets everything when it ends. It
+// is killed when the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("redis-server is not installed: run scripts/setup")
+		}
+		t.Skip("redis-server is not installed: run scripts/setup")
+	}
+	s := &Server{t: t, dir: t.TempDir()}
+	// The port is found before the server takes it, and may be lost in between.
+	for attempt := 0; ; attempt++ {
+		s.Addr = freeAddr(t)
+		err := s.launch()
+		if err == nil {
+			break
+		}
+		if attempt == 5 {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(s.Kill)
+	s.connect()
+	return s
+}
+
+// connect opens the connection of the test itself.
+func (s *Server) connect() {
+	s.client = redis.NewClient(&redis.Options{Addr: s.Addr, DB: s.db, Protocol: 2, DisableIdentity: true})
+	s.t.Cleanup(func() { s.client.Close() })
+	info, err := s.client.Info(context.Background(), "server").Result()
+	if err != nil {
+		s.t.Fatalf("redis: %v", err)
+	}
+	version := field(info, "redis_version")
+	major, _, _ := strings.Cut(version, ".")
+	if n, _ := strconv.Atoi(major); n < oldest {
+		s.t.Fatalf("redis-server is version %s, want %d or newer", version, oldest)
+	}
+}
+
+func freeAddr(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// launch runs the server and waits until it answers or ends.
+func (s *Server) launch() error {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir)
+	log, err := os.Create(filepath.Join(s.dir, "redis.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // no signal for the test reaches it
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-ended:
+			said, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("redis-server ended: %s", said)
+		default:
+		}
+		if s.answers() {
+			break
+		}
+		if time.Now().After(deadline) {
+			cmd.Process.Kill()
+			return fmt.Errorf("redis-server does not answer on %s", s.Addr)
+		}
+	}
+	s.mu.Lock()
+	s.cmd = cmd
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Server) answers() bool {
+	c, err := net.DialTimeout("tcp", s.Addr, time.Second)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	fmt.Fprint(c, "PING\r\n")
+	line, _ := bufio.NewReader(c).ReadString('\n')
+	return strings.HasPrefix(line, "+PONG")
+}
+
+// URL is the address for a limiter.
+func (s *Server) URL() string { return fmt.Sprintf("redis://%s/%d", s.Addr, s.db) }
+
+// Kill ends the server without a word. It forgets everything.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	cmd := s.cmd
+	s.cmd = nil
+	s.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	cmd.Process.Signal(syscall.SIGKILL)
+	s.eventually("the server is gone", func() bool {
+		c, err := net.DialTimeout("tcp", s.Addr, time.Second)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+}
+
+// Restart kills the server, if it runs, and starts it anew on the same port.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	// A client that asks for the port may have been given it for its own end.
+	var err error
+	s.eventually("the server runs again", func() bool {
+		err = s.launch()
+		return err == nil
+	})
+}
+
+// Stop freezes the server: it keeps its data and connections and says nothing.
+func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+
+// Cont lets a frozen server go on.
+func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		s.t.Fatalf("%v: there is no server of our own", sig)
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("%v: %v", sig, err)
+	}
+}
+
+// Flush makes the server forget what this test stored.
+func (s *Server) Flush() {
+	s.t.Helper()
+	if err := s.client.FlushDB(context.Background()).Err(); err != nil {
+		s.t.Errorf("flush Redis: %v", err)
+	}
+}
+
+// Pid is the process id of a server that [Start] made.
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cmd.Process.Pid
+}
+
+// Client is the connection of the test itself.
+func (s *Server) Client() *redis.Client { return s.client }
+
+// ResetCalls makes Calls count from zero.
+func (s *Server) ResetCalls() {
+	s.t.Helper()
+	if err := s.client.ConfigResetStat(context.Background()).Err(); err != nil {
+		s.t.Fatalf("reset statistics: %v", err)
+	}
+}
+
+// Calls are how often each command was called by clients, those of the test
+// itself left out. Commands within scripts are not: they are counted by Redis as
+// if a client had called them, and stand under their own names.
+func (s *Server) Calls() map[string]int64 {
+	s.t.Helper()
+	info, err := s.client.Info(context.Background(), "commandstats").Result()
+	if err != nil {
+		s.t.Fatalf("command statistics: %v", err)
+	}
+	calls := map[string]int64{}
+	for line := range strings.Lines(info) {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if !ok || !strings.HasPrefix(line, "cmdstat_") {
+			continue
+		}
+		n, _, _ := strings.Cut(rest, ",")
+		calls[name], _ = strconv.ParseInt(n, 10, 64)
+	}
+	delete(calls, "info")
+	delete(calls, "config|resetstat")
+	return calls
+}
+
+func field(info, name string) string {
+	_, rest, _ := strings.Cut(info, name+":")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	return value
+}
+
+func (s *Server) eventually(what string, f func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+-- One request of one key, decided and charged in one step, by Redis's own clock.
+-- The rules are those of decide.go, and the same tests hold both to them.
+--
+-- KEYS[1]  holds the state of the API key, and nothing else does
+-- ARGV[1]  "take" to make a request, "look" to see how the key stands
+-- ARGV[2]  requests a minute
+-- ARGV[3]  requests a day
+-- ARGV[4]  when an operator lifted bans last, 0 for never
+-- ARGV[5]  what the caller knows of the key, to be merged first, or ""
+-- ARGV[6]  the time, in tests alone
+--
+-- It answers with a text: the outcome, the time and the state after it. Times are
+-- Unix milliseconds. Numbers are doubles here, exact up to 2^53: counts and times
+-- stay far below. A limit above that is compared with counts that cannot reach
+-- it, and what remains of it is worked out by the caller.
+
+local SECOND, MINUTE, DAY = 1000, 60000, 86400000
+local STRIKE_WINDOW, LEVEL_MEMORY = 10 * MINUTE, DAY
+local BAN_SPANS = {5 * MINUTE, 15 * MINUTE, 60 * MINUTE, DAY}
+
+local verb, seed = ARGV[1], ARGV[5]
+local per_minute, per_day, unbanned_at = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now = tonumber(ARGV[6])
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+local function parse(text)
+  local n = {}
+  for digits in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(digits) end
+  return {
+    minute = {used = n[1], till = n[2], refused = n[3]},
+    day = {used = n[4], till = n[5], refused = n[6]},
+    strikes = n[7], strikes_since = n[8],
+    banned_at = n[9], banned_till = n[10], level = n[11],
+  }
+end
+
+local function format(s)
+  return string.format('%d %d %d %d %d %d %d %d %d %d %d',
+    s.minute.used, s.minute.till, s.minute.refused, s.day.used, s.day.till, s.day.refused,
+    s.strikes, s.strikes_since, s.banned_at, s.banned_till, s.level)
+end
+
+-- merge adds to s what o knows beyond it. See merge in redis_state.go.
+local function merge_window(w, o)
+  if o.till > w.till then return o end
+  if o.till == w.till then
+    w.used = math.max(w.used, o.used)
+    if w.refused == 0 then w.refused = o.refused end
+  end
+  return w
+end
+
+local function merge(s, o)
+  s.minute = merge_window(s.minute, o.minute)
+  s.day = merge_window(s.day, o.day)
+  if o.banned_at > s.banned_at then
+    s.banned_at, s.banned_till, s.level = o.banned_at, o.banned_till, o.level
+    s.strikes, s.strikes_since = o.strikes, o.strikes_since
+  elseif o.banned_at == s.banned_at then
+    s.banned_till = math.min(s.banned_till, o.banned_till)
+  end
+end
+
+local function ceil_second(ms) return math.ceil(ms / SECOND) * SECOND end
+
+local function left(w, limit)
+  if now >= w.till then return limit end
+  return math.max(0, limit - w.used)
+end
+
+-- strike notes a refusal by w, and reports whether it brought a ban.
+local function strike(s, w)
+  if w.refused == 0 then w.refused = now end
+  if now - w.refused <= SECOND then return false end
+  if s.strikes == 0 then s.strikes_since = now end
+  s.strikes = s.strikes + 1
+  if s.strikes < math.max(100, per_minute) then return false end
+  s.level = math.min(s.level + 1, #BAN_SPANS)
+  s.banned_at = now
+  s.banned_till = ceil_second(now + BAN_SPANS[s.level])
+  s.strikes, s.strikes_since = 0, 0
+  return true
+end
+
+local function take(s)
+  if now < s.banned_till then return 'banned' end
+  local minute_left, day_left = left(s.minute, per_minute), left(s.day, per_day)
+  if minute_left == 0 or day_left == 0 then
+    local by_day = day_left < minute_left or day_left == minute_left and s.day.till > s.minute.till
+    if strike(s, by_day and s.day or s.minute) then return 'bans' end
+    return by_day and 'day' or 'minute'
+  end
+  if now >= s.minute.till then s.minute = {used = 0, till = ceil_second(now + MINUTE), refused = 0} end
+  if now >= s.day.till then s.day = {used = 0, till = (math.floor(now / DAY) + 1) * DAY, refused = 0} end
+  s.minute.used = s.minute.used + 1
+  s.day.used = s.day.used + 1
+  return 'admitted'
+end
+
+local stored = redis.call('GET', KEYS[1])
+if not stored and seed == '' then return 'unknown' end
+
+local state = parse(stored or seed)
+if stored and seed ~= '' then merge(state, parse(seed)) end
+if unbanned_at >= state.banned_at and state.banned_till > unbanned_at then
+  state.banned_till = math.floor(unbanned_at / SECOND) * SECOND
+end
+
+local outcome = 'looked'
+if verb == 'take' then
+  if now >= state.strikes_since + STRIKE_WINDOW then state.strikes, state.strikes_since = 0, 0 end
+  if now >= state.banned_till + LEVEL_MEMORY then state.level = 0 end
+  outcome = take(state)
+end
+
+local text = format(state)
+if text ~= stored then
+  local matters_till = math.max(state.minute.till, state.day.till,
+    state.strikes > 0 and state.strikes_since + STRIKE_WINDOW or 0,
+    state.level > 0 and state.banned_till + LEVEL_MEMORY or 0,
+    state.banned_till)
+  -- A test's clock may step back further than Redis's own time has passed.
+  local ttl = matters_till - now + (ARGV[6] and 60 * MINUTE or 0)
+  if ttl > 0 then
+    redis.call('SET', KEYS[1], text, 'PX', string.format('%d', ttl))
+  else
+    redis.call('DEL', KEYS[1])
+  end
+end
+return outcome .. ' ' .. string.format('%d', now) .. ' ' .. text

@@ -31,7 +31,9 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	codeSpan = regexp.MustCompile("`([^`]+)`")
 	flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
-	variable = regexp.MustCompile(`\bANIMALSTORE_[A-Z_]+\b`)
+	// commandGroup is a list of commands in a help text.
+	commandGroup = regexp.MustCompile(`(?m)^[A-Z].* Commands:\n(  .*\n)+`)
+	variable     = regexp.MustCompile(`\bANIMALSTORE_[A-Z_]+\b`)
 )
 
 func TestDocumentLinks(t *testing.T) {
@@ -108,7 +110,7 @@ func wrongCommand(span string, commands map[string]string, everything string) st
 	page := everything
 	if known, ok := commands[words[0]]; ok && (named || len(words) > 1) {
 		page = known
-		if len(words) > 1 && strings.Contains(known, "Available Commands:") {
+		if len(words) > 1 && commandGroup.MatchString(known) {
 			if page, ok = commands[words[0]+" "+words[1]]; !ok {
 				return "no such command"
 			}
@@ -142,11 +144,11 @@ func helpPages(t *testing.T) map[string]string {
 	read = func(words ...string) {
 		page := run(t, append(slices.Clone(words), "--help")...).stdout
 		pages[strings.Join(words, " ")] = page
-		_, list, _ := strings.Cut(page, "Available Commands:\n")
-		list, _, _ = strings.Cut(list, "\n\n")
-		for line := range strings.Lines(list) {
-			if fields := strings.Fields(line); len(fields) > 0 {
-				read(append(slices.Clone(words), fields[0])...)
+		for _, group := range commandGroup.FindAllString(page, -1) {
+			for line := range strings.Lines(group) {
+				if name, _, ok := strings.Cut(strings.TrimPrefix(line, "  "), "  "); ok {
+					read(append(slices.Clone(words), name)...)
+				}
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (c *Client) PutCategory(ctx context.Context, category animalstore.Category,
 	body := struct {
 		Name string `json:"name"`
 	}{category.Name}
-	k := &call{operation: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, conditional: true}
+	k := &call{operation: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, name: body.Name, conditional: true}
 	return send(ctx, c, k, options, isCategory(category.ID))
 }
 

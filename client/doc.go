@@ -61,12 +61,14 @@
 //   - CreatePet and PlaceOrder carry an Idempotency-Key, made by chance for each
 //     call or brought by you ([IdempotencyKey]). The service answers a repeated
 //     one as it did the first time; [Meta.Replayed] tells.
-//   - UpdatePet, UpdateOrder, PutCategory, UpdateKey, RevokeKey and UnbanKey set
-//     something to a value, and may set it once more. Where somebody else changes
-//     it in between, their change is overwritten as if the call had been made
-//     later. Give [IfMatch] where that matters: then a repeated change fails
-//     with precondition_failed, marked with [ErrOutcomeUnknown], for the change
-//     in between may be the lost attempt itself. Read it again and decide.
+//   - UpdatePet, PutCategory, UpdateKey, RevokeKey and UnbanKey set something to
+//     a value, and may set it once more. Where somebody else changes it in
+//     between, their change is overwritten as if the call had been made later.
+//     Give [IfMatch] where that matters: then a repeated change fails with
+//     precondition_failed, marked with [ErrOutcomeUnknown], for the change in
+//     between may be the lost attempt itself. Read it again and decide.
+//   - UpdateOrder makes a step that can be made once. If an attempt was lost and
+//     the next one is refused, that is [ErrOutcomeUnknown] for the same reason.
 //   - DeletePet succeeds if the animal is gone after an attempt without an
 //     answer. If it was gone before the first attempt, that is pet_not_found.
 //   - CreateKey and RotateKey make a new secret each time, so they are sent again
@@ -82,7 +84,9 @@
 // bound that, give the context a deadline, or use [WithMaxWait]: a call that
 // would have to wait longer fails at once with a [*RateLimitError]. Otherwise a
 // key whose day is used up waits for midnight. [WithOnWait] tells of every wait
-// beforehand. [Client.RateLimit] is what the headers told last.
+// beforehand. [Client.RateLimit] is what the headers told last. A Client that
+// sent nothing for two minutes lets one new call ask whether a limit still holds,
+// for a ban may have been lifted or a plan enlarged.
 //
 // # Pacing
 //
@@ -95,12 +99,12 @@
 // learns what there is. Half of the minute's requests may then go as fast as
 // they come, so a small job is not slowed down; the other half is spread evenly
 // over what is left of the minute. All of the plan is used, nothing stands still
-// for long, there is always something left for others who use the key, and a
-// 429 never happens while there are none. If there are, the headers show it: the
-// pace slows down, and as many requests as they took between two answers are
-// left alone at the end of the window. A call whose deadline is nearer than its
+// for long, others who use the key find something left until the last moments of
+// the minute, and a 429 never happens while there are none. If there are, the
+// headers show it: the pace slows down, and twice as many requests as they took
+// between two answers are left to them at the end. A call whose deadline is nearer than its
 // turn goes at once. Days are not spread: their requests are used when they are
-// needed.
+// needed. Where a proxy drops the headers, requests go one at a time.
 //
 // # Testing
 //

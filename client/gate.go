@@ -14,8 +14,8 @@ import (
 // What it promises rests on one observation. Take the lowest number remaining
 // that an answer told in a window: every request that the service charged after
 // that one is still without an answer, for its answer would have told a lower
-// number. So that number less the requests under way is never more than what is
-// left, as long as nobody else uses the key.
+// number. So that number, less the requests under way and those whose answer was
+// lost, is never more than what is left, as long as nobody else uses the key.
 type gate struct {
 	pacing bool
 	began  time.Time
@@ -25,12 +25,13 @@ type gate struct {
 	flying  int64         // requests under way
 	sent    int64         // requests so far; numbers the tickets
 	last    time.Time     // when the last one was sent
-	seen    RateLimit     // by the last answer
+	seen    RateLimit     // by the last answer that told
 	hasSeen bool
 
 	window  window    // the one that the last answers were about
 	asOf    int64     // the latest ticket that told of it
 	low     int64     // the least it had remaining
+	unsure  int64     // requests in it that may have been charged, and no answer tells
 	resetAt time.Time // when it is over, by our clock
 	others  others
 
@@ -77,7 +78,7 @@ func (g *gate) lastSeen() (RateLimit, bool) {
 // longer than maxWait or than the context allows.
 func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(time.Duration, error)) (ticket, error) {
 	var told time.Time // the end of the wait that was told last
-	for waited := false; ; waited = true {
+	for {
 		if err := ctx.Err(); err != nil {
 			return ticket{}, err
 		}
@@ -87,7 +88,7 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(tim
 		}
 		g.mu.Lock()
 		now := g.now()
-		d := g.decide(now, waited)
+		d := g.decide(now)
 		wait := d.at.Sub(now)
 		if wait <= 0 || d.pace && wait > left {
 			t := g.admit(now)
@@ -135,9 +136,8 @@ type decision struct {
 // seldom to bring a ban.
 const doubt = 2 * time.Minute
 
-// decide is asked with waited false for a call that has just come.
-func (g *gate) decide(now time.Time, waited bool) decision {
-	doubting := !g.pacing && !waited && g.flying == 0 && now.Sub(g.last) >= doubt
+func (g *gate) decide(now time.Time) decision {
+	doubting := !g.pacing && now.Sub(g.last) >= doubt
 	if now.Before(g.closed) && !doubting {
 		return decision{at: g.closed, limit: notSent(g.refusal, g.closed.Sub(now))}
 	}
@@ -168,12 +168,13 @@ func (g *gate) untold() int64 {
 	return 1 << 62
 }
 
-// spare is how many requests may be sent now. With pacing, what others took
-// between two answers is left for them, for they may do so again.
+// spare is how many requests may be sent now. With pacing it leaves to others
+// what they took between two answers: they may have done so again since the last
+// answer, and may once more before the next.
 func (g *gate) spare() int64 {
-	spare := g.low - g.flying
+	spare := g.low - g.flying - g.unsure
 	if g.pacing {
-		spare -= min(max(g.others.leap, g.others.earlier), g.window.limit/2)
+		spare -= min(2*max(g.others.leap, g.others.earlier), g.window.limit/2)
 	}
 	return spare
 }
@@ -208,8 +209,20 @@ func (g *gate) lost(ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.flying--
-	g.low--
+	g.unsure++
 	g.tell()
+}
+
+// resent waits until a request may be sent once more that the transport repeats
+// by itself: it does so when a connection it had kept turns out to be closed, and
+// cannot know whether the request was charged already.
+func (g *gate) resent(ctx context.Context, t ticket) {
+	g.lost(t)
+	if _, err := g.enter(ctx, forever, func(time.Duration, error) {}); err != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.admit(g.now()) // there is no time for that, and no way to stop it
+	}
 }
 
 // answered gives back the ticket of a request with an answer. refusal is not nil
@@ -224,22 +237,23 @@ func (g *gate) answered(t ticket, res *http.Response, refusal *RateLimitError) {
 	}
 	g.readDate(res.Header, now)
 	limit, ok := readRateLimit(res.Header)
-	if ok {
-		g.seen, g.hasSeen = limit, true
-	}
 	switch {
 	case refusal != nil:
 		g.close(t, refusal, now)
 	case !ok || res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusServiceUnavailable:
 		// Before the key is known the headers are about the caller's address.
-		g.low--
+		g.unsure++
 		g.tell()
 		return
 	case t.number > g.closedBy:
 		g.closed = time.Time{}
 	}
 	if ok {
+		g.seen, g.hasSeen = limit, true
 		g.observe(t, limit, now)
+	}
+	if refusal != nil && now.Before(g.closed) && g.closed.Before(g.resetAt) {
+		g.resetAt = g.closed // the same instant, told more exactly
 	}
 	g.tell()
 }
@@ -283,7 +297,7 @@ func (g *gate) observe(t ticket, limit RateLimit, now time.Time) {
 	case t.number < g.asOf:
 		return // a window of the past
 	default:
-		g.window, g.low = told, limit.Remaining
+		g.window, g.low, g.unsure = told, limit.Remaining, 0
 		g.others = others{first: limit.Remaining, ours: g.flying, earlier: g.others.leap}
 	}
 	g.asOf, g.resetAt = max(g.asOf, t.number), resetAt

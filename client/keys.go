@@ -71,7 +71,7 @@ func (c *Client) ListKeys(ctx context.Context, q PageQuery, options ...CallOptio
 // this is sent again only if it is certain that nothing was made. After
 // [ErrOutcomeUnknown], look for the key in the list and revoke it.
 func (c *Client) CreateKey(ctx context.Context, key NewKey, options ...CallOption) (KeyWithSecret, error) {
-	k := &call{operation: "createKey", method: http.MethodPost, path: "/keys", body: key, repeat: harmful, secret: true}
+	k := &call{operation: "createKey", method: http.MethodPost, path: "/keys", body: key, name: key.Name, repeat: harmful, secret: true}
 	return sendForSecret(ctx, c, k, options)
 }
 
@@ -83,7 +83,7 @@ func (c *Client) GetKey(ctx context.Context, id int64, options ...CallOption) (a
 // UpdateKey changes a key and returns it as it is then. It counts within a
 // second.
 func (c *Client) UpdateKey(ctx context.Context, id int64, patch KeyPatch, options ...CallOption) (animalstore.Key, error) {
-	return sendForKey(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch}, options)
+	return sendForKey(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, name: textOf(patch.Name)}, options)
 }
 
 // RevokeKey withdraws a key for good. To revoke one again is no error.

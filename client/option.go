@@ -88,6 +88,7 @@ type CallOption func(*callOptions)
 
 type callOptions struct {
 	ifMatch        string
+	matchGiven     bool
 	ifNoneMatch    string
 	idempotencyKey string
 	keyGiven       bool
@@ -98,11 +99,11 @@ type callOptions struct {
 // error has code precondition_failed. An ETag comes with [ReadMeta], quotes
 // included.
 func IfMatch(etag string) CallOption {
-	return func(o *callOptions) { o.ifMatch = etag }
+	return func(o *callOptions) { o.ifMatch, o.matchGiven = etag, true }
 }
 
 // IfNoneMatch makes a read return [ErrNotModified] if what is there still has
-// this ETag. On a list it is about the first page.
+// this ETag. On a list it is about the first page. "" is for a first read.
 func IfNoneMatch(etag string) CallOption {
 	return func(o *callOptions) { o.ifNoneMatch = etag }
 }
@@ -117,8 +118,8 @@ func IdempotencyKey(key string) CallOption {
 }
 
 // ReadMeta fills m with what the answer tells beside its body. On a list, that
-// is the page read last. After a failure it is about the last answer there was,
-// if any.
+// is the page read last. After a failure it is about the last answer there was;
+// if there was none, all but Attempts is zero.
 func ReadMeta(m *Meta) CallOption {
 	return func(o *callOptions) { o.meta = m }
 }

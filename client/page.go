@@ -64,7 +64,7 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 
 // withoutConditions keeps of a list's options what is not about its first page.
 func withoutConditions(options []CallOption) []CallOption {
-	return append(options[:len(options):len(options)], func(o *callOptions) { o.ifMatch, o.ifNoneMatch = "", "" })
+	return append(options[:len(options):len(options)], func(o *callOptions) { o.ifMatch, o.matchGiven, o.ifNoneMatch = "", false, "" })
 }
 
 // nextLink is where an answer says that its list goes on, under /v1, or "".
@@ -110,9 +110,13 @@ func findLink(headers []string, relation string) string {
 		}
 		for param := range strings.SplitSeq(params, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-			value = strings.Trim(value, `", `)
-			if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(value, relation) {
-				return target
+			if !strings.EqualFold(strings.TrimSpace(name), "rel") {
+				continue
+			}
+			for rel := range strings.FieldsSeq(strings.Trim(value, `", `)) {
+				if strings.EqualFold(rel, relation) {
+					return target
+				}
 			}
 		}
 		rest = following

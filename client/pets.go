@@ -50,13 +50,13 @@ func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (
 			return pet, err
 		}
 	}
-	return animalstore.Pet{}, fmt.Errorf("listPets: %w", animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id))
+	return animalstore.Pet{}, fmt.Errorf("findPet: %w", animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id))
 }
 
 // CreatePet adds an animal. However often it has to be sent, it is added once:
 // see [IdempotencyKey].
 func (c *Client) CreatePet(ctx context.Context, pet animalstore.NewPet, options ...CallOption) (animalstore.Pet, error) {
-	k := &call{operation: "createPet", method: http.MethodPost, path: "/pets", body: pet, repeat: replayed}
+	k := &call{operation: "createPet", method: http.MethodPost, path: "/pets", body: pet, name: pet.Name, repeat: replayed}
 	return send(ctx, c, k, options, isPet)
 }
 
@@ -80,7 +80,7 @@ type PetPatch struct {
 // UpdatePet changes an animal and returns it as it is then. To change only what
 // you have seen, give [IfMatch].
 func (c *Client) UpdatePet(ctx context.Context, id int64, patch PetPatch, options ...CallOption) (animalstore.Pet, error) {
-	k := &call{operation: "updatePet", method: http.MethodPatch, path: petPath(id), body: patch, conditional: true}
+	k := &call{operation: "updatePet", method: http.MethodPatch, path: petPath(id), body: patch, name: textOf(patch.Name), conditional: true}
 	return send(ctx, c, k, options, isPet)
 }
 
@@ -96,3 +96,10 @@ func petPath(id int64) string { return "/pets/" + decimal(id) }
 func isPet(p *animalstore.Pet) bool { return p.ID > 0 && p.Name != "" && p.Status != "" }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

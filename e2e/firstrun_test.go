@@ -58,8 +58,10 @@ func TestFirstRun(t *testing.T) {
 	if status, body := paste(t, line); status != "200" || body != "[]" {
 		t.Errorf("%s\ngot %s %q, want 200 []", line, status, body)
 	}
-	if !strings.Contains(s.stdout.String(), s.url+"/v1") {
-		t.Errorf("the address %s/v1 is not in the greeting:\n%s", s.url, s.stdout)
+	for _, address := range []string{s.url + "/v1", s.url + "/docs"} {
+		if !strings.Contains(s.stdout.String(), address+"\n") {
+			t.Errorf("the address %s is not in the greeting:\n%s", address, s.stdout)
+		}
 	}
 	c := newClient(t, s, key)
 	wantStatus(t, c.do(t, "POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), 201, "")

@@ -31,6 +31,12 @@ func TestMain(m *testing.M) {
 //	used FILE KEY HOURS A R   adds usage so many hours ago: admitted, refused
 //	banned FILE KEY           bans a key
 //	opens FILE KEYFILE [not]  tells whether the secret in KEYFILE opens a key
+//	serving FILE [FLAG…]      runs a server on that database, with the key of
+//	                          ownerKey, and sets the environment for its client
+//	impostor KIND             is serving, of something that is no such server
+//	setkey FILE               makes the secret in FILE the client's
+//	terminal CODE COMMAND…    is exits on a terminal of 80 columns; what appears
+//	                          there is the standard output
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -38,6 +44,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "used": used, "banned": banned, "opens": opens,
+			"serving": serving, "terminal": terminal, "setkey": setKey, "impostor": impostor,
 		},
 	})
 }
@@ -55,6 +62,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		code = coded.ExitCode()
 	}
+	wantCode(ts, args, code)
+}
+
+// wantCode fails unless the exit code is the first of args.
+func wantCode(ts *testscript.TestScript, args []string, code int) {
 	if want := number(ts, args[0]); int64(code) != want {
 		ts.Fatalf("%q: got exit code %d, want %d", args[1:], code, want)
 	}

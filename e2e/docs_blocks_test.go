@@ -34,6 +34,7 @@ var (
 	shown = []string{"text", "http", "ini"}
 	// looseFence is a fence that would be overlooked.
 	looseFence = regexp.MustCompile("^[ \t>*-]*(~~~|[ \t>]+```)")
+	colours    = regexp.MustCompile("\x1b\\[[0-9;]*m")
 	// pasteable is how a line begins that somebody may want to paste.
 	pasteable = regexp.MustCompile(`(?m)^(\$|animalstore|bin/animalstore|cp|curl|git|go|make|sqlite3|sudo|systemctl) `)
 )
@@ -156,6 +157,15 @@ func prints(shown, got string) bool {
 		}
 		pattern += strings.ReplaceAll(regexp.QuoteMeta(strings.TrimRight(line, " \n")), `\.\.\.`, `.*`) + `[ ]*\n`
 	}
-	got = strings.TrimSpace(strings.ReplaceAll(got, "\r", "")) + "\n"
-	return regexp.MustCompile(pattern + `\z`).MatchString(got)
+	return regexp.MustCompile(pattern + `\z`).MatchString(strings.TrimSpace(got) + "\n")
+}
+
+// onScreen is what is to be seen of what was printed on a terminal: no colours, and
+// of a line that was written over the last.
+func onScreen(printed string) (seen string) {
+	for line := range strings.Lines(colours.ReplaceAllString(printed, "")) {
+		line = strings.TrimRight(line, "\r\n")
+		seen += line[strings.LastIndex(line, "\r")+1:] + "\n"
+	}
+	return seen
 }

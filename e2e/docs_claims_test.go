@@ -110,7 +110,7 @@ func wrongCommand(span string, commands map[string]string, everything string) st
 	page := everything
 	if known, ok := commands[words[0]]; ok && (named || len(words) > 1) {
 		page = known
-		if len(words) > 1 && commandGroup.MatchString(known) {
+		if len(words) > 1 && !strings.HasPrefix(words[1], "-") && commandGroup.MatchString(known) {
 			if page, ok = commands[words[0]+" "+words[1]]; !ok {
 				return "no such command"
 			}
@@ -168,6 +168,39 @@ func TestEveryCodeIsExplained(t *testing.T) {
 			if !strings.Contains(prose, "`"+string(code)+"`") {
 				t.Errorf("%s says nothing of %s", name, code)
 			}
+		}
+	}
+}
+
+// TestWrongCommandsGoRed: what is looked up has to be found missing.
+func TestWrongCommandsGoRed(t *testing.T) {
+	t.Parallel()
+	commands := helpPages(t)
+	everything := ""
+	for _, page := range commands {
+		everything += page
+	}
+	for span, want := range map[string]string{
+		"animalstore serve":                      "",
+		"animalstore --help":                     "",
+		"animalstore pets --help":                "",
+		"bin/animalstore keys create --plan pro": "",
+		"keys rotate --grace 0s":                 "",
+		"--listen":                               "",
+		"--cors-origins https://shop.example":    "",
+		"make test":                              "",
+		"animalstore.db":                         "",
+		"keys":                                   "",
+		"GET /v1/keys":                           "",
+		"animalstore frobnicate":                 "no such command",
+		"keys frobnicate":                        "no such command",
+		"keys rotate --gracious 0s":              "no help text has the flag --gracious",
+		"serve --plan pro":                       "no help text has the flag --plan",
+		"--frobnicate":                           "no help text has the flag --frobnicate",
+		"make frobnicate":                        "the Makefile has no such target",
+	} {
+		if got := wrongCommand(span, commands, everything); got != want {
+			t.Errorf("`%s`: got %q, want %q", span, got, want)
 		}
 	}
 }

@@ -54,11 +54,17 @@ func awaitUsualPorts(t *testing.T) {
 	t.Helper()
 	usualPorts.Lock()
 	t.Cleanup(usualPorts.Unlock)
-	l, err := net.Listen("tcp", "127.0.0.1:8080")
-	if err != nil {
-		skip(t, "the documents' port is taken and no network namespace can be made: %v", err)
+	// The server of the session before may not be quite gone.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		l, err := net.Listen("tcp", "127.0.0.1:8080")
+		if err == nil {
+			l.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			skip(t, "the documents' port is taken and no network namespace can be made: %v", err)
+		}
 	}
-	l.Close()
 }
 
 // preamble makes the shell strict, and keeps what a new terminal begins with.

@@ -26,9 +26,11 @@ if not now then
   now = t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
+-- parse reads a state; nil if it is none, but something a stranger wrote.
 local function parse(text)
   local n = {}
   for digits in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(digits) end
+  if #n ~= 11 then return nil end
   return {
     minute = {used = n[1], till = n[2], refused = n[3]},
     day = {used = n[4], till = n[5], refused = n[6]},
@@ -101,10 +103,13 @@ local function take(s)
 end
 
 local stored = redis.call('GET', KEYS[1])
-if not stored and seed == '' then return 'unknown' end
+local state = stored and parse(stored)
+if seed ~= '' then
+  local told = parse(seed)
+  if state then merge(state, told) else state = told end
+end
+if not state then return 'unknown' end
 
-local state = parse(stored or seed)
-if stored and seed ~= '' then merge(state, parse(seed)) end
 if unbanned_at >= state.banned_at and state.banned_till > unbanned_at then
   state.banned_till = math.floor(unbanned_at / SECOND) * SECOND
 end

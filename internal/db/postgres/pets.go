@@ -142,8 +142,9 @@ var (
 	listPetsByCategory = mergeStatuses(len(petStatuses), "SELECT "+petColumns+` FROM pets
 		WHERE (category_id, status, id) < ($3, %[1]d, $1) AND (category_id, status) >= ($3, %[1]d)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`)
+	// The zeros keep it off the indexes of the filters, which are longer than the list of ids.
 	listPetsByID = "SELECT " + petColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
-		AND ($4::smallint IS NULL OR status = $4) AND ($5::bigint IS NULL OR category_id = $5) ORDER BY id DESC LIMIT $2`
+		AND ($4::smallint IS NULL OR status + 0 = $4) AND ($5::bigint IS NULL OR category_id + 0 = $5) ORDER BY id DESC LIMIT $2`
 )
 
 // mergeStatuses makes one list out of the lists of every status. Each is read

@@ -13,6 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// maxAttempts is how often a write is tried that gets in the way of others. With
+// the locks as they are taken here, no two wait for each other, so once should do.
+const maxAttempts = 10
+
 // lend gives f a connection and what is left of the operation's time. The
 // caller's context counts until there is a connection. From then on f is carried
 // through: cutting a statement off costs its connection, and of a write nobody
@@ -72,15 +76,14 @@ func (d *DB) writeAlone(ctx context.Context, doing string, f func(context.Contex
 }
 
 func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		for {
-			err := f(ctx, c)
-			if isConflict(err) && ctx.Err() == nil && !c.IsClosed() {
-				continue
+	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		for range maxAttempts {
+			if err = f(ctx, c); !isConflict(err) || c.IsClosed() {
+				break
 			}
-			d.resetAfter(err)
-			return err
 		}
+		d.resetAfter(err)
+		return err
 	})
 }
 
@@ -102,11 +105,18 @@ func transact(ctx context.Context, c *pgx.Conn, f func(context.Context, pgx.Tx) 
 	if err := f(ctx, tx); err != nil {
 		return err
 	}
+	// From here on it may be done without our knowing, so it is the last moment
+	// to find that it cannot be.
+	if ctx.Err() != nil || c.IsClosed() || !alive(c.PgConn().Conn()) {
+		return fmt.Errorf("commit: %w: the connection was lost before", db.ErrUnavailable)
+	}
 	forgetWarnings(c)
 	return settled(c, "commit", tx.Commit(ctx))
 }
 
-// settled tells what became of a write by what its commit returned.
+// settled tells what became of a write by what its commit returned. Whether an
+// error came before anything was sent cannot be told by it: pgx says the same of a
+// connection that broke while it waited for the answer.
 func settled(c *pgx.Conn, doing string, err error) error {
 	var refused *pgconn.PgError
 	switch {
@@ -115,8 +125,8 @@ func settled(c *pgx.Conn, doing string, err error) error {
 		return fmt.Errorf("%s: %w: the server gave up waiting for its standby", doing, db.ErrOutcomeUnknown)
 	case err == nil:
 		return nil
-	case errors.As(err, &refused) && !isFatal(refused), pgconn.SafeToRetry(err), !isConnection(err) && refused == nil:
-		return failed(doing, err) // it was refused, or never sent
+	case errors.As(err, &refused) && !isFatal(refused), !isConnection(err) && refused == nil:
+		return failed(doing, err) // it was refused, or the mistake is ours
 	}
 	return fmt.Errorf("%s: %w: %w", doing, db.ErrOutcomeUnknown, err)
 }

@@ -76,14 +76,14 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// TestFirstRunFromSource is the README's first command, ended by Ctrl-C.
+// TestFirstRunFromSource is make run, ended by Ctrl-C.
 func TestFirstRunFromSource(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, withWrapper("go", "-C", root, "run"), withBinary("./cmd/animalstore"), withEnv("CGO_ENABLED=0"))
+	s := start(t, withWrapper("go", "-C", root, "run"), withBinary("./cmd/animalstore"), withEnv("CGO_ENABLED=0", "GOFLAGS=-trimpath"))
 	if status, body := paste(t, s.printed(curlLine)); status != "200" || body != "[]" {
 		t.Errorf("got %s %q, want 200 []", status, body)
 	}

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 
 // build makes a binary with these linker flags.
 func build(path string, ldflags ...string) error {
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", path, "animalstore/cmd/animalstore")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", path, "animalstore/cmd/animalstore")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the binary: %v\n%s", err, out)

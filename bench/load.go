@@ -51,18 +51,24 @@ type turn struct {
 	requests int
 	seconds  float64
 	cpu      time.Duration // of the server, user and system
+	p50, p99 time.Duration // from request to answer
 }
 
 func (t turn) perSecond() float64 { return float64(t.requests) / t.seconds }
 func (t turn) cpuMicros() float64 { return float64(t.cpu.Microseconds()) / float64(t.requests) }
 func (t turn) micros() float64    { return 1e6 * t.seconds / float64(t.requests) }
+func (t turn) p50Millis() float64 { return float64(t.p50.Microseconds()) / 1000 }
+func (t turn) p99Millis() float64 { return float64(t.p99.Microseconds()) / 1000 }
+
+// plus has no percentiles: those of two turns together are not known.
 func (t turn) plus(other turn) turn {
-	return turn{t.requests + other.requests, t.seconds + other.seconds, t.cpu + other.cpu}
+	return turn{requests: t.requests + other.requests, seconds: t.seconds + other.seconds, cpu: t.cpu + other.cpu}
 }
 
-// burst sends a file's requests to a server, as fast as they are answered over
-// that many connections. An answer that is no success is an error.
-func (g *generator) burst(ctx context.Context, s *server, file string, connections int, length time.Duration) (turn, error) {
+// burst sends a contestant its requests, as fast as they are answered over that
+// many connections. An answer that is no success is an error.
+func (g *generator) burst(ctx context.Context, c contestant, connections int, length time.Duration) (turn, error) {
+	s := c.server
 	before, err := s.cpu()
 	if err != nil {
 		return turn{}, err
@@ -73,10 +79,14 @@ func (g *generator) burst(ctx context.Context, s *server, file string, connectio
 	}
 	// wrk counts in whole seconds, but an interrupt ends it in good order. The
 	// time given here only bounds a run in which that fails.
-	cmd := exec.CommandContext(ctx, g.wrk, "-t1", "-c"+strconv.Itoa(connections),
-		"-d"+strconv.Itoa(int(length.Seconds())+5)+"s", "--timeout", "10s", "-s", g.script,
-		"-H", "Authorization: Bearer "+s.key, "-H", "Content-Type: application/json",
-		"http://"+s.addr, "--", file, strconv.Itoa(rand.IntN(1<<30)))
+	args := []string{"-t1", "-c" + strconv.Itoa(connections),
+		"-d" + strconv.Itoa(int(length.Seconds())+5) + "s", "--timeout", "10s", "-s", g.script,
+		"-H", "Authorization: Bearer " + s.key, "-H", "Content-Type: application/json",
+		"http://" + s.addr, "--", c.file, strconv.Itoa(rand.IntN(1 << 30))}
+	if c.keys != "" {
+		args = append(args, c.keys)
+	}
+	cmd := exec.CommandContext(ctx, g.wrk, args...)
 	var report bytes.Buffer
 	cmd.Stdout = &report
 	stderr, err := cmd.StderrPipe()
@@ -117,8 +127,8 @@ func (g *generator) burst(ctx context.Context, s *server, file string, connectio
 
 // parseDone reads the last line of load.lua.
 func parseDone(line string) (turn, error) {
-	var requests, micros, status, socket int
-	if _, err := fmt.Sscanf(line, "done %d %d %d %d", &requests, &micros, &status, &socket); err != nil {
+	var requests, micros, status, socket, p50, p99 int
+	if _, err := fmt.Sscanf(line, "done %d %d %d %d %d %d", &requests, &micros, &status, &socket, &p50, &p99); err != nil {
 		return turn{}, fmt.Errorf("wrk ended with %q instead of a summary", line)
 	}
 	switch {
@@ -129,13 +139,19 @@ func parseDone(line string) (turn, error) {
 	case requests == 0 || micros == 0:
 		return turn{}, fmt.Errorf("nothing was answered")
 	}
-	return turn{requests: requests, seconds: float64(micros) / 1e6}, nil
+	return turn{
+		requests: requests,
+		seconds:  float64(micros) / 1e6,
+		p50:      time.Duration(p50) * time.Microsecond,
+		p99:      time.Duration(p99) * time.Microsecond,
+	}, nil
 }
 
 // contestant is a server and the load it gets.
 type contestant struct {
 	*server
 	file string // of requests
+	keys string // a file of keys to take in turn, or "" for the server's one
 }
 
 // race gives the contestants turns, each round in another order, and returns
@@ -145,14 +161,14 @@ func (g *generator) race(ctx context.Context, o options, what string, connection
 	say("%s, %d connections", what, connections)
 	turns := make([][]turn, len(contestants))
 	for _, c := range contestants { // not counted: caches and heaps settle
-		if _, err := g.burst(ctx, c.server, c.file, connections, 200*time.Millisecond); err != nil {
+		if _, err := g.burst(ctx, c, connections, o.warm); err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 	}
 	for round := range o.rounds {
 		for i := range contestants {
 			i = (i + round) % len(contestants)
-			t, err := g.burst(ctx, contestants[i].server, contestants[i].file, connections, o.burst)
+			t, err := g.burst(ctx, contestants[i], connections, o.burst)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", what, err)
 			}

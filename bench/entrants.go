@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -22,6 +20,7 @@ type entrant struct {
 	*server
 	api   api
 	about string // versions and settings, for whoever reads the results
+	peer  bool   // somebody else's work
 }
 
 // site is where contestants are built and started.
@@ -56,6 +55,7 @@ var others = []struct {
 	{"postgres", startOnPostgres},
 	{"pocketbase", startPocketBase},
 	{"fastify", startFastify},
+	{"axum", startAxum},
 }
 
 // manyKeys is how many keys ours knows.
@@ -89,7 +89,7 @@ func startOurs(ctx context.Context, s *site) (ours *entrant, keysFile string, er
 	if err != nil {
 		return nil, "", err
 	}
-	return &entrant{server, ourAPI, "the release build with default flags, SQLite"}, keysFile, nil
+	return &entrant{server, ourAPI, "the release build with default flags, SQLite", false}, keysFile, nil
 }
 
 // addKeys makes many keys, dozens at a time so that they share commits, and
@@ -121,100 +121,6 @@ func addKeys(ctx context.Context, path string) ([]string, error) {
 	}
 	adding.Wait()
 	return secrets, errors.Join(errors.Join(failed[:]...), db.Close())
-}
-
-// startPocketBase starts PocketBase, whose module may ask for a newer Go than
-// there is.
-func startPocketBase(ctx context.Context, s *site) (*entrant, error) {
-	dir := s.peer("pocketbase")
-	id, err := fingerprint(dir)
-	if err != nil {
-		return nil, err
-	}
-	bin, err := s.cached("pocketbase-"+id, func(part string) error {
-		return goBuild(ctx, dir, "pocketbase", part, "-s -w", ".")
-	})
-	if err != nil {
-		return nil, skipped{err}
-	}
-	data, key, err := s.seedPeer(ctx, fmt.Sprintf("pocketbase-%s-%d", id, s.animals), func(dir string) []string {
-		return []string{bin, "seed", dir}
-	})
-	if err != nil {
-		return nil, err
-	}
-	server, err := start(ctx, s.work, "pocketbase", key, pocketBaseAPI.list(page{limit: 20}), func(addr string) []string {
-		return []string{bin, "serve", data, addr}
-	})
-	if err != nil {
-		return nil, err
-	}
-	version, err := goModuleVersion(ctx, dir, "github.com/pocketbase/pocketbase")
-	return &entrant{server, pocketBaseAPI, "PocketBase " + version + ", WAL and synchronous=FULL, its own records API, an auth token a request"}, err
-}
-
-// startFastify starts Fastify, with a process for each core.
-func startFastify(ctx context.Context, s *site) (*entrant, error) {
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return nil, skipped{fmt.Errorf("install %s: %w", tool, err)}
-		}
-	}
-	source := s.peer("fastify")
-	id, err := fingerprint(source)
-	if err != nil {
-		return nil, err
-	}
-	version, err := exec.CommandContext(ctx, "node", "--version").Output()
-	if err != nil {
-		return nil, err
-	}
-	node := strings.TrimSpace(string(version))
-	// Away from the source: among its packages are some in Go, which go vet would
-	// take for ours.
-	app, err := s.cached(fmt.Sprintf("fastify-%s-%s", id, node), func(part string) error {
-		if err := copyTree(ctx, part, source); err != nil {
-			return err
-		}
-		say("installing fastify and compiling better-sqlite3, which can take minutes")
-		install := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund")
-		install.Dir = part
-		if out, err := install.CombinedOutput(); err != nil {
-			return fmt.Errorf("npm ci: %w\n%s", err, out)
-		}
-		// npm may leave out the step that builds it, and say no more than a warning.
-		try := exec.CommandContext(ctx, "node", "-e", "new (require('better-sqlite3'))(':memory:')")
-		try.Dir = part
-		if out, err := try.CombinedOutput(); err != nil {
-			return fmt.Errorf("better-sqlite3 was not built: %w\n%s", err, out)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, skipped{err}
-	}
-	data, key, err := s.seedPeer(ctx, fmt.Sprintf("fastify-%s-%d", id, s.animals), func(dir string) []string {
-		return []string{"node", filepath.Join(app, "seed.js"), dir}
-	})
-	if err != nil {
-		return nil, err
-	}
-	server, err := start(ctx, s.work, "fastify", key, firstPage, func(addr string) []string {
-		return []string{"node", filepath.Join(app, "server.js"), data, addr, fmt.Sprint(runtime.NumCPU())}
-	})
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(filepath.Join(source, "package.json"))
-	if err != nil {
-		return nil, err
-	}
-	var pkg struct{ Dependencies map[string]string }
-	if err := json.Unmarshal(text, &pkg); err != nil {
-		return nil, err
-	}
-	return &entrant{server, plainAPI, fmt.Sprintf("Fastify %s, better-sqlite3 %s, Node %s, WAL and synchronous=FULL, a process for each of %d cores",
-		pkg.Dependencies["fastify"], pkg.Dependencies["better-sqlite3"], node, runtime.NumCPU())}, nil
 }
 
 // seedPeer has a contestant's own command fill a file or directory with animals
@@ -250,11 +156,4 @@ func (s *site) seedPeer(ctx context.Context, name string, command func(path stri
 	}
 	text, err := os.ReadFile(filepath.Join(path, "key"))
 	return filepath.Join(path, "data"), strings.TrimSpace(string(text)), err
-}
-
-func goModuleVersion(ctx context.Context, dir, module string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", module)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	return strings.TrimSpace(string(out)), err
 }

@@ -77,6 +77,7 @@ func peers(ctx context.Context, o options, work string) ([]*table, error) {
 	}
 	tables[0].note("%d animals; a 4 KiB write and fsync takes %v here", o.animals, sync)
 	m.gen.notes(tables[0])
+	r.foreign = m.gen.foreignShare()
 	return tables, r.write(s.root, tables)
 }
 
@@ -165,7 +166,7 @@ func (m *meeting) addBare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.entrants = slices.Insert(m.entrants, 1, &entrant{bare, ourAPI, "a net/http server that writes the same answers as ours and does nothing else"})
+	m.entrants = slices.Insert(m.entrants, 1, &entrant{bare, ourAPI, "a net/http server that writes the same answers as ours and does nothing else", false})
 	return nil
 }
 
@@ -175,7 +176,7 @@ func (m *meeting) stop() {
 	}
 }
 
-// contestants writes each entrant's requests to a file.
+// contestantsFor writes each entrant's requests to a file.
 func (m *meeting) contestantsFor(w workload, entrants []*entrant) ([]contestant, error) {
 	var all []contestant
 	for _, e := range entrants {
@@ -183,7 +184,7 @@ func (m *meeting) contestantsFor(w workload, entrants []*entrant) ([]contestant,
 		if err := writeRequests(file, w.requests(e.api, m.animals)); err != nil {
 			return nil, err
 		}
-		all = append(all, contestant{server: e.server, file: file})
+		all = append(all, contestant{server: e.server, file: file, peer: e.peer})
 	}
 	return all, nil
 }

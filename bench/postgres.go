@@ -48,7 +48,8 @@ func startOnPostgres(ctx context.Context, s *site) (*entrant, error) {
 	}
 	server.behind = []*process{redis, pg.process}
 	redisVersion, err := firstLine(ctx, "redis-server", "--version")
-	return &entrant{server, ourAPI, fmt.Sprintf("the release build on %s (fsync and synchronous_commit on, shared_buffers=256MB) and %s", pg.version, redisVersion)}, err
+	redisVersion, _, _ = strings.Cut(redisVersion, " sha")
+	return &entrant{server, ourAPI, fmt.Sprintf("the release build on %s (fsync and synchronous_commit on, shared_buffers=256MB) and %s", pg.version, redisVersion), false}, err
 }
 
 // postgres is a PostgreSQL server with a seeded database of ours.

@@ -49,6 +49,7 @@ type report struct {
 	when        time.Time
 	entrants    []*entrant
 	skipped     []string
+	foreign     float64 // the share of the machine that others took
 	outcomes    []outcome
 	connections []outcome
 	sizes       []size
@@ -180,10 +181,18 @@ func (r *report) markdown(tables []*table) []byte {
 	return out.Bytes()
 }
 
+// tooBusy is a share of the machine that others may take before ratios say more
+// about how programs fare under contention than about their speed.
+const tooBusy = 0.10
+
 // circumstances say under which conditions the figures came about.
 func (r *report) circumstances(tables []*table) string {
-	return fmt.Sprintf("%s, %d cores, %s. Medians of %d rounds of %v, lowest and highest round in\nbrackets. %s.",
-		r.when.UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.Version(), r.rounds, r.burst, strings.Join(tables[0].notes, ". "))
+	text := fmt.Sprintf("%s, %d cores, %s. Medians of %d rounds of %v, lowest and highest round in\nbrackets. %s.",
+		r.when.UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.Version(), r.rounds, r.burst, strings.Join(tables[0].notes, ".\n"))
+	if r.foreign > tooBusy {
+		text += "\n\n**The machine was too busy with other work for these figures to count.**"
+	}
+	return text
 }
 
 // writeInto replaces the results in a document.

@@ -49,7 +49,7 @@ func startOnPostgres(ctx context.Context, s *site) (*entrant, error) {
 	server.behind = []*process{redis, pg.process}
 	redisVersion, err := firstLine(ctx, "redis-server", "--version")
 	redisVersion, _, _ = strings.Cut(redisVersion, " sha")
-	return &entrant{server, ourAPI, fmt.Sprintf("the release build on %s (fsync and synchronous_commit on, shared_buffers=256MB) and %s", pg.version, redisVersion), false}, err
+	return &entrant{server, ourAPI, fmt.Sprintf("the release build on PostgreSQL %s (fsync and synchronous_commit on, shared_buffers=256MB) and %s", pg.version, redisVersion), false}, err
 }
 
 // postgres is a PostgreSQL server with a seeded database of ours.
@@ -62,28 +62,24 @@ type postgres struct {
 // startPostgres starts a server on a copy of a seeded cluster, which it makes
 // where there is none.
 func startPostgres(ctx context.Context, s *site) (*postgres, error) {
-	bins, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	bin, err := postgresPrograms()
 	if err != nil {
-		return nil, err
+		return nil, skipped{err}
 	}
-	if path, err := exec.LookPath("postgres"); err == nil {
-		bins = append(bins, path)
-	}
-	if len(bins) == 0 {
-		return nil, skipped{errors.New("no PostgreSQL server here: install the package postgresql")}
-	}
-	pg := &postgres{bin: filepath.Dir(bins[len(bins)-1])}
+	pg := &postgres{bin: bin}
 	if pg.as, err = notRoot(); err != nil {
 		return nil, err
 	}
-	if pg.version, err = firstLine(ctx, filepath.Join(pg.bin, "postgres"), "--version"); err != nil {
+	version, err := firstLine(ctx, filepath.Join(pg.bin, "postgres"), "--version")
+	if err != nil {
 		return nil, err
 	}
+	pg.version = strings.Fields(strings.TrimPrefix(version, "postgres (PostgreSQL) "))[0]
 	schema, err := fingerprint(filepath.Join(s.root, "internal", "db", "postgres"))
 	if err != nil {
 		return nil, err
 	}
-	kept, err := s.cached(fmt.Sprintf("postgres-%s-%d-%s", filepath.Base(filepath.Dir(pg.bin)), s.animals, schema), func(part string) error {
+	kept, err := s.cached(fmt.Sprintf("postgres-%s-%d-%s", pg.version, s.animals, schema), func(part string) error {
 		return pg.make(ctx, s, part)
 	})
 	if err != nil {
@@ -101,6 +97,29 @@ func startPostgres(ctx context.Context, s *site) (*postgres, error) {
 		pg.stop()
 	}
 	return pg, err
+}
+
+// postgresPrograms is where PostgreSQL's are, server and client. Distributions
+// keep them apart by version, and may link a few from elsewhere.
+func postgresPrograms() (dir string, err error) {
+	servers, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil {
+		return "", err
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		servers = append([]string{path}, servers...)
+	}
+	for _, server := range slices.Backward(servers) {
+		complete := true
+		for _, program := range []string{"initdb", "psql"} {
+			_, err := os.Stat(filepath.Join(filepath.Dir(server), program))
+			complete = complete && err == nil
+		}
+		if complete {
+			return filepath.Dir(server), nil
+		}
+	}
+	return "", errors.New("no PostgreSQL here with postgres, initdb and psql in one place: install the package postgresql")
 }
 
 // make makes a cluster with animals in it.

@@ -127,6 +127,14 @@ func TestMultiple(t *testing.T) {
 	}
 }
 
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int]string{7: "7", 999: "999", 1000: "1,000", 5_000_000: "5,000,000", 123456: "123,456"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d): got %q, want %q", n, got, want)
+		}
+	}
+}
+
 // exampleReport is one with every kind of row, met and missed.
 func exampleReport() *report {
 	ours := inTurn(1000, 1100, 900)
@@ -138,6 +146,7 @@ func exampleReport() *report {
 		outcomes: []outcome{
 			{"list", 32, "ours", ours, ours, bar{}},
 			{"list", 32, "bare", bare, ours, bar{atLeast: 0.92}},
+			{"list", 32, "axum", inTurn(10_000, 11_000, 9000), ours, bar{}},
 			{"get <20 & more>", 16, "ours", ours, ours, bar{}},
 			{"get <20 & more>", 16, "bare", bare, ours, bar{atLeast: 0.75}},
 		},
@@ -152,8 +161,8 @@ func TestReportShowsBars(t *testing.T) {
 		"list\t32\tbare\t× 0.800 (0.800–0.800)\t≥ 0.92\tmissed",
 		"get <20 & more>\t16\tbare\t× 0.800 (0.800–0.800)\t≥ 0.75\tmet",
 		"memory\t\t\t70.0 MiB\t≤ 64 MiB\tmissed",
-		"5000000 animals: get: CPU\t32\t100000 animals\t× 2.0\t≤ 1.15\tmissed",
-		"5000000 animals: start: ms\t\t\t20\t≤ 100\tmet",
+		"5,000,000 animals: get: CPU\t32\t100,000 animals\t× 2.0\t≤ 1.15\tmissed",
+		"5,000,000 animals: start: ms\t\t\t20\t≤ 100\tmet",
 	}
 	if got := tables[0].rows; !slices.Equal(got, want) {
 		t.Errorf("bars:\n got %q\nwant %q", got, want)
@@ -198,10 +207,10 @@ func TestPlotIsWellFormed(t *testing.T) {
 			texts++
 		}
 	}
-	if want := 2 + 2 + 2*4; texts != want { // head, loads, a name and a figure a contestant
+	if want := 2 + 2 + 2*5; texts != want { // head, loads, a name and a figure a contestant
 		t.Errorf("got %d texts, want %d", texts, want)
 	}
-	for _, want := range []string{"1.25 · 1250/s", "1.00 · 1000/s", "get &lt;20 &amp; more&gt;, 16 conn."} {
+	for _, want := range []string{"1.25 · 1250/s", "1.00 · 1000/s", "→ 10.00 · 10000/s", "get &lt;20 &amp; more&gt;, 16 conn."} {
 		if !bytes.Contains(plot, []byte(want)) {
 			t.Errorf("the plot lacks %q", want)
 		}

@@ -31,7 +31,7 @@ func growth(ctx context.Context, o options, work string) ([]*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{title: "Growth", head: fmt.Sprintf("WHAT\tAT %d\tAT %d\tRATIO\tMARK\t", fewAnimals, o.animals)}
+	t := &table{title: "Growth", head: fmt.Sprintf("what\tat %s\tat %s\tratio\tmark\t", grouped(fewAnimals), grouped(o.animals))}
 	var stores [2]*server
 	for i, animals := range []int{fewAnimals, o.animals} {
 		file, err := seeded(ctx, o, work, "animals", animals)

@@ -75,7 +75,7 @@ func peers(ctx context.Context, o options, work string) ([]*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables[0].note("%d animals; a 4 KiB write and fsync takes %v here", o.animals, sync)
+	tables[0].note("%s animals; a 4 KiB write and fsync takes %v here", grouped(o.animals), sync)
 	m.gen.notes(tables[0])
 	r.foreign = m.gen.foreignShare()
 	return tables, r.write(s.root, tables)
@@ -224,7 +224,7 @@ func (m *meeting) runKeys(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	for i, name := range []string{"ours, one key", fmt.Sprintf("ours, %d keys", manyKeys)} {
+	for i, name := range []string{"ours, one key", fmt.Sprintf("ours, %s keys", grouped(manyKeys))} {
 		r.outcomes = append(r.outcomes, outcome{title, w.connections, name, turns[i], turns[0], bar{}})
 	}
 	return nil
@@ -252,7 +252,7 @@ func (m *meeting) runMemory(ctx context.Context, r *report) error {
 		return err
 	}
 	r.addSize("the binary", float64(info.Size())/(1<<20), bar{})
-	r.addSize(fmt.Sprintf("ours at rest, %d animals, %d keys: resident", m.animals, manyKeys), m.rest, bar{})
+	r.addSize(fmt.Sprintf("ours at rest, %s animals, %s keys: resident", grouped(m.animals), grouped(manyKeys)), m.rest, bar{})
 	for _, e := range m.entrants {
 		if e.behind != nil { // what PostgreSQL shares would count once for each process
 			continue

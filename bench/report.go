@@ -93,13 +93,12 @@ func (r *report) bars() *table {
 		for _, row := range g.rows {
 			cells := strings.Split(row, "\t")
 			what, many, ratio, verdict := cells[0], cells[2], cells[3], cells[4:]
-			load, beside, value := strconv.Itoa(connections), fmt.Sprintf("%d animals", fewAnimals), "× "+ratio
+			load, beside, value := strconv.Itoa(connections), grouped(fewAnimals)+" animals", "× "+ratio
 			if ratio == "" { // a start, which has no load and nothing beside it
 				load, beside, value = "", "", many
 			}
-			t.add(fmt.Sprintf("%d animals: %s", manyAnimals, what), load, beside, value, strings.Join(verdict, "\t"))
+			t.add(grouped(manyAnimals)+" animals: "+what, load, beside, value, strings.Join(verdict, "\t"))
 		}
-		t.missed = t.missed || g.missed
 	}
 	return t
 }

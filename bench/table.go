@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -116,6 +117,15 @@ func multiple(values []float64) string {
 		return fmt.Sprintf("%.1f", v)
 	}
 	return fmt.Sprintf("× %s (%s–%s)", figures(median(values)), figures(slices.Min(values)), figures(slices.Max(values)))
+}
+
+// grouped is a count as people read it: 5,000,000.
+func grouped(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 func total(turns []turn) turn {

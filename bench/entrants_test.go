@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"animalstore"
 )
@@ -102,5 +105,60 @@ func TestContestantsAreComparedWithOurs(t *testing.T) {
 	forgetful.api.list = func(p page) string { p.below = n; return plainAPI.list(p) }
 	if err := forgetful.checkCreate(); err == nil || !strings.Contains(err.Error(), "after a create") {
 		t.Errorf("a create that does not show: got %v, want an error", err)
+	}
+}
+
+// fakeWrk is a generator whose wrk ends with one of lines after the other.
+func fakeWrk(t *testing.T, lines ...string) *generator {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "lines"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\ncd " + dir + "\nhead -n1 lines >&2\nsed -i 1d lines\n"
+	wrk := filepath.Join(dir, "wrk")
+	if err := os.WriteFile(wrk, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &generator{wrk: wrk}
+}
+
+// A run of a quarter of an hour is not lost to a peer that starves for a moment,
+// and a failure of ours is not glossed over.
+func TestTurnsAreGivenAgain(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skipf("needs /proc: %v", err)
+	}
+	sleeper, err := launch(t.Context(), t.TempDir(), "sleeper", os.Interrupt, []string{"sleep", "300"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sleeper.stop()
+	const good, refused, nothing = "done 10 1000000 0 0 1 2", "done 10 1000000 4 0 1 2", "done 0 1000000 0 0 0 0"
+	for _, c := range []struct {
+		name     string
+		peer     bool
+		lines    []string
+		repeated int
+		wantErr  string
+	}{
+		{"ours, good", false, []string{good}, 0, ""},
+		{"ours, refusals", false, []string{refused, good}, 0, "refusals"},
+		{"ours, no answer yet", false, []string{nothing, good}, 1, ""},
+		{"a peer, refusals", true, []string{refused, refused, good}, 2, ""},
+		{"a peer, always", true, []string{refused, refused, refused, good}, 2, "refusals"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := fakeWrk(t, c.lines...)
+			got, err := g.turn(t.Context(), "list", contestant{server: &server{process: sleeper}, peer: c.peer}, 1, time.Millisecond)
+			switch {
+			case c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)):
+				t.Errorf("got %v, want an error with %q", err, c.wantErr)
+			case c.wantErr == "" && (err != nil || got.requests != 10):
+				t.Errorf("got %d requests, %v; want 10", got.requests, err)
+			}
+			if len(g.repeated) != c.repeated {
+				t.Errorf("got %q given again, want %d", g.repeated, c.repeated)
+			}
+		})
 	}
 }

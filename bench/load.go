@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -30,7 +31,7 @@ type generator struct {
 
 	machine, foreign time.Duration // of all cores during turns; not wrk's or the server's
 
-	repeated []string // turns of peers that failed and were given again
+	repeated []string // turns that had to be given again
 }
 
 // notes says how far the turns can be trusted.
@@ -147,7 +148,7 @@ func parseDone(line string) (turn, error) {
 	case socket > 0:
 		return turn{}, fmt.Errorf("%d connections failed or timed out", socket)
 	case requests == 0 || micros == 0:
-		return turn{}, fmt.Errorf("nothing was answered")
+		return turn{}, errNothing
 	}
 	return turn{
 		requests: requests,
@@ -189,16 +190,23 @@ func (g *generator) race(ctx context.Context, o options, what string, connection
 	return turns, nil
 }
 
-// turn is a burst, and for a peer a second one if the first fails: one that is
-// starved for ten seconds on a busy machine must not cost the whole run.
+// errNothing is a burst that was over before the first answer, as can happen
+// where a thousand connections have to be made on a busy machine.
+var errNothing = errors.New("nothing was answered")
+
+// turn is a burst, given again if nothing was answered or if it is a peer's that
+// failed: a whole run must not be lost to one that starves for a while. Twice as
+// long each time, and three times at most.
 func (g *generator) turn(ctx context.Context, what string, c contestant, connections int, length time.Duration) (turn, error) {
-	t, err := g.burst(ctx, c, connections, length)
-	if err == nil || !c.peer || ctx.Err() != nil {
-		return t, err
+	for tries := 1; ; tries++ {
+		t, err := g.burst(ctx, c, connections, length)
+		if err == nil || tries == 3 || ctx.Err() != nil || !c.peer && !errors.Is(err, errNothing) {
+			return t, err
+		}
+		say("once more: %v", err)
+		g.repeated = append(g.repeated, fmt.Sprintf("%s of %s, %d connections", what, c.name, connections))
+		length *= 2
 	}
-	say("once more: %v", err)
-	g.repeated = append(g.repeated, fmt.Sprintf("%s of %s, %d connections", what, c.name, connections))
-	return g.burst(ctx, c, connections, length)
 }
 
 // writeRequests writes a file for load.lua.

@@ -69,7 +69,7 @@ func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) 
 	defer calls.CloseIdleConnections()
 	defer shown.end()
 	p := newPrinter(cmd, asJSON)
-	p.out = afterCountdown{p.out, shown}
+	p.out, p.notes = afterCountdown{p.out, shown}, afterCountdown{p.notes, shown}
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
 }
 

@@ -22,14 +22,16 @@ import (
 // in a pipe, JSON for those who ask for it.
 type printer struct {
 	out    io.Writer
-	notes  io.Writer // what is no result: standard error
-	screen screen    // that out is
+	screen screen // that out is
 	json   bool
+
+	notes     io.Writer // what is no result: standard error
+	noteWidth int       // of its screen
 }
 
 func newPrinter(cmd *cobra.Command, asJSON bool) *printer {
-	out := cmd.OutOrStdout()
-	return &printer{out: out, notes: cmd.ErrOrStderr(), screen: screenOf(out), json: asJSON}
+	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	return &printer{out: out, screen: screenOf(out), json: asJSON, notes: notes, noteWidth: screenOf(notes).width}
 }
 
 // jsonFlag adds --json to a command.
@@ -39,7 +41,7 @@ func jsonFlag(cmd *cobra.Command) *bool {
 
 // note tells something beside the result.
 func (p *printer) note(format string, args ...any) {
-	fmt.Fprintln(p.notes, wrapped(fmt.Sprintf(format, args...), screenOf(p.notes).width))
+	fmt.Fprintln(p.notes, wrapped(fmt.Sprintf(format, args...), p.noteWidth))
 }
 
 // column is a column of a list of Ts. It has either a text or a time.

@@ -22,8 +22,8 @@ const (
 	// usualTimeout is the time an operation gets, the wait for a connection
 	// included. It leaves a request room to say so within three seconds.
 	usualTimeout = 2400 * time.Millisecond
-	// connectTimeout bounds the attempt at one host of the URL.
-	connectTimeout = 2 * time.Second
+	// startTimeout is the least time a host gets to answer when a program starts.
+	startTimeout = 5 * time.Second
 	// usualConns is the size of the pool. PostgreSQL admits a hundred
 	// connections, unless it is told otherwise.
 	usualConns = 16
@@ -81,7 +81,7 @@ func (d *DB) Close() error {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(d.timeout + connectTimeout): // nobody answers: there is nothing to wait for
+	case <-time.After(2 * d.timeout): // nobody answers: there is nothing to wait for
 	}
 	return nil
 }
@@ -103,6 +103,8 @@ func parse(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One host must not use up all of an operation's time: the next may answer.
+	connectTimeout := timeout * 5 / 6
 	config.PingTimeout = connectTimeout
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > trustedFor }
 	config.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) { return alive(c.PgConn().Conn()), nil }

@@ -254,16 +254,31 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 	if err := s.launch(); err != nil {
 		t.Fatal(err)
 	}
-	if err := primary.configure(Settings{"synchronous_standby_names='*'"}); err != nil {
-		t.Fatal(err)
-	}
-	primary.MustExec(t, "postgres", "SELECT pg_reload_conf()")
+	primary.Set(t, "synchronous_standby_names", "*")
 	err = primary.await(func(ctx context.Context) error {
-		return primary.ask(ctx, "SELECT current_setting('synchronous_standby_names') = '*' AND EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
+		return primary.ask(ctx, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
 	})
 	if err != nil {
 		t.Fatalf("the standby does not follow: %v\n%s", err, s.Log())
 	}
+}
+
+// Set changes a setting of a running server and returns when it counts.
+func (s *Server) Set(t testing.TB, name, value string) {
+	t.Helper()
+	if err := s.configure(Settings{fmt.Sprintf("%s='%s'", name, value)}); err != nil {
+		t.Fatal(err)
+	}
+	s.MustExec(t, "postgres", "SELECT pg_reload_conf()")
+	// The postmaster tells its children before it starts another, and the
+	// checkpointer, which sees to standbys, hears of it before its next work.
+	err := s.await(func(ctx context.Context) error {
+		return s.ask(ctx, fmt.Sprintf("SELECT current_setting('%s') = '%s'", name, value))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.MustExec(t, "postgres", "CHECKPOINT")
 }
 
 // Promote makes a standby the one to write to, and returns when it is.

@@ -3,7 +3,6 @@
 package pgtest
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,8 +14,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // EnableTLS gives the server a certificate. Connections have to ask for TLS by
@@ -50,18 +47,7 @@ func (s *Server) EnableTLS(t testing.TB) {
 			}
 		}
 	}
-	s.MustExec(t, "postgres", "ALTER SYSTEM SET ssl = on")
-	s.MustExec(t, "postgres", "SELECT pg_reload_conf()")
-	err = s.await(func(ctx context.Context) error {
-		conn, err := pgx.Connect(ctx, WithTLS(s.URL("postgres")))
-		if err != nil {
-			return err
-		}
-		return conn.Close(ctx)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Set(t, "ssl", "on")
 }
 
 // WithTLS is a URL for connections with TLS.

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -169,13 +168,10 @@ func neverSent(err error) bool {
 func hopeless(err error) bool {
 	var (
 		certificate *tls.CertificateVerificationError
-		authority   x509.UnknownAuthorityError
-		host        x509.HostnameError
 		record      tls.RecordHeaderError
 		dns         *net.DNSError
 	)
-	return errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &host) ||
-		errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) ||
+	return errors.As(err, &certificate) || errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &dns) && dns.IsNotFound
 }
 

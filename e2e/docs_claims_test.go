@@ -86,8 +86,8 @@ func TestDocumentCommands(t *testing.T) {
 		}
 		for _, v := range variable.FindAllString(prose, -1) {
 			flag := "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(v, "ANIMALSTORE_")), "_", "-")
-			if !strings.Contains(everything, flag+" ") && !strings.Contains(everything, v) {
-				t.Errorf("%s: %s is in no help text, nor is %s", name, v, flag)
+			if !strings.Contains(everything, flag+" ") && !strings.Contains(everything, v) && !strings.Contains(makefile(), v) {
+				t.Errorf("%s: %s is neither in a help text nor in the Makefile, and %s is no flag", name, v, flag)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func TestDocumentCommands(t *testing.T) {
 func wrongCommand(span string, commands map[string]string, everything string) string {
 	words := strings.Fields(span)
 	if target, ok := strings.CutPrefix(span, "make "); ok {
-		if !slices.Contains(makeTargets(), strings.Fields(target)[0]) {
+		if !strings.Contains(makefile(), "\n"+strings.Fields(target)[0]+":") {
 			return "the Makefile has no such target"
 		}
 		return ""
@@ -128,13 +128,7 @@ func wrongCommand(span string, commands map[string]string, everything string) st
 	return ""
 }
 
-var makeTargets = sync.OnceValue(func() (targets []string) {
-	text, _ := os.ReadFile("../Makefile")
-	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(string(text), -1) {
-		targets = append(targets, m[1])
-	}
-	return targets
-})
+var makefile = sync.OnceValue(func() string { return contents("../Makefile") })
 
 // helpPages are the help texts of all commands, by name such as "keys create".
 func helpPages(t *testing.T) map[string]string {

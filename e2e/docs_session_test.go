@@ -26,6 +26,7 @@ import (
 type walkthrough struct {
 	dir     string // where it begins: the root of a clone
 	scratch string // out of the reader's sight
+	before  string // what has to run before the reader comes
 	steps   []step
 }
 
@@ -74,14 +75,14 @@ begun_in=$PWD
 `
 
 // terminal runs a script as if typed into a new terminal, and waits until the
-// server there logs that it serves.
+// server there says that it serves.
 const terminal = `(cd "$begun_in" && exec env -i "${begin[@]}" bash -euo pipefail %[1]q) >%[2]q 2>&1 </dev/null &
 for ((i = 0; i < 1800; i++)); do
-	! grep -q serving %[2]q || break
+	! grep -qE 'serving|Ready to accept' %[2]q || break
 	kill -0 $!
 	sleep 0.1
 done
-grep -q serving %[2]q
+grep -qE 'serving|Ready to accept' %[2]q
 `
 
 // mark begins what a step prints.
@@ -90,7 +91,7 @@ const mark = '\x1e'
 // script is the whole session for bash. Curl fails on an HTTP error where nothing
 // else would show it.
 func (w walkthrough) script() (string, error) {
-	text := preamble
+	text := preamble + w.before
 	for i, step := range w.steps {
 		strict, curlrc := "set -e", "strict"
 		if step.output != nil && !step.terminal {

@@ -79,7 +79,7 @@ func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) strin
 		return nil
 	}
 	for _, step := range steps {
-		for _, tool := range []string{"curl", "openssl", "sqlite3"} {
+		for _, tool := range []string{"curl", "openssl", "redis-server", "sqlite3"} {
 			if regexp.MustCompile(`\b` + tool + `\b`).MatchString(step.script) {
 				needs(t, tool)
 			}
@@ -92,7 +92,11 @@ func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) strin
 			return []string{" " + err.Error()}
 		}
 	}
-	return walkthrough{dir: prepare(t), scratch: scratch, steps: steps}.run(t)
+	w := walkthrough{dir: prepare(t), scratch: scratch, steps: steps}
+	if strings.Contains(text, documentedPostgres) {
+		w.before = providePostgres(t)
+	}
+	return w.run(t)
 }
 
 // moduleGraph makes Go fetch what it may need to know of modules that are not

@@ -14,7 +14,6 @@ import (
 	"animalstore/internal/db"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -142,10 +141,6 @@ func parse(url string, timeout time.Duration) (*pgxpool.Config, error) {
 		}
 	}
 	conn.OnNotice = noteWarning
-	// The first refusal of a server that is going down, or is not the one to
-	// write to any more, ends the connection: the next goes to where the URL
-	// leads then.
-	conn.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) bool { return !isFarewell(err) }
 	return config, nil
 }
 

@@ -110,8 +110,9 @@ func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) erro
 	})
 }
 
-// resetAfter drops all connections after a server's farewell: those that are
-// idle lead to the same server.
+// resetAfter drops all connections at the first refusal of a server that is going
+// down, or is not the one to write to any more: the one that was refused, and
+// those that lead to the same server. The next goes to where the URL leads then.
 func (d *DB) resetAfter(err error) {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && isFarewell(refused) {

@@ -45,9 +45,6 @@ func (c *Client) judge(ctx context.Context, k *call, res *http.Response, body []
 		f.err = ErrNotModified
 		return f
 	case readErr != nil:
-		if ctx.Err() != nil {
-			readErr = ctx.Err()
-		}
 		f.err = c.oddAnswer(k, res, body, fmt.Errorf("reading the body: %w", readErr))
 		f.passing = ctx.Err() == nil && readErr != errTooLarge
 		f.untouched = status >= 400 && status < 500

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"animalstore"
@@ -152,11 +153,22 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	return req, nil
 }
 
+// errNoAnswer ends an attempt that takes too long.
+var errNoAnswer = errors.New("no answer in time")
+
 // attempt sends a call once. It returns nil when that succeeded.
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
-	timed, cancel := context.WithTimeout(ctx, c.attemptTimeout)
-	defer cancel()
-	line := line{again: func() { c.gate.resent(timed, t) }}
+	timed, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(c.attemptTimeout, func() { cancel(errNoAnswer) })
+	defer timer.Stop()
+	line := line{again: func() {
+		timer.Stop() // this wait is not the service's fault
+		if err := c.gate.resent(ctx, t, c.maxWait); err != nil {
+			cancel(named(k, err))
+		}
+		timer.Reset(c.attemptTimeout)
+	}}
 	req, err := c.request(httptrace.WithClientTrace(timed, line.trace()), k)
 	if err != nil {
 		c.gate.unsent(t)
@@ -164,7 +176,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		f := c.unanswered(ctx, timed, k, err, line.unused())
+		f := c.unanswered(timed, k, err, line.unused())
 		if f.untouched {
 			c.gate.unsent(t)
 		} else {
@@ -178,6 +190,9 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		body, err = body[:maxAnswer], errTooLarge
 	}
 	k.readMeta(res)
+	if err != nil && timed.Err() != nil {
+		err = context.Cause(timed)
+	}
 	f := c.judge(ctx, k, res, body, err)
 	var refusal *RateLimitError
 	if f != nil {

@@ -215,14 +215,17 @@ func (g *gate) lost(ticket) {
 
 // resent waits until a request may be sent once more that the transport repeats
 // by itself: it does so when a connection it had kept turns out to be closed, and
-// cannot know whether the request was charged already.
-func (g *gate) resent(ctx context.Context, t ticket) {
+// cannot know whether the request was charged already. Whatever it returns, the
+// ticket stays out.
+func (g *gate) resent(ctx context.Context, t ticket, maxWait time.Duration) error {
 	g.lost(t)
-	if _, err := g.enter(ctx, forever, func(time.Duration, error) {}); err != nil {
+	_, err := g.enter(ctx, maxWait, func(time.Duration, error) {})
+	if err != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.admit(g.now()) // there is no time for that, and no way to stop it
+		g.admit(g.now())
 	}
+	return err
 }
 
 // answered gives back the ticket of a request with an answer. refusal is not nil

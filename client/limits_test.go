@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -113,4 +114,46 @@ func TestStampede(t *testing.T) {
 			t.Errorf("got %+v, %v, want neither strikes nor a ban", limits, err)
 		}
 	})
+}
+
+// TestLostAnswersCount: a request whose answer was lost may have been charged.
+// The client counts it, so that it does not run into a limit it could know of.
+func TestLostAnswersCount(t *testing.T) {
+	for _, what := range []string{"done, cut before the answer", "done, proxy is broken", "done, half a body"} {
+		for _, kept := range []bool{false, true} { // a connection, on which net/http repeats by itself
+			t.Run(fmt.Sprintf("%s, on a kept connection %t", what, kept), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var answers tally
+					troubles := 0
+					store := clienttest.New(t, clienttest.InMemory(), perMinute(3), clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+						service = answers.middleware(service)
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if troubles > 0 {
+								troubles--
+								faults[what](w, r, service)
+								return
+							}
+							service.ServeHTTP(w, r)
+						})
+					}))
+					began := time.Now()
+					for i := range 2 {
+						if !kept {
+							store.Client.CloseIdleConnections()
+						}
+						if _, err := store.Client.GetLimits(t.Context()); err != nil {
+							t.Errorf("call %d: got %v, want success in the end", i, err)
+						}
+						troubles = 2 // one answer, and the other two requests of the minute lost
+					}
+					if got := answers.of(http.StatusTooManyRequests); got > 0 {
+						t.Errorf("got %d refusals of %d, want none", got, answers.total())
+					}
+					if got := time.Since(began); got < time.Minute || got > 70*time.Second {
+						t.Errorf("took %v for four requests of three a minute, want a minute", got)
+					}
+				})
+			})
+		}
+	}
 }

@@ -48,7 +48,9 @@ func TestPacingLetsSmallJobsRun(t *testing.T) {
 // TestPacingDoesNotSpreadDays: what is left of a day is used when it is needed.
 func TestPacingDoesNotSpreadDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithClientOptions(client.WithPacing()),
+		var answers tally
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware),
+			clienttest.WithClientOptions(client.WithPacing()),
 			clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 10, PerDay: 15}))
 		began := time.Now()
 		for range 15 {
@@ -58,6 +60,14 @@ func TestPacingDoesNotSpreadDays(t *testing.T) {
 		}
 		if got := time.Since(began); got > 2*time.Minute {
 			t.Errorf("the 15 requests of a day took %v, want two minutes at most", got)
+		}
+		time.Sleep(time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := store.Client.GetLimits(ctx)
+		wantCode(t, err, animalstore.DailyQuotaExceeded)
+		if got := answers.of(http.StatusTooManyRequests); got != 0 {
+			t.Errorf("got %d refusals, want none: it is known that the day is used up", got)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -97,7 +96,7 @@ func (k *call) unsettled(err error, open bool) error {
 // with, if it may not.
 func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, open time.Time) error {
 	switch {
-	case !f.passing || ctx.Err() != nil:
+	case !f.passing:
 		return f.err
 	case k.repeat == harmful && !f.untouched:
 		return f.err
@@ -117,7 +116,9 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, op
 	if k.repeat == replayed && !open.IsZero() && resume.Sub(open) > answersKept {
 		return f.err
 	}
-	c.onWait(Wait{k.operation, attempt, wait, f.err})
+	if ctx.Err() == nil {
+		c.onWait(Wait{k.operation, attempt, wait, f.err})
+	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -141,19 +142,16 @@ func (c *Client) jitter(attempts int) time.Duration {
 
 // unanswered tells what it means that a request got no answer. unused is whether
 // there was no connection to send it on.
-func (c *Client) unanswered(ctx, timed context.Context, k *call, err error, unused bool) *failure {
+func (c *Client) unanswered(timed context.Context, k *call, err error, unused bool) *failure {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // it repeats the address, query and all
 	}
 	f := &failure{untouched: unused || neverSent(err)}
-	switch {
-	case ctx.Err() != nil:
-		err = ctx.Err()
-	case timed.Err() != nil:
-		err = fmt.Errorf("no answer within %v: %w", c.attemptTimeout, err)
-		f.passing = true
-	default:
+	if timed.Err() != nil {
+		err = context.Cause(timed)
+		f.passing = err == errNoAnswer
+	} else {
 		f.passing = !hopeless(err)
 	}
 	f.err = fmt.Errorf("%s: %s %s: %w", k.operation, k.method, c.base.Redacted(), err)
@@ -170,13 +168,10 @@ func neverSent(err error) bool {
 func hopeless(err error) bool {
 	var (
 		certificate *tls.CertificateVerificationError
-		authority   x509.UnknownAuthorityError
-		host        x509.HostnameError
 		record      tls.RecordHeaderError
 		dns         *net.DNSError
 	)
-	return errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &host) ||
-		errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) ||
+	return errors.As(err, &certificate) || errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &dns) && dns.IsNotFound
 }
 

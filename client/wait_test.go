@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -214,7 +215,7 @@ func TestLiftedBan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers tally
 		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware))
-		secret := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 1, PerDay: 1000}, animalstore.Read)
+		secret := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 1000}, animalstore.Read)
 		reckless := func() { // as no client of ours
 			c := store.NewClient(secret, client.WithMaxAttempts(1), client.WithMaxWait(0))
 			if _, err := c.GetLimits(t.Context()); err == nil {
@@ -222,8 +223,10 @@ func TestLiftedBan(t *testing.T) {
 			}
 		}
 		c := store.NewClient(secret, client.WithMaxWait(10*time.Second))
-		if _, err := c.GetLimits(t.Context()); err != nil {
-			t.Fatal(err)
+		for range 2 {
+			if _, err := c.GetLimits(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		reckless()
 		time.Sleep(2 * time.Second)
@@ -246,8 +249,10 @@ func TestLiftedBan(t *testing.T) {
 			t.Errorf("sent %d requests during a ban, want none", got)
 		}
 		time.Sleep(20 * time.Second)
-		if _, err := c.GetLimits(t.Context()); err != nil {
-			t.Errorf("got %v two minutes after the last request, want success: the ban was lifted", err)
+		for range 2 {
+			if _, err := c.GetLimits(t.Context()); err != nil {
+				t.Errorf("got %v two minutes after the last request, want success: the ban was lifted", err)
+			}
 		}
 	})
 }
@@ -273,6 +278,16 @@ func TestCancelledWait(t *testing.T) {
 		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
 			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
 		}
+		// Another call, which the limit holds up before it is sent.
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(7*time.Second, cancel)
+		began = time.Now()
+		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
+			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
+		}
+		if got := time.Since(began); got != 7*time.Second {
+			t.Errorf("took %v, want 7s", got)
+		}
 	})
 }
 
@@ -293,4 +308,47 @@ func TestNeverPastTheMemory(t *testing.T) {
 			t.Errorf("got %v after %d requests, want success after 2", err, len(s.sent))
 		}
 	})
+}
+
+// TestSilence: a service that says nothing is given up on, and asked again.
+func TestSilence(t *testing.T) {
+	for name, silent := range map[string]http.HandlerFunc{
+		"before the answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"half way": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"plan":`)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				store := clienttest.New(t, clienttest.InMemory(),
+					clienttest.WithClientOptions(client.WithAttemptTimeout(5*time.Second), client.WithRandom(func() float64 { return 1 })),
+					clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if asked++; asked == 1 {
+								silent(w, r)
+								return
+							}
+							service.ServeHTTP(w, r)
+						})
+					}))
+				began := time.Now()
+				if _, err := store.Client.GetLimits(t.Context()); err != nil || asked != 2 {
+					t.Errorf("got %v after %d requests, want success after 2", err, asked)
+				}
+				if got, want := time.Since(began), 5500*time.Millisecond; got != want {
+					t.Errorf("took %v, want %v", got, want)
+				}
+				asked = 0
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := store.Client.GetLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v, want context.DeadlineExceeded", err)
+				}
+			})
+		})
+	}
 }

@@ -259,15 +259,20 @@ func (p *tab) lookAs(width, height int64, scheme string) {
 	}
 }
 
-// photograph keeps pictures of a page for people to look at.
+// photograph takes pictures of a page in all ways it is looked at. For people to
+// see them, ANIMALSTORE_SCREENSHOTS names a directory: else most are spared.
 func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 	p.t.Helper()
 	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
+	spare := dir == "" && page != "landing" && page != "docs"
 	if dir == "" {
 		dir = p.t.TempDir()
 	}
 	for _, look := range looks {
 		p.lookAs(look.width, look.height, look.scheme)
+		if spare {
+			continue
+		}
 		ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
 		taken, err := chromedp.Run(ctx, picture)
 		cancel()

@@ -16,11 +16,11 @@ func categoriesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "categories",
 		Short: "List and name categories",
-		Long: `List and name the categories of a server. The API key is read from the
-environment variable ` + keyVariable + `.
+		Long: `List and name the categories of a server. A category is there from its first
+animal on, without a name until it is given one. Its id is any whole number;
+write -- before a negative one.
 
-A category is there from its first animal on, without a name until it is given
-one. Its id is any whole number; write -- before a negative one.`,
+` + keyHelp,
 		Example: `  animalstore categories list
   animalstore categories set 7 --name Dogs`,
 		DisableFlagsInUseLine: true,
@@ -49,7 +49,7 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return conn.do(cmd, f.json, func(s session) error {
+			return conn.do(cmd, *f.json, func(s session) error {
 				return printAll(s.printer, &f, "categories", categoryColumns, func(pageSize int) iter.Seq2[animalstore.Category, error] {
 					return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
 				})
@@ -86,7 +86,7 @@ func categoriesSetCommand(conn *connection) *cobra.Command {
 			if err := category.Validate(); err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
 				category, err := s.PutCategory(cmd.Context(), category, client.ReadMeta(&meta))
 				if err != nil {

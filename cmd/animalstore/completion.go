@@ -20,7 +20,7 @@ func completionCommand() *cobra.Command {
 		Long: `Print a script that makes a shell complete the commands, flags and values of
 animalstore: ` + alternatives(shells) + `. Put it where your shell looks for
 such scripts, and start a new shell. In zsh that is a directory of $fpath, and
-in PowerShell your profile.`,
+in PowerShell your profile. In bash it needs the package bash-completion.`,
 		Example: `  animalstore completion bash >> ~/.bash_completion
   animalstore completion zsh > ~/.zfunc/_animalstore
   animalstore completion fish > ~/.config/fish/completions/animalstore.fish`,

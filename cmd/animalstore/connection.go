@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -19,6 +20,11 @@ import (
 // keyVariable is not a flag: arguments can be read by other users.
 const keyVariable = "ANIMALSTORE_API_KEY"
 
+// keyHelp is in the help of every group of commands that talk to a server.
+const keyHelp = `The server is the one at --url. The API key is read from the environment
+variable ` + keyVariable + `, and never from a flag, because other users
+of the machine can read arguments.`
+
 const defaultURL = "http://127.0.0.1:8080"
 
 // connection is how the commands that talk to a server find it.
@@ -26,12 +32,13 @@ type connection struct {
 	url    string
 	cacert string
 	wait   bool
+	bulk   bool // many requests: they keep to the limits and wait
 }
 
 func (c *connection) register(flags *pflag.FlagSet) {
-	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server, with or without /v1")
+	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
 	flags.StringVar(&c.cacert, "cacert", "", "`file` with the certificate to trust, if it is your own")
-	flags.BoolVar(&c.wait, "wait", false, "wait while the key's limit is used up, instead of failing with exit code 6")
+	flags.BoolVar(&c.wait, "wait", false, "wait out the key's limits instead of failing")
 }
 
 // session is a client for the run of one command, and where it prints.
@@ -41,7 +48,7 @@ type session struct {
 }
 
 // do runs f with a client. Errors of the client come back in words.
-func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error) error {
+func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
 		return err
@@ -61,8 +68,8 @@ func (c *connection) do(cmd *cobra.Command, asJSON *bool, f func(session) error)
 	}
 	defer calls.CloseIdleConnections()
 	defer shown.end()
-	p := newPrinter(cmd, asJSON != nil && *asJSON)
-	p.out = afterCountdown{p.out, shown}
+	p := newPrinter(cmd, asJSON)
+	p.out, p.notes = afterCountdown{p.out, shown}, afterCountdown{p.notes, shown}
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
 }
 
@@ -79,7 +86,7 @@ func showCommand[T any](conn *connection, thing, group string, columns []column[
 			if err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				item, err := get(cmd.Context(), s, id)
 				if err != nil {
 					return err
@@ -92,6 +99,10 @@ func showCommand[T any](conn *connection, thing, group string, columns []column[
 	return cmd
 }
 
+// bulkAttempts are about five minutes: a server that is gone for longer is a
+// reason to stop.
+const bulkAttempts = 14
+
 // How often a call is sent without --wait: a lost connection is no reason to
 // fail, but a person waits for the error of a server that is not there.
 const (
@@ -101,7 +112,10 @@ const (
 
 func (c *connection) options(shown *countdown) ([]client.Option, error) {
 	options := []client.Option{client.WithUserAgent("animalstore-cli/" + versionString())}
-	if c.wait {
+	if c.bulk {
+		options = append(options, client.WithPacing(), client.WithMaxAttempts(bulkAttempts))
+	}
+	if c.wait || c.bulk {
 		options = append(options, client.WithOnWait(shown.begin))
 	} else {
 		options = append(options, client.WithMaxWait(0), client.WithMaxAttempts(quickAttempts), client.WithBackoff(quickBackoff, time.Second))
@@ -118,9 +132,7 @@ func (c *connection) options(shown *countdown) ([]client.Option, error) {
 	if !roots.AppendCertsFromPEM(pem) {
 		return nil, usageError{fmt.Errorf("--cacert: there is no certificate in %s: it must be PEM, with BEGIN CERTIFICATE", c.cacert)}
 	}
-	tlsConfig := transport.TLSClientConfig.Clone()
-	tlsConfig.RootCAs = roots
-	transport.TLSClientConfig = tlsConfig
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	return append(options, client.WithHTTPClient(&http.Client{Transport: transport})), nil
 }
 

@@ -46,15 +46,16 @@ func (c *countdown) begin(wait client.Wait) {
 	until := time.Now().Add(wait.For)
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(time.Second)
+		tick, over := time.NewTicker(time.Second), time.NewTimer(wait.For)
 		defer tick.Stop()
+		defer over.Stop()
 		for left := time.Until(until); left > 0; left = time.Until(until) {
 			c.line(fmt.Sprintf("%s: %s in %s (Ctrl-C stops)", reason, then, span(left)))
 			select {
 			case <-tick.C:
+			case <-over.C:
 			case <-stop:
-				c.line("")
-				return
+				until = time.Time{}
 			}
 		}
 		c.line("")

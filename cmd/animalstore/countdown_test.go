@@ -92,6 +92,17 @@ func TestCountdownEnds(t *testing.T) {
 		if got := shown.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+		// Of two waits the later one counts.
+		shown = locked{}
+		c.begin(client.Wait{For: time.Hour, Reason: io.EOF})
+		synctest.Wait()
+		c.begin(client.Wait{For: time.Second, Reason: io.EOF})
+		time.Sleep(2 * time.Hour)
+		want = "\r\x1b[KThe server did not serve this (EOF): trying again in 1 h 0 min (Ctrl-C stops)" +
+			"\r\x1b[K\r\x1b[KThe server did not serve this (EOF): trying again in 1 s (Ctrl-C stops)\r\x1b[K"
+		if got := shown.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 		c.begin(client.Wait{For: 900 * time.Millisecond, Reason: io.ErrUnexpectedEOF})
 		if got := shown.String(); got != want {
 			t.Errorf("a wait that is not worth telling: got %q, want nothing more", strings.TrimPrefix(got, want))

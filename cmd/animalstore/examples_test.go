@@ -116,8 +116,14 @@ func newHome(t *testing.T, store string) *home {
 		}
 	}
 	copyFile(t, store, filepath.Join(h.dir, "animalstore.db"))
-	if err := os.WriteFile(filepath.Join(h.dir, "key.txt"), []byte("a-key-that-was-made-elsewhere\n"), 0o666); err != nil {
-		t.Fatal(err)
+	for name, content := range map[string]string{
+		"key.txt":       "a-key-that-was-made-elsewhere\n",
+		"animals.csv":   "name,categoryId\nRex,7\n",
+		"animals.jsonl": `{"name":"Rex","categoryId":7}` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return h
 }
@@ -155,6 +161,7 @@ func (h *home) command(line string) *exec.Cmd {
 		"/var/lib/animalstore", filepath.Join(h.dir, "lib"),
 		"--listen :8080", "--listen 127.0.0.1:0",
 		"--listen 127.0.0.1:8090", "--listen 127.0.0.1:0",
+		"--animals 1000000", "--animals 1000",
 	).Replace(line)
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
 	cmd.Dir = h.dir

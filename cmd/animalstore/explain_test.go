@@ -14,7 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"animalstore"
 	"animalstore/client"
+	"animalstore/client/clienttest"
 )
 
 // TestExplain has the failures of a network that no script can bring about.
@@ -50,6 +52,33 @@ func TestExplain(t *testing.T) {
 	}
 	if err := c.explain(t.Context(), ownerKey, nil); err != nil {
 		t.Errorf("no error: got %v", err)
+	}
+}
+
+// TestGetAsksTheList: GET on an animal itself is deprecated, and a command line
+// that uses it would break in December 2030.
+func TestGetAsksTheList(t *testing.T) {
+	var asked []string
+	server := clienttest.New(t, clienttest.WithMiddleware(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.Method+" "+r.URL.Path)
+			h.ServeHTTP(w, r)
+		})
+	}))
+	if _, err := server.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 7}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(keyVariable, server.Key)
+	asked = nil
+	root := newCommand()
+	var out strings.Builder
+	root.SetOut(&out)
+	root.SetArgs([]string{"pets", "get", "1", "--url", server.URL})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(asked, ", "); got != "GET /v1/pets" || out.String() != "1\tRex\t7\tavailable\n" {
+		t.Errorf("got the requests %q and the output %q, want GET /v1/pets and Rex", got, out.String())
 	}
 }
 

@@ -51,7 +51,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &told):
 		return told.code
-	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "required flag"):
+	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &coded) && coded.Code == animalstore.ValidationFailed:
 		return exitUsage

@@ -175,7 +175,17 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // help and succeed where the name of the subcommand is mistyped.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%q has no command %q. See %q", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")}
+		return noCommand(cmd, args[0])
 	}
 	return cmd.Help()
+}
+
+// noCommand is the error of a mistyped subcommand.
+func noCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
+	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
+		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+similar[0])
+	}
+	return usageError{fmt.Errorf("%q has no command %q. %s", cmd.CommandPath(), name, hint)}
 }

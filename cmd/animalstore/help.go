@@ -33,6 +33,17 @@ func arrangeHelp(root *cobra.Command) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.RunE = func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 { // cobra would succeed
+				err = noCommand(cmd, rest[0])
+			}
+			if err != nil {
+				return err
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		}
 		help.Short = "Explain a command"
 		help.Long = "Explain a command, as its --help does."
 		help.Example = "  animalstore help\n  animalstore help keys create"

@@ -31,13 +31,18 @@ var impostors = map[string]func(w http.ResponseWriter, r *http.Request, n int64)
 		http.Redirect(w, r, "https://elsewhere.example/", http.StatusMovedPermanently)
 	},
 	// the service, with a limit that is over in a second
-	"limited": func(w http.ResponseWriter, _ *http.Request, n int64) {
+	"limited": func(w http.ResponseWriter, r *http.Request, n int64) {
+		const pet = `{"id":1,"name":"Rex","categoryId":7,"status":"available"}`
 		w.Header().Set("Content-Type", "application/json")
-		if n == 1 {
+		switch {
+		case n == 1:
 			refuse(w, http.StatusTooManyRequests, 1, `{"code":"rate_limit_exceeded","message":"wait a little","status":429}`)
-			return
+		case r.Method == http.MethodPost:
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, pet)
+		default:
+			fmt.Fprint(w, "["+pet+"]")
 		}
-		fmt.Fprint(w, `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`)
 	},
 	// the service, with one that is not
 	"exhausted": func(w http.ResponseWriter, _ *http.Request, _ int64) {

@@ -28,8 +28,11 @@ with a key that has the permission admin.
 
 They work on --database, unless --url is given or ANIMALSTORE_URL is set. A flag
 that is given wins over the environment. On the database all of it works while a
-server runs there, and takes effect within a second. Over HTTP the key is read
-from the environment variable ` + keyVariable + `.`,
+server runs there, and takes effect within a second.
+
+Over HTTP, your own key is read from the environment variable
+` + keyVariable + `, and never from a flag, because other users of the
+machine can read arguments.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys list
   animalstore keys list --url https://animals.example`,

@@ -61,7 +61,7 @@ func (at *keysPlace) do(cmd *cobra.Command, asJSON bool, f func(keyRing, *printe
 			return f(databaseKeys{store}, newPrinter(cmd, asJSON))
 		})
 	}
-	err = at.server.do(cmd, &asJSON, func(s session) error { return f(serverKeys{s.Client}, s.printer) })
+	err = at.server.do(cmd, asJSON, func(s session) error { return f(serverKeys{s.Client}, s.printer) })
 	var told toldError
 	if errors.As(err, &told) && told.code == exitCredential {
 		told.text = sentence(told.text) + " On the server's machine, --database needs no key"

@@ -16,14 +16,15 @@ func limitsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "limits",
 		Short: "Show what is left of your key's limits",
-		Long: `Show the plan of the key in ` + keyVariable + `, what is left of its
-requests this minute and today, and whether it is banned. This is a request like
-any other and counts.`,
+		Long: `Show the plan of your key, what is left of its requests this minute and today,
+and whether it is banned. This is a request like any other and counts.
+
+` + keyHelp,
 		Example: `  animalstore limits
   animalstore limits --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				limits, err := s.GetLimits(cmd.Context())
 				if err != nil {
 					return err

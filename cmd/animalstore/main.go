@@ -48,11 +48,16 @@ curl line to try. With the key in ANIMALSTORE_API_KEY the client commands work:
   animalstore pets add --name Rex --category 7
   animalstore pets list
 
+Lists are tables on a terminal, and lines with tabs between the fields in a
+pipe; --json prints JSON. NO_COLOR is respected.
+
 Every flag can also be set in the environment: --url is ANIMALSTORE_URL,
 --log-format is ANIMALSTORE_LOG_FORMAT, and so on.
 
 Exit codes: 0 success, 1 error, 2 wrong usage, 4 key missing or refused,
 5 not found, 6 rate limited.`,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          onlySubcommands,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,7 +67,7 @@ Exit codes: 0 success, 1 error, 2 wrong usage, 4 key missing or refused,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w. See %q", kindly(err), cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), versionCommand())
+	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
 	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
 	arrangeHelp(root)
 	completeValues(root)

@@ -16,11 +16,11 @@ func ordersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "orders",
 		Short: "List, place and move orders",
-		Long: `List, place and move the orders of a server. The API key is read from the
-environment variable ` + keyVariable + `.
+		Long: `List, place and move the orders of a server. An order goes from placed to
+approved to delivered; until then it can be cancelled. Its animal is pending
+meanwhile, and sold or available afterwards.
 
-An order goes from placed to approved to delivered; until then it can be
-cancelled. Its animal is pending meanwhile, and sold or available afterwards.`,
+` + keyHelp,
 		Example: `  animalstore orders place 3
   animalstore orders set 1 --status approved
   animalstore orders list --status placed`,
@@ -72,7 +72,7 @@ func ordersListCommand(conn *connection) *cobra.Command {
 			if cmd.Flag("pet").Changed && q.PetID < 1 {
 				return usageError{errors.New("--pet must be the id of an animal, which is positive")}
 			}
-			return conn.do(cmd, f.json, func(s session) error {
+			return conn.do(cmd, *f.json, func(s session) error {
 				return printAll(s.printer, &f, "orders", orderColumns, func(pageSize int) iter.Seq2[animalstore.Order, error] {
 					q.PageSize = pageSize
 					return s.ListOrders(cmd.Context(), q)
@@ -105,7 +105,7 @@ repeat the command itself, give it an --idempotency-key.`,
 			if err := errors.Join(err, notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
 				once := onceOr(once)
 				order, err := s.PlaceOrder(cmd.Context(), pet, client.IdempotencyKey(once), client.ReadMeta(&meta))
@@ -155,7 +155,7 @@ follows: it is sold when the order is delivered, and available when cancelled.`,
 			if status == "" {
 				return usageError{errors.New("say where to move it with --status: " + alternatives(names(animalstore.OrderStatuses)))}
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				order, err := s.UpdateOrder(cmd.Context(), id, status)
 				if err != nil {
 					return err

@@ -19,8 +19,9 @@ func petsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pets",
 		Short: "List, add, change and remove animals",
-		Long: `List, add, change and remove the animals of a server. The API key is read from
-the environment variable ` + keyVariable + `.`,
+		Long: `List, add, change and remove the animals of a server.
+
+` + keyHelp,
 		Example: `  animalstore pets list --status available
   animalstore pets add --name Rex --category 7
   animalstore pets set 5 --status sold`,
@@ -29,7 +30,7 @@ the environment variable ` + keyVariable + `.`,
 		RunE:                  onlySubcommands,
 	}
 	conn.register(cmd.PersistentFlags())
-	cmd.AddCommand(petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn), petsRemoveCommand(&conn))
+	cmd.AddCommand(petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn), petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 	return cmd
 }
 
@@ -77,7 +78,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 			if cmd.Flag("category").Changed {
 				q.CategoryID = &category
 			}
-			return conn.do(cmd, f.json, func(s session) error {
+			return conn.do(cmd, *f.json, func(s session) error {
 				return printAll(s.printer, &f, "animals", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
 					q.PageSize = pageSize
 					return s.ListPets(cmd.Context(), q)
@@ -129,7 +130,7 @@ content it does nothing new for 24 hours, and prints the animal again.`,
 			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
 				once := onceOr(once)
 				added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(once), client.ReadMeta(&meta))

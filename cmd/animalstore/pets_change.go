@@ -55,7 +55,7 @@ which "pets add" and "pets set" tell with --etag.`,
 			if err := notEmpty(cmd, "if-match"); err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
 				pet, err := s.UpdatePet(cmd.Context(), id, patch, append(ifMatch(match), client.ReadMeta(&meta))...)
 				if err != nil {
@@ -120,7 +120,7 @@ the ids is unknown, none is removed. An animal with an open order stays.`,
 			if err != nil {
 				return err
 			}
-			return conn.do(cmd, asJSON, func(s session) error {
+			return conn.do(cmd, *asJSON, func(s session) error {
 				pets, err := findPets(cmd, s, ids)
 				if err != nil {
 					return err

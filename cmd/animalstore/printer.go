@@ -22,14 +22,16 @@ import (
 // in a pipe, JSON for those who ask for it.
 type printer struct {
 	out    io.Writer
-	notes  io.Writer // what is no result: standard error
-	screen screen    // that out is
+	screen screen // that out is
 	json   bool
+
+	notes     io.Writer // what is no result: standard error
+	noteWidth int       // of its screen
 }
 
 func newPrinter(cmd *cobra.Command, asJSON bool) *printer {
-	out := cmd.OutOrStdout()
-	return &printer{out: out, notes: cmd.ErrOrStderr(), screen: screenOf(out), json: asJSON}
+	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	return &printer{out: out, screen: screenOf(out), json: asJSON, notes: notes, noteWidth: screenOf(notes).width}
 }
 
 // jsonFlag adds --json to a command.
@@ -39,7 +41,7 @@ func jsonFlag(cmd *cobra.Command) *bool {
 
 // note tells something beside the result.
 func (p *printer) note(format string, args ...any) {
-	fmt.Fprintln(p.notes, wrapped(fmt.Sprintf(format, args...), screenOf(p.notes).width))
+	fmt.Fprintln(p.notes, wrapped(fmt.Sprintf(format, args...), p.noteWidth))
 }
 
 // column is a column of a list of Ts. It has either a text or a time.
@@ -137,9 +139,8 @@ func (f *listFlags) register(cmd *cobra.Command, usual int) {
 }
 
 func (f *listFlags) check(cmd *cobra.Command) error {
-	limited := cmd.Flag("limit").Changed
 	switch {
-	case f.limit == 0 && !limited:
+	case f.limit == 0 && !cmd.Flag("limit").Changed:
 		f.all = true
 	case f.limit < 1:
 		return usageError{fmt.Errorf("--limit must be at least 1, not %d", f.limit)}
@@ -158,39 +159,42 @@ const maxPage = 100
 // printAll prints a list as far as the flags ask for it. entries is given the
 // size of page to ask the server for. things is what they are called.
 func printAll[T any](p *printer, f *listFlags, things string, columns []column[T], entries func(pageSize int) iter.Seq2[T, error]) error {
-	p.json = *f.json
-	want := f.limit
-	if p.screen.terminal {
-		want++ // to know whether there are more
+	hints := p.screen.terminal && !p.json
+	// One entry more tells a person whether there are more, unless it would
+	// cost a request.
+	read := f.limit
+	if hints && f.limit%maxPage != 0 {
+		read++
 	}
-	pageSize := min(want, maxPage)
+	pageSize := min(read, maxPage)
 	if f.all {
 		pageSize = maxPage
 	}
-	printed, more := 0, false
+	printed, more := 0, "may be"
 	bounded := func(yield func(T, error) bool) {
 		for entry, err := range entries(pageSize) {
-			if err == nil && !f.all && printed == f.limit {
-				more = true
+			if !f.all && printed == f.limit {
+				more = "are"
 				return
 			}
-			printed++
-			if !yield(entry, err) || !f.all && printed == want {
+			if !yield(entry, err) {
+				return
+			}
+			if printed++; !f.all && printed == read {
 				return
 			}
 		}
+		more = ""
 	}
-	if err := printList(p, bounded, columns); err != nil {
-		return err
-	}
+	err := printList(p, bounded, columns)
 	switch {
-	case p.json || !p.screen.terminal:
+	case err != nil || !hints:
 	case printed == 0:
 		p.note("No %s found.", things)
-	case more:
-		p.note("There are more %s: use --limit N or --all.", things)
+	case more != "":
+		p.note("There %s more %s: use --limit N or --all.", more, things)
 	}
-	return nil
+	return err
 }
 
 // printList prints entries until the first error, which it returns. What came

@@ -32,11 +32,17 @@ func TestListAsksForNoMore(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	}))
-	for i := range 250 {
-		if _, err := server.Client.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("Rex ", i), CategoryID: 1}); err != nil {
-			t.Fatal(err)
-		}
+	var adding sync.WaitGroup
+	for range 50 {
+		adding.Go(func() {
+			for range 5 {
+				if _, err := server.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
+	adding.Wait()
 	onTerminal := screen{terminal: true}
 	tests := []struct {
 		flags  listFlags
@@ -48,7 +54,9 @@ func TestListAsksForNoMore(t *testing.T) {
 		{listFlags{limit: 20}, screen{}, "20", 20, ""},
 		{listFlags{limit: 20}, onTerminal, "21", 21, "There are more animals: use --limit N or --all.\n"},
 		{listFlags{limit: 100}, screen{}, "100", 100, ""},
-		{listFlags{limit: 100}, onTerminal, "100 100", 101, "There are more animals: use --limit N or --all.\n"},
+		{listFlags{limit: 100}, onTerminal, "100", 101, "There may be more animals: use --limit N or --all.\n"},
+		{listFlags{limit: 200}, onTerminal, "100 100", 201, "There may be more animals: use --limit N or --all.\n"},
+		{listFlags{limit: 249}, onTerminal, "100 100 100", 250, "There are more animals: use --limit N or --all.\n"},
 		{listFlags{limit: 150}, screen{}, "100 100", 150, ""},
 		{listFlags{limit: 250}, onTerminal, "100 100 100", 251, ""},
 		{listFlags{limit: 1000}, screen{}, "100 100 100", 250, ""},
@@ -58,7 +66,6 @@ func TestListAsksForNoMore(t *testing.T) {
 		name := fmt.Sprintf("limit %d, all %t, terminal %t", test.flags.limit, test.flags.all, test.screen.terminal)
 		asked = nil
 		var out, notes bytes.Buffer
-		test.flags.json = new(false)
 		p := &printer{out: &out, notes: &notes, screen: test.screen}
 		err := printAll(p, &test.flags, "animals", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
 			return server.Client.ListPets(t.Context(), client.PetQuery{PageSize: pageSize})

@@ -11,6 +11,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
 
@@ -20,7 +21,15 @@ import (
 var update = flag.Bool("update", false, "rewrite the texts that scripts compare with")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"animalstore": main})
+	testscript.Main(tests{m}, map[string]func(){"animalstore": main})
+}
+
+// tests end the PostgreSQL server that some of them share.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	defer pgtest.Close()
+	return t.M.Run()
 }
 
 // TestScripts runs the command line as people do: see testdata/script. A text
@@ -37,16 +46,23 @@ func TestMain(m *testing.M) {
 //	setkey FILE               makes the secret in FILE the client's
 //	terminal CODE COMMAND…    is exits on a terminal of 80 columns; what appears
 //	                          there is the standard output
+//	served FILE               serves a database until the script ends
+//	damage FILE STATEMENTS    runs statements in a database
+//	newer DATABASE            makes a database one of a later version
+//	connected DATABASE        is connected to PostgreSQL until the script ends
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "used": used, "banned": banned, "opens": opens,
-			"serving": serving, "terminal": terminal, "setkey": setKey, "impostor": impostor,
-		},
+		Cmds:                scriptCommands,
 	})
+}
+
+var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"exits": exits, "used": used, "banned": banned, "opens": opens,
+	"served": scriptServed, "damage": scriptDamage, "newer": scriptNewer, "connected": scriptConnected,
+	"serving": serving, "terminal": terminal, "setkey": setKey, "impostor": impostor,
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -11,6 +11,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 
 	"github.com/spf13/cobra"
@@ -31,10 +32,11 @@ func seedCommand() *cobra.Command {
 in categories with names, and orders that agree with what is available, pending
 and sold. The same --seed and --animals make the same store.
 
-What is in the store already stays as it is. No server may be running on the
-file meanwhile. Ctrl-C stops it in good order.`,
+What is in the store already stays as it is. No server may be running on a
+SQLite file meanwhile. Ctrl-C stops it in good order.`,
 		Example: `  animalstore seed --animals 1000
-  animalstore seed --animals 1000000 --seed 7 --database sqlite:sample.db`,
+  animalstore seed --animals 1000000 --seed 7 --database sqlite:sample.db
+  animalstore seed --animals 1000000 --database postgres://animalstore@db1/store`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.animals < 1 || f.animals > mostAnimals {
@@ -52,19 +54,31 @@ file meanwhile. Ctrl-C stops it in good order.`,
 
 // seed fills the database that a flag names.
 func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
+	store, err := openToFill(ctx, f.database, stderr)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(ctx, store, newSample(f.seed, f.animals), stderr), store.Close())
+}
+
+// seedPatience is how long a chunk may take in PostgreSQL. Nobody waits for an
+// answer as the client of a server does.
+const seedPatience = time.Minute
+
+// openToFill opens a database for what is not the work of a server.
+func openToFill(ctx context.Context, url string, stderr io.Writer) (db.DB, error) {
+	if postgres.Is(url) && postgres.CheckURL(url) == nil {
+		return postgres.Open(ctx, url, postgres.Options{Timeout: seedPatience})
+	}
 	// It takes the place of the file's server, because a server would not know
 	// of what is written past it.
-	store, err := openDatabase(ctx, f.database, sqlite.Options{
+	return openDatabase(ctx, url, sqlite.Options{
 		Serve: true,
 		Fatal: func(err error) {
 			fmt.Fprintln(stderr, "animalstore: the database cannot be trusted any more:", err)
 			os.Exit(exitError)
 		},
 	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(fill(ctx, store, newSample(f.seed, f.animals), stderr), store.Close())
 }
 
 // seeded counts what is stored.
@@ -85,7 +99,7 @@ func countOf(n int64, one, many string) string {
 func fill(ctx context.Context, store db.DB, s *sample, stderr io.Writer) error {
 	bulk, ok := store.(db.Bulk)
 	if !ok {
-		return errors.New("this kind of database cannot be filled. Use sqlite:FILE with --database")
+		return errors.New("this kind of database cannot be filled. Name another with --database")
 	}
 	categories, missing, err := placeCategories(ctx, store)
 	s.categories = categories

@@ -286,6 +286,7 @@ func greet(w io.Writer, base, database string, env animalstore.Environment, secr
 
   API       %s/v1
   Docs      %s/docs
+  Document  %s/openapi.yaml
   Database  %s
 
 Your owner key, shown this once (plan business; read, write, admin):
@@ -296,7 +297,7 @@ Try it:%s
 
   curl -H "Authorization: Bearer %s" %s/v1/pets
 
-`, env, base, base, database, secret, insecure, secret, base)
+`, env, base, base, base, database, secret, insecure, secret, base)
 }
 
 // reachable is an address under which a listener on this machine is found.

@@ -81,7 +81,7 @@ local function strike(s, w)
   s.strikes = s.strikes + 1
   if s.strikes < math.max(100, per_minute) then return false end
   s.level = math.min(s.level + 1, #BAN_SPANS)
-  s.banned_at = now
+  s.banned_at = math.max(s.banned_at, now)
   s.banned_till = ceil_second(now + BAN_SPANS[s.level])
   s.strikes, s.strikes_since = 0, 0
   return true

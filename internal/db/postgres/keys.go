@@ -29,22 +29,30 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 }
 
 // CreateFirstKey implements [db.DB]. The lock on the table lets one through at a
-// time; others that make keys wait, too.
+// time; others that make keys wait, too. Where there are keys, nobody has to wait:
+// they never go away.
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		created = false
+		if there, err := anyKey(ctx, tx); there || err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 			return failed("lock keys", err)
 		}
-		var any bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&any); err != nil || any {
-			return failed("select keys", err)
+		if there, err := anyKey(ctx, tx); there || err != nil {
+			return err
 		}
 		created = true
 		_, err := insertKey(ctx, tx, k, hash, at)
 		return err
 	})
 	return created && err == nil, err
+}
+
+func anyKey(ctx context.Context, tx pgx.Tx) (there bool, err error) {
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&there)
+	return there, failed("select keys", err)
 }
 
 func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {

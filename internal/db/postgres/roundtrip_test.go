@@ -66,3 +66,24 @@ func TestRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// TestConnectionsStay: a connection is used again, with TLS, too. One that is
+// taken for dead each time would cost several round trips more.
+func TestConnectionsStay(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	server.EnableTLS(t)
+	url := server.NewDatabase(t, "")
+	for name, url := range map[string]string{"plain": url, "TLS": pgtest.WithTLS(url)} {
+		d := mustOpen(t, url, Options{Timeout: patient})
+		for i := range 50 {
+			mustCreate(t, d, name)
+			if _, err := d.Pets(t.Context(), db.PetQuery{Limit: 10 + i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := d.pool.Stat().NewConnsCount(); got != 1 {
+			t.Errorf("%s: got %d connections for one caller, want 1", name, got)
+		}
+	}
+}

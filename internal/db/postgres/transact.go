@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"animalstore/internal/db"
 
@@ -18,27 +17,51 @@ import (
 const maxAttempts = 10
 
 // lend gives f a connection and what is left of the operation's time. The
-// caller's context counts until there is a connection. From then on f is carried
-// through: cutting a statement off costs its connection, and of a write nobody
-// would know the outcome.
+// caller's context counts until f begins. From then on f is carried through:
+// cutting a statement off costs its connection, and of a write nobody would know
+// the outcome.
 func (d *DB) lend(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(d.timeout)
-	waiting, cancel := context.WithDeadline(ctx, deadline)
-	conn, err := d.pool.Acquire(waiting)
-	cancel()
+	if err := d.watch.check(); err != nil {
+		return err
+	}
+	return d.borrow(ctx, f)
+}
+
+// borrow is lend whether or not the server answers just now.
+func (d *DB) borrow(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+	begun := d.watch.now()
+	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
+	defer cancel()
+	conn, err := d.pool.Acquire(working)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if working.Err() != nil {
+			d.watch.unanswered(begun, d.ask)
 		}
 		return fmt.Errorf("connect: %w: %w", db.ErrUnavailable, err)
 	}
 	defer d.release(conn)
-	working, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	defer cancel()
-	return f(working, conn.Conn())
+	if err := ctx.Err(); err != nil { // it ended while we waited
+		return err
+	}
+	err = f(working, conn.Conn())
+	switch {
+	case !conn.Conn().IsClosed():
+		d.watch.answered()
+	case working.Err() != nil:
+		d.watch.unanswered(begun, d.ask)
+	}
+	return err
+}
+
+// ask puts a question to the server, to hear whether it answers.
+func (d *DB) ask(ctx context.Context) error {
+	return d.borrow(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SELECT 1")
+		return err
+	})
 }
 
 // release gives a connection back. One that broke is taken out of the pool at
@@ -87,8 +110,9 @@ func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) erro
 	})
 }
 
-// resetAfter drops all connections after a server's farewell: those that are
-// idle lead to the same server.
+// resetAfter drops all connections at the first refusal of a server that is going
+// down, or is not the one to write to any more: the one that was refused, and
+// those that lead to the same server. The next goes to where the URL leads then.
 func (d *DB) resetAfter(err error) {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && isFarewell(refused) {

@@ -19,7 +19,7 @@ type Proxy struct {
 	turns    atomic.Int64
 
 	mu   sync.Mutex
-	lose []byte
+	lose []string
 	lost chan struct{} // closed when an answer was lost
 	all  map[net.Conn]struct{}
 }
@@ -62,25 +62,30 @@ func (p *Proxy) URL(dsn string) string {
 // trip.
 func (p *Proxy) Turns() int64 { return p.turns.Load() }
 
-// LoseAnswer has the proxy pass on the next message in which a client sends text,
-// throw the server's answer away and hang up. The channel is closed once that has
-// been done.
-func (p *Proxy) LoseAnswer(text string) <-chan struct{} {
+// LoseAnswer waits for a client to send these texts, one after the other on one
+// connection. The message with the last of them is passed on, but the server's
+// answer is thrown away, and both are hung up on. The channel is closed once that
+// has been done.
+func (p *Proxy) LoseAnswer(texts ...string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose, p.lost = []byte(text), make(chan struct{})
+	p.lose, p.lost = texts, make(chan struct{})
 	return p.lost
 }
 
-// toLose takes the order to lose an answer, if this is the message.
-func (p *Proxy) toLose(message []byte) chan struct{} {
+// loses tells whether a connection on which that many of the texts were sent is
+// to lose its next answer, and how many were sent with this message.
+func (p *Proxy) loses(message []byte, sent int) (lost chan struct{}, now int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.lose) == 0 || !bytes.Contains(message, p.lose) {
-		return nil
+	if sent >= len(p.lose) || !bytes.Contains(message, []byte(p.lose[sent])) {
+		return nil, sent
+	}
+	if sent+1 < len(p.lose) {
+		return nil, sent + 1
 	}
 	p.lose = nil
-	return p.lost
+	return p.lost, 0
 }
 
 func (p *Proxy) serve() {
@@ -110,6 +115,7 @@ type conversation struct {
 
 	mu       sync.Mutex
 	speaking bool          // the client spoke last
+	sent     int           // of the texts in whose wake an answer is to be lost
 	losing   chan struct{} // not nil: what the server says is thrown away
 }
 
@@ -136,7 +142,8 @@ func (c *conversation) up() {
 			c.speaking = true
 			c.proxy.turns.Add(1)
 		}
-		if lost := c.proxy.toLose(b[:n]); lost != nil {
+		var lost chan struct{}
+		if lost, c.sent = c.proxy.loses(b[:n], c.sent); lost != nil {
 			c.losing = lost
 		}
 		c.mu.Unlock()

@@ -1,0 +1,311 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+)
+
+// startMove begins to move a store.
+func startMove(t testing.TB, from, to string) *server {
+	t.Helper()
+	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
+	s.cmd = exec.Command(binary, "db", "move", "--from", "sqlite:"+from, "--to", to)
+	s.cmd.Env = cleanEnv()
+	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.cmd.Wait()
+		close(s.exited)
+	}()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// wantUntouched: of a move that ended early nothing is left, not even an id.
+func wantUntouched(t *testing.T, when, database string) {
+	t.Helper()
+	eventually(t, time.Minute, "the server notices the end of the connection", func() bool {
+		return asked[int](t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") == 0
+	})
+	for _, table := range []string{"pets", "orders", "categories", "keys", "key_secrets", "usage", "limit_states", "answers"} {
+		if n := asked[int](t, database, "SELECT count(*) FROM "+table); n != 0 {
+			t.Errorf("%s: %d rows are left in %s, want none", when, n, table)
+		}
+	}
+	for _, table := range []string{"pets", "orders", "keys"} {
+		if given := asked[bool](t, database, "SELECT is_called OR last_value <> 1 FROM "+table+"_id_seq"); given {
+			t.Errorf("%s: the ids of %s do not start at 1 any more", when, table)
+		}
+	}
+}
+
+// moveSource is a store with animals, orders, and keys that have lived.
+type moveSource struct {
+	file           string
+	animals, total int64
+	owner, banned  string   // secrets
+	revoked, old   string   // the latter was rotated and still works
+	retry          []string // headers of a write that was done
+	created        answer   // and its answer
+}
+
+func newMoveSource(t *testing.T, animals int64) moveSource {
+	t.Helper()
+	m := moveSource{file: newDatabase(t), animals: animals, retry: []string{"Idempotency-Key", "~move'me\\"}}
+	if r := run(t, "seed", "--animals", fmt.Sprint(animals), "--database", "sqlite:"+m.file); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	s := start(t, onDatabase(m.file))
+	m.owner = s.ownerKey()
+	c := newClient(t, s, m.owner)
+	m.created = c.do(t, "POST", "/v1/pets", `{"name":"Zoë 🐕‍🦺\t\\N","categoryId":-9223372036854775808}`, m.retry...)
+	wantStatus(t, m.created, 201, "")
+	for range 3 { // the highest ids are not in use any more
+		a := c.do(t, "POST", "/v1/pets", `{"name":"gone","categoryId":9223372036854775807}`)
+		wantStatus(t, a, 201, "")
+		wantStatus(t, c.do(t, "DELETE", a.header.Get("Location"), ""), 204, "")
+	}
+	m.old = newKey(t, m.file, "--name", "rotated", "--plan", "pro", "--expires", "90d")
+	m.revoked = newKey(t, m.file, "--name", "revoked")
+	m.banned = newKey(t, m.file, "--name", "banned", "--plan", "free")
+	for _, args := range [][]string{{"rotate", "2"}, {"revoke", "3"}} {
+		if r := run(t, "keys", args[0], args[1], "--database", "sqlite:"+m.file); r.code != 0 {
+			t.Fatalf("keys %s: %+v", args, r)
+		}
+	}
+	hasty := newClient(t, s, m.banned)
+	eventually(t, 60*time.Second, "a client that never waits is banned", func() bool {
+		return strings.Contains(hasty.get(t, "/v1/pets?limit=1").body, "key_banned")
+	})
+	s.stop()
+	return m
+}
+
+// checkServed: clients of a store that moved notice nothing.
+func (m moveSource) checkServed(t *testing.T, database string) {
+	t.Helper()
+	s := start(t, withArgs("--database", database))
+	if got := s.stdout.String(); got != "" {
+		t.Errorf("the server makes an owner key in a store that has keys: %s", got)
+	}
+	c := newClient(t, s, m.owner)
+	again := c.do(t, "POST", "/v1/pets", `{"name":"Zoë 🐕‍🦺\t\\N","categoryId":-9223372036854775808}`, m.retry...)
+	if again.status != 201 || again.body != m.created.body || again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("a write sent again: got %d %s %v, want the answer from before, %s", again.status, again.body, again.header, m.created.body)
+	}
+	wantStatus(t, newClient(t, s, m.banned).get(t, "/v1/pets"), 429, "key_banned")
+	wantStatus(t, newClient(t, s, m.old).get(t, "/v1/pets"), 200, "")
+	wantStatus(t, newClient(t, s, m.revoked).get(t, "/v1/pets"), 401, "invalid_api_key")
+	next, err := decodePet(c.do(t, "POST", "/v1/pets", `{"name":"next","categoryId":1}`).body)
+	if want := m.animals + 4; err != nil || next.ID <= want {
+		t.Errorf("the next animal has id %d (%v), want more than the %d that were given", next.ID, err, want)
+	}
+	s.stop()
+}
+
+// TestMoveKilled kills a move where it has come half way, where it compares, and
+// right before its end. Every time nothing is left, and in the end it works.
+func TestMoveKilled(t *testing.T) {
+	t.Parallel()
+	animals := int64(50_000)
+	if soak {
+		animals = 1_000_000
+	}
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	source := newMoveSource(t, animals)
+	for _, table := range []string{"pets", "orders", "categories"} {
+		source.total += counts(t, source.file, table)
+	}
+	// An animal is sent in some 45 bytes, and read in as many.
+	for _, test := range []struct {
+		when string
+		at   stops
+		sure func() (why string) // that it is there
+	}{
+		{"half way", stops{up: 34 * animals}, func() string {
+			var copied int64
+			eventually(t, time.Minute, "the server has copied what it was sent", func() bool {
+				copied = asked[int64](t, database, "SELECT coalesce(max(tuples_processed), 0) FROM pg_stat_progress_copy WHERE relid = 'pets'::regclass")
+				return copied > source.total*2/5
+			})
+			if copied > source.total*4/5 {
+				t.Errorf("got to %d of %d rows, want it to be killed in the middle", copied, source.total)
+			}
+			return fmt.Sprintf("with %d of %d rows in the server: %d %%", copied, source.total, 100*copied/source.total)
+		}},
+		{"while it compares", stops{down: 20 * animals}, nil},
+		{"before its commit", stops{before: "Q\x00\x00\x00\x0bcommit\x00"}, nil},
+	} {
+		valve, through := newValve(t, database, test.at)
+		began := time.Now()
+		move := startMove(t, source.file, through)
+		valve.await(t, test.when)
+		why := ""
+		if test.sure != nil {
+			why = test.sure()
+		}
+		if compares := strings.Contains(move.stderr.String(), "Comparing"); compares != (test.sure == nil) || move.ended() {
+			t.Errorf("%s: it compares: %t, it has ended: %t.\n%s", test.when, compares, move.ended(), move.output())
+		}
+		took := time.Since(began)
+		move.kill()
+		valve.cut()
+		t.Logf("killed %s, after %.1f s %s", test.when, took.Seconds(), why)
+		wantUntouched(t, "killed "+test.when, database)
+	}
+	began := time.Now()
+	shown := moveOnTerminal(t, source.file, database)
+	took := time.Since(began)
+	if bar := regexp.MustCompile(`[0-9]% \|.*\| \([0-9]+/[0-9]+(, [0-9]+ rows/s)?\)`); !bar.MatchString(shown) {
+		t.Errorf("got no bar on the terminal: %q", shown)
+	}
+	said := regexp.MustCompile(`Moved ([0-9,]+) rows in [0-9.]+ s, ([0-9,]+) a second, and compared them: postgres://[^@ ]+/test_[0-9_]+ holds what sqlite:`).FindStringSubmatch(shown)
+	if said == nil {
+		t.Fatalf("got no summary: %q", shown)
+	}
+	began = time.Now()
+	rows := wantSameContent(t, source.file, database)
+	t.Logf("moved %d rows in %.1f s, %s a second; compared once more in %.1f s", rows, took.Seconds(), said[2], time.Since(began).Seconds())
+	if rows != ungrouped(t, said[1]) || rows < source.total {
+		t.Errorf("it says %s rows, there are %d", said[1], rows)
+	}
+	began = time.Now()
+	if r := run(t, "db", "check", "--database", database); r.code != 0 {
+		t.Errorf("db check: %+v", r)
+	}
+	t.Logf("db check took %.1f s", time.Since(began).Seconds())
+	source.checkServed(t, database)
+}
+
+// moveOnTerminal moves a store before somebody's eyes and returns what they saw.
+func moveOnTerminal(t *testing.T, from, to string) string {
+	t.Helper()
+	screen, terminal := openTerminal(t)
+	shown := &buffer{}
+	copied := make(chan struct{})
+	go func() {
+		io.Copy(shown, screen) // ends with the last program on the terminal
+		close(copied)
+	}()
+	cmd := exec.Command(binary, "db", "move", "--from", "sqlite:"+from, "--to", to)
+	cmd.Env = cleanEnv()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	err := cmd.Run()
+	terminal.Close()
+	<-copied
+	if err != nil {
+		t.Fatalf("db move: %v\n%s", err, shown)
+	}
+	return shown.String()
+}
+
+// TestMoveLosesItsConnection in the middle, and at the very end, where nobody can
+// know whether the move was done.
+func TestMoveLosesItsConnection(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	file := newDatabase(t)
+	if r := run(t, "seed", "--animals", "2000", "--database", "sqlite:"+file); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	const commit = "Q\x00\x00\x00\x0bcommit\x00"
+	for _, test := range []struct {
+		when string
+		at   stops
+		want string
+		full bool // the store is there all the same
+	}{
+		{"in the middle", stops{up: 28 * 2000}, "the database did not answer any more. Nothing was moved: the target is as it was, and so is the source. Run the same command again when it does", false},
+		{"while it compares", stops{down: 20 * 2000}, "the database did not answer any more. Nothing was moved", false},
+		{"before the commit", stops{before: commit}, "the connection was lost at the very end, so that all was moved or nothing. Run the same command again: it refuses if all was moved", false},
+		{"after the commit", stops{sent: commit}, "the connection was lost at the very end, so that all was moved or nothing", true},
+	} {
+		valve, through := newValve(t, database, test.at)
+		move := startMove(t, file, through)
+		valve.await(t, test.when)
+		if test.full {
+			eventually(t, time.Minute, "the server commits", func() bool { return asked[int](t, database, "SELECT count(*) FROM pets") == 2000 })
+		}
+		valve.cut()
+		if code := move.wait(); code != 1 || !strings.Contains(move.stderr.String(), test.want) {
+			t.Errorf("%s: exit code %d, want 1 and %q.\n%s", test.when, code, test.want, move.output())
+		}
+		if !test.full {
+			wantUntouched(t, test.when, database)
+		}
+	}
+	r := run(t, "db", "move", "--from", "sqlite:"+file, "--to", database)
+	if r.code != 1 || !strings.Contains(r.stderr, "the target is not empty (categories: 36, animals: 2000, ") {
+		t.Errorf("run again: %+v", r)
+	}
+	wantSameContent(t, file, database)
+}
+
+// TestMoveToAFullDisk: the database lies on a disk of its own.
+func TestMoveToAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := tmpfs(t, 16<<20)
+	postgres := pgtest.Start(t)
+	nobody, err := user.Lookup("nobody") // whom the server runs as
+	if err != nil {
+		skip(t, "there is no user nobody: %v", err)
+	}
+	uid, _ := strconv.Atoi(nobody.Uid)
+	if err := os.Chown(dir, uid, -1); err != nil {
+		t.Fatal(err)
+	}
+	for parent := filepath.Dir(dir); parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
+		if err := os.Chmod(parent, 0o755); err != nil { // so that it gets there
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { postgres.MustExec(t, "postgres", "DROP DATABASE small WITH (FORCE)") })
+	postgres.MustExec(t, "postgres", "CREATE TABLESPACE small LOCATION '"+dir+"'")
+	postgres.MustExec(t, "postgres", "CREATE DATABASE small TEMPLATE template0 TABLESPACE small")
+	file, database := newDatabase(t), postgres.URL("small")
+	if r := run(t, "seed", "--animals", "80000", "--database", "sqlite:"+file); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	r := run(t, "db", "move", "--from", "sqlite:"+file, "--to", database)
+	if r.code != 1 || !strings.Contains(r.stderr, "the disk of the target is full. Nothing was moved: the target is as it was, and so is the source. Make room and run the same command again") {
+		t.Errorf("exit code %d, want 1 and what to do.\n%s", r.code, r.stderr)
+	}
+	wantUntouched(t, "a full disk", database)
+}
+
+// TestCheckBesideAServer that is busy.
+func TestCheckBesideAServer(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	key := loadKey(t, s.database)
+	c := newClient(t, s, key)
+	for range 5 {
+		for range 20 {
+			wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("busy", 1, "available")), 201, "")
+		}
+		if r := run(t, "db", "check", "--database", "sqlite:"+s.database); r.code != 0 || !strings.Contains(r.stderr, "All 15 checks are fine.") {
+			t.Fatalf("db check: %+v", r)
+		}
+		if r := run(t, "db", "move", "--from", "sqlite:"+s.database, "--to", "sqlite:elsewhere.db"); r.code != 1 || !strings.Contains(r.stderr, "another animalstore serves this file. Stop it first") {
+			t.Fatalf("db move beside a server: %+v", r)
+		}
+	}
+	s.stop()
+}

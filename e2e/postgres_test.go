@@ -1,0 +1,440 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+)
+
+// withPassword puts a password into a URL, which the tests' servers do not ask for.
+func withPassword(url, password string) string {
+	return strings.Replace(url, "animalstore@", "animalstore:"+password+"@", 1)
+}
+
+// startAll starts so many instances on one database at once.
+func startAll(t testing.TB, n int, database string, opts ...option) []*server {
+	t.Helper()
+	all := make([]*server, n)
+	for i := range all {
+		all[i] = launch(t, append([]option{onDatabase(database)}, opts...)...)
+	}
+	for _, s := range all {
+		if !s.awaitServing() {
+			t.Fatalf("an instance does not serve.\n%s", s.output())
+		}
+	}
+	return all
+}
+
+// TestPostgresFirstRun: of instances that start at once on an empty database one
+// shows the owner key, which then works on all. Nothing tells the password.
+func TestPostgresFirstRun(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2"
+	database := withPassword(pgtest.Shared(t).NewDatabase(t, ""), password)
+	instances := startAll(t, 3, database)
+	var key string
+	for _, s := range instances {
+		out := s.stdout.String()
+		if out == "" {
+			continue
+		}
+		if key != "" {
+			t.Errorf("a second instance shows a key:\n%s", out)
+		}
+		for line := range strings.Lines(out) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "ast_live_") {
+				key = line
+			}
+		}
+		if !strings.Contains(out, "Database  postgres://127.0.0.1:") || !strings.Contains(out, "/"+pgtest.Name(database)+"\n") {
+			t.Errorf("the greeting does not name the database:\n%s", out)
+		}
+	}
+	if key == "" {
+		t.Fatal("no instance shows a key")
+	}
+	for i, s := range instances {
+		c := newClient(t, s, key)
+		wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("of instance ", i), 1, "available")), 201, "")
+		wantStatus(t, c.get(t, "/readyz"), 200, "")
+	}
+	for i, s := range instances {
+		// What one wrote, all see at once.
+		if got := len(newClient(t, s, key).allPets(t, 0)); got != 3 {
+			t.Errorf("instance %d shows %d animals, want 3", i, got)
+		}
+		s.stop()
+		if strings.Contains(s.output(), password) {
+			t.Errorf("instance %d tells the password:\n%s", i, s.output())
+		}
+	}
+	for _, args := range [][]string{{"keys", "list"}, {"keys", "show", "1"}, {"keys", "usage", "1"}, {"keys", "revoke", "1"}} {
+		r := run(t, append(args, "--database", database)...)
+		if r.code != 0 || strings.Contains(r.stdout+r.stderr, password) {
+			t.Errorf("%q: exit code %d, want 0 and no password\n%s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestPostgresRevocation: what happens to a key by one way counts within a second
+// on every instance, each of which has just used it.
+func TestPostgresRevocation(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	admin := newKey(t, database, "--name", "admin", "--plan", "business", "--permissions", "read,write,admin")
+	instances := startAll(t, 3, database)
+	for round, revoke := range []func(id string){
+		func(id string) {
+			if r := run(t, "keys", "revoke", id, "--database", database); r.code != 0 {
+				t.Fatalf("keys revoke: exit code %d\n%s", r.code, r.stderr)
+			}
+		},
+		func(id string) {
+			wantStatus(t, newClient(t, instances[0], admin).do(t, "DELETE", "/v1/keys/"+id, ""), 204, "")
+		},
+	} {
+		a := newClient(t, instances[1], admin).do(t, "POST", "/v1/keys", `{"name":"short-lived","plan":"business"}`)
+		wantStatus(t, a, 201, "")
+		var made struct {
+			ID     int64  `json:"id"`
+			Secret string `json:"secret"`
+		}
+		if err := json.Unmarshal([]byte(a.body), &made); err != nil || made.Secret == "" {
+			t.Fatalf("no key in %s: %v", a.body, err)
+		}
+		var clients []*client
+		for _, s := range instances {
+			clients = append(clients, newClient(t, s, made.Secret))
+		}
+		for _, c := range clients {
+			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
+		}
+		revoke(fmt.Sprint(made.ID))
+		seenWithinASecond(t, fmt.Sprintf("way %d: the key is refused by every instance", round), func() bool {
+			refused := 0
+			for _, c := range clients {
+				if c.get(t, "/v1/pets").status == 401 {
+					refused++
+				}
+			}
+			return refused == len(clients)
+		})
+	}
+}
+
+// trouble is something that happens to a PostgreSQL server.
+type trouble struct {
+	name       string
+	begin, end func(t *testing.T)
+	ready      bool          // /readyz stays green
+	within     time.Duration // every request is answered
+}
+
+// TestPostgresGone: when PostgreSQL does not answer any more, no request waits for
+// more than three seconds, each is told to try again, and without a restart it all
+// works again when PostgreSQL does.
+func TestPostgresGone(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.Start(t)
+	database := pg.NewDatabase(t, "")
+	s := start(t, onDatabase(database))
+	key := newKey(t, database, "--name", "load", "--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000", "--permissions", "read,write,admin")
+	c := newClient(t, s, key)
+	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("Rex", 1, "available")), 201, "")
+
+	var unlock func()
+	for _, trouble := range []trouble{
+		{"frozen", func(*testing.T) { pg.Freeze() }, func(*testing.T) { pg.Thaw() }, false, 3 * time.Second},
+		{"killed", func(*testing.T) { pg.Kill() }, func(t *testing.T) { pg.Restart(t) }, false, 3 * time.Second},
+		{"stopped", func(t *testing.T) { pg.Stop(t) }, func(t *testing.T) { pg.Restart(t) }, false, 3 * time.Second},
+		// All connections wait for a lock, so that even keys have to wait for one.
+		{"locked", func(t *testing.T) { unlock = lockTables(t, pg, database) }, func(*testing.T) { unlock() }, true, 6 * time.Second},
+	} {
+		t.Run(trouble.name, func(t *testing.T) {
+			trouble.begin(t)
+			testGone(t, s, key, trouble)
+			trouble.end(t)
+			eventually(t, 30*time.Second, "requests are served again", func() bool { return c.get(t, "/v1/pets").status == 200 })
+			for i := range 40 { // on every connection there is
+				wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("after ", i), 1, "available")), 201, "")
+			}
+			wantStatus(t, c.get(t, "/readyz"), 200, "")
+		})
+	}
+	if s.ended() {
+		t.Fatalf("the server has ended:\n%s", s.output())
+	}
+	s.stop()
+	if log := s.stderr.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "panic") {
+		t.Errorf("the log complains of more than storage that cannot be reached:\n%s", log)
+	}
+}
+
+// lockTables has somebody else keep everybody from animals and orders.
+func lockTables(t *testing.T, pg *pgtest.Server, database string) (unlock func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	locked := make(chan error, 1)
+	go func() {
+		locked <- pg.Exec(ctx, pgtest.Name(database), "BEGIN; LOCK TABLE pets, orders, categories; SELECT pg_sleep(120)")
+	}()
+	eventually(t, 20*time.Second, "the tables are locked", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		err := pg.Exec(ctx, pgtest.Name(database), "SET lock_timeout = 10; SELECT FROM pets LIMIT 1")
+		return err != nil && strings.Contains(err.Error(), "55P03")
+	})
+	return func() {
+		cancel()
+		<-locked
+	}
+}
+
+// testGone sends every kind of request at once, for a while, to a server whose
+// storage is gone.
+func testGone(t *testing.T, s *server, key string, trouble trouble) {
+	stranger := "ast_live_00000000000000000000000000000000000000"
+	requests := []struct {
+		method, path, body, key string
+		headers                 []string
+	}{
+		{"GET", "/v1/pets", "", key, nil},
+		{"GET", "/v1/pets?status=sold&limit=1", "", key, nil},
+		{"GET", "/v1/pets/1", "", key, nil},
+		{"POST", "/v1/pets", newPetBody("during", 1, "available"), key, nil},
+		{"POST", "/v1/pets", newPetBody("during", 1, "available"), key, []string{"Idempotency-Key", "gone"}},
+		{"PATCH", "/v1/pets/1", `{"name":"Max"}`, key, nil},
+		{"POST", "/v1/store/orders", `{"petId":1}`, key, nil},
+		{"GET", "/v1/store/orders", "", key, nil},
+		{"PUT", "/v1/categories/1", `{"name":"cats"}`, key, nil},
+		{"GET", "/v1/pets", "", stranger, nil},
+	}
+	if !trouble.ready { // then not even keys can be read
+		requests = append(requests, []struct {
+			method, path, body, key string
+			headers                 []string
+		}{
+			{"GET", "/v1/keys", "", key, nil},
+			{"GET", "/v1/keys/1/usage", "", key, nil},
+			{"POST", "/v1/keys", `{"name":"k","plan":"free"}`, key, nil},
+			{"GET", "/v1/nothing", "", key, nil},
+			{"GET", "/v1/pets", "", "some-secret-of-another-make", nil},
+		}...)
+	}
+	// A machine that is too busy to say that it is alive is slow with all else.
+	var mu sync.Mutex
+	slowest := map[string]time.Duration{}
+	timed := func(what string, begun time.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		slowest[what] = max(slowest[what], time.Since(begun))
+	}
+	done := make(chan struct{})
+	var alive, wg sync.WaitGroup
+	alive.Go(func() {
+		c := newClient(t, s, "")
+		for {
+			begun := time.Now()
+			if a, err := c.try("GET", "/livez", ""); err != nil || a.status != 200 {
+				t.Errorf("/livez: got %d %s, %v, want 200", a.status, a.body, err)
+			}
+			timed("alive", begun)
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	for _, r := range requests {
+		for range 3 {
+			c := newClient(t, s, r.key)
+			wg.Go(func() {
+				for range 3 {
+					begun := time.Now()
+					a, err := c.try(r.method, r.path, r.body, r.headers...)
+					timed(r.method+" "+r.path, begun)
+					if err != nil {
+						t.Errorf("%s %s: %v", r.method, r.path, err)
+						continue
+					}
+					wait, _ := strconv.Atoi(a.header.Get("Retry-After"))
+					if r.key == stranger && a.status == 401 {
+						continue // its checksum is wrong: no storage is asked
+					}
+					if r.path == "/v1/nothing" && a.status == 404 {
+						continue // while the key is warm
+					}
+					if a.status != 503 || !strings.Contains(a.body, `"code":"unavailable"`) || wait < 1 {
+						t.Errorf("%s %s: got %d %s with Retry-After %d, want 503 unavailable and to wait", r.method, r.path, a.status, a.body, wait)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	begun := time.Now()
+	a := newClient(t, s, "").get(t, "/readyz")
+	timed("ready", begun)
+	if want := map[bool]int{true: 200, false: 503}[trouble.ready]; a.status != want {
+		t.Errorf("/readyz: got %d %s, want %d", a.status, a.body, want)
+	}
+	close(done)
+	alive.Wait()
+	for what, took := range slowest {
+		if took > trouble.within+slowest["alive"] {
+			t.Errorf("%s took %v, want at most %v (and %v for how busy the machine is)", what, took, trouble.within, slowest["alive"])
+		}
+	}
+	t.Logf("slowest: %v", slowest)
+}
+
+// TestPostgresWarmKey: a key that was just seen stays valid for its second when
+// the database goes away: what needs no storage is served.
+func TestPostgresWarmKey(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.Start(t)
+	database := pg.NewDatabase(t, "")
+	s := start(t, onDatabase(database))
+	c := newClient(t, s, loadKey(t, database))
+	const attempts = 20
+	for attempt := range attempts {
+		eventually(t, 30*time.Second, "requests are served", func() bool { return c.get(t, "/v1/limits").status == 200 })
+		// The key may have been read up to a second ago: wait until it is read anew.
+		time.Sleep(time.Second)
+		begun := time.Now()
+		wantStatus(t, c.get(t, "/v1/limits"), 200, "")
+		pg.Freeze()
+		warm := c.get(t, "/v1/limits")
+		took := time.Since(begun)
+		var cold answer
+		eventually(t, 20*time.Second, "the key has to be read again", func() bool {
+			cold = c.get(t, "/v1/limits")
+			return cold.status != 200
+		})
+		pg.Thaw()
+		wantStatus(t, cold, 503, "unavailable")
+		if took < 800*time.Millisecond {
+			wantStatus(t, warm, 200, "")
+			// Nor does it keep the server from ending in good order.
+			pg.Freeze()
+			s.stop()
+			return
+		}
+		t.Logf("attempt %d: the machine took %v for what has to be done within a second", attempt, took)
+	}
+	t.Fatalf("the machine was too busy in all of %d attempts", attempts)
+}
+
+// TestPostgresCounts: what was counted while the database was away is saved when
+// it is back.
+func TestPostgresCounts(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.Start(t)
+	database := pg.NewDatabase(t, "")
+	key := newKey(t, database, "--name", "counted", "--plan", "pro") // the first one, so its id is 1
+	s := start(t, onDatabase(database))
+	c := newClient(t, s, key)
+	wantStatus(t, c.get(t, "/v1/pets"), 200, "")
+	admitted := 1
+	pg.Freeze()
+	for range 20 {
+		a := c.get(t, "/v1/pets")
+		if a.header.Get("X-RateLimit-Limit") == "300" { // it passed the limiter
+			admitted++
+		}
+		wantStatus(t, a, 503, "unavailable")
+	}
+	pg.Thaw()
+	eventually(t, 30*time.Second, "requests are served again", func() bool {
+		a := c.get(t, "/v1/limits")
+		if a.header.Get("X-RateLimit-Limit") == "300" {
+			admitted++
+		}
+		return a.status == 200
+	})
+	left := c.get(t, "/v1/limits").header.Get("X-RateLimit-Remaining")
+	admitted++
+	if remaining, err := strconv.Atoi(left); err != nil || remaining > 300-admitted {
+		t.Errorf("%s of 300 remain after %d requests, want no more than %d", left, admitted, 300-admitted)
+	}
+	s.stop() // saves
+	r := run(t, "keys", "usage", "1", "--json", "--database", database)
+	var hours []struct{ Admitted int }
+	if err := json.Unmarshal([]byte(r.stdout), &hours); err != nil {
+		t.Fatalf("%v in %s%s", err, r.stdout, r.stderr)
+	}
+	got := 0
+	for _, h := range hours {
+		got += h.Admitted
+	}
+	if got < admitted {
+		t.Errorf("saved are %d requests, want at least %d", got, admitted)
+	}
+}
+
+// TestPostgresLostAnswer: a write whose commit was sent and not answered says so,
+// and can be sent again with its Idempotency-Key.
+func TestPostgresLostAnswer(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	proxy := pgtest.NewProxy(t, database)
+	s := start(t, onDatabase(proxy.URL(database)))
+	c := newClient(t, s, loadKey(t, database))
+	for i, order := range []bool{false, true} {
+		name := fmt.Sprint("lost ", i)
+		path, body := "/v1/pets", newPetBody(name, 1, "available")
+		texts := []string{name, "commit\x00"}
+		if order {
+			a := c.do(t, "POST", "/v1/pets", body)
+			wantStatus(t, a, 201, "")
+			p, err := decodePet(a.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, body = "/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, p.ID)
+			texts[0] = "token-1"
+		}
+		token := fmt.Sprint("token-", i)
+		lost := proxy.LoseAnswer(texts...)
+		a := c.do(t, "POST", path, body, "Idempotency-Key", token)
+		<-lost
+		wantStatus(t, a, 503, "unavailable")
+		if !strings.Contains(a.body, "retry with the same Idempotency-Key") || a.header.Get("Retry-After") == "" {
+			t.Errorf("got %s with headers %v, want to be told to retry with the same Idempotency-Key", a.body, a.header)
+		}
+		a = c.do(t, "POST", path, body, "Idempotency-Key", token)
+		wantStatus(t, a, 201, "")
+		if a.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("sent again: got %s with headers %v, want a replay", a.body, a.header)
+		}
+	}
+	// Without one it cannot be told either.
+	lost := proxy.LoseAnswer("without a token")
+	a := c.do(t, "POST", "/v1/pets", newPetBody("without a token", 1, "sold"))
+	<-lost
+	wantStatus(t, a, 503, "unavailable")
+	if !strings.Contains(a.body, "may have been made or not") {
+		t.Errorf("got %s, want to be told that it may have been made", a.body)
+	}
+	names := map[string]int{}
+	for _, p := range c.allPets(t, 0) {
+		names[p.Name]++
+	}
+	if want := (map[string]int{"lost 0": 1, "lost 1": 1, "without a token": 1}); fmt.Sprint(names) != fmt.Sprint(want) {
+		t.Errorf("stored are %v, want %v", names, want)
+	}
+	orders := c.get(t, "/v1/store/orders")
+	if n := strings.Count(orders.body, `"petId"`); orders.status != http.StatusOK || n != 1 {
+		t.Errorf("got %d %s, want one order", orders.status, orders.body)
+	}
+}

@@ -1,0 +1,53 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres/pgtest"
+)
+
+// TestTablesAreAllThereIs: a table or column that db.Tables does not know would
+// stay behind when a store moves.
+func TestTablesAreAllThereIs(t *testing.T) {
+	url := pgtest.Shared(t).NewDatabase(t, "")
+	mustOpen(t, url, Options{}).Close()
+	w, err := OpenSource(t.Context(), url, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	got := lines(t, w, `SELECT c.table_name || '.' || c.column_name || ' ' || replace(c.data_type, 'smallint', 'bigint') || ' ' || coalesce(k.ordinal_position, 0)
+			|| CASE WHEN c.is_identity = 'YES' THEN ' serial' ELSE '' END || CASE WHEN c.is_nullable = 'YES' THEN ' null' ELSE '' END
+		FROM information_schema.columns c
+		LEFT JOIN information_schema.key_column_usage k ON k.table_name = c.table_name AND k.column_name = c.column_name AND k.constraint_name LIKE '%_pkey'
+		WHERE c.table_schema = 'public' AND c.table_name <> '`+versionTable+`'`)
+	var want []string
+	for _, table := range db.Tables {
+		for _, c := range table.Columns {
+			line := fmt.Sprintf("%s.%s %s %d", table.Name, c.Name, []string{db.Int: "bigint", db.Text: "text", db.Bytes: "bytea"}[c.Kind], slices.Index(table.Key, c.Name)+1)
+			if table.Serial && c.Name == "id" {
+				line += " serial"
+			}
+			want = append(want, line)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the database has\n%s\n\nwant, by db.Tables,\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// lines are the rows of a query of one text.
+func lines(t *testing.T, w *Whole, query string) []string {
+	t.Helper()
+	_, all, err := db.Breaches(t.Context(), w, db.Check{Query: query}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -73,7 +73,8 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 func TestSessionsEndWhatTheyStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	document := "```sh\nsleep 1000 &\necho $! >pid\n```\n"
+	// It does not care that its terminal goes away, as servers may not.
+	document := "```sh\n(trap '' HUP; touch deaf; exec sleep 1000) >/dev/null 2>&1 &\necho $! >pid\nuntil [ -e deaf ]; do sleep 0.01; done\n```\n"
 	if problems := tryDocument(t, "background.md", document, func(*testing.T) string { return dir }); problems != nil {
 		t.Fatal(problems)
 	}

@@ -215,7 +215,7 @@ func TestLiftedBan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers tally
 		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware))
-		secret := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 1, PerDay: 1000}, animalstore.Read)
+		secret := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 1000}, animalstore.Read)
 		reckless := func() { // as no client of ours
 			c := store.NewClient(secret, client.WithMaxAttempts(1), client.WithMaxWait(0))
 			if _, err := c.GetLimits(t.Context()); err == nil {
@@ -223,8 +223,10 @@ func TestLiftedBan(t *testing.T) {
 			}
 		}
 		c := store.NewClient(secret, client.WithMaxWait(10*time.Second))
-		if _, err := c.GetLimits(t.Context()); err != nil {
-			t.Fatal(err)
+		for range 2 {
+			if _, err := c.GetLimits(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		reckless()
 		time.Sleep(2 * time.Second)
@@ -247,8 +249,10 @@ func TestLiftedBan(t *testing.T) {
 			t.Errorf("sent %d requests during a ban, want none", got)
 		}
 		time.Sleep(20 * time.Second)
-		if _, err := c.GetLimits(t.Context()); err != nil {
-			t.Errorf("got %v two minutes after the last request, want success: the ban was lifted", err)
+		for range 2 {
+			if _, err := c.GetLimits(t.Context()); err != nil {
+				t.Errorf("got %v two minutes after the last request, want success: the ban was lifted", err)
+			}
 		}
 	})
 }
@@ -274,6 +278,16 @@ func TestCancelledWait(t *testing.T) {
 		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
 			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
 		}
+		// Another call, which the limit holds up before it is sent.
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(7*time.Second, cancel)
+		began = time.Now()
+		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
+			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
+		}
+		if got := time.Since(began); got != 7*time.Second {
+			t.Errorf("took %v, want 7s", got)
+		}
 	})
 }
 
@@ -285,6 +299,27 @@ func TestNeverPastTheMemory(t *testing.T) {
 		created := answer(201, petJSON)
 		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), tomorrow, created})
 		_, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
+			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
+		}
+		// The same if it was another call that was told to wait.
+		c, s = scriptedClient(t, []reply{func(r *http.Request) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodGet:
+				return tomorrow(r)
+			case len(s.sent) == 1:
+				return nil, errors.New("cut")
+			}
+			return created(r)
+		}})
+		time.AfterFunc(100*time.Millisecond, func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.GetLimits(ctx)
+			wantCode(t, err, animalstore.DailyQuotaExceeded)
+		})
+		_, err = c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+		wantCode(t, err, animalstore.DailyQuotaExceeded)
 		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
 			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
 		}

@@ -164,7 +164,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	defer timer.Stop()
 	line := line{again: func() {
 		timer.Stop() // this wait is not the service's fault
-		if err := c.gate.resent(ctx, t, c.maxWait); err != nil {
+		if err := c.gate.resent(ctx, t, min(c.maxWait, answersKept)); err != nil {
 			cancel(named(k, err))
 		}
 		timer.Reset(c.attemptTimeout)

@@ -23,8 +23,9 @@ type failure struct {
 	after     time.Duration    // what Retry-After asks for
 }
 
-// answersKept is how long after an attempt its Idempotency-Key can be relied on:
-// the service forgets after 24 hours, and clocks and networks take their time.
+// answersKept is how long a change may be sent again after an attempt that may
+// have been carried out. The service remembers an Idempotency-Key for 24 hours,
+// and clocks and networks take their time.
 const answersKept = 23 * time.Hour
 
 // do makes a call: sends it until it succeeds, cannot succeed or may not be sent
@@ -32,7 +33,11 @@ const answersKept = 23 * time.Hour
 func (c *Client) do(ctx context.Context, k *call) error {
 	var open time.Time // when first an attempt was made that may have been carried out
 	for attempt := 1; ; attempt++ {
-		t, err := c.gate.enter(ctx, c.maxWait, func(d time.Duration, why error) {
+		maxWait := c.maxWait
+		if !open.IsZero() {
+			maxWait = min(maxWait, answersKept-time.Since(open))
+		}
+		t, err := c.gate.enter(ctx, maxWait, func(d time.Duration, why error) {
 			c.onWait(Wait{k.operation, attempt - 1, d, named(k, why)})
 		})
 		if err != nil {
@@ -113,7 +118,7 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, op
 	if deadline, ok := ctx.Deadline(); ok && resume.After(deadline) {
 		return fmt.Errorf("%w (to wait %v for another attempt would take longer than the context allows)", f.err, wait.Round(time.Millisecond))
 	}
-	if k.repeat == replayed && !open.IsZero() && resume.Sub(open) > answersKept {
+	if !open.IsZero() && resume.Sub(open) > answersKept {
 		return f.err
 	}
 	if ctx.Err() == nil {

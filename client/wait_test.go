@@ -302,6 +302,27 @@ func TestNeverPastTheMemory(t *testing.T) {
 		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
 			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
 		}
+		// The same if it was another call that was told to wait.
+		c, s = scriptedClient(t, []reply{func(r *http.Request) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodGet:
+				return tomorrow(r)
+			case len(s.sent) == 1:
+				return nil, errors.New("cut")
+			}
+			return created(r)
+		}})
+		time.AfterFunc(100*time.Millisecond, func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.GetLimits(ctx)
+			wantCode(t, err, animalstore.DailyQuotaExceeded)
+		})
+		_, err = c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+		wantCode(t, err, animalstore.DailyQuotaExceeded)
+		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
+			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
+		}
 		// Where nothing can have been done before, there is nothing to remember.
 		c, s = scriptedClient(t, []reply{tomorrow, created})
 		if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); err != nil || len(s.sent) != 2 {

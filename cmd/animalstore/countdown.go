@@ -95,9 +95,9 @@ func waitReason(err error) (reason, then string) {
 func limitReached(e *client.RateLimitError) string {
 	switch e.Window {
 	case client.WindowMinute:
-		return fmt.Sprintf("This minute's %s are used up", requests(e.Limit))
+		return "This minute's " + requests(e.Limit) + " used up"
 	case client.WindowDay:
-		return fmt.Sprintf("Today's %s (UTC) are used up", requests(e.Limit))
+		return "Today's (UTC) " + requests(e.Limit) + " used up"
 	case client.WindowBan:
 		return "The key is banned for a while"
 	}
@@ -105,10 +105,13 @@ func limitReached(e *client.RateLimitError) string {
 }
 
 func requests(n int64) string {
-	if n == 0 { // which the server did not tell
-		return "requests"
+	switch n {
+	case 0: // the server did not tell
+		return "requests are"
+	case 1:
+		return "only request is"
 	}
-	return fmt.Sprintf("%d requests", n)
+	return fmt.Sprintf("%d requests are", n)
 }
 
 // span is a duration as a person says it, rounded up.

@@ -129,7 +129,7 @@ func TestInterruptedWait(t *testing.T) {
 		io.Copy(&shown, terminal)
 	}()
 	deadline := time.Now().Add(time.Minute)
-	for !strings.Contains(shown.String(), "Today's requests (UTC) are used up: going on in") {
+	for !strings.Contains(shown.String(), "Today's (UTC) requests are used up: going on in") {
 		if time.Now().After(deadline) {
 			t.Fatalf("got %q after a minute, want a countdown", shown.String())
 		}

@@ -84,7 +84,7 @@ func TestClocksApart(t *testing.T) {
 			t.Errorf("got %d admitted by servers whose clocks are an hour apart, want %d", got, limit)
 		}
 		for j, in := range f.servers {
-			if off := in.Now().Sub(time.Now()).Abs(); off > 5*time.Second {
+			if off := time.Until(in.Now()).Abs(); off > 5*time.Second {
 				t.Errorf("server %d: its idea of Redis's time is off by %v", j, off)
 			}
 			d, err := in.Take(context.Background(), key)

@@ -144,7 +144,7 @@ func (s *Server) launch() error {
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // no signal for the test reaches it
+	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

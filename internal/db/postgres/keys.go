@@ -102,9 +102,11 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error)
 
 // lockAdmins returns a key and all others of its environment that may manage
 // keys, by ascending id, which nobody else can change until the transaction
-// ends. All who lock several keys do so in this order.
-const lockAdmins = "SELECT " + keyColumns + ` FROM keys
-	WHERE id = $1 OR environment = (SELECT environment FROM keys WHERE id = $1) AND permissions & 4 <> 0 AND revoked_at = 0
+// ends. All who lock several keys do so in this order. Who waited for a lock gets
+// the key as it is then, so what it may do has to be looked at again.
+const lockAdmins = "SELECT " + keyColumns + ` FROM keys WHERE id = ANY (ARRAY(
+		SELECT $1 UNION SELECT other.id FROM keys one JOIN keys other ON other.environment = one.environment
+		WHERE one.id = $1 AND other.permissions & 4 <> 0 AND other.revoked_at = 0))
 	ORDER BY id FOR NO KEY UPDATE`
 
 // UpdateKey implements [db.DB].

@@ -183,27 +183,6 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 	return list(ctx, d, "select pets", q.Limit, scanPet, query, args...)
 }
 
-// list runs a statement and returns its rows, never nil.
-func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
-	all := make([]T, 0, min(limit, 128))
-	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		rows, err := c.Query(ctx, query, args...)
-		if err != nil {
-			return failed(doing, err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			one, err := scan(rows)
-			if err != nil {
-				return failed(doing, err)
-			}
-			all = append(all, one)
-		}
-		return failed(doing, rows.Err())
-	})
-	return all, err
-}
-
 func scanPet(row pgx.Row) (animalstore.Pet, error) {
 	var pet animalstore.Pet
 	var status int16

@@ -188,3 +188,19 @@ func literal(arg any) string {
 	}
 	return fmt.Sprint(arg)
 }
+
+// TestKeysAreFoundAmongMany: to change one key does not mean to look at them all.
+func TestKeysAreFoundAmongMany(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: patient})
+	server.MustExec(t, pgtest.Name(url), `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
+		SELECT 'key', 'free', 60, 1000, CASE WHEN n % 2500 = 0 THEN 7 ELSE 3 END, 'production', 1, 0, 0, 0, 0 FROM generate_series(1, 10000) n`)
+	for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
+		plan := planOf(t, d, mode, lockAdmins, []any{int64(77)})
+		if touched := plan.Hit + plan.Read; touched > 60 || plan.Rows != 5 {
+			t.Errorf("%s: it found %v keys and touched %d pages, want 5 keys and at most 60", mode, plan.Rows, touched)
+		}
+	}
+}

@@ -84,6 +84,27 @@ func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error)
 	})
 }
 
+// list runs a statement and returns its rows, never nil.
+func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
+	all := make([]T, 0, min(limit, 128))
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, query, args...)
+		if err != nil {
+			return failed(doing, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			one, err := scan(rows)
+			if err != nil {
+				return failed(doing, err)
+			}
+			all = append(all, one)
+		}
+		return failed(doing, rows.Err())
+	})
+	return all, err
+}
+
 // write runs f in a transaction, as often as it takes to get past others that
 // are in its way.
 func (d *DB) write(ctx context.Context, f func(context.Context, pgx.Tx) error) error {

@@ -27,10 +27,11 @@ func proseOf(t *testing.T, name string) string {
 }
 
 var (
-	link     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
-	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	codeSpan = regexp.MustCompile("`([^`]+)`")
-	flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
+	link      = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	codeSpan  = regexp.MustCompile("`([^`]+)`")
+	execStart = regexp.MustCompile(`(?m)^ExecStart=(.*)$`)
+	flagName  = regexp.MustCompile(`--[a-z][a-z-]*`)
 	// commandGroup is a list of commands in a help text.
 	commandGroup = regexp.MustCompile(`(?m)^[A-Z].* Commands:\n(  .*\n)+`)
 	variable     = regexp.MustCompile(`\bANIMALSTORE_[A-Z_]+\b`)
@@ -78,7 +79,7 @@ func TestDocumentCommands(t *testing.T) {
 	}
 	for _, name := range documents(t, "..") {
 		prose := proseOf(t, name)
-		for _, m := range codeSpan.FindAllStringSubmatch(prose, -1) {
+		for _, m := range append(codeSpan.FindAllStringSubmatch(prose, -1), execStart.FindAllStringSubmatch(prose, -1)...) {
 			span := strings.Join(strings.Fields(m[1]), " ")
 			if wrong := wrongCommand(span, commands, everything); wrong != "" {
 				t.Errorf("%s: `%s`: %s", name, span, wrong)

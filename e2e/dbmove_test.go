@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -288,6 +289,35 @@ func TestMoveToAFullDisk(t *testing.T) {
 		t.Errorf("exit code %d, want 1 and what to do.\n%s", r.code, r.stderr)
 	}
 	wantUntouched(t, "a full disk", database)
+}
+
+// TestMoveAfterACrash: what a killed server left in its log comes along, and the
+// source stays as it is.
+func TestMoveAfterACrash(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := newClient(t, s, s.ownerKey())
+	for range 50 {
+		wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("kept", 1, "available")), 201, "")
+	}
+	s.kill()
+	left, err := os.ReadFile(s.database + "-wal")
+	if err != nil || len(left) == 0 {
+		t.Fatalf("the server left no log: %v", err)
+	}
+	if r := run(t, "db", "check", "--database", "sqlite:"+s.database); r.code != 0 {
+		t.Errorf("db check: %+v", r)
+	}
+	copied := newDatabase(t)
+	if r := run(t, "db", "move", "--from", "sqlite:"+s.database, "--to", "sqlite:"+copied); r.code != 0 {
+		t.Fatalf("db move: %+v", r)
+	}
+	if n := counts(t, copied, "pets"); n != 50 {
+		t.Errorf("%d animals came along, want 50", n)
+	}
+	if now, err := os.ReadFile(s.database + "-wal"); err != nil || !bytes.Equal(now, left) {
+		t.Errorf("the log of the source has changed: %d bytes of %d (%v)", len(now), len(left), err)
+	}
 }
 
 // TestCheckBesideAServer that is busy.

@@ -14,9 +14,9 @@ import (
 
 func dbCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                   "db",
-		Short:                 "Move, check and bring up to date a database",
-		Long:                  "Move, check and bring up to date the database that a store is kept in.",
+		Use:   "db",
+		Short: "Move, check and bring up to date a database",
+		Long:  "Move, check and bring up to date the database that a store is kept in.",
 		Example: `  animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 		DisableFlagsInUseLine: true,

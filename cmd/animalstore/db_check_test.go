@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
@@ -179,4 +181,18 @@ func TestCheckFindsDamageInPostgreSQL(t *testing.T) {
 	damage("ALTER TABLE pets ALTER COLUMN id RESTART WITH 11", rule, "animals go up to id 11, but the last given is 10")
 	damage("SELECT setval('orders_id_seq', 1)", rule, "orders go up to id 1900, but the last given is 1")
 	damage("ALTER TABLE keys ALTER COLUMN id RESTART", rule, "keys go up to id 4, but the last given is 0")
+}
+
+// TestCheckTakesItsTime: where nobody watches, a line tells now and then what
+// takes so long.
+func TestCheckTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		stop := showWork(&said, "every cat is grey")
+		time.Sleep(2*progressEvery + time.Second)
+		stop()
+		if got, want := said.String(), "checking for 5 s: every cat is grey\nchecking for 10 s: every cat is grey\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }

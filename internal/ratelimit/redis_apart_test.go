@@ -42,7 +42,11 @@ func TestOutages(t *testing.T) {
 			busy := enterprise(1, 60, 100_000)
 			rude, rudeLater := enterprise(2, 1, 100_000), enterprise(3, 1, 100_000)
 
-			banEnd := f.ban(f.servers[0], rude)
+			var banEnd int64
+			for range 3 { // the third is for an hour, which outlasts this test's time
+				f.pass(max(0, time.Unix(banEnd, 0).Sub(f.now())))
+				banEnd = f.ban(f.servers[0], rude)
+			}
 			f.banned("before", rude, banEnd)
 			admitted := f.exact("before", busy)
 
@@ -118,7 +122,8 @@ func TestFrozenRedisHoldsNobodyUp(t *testing.T) {
 		before := f.servers[0].Stats()
 		then := f.burst(64, 50, key)
 		after := f.servers[0].Stats()
-		if after.Failures != before.Failures || after.Shared != before.Shared || after.Alone-before.Alone != 64*50 {
+		// A call that was made in the background may still fail.
+		if after.Failures > before.Failures+1 || after.Shared != before.Shared || after.Alone-before.Alone != 64*50 {
 			t.Errorf("round %d: got %+v and then %+v, want every request decided without a call", round, before, after)
 		}
 		t.Logf("slowest request: %v as it froze, %v afterwards", first.slowest, then.slowest)

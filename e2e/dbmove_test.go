@@ -39,7 +39,8 @@ func startMove(t testing.TB, from, to string) *server {
 	return s
 }
 
-// wantUntouched: of a move that ended early nothing is left, not even an id.
+// wantUntouched: of a move that ended early nothing is left, not even an id or the
+// room that rows took.
 func wantUntouched(t *testing.T, when, database string) {
 	t.Helper()
 	eventually(t, time.Minute, "the server notices the end of the connection", func() bool {
@@ -48,6 +49,9 @@ func wantUntouched(t *testing.T, when, database string) {
 	for _, table := range []string{"pets", "orders", "categories", "keys", "key_secrets", "usage", "limit_states", "answers"} {
 		if n := asked[int](t, database, "SELECT count(*) FROM "+table); n != 0 {
 			t.Errorf("%s: %d rows are left in %s, want none", when, n, table)
+		}
+		if size := asked[int64](t, database, "SELECT pg_relation_size('"+table+"')"); size != 0 {
+			t.Errorf("%s: %s takes up %d bytes, want none", when, table, size)
 		}
 	}
 	for _, table := range []string{"pets", "orders", "keys"} {
@@ -157,7 +161,7 @@ func TestMoveKilled(t *testing.T) {
 		valve, through := newValve(t, database, test.at)
 		began := time.Now()
 		move := startMove(t, source.file, through)
-		valve.await(t, test.when)
+		valve.await(t, test.when, move)
 		why := ""
 		if test.sure != nil {
 			why = test.sure()
@@ -240,7 +244,7 @@ func TestMoveLosesItsConnection(t *testing.T) {
 	} {
 		valve, through := newValve(t, database, test.at)
 		move := startMove(t, file, through)
-		valve.await(t, test.when)
+		valve.await(t, test.when, move)
 		if test.full {
 			eventually(t, time.Minute, "the server commits", func() bool { return asked[int](t, database, "SELECT count(*) FROM pets") == 2000 })
 		}

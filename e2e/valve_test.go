@@ -135,13 +135,15 @@ func (v *valve) reach() {
 	}
 }
 
-// await waits until the point is reached.
-func (v *valve) await(t testing.TB, what string) {
+// await waits until a program has reached the point.
+func (v *valve) await(t testing.TB, what string, program *server) {
 	t.Helper()
 	select {
 	case <-v.reached:
+	case <-program.exited:
+		t.Fatalf("the program ended before this: %s.\n%s", what, program.output())
 	case <-time.After(5 * time.Minute):
-		t.Fatalf("not within 5 minutes: %s", what)
+		t.Fatalf("not within 5 minutes: %s.\n%s", what, program.output())
 	}
 }
 

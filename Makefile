@@ -47,7 +47,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 
 soak: setup ## run the tests with their large counts, for hours
 	@scripts/setup mkfs.ext4:e2fsprogs mount:mount
-	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m -run . ./e2e/ ./internal/...
+	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m -run . ./e2e/ ./internal/... ./client/... ./cmd/...
 
 # Node and npm are for one of the peers, PostgreSQL and Redis for ours on them. Node
 # that comes with npm, as from nodejs.org, does not need the package npm.

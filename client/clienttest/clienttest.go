@@ -17,7 +17,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -111,9 +110,6 @@ func New(t testing.TB, options ...Option) *Server {
 		option(&with)
 	}
 	s := &Server{t: t, now: with.now}
-	if with.inMemory {
-		t.Cleanup(emptyPools)
-	}
 	s.open(t)
 	s.serve(t, with.middleware(dated(s.handler(t), with.now)), with.inMemory)
 	key := with.key
@@ -133,14 +129,6 @@ func (s *Server) open(t testing.TB) {
 			t.Errorf("clienttest: close the database: %v", err)
 		}
 	})
-}
-
-// emptyPools makes the database's package forget what it keeps for reuse: there
-// are channels in it, and a channel of one synctest bubble must not turn up in
-// another. What a sync.Pool has is gone after two collections.
-func emptyPools() {
-	runtime.GC()
-	runtime.GC()
 }
 
 func (s *Server) handler(t testing.TB) http.Handler {

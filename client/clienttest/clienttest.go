@@ -88,8 +88,7 @@ func WithClientOptions(options ...client.Option) Option {
 
 // InMemory connects clients and service without a network. In a bubble of
 // testing/synctest time then passes as soon as everybody waits: a test of
-// hours of rate limits takes no time. Do not run such a test in parallel with
-// others that use this package.
+// hours of rate limits takes no time.
 func InMemory() Option {
 	return func(s *setup) { s.inMemory = true }
 }

@@ -111,9 +111,9 @@ func (c *Client) judgeError(f *failure, k *call, res *http.Response, body []byte
 }
 
 // nothingDone are the codes of 503 that promise that nothing was changed. A code
-// that may join them is not taken for one.
+// that may join them is not taken for one, and unavailable is none: on PostgreSQL
+// it is also the answer to a change whose outcome got lost.
 var nothingDone = map[animalstore.Code]bool{
-	animalstore.Unavailable:  true,
 	animalstore.StorageFull:  true,
 	animalstore.Overloaded:   true,
 	animalstore.ShuttingDown: true,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ var faults = map[string]fault{
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, `{"code":"unavailable","message":"try again in a moment","status":503}`)
+		fmt.Fprint(w, `{"code":"overloaded","message":"try again in a moment","status":503}`)
 	},
 	"refused by a proxy":    proxyPage(http.StatusServiceUnavailable, false),
 	"done, proxy gives up":  proxyPage(http.StatusGatewayTimeout, true),
@@ -208,4 +209,25 @@ func (c *tallyCount) add() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++
+}
+
+// TestUnavailableMayBeDone: with this code a server also answers where it does not
+// know whether a change was made, so nothing that cannot be repeated is.
+func TestUnavailableMayBeDone(t *testing.T) {
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sent.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"code":"unavailable","message":"the answer was lost","status":503}`)
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL, "ast_live_key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.CreateKey(t.Context(), client.NewKey{Name: "x"}); !errors.Is(err, client.ErrOutcomeUnknown) || sent.Load() != 1 {
+		t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after one", err, sent.Load())
+	}
 }

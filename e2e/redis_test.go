@@ -187,8 +187,10 @@ func TestSharedLimitsAreExact(t *testing.T) {
 	const requests = 600
 	c.burst(16, requests, key)
 	calls := redis.Calls()
-	if c.sum(fallbackDecisions) > alone {
-		t.Logf("this machine kept Redis from answering in time: %v", calls)
+	if c.sum(fallbackDecisions) > 0 {
+		// For a minute afterwards Redis is also told what it missed, beside the
+		// requests. TestOneRoundTrip counts where nothing else goes on.
+		t.Logf("this machine kept Redis from answering in time, now or before (%v requests): %v", alone, calls)
 	} else if calls["evalsha"] != requests || calls["eval"] != 0 || calls["get"] != requests || c.sum(sharedDecisions)-before != requests {
 		t.Errorf("Redis counted %v for %d requests, want an evalsha for each", calls, requests)
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
 	"animalstore"
@@ -48,11 +49,22 @@ const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
 		excluded.banned_at, excluded.banned_until, excluded.ban_level)
 	WHERE (excluded.banned_at, excluded.day_end, excluded.day_used) >= (limit_states.banned_at, limit_states.day_end, limit_states.day_used)`
 
+// older reports whether s is left out where other is saved.
+func older(s, other *animalstore.LimitState) bool {
+	return cmp.Or(
+		cmp.Compare(s.BannedAt, other.BannedAt),
+		cmp.Compare(s.Day.End, other.Day.End),
+		cmp.Compare(s.Day.Used, other.Day.Used)) < 0
+}
+
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
 	latest := make(map[int64]*animalstore.LimitState, len(states)) // a key may come twice
 	for i := range states {
-		latest[states[i].KeyID] = &states[i].LimitState
+		s := &states[i]
+		if before := latest[s.KeyID]; before == nil || !older(&s.LimitState, before) {
+			latest[s.KeyID] = &s.LimitState
+		}
 	}
 	if len(latest) == 0 {
 		return ctx.Err()

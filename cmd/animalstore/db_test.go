@@ -96,13 +96,11 @@ func oddStore(t *testing.T, store db.DB) {
 		_, err := store.PutCategory(ctx, animalstore.Category{ID: id, Name: name}, func(*animalstore.Category) error { return nil })
 		check(err)
 	}
-	var orders []int64
 	for i, statuses := range [][]animalstore.OrderStatus{
 		{}, {animalstore.OrderApproved}, {animalstore.OrderApproved, animalstore.OrderDelivered}, {animalstore.OrderCancelled}, {animalstore.OrderCancelled},
 	} {
 		order, _, err := store.PlaceOrder(ctx, pets[i], at(i), nil)
 		check(err)
-		orders = append(orders, order.ID)
 		for j, status := range statuses {
 			_, err := store.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { return o.Move(status, at(10+i+j)) })
 			check(err)

@@ -4,7 +4,7 @@
 VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test fuzz soak bench-quick bench-growth bench-filters setup
+.PHONY: help run build check lint test fuzz soak bench bench-quick bench-growth bench-filters setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -47,7 +47,13 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 
 soak: setup ## run the tests with their large counts, for hours
 	@scripts/setup mkfs.ext4:e2fsprogs mount:mount
-	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m -run . ./e2e/ ./internal/...
+	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m -run . ./e2e/ ./internal/... ./client/... ./cmd/...
+
+# Node and npm are for one of the peers, PostgreSQL and Redis for ours on them. Node
+# that comes with npm, as from nodejs.org, does not need the package npm.
+bench: ## measure the server beside its peers, in a quarter of an hour; writes bench/results
+	@scripts/setup wrk node:nodejs npm redis-server psql:postgresql g++
+	go run ./bench peers $(BENCHFLAGS)
 
 bench-quick: ## measure the server beside a bare one, in two minutes
 	@scripts/setup wrk

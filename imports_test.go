@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	".":                            {},
 	"openapi":                      {},
 	"client":                       {"."},
+	"client/clienttest":            {".", "client", "internal/api", "internal/db/sqlite", "internal/keys", "internal/ratelimit"},
 	"internal/db":                  {"."},
 	"internal/keys":                {"."},
 	"internal/ratelimit":           {"."},
@@ -29,7 +30,8 @@ var mayImport = map[string][]string{
 	"internal/db/postgres":         {".", "internal/db"},
 	"internal/db/postgres/pgtest":  {},
 	"internal/db/dbtest":           {".", "internal/db"},
-	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/ratelimit"},
+	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/pages", "internal/ratelimit"},
+	"internal/pages":               {"."},
 }
 
 // Commands wire everything together; what tests and measures the product from
@@ -40,7 +42,7 @@ const (
 )
 
 // standardOnly are the packages that others may import without a second thought.
-var standardOnly = []string{".", "openapi"}
+var standardOnly = []string{".", "openapi", "client"}
 
 // onlyIn are the modules that are the affair of one package, or of a few.
 var onlyIn = map[string]string{
@@ -53,6 +55,11 @@ var onlyIn = map[string]string{
 	"github.com/spf13/cobra":             "cmd/animalstore",
 	"github.com/prometheus/":             "cmd/animalstore",
 	"github.com/schollz/progressbar":     "cmd/animalstore",
+	"github.com/swaggest/swgui":          "internal/pages",
+	"github.com/chromedp/":               "tests alone",
+	"github.com/rivo/uniseg":             "cmd/animalstore",
+	"golang.org/x/term":                  "cmd/animalstore",
+	"github.com/creack/pty":              "tests alone",
 	"github.com/getkin/kin-openapi":      "tests alone",
 	"github.com/rogpeppe/go-internal":    "tests alone",
 	"pgregory.net/rapid":                 "internal/db/dbtest internal/ratelimit/limittest",
@@ -156,7 +163,11 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore", "github.com/spf13/cobra", false},
 		{"animalstore/openapi", "animalstore", false},
 		{"animalstore/openapi", "github.com/getkin/kin-openapi/openapi3", false},
+		{"animalstore/client", "animalstore", true},
 		{"animalstore/client", "animalstore/internal/api", false},
+		{"animalstore/client", "github.com/spf13/cobra", false},
+		{"animalstore/client/clienttest", "animalstore/internal/api", true},
+		{"animalstore/client/clienttest", "animalstore/internal/db", false},
 		{"animalstore/internal/db", "animalstore", true},
 		{"animalstore/internal/db", "animalstore/internal/db/sqlite", false},
 		{"animalstore/internal/keys", "animalstore/internal/db", false},
@@ -186,6 +197,12 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore/client", "github.com/go-json-experiment/json", false},
 		{"animalstore/internal/api", "github.com/prometheus/client_golang/prometheus", false},
 		{"animalstore/cmd/animalstore", "github.com/prometheus/client_golang/prometheus", true},
+		{"animalstore/internal/api", "animalstore/internal/pages", true},
+		{"animalstore/internal/api", "github.com/swaggest/swgui/v5/static", false},
+		{"animalstore/internal/pages", "github.com/swaggest/swgui/v5/static", true},
+		{"animalstore/internal/pages", "animalstore/internal/db", false},
+		{"animalstore/cmd/animalstore", "github.com/chromedp/chromedp", false},
+		{"animalstore/internal/db/sqlite", "github.com/schollz/progressbar/v3", false},
 		{"animalstore/e2e", "zombiezen.com/go/sqlite", true},
 		{"animalstore/internal/stray", "time", false},
 	}

@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -27,11 +23,11 @@ const (
 // filters holds a page under every combination of filters, from a random place
 // deep in a large store, to what it costs in a small one. It asks the database
 // itself: the server and its cache would only hide part of the difference.
-func filters(ctx context.Context, o options, work string) (*table, error) {
+func filters(ctx context.Context, o options, work string) ([]*table, error) {
 	sizes := [2]int{fewAnimals, o.animals}
 	var stores [2]*reader
 	for i, animals := range sizes {
-		file, err := seededForFilters(ctx, o.dir, work, animals)
+		file, err := seeded(ctx, o, work, "filters", animals, func(path string) error { return addOrders(ctx, path, animals) })
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +56,7 @@ func filters(ctx context.Context, o options, work string) (*table, error) {
 		t.rows = append(t.rows, fmt.Sprintf("%s\t%.1f\t%.1f\t%s\t%s", read.name, median(took[0]), median(took[1]), spread(ratio), t.verdict(bar{atMost: read.mark}, median(ratio), "")))
 	}
 	t.note("The database alone, one reader, no cache of pages")
-	return t, nil
+	return []*table{t}, nil
 }
 
 // What a page may cost more at fifty times the animals. A tree of fifty times the
@@ -140,63 +136,24 @@ func full(n int, err error) error {
 	return err
 }
 
-// seededForFilters is seeded with orders and rare values.
-func seededForFilters(ctx context.Context, dir, work string, animals int) (string, error) {
-	tables, err := schemaID(ctx, filepath.Join(work, "empty.db"))
-	if err != nil {
-		return "", err
-	}
-	dir = filepath.Join(dir, "animalstore-bench-cache")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, fmt.Sprintf("filters-%d-%s.db", animals, tables))
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		say("seeding %d animals and as many orders into %s, once", animals, path)
-		part := filepath.Join(work, "part.db")
-		if err := errors.Join(seed(ctx, part, animals), addOrders(part, animals)); err != nil {
-			return "", err
-		}
-		if err := os.Rename(part, path); err != nil {
-			return "", err
-		}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	_, err = io.Copy(io.Discard, f)
-	return path, err
-}
-
 // addOrders gives every animal an order, one animal many more, and one animal in
 // ten thousand the rare category. A small store gets more of what is rare than
 // its share: enough for a page of it. One order in a hundred is open.
-func addOrders(path string, n int) (err error) {
-	conn, err := zombiezen.OpenConn(path, zombiezen.OpenReadWrite)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for _, pragma := range []string{"journal_mode = OFF", "synchronous = OFF", "cache_size = -200000", "locking_mode = EXCLUSIVE"} {
-		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
-			return err
-		}
-	}
-	defer sqlitex.Transaction(conn)(&err)
+func addOrders(ctx context.Context, path string, n int) error {
 	every := n / max(n/10_000, 150)
-	for _, statement := range []string{
-		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-			INSERT INTO orders (id, pet_id, status, created_at, updated_at)
-			SELECT i, CASE WHEN i % ?2 = 0 THEN 1 ELSE i END,
-				CASE WHEN i % ?2 = 0 THEN 2 + (i / ?2) % 2 WHEN i % 100 = 1 THEN 0 WHEN i % 5 = 0 THEN 3 ELSE 2 END,
-				1000000000000 + i, 1000000000000 + i FROM n`,
-		`UPDATE pets SET category_id = 1000000, status = (id / ?2) % 3 WHERE id % ?2 = 0 AND id <= ?1`,
-	} {
-		if err := sqlitex.Execute(conn, statement, &sqlitex.ExecOptions{Args: []any{n, every}}); err != nil {
-			return err
+	return inBulk(ctx, path, func(conn *zombiezen.Conn) error {
+		for _, statement := range []string{
+			`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+				INSERT INTO orders (id, pet_id, status, created_at, updated_at)
+				SELECT i, CASE WHEN i % ?2 = 0 THEN 1 ELSE i END,
+					CASE WHEN i % ?2 = 0 THEN 2 + (i / ?2) % 2 WHEN i % 100 = 1 THEN 0 WHEN i % 5 = 0 THEN 3 ELSE 2 END,
+					1000000000000 + i, 1000000000000 + i FROM n`,
+			`UPDATE pets SET category_id = 1000000, status = (id / ?2) % 3 WHERE id % ?2 = 0 AND id <= ?1`,
+		} {
+			if err := sqlitex.Execute(conn, statement, &sqlitex.ExecOptions{Args: []any{n, every}}); err != nil {
+				return fmt.Errorf("add orders: %w", err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }

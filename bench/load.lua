@@ -1,14 +1,27 @@
 -- Sends the requests of a file, one "METHOD PATH [BODY]" a line, in their order
--- and over again. They are put together before the clock starts.
+-- and over again. They are put together before the clock starts. With a file of
+-- keys, one a line, requests take these in turn.
 --
---   wrk -s load.lua URL -- FILE FIRST
+--   wrk -s load.lua URL -- FILE FIRST [KEYS]
 
 local requests, at = {}, 0
 
+local function lines(path)
+  local all = {}
+  for line in io.lines(path) do
+    all[#all + 1] = line
+  end
+  return all
+end
+
 function init(args)
-  for line in io.lines(args[1]) do
-    local method, path, body = line:match("^(%S+) (%S+) ?(.*)$")
-    requests[#requests + 1] = wrk.format(method, path, nil, body ~= "" and body or nil)
+  local templates, keys = lines(args[1]), args[3] and lines(args[3])
+  for i = 1, math.max(#templates, keys and #keys or 0) do
+    local method, path, body = templates[(i - 1) % #templates + 1]:match("^(%S+) (%S+) ?(.*)$")
+    if keys then
+      wrk.headers["Authorization"] = "Bearer " .. keys[(i - 1) % #keys + 1]
+    end
+    requests[i] = wrk.format(method, path, nil, body ~= "" and body or nil)
   end
   at = tonumber(args[2]) % #requests
   io.stderr:write("ready\n")
@@ -19,8 +32,8 @@ function request()
   return requests[at]
 end
 
-function done(summary)
+function done(summary, latency)
   local e = summary.errors
-  io.stderr:write(string.format("done %d %d %d %d\n", summary.requests, summary.duration,
-    e.status, e.connect + e.read + e.write + e.timeout))
+  io.stderr:write(string.format("done %d %d %d %d %d %d\n", summary.requests, summary.duration,
+    e.status, e.connect + e.read + e.write + e.timeout, latency:percentile(50), latency:percentile(99)))
 end

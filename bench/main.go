@@ -12,13 +12,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
 
-const usage = `usage: bench quick|growth|filters [flags]
+const usage = `usage: bench peers|quick|growth|filters [flags]
 
+  peers    the release build beside a bare net/http server, PocketBase, Fastify
+           and others, under every kind of load, and how it grows: a quarter of
+           an hour. Writes bench/results and docs/performance.md
   quick    the release build beside a bare net/http server, and group commit
            beside a transaction a request: under two minutes
   growth   what a read costs at 5 million animals beside 100 thousand, and how
@@ -33,9 +37,14 @@ Flags, after the command:
 type options struct {
 	rounds  int
 	burst   time.Duration
+	warm    time.Duration // a first burst that is not counted
 	animals int
 	dir     string
 	strict  bool
+
+	// of peers
+	contestants, workloads []string
+	results                string
 }
 
 // errMissed is a mark not kept, where that counts as a failure.
@@ -50,13 +59,16 @@ func main() {
 
 func run(args []string) error {
 	commands := map[string]struct {
-		run     func(context.Context, options, string) (*table, error)
+		run     func(context.Context, options, string) ([]*table, error)
 		animals int
+		rounds  int
 		burst   time.Duration
+		warm    time.Duration
 	}{
-		"quick":   {quick, 200_000, 500 * time.Millisecond},
-		"growth":  {growth, 5_000_000, time.Second},
-		"filters": {filters, 5_000_000, 200 * time.Millisecond},
+		"peers":   {peers, 1_000_000, 7, time.Second, time.Second}, // Node compiles while it runs
+		"quick":   {quick, 200_000, 9, 500 * time.Millisecond, 200 * time.Millisecond},
+		"growth":  {growth, manyAnimals, 9, time.Second, 200 * time.Millisecond},
+		"filters": {filters, manyAnimals, 9, 200 * time.Millisecond, 0},
 	}
 	name, rest := "", args
 	if len(args) > 0 {
@@ -75,11 +87,16 @@ func run(args []string) error {
 		flags.PrintDefaults()
 	}
 	command, known := commands[name]
-	flags.IntVar(&o.rounds, "rounds", 9, "how often each server has its turn")
+	flags.IntVar(&o.rounds, "rounds", command.rounds, "how often each server has its turn")
 	flags.DurationVar(&o.burst, "burst", command.burst, "how long a turn takes")
 	flags.IntVar(&o.animals, "animals", command.animals, "animals in the store; in growth, in the larger one")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where to put databases: a real disk, or creates wait for nothing")
 	flags.BoolVar(&o.strict, "strict", false, "fail if a mark is missed")
+	if name == "peers" {
+		chooseFrom(flags, &o.contestants, "contestants", contestantNames(), "who races with ours")
+		chooseFrom(flags, &o.workloads, "workloads", partNames(), "what to measure")
+		flags.StringVar(&o.results, "results", "", "where to write results (default bench/results, if everything is measured)")
+	}
 	if !known {
 		flags.Usage()
 		return errors.New("name a command")
@@ -96,23 +113,44 @@ func run(args []string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	t, err := command.run(ctx, o, work)
+	o.warm = command.warm
+	tables, err := command.run(ctx, o, work)
 	if err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
 		return err
 	}
-	fmt.Println()
-	if err := t.print(os.Stdout); err != nil {
-		return err
+	var notes []string
+	missed := false
+	for _, t := range tables {
+		fmt.Println()
+		if err := t.print(os.Stdout); err != nil {
+			return err
+		}
+		notes, missed = append(notes, t.notes...), missed || t.missed
 	}
 	fmt.Printf("\n%s. Medians of %d rounds, lowest and highest round in brackets. Took %v.\n",
-		strings.Join(t.notes, ". "), o.rounds, time.Since(began).Round(time.Second))
-	if o.strict && t.missed {
+		strings.Join(notes, ". "), o.rounds, time.Since(began).Round(time.Second))
+	if o.strict && missed {
 		return errMissed
 	}
 	return nil
+}
+
+// chooseFrom makes a flag that takes names, between commas, of what there is.
+// Without it all are chosen.
+func chooseFrom(flags *flag.FlagSet, chosen *[]string, name string, all []string, usage string) {
+	*chosen = all
+	flags.Func(name, usage+", of "+strings.Join(all, ",")+" (default all)", func(value string) error {
+		*chosen = strings.Split(value, ",")
+		for _, one := range *chosen {
+			if !slices.Contains(all, one) {
+				return fmt.Errorf("there is no %q", one)
+			}
+		}
+		return nil
+	})
 }
 
 var began = time.Now()

@@ -2,26 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 )
 
-const (
-	// pool is how many cursors and ids are asked for: far more than any cache
-	// of pages would hold.
-	pool        = 5000
-	connections = 32
-	newPet      = `{"name":"Rex the dog 4711","categoryId":7,"status":"available"}`
-)
-
 // quick holds the release build to what net/http can do at best, and group
 // commit to a transaction a request.
-func quick(ctx context.Context, o options, work string) (*table, error) {
+func quick(ctx context.Context, o options, work string) ([]*table, error) {
 	release, err := build(ctx, work, "release")
 	if err != nil {
 		return nil, err
@@ -35,11 +25,11 @@ func quick(ctx context.Context, o options, work string) (*table, error) {
 	if err := seed(ctx, file, o.animals); err != nil {
 		return nil, err
 	}
-	key, err := makeKey(ctx, release, file)
+	key, err := makeKey(ctx, release, "sqlite:"+file)
 	if err != nil {
 		return nil, err
 	}
-	if err := copyFile(copied, file); err != nil {
+	if err := copyTree(ctx, copied, file); err != nil {
 		return nil, err
 	}
 	sync, err := syncTime(work)
@@ -50,12 +40,12 @@ func quick(ctx context.Context, o options, work string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, err := serve(ctx, work, "release", release, file, key)
+	ours, err := serve(ctx, work, "release", release, "sqlite:"+file, key)
 	if err != nil {
 		return nil, err
 	}
 	defer ours.stop()
-	oneByOne, err := serve(ctx, work, "one-by-one", single, copied, key)
+	oneByOne, err := serve(ctx, work, "one-by-one", single, "sqlite:"+copied, key)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +54,7 @@ func quick(ctx context.Context, o options, work string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare, err := startBare(ctx, work, ours, oneByOne, loads)
+	bare, err := startBare(ctx, work, ours, oneByOne, slices.Concat(loads.first.requests, loads.cursor.requests, loads.get.requests))
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +62,10 @@ func quick(ctx context.Context, o options, work string) (*table, error) {
 
 	t := &table{head: "BESIDE\tLOAD\tCONNECTIONS\tOURS/S\tOTHER/S\tRATIO\tMARK\t\tCPU µs OURS\tOTHER\tRATIO"}
 	race := func(l load, connections int, others map[*server]bar) error {
-		contestants := []contestant{{ours, l.file}}
+		contestants := []contestant{{server: ours, file: l.file}}
 		for _, s := range []*server{bare, oneByOne} {
 			if _, ok := others[s]; ok {
-				contestants = append(contestants, contestant{s, l.file})
+				contestants = append(contestants, contestant{server: s, file: l.file})
 			}
 		}
 		turns, err := gen.race(ctx, o, l.name, connections, contestants...)
@@ -109,7 +99,7 @@ func quick(ctx context.Context, o options, work string) (*table, error) {
 	}
 	t.note("%d animals; a 4 KiB write and fsync takes %v here", o.animals, sync)
 	gen.notes(t)
-	return t, nil
+	return []*table{t}, nil
 }
 
 // load is a kind of traffic.
@@ -121,23 +111,15 @@ type load struct {
 
 type loads struct{ first, cursor, get, create, mix load }
 
-func writeLoads(work string, animals int) (loads, error) {
-	random := rand.New(rand.NewPCG(3, 4))
+func writeLoads(work string, n int) (loads, error) {
+	first, cursor, get, create := firstPages(ourAPI, n), cursorPages(ourAPI, n), gets(ourAPI, n), creates(ourAPI, n)
 	l := loads{
-		first:  load{name: "list 20, first page", requests: []string{"GET /v1/pets"}},
-		cursor: load{name: "list 20, random cursor"},
-		get:    load{name: "get, random id"},
-		create: load{name: "create", requests: []string{"POST /v1/pets " + newPet}},
-		mix:    load{name: "mix: 30 first, 30 cursor, 30 get, 10 create"},
-	}
-	for i := range pool {
-		l.cursor.requests = append(l.cursor.requests, "GET "+cursorURI(randomPosition(random, animals), ""))
-		l.get.requests = append(l.get.requests, "GET "+petURI(random, animals))
-		from := []load{l.first, l.cursor, l.get}[i%3]
-		if i%10 == 9 {
-			from = l.create
-		}
-		l.mix.requests = append(l.mix.requests, from.requests[len(from.requests)-1])
+		first:  load{name: "list 20, first page", requests: first},
+		cursor: load{name: "list 20, random cursor", requests: cursor},
+		get:    load{name: "get, random id", requests: get},
+		create: load{name: "create", requests: create},
+		mix: load{name: "mix: 30 first, 30 cursor, 30 get, 10 create",
+			requests: mix(part{3, first}, part{3, cursor}, part{3, get}, part{1, create})},
 	}
 	for i, one := range []*load{&l.first, &l.cursor, &l.get, &l.create, &l.mix} {
 		one.file = filepath.Join(work, fmt.Sprintf("requests-%d", i))
@@ -146,82 +128,6 @@ func writeLoads(work string, animals int) (loads, error) {
 		}
 	}
 	return l, nil
-}
-
-// randomPosition is an id below which there are at least two pages.
-func randomPosition(random *rand.Rand, animals int) int64 {
-	return 50 + random.Int64N(int64(animals)-50)
-}
-
-func petURI(random *rand.Rand, animals int) string {
-	return fmt.Sprintf("/v1/pets/%d", 1+random.IntN(animals))
-}
-
-// startBare captures what ours answers to every read of the loads, and a create
-// that goes to another server so that ours stays as it was seeded. It starts
-// the bare server with that and makes sure that it answers the same.
-func startBare(ctx context.Context, work string, ours, other *server, l loads) (*server, error) {
-	say("capturing answers")
-	if err := checkCursors(ours); err != nil {
-		return nil, err
-	}
-	c, err := ours.dial()
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
-	var captured []*answer
-	for _, request := range slices.Concat(l.first.requests, l.cursor.requests, l.get.requests) {
-		a, err := c.do("GET", request[len("GET "):], "")
-		if err != nil {
-			return nil, err
-		}
-		if a.Status != 200 {
-			return nil, fmt.Errorf("%s, not 200: %s", a, a.Body)
-		}
-		captured = append(captured, a)
-	}
-	created, err := other.ask("POST", "/v1/pets", newPet)
-	if err != nil {
-		return nil, err
-	}
-	if created.Status != 201 {
-		return nil, fmt.Errorf("%s, not 201: %s", created, created.Body)
-	}
-	captured = append(captured, created)
-	text, err := json.Marshal(captured)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(work, "answers.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	bare, err := start(ctx, work, "bare", ours.key, func(addr string) []string {
-		return []string{self, "bare", addr, file}
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, want := range []*answer{captured[0], captured[1], captured[len(captured)-2], created} {
-		body := ""
-		if want.Method == "POST" {
-			body = newPet
-		}
-		got, err := bare.ask(want.Method, want.URI, body)
-		if err == nil && !got.same(want) {
-			err = fmt.Errorf("the bare server answers differently\n got %s %q %q\nwant %s %q %q", got, got.Fields, got.Body, want, want.Fields, want.Body)
-		}
-		if err != nil {
-			bare.stop()
-			return nil, err
-		}
-	}
-	return bare, nil
 }
 
 // syncTime is how long it takes to have a page on disk: what a create costs

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"encoding/base64"
-	"encoding/json"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,10 +25,110 @@ import (
 // rare is the status that one animal in a hundred has.
 const rare = animalstore.PetPending
 
+// animal is one that is seeded.
+type animal struct {
+	name     string
+	category int64
+	status   animalstore.PetStatus
+}
+
+// animals are n of them, the same each time: 79 % available, 20 % sold, 1 %
+// pending. It tells the person who waits how far it has come.
+func animals(n int) iter.Seq[animal] {
+	return func(yield func(animal) bool) {
+		random := rand.New(rand.NewPCG(1, 2))
+		said := time.Now()
+		for i := range n {
+			a := animal{petName(random), 1 + random.Int64N(50), animalstore.PetAvailable}
+			switch p := random.IntN(100); {
+			case p < 1:
+				a.status = animalstore.PetPending
+			case p < 21:
+				a.status = animalstore.PetSold
+			}
+			if !yield(a) {
+				return
+			}
+			if i%1000 == 0 && time.Since(said) > time.Second {
+				said = time.Now()
+				say("seeding: %d of %d animals", i, n)
+			}
+		}
+	}
+}
+
+// writeAnimals writes animals as lines of name, category and status between
+// tabs, for what is filled by another program.
+func writeAnimals(w io.Writer, n int, status func(animalstore.PetStatus) string) error {
+	out := bufio.NewWriter(w)
+	for a := range animals(n) {
+		fmt.Fprintf(out, "%s\t%d\t%s\n", a.name, a.category, status(a.status))
+	}
+	return out.Flush()
+}
+
+func inWords(s animalstore.PetStatus) string { return string(s) }
+
+// seeded returns a database with that many animals and what more adds to it,
+// which kind names. It is kept for the next run as long as the tables stay the
+// same.
+func seeded(ctx context.Context, o options, work, kind string, n int, more ...func(path string) error) (string, error) {
+	tables, err := schemaID(ctx, filepath.Join(work, "empty.db"))
+	if err != nil {
+		return "", err
+	}
+	path, err := o.cached(fmt.Sprintf("%s-%d-%s.db", kind, n, tables), func(part string) error {
+		if err := seed(ctx, part, n); err != nil {
+			return err
+		}
+		for _, add := range more {
+			if err := add(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return path, warm(path)
+}
+
 // seed makes a database of n animals with the ids 1 to n, the same each time.
 // It goes past the server, which would take minutes.
 func seed(ctx context.Context, path string, n int) error {
-	db, err := sqlite.Open(ctx, path, sqlite.Options{}) // makes the tables
+	err := inBulk(ctx, path, func(conn *zombiezen.Conn) error {
+		stmt, err := conn.Prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)")
+		if err != nil {
+			return err
+		}
+		for a := range animals(n) {
+			stmt.BindText(1, a.name)
+			stmt.BindInt64(2, a.category)
+			stmt.BindInt64(3, int64(slices.Index(statuses, a.status)))
+			if _, err := stmt.Step(); err != nil {
+				return err
+			}
+			if err := errors.Join(stmt.Reset(), ctx.Err()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	return nil
+}
+
+// statuses are in the order of the numbers they are stored as.
+var statuses = []animalstore.PetStatus{animalstore.PetAvailable, animalstore.PetPending, animalstore.PetSold}
+
+// inBulk makes the tables where there are none and lets write fill them in one
+// transaction. Nothing of it has to survive a crash: the whole file would be
+// made anew.
+func inBulk(ctx context.Context, path string, write func(conn *zombiezen.Conn) error) (err error) {
+	db, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -34,60 +139,14 @@ func seed(ctx context.Context, path string, n int) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	// Nothing here has to survive a crash, the whole file would be made anew.
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	for _, pragma := range []string{"journal_mode = OFF", "synchronous = OFF", "cache_size = -200000", "locking_mode = EXCLUSIVE"} {
 		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
 			return err
 		}
 	}
-	if err := insertPets(ctx, conn, n); err != nil {
-		return fmt.Errorf("seed: %w", err)
-	}
-	return nil
-}
-
-func insertPets(ctx context.Context, conn *zombiezen.Conn, n int) (err error) {
 	defer sqlitex.Transaction(conn)(&err)
-	stmt, err := conn.Prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)")
-	if err != nil {
-		return err
-	}
-	said := time.Now()
-	random := rand.New(rand.NewPCG(1, 2))
-	for i := range n {
-		stmt.BindText(1, petName(random))
-		stmt.BindInt64(2, 1+random.Int64N(50))
-		stmt.BindInt64(3, petStatus(random))
-		if _, err := stmt.Step(); err != nil {
-			return err
-		}
-		if err := stmt.Reset(); err != nil {
-			return err
-		}
-		if i%1000 == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if time.Since(said) > time.Second {
-				said = time.Now()
-				say("seeding: %d of %d animals", i, n)
-			}
-		}
-	}
-	return nil
-}
-
-// petStatus is the stored number of a status: 79 % available, 20 % sold, 1 %
-// pending.
-func petStatus(random *rand.Rand) int64 {
-	switch p := random.IntN(100); {
-	case p < 1:
-		return 1
-	case p < 21:
-		return 2
-	}
-	return 0
+	return write(conn)
 }
 
 var (
@@ -99,39 +158,26 @@ func petName(random *rand.Rand) string {
 	return firstNames[random.IntN(len(firstNames))] + " the " + kinds[random.IntN(len(kinds))] + " " + strconv.Itoa(random.IntN(100_000))
 }
 
-// cursorURI is a page of the list that starts below an id, as the server itself
-// would link to it. Walking to a random place would take hours.
-func cursorURI(below int64, status animalstore.PetStatus) string {
-	filters := ""
-	if status != "" {
-		filters = "status=" + string(status)
+// schemaID tells one set of tables from another.
+func schemaID(ctx context.Context, path string) (string, error) {
+	db, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return "", err
 	}
-	uri := "/v1/pets?cursor=" + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "/v1/pets|%d|%s", below, filters))
-	if filters != "" {
-		uri += "&" + filters
+	if err := db.Close(); err != nil {
+		return "", err
 	}
-	return uri
-}
-
-// checkCursors compares cursorURI with what the server links to.
-func checkCursors(s *server) error {
-	for _, status := range []animalstore.PetStatus{"", rare} {
-		uri := "/v1/pets"
-		if status != "" {
-			uri += "?status=" + string(status)
-		}
-		a, err := s.ask("GET", uri, "")
-		if err != nil {
-			return err
-		}
-		var pets []animalstore.Pet
-		if err := json.Unmarshal([]byte(a.Body), &pets); err != nil || len(pets) == 0 {
-			return fmt.Errorf("%s: no animals in %q (%v)", a, a.Body, err)
-		}
-		next := "<" + cursorURI(pets[len(pets)-1].ID, status) + `>; rel="next"`
-		if !strings.Contains(a.field("Link"), next) {
-			return fmt.Errorf("cursors have another form than this benchmark makes: bring cursorURI up to date\n got %s\nwant %s", a.field("Link"), next)
-		}
+	conn, err := zombiezen.OpenConn(path, zombiezen.OpenReadOnly)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	defer conn.Close()
+	sum := sha256.New()
+	err = sqlitex.ExecuteTransient(conn, "SELECT sql FROM sqlite_schema ORDER BY rowid", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *zombiezen.Stmt) error {
+			fmt.Fprintln(sum, stmt.ColumnText(0))
+			return nil
+		},
+	})
+	return fmt.Sprintf("%x", sum.Sum(nil))[:12], err
 }

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,24 +18,30 @@ import (
 
 // build compiles the server as a release is, with the given linker settings.
 func build(ctx context.Context, work, name string, settings ...string) (string, error) {
-	say("building %s", name)
 	bin := filepath.Join(work, name)
 	ldflags := "-s -w"
 	for _, s := range settings {
 		ldflags += " -X " + s
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", bin, "animalstore/cmd/animalstore")
+	return bin, goBuild(ctx, "", name, bin, ldflags, "animalstore/cmd/animalstore")
+}
+
+// goBuild compiles a package of the module in dir without cgo.
+func goBuild(ctx context.Context, dir, name, bin, ldflags, pkg string) error {
+	say("building %s", name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", bin, pkg)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+		return fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
-	return bin, nil
+	return nil
 }
 
 // makeKey makes a key that no load here can exhaust.
 func makeKey(ctx context.Context, bin, database string) (string, error) {
 	cmd := exec.CommandContext(ctx, bin, "keys", "create", "--name", "bench", "--plan", "enterprise",
-		"--per-minute", "1000000000", "--per-day", "1000000000", "--database", "sqlite:"+database)
+		"--per-minute", "1000000000", "--per-day", "1000000000", "--database", database)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -47,114 +53,86 @@ func makeKey(ctx context.Context, bin, database string) (string, error) {
 
 // server is a process under measurement.
 type server struct {
-	name string
-	addr string
-	key  string        // what it lets in
-	took time.Duration // from its start to its first answer
-	cmd  *exec.Cmd
-	end  context.CancelFunc
+	*process
+	addr   string
+	key    string        // what it lets in
+	took   time.Duration // from its start to its first answer
+	behind []*process    // what it stands on: their time counts as its own
 }
 
 // serve starts the animalstore at bin, with default flags but for what keeps it
 // apart from others.
 func serve(ctx context.Context, work, name, bin, database, key string) (*server, error) {
-	return start(ctx, work, name, key, func(addr string) []string {
-		return []string{bin, "serve", "--listen", addr, "--database", "sqlite:" + database}
+	return start(ctx, work, name, key, firstPage, func(addr string) []string {
+		return []string{bin, "serve", "--listen", addr, "--database", database}
 	})
 }
 
-// start starts a server on a free port and returns once it has listed animals.
-// It runs until it is stopped or ctx ends.
-func start(ctx context.Context, work, name, key string, command func(addr string) []string) (*server, error) {
+const firstPage = "/v1/pets"
+
+// start starts a server on a free port and returns once it has answered a GET
+// of probe. It runs until it is stopped or ctx ends.
+func start(ctx context.Context, work, name, key, probe string, command func(addr string) []string) (*server, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(work, name+".log"))
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	args := command(addr)
-	s := &server{name: name, addr: addr, key: key}
-	ctx, s.end = context.WithCancel(ctx)
-	s.cmd = exec.CommandContext(ctx, args[0], args[1:]...)
-	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
-	s.cmd.WaitDelay = 20 * time.Second // then it is killed
-	s.cmd.Stdout, s.cmd.Stderr = log, log
 	started := time.Now()
-	if err := s.cmd.Start(); err != nil {
-		s.end()
+	p, err := launch(ctx, work, name, syscall.SIGTERM, command(addr), nil)
+	if err != nil {
 		return nil, err
 	}
-	for {
-		a, err := s.ask("GET", "/v1/pets", "")
-		if err == nil && a.Status == 200 {
-			s.took = time.Since(started)
-			return s, nil
+	s := &server{process: p, addr: addr, key: key}
+	refused := func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+	err = p.await(ctx, func(err error) bool { return !refused(err) }, func() error {
+		status, body, err := s.fetch("GET", probe, "")
+		if err == nil && status != 200 {
+			err = fmt.Errorf("GET %s: %d: %s", probe, status, body)
 		}
-		if err == nil {
-			err = fmt.Errorf("%s: %s", a, a.Body)
-		}
-		if !errors.Is(err, syscall.ECONNREFUSED) || time.Since(started) > 30*time.Second {
-			s.stop()
-			text, _ := os.ReadFile(log.Name())
-			return nil, fmt.Errorf("start %s: %w\n%s", name, err, text)
-		}
-		time.Sleep(200 * time.Microsecond)
-	}
+		return err
+	})
+	s.took = time.Since(started)
+	return s, err
 }
 
-// stop ends the process in good order and waits for that.
-func (s *server) stop() {
-	s.end()
-	s.cmd.Wait()
-}
-
-// tick is the unit of time in /proc: USER_HZ is 100 wherever Go runs on Linux.
-const tick = 10 * time.Millisecond
-
-// machineTime is the time all cores together have been busy so far, time taken
-// by the host of a virtual machine included, and the time they had.
-func machineTime() (busy, all time.Duration, err error) {
-	stat, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0, err
-	}
-	line, _, _ := strings.Cut(string(stat), "\n")
-	// cpu user nice system idle iowait irq softirq steal; what follows is
-	// counted among these already.
-	fields := strings.Fields(line)
-	if len(fields) < 9 {
-		return 0, 0, fmt.Errorf("/proc/stat starts with %q", line)
-	}
-	for i, field := range fields[1:9] {
-		ticks, err := strconv.Atoi(field)
-		if err != nil {
-			return 0, 0, fmt.Errorf("/proc/stat: %w", err)
-		}
-		all += time.Duration(ticks) * tick
-		if i != 3 && i != 4 {
-			busy += time.Duration(ticks) * tick
-		}
-	}
-	return busy, all, nil
-}
-
-// cpu is the time the process has spent on all cores so far.
+// cpu is the time spent so far by the server and what stands behind it.
 func (s *server) cpu() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	sum, err := s.process.cpu()
+	for _, p := range s.behind {
+		more, behindErr := p.cpu()
+		sum, err = sum+more, errors.Join(err, behindErr)
+	}
+	return sum, err
+}
+
+// stop ends the server and what stands behind it.
+func (s *server) stop() {
+	s.process.stop()
+	for _, p := range s.behind {
+		p.stop()
+	}
+}
+
+var fetchClient = &http.Client{
+	Timeout:   10 * time.Second,
+	Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+}
+
+// fetch asks any server once, however it frames its answer.
+func (s *server) fetch(method, uri, body string) (status int, answer []byte, err error) {
+	r, err := http.NewRequest(method, "http://"+s.addr+uri, strings.NewReader(body))
 	if err != nil {
-		return 0, fmt.Errorf("%s is gone: %w", s.name, err)
+		return 0, nil, err
 	}
-	// The second field is a name in brackets, which may hold anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat has only %d fields", s.cmd.Process.Pid, len(fields))
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := fetchClient.Do(r)
+	if err != nil {
+		return 0, nil, err
 	}
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+	defer response.Body.Close()
+	answer, err = io.ReadAll(response.Body)
+	return response.StatusCode, answer, err
 }
 
 func freeAddr() (string, error) {
@@ -164,18 +142,4 @@ func freeAddr() (string, error) {
 	}
 	defer l.Close()
 	return l.Addr().String(), nil
-}
-
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
 }

@@ -58,8 +58,10 @@ func TestFirstRun(t *testing.T) {
 	if status, body := paste(t, line); status != "200" || body != "[]" {
 		t.Errorf("%s\ngot %s %q, want 200 []", line, status, body)
 	}
-	if !strings.Contains(s.stdout.String(), s.url+"/v1") {
-		t.Errorf("the address %s/v1 is not in the greeting:\n%s", s.url, s.stdout)
+	for _, address := range []string{s.url + "/v1", s.url + "/docs"} {
+		if !strings.Contains(s.stdout.String(), address+"\n") {
+			t.Errorf("the address %s is not in the greeting:\n%s", address, s.stdout)
+		}
 	}
 	c := newClient(t, s, key)
 	wantStatus(t, c.do(t, "POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), 201, "")
@@ -74,14 +76,14 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// TestFirstRunFromSource is the README's first command, ended by Ctrl-C.
+// TestFirstRunFromSource is make run, ended by Ctrl-C.
 func TestFirstRunFromSource(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, withWrapper("go", "-C", root, "run"), withBinary("./cmd/animalstore"), withEnv("CGO_ENABLED=0"))
+	s := start(t, withWrapper("go", "-C", root, "run"), withBinary("./cmd/animalstore"), withEnv("CGO_ENABLED=0", "GOFLAGS=-trimpath"))
 	if status, body := paste(t, s.printed(curlLine)); status != "200" || body != "[]" {
 		t.Errorf("got %s %q, want 200 []", status, body)
 	}

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 
 // build makes a binary with these linker flags.
 func build(path string, ldflags ...string) error {
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", path, "animalstore/cmd/animalstore")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", path, "animalstore/cmd/animalstore")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the binary: %v\n%s", err, out)
@@ -90,7 +90,8 @@ type settings struct {
 
 type option func(*settings)
 
-// onDatabase names the file, where a test starts more than one server on it.
+// onDatabase names the file, where a test starts more than one server on it, or
+// the URL of a PostgreSQL database.
 func onDatabase(path string) option { return func(s *settings) { s.database = path } }
 
 func onAddress(addr string) option { return func(s *settings) { s.listen = addr } }
@@ -143,7 +144,7 @@ func launch(t testing.TB, opts ...option) *server {
 	if set.database == "" {
 		set.database = newDatabase(t)
 	}
-	argv := append(slices.Clone(set.wrapper), set.binary, "serve", "--listen", set.listen, "--database", "sqlite:"+set.database)
+	argv := append(slices.Clone(set.wrapper), set.binary, "serve", "--listen", set.listen, "--database", databaseFlag(set.database))
 	argv = append(argv, set.args...)
 	s := &server{t: t, database: set.database, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
 	s.cmd = exec.Command(argv[0], argv[1:]...)
@@ -152,7 +153,9 @@ func launch(t testing.TB, opts ...option) *server {
 		s.cmd.Env = append(s.cmd.Env, "ANIMALSTORE_OPS_LISTEN=") // many run beside each other
 	}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
-	s.cmd.Dir = filepath.Dir(set.database)
+	if !isURL(set.database) {
+		s.cmd.Dir = filepath.Dir(set.database)
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -167,6 +170,16 @@ func launch(t testing.TB, opts ...option) *server {
 
 // newDatabase is the path of a file that does not exist yet.
 func newDatabase(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") }
+
+func isURL(database string) bool { return strings.Contains(database, "://") }
+
+// databaseFlag is what names a database on the command line.
+func databaseFlag(database string) string {
+	if isURL(database) {
+		return database
+	}
+	return "sqlite:" + database
+}
 
 // cleanEnv is the environment without settings of the program under test.
 func cleanEnv() []string {
@@ -262,7 +275,7 @@ func run(t testing.TB, args ...string) result {
 // newKey makes a key and returns its secret.
 func newKey(t testing.TB, database string, args ...string) string {
 	t.Helper()
-	r := run(t, append([]string{"keys", "create", "--database", "sqlite:" + database}, args...)...)
+	r := run(t, append([]string{"keys", "create", "--database", databaseFlag(database)}, args...)...)
 	if r.code != 0 {
 		t.Fatalf("keys create: exit code %d\n%s", r.code, r.stderr)
 	}

@@ -39,10 +39,10 @@ func TestKeysWhileServing(t *testing.T) {
 		Name string
 	}
 	list := run(t, "keys", "list", "--json", "--database", database)
-	if err := json.Unmarshal([]byte(list.stdout), &all); err != nil || len(all) != 2 || all[0].Name != "owner" || all[1].Name != "reader" {
+	if err := json.Unmarshal([]byte(list.stdout), &all); err != nil || len(all) != 2 || all[0].Name != "reader" || all[1].Name != "owner" {
 		t.Fatalf("keys list --json: %v\n%s%s", err, list.stdout, list.stderr)
 	}
-	if r := run(t, "keys", "revoke", fmt.Sprint(all[1].ID), "--database", database); r.code != 0 {
+	if r := run(t, "keys", "revoke", fmt.Sprint(all[0].ID), "--database", database); r.code != 0 {
 		t.Fatalf("keys revoke: exit code %d\n%s", r.code, r.stderr)
 	}
 	refusedWithinASecond(t, reader, time.Now())

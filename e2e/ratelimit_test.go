@@ -127,7 +127,7 @@ func TestCountsSurviveTermination(t *testing.T) {
 	}
 }
 
-var leftToday = regexp.MustCompile(`Left today +(\d+) of (\d+)`)
+var leftToday = regexp.MustCompile(`Left today\s+(\d+) of (\d+)`)
 
 // savedToday is how many requests of this day the database knows of.
 func savedToday(t testing.TB, database, id string) int64 {
@@ -246,7 +246,7 @@ func TestBanSurvives(t *testing.T) {
 	seenWithinASecond(t, "the ban is lifted", func() bool {
 		return !strings.Contains(c.get(t, "/v1/pets").body, "key_banned")
 	})
-	if got := show(); !regexp.MustCompile(`Banned +no`).MatchString(got) {
+	if got := show(); !regexp.MustCompile(`Banned\s+no`).MatchString(got) {
 		t.Errorf("keys show tells of a ban:\n%s", got)
 	}
 	s.stop()

@@ -14,9 +14,11 @@ import (
 
 func dbCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                   "db",
-		Short:                 "Move, check and bring up to date a database",
-		Long:                  "Move, check and bring up to date the database that a store is kept in.",
+		Use:   "db",
+		Short: "Move, check and bring up to date a database",
+		Long:  "Move, check and bring up to date the database that a store is kept in.",
+		Example: `  animalstore db check --database sqlite:animalstore.db
+  animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		RunE:                  onlySubcommands,
@@ -106,8 +108,8 @@ func dbMigrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring a database's tables up to date",
-		Long: `Bring a database's tables up to date, or make them. A server does the same when it
-starts; here it can be done before, by a user with more rights perhaps.`,
+		Long: `Bring a database's tables up to date, or make them. A server does the same when
+it starts; here it can be done before, by a user with more rights perhaps.`,
 		Example: `  animalstore db migrate --database sqlite:/var/lib/animalstore/store.db
   animalstore db migrate --database postgres://owner@db1/store`,
 		Args: noArguments,

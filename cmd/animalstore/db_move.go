@@ -18,16 +18,17 @@ func dbMoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move",
 		Short: "Copy a whole store into an empty database",
-		Long: `Copy a whole store into an empty database, such as from a SQLite file to PostgreSQL
-or back: animals, orders, categories, the ids that come next, keys with their
-secrets, limits, bans and usage, and the records of retried writes.
+		Long: `Copy a whole store into an empty database, such as from a SQLite file to
+PostgreSQL or back: animals, orders, categories, the ids that come next, keys
+with their secrets, limits, bans and usage, and the records of retried writes.
 
 It is one transaction. Whatever ends it early, the new database is as empty as
 before, and the same command can be run again. Before the end everything is read
 back and compared. The store that is copied is only read. Stop its server first,
 and do not start it again once clients use the new database.`,
 		Example: `  animalstore db move --from sqlite:animalstore.db --to postgres://animalstore@db1/store
-  animalstore db move --from postgres://animalstore@db1/store --to sqlite:animalstore.db`,
+  animalstore db move --from postgres://animalstore@db1/store --to sqlite:animalstore.db
+  animalstore db move --from sqlite:animalstore.db --to sqlite:copy.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from.url == "" || to.url == "" {

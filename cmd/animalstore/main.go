@@ -1,4 +1,5 @@
-// Command animalstore serves a store's animals over HTTP and manages its keys.
+// Command animalstore serves a store's animals over HTTP, manages its keys, and
+// calls such a server for people and scripts.
 package main
 
 import (
@@ -12,20 +13,11 @@ import (
 	"syscall"
 	"time"
 
-	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-)
-
-// Exit codes, for scripts.
-const (
-	exitError    = 1
-	exitUsage    = 2
-	exitNotFound = 5
 )
 
 // version is set by the release build.
@@ -38,7 +30,7 @@ func main() {
 	// first: some programs signal both a process and its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "animalstore:", message(err))
+		fmt.Fprintln(os.Stderr, wrapped("animalstore: "+message(err), screenOf(os.Stderr).width))
 		os.Exit(exitCode(err))
 	}
 }
@@ -50,8 +42,22 @@ func newCommand() *cobra.Command {
 		Long: `animalstore keeps a store's animals and orders and serves them over HTTP.
 
 Start a server with "animalstore serve". The first start prints a key and a
-curl line to try. Every flag can also be set in the environment: --listen is
-ANIMALSTORE_LISTEN, --log-format is ANIMALSTORE_LOG_FORMAT, and so on.`,
+curl line to try. With the key in ANIMALSTORE_API_KEY the client commands work:
+
+  export ANIMALSTORE_API_KEY=ast_live_...
+  animalstore pets add --name Rex --category 7
+  animalstore pets list
+
+Lists are tables on a terminal, and lines with tabs between the fields in a
+pipe; --json prints JSON. NO_COLOR is respected.
+
+Every flag can also be set in the environment: --url is ANIMALSTORE_URL,
+--log-format is ANIMALSTORE_LOG_FORMAT, and so on.
+
+Exit codes: 0 success, 1 error, 2 wrong usage, 4 key missing or refused,
+5 not found, 6 rate limited.`,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          onlySubcommands,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,9 +65,12 @@ ANIMALSTORE_LISTEN, --log-format is ANIMALSTORE_LOG_FORMAT, and so on.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w. See %q", err, cmd.CommandPath()+" --help")}
+		return usageError{fmt.Errorf("%w. See %q", kindly(err), cmd.CommandPath()+" --help")}
 	})
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
+	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
+	arrangeHelp(root)
+	completeValues(root)
 	return root
 }
 
@@ -88,22 +97,6 @@ func versionString() string {
 	return "(devel)"
 }
 
-// readEnvironment sets the flags that were not given from the environment.
-func readEnvironment(cmd *cobra.Command) error {
-	var err error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		name := "ANIMALSTORE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value, ok := os.LookupEnv(name)
-		if f.Changed || !ok || err != nil {
-			return
-		}
-		if e := cmd.Flags().Set(f.Name, value); e != nil {
-			err = usageError{fmt.Errorf("the environment variable %s: %w", name, e)}
-		}
-	})
-	return err
-}
-
 const databaseUsage = "where the store is kept: sqlite:FILE or postgres://USER@HOST/NAME"
 
 // openDatabase opens what a --database flag names.
@@ -128,48 +121,4 @@ func shownDatabase(url string) string {
 		return postgres.Redacted(url)
 	}
 	return url
-}
-
-// usageError is a mistake in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%q takes no arguments, but got %q. See %q", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")}
-	}
-	return nil
-}
-
-// onlySubcommands runs a command that only groups others: cobra would print its
-// help and succeed where the name of the subcommand is mistyped.
-func onlySubcommands(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%q has no command %q. See %q", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")}
-	}
-	return cmd.Help()
-}
-
-// message is what a person reads of an error.
-func message(err error) string {
-	var coded *animalstore.Error
-	if errors.As(err, &coded) {
-		return strings.Replace(err.Error(), coded.Error(), coded.Message, 1) // the code is for programs
-	}
-	return err.Error()
-}
-
-func exitCode(err error) int {
-	var usage usageError
-	var coded *animalstore.Error
-	switch {
-	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "required flag"):
-		return exitUsage
-	case errors.As(err, &coded) && coded.Code == animalstore.ValidationFailed:
-		return exitUsage
-	case errors.Is(err, db.ErrNotFound):
-		return exitNotFound
-	}
-	return exitError
 }

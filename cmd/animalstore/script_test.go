@@ -40,6 +40,12 @@ func (t tests) Run() int {
 //	used FILE KEY HOURS A R   adds usage so many hours ago: admitted, refused
 //	banned FILE KEY           bans a key
 //	opens FILE KEYFILE [not]  tells whether the secret in KEYFILE opens a key
+//	serving FILE [FLAG…]      runs a server on that database, with the key of
+//	                          ownerKey, and sets the environment for its client
+//	impostor KIND             is serving, of something that is no such server
+//	setkey FILE               makes the secret in FILE the client's
+//	terminal CODE COMMAND…    is exits on a terminal of 80 columns; what appears
+//	                          there is the standard output
 //	served FILE               serves a database until the script ends
 //	damage FILE STATEMENTS    runs statements in a database
 //	newer DATABASE            makes a database one of a later version
@@ -56,6 +62,7 @@ func TestScripts(t *testing.T) {
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"exits": exits, "used": used, "banned": banned, "opens": opens,
 	"served": scriptServed, "damage": scriptDamage, "newer": scriptNewer, "connected": scriptConnected,
+	"serving": serving, "terminal": terminal, "setkey": setKey, "impostor": impostor,
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
@@ -71,6 +78,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		code = coded.ExitCode()
 	}
+	wantCode(ts, args, code)
+}
+
+// wantCode fails unless the exit code is the first of args.
+func wantCode(ts *testscript.TestScript, args []string, code int) {
 	if want := number(ts, args[0]); int64(code) != want {
 		ts.Fatalf("%q: got exit code %d, want %d", args[1:], code, want)
 	}

@@ -32,8 +32,8 @@ func seedCommand() *cobra.Command {
 in categories with names, and orders that agree with what is available, pending
 and sold. The same --seed and --animals make the same store.
 
-What is in the store already stays as it is. No server may be running on a SQLite
-file meanwhile. Ctrl-C stops it in good order.`,
+What is in the store already stays as it is. No server may be running on a
+SQLite file meanwhile. Ctrl-C stops it in good order.`,
 		Example: `  animalstore seed --animals 1000
   animalstore seed --animals 1000000 --seed 7 --database sqlite:sample.db
   animalstore seed --animals 1000000 --database postgres://animalstore@db1/store`,

@@ -18,8 +18,8 @@ const progressEvery = 5 * time.Second
 // elsewhere, such as in a log, with a line now and then.
 type progress struct {
 	w     io.Writer
-	what  string // is counted
-	total int64
+	what  string                   // is counted
+	total int64                    // -1: not known
 	bar   *progressbar.ProgressBar // nil where there is no terminal
 
 	done          int64
@@ -52,9 +52,13 @@ func (p *progress) add(n int) {
 		p.bar.Add(n) // it can fail only as printing can
 		return
 	}
-	if now := time.Now(); now.Sub(p.saidAt) >= progressEvery && p.done < p.total {
+	if now := time.Now(); now.Sub(p.saidAt) >= progressEvery && p.done != p.total {
 		p.saidAt = now
-		fmt.Fprintf(p.w, "%s of %s %s, %s a second\n", grouped(p.done), grouped(p.total), p.what, grouped(p.rate()))
+		of := ""
+		if p.total >= 0 {
+			of = " of " + grouped(p.total)
+		}
+		fmt.Fprintf(p.w, "%s%s %s, %s a second\n", grouped(p.done), of, p.what, grouped(p.rate()))
 	}
 }
 

@@ -72,7 +72,7 @@ standard output. The log is on standard error. Set ` + ownerKeyVariable + ` to
 bring a key of your own instead.`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
-  animalstore serve --listen :8080 --database 'postgres://animalstore@db1,db2/store?target_session_attrs=read-write'
+  animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'
   animalstore serve --environment staging --listen 127.0.0.1:8090 --database sqlite:staging.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -170,6 +170,8 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 		CORSOrigins:    f.corsOrigins,
 		AccessLog:      f.accessLog,
 		Observer:       metrics,
+		Environment:    env,
+		Version:        versionString(),
 	})
 	stopOps, err := serveOps(f.opsListen, f.opsAsked, metrics, log)
 	if err != nil {
@@ -283,6 +285,7 @@ func greet(w io.Writer, base, database string, env animalstore.Environment, secr
 	fmt.Fprintf(w, `animalstore (%s) is ready.
 
   API       %s/v1
+  Docs      %s/docs
   Document  %s/openapi.yaml
   Database  %s
 
@@ -294,7 +297,7 @@ Try it:%s
 
   curl -H "Authorization: Bearer %s" %s/v1/pets
 
-`, env, base, base, database, secret, insecure, secret, base)
+`, env, base, base, base, database, secret, insecure, secret, base)
 }
 
 // reachable is an address under which a listener on this machine is found.

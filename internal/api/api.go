@@ -5,6 +5,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
+	"animalstore/internal/pages"
 	"animalstore/internal/ratelimit"
 )
 
@@ -39,6 +41,10 @@ type Config struct {
 	AccessLog bool
 	// Observer is told of every request. Nil if nobody wants to know.
 	Observer Observer
+	// Environment and Version are told on the pages. Empty is production, and
+	// no version.
+	Environment animalstore.Environment
+	Version     string
 }
 
 // Server answers for the API and the few public pages beside it.
@@ -56,6 +62,7 @@ type Server struct {
 	observer  Observer
 	router    *router
 	cache     *cache
+	pages     *pages.Pages
 	draining  atomic.Bool
 }
 
@@ -78,6 +85,7 @@ func New(c Config) *Server {
 		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(),
+		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
 	}
 	if s.observer == nil {
 		s.observer = nobody{}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -118,7 +119,7 @@ func TestMethods(t *testing.T) {
 func TestHead(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"})
-	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/nothing"} {
+	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/", "/docs", "/nothing"} {
 		for _, key := range []string{s.owner, noKey} {
 			c := call{path: path, key: key, header: http.Header{"X-Request-Id": {"same"}}, bad: true}
 			get := s.do(t, c)
@@ -150,7 +151,7 @@ func equalHeaders(a, b http.Header) bool {
 // TestPublic is what is served beside the API, without a key.
 func TestPublic(t *testing.T) {
 	s := start(t)
-	for _, path := range []string{"/livez", "/readyz", "/openapi.yaml", "/openapi.json"} {
+	for _, path := range []string{"/", "/docs", "/docs/", "/livez", "/readyz", "/openapi.yaml", "/openapi.json"} {
 		s.do(t, call{path: path, key: noKey}).want(t, http.StatusOK, "")
 		got := s.do(t, call{method: "POST", path: path, key: noKey, body: "{}"})
 		got.want(t, http.StatusMethodNotAllowed, animalstore.MethodNotAllowed)
@@ -158,7 +159,7 @@ func TestPublic(t *testing.T) {
 			t.Errorf("%s: Allow: got %q, want GET, HEAD", path, got)
 		}
 	}
-	for _, path := range []string{"/", "/v2/pets", "/pets", "/V1/pets", "/v1pets", "//v1/pets", "/livez/", "/livez/../v1/pets", "/favicon.ico"} {
+	for _, path := range []string{"/v2/pets", "/pets", "/V1/pets", "/v1pets", "//v1/pets", "/livez/", "/livez/../v1/pets", "/favicon.ico", "/docs/x", "/docs//", "/index.html", "/assets/", "/assets/x/base.css"} {
 		s.do(t, call{path: path, key: noKey}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
 	}
 	s.handler.Drain()
@@ -168,5 +169,25 @@ func TestPublic(t *testing.T) {
 	got.want(t, http.StatusOK, "")
 	if got.header.Get("Connection") != "close" {
 		t.Errorf("while draining: got Connection %q, want close", got.header.Get("Connection"))
+	}
+}
+
+// TestLandingPageAddress: the page tells people how they reach the server, which
+// is by HTTPS if the proxy that we trust says so.
+func TestLandingPageAddress(t *testing.T) {
+	trusting := start(t, func(s *setup) { s.proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	wary := start(t)
+	for _, test := range []struct {
+		s           *service
+		proto, want string
+	}{
+		{trusting, "https", "https://"}, {trusting, "HTTPS", "https://"}, {trusting, "http", "http://"}, {trusting, "gopher", "http://"}, {trusting, "", "http://"},
+		{wary, "https", "http://"}, {wary, "", "http://"},
+	} {
+		got := test.s.do(t, call{path: "/", key: noKey, header: http.Header{"X-Forwarded-Proto": {test.proto}}})
+		got.want(t, http.StatusOK, "")
+		if want := test.want + test.s.addr + "/v1/pets"; !strings.Contains(string(got.body), want) {
+			t.Errorf("X-Forwarded-Proto %q: got %s\nwant %s in it", test.proto, got.body, want)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -17,6 +19,9 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 		"/openapi.yaml": document("application/yaml", openapi.YAML),
 		"/openapi.json": document("application/json", openapi.JSON),
 	}[r.URL.Path]
+	if page == nil && s.pages.Has(r.URL.Path) {
+		page = s.page
+	}
 	if page == nil {
 		return animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: the API is under /v1 and described at /openapi.yaml")
 	}
@@ -48,6 +53,21 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// page serves what people look at in a browser.
+func (s *Server) page(w http.ResponseWriter, r *request) error {
+	s.pages.Serve(w, r.Request, s.speaksHTTPS(r.Request))
+	return nil
+}
+
+// speaksHTTPS reports whether the client does, be it to a proxy that we trust.
+func (s *Server) speaksHTTPS(r *http.Request) bool {
+	if r.TLS != nil {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && s.trusted(peer.Addr().Unmap()) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
 func document(contentType string, content []byte) func(http.ResponseWriter, *request) error {

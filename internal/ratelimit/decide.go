@@ -109,7 +109,9 @@ func strike(s *animalstore.LimitState, w *animalstore.Window, now int64, limits 
 	}
 	span := banSpans[min(int(s.BanLevel), len(banSpans)-1)]
 	s.BanLevel = min(s.BanLevel+1, int64(len(banSpans)))
-	s.BannedAt = now
+	// Never before the last one, not even if that was lifted and the clock set
+	// back: of two states, the one with the later ban is the later one.
+	s.BannedAt = max(s.BannedAt, now)
 	s.BannedUntil = ceilSecond(now + span.Milliseconds())
 	s.Strikes, s.StrikesSince = 0, 0
 	return true

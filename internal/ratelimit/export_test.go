@@ -19,6 +19,9 @@ func (m *Memory) DropIdle() {
 // a machine is.
 func (r *Redis) WaitLong() { r.patience = time.Minute }
 
+// SetClock has the script decide by this clock instead of Redis's.
+func (r *Redis) SetClock(clock func() int64) { r.clock = clock }
+
 // Another is a Redis of its own on r's connections. Its script decides by clock.
 func (r *Redis) Another(store SharedStore, now func() time.Time, clock func() int64) *Redis {
 	another := newRedis(RedisConfig{Environment: "test", Store: store, Now: now, Log: r.log})

@@ -1,10 +1,8 @@
 package ratelimit
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -208,8 +206,6 @@ func (m *Memory) Save(ctx context.Context) error {
 			batch = append(batch, animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state})
 			e.mu.Unlock()
 		}
-		// In one order on every server, or two could wait for each other's rows.
-		slices.SortFunc(batch, func(a, b animalstore.KeyLimitState) int { return cmp.Compare(a.KeyID, b.KeyID) })
 		if err := m.store.SaveLimitStates(ctx, batch); err != nil {
 			m.keepDirty(dirty[:n], dirty[n:])
 			return err

@@ -89,7 +89,15 @@ func older(s, o animalstore.LimitState) bool {
 	return cmp.Or(cmp.Compare(s.BannedAt, o.BannedAt), cmp.Compare(s.Day.End, o.Day.End), cmp.Compare(s.Day.Used, o.Day.Used)) < 0
 }
 
-// Usage tells of what was admitted through [shelf.admit].
+// SaveUsage makes the shelf a [ratelimit.UsageStore].
+func (s *shelf) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage = append(s.usage, usage...)
+	return s.saveErr
+}
+
+// Usage tells what was saved, hour by hour and server by server.
 func (s *shelf) Usage(_ context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

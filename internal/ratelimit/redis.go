@@ -20,7 +20,7 @@ import (
 
 // redisPatience is how long one request waits for Redis, however often it has to
 // ask. It leaves the scheduler room in the promise of 100 ms.
-const redisPatience = 80 * time.Millisecond
+const redisPatience = 75 * time.Millisecond
 
 //go:embed take.lua
 var takeLua string

@@ -21,6 +21,8 @@ const (
 	// settleEvery is how often keys are looked for that Redis is to be told of.
 	settleEvery = 250 * time.Millisecond
 	banPatience = time.Second
+	// lastPatience is for telling Redis of what it missed at the very end.
+	lastPatience = time.Second
 )
 
 // redisStats count what a Redis did.
@@ -173,12 +175,16 @@ func (r *Redis) settleLater(e *entry) {
 	r.unsettledMu.Unlock()
 }
 
+// settleRegularly settles until ctx ends, and a last time then.
 func (r *Redis) settleRegularly(ctx context.Context) {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPatience)
+			defer cancel()
+			r.settle(ctx)
 			return
 		case <-tick.C:
 			r.settle(ctx)

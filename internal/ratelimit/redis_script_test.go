@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -195,6 +196,50 @@ func TestDeploymentsDoNotMeet(t *testing.T) {
 	names, err := server.Client().Keys(t.Context(), "*:1").Result()
 	if err != nil || len(names) != 2 || strings.ContainsAny(strings.Join(names, ""), "{}") {
 		t.Errorf("got %q, %v, want two names", names, err)
+	}
+}
+
+// TestForeignState: what somebody else wrote under a key's name counts as nothing.
+func TestForeignState(t *testing.T) {
+	server := redistest.Shared(t)
+	r := newRedis(t, server, newShelf(), time.Now)
+	key := enterprise(1, 3, 100)
+	mustTake(t, r, key)
+	for _, text := range []string{"", "hello", "1 2 3", "1 2 3 4 5 6 7 8 9 10 11 12"} {
+		if err := server.Client().Set(t.Context(), "animalstore:production:limits:1", text, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if d := mustTake(t, r, key); r.Stats().Alone > 0 || d.Limit != 3 {
+			t.Errorf("%q: got %+v, decided without Redis: %d", text, d, r.Stats().Alone)
+		}
+	}
+	if d := mustTake(t, r, key); d.Allowed {
+		t.Errorf("after five requests of three: got %+v, want it refused", d)
+	}
+}
+
+// TestPassword: the address may name a user and a password, and a wrong one is as
+// good as no Redis.
+func TestPassword(t *testing.T) {
+	server := redistest.Start(t)
+	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "shop", "on", ">hunter2", "~animalstore:*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "default", "off").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for user, apart := range map[string]bool{"shop:hunter2@": false, "shop:hunter3@": true, "": true} {
+		log := &logText{}
+		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
+			URL: "redis://" + user + server.Addr, Environment: animalstore.Production, Store: newShelf(), Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if got := r.Stats().Apart; got != apart || strings.Contains(log.String(), "hunter") {
+			t.Errorf("as %q: got apart %v, want %v; the log:\n%s", user, got, apart, log)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func TestRedis(t *testing.T) {
 }
 
 // TestRedisThatForgets has one server, and a Redis that is empty after every
-// restart.
+// restart: what it is told then has to be all there was.
 func TestRedisThatForgets(t *testing.T) {
 	server := redistest.Shared(t)
 	first := newRedis(t, server, newShelf(), time.Now)
@@ -36,7 +36,7 @@ func TestRedisThatForgets(t *testing.T) {
 		s := &redisSubject{server: server, first: first, store: newShelf(), skews: []time.Duration{0}, forgets: true}
 		s.start()
 		return s
-	})
+	}, "restart", "unban", "at once", "sequences")
 }
 
 // redisSubject is a group of servers on one Redis and one store.

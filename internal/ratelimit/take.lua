@@ -26,9 +26,11 @@ if not now then
   now = t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
+-- parse reads a state; nil if it is none, but something a stranger wrote.
 local function parse(text)
   local n = {}
   for digits in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(digits) end
+  if #n ~= 11 then return nil end
   return {
     minute = {used = n[1], till = n[2], refused = n[3]},
     day = {used = n[4], till = n[5], refused = n[6]},
@@ -79,7 +81,7 @@ local function strike(s, w)
   s.strikes = s.strikes + 1
   if s.strikes < math.max(100, per_minute) then return false end
   s.level = math.min(s.level + 1, #BAN_SPANS)
-  s.banned_at = now
+  s.banned_at = math.max(s.banned_at, now)
   s.banned_till = ceil_second(now + BAN_SPANS[s.level])
   s.strikes, s.strikes_since = 0, 0
   return true
@@ -101,10 +103,13 @@ local function take(s)
 end
 
 local stored = redis.call('GET', KEYS[1])
-if not stored and seed == '' then return 'unknown' end
+local state = stored and parse(stored)
+if seed ~= '' then
+  local told = parse(seed)
+  if state then merge(state, told) else state = told end
+end
+if not state then return 'unknown' end
 
-local state = parse(stored or seed)
-if stored and seed ~= '' then merge(state, parse(seed)) end
 if unbanned_at >= state.banned_at and state.banned_till > unbanned_at then
   state.banned_till = math.floor(unbanned_at / SECOND) * SECOND
 end

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -143,4 +144,31 @@ func putsAtOnce(t *testing.T, d db.DB) {
 		t.Errorf("%d callers were told they made it, want 1", made.Load())
 	}
 	wantCategories(t, d, animalstore.Category{ID: 9, Name: "cats"})
+}
+
+// oneReplacesACategory: of many that put another name where they all read the
+// same one, one does.
+func oneReplacesACategory(t *testing.T, d db.DB) {
+	for round := range often(5, 200) {
+		id := int64(round)
+		mustPutCategory(t, d, animalstore.Category{ID: id, Name: "read"})
+		var replaced, refused atomic.Int64
+		together(t, 20, func(i int) error {
+			_, err := d.PutCategory(t.Context(), animalstore.Category{ID: id, Name: fmt.Sprint("by ", i)}, func(c *animalstore.Category) error {
+				if c == nil || c.Name != "read" {
+					return errNotNow
+				}
+				return nil
+			})
+			if errors.Is(err, errNotNow) {
+				refused.Add(1)
+				return nil
+			}
+			replaced.Add(1)
+			return err
+		})
+		if replaced.Load() != 1 || refused.Load() != 19 {
+			t.Fatalf("%d replaced it and %d were refused, want 1 and 19", replaced.Load(), refused.Load())
+		}
+	}
 }

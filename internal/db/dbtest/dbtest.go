@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"naming a category tells whether it is new", putCategoryTells},
 		{"a list of categories holds what its query selects", categoryListsSelect},
 		{"of many that name a category at once, one makes it", putsAtOnce},
+		{"of many that replace a category they read, one does", oneReplacesACategory},
 		{"a new animal sent again is answered again", replaysPets},
 		{"a stored answer stays what it was", replaysStay},
 		{"an order sent again is answered again", replaysOrders},

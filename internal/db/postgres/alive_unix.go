@@ -24,11 +24,12 @@ func alive(c net.Conn) bool {
 		return false
 	}
 	silent := false
-	err = raw.Read(func(fd uintptr) bool {
+	// Not raw.Read, which would wait its turn behind the driver: after a write
+	// that took long, that keeps a reader waiting for what comes next.
+	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
-		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		silent = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
-		return true
 	})
 	return err == nil && silent
 }

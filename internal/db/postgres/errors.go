@@ -18,7 +18,6 @@ import (
 // characters.
 const (
 	uniqueViolation      = "23505"
-	foreignKeyViolation  = "23503"
 	readOnlyTransaction  = "25006"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"

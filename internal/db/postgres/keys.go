@@ -29,22 +29,30 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 }
 
 // CreateFirstKey implements [db.DB]. The lock on the table lets one through at a
-// time; others that make keys wait, too.
+// time; others that make keys wait, too. Where there are keys, nobody has to wait:
+// they never go away.
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		created = false
+		if there, err := anyKey(ctx, tx); there || err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 			return failed("lock keys", err)
 		}
-		var any bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&any); err != nil || any {
-			return failed("select keys", err)
+		if there, err := anyKey(ctx, tx); there || err != nil {
+			return err
 		}
 		created = true
 		_, err := insertKey(ctx, tx, k, hash, at)
 		return err
 	})
 	return created && err == nil, err
+}
+
+func anyKey(ctx context.Context, tx pgx.Tx) (there bool, err error) {
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&there)
+	return there, failed("select keys", err)
 }
 
 func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
@@ -94,9 +102,11 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error)
 
 // lockAdmins returns a key and all others of its environment that may manage
 // keys, by ascending id, which nobody else can change until the transaction
-// ends. All who lock several keys do so in this order.
-const lockAdmins = "SELECT " + keyColumns + ` FROM keys
-	WHERE id = $1 OR environment = (SELECT environment FROM keys WHERE id = $1) AND permissions & 4 <> 0 AND revoked_at = 0
+// ends. All who lock several keys do so in this order. Who waited for a lock gets
+// the key as it is then, so what it may do has to be looked at again.
+const lockAdmins = "SELECT " + keyColumns + ` FROM keys WHERE id = ANY (ARRAY(
+		SELECT $1 UNION SELECT other.id FROM keys one JOIN keys other ON other.environment = one.environment
+		WHERE one.id = $1 AND other.permissions & 4 <> 0 AND other.revoked_at = 0))
 	ORDER BY id FOR NO KEY UPDATE`
 
 // UpdateKey implements [db.DB].

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -36,11 +35,10 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
 		config.RuntimeParams[limit] = "0" // a large table takes its time
 	}
+	config.ConnectTimeout = max(config.ConnectTimeout, startTimeout)
 	pool := stdlib.OpenDB(*config)
 	defer pool.Close()
-	connecting, cancel := context.WithTimeout(ctx, 2*connectTimeout*time.Duration(1+len(config.Fallbacks)))
-	defer cancel()
-	if err := pool.PingContext(connecting); err != nil {
+	if err := pool.PingContext(ctx); err != nil {
 		return explain(err)
 	}
 	if err := checkServer(ctx, pool); err != nil {

@@ -14,16 +14,15 @@ import (
 	"animalstore/internal/db"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
 	// usualTimeout is the time an operation gets, the wait for a connection
 	// included. It leaves a request room to say so within three seconds.
-	usualTimeout = 2500 * time.Millisecond
-	// connectTimeout bounds the attempt at one host of the URL.
-	connectTimeout = 2 * time.Second
+	usualTimeout = 2400 * time.Millisecond
+	// startTimeout is the least time a host gets to answer when a program starts.
+	startTimeout = 5 * time.Second
 	// usualConns is the size of the pool. PostgreSQL admits a hundred
 	// connections, unless it is told otherwise.
 	usualConns = 16
@@ -45,6 +44,7 @@ type Options struct {
 type DB struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration
+	watch   *watch
 }
 
 var _ db.DB = (*DB)(nil)
@@ -67,11 +67,12 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", place(config.ConnConfig), err)
 	}
-	return &DB{pool: pool, timeout: opts.Timeout}, nil
+	return &DB{pool: pool, timeout: opts.Timeout, watch: newWatch()}, nil
 }
 
 // Close waits for the operations under way. What comes afterwards gets an error.
 func (d *DB) Close() error {
+	d.watch.close()
 	closed := make(chan struct{})
 	go func() {
 		d.pool.Close()
@@ -79,7 +80,7 @@ func (d *DB) Close() error {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(d.timeout + connectTimeout): // nobody answers: there is nothing to wait for
+	case <-time.After(2 * d.timeout): // nobody answers: there is nothing to wait for
 	}
 	return nil
 }
@@ -101,6 +102,8 @@ func parse(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One host must not use up all of an operation's time: the next may answer.
+	connectTimeout := timeout * 5 / 6
 	config.PingTimeout = connectTimeout
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > trustedFor }
 	config.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) { return alive(c.PgConn().Conn()), nil }
@@ -138,10 +141,6 @@ func parse(url string, timeout time.Duration) (*pgxpool.Config, error) {
 		}
 	}
 	conn.OnNotice = noteWarning
-	// The first refusal of a server that is going down, or is not the one to
-	// write to any more, ends the connection: the next goes to where the URL
-	// leads then.
-	conn.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) bool { return !isFarewell(err) }
 	return config, nil
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package postgres
 
 import (
@@ -21,11 +23,14 @@ func TestMain(m *testing.M) {
 const patient = time.Minute
 
 func TestContract(t *testing.T) {
-	server := pgtest.Shared(t)
-	template := server.NewDatabase(t, "")
-	mustOpen(t, template, Options{Timeout: patient}).Close()
+	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: patient})
 	dbtest.Run(t, func(t *testing.T) db.DB {
-		return mustOpen(t, server.NewDatabase(t, pgtest.Name(template)), Options{Timeout: patient})
+		// As good as a new database, and much faster.
+		_, err := d.pool.Exec(t.Context(), "TRUNCATE pets, categories, orders, answers, keys, key_secrets, usage, limit_states RESTART IDENTITY")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
 	})
 }
 

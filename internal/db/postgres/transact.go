@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"animalstore/internal/db"
 
@@ -13,28 +12,56 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// maxAttempts is how often a write is tried that gets in the way of others. With
+// the locks as they are taken here, no two wait for each other, so once should do.
+const maxAttempts = 10
+
 // lend gives f a connection and what is left of the operation's time. The
-// caller's context counts until there is a connection. From then on f is carried
-// through: cutting a statement off costs its connection, and of a write nobody
-// would know the outcome.
+// caller's context counts until f begins. From then on f is carried through:
+// cutting a statement off costs its connection, and of a write nobody would know
+// the outcome.
 func (d *DB) lend(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(d.timeout)
-	waiting, cancel := context.WithDeadline(ctx, deadline)
-	conn, err := d.pool.Acquire(waiting)
-	cancel()
+	if err := d.watch.check(); err != nil {
+		return err
+	}
+	return d.borrow(ctx, f)
+}
+
+// borrow is lend whether or not the server answers just now.
+func (d *DB) borrow(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+	begun := d.watch.now()
+	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
+	defer cancel()
+	conn, err := d.pool.Acquire(working)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if working.Err() != nil {
+			d.watch.unanswered(begun, d.ask)
 		}
 		return fmt.Errorf("connect: %w: %w", db.ErrUnavailable, err)
 	}
 	defer d.release(conn)
-	working, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	defer cancel()
-	return f(working, conn.Conn())
+	if err := ctx.Err(); err != nil { // it ended while we waited
+		return err
+	}
+	err = f(working, conn.Conn())
+	switch {
+	case !conn.Conn().IsClosed():
+		d.watch.answered()
+	case working.Err() != nil:
+		d.watch.unanswered(begun, d.ask)
+	}
+	return err
+}
+
+// ask puts a question to the server, to hear whether it answers.
+func (d *DB) ask(ctx context.Context) error {
+	return d.borrow(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SELECT 1")
+		return err
+	})
 }
 
 // release gives a connection back. One that broke is taken out of the pool at
@@ -57,6 +84,27 @@ func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error)
 	})
 }
 
+// list runs a statement and returns its rows, never nil.
+func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
+	all := make([]T, 0, min(limit, 128))
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, query, args...)
+		if err != nil {
+			return failed(doing, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			one, err := scan(rows)
+			if err != nil {
+				return failed(doing, err)
+			}
+			all = append(all, one)
+		}
+		return failed(doing, rows.Err())
+	})
+	return all, err
+}
+
 // write runs f in a transaction, as often as it takes to get past others that
 // are in its way.
 func (d *DB) write(ctx context.Context, f func(context.Context, pgx.Tx) error) error {
@@ -72,20 +120,20 @@ func (d *DB) writeAlone(ctx context.Context, doing string, f func(context.Contex
 }
 
 func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		for {
-			err := f(ctx, c)
-			if isConflict(err) && ctx.Err() == nil && !c.IsClosed() {
-				continue
+	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		for range maxAttempts {
+			if err = f(ctx, c); !isConflict(err) || c.IsClosed() {
+				break
 			}
-			d.resetAfter(err)
-			return err
 		}
+		d.resetAfter(err)
+		return err
 	})
 }
 
-// resetAfter drops all connections after a server's farewell: those that are
-// idle lead to the same server.
+// resetAfter drops all connections at the first refusal of a server that is going
+// down, or is not the one to write to any more: the one that was refused, and
+// those that lead to the same server. The next goes to where the URL leads then.
 func (d *DB) resetAfter(err error) {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && isFarewell(refused) {
@@ -102,11 +150,18 @@ func transact(ctx context.Context, c *pgx.Conn, f func(context.Context, pgx.Tx) 
 	if err := f(ctx, tx); err != nil {
 		return err
 	}
+	// From here on it may be done without our knowing, so it is the last moment
+	// to find that it cannot be.
+	if ctx.Err() != nil || c.IsClosed() || !alive(c.PgConn().Conn()) {
+		return fmt.Errorf("commit: %w: the connection was lost before", db.ErrUnavailable)
+	}
 	forgetWarnings(c)
 	return settled(c, "commit", tx.Commit(ctx))
 }
 
-// settled tells what became of a write by what its commit returned.
+// settled tells what became of a write by what its commit returned. Whether an
+// error came before anything was sent cannot be told by it: pgx says the same of a
+// connection that broke while it waited for the answer.
 func settled(c *pgx.Conn, doing string, err error) error {
 	var refused *pgconn.PgError
 	switch {
@@ -115,8 +170,8 @@ func settled(c *pgx.Conn, doing string, err error) error {
 		return fmt.Errorf("%s: %w: the server gave up waiting for its standby", doing, db.ErrOutcomeUnknown)
 	case err == nil:
 		return nil
-	case errors.As(err, &refused) && !isFatal(refused), pgconn.SafeToRetry(err), !isConnection(err) && refused == nil:
-		return failed(doing, err) // it was refused, or never sent
+	case errors.As(err, &refused) && !isFatal(refused), !isConnection(err) && refused == nil:
+		return failed(doing, err) // it was refused, or the mistake is ours
 	}
 	return fmt.Errorf("%s: %w: %w", doing, db.ErrOutcomeUnknown, err)
 }

@@ -122,7 +122,7 @@ func tableNames() (names []string) {
 func connectWhole(ctx context.Context, config *pgx.ConnConfig) (*Whole, error) {
 	config = config.Copy()
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = connectTimeout
+		config.ConnectTimeout = startTimeout
 	}
 	config.OnNotice = noteWarning
 	for name, value := range map[string]string{
@@ -201,7 +201,7 @@ func versions(ctx context.Context, config *pgx.ConnConfig) (have, known int64, e
 	}
 	pool := stdlib.OpenDB(*config)
 	defer pool.Close()
-	connecting, cancel := context.WithTimeout(ctx, 2*connectTimeout*time.Duration(1+len(config.Fallbacks)))
+	connecting, cancel := context.WithTimeout(ctx, 2*startTimeout*time.Duration(1+len(config.Fallbacks)))
 	defer cancel()
 	if err := pool.PingContext(connecting); err != nil {
 		return 0, 0, explain(err)

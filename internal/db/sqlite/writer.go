@@ -36,7 +36,8 @@ type writer struct {
 	ended  chan struct{} // closed when the last write is answered
 	once   sync.Once
 	fatal  func(error)
-	batch  int // most writes in a transaction: the first waits for the last
+	batch  int       // most writes in a transaction: the first waits for the last
+	writes sync.Pool // of *write, for reuse by this database alone
 
 	commits int // so far
 	force   int // pages in the log at which readers are first waited for
@@ -55,8 +56,6 @@ type write struct {
 	done chan struct{} // holds one token once err is settled
 }
 
-var writes = sync.Pool{New: func() any { return &write{done: make(chan struct{}, 1)} }}
-
 func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 	batch, err := strconv.Atoi(maxBatch)
 	if err != nil {
@@ -73,6 +72,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,
 	}
+	w.writes.New = func() any { return &write{done: make(chan struct{}, 1)} }
 	go w.loop()
 	return w, nil
 }
@@ -81,7 +81,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 // If f returns an error, nothing it did remains. f may be called again after
 // that, so it sets its results and adds to nothing.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
-	wr := writes.Get().(*write)
+	wr := w.writes.Get().(*write)
 	wr.ctx, wr.run, wr.err = ctx, f, nil
 	select {
 	case w.queue <- wr:
@@ -107,7 +107,7 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	}
 	err := wr.err
 	wr.ctx, wr.run = nil, nil
-	writes.Put(wr)
+	w.writes.Put(wr)
 	return classify(err)
 }
 

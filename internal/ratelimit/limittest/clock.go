@@ -103,4 +103,20 @@ func testBackwardClock(t *testing.T, newSubject New) {
 			c.admitted(1)
 		}
 	})
+	t.Run("a ban before the one that was lifted is lifted as well", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 1, PerDay: 1_000})
+		c.at(noon - 250 + 59_900)
+		c.untilRefused()
+		c.wait(1210 * time.Millisecond)
+		c.refused(99, animalstore.RateLimitExceeded)
+		c.refused(1, animalstore.KeyBanned)
+		c.key.UnbannedAt = animalstore.AtMilli(c.now)
+		c.refused(3, animalstore.RateLimitExceeded) // one for each server, if there are several
+		c.wait(-110 * time.Millisecond)             // the ban ended with this second
+		c.refused(96, animalstore.RateLimitExceeded)
+		equal(t, "the second ban is new", c.refused(1, animalstore.KeyBanned).BannedNow, true)
+		c.refused(50, animalstore.RateLimitExceeded)
+		equal(t, "strikes", c.status().Strikes, 50)
+		equal(t, "level", c.status().BanLevel, 2)
+	})
 }

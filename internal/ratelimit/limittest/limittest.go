@@ -8,6 +8,7 @@ package limittest
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,20 +63,32 @@ func affordable(s Subject, l animalstore.Limits) animalstore.Limits {
 // random sequences.
 type New func(t testing.TB) Subject
 
-// Run checks the limiters that newSubject makes.
-func Run(t *testing.T, newSubject New) {
-	t.Run("plans", func(t *testing.T) { testPlans(t, newSubject) })
-	t.Run("windows", func(t *testing.T) { testWindows(t, newSubject) })
-	t.Run("headers", func(t *testing.T) { testHeaders(t, newSubject) })
-	t.Run("strikes", func(t *testing.T) { testStrikes(t, newSubject) })
-	t.Run("bans", func(t *testing.T) { testBans(t, newSubject) })
-	t.Run("unban", func(t *testing.T) { testUnban(t, newSubject) })
-	t.Run("clients", func(t *testing.T) { testClients(t, newSubject) })
-	t.Run("clock steps back", func(t *testing.T) { testBackwardClock(t, newSubject) })
-	t.Run("restart", func(t *testing.T) { testRestart(t, newSubject) })
-	t.Run("at once", func(t *testing.T) { testAtOnce(t, newSubject) })
-	t.Run("year", func(t *testing.T) { testYear(t, newSubject) })
-	t.Run("sequences", func(t *testing.T) { testSequences(t, newSubject) })
+// tests are all there are.
+var tests = []struct {
+	name string
+	run  func(*testing.T, New)
+}{
+	{"plans", testPlans},
+	{"windows", testWindows},
+	{"headers", testHeaders},
+	{"strikes", testStrikes},
+	{"bans", testBans},
+	{"unban", testUnban},
+	{"clients", testClients},
+	{"clock steps back", testBackwardClock},
+	{"restart", testRestart},
+	{"at once", testAtOnce},
+	{"year", testYear},
+	{"sequences", testSequences},
+}
+
+// Run checks the limiters that newSubject makes, by all tests or by those named.
+func Run(t *testing.T, newSubject New, only ...string) {
+	for _, test := range tests {
+		if len(only) == 0 || slices.Contains(only, test.name) {
+			t.Run(test.name, func(t *testing.T) { test.run(t, newSubject) })
+		}
+	}
 }
 
 // soak reports whether this is a run with large counts.

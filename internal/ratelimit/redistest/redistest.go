@@ -35,6 +35,7 @@ type Server struct {
 	Addr string
 	db   int
 	dir  string
+	args []string
 
 	client *redis.Client
 
@@ -82,8 +83,8 @@ func takeDatabase(t testing.TB) int {
 }
 
 // Start runs a server on a free port, which forgets everything when it ends. It
-// is killed when the test ends.
-func Start(t testing.TB) *Server {
+// is killed when the test ends. Arguments come on top of its own.
+func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -91,7 +92,7 @@ func Start(t testing.TB) *Server {
 		}
 		t.Skip("redis-server is not installed: run scripts/setup")
 	}
-	s := &Server{t: t, dir: t.TempDir()}
+	s := &Server{t: t, dir: t.TempDir(), args: args}
 	// The port is found before the server takes it, and may be lost in between.
 	for attempt := 0; ; attempt++ {
 		s.Addr = freeAddr(t)
@@ -136,13 +137,14 @@ func freeAddr(t testing.TB) string {
 func (s *Server) launch() error {
 	_, port, _ := net.SplitHostPort(s.Addr)
 	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir)
+	cmd.Args = append(cmd.Args, s.args...)
 	log, err := os.Create(filepath.Join(s.dir, "redis.log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // no signal for the test reaches it
+	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

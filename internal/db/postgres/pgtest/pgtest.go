@@ -183,6 +183,17 @@ func (s *Server) MustExec(t testing.TB, database, statement string) {
 	}
 }
 
+// FreeAddress is an address on this machine on which a server can be started,
+// and started again: see freePort.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint("127.0.0.1:", port)
+}
+
 // freePort finds a port below those that the system gives to connections, so
 // that none of them takes it while a server is down for a moment.
 func freePort() (int, error) {

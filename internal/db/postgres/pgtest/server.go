@@ -231,30 +231,54 @@ func (s *Server) Standby(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(standby.remove)
-	name := fmt.Sprint("standby_", standby.port)
-	err = standby.command("pg_basebackup", "-D", standby.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync",
-		"-d", fmt.Sprintf("host=127.0.0.1 port=%d user=animalstore application_name=%s", s.port, name))
+	standby.Follow(t, s)
+	return standby
+}
+
+// Follow forgets everything the server had, which has ended, and makes it a
+// standby of another, that waits for it with every commit.
+func (s *Server) Follow(t testing.TB, primary *Server) {
+	t.Helper()
+	if err := os.RemoveAll(s.data()); err != nil {
+		t.Fatal(err)
+	}
+	err := s.command("pg_basebackup", "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync",
+		"-d", fmt.Sprintf("host=127.0.0.1 port=%d user=animalstore application_name=standby_%d", primary.port, s.port))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What follows it has nobody to wait for, until it has a standby itself.
-	if err := standby.configure(Settings{"synchronous_standby_names=''"}); err != nil {
+	// Once it is promoted it has nobody to wait for.
+	if err := s.configure(Settings{"synchronous_standby_names=''"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := standby.launch(); err != nil {
+	if err := s.launch(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.configure(Settings{"synchronous_standby_names='*'"}); err != nil {
+	primary.Set(t, "synchronous_standby_names", "*")
+	err = primary.await(func(ctx context.Context) error {
+		return primary.ask(ctx, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
+	})
+	if err != nil {
+		t.Fatalf("the standby does not follow: %v\n%s", err, s.Log())
+	}
+}
+
+// Set changes a setting of a running server and returns when it counts.
+func (s *Server) Set(t testing.TB, name, value string) {
+	t.Helper()
+	if err := s.configure(Settings{fmt.Sprintf("%s='%s'", name, value)}); err != nil {
 		t.Fatal(err)
 	}
 	s.MustExec(t, "postgres", "SELECT pg_reload_conf()")
-	err = s.await(func(ctx context.Context) error {
-		return s.ask(ctx, "SELECT current_setting('synchronous_standby_names') = '*' AND EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
+	// The postmaster tells its children before it starts another, and the
+	// checkpointer, which sees to standbys, hears of it before its next work.
+	err := s.await(func(ctx context.Context) error {
+		return s.ask(ctx, fmt.Sprintf("SELECT current_setting('%s') = '%s'", name, value))
 	})
 	if err != nil {
-		t.Fatalf("the standby does not follow: %v\n%s", err, standby.Log())
+		t.Fatal(err)
 	}
-	return standby
+	s.MustExec(t, "postgres", "CHECKPOINT")
 }
 
 // Promote makes a standby the one to write to, and returns when it is.

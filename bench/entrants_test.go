@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// stub serves animals from memory, as contestants written for this benchmark do.
+func stub(t *testing.T, name string, a api, pets []animalstore.Pet) *entrant {
+	below := func(cursor string) int64 {
+		text, err := base64.RawURLEncoding.DecodeString(cursor)
+		if err != nil {
+			t.Error(err)
+		}
+		// Ours is path|position|filters, the plain one a position alone.
+		fields := strings.Split(string(text), "|")
+		position, err := strconv.ParseInt(fields[len(fields)/2], 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return position
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/pets", func(w http.ResponseWriter, r *http.Request) {
+		limit, before, status := 20, int64(1<<62), r.FormValue("status")
+		if r.FormValue("limit") != "" {
+			limit, _ = strconv.Atoi(r.FormValue("limit"))
+		}
+		if r.FormValue("cursor") != "" {
+			before = below(r.FormValue("cursor"))
+		}
+		list := []animalstore.Pet{}
+		for _, p := range slices.Backward(pets) {
+			if p.ID < before && len(list) < limit && (status == "" || status == string(p.Status)) {
+				list = append(list, p)
+			}
+		}
+		json.NewEncoder(w).Encode(list)
+	})
+	mux.HandleFunc("GET /v1/pets/{id}", func(w http.ResponseWriter, r *http.Request) {
+		id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64)
+		json.NewEncoder(w).Encode(pets[slices.IndexFunc(pets, func(p animalstore.Pet) bool { return p.ID == id })])
+	})
+	mux.HandleFunc("POST /v1/pets", func(w http.ResponseWriter, r *http.Request) {
+		p := animalstore.Pet{ID: int64(len(pets)) + 1}
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+			t.Error(err)
+		}
+		pets = append(pets, p)
+		w.WriteHeader(http.StatusCreated)
+		json.NewEncoder(w).Encode(p)
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return &entrant{server: &server{process: &process{name: name}, addr: s.Listener.Addr().String()}, api: a}
+}
+
+// A contestant that does not do the same work is found out before the race.
+func TestContestantsAreComparedWithOurs(t *testing.T) {
+	const n = 400
+	var pets []animalstore.Pet
+	for a := range animals(n) {
+		pets = append(pets, animalstore.Pet{ID: int64(len(pets)) + 1, Name: a.name, CategoryID: a.category, Status: a.status})
+	}
+	changed := func(change func(pets []animalstore.Pet)) []animalstore.Pet {
+		copied := slices.Clone(pets)
+		change(copied)
+		return copied
+	}
+	ours := stub(t, "ours", ourAPI, pets)
+	for _, c := range []struct {
+		name string
+		pets []animalstore.Pet
+		want string // in the error
+	}{
+		{"the same", pets, ""},
+		{"another name on page one", changed(func(p []animalstore.Pet) { p[n-3].Name = "Nobody" }), "lists other animals"},
+		{"another status deep down", changed(func(p []animalstore.Pet) { p[n/3-5].Status = "lost" }), "lists other animals"},
+		{"another animal by id", changed(func(p []animalstore.Pet) { p[n-2].CategoryID = 99; p[n-2], p[n-1] = p[n-1], p[n-2] }), "other animals"},
+		{"too few", pets[n-50:], "lists other animals"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := checkReads(ours, stub(t, "peer", plainAPI, c.pets), n)
+			if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+	if err := stub(t, "peer", plainAPI, slices.Clone(pets)).checkCreate(); err != nil {
+		t.Errorf("a create: %v", err)
+	}
+	// Its list does not show what was created: newest first, it comes last.
+	forgetful := stub(t, "peer", plainAPI, slices.Clone(pets))
+	forgetful.api.list = func(p page) string { p.below = n; return plainAPI.list(p) }
+	if err := forgetful.checkCreate(); err == nil || !strings.Contains(err.Error(), "after a create") {
+		t.Errorf("a create that does not show: got %v, want an error", err)
+	}
+}
+
+// fakeWrk is a generator whose wrk ends with one of lines after the other.
+func fakeWrk(t *testing.T, lines ...string) *generator {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "lines"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\ncd " + dir + "\nhead -n1 lines >&2\nsed -i 1d lines\n"
+	wrk := filepath.Join(dir, "wrk")
+	if err := os.WriteFile(wrk, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &generator{wrk: wrk}
+}
+
+// A run of a quarter of an hour is not lost to a peer that starves for a moment,
+// and a failure of ours is not glossed over.
+func TestTurnsAreGivenAgain(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skipf("needs /proc: %v", err)
+	}
+	sleeper, err := launch(t.Context(), t.TempDir(), "sleeper", os.Interrupt, []string{"sleep", "300"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sleeper.stop()
+	const good, refused, nothing = "done 10 1000000 0 0 1 2", "done 10 1000000 4 0 1 2", "done 0 1000000 0 0 0 0"
+	for _, c := range []struct {
+		name     string
+		peer     bool
+		lines    []string
+		repeated int
+		wantErr  string
+	}{
+		{"ours, good", false, []string{good}, 0, ""},
+		{"ours, refusals", false, []string{refused, good}, 0, "refusals"},
+		{"ours, no answer yet", false, []string{nothing, good}, 1, ""},
+		{"a peer, refusals", true, []string{refused, refused, good}, 2, ""},
+		{"a peer, always", true, []string{refused, refused, refused, good}, 2, "refusals"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := fakeWrk(t, c.lines...)
+			got, err := g.turn(t.Context(), "list", contestant{server: &server{process: sleeper}, peer: c.peer}, 1, time.Millisecond)
+			switch {
+			case c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)):
+				t.Errorf("got %v, want an error with %q", err, c.wantErr)
+			case c.wantErr == "" && (err != nil || got.requests != 10):
+				t.Errorf("got %d requests, %v; want 10", got.requests, err)
+			}
+			if len(g.repeated) != c.repeated {
+				t.Errorf("got %q given again, want %d", g.repeated, c.repeated)
+			}
+		})
+	}
+}

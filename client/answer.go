@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"animalstore"
+)
+
+func (k *call) readMeta(res *http.Response) {
+	if k.meta == nil {
+		return
+	}
+	limit, _ := readRateLimit(res.Header)
+	k.meta.Status = res.StatusCode
+	k.meta.ETag = res.Header.Get("ETag")
+	k.meta.RequestID = res.Header.Get("X-Request-Id")
+	k.meta.Replayed = res.Header.Get("Idempotent-Replayed") == "true"
+	k.meta.RateLimit = limit
+}
+
+// readRateLimit reads the three headers.
+func readRateLimit(h http.Header) (RateLimit, bool) {
+	limit, err1 := strconv.ParseInt(h.Get("X-Ratelimit-Limit"), 10, 64)
+	remaining, err2 := strconv.ParseInt(h.Get("X-Ratelimit-Remaining"), 10, 64)
+	reset, err3 := strconv.ParseInt(h.Get("X-Ratelimit-Reset"), 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || limit < 0 || remaining < 0 {
+		return RateLimit{}, false
+	}
+	return RateLimit{limit, remaining, time.Unix(reset, 0).UTC()}, true
+}
+
+// judge tells what an answer means. It is nil for a success.
+func (c *Client) judge(ctx context.Context, k *call, res *http.Response, body []byte, readErr error) *failure {
+	status := res.StatusCode
+	f := &failure{status: status, after: retryAfter(res.Header)}
+	switch {
+	case status == http.StatusNotModified && k.ifNoneMatch != "":
+		f.err = ErrNotModified
+		return f
+	case readErr != nil:
+		f.err = c.oddAnswer(k, res, body, fmt.Errorf("reading the body: %w", readErr))
+		f.passing = ctx.Err() == nil && readErr != errTooLarge
+		f.untouched = status >= 400 && status < 500
+	case status >= 300 && status < 400 && res.Header.Get("Location") != "":
+		f.err = c.oddAnswer(k, res, nil, fmt.Errorf("a redirect to %q, which is not followed, for the key is not for others: is the base URL right?", excerpt(c.conceal(res.Header.Get("Location")))))
+		f.untouched = true
+	case status >= 400:
+		c.judgeError(f, k, res, body)
+	default:
+		if f.passing, f.err = c.readSuccess(k, res, body); f.err == nil {
+			return nil
+		}
+	}
+	if status == http.StatusTooManyRequests {
+		f.err = rateLimited(f, res)
+		f.passing, f.untouched = true, true
+	}
+	return f
+}
+
+// readSuccess reads the answer to a call that succeeded. passing is whether a
+// broken one may come whole the next time: half a body may, while what has
+// another form altogether comes from somewhere else.
+func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (passing bool, err error) {
+	if res.StatusCode == http.StatusNoContent && k.decode == nil {
+		return false, nil
+	}
+	if k.decode == nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
+		return false, c.oddAnswer(k, res, body, errors.New("another status was due"))
+	}
+	if !isJSON(res.Header) {
+		return false, c.oddAnswer(k, res, body, fmt.Errorf("its type is %q, not JSON: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
+	}
+	if err := k.decode(body); err != nil {
+		return true, c.oddAnswer(k, res, body, err)
+	}
+	if k.next, err = c.nextLink(res); err != nil {
+		return false, c.oddAnswer(k, res, nil, err)
+	}
+	return false, nil
+}
+
+// judgeError reads an answer that tells of an error.
+func (c *Client) judgeError(f *failure, k *call, res *http.Response, body []byte) {
+	var e struct {
+		Code    animalstore.Code
+		Message string
+	}
+	if !isJSON(res.Header) || json.Unmarshal(body, &e) != nil || e.Code == "" || e.Message == "" {
+		f.err = c.oddAnswer(k, res, body, errors.New("it has no error of the service"))
+		f.passing = f.status >= 500 // something on the way has trouble
+		f.untouched = f.status < 500
+		return
+	}
+	f.code = e.Code
+	f.err = &Error{
+		Operation: k.operation,
+		Status:    f.status,
+		RequestID: excerpt(res.Header.Get("X-Request-Id")),
+		Err:       &animalstore.Error{Code: e.Code, Message: c.conceal(e.Message)},
+	}
+	f.passing = f.status == http.StatusServiceUnavailable
+	f.untouched = f.status < 500 || nothingDone[e.Code]
+}
+
+// nothingDone are the codes of 503 that promise that nothing was changed. A code
+// that may join them is not taken for one.
+var nothingDone = map[animalstore.Code]bool{
+	animalstore.Unavailable:  true,
+	animalstore.StorageFull:  true,
+	animalstore.Overloaded:   true,
+	animalstore.ShuttingDown: true,
+}
+
+func (c *Client) oddAnswer(k *call, res *http.Response, body []byte, err error) error {
+	if k.secret && res.StatusCode < 400 {
+		body = nil
+	}
+	return &AnswerError{
+		Operation:   k.operation,
+		Status:      res.StatusCode,
+		ContentType: excerpt(res.Header.Get("Content-Type")),
+		Excerpt:     excerpt(c.conceal(string(body))),
+		Err:         err,
+	}
+}
+
+// rateLimited makes the error of an answer with status 429.
+func rateLimited(f *failure, res *http.Response) error {
+	limit, _ := readRateLimit(res.Header)
+	return &RateLimitError{
+		Window:     windowOf[f.code],
+		Limit:      limit.Limit,
+		Reset:      limit.Reset,
+		RetryAfter: f.after,
+		Err:        f.err,
+	}
+}
+
+func isJSON(h http.Header) bool {
+	mediaType, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && mediaType == "application/json"
+}
+
+// retryAfter reads the header of that name: seconds or a date. It is 0 where
+// there is none.
+func retryAfter(h http.Header) time.Duration {
+	const longest = 366 * 24 * 60 * 60
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return time.Duration(min(max(seconds, 0), longest)) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	now := time.Now()
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date // the two are by the same clock
+	}
+	return min(max(at.Sub(now), 0), longest*time.Second)
+}

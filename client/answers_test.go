@@ -1,0 +1,352 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+const secret = "ast_live_0123456789abcdefghijklmnopqrstuv012345"
+
+// TestOddAnswers: what the service does not say gives an error that tells what
+// came, in short and without the key.
+func TestOddAnswers(t *testing.T) {
+	html := []string{"Content-Type", "text/html; charset=utf-8"}
+	tests := map[string]struct {
+		answer reply
+		status int
+		want   []string // in the error
+		sent   int
+	}{
+		"a page instead of animals": {answer(200, "<html>\n  <title>Log in</title>", html...), 200, []string{"text/html", "Log in", "base URL"}, 1},
+		"an empty object":           {answer(200, `{}`), 200, []string{"lacks"}, 5},
+		"null":                      {answer(200, `null`), 200, []string{"lacks"}, 5},
+		"an array":                  {answer(200, `[]`), 200, []string{"not the JSON"}, 5},
+		"two values":                {answer(200, petJSON+petJSON), 200, []string{"not the JSON"}, 5},
+		"another status":            {answer(202, petJSON), 202, []string{"another status"}, 1},
+		"no body where one is due":  {answer(204, ""), 204, []string{"another status"}, 1},
+		"unasked 304":               {answer(304, ""), 304, []string{"another status"}, 1},
+		"a proxy's 404":             {answer(404, "<h1>nothing here</h1>", html...), 404, []string{"nothing here"}, 1},
+		"a proxy's 502":             {answer(502, "<h1>sorry</h1>", html...), 502, []string{"sorry", "after 5 attempts"}, 5},
+		"an error of another API":   {answer(400, `{"error":"nope"}`), 400, []string{"nope"}, 1},
+		"no type":                   {answer(200, petJSON, "Content-Type", ""), 200, []string{"not JSON"}, 1},
+		"a long page":               {answer(403, strings.Repeat("long ", 10_000), html...), 403, []string{"long long", "…"}, 1},
+		"the key in a page":         {answer(500, strings.Repeat("x", 160)+"Authorization: Bearer "+secret, html...), 500, []string{"[API key]"}, 5},
+		"the key in half a page":    {answer(200, `{"id":1,"headers":"Bearer `+secret), 200, []string{"[API key]"}, 5},
+		"the key in a redirect":     {answer(302, "", "Location", "http://evil.test/"+secret), 302, []string{"[API key]", "redirect"}, 1},
+		"bytes that are no text":    {answer(403, "\x00\xff\xfe\x1b[31m", html...), 403, []string{`\x00`}, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scripted{answers: []reply{test.answer}}
+				c, err := client.New("http://store.test", secret, client.WithHTTPClient(&http.Client{Transport: s}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = c.GetPet(t.Context(), 1)
+				var odd *client.AnswerError
+				if !errors.As(err, &odd) || odd.Status != test.status || odd.Operation != "getPet" {
+					t.Fatalf("got %v, want an AnswerError of getPet with status %d", err, test.status)
+				}
+				for _, part := range append(test.want, "getPet") {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("got %q, want %q in it", err, part)
+					}
+				}
+				if text := err.Error(); strings.Contains(text, secret[9:19]) || strings.ContainsAny(text, "\n\x00\x1b") || len(text) > 600 {
+					t.Errorf("got %q, want one short line without the key", text)
+				}
+				if len(s.sent) != test.sent {
+					t.Errorf("sent %d requests, want %d", len(s.sent), test.sent)
+				}
+			})
+		})
+	}
+}
+
+// TestSecretOfANewKey: the answer to createKey is a secret, and half of it is no
+// reason to show it.
+func TestSecretOfANewKey(t *testing.T) {
+	c, s := scriptedClient(t, []reply{answer(201, `{"id":7,"secret":"ast_live_fresh","na`)})
+	_, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"})
+	if !errors.Is(err, client.ErrOutcomeUnknown) || strings.Contains(err.Error(), "fresh") || len(s.sent) != 1 {
+		t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after one, without the secret", err, len(s.sent))
+	}
+	c, _ = scriptedClient(t, []reply{answer(201, `{"id":7,"name":"k","plan":"free","permissions":["read","fly"],"secret":"ast_live_fresh"}`)})
+	key, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"})
+	if err != nil || key.Secret != "ast_live_fresh" || key.Permissions != animalstore.Read {
+		t.Errorf("got %+v, %v, want the secret, and of the permissions those we know", key.Key, err)
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("made", "key", key)
+	if text := fmt.Sprintf("%v %+v %#v %s %v", key, key, key, &key, log.String()); strings.Contains(text, "fresh") {
+		t.Errorf("got %s, want it without the secret", text)
+	}
+}
+
+// TestKeyStaysHidden: however a client is printed, its key is not.
+func TestKeyStaysHidden(t *testing.T) {
+	c, err := client.New("http://store.test", secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, nil)).Info("client", "c", c)
+	holder := struct {
+		C *client.Client
+		c *client.Client
+	}{c, c}
+	text := fmt.Sprintf("%v %+v %#v %s %q %+v %#v %v", c, c, c, c, c, holder, holder, log.String())
+	text += fmt.Sprintf("%+v", *c)
+	if strings.Contains(text, secret[9:]) {
+		t.Errorf("got %s, want it without the key", text)
+	}
+	if !strings.Contains(text, "store.test") {
+		t.Errorf("got %s, want the address", text)
+	}
+}
+
+// TestRedirects: the key goes to the address it is for, whoever says otherwise.
+func TestRedirects(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var here atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			here.Add(1)
+			http.Redirect(w, r, other.URL+r.URL.Path, status)
+		}))
+		// A client of the caller's that would follow.
+		c, err := client.New(server.URL, secret, client.WithHTTPClient(&http.Client{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := map[string]error{
+			"GET":  only(c.GetLimits(t.Context())),
+			"POST": only(c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})),
+		}
+		for method, err := range calls {
+			var odd *client.AnswerError
+			if !errors.As(err, &odd) || odd.Status != status || !strings.Contains(err.Error(), other.URL) || errors.Is(err, client.ErrOutcomeUnknown) {
+				t.Errorf("%s, %d: got %v, want an error that names where it would lead", method, status, err)
+			}
+		}
+		if here.Load() != 2 || elsewhere.Load() != 0 {
+			t.Errorf("%d: got %d requests here and %d elsewhere, want 2 and 0", status, here.Load(), elsewhere.Load())
+		}
+		server.Close()
+	}
+}
+
+// TestHugeAnswer: an answer without end is not read to its end.
+func TestHugeAnswer(t *testing.T) {
+	var sent atomic.Int64
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, "[")
+		chunk := []byte(strings.Repeat(petJSON+",", 1000))
+		for sent.Load() < 1<<30 {
+			n, err := w.Write(chunk)
+			if err != nil {
+				return
+			}
+			sent.Add(int64(n))
+		}
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseIdleConnections()
+	_, err = c.FindPet(t.Context(), 1)
+	var odd *client.AnswerError
+	if !errors.As(err, &odd) || !strings.Contains(err.Error(), "MiB") || requests.Load() != 1 {
+		t.Errorf("got %v after %d requests, want an AnswerError about the size after one", err, requests.Load())
+	}
+	// What is under way in buffers is beyond the client.
+	if got, most := sent.Load(), int64(client.MaxAnswer+64<<20); got > most {
+		t.Errorf("got %d bytes sent, want at most %d", got, most)
+	}
+}
+
+// TestErrorsOfTheNetwork: they say what was being done, and whether a change may
+// have been made.
+func TestErrorsOfTheNetwork(t *testing.T) {
+	const address = "127.0.0.1:1" // where nothing listens
+	dead, err := client.New("http://"+address, secret, client.WithMaxAttempts(2), client.WithBackoff(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = dead.CreateKey(t.Context(), client.NewKey{Name: "k"})
+	var op *net.OpError
+	if !errors.As(err, &op) || errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Errorf("got %v, want the network's error, and certainty", err)
+	}
+	for _, part := range []string{"createKey: POST http://" + address + "/v1: ", "refused", "after 2 attempts"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("got %q, want %q in it", err, part)
+		}
+	}
+	cut := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer cut.Close()
+	c, err := client.New(cut.URL, secret, client.WithMaxAttempts(2), client.WithBackoff(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+	if !errors.Is(err, io.EOF) || !errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Errorf("got %v, want EOF and ErrOutcomeUnknown", err)
+	}
+	_, err = c.GetLimits(t.Context())
+	if !errors.Is(err, io.EOF) || errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Errorf("got %v, want EOF alone: nothing was to be changed", err)
+	}
+	plain := httptest.NewTLSServer(http.NotFoundHandler())
+	plain.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	defer plain.Close()
+	var waits atomic.Int64
+	c, err = client.New(plain.URL, secret, client.WithOnWait(func(client.Wait) { waits.Add(1) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+	if err == nil || !strings.Contains(err.Error(), "certificate") || waits.Load() != 0 || errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Errorf("got %v after %d waits, want an error about the certificate at once", err, waits.Load())
+	}
+}
+
+// TestUnsentIsSentAgain: where there was no connection nothing was done, so even
+// a key is asked for again.
+func TestUnsentIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+		made := answer(201, `{"id":7,"name":"k","plan":"free","secret":"ast_live_fresh"}`)
+		c, s := scriptedClient(t, []reply{broken(refused), broken(refused), made})
+		if _, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"}); err != nil || len(s.sent) != 3 {
+			t.Errorf("got %v after %d requests, want success after 3", err, len(s.sent))
+		}
+		c, s = scriptedClient(t, []reply{broken(errors.New("connection reset by peer")), made})
+		if _, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"}); !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 1 {
+			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after one", err, len(s.sent))
+		}
+		c, s = scriptedClient(t, []reply{apiError(503, "half_done", "Retry-After", "1"), made})
+		if _, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"}); !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 1 {
+			t.Errorf("after a code we do not know: got %v after %d requests, want ErrOutcomeUnknown after one", err, len(s.sent))
+		}
+		c, s = scriptedClient(t, []reply{apiError(500, animalstore.InternalError)})
+		if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 1 {
+			t.Errorf("after a fault of the service: got %v after %d requests, want ErrOutcomeUnknown after one", err, len(s.sent))
+		}
+	})
+}
+
+// TestSameRequestAgain: a repeated write is the same to the byte, key included.
+func TestSameRequestAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), answer(502, ""), answer(201, petJSON)})
+		for range 2 {
+			if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "<Rex>", CategoryID: 7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		key := func(i int) string { return s.sent[i].Header.Get("Idempotency-Key") }
+		if len(s.sent) != 4 || key(0) == "" || key(0) != key(1) || key(1) != key(2) || key(3) == key(0) {
+			t.Errorf("got %d requests, want 4: three with one key, one with another", len(s.sent))
+		}
+		for i, body := range s.bodies {
+			if want := `{"name":"<Rex>","categoryId":7}` + "\n"; body != want {
+				t.Errorf("request %d: got body %q, want %q", i, body, want)
+			}
+		}
+	})
+}
+
+// TestLostAndRefused: what a refusal means after an attempt whose answer was
+// lost, operation by operation.
+func TestLostAndRefused(t *testing.T) {
+	lost := broken(errors.New("cut"))
+	tests := map[string]struct {
+		refusal reply
+		call    func(context.Context, *client.Client) error
+		done    bool
+		unknown bool
+	}{
+		"gone after a removal":             {apiError(404, animalstore.PetNotFound), deletePet, true, false},
+		"there after a removal":            {apiError(409, animalstore.InvalidTransition), deletePet, false, false},
+		"no such path":                     {apiError(404, animalstore.RouteNotFound), deletePet, false, false},
+		"key withdrawn after a removal":    {apiError(401, animalstore.InvalidAPIKey), deletePet, false, true},
+		"changed after a change":           {apiError(412, animalstore.PreconditionFailed), updatePet, false, true},
+		"no such animal after a change":    {apiError(404, animalstore.PetNotFound), updatePet, false, true},
+		"moved after a move":               {apiError(409, animalstore.InvalidTransition), updateOrder, false, true},
+		"taken after an order":             {apiError(409, animalstore.PetNotAvailable), placeOrder, false, false},
+		"key withdrawn after an order":     {apiError(401, animalstore.InvalidAPIKey), placeOrder, false, true},
+		"out of permission after an order": {apiError(403, animalstore.InsufficientPermission), placeOrder, false, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, s := scriptedClient(t, []reply{lost, test.refusal})
+				err := test.call(t.Context(), c)
+				if (err == nil) != test.done || errors.Is(err, client.ErrOutcomeUnknown) != test.unknown || len(s.sent) != 2 {
+					t.Errorf("got %v after %d requests, want done %t, unknown %t after 2", err, len(s.sent), test.done, test.unknown)
+				}
+				// The same refusal of a first attempt is what it says.
+				c, _ = scriptedClient(t, []reply{test.refusal})
+				if err := test.call(t.Context(), c); err == nil || errors.Is(err, client.ErrOutcomeUnknown) {
+					t.Errorf("first of all: got %v, want a refusal that is certain", err)
+				}
+			})
+		})
+	}
+}
+
+func deletePet(ctx context.Context, c *client.Client) error { return c.DeletePet(ctx, 1) }
+func placeOrder(ctx context.Context, c *client.Client) error {
+	return only(c.PlaceOrder(ctx, 1))
+}
+func updatePet(ctx context.Context, c *client.Client) error {
+	return only(c.UpdatePet(ctx, 1, client.PetPatch{}, client.IfMatch(`"a"`)))
+}
+func updateOrder(ctx context.Context, c *client.Client) error {
+	return only(c.UpdateOrder(ctx, 1, animalstore.OrderApproved))
+}
+
+// TestRealRefusals: errors of the real service arrive with code and all.
+func TestRealRefusals(t *testing.T) {
+	store := clienttest.New(t, clienttest.WithPermissions(animalstore.Read))
+	_, err := store.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+	wantCode(t, err, animalstore.InsufficientPermission)
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusForbidden || refused.Operation != "createPet" || refused.RequestID == "" {
+		t.Errorf("got %+v, want a 403 of createPet with its request id", refused)
+	}
+	stranger := store.NewClient("not-a-key-of-this-store")
+	_, err = stranger.GetLimits(t.Context())
+	wantCode(t, err, animalstore.InvalidAPIKey)
+	if got, ok := stranger.RateLimit(); ok {
+		t.Errorf("got %+v, want nothing: it was about the address, not the key", got)
+	}
+	_, err = store.Client.GetOrder(t.Context(), 99)
+	wantCode(t, err, animalstore.OrderNotFound)
+	_, err = store.Client.FindPet(t.Context(), -1)
+	wantCode(t, err, animalstore.PetNotFound)
+}

@@ -1,0 +1,38 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"animalstore"
+)
+
+// ListCategories lists categories, the one with the lowest id first.
+func (c *Client) ListCategories(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Category, error] {
+	return list(ctx, c, "listCategories", "/categories", url.Values{}, q.PageSize, options, func(*animalstore.Category) bool { return true })
+}
+
+// GetCategory returns one category.
+func (c *Client) GetCategory(ctx context.Context, id int64, options ...CallOption) (animalstore.Category, error) {
+	k := &call{operation: "getCategory", method: http.MethodGet, path: categoryPath(id)}
+	return send(ctx, c, k, options, isCategory(id))
+}
+
+// PutCategory names a category, and adds it if there is none of its id.
+// [Meta.Status] is 201 if it was added, unless the answer that said so was lost
+// on the way and the call had to be sent again.
+func (c *Client) PutCategory(ctx context.Context, category animalstore.Category, options ...CallOption) (animalstore.Category, error) {
+	body := struct {
+		Name string `json:"name"`
+	}{category.Name}
+	k := &call{operation: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, name: body.Name, conditional: true}
+	return send(ctx, c, k, options, isCategory(category.ID))
+}
+
+func categoryPath(id int64) string { return "/categories/" + decimal(id) }
+
+func isCategory(id int64) func(*animalstore.Category) bool {
+	return func(c *animalstore.Category) bool { return c.ID == id }
+}

@@ -1,0 +1,206 @@
+// Package clienttest runs the real service in a test: its HTTP API on a database
+// in a temporary directory, gone when the test ends.
+//
+//	func TestAdoption(t *testing.T) {
+//		store := clienttest.New(t)
+//		pet, err := store.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 7})
+//		…
+//	}
+//
+// Everything behaves as in production, limits and bans included, except that a
+// key's last use is noted when its usage is asked for, and not every second.
+package clienttest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/api"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
+)
+
+// Server is the service, for one test.
+type Server struct {
+	// URL is its address, without /v1. With [InMemory] only the clients that
+	// this package makes find it.
+	URL string
+	// Key is the secret of a key that may do everything, on the plan enterprise
+	// with limits no test reaches, unless an option says otherwise.
+	Key string
+	// Client calls with Key.
+	Client *client.Client
+
+	t         testing.TB
+	db        *sqlite.DB
+	now       func() time.Time
+	transport *http.Transport
+}
+
+// Option changes how a Server is set up.
+type Option func(*setup)
+
+type setup struct {
+	key           animalstore.NewKey
+	now           func() time.Time
+	middleware    func(http.Handler) http.Handler
+	inMemory      bool
+	clientOptions []client.Option
+}
+
+// WithPlan puts the first key on a plan. The limits are for enterprise, and
+// zero for any other plan.
+func WithPlan(plan animalstore.Plan, limits animalstore.Limits) Option {
+	return func(s *setup) { s.key.Plan, s.key.Limits = plan, limits }
+}
+
+// WithPermissions restricts what the first key may do.
+func WithPermissions(p animalstore.Permissions) Option {
+	return func(s *setup) { s.key.Permissions = p }
+}
+
+// WithClock gives the service another clock than [time.Now]. It counts for
+// limits, bans, expiry and the times in answers, and is sent in the header Date.
+// Clients go by the clock of their own. For both at once use [InMemory] in a
+// bubble of testing/synctest.
+func WithClock(now func() time.Time) Option {
+	return func(s *setup) { s.now = now }
+}
+
+// WithMiddleware puts a handler of yours before the service, to count requests
+// or to make them fail.
+func WithMiddleware(m func(http.Handler) http.Handler) Option {
+	return func(s *setup) { s.middleware = m }
+}
+
+// WithClientOptions are the options of Client.
+func WithClientOptions(options ...client.Option) Option {
+	return func(s *setup) { s.clientOptions = options }
+}
+
+// InMemory connects clients and service without a network. In a bubble of
+// testing/synctest time then passes as soon as everybody waits: a test of
+// hours of rate limits takes no time.
+func InMemory() Option {
+	return func(s *setup) { s.inMemory = true }
+}
+
+// New starts a service that ends with the test.
+func New(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	with := setup{
+		key: animalstore.NewKey{
+			Plan:        animalstore.PlanEnterprise,
+			Limits:      animalstore.Limits{PerMinute: 1 << 40, PerDay: 1 << 40},
+			Permissions: animalstore.Read | animalstore.Write | animalstore.Admin,
+		},
+		now:        time.Now,
+		middleware: func(h http.Handler) http.Handler { return h },
+	}
+	for _, option := range options {
+		option(&with)
+	}
+	s := &Server{t: t, now: with.now}
+	s.open(t)
+	s.serve(t, with.middleware(dated(s.handler(t), with.now)), with.inMemory)
+	key := with.key
+	s.Key = s.NewKey(key.Plan, key.Limits, key.Permissions)
+	s.Client = s.NewClient(s.Key, with.clientOptions...)
+	return s
+}
+
+func (s *Server) open(t testing.TB) {
+	t.Helper()
+	var err error
+	if s.db, err = sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Serve: true}); err != nil {
+		t.Fatalf("clienttest: open the database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.db.Close(); err != nil {
+			t.Errorf("clienttest: close the database: %v", err)
+		}
+	})
+}
+
+func (s *Server) handler(t testing.TB) http.Handler {
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return api.New(api.Config{
+		DB:      s.db,
+		Keys:    keys.NewChecker(animalstore.Production, s.db, log, s.now),
+		Limiter: ratelimit.NewMemory(s.db, s.now, log),
+		Usage:   ratelimit.NewUsage(s.db, s.now, log),
+		Log:     log,
+		Now:     s.now,
+	})
+}
+
+// dated tells in every answer what time it is for the service.
+func dated(h http.Handler, now func() time.Time) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", now().UTC().Format(http.TimeFormat))
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) serve(t testing.TB, h http.Handler, inMemory bool) {
+	t.Helper()
+	s.transport = http.DefaultTransport.(*http.Transport).Clone()
+	s.transport.Proxy = nil
+	s.transport.MaxIdleConnsPerHost = 64
+	listener := net.Listener(newPipes())
+	if inMemory {
+		s.URL = "http://animalstore.test"
+		s.transport.DialContext = listener.(*pipes).dial
+	} else {
+		var err error
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatalf("clienttest: listen: %v", err)
+		}
+		s.URL = "http://" + listener.Addr().String()
+	}
+	server := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		s.transport.CloseIdleConnections()
+		server.Close()
+		<-done
+	})
+}
+
+// NewKey makes another key and returns its secret. The limits are for
+// enterprise, and zero for any other plan.
+func (s *Server) NewKey(plan animalstore.Plan, limits animalstore.Limits, permissions animalstore.Permissions) string {
+	s.t.Helper()
+	key := animalstore.NewKey{Name: "clienttest", Plan: plan, Limits: limits, Permissions: permissions, Environment: animalstore.Production}
+	if err := key.Validate(); err != nil {
+		s.t.Fatalf("clienttest: make a key: %v", err)
+	}
+	secret := keys.Mint(animalstore.Production)
+	if _, err := s.db.CreateKey(context.Background(), key, keys.Hash(secret), animalstore.At(s.now())); err != nil {
+		s.t.Fatalf("clienttest: make a key: %v", err)
+	}
+	return secret
+}
+
+// NewClient makes another client, of the key with this secret.
+func (s *Server) NewClient(secret string, options ...client.Option) *client.Client {
+	s.t.Helper()
+	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: s.transport})}, options...)
+	c, err := client.New(s.URL, secret, options...)
+	if err != nil {
+		s.t.Fatalf("clienttest: make a client: %v", err)
+	}
+	return c
+}

@@ -1,0 +1,211 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+// fault is one way in which a request can go wrong between client and service.
+type fault func(w http.ResponseWriter, r *http.Request, service http.Handler)
+
+// clean is the User-Agent of clients that meet no faults.
+const clean = "clean"
+
+// faults are all of them. Where it says "done", the service carries the request
+// out and its answer does not arrive.
+var faults = map[string]fault{
+	"refused for now": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"code":"unavailable","message":"try again in a moment","status":503}`)
+	},
+	"refused by a proxy":    proxyPage(http.StatusServiceUnavailable, false),
+	"done, proxy gives up":  proxyPage(http.StatusGatewayTimeout, true),
+	"done, proxy is broken": proxyPage(http.StatusBadGateway, true),
+	"cut before it is read": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			conn.Close()
+		}
+	},
+	"cut before it is done": func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) },
+	"done, cut before the answer": func(_ http.ResponseWriter, r *http.Request, service http.Handler) {
+		service.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	},
+	"done, half the headers": func(w http.ResponseWriter, r *http.Request, service http.Handler) {
+		service.ServeHTTP(httptest.NewRecorder(), r)
+		conn, buffer, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			fmt.Fprint(buffer, "HTTP/1.1 201 Created\r\nContent-Ty")
+			buffer.Flush()
+			conn.Close()
+		}
+	},
+	"done, half a body": mangled(func(body []byte) ([]byte, int) { return body[:len(body)/2], len(body) }),
+	"done, too long a length": mangled(func(body []byte) ([]byte, int) {
+		return body, len(body) + 7
+	}),
+	"done, too short a length": mangled(func(body []byte) ([]byte, int) {
+		short := body[:max(0, len(body)-3)]
+		return short, len(short)
+	}),
+	"done, an empty body": mangled(func([]byte) ([]byte, int) { return nil, 0 }),
+}
+
+// proxyPage is what a proxy answers that cannot reach the service or no longer
+// waits for it.
+func proxyPage(status int, done bool) fault {
+	return func(w http.ResponseWriter, r *http.Request, service http.Handler) {
+		if done {
+			service.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(status)
+		fmt.Fprint(w, "<html><h1>Sorry</h1></html>")
+	}
+}
+
+// mangled sends another body than the service did, with another length.
+func mangled(change func(body []byte) ([]byte, int)) fault {
+	return func(w http.ResponseWriter, r *http.Request, service http.Handler) {
+		answer := httptest.NewRecorder()
+		service.ServeHTTP(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		if answer.Code == http.StatusNoContent { // has none to mangle
+			panic(http.ErrAbortHandler)
+		}
+		body, length := change(answer.Body.Bytes())
+		w.Header().Set("Content-Length", strconv.Itoa(length))
+		w.WriteHeader(answer.Code)
+		w.Write(body)
+		if length > len(body) {
+			http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// TestOneFault meets every operation that changes something with every fault,
+// once: it is done exactly once and reported as done, or the caller is told that
+// nobody knows.
+func TestOneFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var next fault // nil: none
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if now := next; now != nil && r.UserAgent() != clean {
+					next = nil
+					now(w, r, service)
+					return
+				}
+				service.ServeHTTP(w, r)
+			})
+		}))
+		w := &world{t: t, clean: store.NewClient(store.Key, client.WithUserAgent(clean))}
+		for name, fault := range faults {
+			for _, change := range changes {
+				w.prepare()
+				w.what = change.name + ", " + name
+				next = fault
+				err := change.make(w, store.Client)
+				if next != nil {
+					t.Fatalf("%s: it did not happen", w.what)
+				}
+				w.verify(change, err)
+				if err != nil && (!change.mayFail || name == "refused for now") {
+					t.Errorf("%s: got %v, want success after one fault", w.what, err)
+				}
+			}
+		}
+	})
+}
+
+// TestManyFaults is a storm of faults over many goroutines. What the client
+// reported is compared with what the store has.
+func TestManyFaults(t *testing.T) {
+	for _, inMemory := range []bool{true, false} {
+		t.Run(fmt.Sprintf("in memory %t", inMemory), func(t *testing.T) {
+			if inMemory { // in fake time, with the waits of production
+				synctest.Test(t, func(t *testing.T) { storm(t, often(250, 4_000), clienttest.InMemory()) })
+			} else {
+				storm(t, often(100, 2_000), clienttest.WithClientOptions(client.WithBackoff(time.Millisecond, 10*time.Millisecond)))
+			}
+		})
+	}
+}
+
+func storm(t *testing.T, calls int, options ...clienttest.Option) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	chance := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n)
+	}
+	names := slices.Sorted(maps.Keys(faults))
+	store := clienttest.New(t, append(options, clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.UserAgent() == clean || chance(2) == 0 {
+				service.ServeHTTP(w, r)
+				return
+			}
+			faults[names[chance(len(names))]](w, r, service)
+		})
+	}))...)
+	var results sync.Map // of an outcome each
+	err := inParallel(8, calls, func(i int) error {
+		change := changes[chance(len(changes))]
+		w := &world{t: t, clean: store.NewClient(store.Key, client.WithUserAgent(clean)), number: i}
+		w.prepare()
+		w.what = change.name
+		err := change.make(w, store.Client)
+		w.verify(change, err)
+		outcome := "done"
+		if errors.Is(err, client.ErrOutcomeUnknown) {
+			outcome = "not known"
+		} else if err != nil {
+			outcome = "not done"
+		}
+		count, _ := results.LoadOrStore(change.name+" "+outcome, new(tallyCount))
+		count.(*tallyCount).add()
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	var summary bytes.Buffer
+	results.Range(func(what, n any) bool {
+		fmt.Fprintf(&summary, "\n%s: %d", what, n.(*tallyCount).n)
+		return true
+	})
+	t.Logf("%d calls:%s", calls, &summary)
+}
+
+type tallyCount struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (c *tallyCount) add() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+}

@@ -1,0 +1,177 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+// TestNothingLeaks: calls whose contexts end, wherever they are at that time,
+// leave neither goroutines nor connections behind.
+func TestNothingLeaks(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		h := w.Header()
+		h.Set("Content-Type", "application/json")
+		switch agent, _, _ := strings.Cut(r.UserAgent(), "/"); agent {
+		case "silent": // no answer
+			wait(r.Context(), release)
+		case "slow": // half of one
+			io.WriteString(w, "[")
+			http.NewResponseController(w).Flush()
+			wait(r.Context(), release)
+		case "limited":
+			h.Set("Retry-After", "600")
+			w.WriteHeader(http.StatusTooManyRequests)
+			io.WriteString(w, `{"code":"rate_limit_exceeded","message":"wait","status":429}`)
+		case "busy":
+			h.Set("Retry-After", "600")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"code":"unavailable","message":"wait","status":503}`)
+		case "paced":
+			h.Set("X-RateLimit-Limit", "1000")
+			h.Set("X-RateLimit-Remaining", "1")
+			h.Set("X-RateLimit-Reset", "9999999999")
+			io.WriteString(w, "["+petJSON+"]")
+		default:
+			io.WriteString(w, "["+petJSON+"]")
+		}
+	}))
+	var open connections
+	server.Config.ConnState = open.track
+	server.Start()
+	defer server.Close()
+	defer close(release)
+	before := runtime.NumGoroutine()
+
+	var clients []*client.Client
+	for _, kind := range []string{"silent", "slow", "limited", "busy", "paced", "fine"} {
+		options := []client.Option{client.WithUserAgent(kind + "/1")}
+		if kind == "paced" {
+			options = append(options, client.WithPacing())
+		}
+		c, err := client.New(server.URL, secret, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, c)
+	}
+	var wg sync.WaitGroup
+	for range 10 {
+		for _, c := range clients {
+			ctx, cancel := context.WithCancel(t.Context())
+			wg.Go(func() {
+				defer cancel()
+				for _, err := range c.ListPets(ctx, client.PetQuery{}) {
+					if err != nil && !errors.Is(err, context.Canceled) {
+						t.Errorf("%v: got %v, want context.Canceled", c, err)
+					}
+					break // which is another way to end
+				}
+			})
+			wg.Go(func() {
+				if _, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex"}); err == nil {
+					t.Errorf("%v: got success, want an error", c)
+				}
+			})
+			wg.Go(func() {
+				// Somewhere on the way; where exactly does not matter.
+				time.Sleep(50 * time.Millisecond)
+				cancel()
+			})
+		}
+	}
+	wg.Wait()
+	for _, c := range clients {
+		c.CloseIdleConnections()
+	}
+	eventually(t, "no connection is open", func() bool { return open.count() == 0 })
+	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+func wait(ctx context.Context, release <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+	case <-release:
+	}
+}
+
+// connections counts those a server has open.
+type connections struct {
+	mu   sync.Mutex
+	open map[net.Conn]bool
+}
+
+func (c *connections) track(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[net.Conn]bool{}
+	}
+	switch state {
+	case http.StateNew:
+		c.open[conn] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(c.open, conn)
+	}
+}
+
+func (c *connections) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open)
+}
+
+// TestConnectionsAreReused: a call that is over leaves its connection to the
+// next, errors included.
+func TestConnectionsAreReused(t *testing.T) {
+	var made int
+	var mu sync.Mutex
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusConflict)
+			io.WriteString(w, `{"code":"pet_not_available","message":"sold","status":409}`)
+			return
+		}
+		io.WriteString(w, "["+petJSON+"]")
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			mu.Lock()
+			made++
+			mu.Unlock()
+		}
+	}
+	server.Start()
+	defer server.Close()
+	c, err := client.New(server.URL, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseIdleConnections()
+	for range 20 {
+		if _, err := c.FindPet(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.PlaceOrder(t.Context(), 1)
+		wantCode(t, err, animalstore.PetNotAvailable)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if made > 4 { // on a busy machine net/http gives one up now and then
+		t.Errorf("got %d connections for 40 calls, want one or two", made)
+	}
+}

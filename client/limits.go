@@ -1,0 +1,62 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"animalstore"
+)
+
+// Limits is how a key stands with its plan.
+type Limits struct {
+	Plan    animalstore.Plan `json:"plan"`
+	Minute  LimitWindow      `json:"minute"`
+	Day     LimitWindow      `json:"day"`
+	Strikes Strikes          `json:"strikes"`
+	Ban     Ban              `json:"ban"`
+}
+
+// LimitWindow is how a key stands in one window.
+type LimitWindow struct {
+	Limit     int64            `json:"limit"`
+	Remaining int64            `json:"remaining"`
+	Reset     animalstore.Time `json:"reset"` // when it ends
+}
+
+// Strikes are requests that were sent although the service had said to wait.
+type Strikes struct {
+	Count     int64 `json:"count"`     // in the last ten minutes
+	Threshold int64 `json:"threshold"` // how many bring a ban
+}
+
+// Ban is whether a key is banned.
+type Ban struct {
+	Active bool             `json:"active"`
+	Until  animalstore.Time `json:"until"` // zero unless active
+	Level  int64            `json:"level"` // bans in a row; each makes the next one longer
+}
+
+// GetLimits returns how the client's key stands with its plan. It counts as a
+// request; what the headers told last is free: see [Client.RateLimit].
+func (c *Client) GetLimits(ctx context.Context, options ...CallOption) (Limits, error) {
+	k := &call{operation: "getLimits", method: http.MethodGet, path: "/limits"}
+	return send(ctx, c, k, options, func(l *Limits) bool { return l.Plan != "" && l.Minute.Limit > 0 && l.Day.Limit > 0 })
+}
+
+// GetUsage returns what became of the requests of the client's key, hour by
+// hour, the latest first. It looks back so many hours, at most 2160; 0 means 24.
+// Hours without a request are left out.
+func (c *Client) GetUsage(ctx context.Context, hours int, options ...CallOption) ([]animalstore.Usage, error) {
+	k := &call{operation: "getUsage", method: http.MethodGet, path: "/usage" + hoursQuery(hours)}
+	return send(ctx, c, k, options, isUsage)
+}
+
+func hoursQuery(hours int) string {
+	if hours == 0 {
+		return ""
+	}
+	return "?hours=" + strconv.Itoa(hours)
+}
+
+func isUsage(usage *[]animalstore.Usage) bool { return *usage != nil }

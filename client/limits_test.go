@@ -1,0 +1,159 @@
+package client_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+// TestManyCallsOnASmallPlan makes 200 calls on plans far smaller than that, in
+// fake time. They all succeed, nothing comes near a ban, and there are no more
+// refusals than windows were crossed; with pacing none.
+func TestManyCallsOnASmallPlan(t *testing.T) {
+	ten := animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}
+	bare := func(h http.Handler) http.Handler { // as behind a proxy that drops what it does not know
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(&withoutLimits{ResponseWriter: w}, r)
+		})
+	}
+	tests := map[string]struct {
+		plan       animalstore.Plan
+		limits     animalstore.Limits
+		goroutines int
+		options    []client.Option
+		before     func(http.Handler) http.Handler
+		refusals   bool // may there be any
+	}{
+		"10 a minute":                   {animalstore.PlanEnterprise, ten, 1, nil, nil, true},
+		"10 a minute, 8 goroutines":     {animalstore.PlanEnterprise, ten, 8, nil, nil, true},
+		"free":                          {animalstore.PlanFree, animalstore.Limits{}, 1, nil, nil, true},
+		"free, 40 goroutines":           {animalstore.PlanFree, animalstore.Limits{}, 40, nil, nil, true},
+		"30 a day":                      {animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 10, PerDay: 30}, 1, nil, nil, true},
+		"no headers":                    {animalstore.PlanEnterprise, ten, 1, nil, bare, true},
+		"1 a minute":                    {animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 1, PerDay: 1 << 40}, 1, nil, nil, true},
+		"paced, 10 a minute":            {animalstore.PlanEnterprise, ten, 1, []client.Option{client.WithPacing()}, nil, false},
+		"paced, 8 goroutines":           {animalstore.PlanEnterprise, ten, 8, []client.Option{client.WithPacing()}, nil, false},
+		"paced, 200 goroutines":         {animalstore.PlanEnterprise, ten, 200, []client.Option{client.WithPacing()}, nil, false},
+		"paced, free, 40 goroutines":    {animalstore.PlanFree, animalstore.Limits{}, 40, []client.Option{client.WithPacing()}, nil, false},
+		"paced, 30 a day, 8 goroutines": {animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 10, PerDay: 30}, 8, []client.Option{client.WithPacing()}, nil, false},
+		"paced, 1 a minute":             {animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 1, PerDay: 1 << 40}, 3, []client.Option{client.WithPacing()}, nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var answers tally
+				before := func(h http.Handler) http.Handler { return answers.middleware(h) }
+				if test.before != nil {
+					before = func(h http.Handler) http.Handler { return test.before(answers.middleware(h)) }
+				}
+				store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(before),
+					clienttest.WithPlan(test.plan, test.limits), clienttest.WithClientOptions(test.options...))
+				began := time.Now()
+				err := inParallel(test.goroutines, 200, func(int) error { return only(store.Client.GetLimits(t.Context())) })
+				if err != nil {
+					t.Error(err)
+				}
+				took := time.Since(began)
+				if got := answers.of(http.StatusOK); got != 200 {
+					t.Errorf("got %d successes, want 200", got)
+				}
+				refusals, crossed := answers.of(http.StatusTooManyRequests), int(took/time.Minute)
+				if refusals > crossed || refusals > 0 && !test.refusals {
+					t.Errorf("got %d refusals in %v, want at most %d, and none if paced", refusals, took, crossed)
+				}
+				limits, err := store.Client.GetLimits(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if limits.Ban.Level > 0 || limits.Strikes.Count > 0 {
+					t.Errorf("got %d strikes and ban level %d, want none", limits.Strikes.Count, limits.Ban.Level)
+				}
+				// All of the plan is used: the least it can take, and a second a window.
+				perMinute, perDay := limits.Minute.Limit, limits.Day.Limit
+				least := max(time.Duration(199/perMinute)*time.Minute, time.Duration(199/perDay)*24*time.Hour)
+				if most := least + least/30 + time.Minute; took > most {
+					t.Errorf("took %v, want at most %v", took, most)
+				}
+			})
+		})
+	}
+}
+
+// withoutLimits drops the three headers.
+type withoutLimits struct{ http.ResponseWriter }
+
+func (w *withoutLimits) WriteHeader(status int) {
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+		delete(w.Header(), name)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// TestStampede: many more goroutines than requests begin at once, before any
+// answer told of the limit. What is refused then is the first burst alone, which
+// costs nothing, and no call has to be given up.
+func TestStampede(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers tally
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(10), clienttest.WithMiddleware(answers.middleware))
+		err := inParallel(200, 200, func(int) error { return only(store.Client.GetLimits(t.Context())) })
+		if err != nil {
+			t.Error(err)
+		}
+		if got := answers.of(http.StatusTooManyRequests); got > 190 {
+			t.Errorf("got %d refusals, want none after the first burst of 200", got)
+		}
+		limits, err := store.Client.GetLimits(t.Context())
+		if err != nil || limits.Strikes.Count > 0 || limits.Ban.Level > 0 {
+			t.Errorf("got %+v, %v, want neither strikes nor a ban", limits, err)
+		}
+	})
+}
+
+// TestLostAnswersCount: a request whose answer was lost may have been charged.
+// The client counts it, so that it does not run into a limit it could know of.
+func TestLostAnswersCount(t *testing.T) {
+	for _, what := range []string{"done, cut before the answer", "done, proxy is broken", "done, half a body"} {
+		for _, kept := range []bool{false, true} { // a connection, on which net/http repeats by itself
+			t.Run(fmt.Sprintf("%s, on a kept connection %t", what, kept), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var answers tally
+					troubles := 0
+					store := clienttest.New(t, clienttest.InMemory(), perMinute(3), clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+						service = answers.middleware(service)
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if troubles > 0 {
+								troubles--
+								faults[what](w, r, service)
+								return
+							}
+							service.ServeHTTP(w, r)
+						})
+					}))
+					began := time.Now()
+					for i := range 2 {
+						if !kept {
+							store.Client.CloseIdleConnections()
+						}
+						if _, err := store.Client.GetLimits(t.Context()); err != nil {
+							t.Errorf("call %d: got %v, want success in the end", i, err)
+						}
+						troubles = 2 // one answer, and the other two requests of the minute lost
+					}
+					if got := answers.of(http.StatusTooManyRequests); got > 0 {
+						t.Errorf("got %d refusals of %d, want none", got, answers.total())
+					}
+					if got := time.Since(began); got < time.Minute || got > 70*time.Second {
+						t.Errorf("took %v for four requests of three a minute, want a minute", got)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+// TestPacingLetsSmallJobsRun: what fits into half a minute's requests is not
+// slowed down, and the rest is spread.
+func TestPacingLetsSmallJobsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(60), clienttest.WithClientOptions(client.WithPacing()))
+		began := time.Now()
+		var last time.Time
+		var longest time.Duration
+		for i := range 60 {
+			if _, err := store.Client.GetLimits(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if i == 29 {
+				if got := time.Since(began); got > time.Second {
+					t.Errorf("30 of 60 requests took %v, want next to no time", got)
+				}
+			} else if i > 29 {
+				longest = max(longest, time.Since(last))
+			}
+			last = time.Now()
+		}
+		if got := time.Since(began); got < 50*time.Second || got > 61*time.Second {
+			t.Errorf("60 of 60 requests took %v, want most of a minute", got)
+		}
+		if longest > 3*time.Second {
+			t.Errorf("stood still for %v, want the second half evenly spread", longest)
+		}
+	})
+}
+
+// TestPacingDoesNotSpreadDays: what is left of a day is used when it is needed.
+func TestPacingDoesNotSpreadDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers tally
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware),
+			clienttest.WithClientOptions(client.WithPacing()),
+			clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 10, PerDay: 15}))
+		began := time.Now()
+		for range 15 {
+			if _, err := store.Client.GetLimits(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := time.Since(began); got > 2*time.Minute {
+			t.Errorf("the 15 requests of a day took %v, want two minutes at most", got)
+		}
+		time.Sleep(time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := store.Client.GetLimits(ctx)
+		wantCode(t, err, animalstore.DailyQuotaExceeded)
+		if got := answers.of(http.StatusTooManyRequests); got != 0 {
+			t.Errorf("got %d refusals, want none: it is known that the day is used up", got)
+		}
+	})
+}
+
+// TestPacingBesideOthers: somebody else uses the same key, and the paced client
+// neither runs into the limit nor leaves nothing to them.
+func TestPacingBesideOthers(t *testing.T) {
+	tests := map[string]struct {
+		every time.Duration
+		burst int
+	}{
+		"one now and then":   {13 * time.Second, 1},
+		"a quarter":          {12 * time.Second, 1},
+		"three at once":      {20 * time.Second, 3},
+		"in another rhythm":  {61 * time.Second, 4},
+		"half of everything": {6 * time.Second, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := &tally{agent: "ours"}, &tally{agent: "theirs"}
+				store := clienttest.New(t, clienttest.InMemory(), perMinute(20),
+					clienttest.WithMiddleware(func(h http.Handler) http.Handler { return ours.middleware(theirs.middleware(h)) }),
+					clienttest.WithClientOptions(client.WithPacing(), client.WithUserAgent("ours")))
+				other := store.NewClient(store.Key, client.WithUserAgent("theirs"), client.WithMaxAttempts(1))
+				ctx, done := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					time.Sleep(3 * time.Second) // somewhere in the window
+					for ctx.Err() == nil {
+						for range test.burst {
+							other.GetLimits(ctx) // what it gets is in the tally
+						}
+						select {
+						case <-time.After(test.every):
+						case <-ctx.Done():
+						}
+					}
+				})
+				err := inParallel(4, 200, func(int) error { return only(store.Client.GetLimits(t.Context())) })
+				done()
+				wg.Wait()
+				if err != nil {
+					t.Error(err)
+				}
+				if got := ours.of(http.StatusTooManyRequests); got > 0 {
+					t.Errorf("got %d refusals of %d, want none", got, ours.total())
+				}
+				if got := theirs.of(http.StatusTooManyRequests); got > 0 {
+					t.Errorf("others got %d refusals of %d, want none", got, theirs.total())
+				}
+			})
+		})
+	}
+}
+
+// TestUrgentCallsGoAtOnce: pacing is a courtesy. A call that cannot wait for its
+// turn goes, as long as something is left.
+func TestUrgentCallsGoAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(10), clienttest.WithClientOptions(client.WithPacing()))
+		began := time.Now()
+		for i := range 10 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := store.Client.GetLimits(ctx); err != nil {
+				t.Fatalf("call %d: %v", i, err)
+			}
+			cancel()
+		}
+		if got := time.Since(began); got > 0 {
+			t.Errorf("took %v, want no time at all", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := store.Client.GetLimits(ctx)
+		wantCode(t, err, animalstore.RateLimitExceeded)
+	})
+}
+
+// TestClocksThatDiffer: the client goes by the server's clock as far as limits
+// are concerned, and by what it can tell of it.
+func TestClocksThatDiffer(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, -700 * time.Millisecond, 300 * time.Millisecond, time.Hour} {
+		for _, options := range [][]client.Option{nil, {client.WithPacing()}} {
+			t.Run(fmt.Sprintf("%v, %d options", ahead, len(options)), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var answers tally
+					store := clienttest.New(t, clienttest.InMemory(), perMinute(10),
+						clienttest.WithMiddleware(answers.middleware),
+						clienttest.WithClock(func() time.Time { return time.Now().Add(ahead) }),
+						clienttest.WithClientOptions(options...))
+					began := time.Now()
+					for range 35 {
+						if _, err := store.Client.GetLimits(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if got := answers.of(http.StatusTooManyRequests); got > 0 {
+						t.Errorf("got %d refusals, want none", got)
+					}
+					if got, most := time.Since(began), 4*62*time.Second; got > most {
+						t.Errorf("took %v, want at most %v", got, most)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestPacingThroughFaults: answers that are lost may have been charged, and some
+// tell of another limit than the key's. Neither brings a refusal.
+func TestPacingThroughFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers tally
+		var n atomic.Int64
+		trouble := []fault{
+			faults["done, cut before the answer"],
+			faults["done, proxy is broken"],
+			func(w http.ResponseWriter, r *http.Request, _ http.Handler) { // storage is away: the key is not known
+				w.Header().Set("X-RateLimit-Limit", "3000")
+				w.Header().Set("X-RateLimit-Remaining", "2999")
+				w.Header().Set("X-RateLimit-Reset", fmt.Sprint(time.Now().Add(time.Minute).Unix()))
+				faults["refused for now"](w, r, nil)
+			},
+		}
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(20),
+			clienttest.WithClientOptions(client.WithPacing(), client.WithMaxAttempts(50)),
+			clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+				service = answers.middleware(service)
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if i := n.Add(1); i%4 == 0 {
+						trouble[int(i/4)%len(trouble)](w, r, service)
+						return
+					}
+					service.ServeHTTP(w, r)
+				})
+			}))
+		if err := inParallel(6, 150, func(int) error { return only(store.Client.GetLimits(t.Context())) }); err != nil {
+			t.Error(err)
+		}
+		if got := answers.of(http.StatusTooManyRequests); got > 0 {
+			t.Errorf("got %d refusals of %d, want none", got, answers.total())
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// PageQuery is the query of a list without filters.
+type PageQuery struct {
+	// PageSize is how many entries to ask for at once, 1 to 100. 0 means 100,
+	// for every page is a request that counts.
+	PageSize int
+}
+
+const maxPageSize = 100
+
+// list walks a list page by page. A page is asked for when its first entry is.
+func list[T any](ctx context.Context, c *Client, operation, path string, query url.Values, pageSize int, options []CallOption, check func(*T) bool) iter.Seq2[T, error] {
+	if pageSize == 0 {
+		pageSize = maxPageSize
+	}
+	query.Set("limit", strconv.Itoa(pageSize))
+	start := path + "?" + query.Encode()
+	whole := func(page *[]T) bool {
+		if *page == nil {
+			return false // null is no page
+		}
+		for i := range *page {
+			if !check(&(*page)[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return func(yield func(T, error) bool) {
+		opts := options
+		for at := start; at != ""; {
+			k := &call{operation: operation, method: http.MethodGet, path: at}
+			page, err := send(ctx, c, k, opts, whole)
+			if err == nil && k.next == at {
+				err = fmt.Errorf("%s: the list's next page is the same again", operation)
+			}
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, entry := range page {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			at = k.next
+			opts = withoutConditions(options)
+		}
+	}
+}
+
+// withoutConditions keeps of a list's options what is not about its first page.
+func withoutConditions(options []CallOption) []CallOption {
+	return append(options[:len(options):len(options)], func(o *callOptions) { o.ifMatch, o.matchGiven, o.ifNoneMatch = "", false, "" })
+}
+
+// nextLink is where an answer says that its list goes on, under /v1, or "".
+func (c *Client) nextLink(res *http.Response) (string, error) {
+	target := findLink(res.Header.Values("Link"), "next")
+	if target == "" {
+		return "", nil
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return "", errors.New("its link to the next page is not a URL")
+	}
+	// A proxy may have put itself into the link, or the API under a path of its
+	// own, of which the service knows nothing.
+	if u.Host != "" && (u.Scheme != c.base.Scheme || u.Host != c.base.Host) {
+		return "", errors.New("its link to the next page leads to another host, which must not get the key")
+	}
+	path, ok := strings.CutPrefix(u.EscapedPath(), c.base.EscapedPath()+"/")
+	if !ok {
+		path, ok = strings.CutPrefix(u.EscapedPath(), version+"/")
+	}
+	if !ok {
+		return "", errors.New("its link to the next page leads out of the API")
+	}
+	return "/" + path + "?" + u.RawQuery, nil
+}
+
+// findLink finds a link by its relation in headers of RFC 8288.
+func findLink(headers []string, relation string) string {
+	rest := strings.Join(headers, ", ")
+	for {
+		_, after, ok := strings.Cut(rest, "<")
+		if !ok {
+			return ""
+		}
+		target, after, ok := strings.Cut(after, ">")
+		if !ok {
+			return ""
+		}
+		params, following := after, ""
+		if i := strings.IndexByte(after, '<'); i >= 0 {
+			params, following = after[:i], after[i:]
+		}
+		for param := range strings.SplitSeq(params, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
+			if !strings.EqualFold(strings.TrimSpace(name), "rel") {
+				continue
+			}
+			for rel := range strings.FieldsSeq(strings.Trim(value, `", `)) {
+				if strings.EqualFold(rel, relation) {
+					return target
+				}
+			}
+		}
+		rest = following
+	}
+}

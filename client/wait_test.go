@@ -1,0 +1,375 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+// scripted answers one request after the other as its script says, and the last
+// line of it for ever.
+type scripted struct {
+	answers []func(*http.Request) (*http.Response, error)
+	sent    []*http.Request
+	bodies  []string
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.sent = append(s.sent, r)
+	body := ""
+	if r.Body != nil {
+		body = readAll(r.Body)
+	}
+	s.bodies = append(s.bodies, body)
+	return s.answers[min(len(s.sent), len(s.answers))-1](r)
+}
+
+// scriptedClient is a client of a service that answers by a script, and chance
+// that always takes the longest wait.
+func scriptedClient(t testing.TB, script []func(*http.Request) (*http.Response, error), options ...client.Option) (*client.Client, *scripted) {
+	t.Helper()
+	s := &scripted{answers: script}
+	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: s}), client.WithRandom(func() float64 { return 1 })}, options...)
+	c, err := client.New("http://store.test", "ast_live_secret", options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, s
+}
+
+type reply = func(*http.Request) (*http.Response, error)
+
+// answer is a reply with a JSON body. Headers are name, value, name, value.
+func answer(status int, body string, headers ...string) reply {
+	return func(r *http.Request) (*http.Response, error) {
+		h := http.Header{"Content-Type": {"application/json"}}
+		for pair := range slices.Chunk(headers, 2) {
+			h.Set(pair[0], pair[1])
+		}
+		return &http.Response{StatusCode: status, Header: h, Body: readCloser(body), Request: r}, nil
+	}
+}
+
+func apiError(status int, code animalstore.Code, headers ...string) reply {
+	return answer(status, `{"code":"`+string(code)+`","message":"as it is","status":0}`, headers...)
+}
+
+func broken(err error) reply {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+const petJSON = `{"id":1,"name":"Rex","categoryId":7,"status":"available"}`
+
+// TestWaits: which failures are followed by another attempt, and after how long.
+func TestWaits(t *testing.T) {
+	busy := apiError(503, animalstore.Unavailable, "Retry-After", "1")
+	ok := answer(200, "["+petJSON+"]")
+	ms := time.Millisecond
+	tests := map[string]struct {
+		script []reply
+		waits  []time.Duration
+		code   animalstore.Code // of the error, "" for success
+	}{
+		"success":                    {[]reply{ok}, nil, ""},
+		"503":                        {[]reply{busy, busy, ok}, []time.Duration{1500 * ms, 2000 * ms}, ""},
+		"503 for ever":               {[]reply{busy}, []time.Duration{1500 * ms, 2000 * ms, 3000 * ms, 5000 * ms}, animalstore.Unavailable},
+		"503 without Retry-After":    {[]reply{apiError(503, animalstore.Overloaded), ok}, []time.Duration{500 * ms}, ""},
+		"503 of a proxy":             {[]reply{answer(503, "<html>", "Content-Type", "text/html", "Retry-After", "3"), ok}, []time.Duration{3500 * ms}, ""},
+		"429":                        {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "60"), ok}, []time.Duration{60500 * ms}, ""},
+		"429 with a date":            {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "Sat, 01 Jan 2000 00:00:09 GMT"), ok}, []time.Duration{9500 * ms}, ""},
+		"429 by another clock":       {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "Mon, 02 Jan 2006 15:04:07 GMT", "Date", "Mon, 02 Jan 2006 15:04:05 GMT"), ok}, []time.Duration{2500 * ms}, ""},
+		"429 with nonsense":          {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "soon"), ok}, []time.Duration{500 * ms}, ""},
+		"429 with a negative number": {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "-5"), ok}, []time.Duration{500 * ms}, ""},
+		"lost connection":            {[]reply{broken(errors.New("connection reset by peer")), ok}, []time.Duration{500 * ms}, ""},
+		"502, 504":                   {[]reply{answer(502, "bad"), answer(504, "late"), ok}, []time.Duration{500 * ms, 1000 * ms}, ""},
+		"half a body":                {[]reply{answer(200, `[{"id":1,"na`), ok}, []time.Duration{500 * ms}, ""},
+		"an unknown code of 503":     {[]reply{apiError(503, "resting"), ok}, []time.Duration{500 * ms}, ""},
+		"500":                        {[]reply{apiError(500, animalstore.InternalError)}, nil, animalstore.InternalError},
+		"400":                        {[]reply{apiError(400, animalstore.InvalidParameter)}, nil, animalstore.InvalidParameter},
+		"401":                        {[]reply{apiError(401, animalstore.InvalidAPIKey)}, nil, animalstore.InvalidAPIKey},
+		"an unknown code of 400":     {[]reply{apiError(400, "too_cute")}, nil, "too_cute"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var waits []time.Duration
+				c, s := scriptedClient(t, test.script, client.WithOnWait(func(w client.Wait) {
+					waits = append(waits, w.For)
+					if w.Operation != "listPets" || w.Attempt != len(waits) || w.Reason == nil {
+						t.Errorf("got %+v, want wait %d of listPets, with a reason", w, len(waits))
+					}
+				}))
+				began := time.Now()
+				_, err := c.FindPet(t.Context(), 1)
+				if test.code != "" {
+					wantCode(t, err, test.code)
+				} else if err != nil {
+					t.Errorf("got %v, want success", err)
+				}
+				if !slices.Equal(waits, test.waits) {
+					t.Errorf("got waits %v, want %v", waits, test.waits)
+				}
+				var all time.Duration
+				for _, w := range test.waits {
+					all += w
+				}
+				if got := time.Since(began); got != all {
+					t.Errorf("took %v, want %v", got, all)
+				}
+				if got, want := len(s.sent), len(test.waits)+1; got != want {
+					t.Errorf("sent %d times, want %d", got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestJitterIsFull: a wait is anything from nothing to its bound.
+func TestJitterIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chance := 0.0
+		var waits []time.Duration
+		c, _ := scriptedClient(t, []reply{broken(errors.New("cut"))},
+			client.WithRandom(func() float64 { return chance }),
+			client.WithBackoff(100*time.Millisecond, 250*time.Millisecond),
+			client.WithOnWait(func(w client.Wait) { waits = append(waits, w.For) }))
+		for _, chance = range []float64{0, 0.5} {
+			if _, err := c.GetLimits(t.Context()); err == nil {
+				t.Error("got success, want an error")
+			}
+		}
+		ms := time.Millisecond
+		if want := []time.Duration{0, 0, 0, 0, 50 * ms, 100 * ms, 125 * ms, 125 * ms}; !slices.Equal(waits, want) {
+			t.Errorf("got %v, want %v", waits, want)
+		}
+	})
+}
+
+// TestLimitsInVain: a call that cannot wait long enough returns at once and
+// tells what it would have had to wait for.
+func TestLimitsInVain(t *testing.T) {
+	headers := []string{"X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "946684860", "Retry-After", "60"}
+	reset := time.Unix(946684860, 0).UTC()
+	tests := map[animalstore.Code]client.Window{
+		animalstore.RateLimitExceeded:  client.WindowMinute,
+		animalstore.DailyQuotaExceeded: client.WindowDay,
+		animalstore.KeyBanned:          client.WindowBan,
+	}
+	for code, window := range tests {
+		for _, bound := range []string{"deadline", "longest wait"} {
+			t.Run(string(code)+" by "+bound, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancel(t.Context())
+					var options []client.Option
+					if bound == "deadline" {
+						ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
+					} else {
+						options = append(options, client.WithMaxWait(30*time.Second))
+					}
+					defer cancel()
+					c, s := scriptedClient(t, []reply{apiError(429, code, headers...)}, options...)
+					began := time.Now()
+					for i := range 3 { // only the first of them has to ask
+						_, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex"})
+						wantCode(t, err, code)
+						if errors.Is(err, client.ErrOutcomeUnknown) {
+							t.Errorf("got %v, want it to be certain", err)
+						}
+						var limit *client.RateLimitError
+						if !errors.As(err, &limit) {
+							t.Fatalf("got %v, want a RateLimitError", err)
+						}
+						want := client.RateLimitError{Window: window, Limit: 60, Reset: reset, RetryAfter: time.Minute, Err: limit.Err}
+						if *limit != want {
+							t.Errorf("call %d: got %+v, want %+v", i, *limit, want)
+						}
+						if !strings.Contains(err.Error(), "createPet") {
+							t.Errorf("got %q, want it to say what was being done", err)
+						}
+					}
+					if got := time.Since(began); got > 0 {
+						t.Errorf("took %v, want no time at all", got)
+					}
+					if len(s.sent) != 1 {
+						t.Errorf("sent %d requests, want 1", len(s.sent))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLiftedBan: nobody tells a client that its ban was lifted, so it asks now
+// and then, and goes on.
+func TestLiftedBan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers tally
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware))
+		secret := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 1000}, animalstore.Read)
+		reckless := func() { // as no client of ours
+			c := store.NewClient(secret, client.WithMaxAttempts(1), client.WithMaxWait(0))
+			if _, err := c.GetLimits(t.Context()); err == nil {
+				t.Error("got success, want a refusal")
+			}
+		}
+		c := store.NewClient(secret, client.WithMaxWait(10*time.Second))
+		for range 2 {
+			if _, err := c.GetLimits(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reckless()
+		time.Sleep(2 * time.Second)
+		for range 100 {
+			reckless()
+		}
+		time.Sleep(time.Minute) // the window that this client knows of is over
+		_, err := c.GetLimits(t.Context())
+		wantCode(t, err, animalstore.KeyBanned)
+		if _, err := store.Client.UnbanKey(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		before := answers.total()
+		for range 10 { // believes in the ban, and asks nobody
+			_, err = c.GetLimits(t.Context())
+			wantCode(t, err, animalstore.KeyBanned)
+			time.Sleep(10 * time.Second)
+		}
+		if got := answers.total() - before; got != 0 {
+			t.Errorf("sent %d requests during a ban, want none", got)
+		}
+		time.Sleep(20 * time.Second)
+		for range 2 {
+			if _, err := c.GetLimits(t.Context()); err != nil {
+				t.Errorf("got %v two minutes after the last request, want success: the ban was lifted", err)
+			}
+		}
+	})
+}
+
+// TestCancelledWait: a wait ends with its context, and tells both.
+func TestCancelledWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c, s := scriptedClient(t, []reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "60")})
+		time.AfterFunc(7*time.Second, cancel)
+		began := time.Now()
+		_, err := c.GetLimits(ctx)
+		if got := time.Since(began); got != 7*time.Second {
+			t.Errorf("took %v, want 7s", got)
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled in it", err)
+		}
+		wantCode(t, err, animalstore.RateLimitExceeded)
+		if len(s.sent) != 1 {
+			t.Errorf("sent %d requests, want 1", len(s.sent))
+		}
+		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
+			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
+		}
+		// Another call, which the limit holds up before it is sent.
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(7*time.Second, cancel)
+		began = time.Now()
+		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
+			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
+		}
+		if got := time.Since(began); got != 7*time.Second {
+			t.Errorf("took %v, want 7s", got)
+		}
+	})
+}
+
+// TestNeverPastTheMemory: an Idempotency-Key is remembered for a day. A call
+// that would have to be repeated later than that is not.
+func TestNeverPastTheMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tomorrow := apiError(429, animalstore.DailyQuotaExceeded, "Retry-After", "86000")
+		created := answer(201, petJSON)
+		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), tomorrow, created})
+		_, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
+			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
+		}
+		// The same if it was another call that was told to wait.
+		c, s = scriptedClient(t, []reply{func(r *http.Request) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodGet:
+				return tomorrow(r)
+			case len(s.sent) == 1:
+				return nil, errors.New("cut")
+			}
+			return created(r)
+		}})
+		time.AfterFunc(100*time.Millisecond, func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.GetLimits(ctx)
+			wantCode(t, err, animalstore.DailyQuotaExceeded)
+		})
+		_, err = c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
+		wantCode(t, err, animalstore.DailyQuotaExceeded)
+		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
+			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
+		}
+		// Where nothing can have been done before, there is nothing to remember.
+		c, s = scriptedClient(t, []reply{tomorrow, created})
+		if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); err != nil || len(s.sent) != 2 {
+			t.Errorf("got %v after %d requests, want success after 2", err, len(s.sent))
+		}
+	})
+}
+
+// TestSilence: a service that says nothing is given up on, and asked again.
+func TestSilence(t *testing.T) {
+	for name, silent := range map[string]http.HandlerFunc{
+		"before the answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"half way": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"plan":`)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				store := clienttest.New(t, clienttest.InMemory(),
+					clienttest.WithClientOptions(client.WithAttemptTimeout(5*time.Second), client.WithRandom(func() float64 { return 1 })),
+					clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if asked++; asked == 1 {
+								silent(w, r)
+								return
+							}
+							service.ServeHTTP(w, r)
+						})
+					}))
+				began := time.Now()
+				if _, err := store.Client.GetLimits(t.Context()); err != nil || asked != 2 {
+					t.Errorf("got %v after %d requests, want success after 2", err, asked)
+				}
+				if got, want := time.Since(began), 5500*time.Millisecond; got != want {
+					t.Errorf("took %v, want %v", got, want)
+				}
+				asked = 0
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := store.Client.GetLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v, want context.DeadlineExceeded", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/keys"
+
+	"github.com/spf13/cobra"
+)
+
+// TestExamples runs every example of every command's help as a newcomer would:
+// pasted into a shell. Each command has a directory of its own with a store in
+// animalstore.db, and if it is one that talks to a server, a server with a store
+// of the same content.
+func TestExamples(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("bash is not installed")
+		}
+		t.Skip("bash is not installed")
+	}
+	store := filepath.Join(t.TempDir(), "animalstore.db")
+	if err := fillStore(store); err != nil {
+		t.Fatal(err)
+	}
+	eachCommand(newCommand(), func(cmd *cobra.Command) {
+		if cmd.Example == "" {
+			return // TestHelpIsComplete has a word on that
+		}
+		path, example := cmd.CommandPath(), cmd.Example
+		t.Run(strings.ReplaceAll(path, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			ran := 0
+			home := newHome(t, store)
+			for line := range strings.SplitSeq(example, "\n") {
+				line = strings.TrimSpace(line)
+				if line == "" || strings.HasPrefix(line, "#") || needsOtherServer(line) {
+					continue
+				}
+				ran++
+				if strings.HasPrefix(line, "animalstore serve") {
+					home.startAndStop(t, line)
+				} else if out, err := home.command(line).CombinedOutput(); err != nil {
+					t.Errorf("%s\ngot %v, want success:\n%s", line, err, out)
+				}
+			}
+			if ran == 0 {
+				t.Errorf("got no example that can run here in %q, want one", example)
+			}
+		})
+	})
+}
+
+// needsOtherServer tells of examples with a PostgreSQL or a Redis in them.
+func needsOtherServer(line string) bool {
+	return strings.Contains(line, "postgres://") || strings.Contains(line, "redis://") || strings.Contains(line, "rediss://")
+}
+
+// fillStore makes a database with what the examples are about: the owner's key
+// and another, a dozen animals in category 7, and orders for the last two.
+func fillStore(file string) error {
+	ctx, now := context.Background(), animalstore.At(time.Now())
+	store, err := sqlite.Open(ctx, file, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	all := animalstore.Read | animalstore.Write | animalstore.Admin
+	for i, secret := range []string{ownerKey, keys.Mint(animalstore.Production)} {
+		k := animalstore.NewKey{Name: fmt.Sprintf("key %d", i), Plan: animalstore.PlanBusiness, Permissions: all, Environment: animalstore.Production}
+		if err := k.Validate(); err != nil {
+			return err
+		}
+		if _, err := store.CreateKey(ctx, k, keys.Hash(secret), now); err != nil {
+			return err
+		}
+	}
+	for i := range 12 {
+		pet := animalstore.NewPet{Name: fmt.Sprintf("Rex %d", i), CategoryID: 7, Status: animalstore.PetAvailable}
+		if _, _, err := store.CreatePet(ctx, pet, nil); err != nil {
+			return err
+		}
+	}
+	for _, pet := range []int64{11, 12} {
+		if _, _, err := store.PlaceOrder(ctx, pet, now, nil); err != nil {
+			return err
+		}
+	}
+	_, err = store.PutCategory(ctx, animalstore.Category{ID: -3, Name: "Fish"}, func(*animalstore.Category) error { return nil })
+	return err
+}
+
+// home is where the examples of a command run.
+type home struct {
+	dir    string
+	server *serverProcess // nil until a command needs it
+	t      *testing.T
+	store  string
+}
+
+func newHome(t *testing.T, store string) *home {
+	h := &home{dir: t.TempDir(), t: t, store: store}
+	for _, dir := range []string{".zfunc", ".config/fish/completions", "lib"} {
+		if err := os.MkdirAll(filepath.Join(h.dir, dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyFile(t, store, filepath.Join(h.dir, "animalstore.db"))
+	for name, content := range map[string]string{
+		"key.txt":       "a-key-that-was-made-elsewhere\n",
+		"animals.csv":   "name,categoryId\nRex,7\n",
+		"animals.jsonl": `{"name":"Rex","categoryId":7}` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// url is the address of a server on a copy of the store.
+func (h *home) url() string {
+	if h.server == nil {
+		copyFile(h.t, h.store, filepath.Join(h.dir, "served.db"))
+		var err error
+		if h.server, err = startServer(h.dir, "--listen", "127.0.0.1:0", "--database", "sqlite:served.db"); err != nil {
+			h.t.Fatal(err)
+		}
+		h.t.Cleanup(h.server.kill)
+	}
+	return h.server.url
+}
+
+// command is an example with the addresses and paths it has here.
+func (h *home) command(line string) *exec.Cmd {
+	if strings.Contains(line, "https://animals.example") {
+		line = strings.ReplaceAll(line, "https://animals.example", h.url())
+	}
+	line = strings.NewReplacer(
+		"/var/lib/animalstore", filepath.Join(h.dir, "lib"),
+		"--listen :8080", "--listen 127.0.0.1:0",
+		"--listen 127.0.0.1:8090", "--listen 127.0.0.1:0",
+		"--animals 1000000", "--animals 1000",
+	).Replace(line)
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
+	cmd.Dir = h.dir
+	cmd.Env = append(os.Environ(), "HOME="+h.dir, keyVariable+"="+ownerKey, "ANIMALSTORE_LISTEN=127.0.0.1:0", "ANIMALSTORE_OPS_LISTEN=")
+	name, _, _ := strings.Cut(strings.TrimPrefix(line, "animalstore "), " ")
+	for _, client := range groups[1].commands {
+		if name == client {
+			cmd.Env = append(cmd.Env, "ANIMALSTORE_URL="+h.url())
+		}
+	}
+	return cmd
+}
+
+// startAndStop runs an example that serves until it is told to stop.
+func (h *home) startAndStop(t *testing.T, line string) {
+	t.Helper()
+	cmd := h.command("exec " + line)
+	s, err := awaitServing(cmd)
+	if err != nil {
+		t.Errorf("%s\ngot %v, want a server", line, err)
+		return
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("%s\ngot %v after SIGTERM, want success", line, err)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+// TestExplain has the failures of a network that no script can bring about.
+func TestExplain(t *testing.T) {
+	c := connection{url: "https://animals.example"}
+	around := func(err error) error {
+		return fmt.Errorf("%w (after 3 attempts)", fmt.Errorf("listPets: GET https://animals.example/v1: %w", err))
+	}
+	tests := []struct {
+		err  error
+		want string
+	}{
+		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), `no server answers at https://animals.example. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`},
+		{around(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "animals.example", IsNotFound: true}}), "the host of https://animals.example is not found: lookup animals.example: no such host. Is --url right?"},
+		{around(context.DeadlineExceeded), "the server at https://animals.example does not answer in time. Is it running, and --url right?"},
+		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}), "the connection to https://animals.example failed: network is unreachable. Is the server running, and --url right?"},
+		{around(io.ErrUnexpectedEOF), "the connection to https://animals.example failed: unexpected EOF. Is the server running, and --url right?"},
+		{around(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "animals.example", Certificate: &x509.Certificate{}}}), "the certificate of https://animals.example is not good: x509: certificate is not valid for any names, but wanted to match animals.example"},
+		{around(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "the certificate of https://animals.example is not one that this machine trusts. If it is your own, name it with --cacert"},
+		{around(http.ErrSchemeMismatch), "the server at https://animals.example does not speak HTTPS: write http:// in --url"},
+		{fmt.Errorf("%w; %w", around(io.EOF), client.ErrOutcomeUnknown), "the connection to https://animals.example failed: EOF. Is the server running, and --url right? Whether the change was made is not known: look before you repeat it"},
+		// Not the server's affair.
+		{errors.New("write /dev/stdout: no space left on device"), "write /dev/stdout: no space left on device"},
+	}
+	for _, test := range tests {
+		err := c.explain(t.Context(), ownerKey, test.err)
+		if got := message(err); got != test.want {
+			t.Errorf("%v: got\n%s\nwant\n%s", test.err, got, test.want)
+		}
+		if code := exitCode(err); code != exitError {
+			t.Errorf("%v: got exit code %d, want %d", test.err, code, exitError)
+		}
+	}
+	if err := c.explain(t.Context(), ownerKey, nil); err != nil {
+		t.Errorf("no error: got %v", err)
+	}
+}
+
+// TestGetAsksTheList: GET on an animal itself is deprecated, and a command line
+// that uses it would break in December 2030.
+func TestGetAsksTheList(t *testing.T) {
+	var asked []string
+	server := clienttest.New(t, clienttest.WithMiddleware(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.Method+" "+r.URL.Path)
+			h.ServeHTTP(w, r)
+		})
+	}))
+	if _, err := server.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 7}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(keyVariable, server.Key)
+	asked = nil
+	root := newCommand()
+	var out strings.Builder
+	root.SetOut(&out)
+	root.SetArgs([]string{"pets", "get", "1", "--url", server.URL})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(asked, ", "); got != "GET /v1/pets" || out.String() != "1\tRex\t7\tavailable\n" {
+		t.Errorf("got the requests %q and the output %q, want GET /v1/pets and Rex", got, out.String())
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for _, test := range []struct{ text, want, json string }{
+		{"Rex", "Rex", "Rex"},
+		{"柴犬 é 👩‍🚀", "柴犬 é 👩‍🚀", "柴犬 é 👩‍🚀"},
+		{"a\x1b[31mb", `a\x1b[31mb`, "a\x1b[31mb"}, // the encoder escapes that
+		{"tab\tline\nback\rslash\\", `tab\tline\nback\rslash\\`, "tab\tline\nback\rslash\\"},
+		{"\x7f\u0085\u009b", `\x7f\u0085\u009b`, `\u007f\u0085\u009b`},
+		{"\u2028\u2029\u202e\u2066\ufeff\u00ad", `\u2028\u2029\u202e\u2066\ufeff\u00ad`, `\u2028\u2029\u202e\u2066\ufeff\u00ad`},
+		{"\U000e0041", `\U000e0041`, `\udb40\udc41`},
+	} {
+		if got := visible(test.text); got != test.want {
+			t.Errorf("%q: got %s, want %s", test.text, got, test.want)
+		}
+		if got := string(escapeJSON([]byte(test.text))); got != test.json {
+			t.Errorf("%q in JSON: got %s, want %s", test.text, got, test.json)
+		}
+	}
+}
+
+// TestKeyIsNeverShown: no words that the command line puts around an error have
+// the key in them.
+func TestKeyIsNeverShown(t *testing.T) {
+	for _, key := range []string{"", "two words secret", "ast_live_secret", "a-secret-made-elsewhere"} {
+		text := madeFor(key)
+		if err := checkKey(key); err != nil {
+			text += message(err)
+		}
+		if strings.Contains(text, "secret") {
+			t.Errorf("%q: got it in %q", key, text)
+		}
+	}
+}

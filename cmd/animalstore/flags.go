@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// variable is the environment variable that a flag can be set by.
+func variable(flag string) string {
+	return "ANIMALSTORE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// readEnvironment sets the flags that were not given from the environment.
+func readEnvironment(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := variable(f.Name)
+		value, ok := os.LookupEnv(name)
+		if f.Changed || !ok || err != nil {
+			return
+		}
+		if e := cmd.Flags().Set(f.Name, value); e != nil {
+			err = usageError{fmt.Errorf("the environment variable %s: %w", name, kindly(e))}
+		}
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[fromEnvironment] = []string{name}
+	})
+	return err
+}
+
+// fromEnvironment marks a flag that was not given but set by the environment.
+const fromEnvironment = "animalstore_from_environment"
+
+// given reports whether a flag stands in the command line itself.
+func given(cmd *cobra.Command, name string) bool {
+	f := cmd.Flag(name)
+	return f != nil && f.Changed && f.Annotations[fromEnvironment] == nil
+}
+
+// wanted is the error of a flag's Set: what the value must be.
+type wanted string
+
+func (w wanted) Error() string { return "must be " + string(w) }
+
+// oneOf is a flag with a few possible values, which completion offers.
+type oneOf[T ~string] struct {
+	value    *T
+	possible []T
+	what     string // what help calls the value
+}
+
+func (o oneOf[T]) String() string { return string(*o.value) }
+func (o oneOf[T]) Type() string   { return o.what }
+
+func (o oneOf[T]) Set(s string) error {
+	if !slices.Contains(o.possible, T(s)) {
+		return wanted(alternatives(o.values()))
+	}
+	*o.value = T(s)
+	return nil
+}
+
+func (o oneOf[T]) values() []string { return names(o.possible) }
+
+// idList is a flag with ids, which may be given more than once.
+type idList []int64
+
+func (l *idList) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*l), " ", ","), "[]")
+}
+func (l *idList) Type() string { return "ids" }
+
+func (l *idList) Set(s string) error {
+	for part := range strings.SplitSeq(s, ",") {
+		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
+		if err != nil || id < 1 {
+			return wanted("ids, positive numbers with commas between")
+		}
+		*l = append(*l, id)
+	}
+	return nil
+}
+
+// alternatives lists words as a sentence does: a, b or c.
+func alternatives(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// kindly rewrites an error of pflag, which has the words of strconv and csv in
+// it, for people.
+func kindly(err error) error {
+	var (
+		invalid *pflag.InvalidValueError
+		missing *pflag.ValueRequiredError
+		unknown *pflag.NotExistError
+	)
+	switch {
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return fmt.Errorf("--%s must be %s, not %q", f.Name, whatIsWanted(f, err), invalid.GetValue())
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s needs a value", missing.GetFlag().Name)
+	case errors.As(err, &unknown) && isNumber(unknown.GetSpecifiedShortnames()):
+		return fmt.Errorf("-%s looks like a flag: write -- before a negative id", unknown.GetSpecifiedShortnames())
+	}
+	return err
+}
+
+func whatIsWanted(f *pflag.Flag, err error) string {
+	var want wanted
+	switch {
+	case errors.As(err, &want):
+		return string(want)
+	case errors.Is(err, strconv.ErrRange):
+		return "a number closer to 0"
+	}
+	switch kind := f.Value.Type(); kind {
+	case "bool":
+		return "true or false"
+	case "stringSlice":
+		return "a list with commas between"
+	default:
+		if strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint") {
+			return "a whole number"
+		}
+		return "a " + kind
+	}
+}
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// parseID reads an id from an argument.
+func parseID(arg, group string) (int64, error) {
+	id, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil {
+		return 0, usageError{fmt.Errorf("%q is no id: \"animalstore %s list\" shows the ids", arg, group)}
+	}
+	return id, nil
+}
+
+// oneID is the argument check of a command that works on one thing of a group.
+func oneID(thing, group string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError{fmt.Errorf("say which %s by its id: \"animalstore %s list\" shows them", thing, group)}
+		}
+		_, err := parseID(args[0], group)
+		return err
+	}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%q takes no arguments, but got %q. See %q", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")}
+	}
+	return nil
+}
+
+// onlySubcommands runs a command that only groups others: cobra would print its
+// help and succeed where the name of the subcommand is mistyped.
+func onlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return noCommand(cmd, args[0])
+	}
+	return cmd.Help()
+}
+
+// noCommand is the error of a mistyped subcommand.
+func noCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
+	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
+		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+similar[0])
+	}
+	return usageError{fmt.Errorf("%q has no command %q. %s", cmd.CommandPath(), name, hint)}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// groups are the commands of the root's help by whom they are for. One that is
+// in none is listed last.
+var groups = []struct {
+	group    cobra.Group
+	commands []string
+}{
+	{cobra.Group{ID: "server", Title: "Server Commands:"}, []string{"serve", "keys", "seed", "db"}},
+	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "orders", "categories", "limits"}},
+}
+
+// helpWidth is how wide help may be, in columns.
+const helpWidth = 80
+
+// arrangeHelp groups the commands and makes their help fit the screen.
+func arrangeHelp(root *cobra.Command) {
+	for _, g := range groups {
+		root.AddGroup(&g.group)
+		for _, cmd := range root.Commands() {
+			if slices.Contains(g.commands, cmd.Name()) {
+				cmd.GroupID = g.group.ID
+			}
+		}
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.RunE = func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 { // cobra would succeed
+				err = noCommand(cmd, rest[0])
+			}
+			if err != nil {
+				return err
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		}
+		help.Short = "Explain a command"
+		help.Long = "Explain a command, as its --help does."
+		help.Example = "  animalstore help\n  animalstore help keys create"
+	}
+	cobra.AddTemplateFunc("wrapExample", wrapExample)
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
+}
+
+// usageTemplate mends cobra's template: lines that are too long, and a command
+// that does nothing by itself but is shown as if it did.
+func usageTemplate(cobras string) string {
+	return strings.NewReplacer(
+		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}",
+		".FlagUsages |", ".FlagUsagesWrapped 80 |",
+		"{{.Example}}", "{{wrapExample .Example}}",
+		"Additional Commands:", "Other Commands:",
+		"for more information about a command", "to learn about a command",
+	).Replace(cobras)
+}
+
+// wrapExample breaks the lines of an example that are too long, so that a shell
+// still reads them as one.
+func wrapExample(example string) string {
+	const indent = "      "
+	var wrapped []string
+	for line := range strings.SplitSeq(example, "\n") {
+		for len(line) > helpWidth {
+			at := strings.LastIndex(line[:helpWidth-1], " --")
+			if at <= len(indent) {
+				break
+			}
+			wrapped = append(wrapped, line[:at]+` \`)
+			line = indent + line[at+1:]
+		}
+		wrapped = append(wrapped, line)
+	}
+	return strings.Join(wrapped, "\n")
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"animalstore"
+	"animalstore/client"
+
+	"github.com/spf13/cobra"
+)
+
+func petsSetCommand(conn *connection) *cobra.Command {
+	var asJSON *bool
+	var name, match string
+	var category int64
+	var status animalstore.PetStatus
+	var etag bool
+	cmd := &cobra.Command{
+		Use:   "set ID",
+		Short: "Change an animal",
+		Long: `Change an animal's name, category or status, and print it as it is then.
+
+An available animal can become pending or sold, a pending one available or sold.
+Sold is final. An open order decides the status of its animal.
+
+With --if-match it is changed only if nobody else did since you saw its ETag,
+which "pets add" and "pets set" tell with --etag.`,
+		Example: `  animalstore pets set 5 --status sold
+  animalstore pets set 6 --name "Rex II" --category 8`,
+		Args: oneID("animal", "pets"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], "pets")
+			if err != nil {
+				return err
+			}
+			var patch client.PetPatch
+			if cmd.Flag("name").Changed {
+				if err := animalstore.ValidateName(name); err != nil {
+					return err
+				}
+				patch.Name = &name
+			}
+			if cmd.Flag("category").Changed {
+				patch.CategoryID = &category
+			}
+			if status != "" {
+				patch.Status = &status
+			}
+			if patch == (client.PetPatch{}) {
+				return usageError{errors.New("say what to change: --name, --category or --status")}
+			}
+			if err := notEmpty(cmd, "if-match"); err != nil {
+				return err
+			}
+			return conn.do(cmd, *asJSON, func(s session) error {
+				var meta client.Meta
+				pet, err := s.UpdatePet(cmd.Context(), id, patch, append(ifMatch(match), client.ReadMeta(&meta))...)
+				if err != nil {
+					return err
+				}
+				s.note("Changed animal %d.", pet.ID)
+				if etag {
+					s.note("ETag: %s", visible(meta.ETag))
+				}
+				return printItem(s.printer, pet, petColumns)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "name", "", "what it is called from now on")
+	flags.Int64Var(&category, "category", 0, "`id` of its category from now on")
+	flags.Var(oneOf[animalstore.PetStatus]{&status, animalstore.PetStatuses, "status"}, "status", "available, pending or sold")
+	registerIfMatch(cmd, &match)
+	registerETag(cmd, &etag)
+	asJSON = jsonFlag(cmd)
+	return cmd
+}
+
+func registerIfMatch(cmd *cobra.Command, match *string) {
+	cmd.Flags().StringVar(match, "if-match", "", "change it only if it still has this `ETag`")
+}
+
+func registerETag(cmd *cobra.Command, etag *bool) {
+	cmd.Flags().BoolVar(etag, "etag", false, "tell the animal's ETag, on standard error")
+}
+
+// ifMatch is the option of a change to what has a tag. Shells eat its quotes, so
+// it may come without them.
+func ifMatch(tag string) []client.CallOption {
+	if tag == "" {
+		return nil
+	}
+	if tag != "*" && !strings.HasPrefix(tag, `"`) {
+		tag = `"` + tag + `"`
+	}
+	return []client.CallOption{client.IfMatch(tag)}
+}
+
+func petsRemoveCommand(conn *connection) *cobra.Command {
+	var asJSON *bool
+	cmd := &cobra.Command{
+		Use:   "remove ID...",
+		Short: "Remove animals for good",
+		Long: `Remove animals for good, without asking, and print what they were. If one of
+the ids is unknown, none is removed. An animal with an open order stays.`,
+		Example: `  animalstore pets remove 7
+  animalstore pets remove 8 9`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New(`say which animals by their ids: "animalstore pets list" shows them`)}
+			}
+			_, err := parsePetIDs(args)
+			return err
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids, err := parsePetIDs(args)
+			if err != nil {
+				return err
+			}
+			return conn.do(cmd, *asJSON, func(s session) error {
+				pets, err := findPets(cmd, s, ids)
+				if err != nil {
+					return err
+				}
+				return printList(s.printer, func(yield func(animalstore.Pet, error) bool) {
+					for _, pet := range pets {
+						err := s.DeletePet(cmd.Context(), pet.ID)
+						if err == nil {
+							s.note("Removed animal %d.", pet.ID)
+						}
+						if !yield(pet, err) || err != nil {
+							return
+						}
+					}
+				}, petColumns)
+			})
+		},
+	}
+	asJSON = jsonFlag(cmd)
+	return cmd
+}
+
+func parsePetIDs(args []string) ([]int64, error) {
+	if len(args) > maxPage {
+		return nil, usageError{fmt.Errorf("at most %d animals can be removed at once, not %d", maxPage, len(args))}
+	}
+	var ids []int64
+	for _, arg := range args {
+		id, err := parseID(arg, "pets")
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// findPets are the animals with these ids, in the same order.
+func findPets(cmd *cobra.Command, s session, ids []int64) ([]animalstore.Pet, error) {
+	found := map[int64]animalstore.Pet{}
+	for pet, err := range s.ListPets(cmd.Context(), client.PetQuery{IDs: ids}) {
+		if err != nil {
+			return nil, err
+		}
+		found[pet.ID] = pet
+	}
+	var pets []animalstore.Pet
+	for _, id := range ids {
+		pet, ok := found[id]
+		if !ok {
+			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d, so none was removed", id)
+		}
+		pets = append(pets, pet)
+	}
+	return pets, nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// ownerKey may do everything on a server that a test started.
+const ownerKey = "an-owner-key-for-tests"
+
+// serverProcess is a running "animalstore serve".
+type serverProcess struct {
+	cmd *exec.Cmd
+	url string
+}
+
+var servingLine = regexp.MustCompile(`msg=serving api=(http\S+)/v1`)
+
+// startServer runs a server of this very program, which is in PATH, in a
+// directory of its own.
+func startServer(dir string, args ...string) (*serverProcess, error) {
+	cmd := exec.Command("animalstore", append([]string{"serve"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), ownerKeyVariable+"="+ownerKey, "ANIMALSTORE_OPS_LISTEN=")
+	return awaitServing(cmd)
+}
+
+// awaitServing starts a server and returns when it serves.
+func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	found := make(chan string, 1)
+	var log strings.Builder
+	go func() {
+		defer close(found)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if m := servingLine.FindStringSubmatch(lines.Text()); m != nil {
+				found <- m[1]
+				io.Copy(io.Discard, stderr)
+				return
+			}
+			fmt.Fprintln(&log, lines.Text())
+		}
+	}()
+	s := &serverProcess{cmd: cmd}
+	select {
+	case url, ok := <-found:
+		if ok {
+			s.url = url
+			return s, nil
+		}
+		s.kill()
+		return nil, fmt.Errorf("the server ended before it served:\n%s", log.String())
+	case <-time.After(time.Minute):
+		s.kill()
+		return nil, errors.New("the server does not serve after a minute")
+	}
+}
+
+func (s *serverProcess) kill() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+}
+
+func serving(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: serving FILE [FLAG…]")
+	}
+	flags := append([]string{"--listen", "127.0.0.1:0", "--database", "sqlite:" + args[0]}, args[1:]...)
+	s, err := startServer(ts.MkAbs("."), flags...)
+	ts.Check(err)
+	ts.Defer(s.kill)
+	pointTo(ts, s.url)
+}
+
+// pointTo makes a server the one that commands of a script call.
+func pointTo(ts *testscript.TestScript, url string) {
+	_, address, _ := strings.Cut(url, "://")
+	ts.Setenv("ADDRESS", address)
+	ts.Setenv("ANIMALSTORE_URL", url)
+	ts.Setenv(keyVariable, ownerKey)
+}
+
+func setKey(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(keyVariable, strings.TrimSpace(ts.ReadFile(args[0])))
+}
+
+// terminal runs a command on a pseudo-terminal.
+func terminal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: terminal CODE COMMAND…")
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = os.Environ()
+	for _, name := range []string{keyVariable, "ANIMALSTORE_URL", "ANIMALSTORE_DATABASE", "NO_COLOR", "TERM"} {
+		if value := ts.Getenv(name); value != "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	shown, code, err := runOnTerminal(cmd)
+	ts.Check(err)
+	io.WriteString(ts.Stdout(), shown)
+	wantCode(ts, args, code)
+}
+
+// runOnTerminal returns what a command shows on a terminal of 80 columns, and
+// its exit code.
+func runOnTerminal(cmd *exec.Cmd) (shown string, code int, err error) {
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		return "", 0, err
+	}
+	defer screen.Close()
+	var b bytes.Buffer
+	// When the last process leaves the terminal, Linux says EIO and others EOF.
+	if _, err := io.Copy(&b, screen); err != nil && !errors.Is(err, syscall.EIO) {
+		return "", 0, err
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return "", 0, err
+	}
+	return strings.ReplaceAll(b.String(), "\r\n", "\n"), cmd.ProcessState.ExitCode(), nil
+}

@@ -1,0 +1,391 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// browserPatience is for one step. A step takes a fraction of a second, unless
+// everything else on the machine comes first.
+const browserPatience = 3 * time.Minute
+
+// startBrowser runs a Chromium that can reach nothing but this machine, and ends
+// it with the test.
+func startBrowser(t *testing.T) context.Context {
+	t.Helper()
+	var program string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		skip(t, "chromium is not installed: run scripts/setup")
+	}
+	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(program),
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("no-proxy-server", true),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+	)
+	if os.Getuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox)
+	}
+	allocator, free := chromedp.NewExecAllocator(context.Background(), opts...)
+	browser, _ := chromedp.NewContext(allocator)
+	profile := ""
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(browser); err != nil {
+			t.Errorf("end the browser: %v", err)
+		}
+		free()
+		eventually(t, browserPatience, "no process of the browser is left", func() bool { return profile == "" || !isInUse(profile) })
+	})
+	if err := chromedp.Do(browser); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", chromedp.FromContext(browser).Browser.Process().Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arg := range strings.SplitSeq(string(command), "\x00") {
+		if dir, ok := strings.CutPrefix(arg, "--user-data-dir="); ok {
+			profile = dir
+		}
+	}
+	if profile == "" || !isInUse(profile) {
+		t.Fatalf("no process uses the profile %s, want the browser to", profile)
+	}
+	return browser
+}
+
+// isInUse reports whether a process names a directory in its command line.
+func isInUse(dir string) bool {
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range commands {
+		if command, err := os.ReadFile(file); err == nil && strings.Contains(string(command), dir+"\x00") {
+			return true
+		}
+	}
+	return false
+}
+
+// tab is a page in a browser that takes note of everything it should not do.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+	own string // the host whose page it shows
+
+	mu       sync.Mutex
+	requests []string
+	console  []string
+}
+
+func openTab(t *testing.T, browser context.Context, s *server) *tab {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(browser)
+	t.Cleanup(closeTab)
+	p := &tab{t: t, ctx: ctx, own: strings.TrimPrefix(s.url, "http://")}
+	requests, console := chromedp.Events(ctx, network.RequestWillBeSent), chromedp.Console(ctx)
+	go func() {
+		for e, err := range requests {
+			if err != nil {
+				return
+			}
+			p.note(&p.requests, e.Request.URL)
+		}
+	}()
+	go func() {
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			if m.Type != chromedp.ConsoleWarning {
+				p.note(&p.console, fmt.Sprint(m))
+			}
+		}
+	}()
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *tab) note(list *[]string, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*list = append(*list, what)
+}
+
+func (p *tab) noted(list *[]string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(*list)
+}
+
+// do takes steps in the page.
+func (p *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("%s: %v\nthe console says %q", what, err, p.noted(&p.console))
+	}
+}
+
+// eval runs JavaScript in a page.
+func eval[T any](p *tab, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// text is what a person reads in an element, once it is there.
+func (p *tab) text(selector string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(selector)))
+	if err != nil {
+		p.t.Fatalf("read %s: %v\nthe console says %q", selector, err, p.noted(&p.console))
+	}
+	return text
+}
+
+func visible(selector string) chromedp.Action[chromedp.Void] {
+	return chromedp.WaitVisible(chromedp.CSS(selector))
+}
+
+// click presses a button. The page may move it any moment, so that it would be
+// missed by where it is.
+func click(selector string) chromedp.Action[chromedp.Void] {
+	return chromedp.Steps(visible(selector), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).click()`, selector))(ctx, target)
+		return err
+	}))
+}
+
+// write types a text into a box, in place of what is in there.
+func write(selector, text string) chromedp.Action[chromedp.Void] {
+	return chromedp.Steps(visible(selector), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		if _, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%[1]q).focus(); document.querySelector(%[1]q).select()`, selector))(ctx, target); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, target, input.InsertText, input.InsertTextParams{Text: text})
+		return err
+	}))
+}
+
+// wantBlameless fails the test if the page has complained, which it does of what
+// its content security policy forbids too, or asked anybody but its own host.
+func (p *tab) wantBlameless() {
+	p.t.Helper()
+	// Once the last of each kind is noted, all before it are.
+	eval[any](p, `console.log("the last word"); new Image().src = document.querySelector("link[rel=icon]").href + "?the-last-request"; null`)
+	eventually(p.t, browserPatience, "the browser tells everything", func() bool {
+		return slices.ContainsFunc(p.noted(&p.requests), func(s string) bool { return strings.HasSuffix(s, "the-last-request") }) &&
+			slices.ContainsFunc(p.noted(&p.console), func(s string) bool { return strings.Contains(s, "the last word") })
+	})
+	for _, m := range p.noted(&p.console) {
+		if !strings.Contains(m, "the last word") {
+			p.t.Errorf("the console says %q, want nothing", m)
+		}
+	}
+	for _, r := range p.noted(&p.requests) {
+		if u, err := url.Parse(r); err != nil || u.Host != p.own && u.Scheme != "data" {
+			p.t.Errorf("the page asks for %.100s, want nothing but %s", r, p.own)
+		}
+	}
+}
+
+// looks are the ways in which pages are looked at.
+var looks = []struct {
+	name          string
+	width, height int64
+	scheme        string
+}{
+	{"phone-light", 375, 812, "light"},
+	{"phone-dark", 375, 812, "dark"},
+	{"desktop-light", 1280, 900, "light"},
+	{"desktop-dark", 1280, 900, "dark"},
+}
+
+// lookAs makes a page look as on such a device.
+func (p *tab) lookAs(width, height int64, scheme string) {
+	p.t.Helper()
+	p.do("look as", chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		})
+		return err
+	}))
+	wide := eval[[]string](p, `(() => {
+		const page = document.documentElement;
+		if (page.scrollWidth <= page.clientWidth) return [];
+		const scrolls = e => e !== document.body && (getComputedStyle(e).overflowX !== "visible" || scrolls(e.parentElement));
+		return [...document.querySelectorAll("body *")]
+			.filter(e => e.getBoundingClientRect().right > page.clientWidth && !scrolls(e.parentElement))
+			.map(e => e.outerHTML.slice(0, 100))
+			.concat(page.scrollWidth + " pixels");
+	})()`)
+	if len(wide) > 0 {
+		p.t.Errorf("at %d pixels the page is too wide: %q", width, wide)
+	}
+}
+
+// photograph takes pictures of a page in all ways it is looked at. For people to
+// see them, ANIMALSTORE_SCREENSHOTS names a directory: else most are spared.
+func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
+	p.t.Helper()
+	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
+	if dir == "" && page != "landing" && page != "docs" {
+		p.lookAs(looks[0].width, looks[0].height, looks[0].scheme) // where it is most likely too wide
+		return
+	}
+	if dir == "" {
+		dir = p.t.TempDir()
+	}
+	for _, look := range looks {
+		p.lookAs(look.width, look.height, look.scheme)
+		ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+		taken, err := chromedp.Run(ctx, picture)
+		cancel()
+		if err != nil {
+			p.t.Fatalf("photograph %s: %v", page, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, page+"-"+look.name+".png"), taken, 0o644); err != nil {
+			p.t.Error(err)
+		}
+	}
+}
+
+// TestBrowser opens the pages as people do.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	browser := startBrowser(t)
+	database := newDatabase(t)
+	if r := run(t, "seed", "--animals", "60", "--database", "sqlite:"+database); r.code != 0 {
+		t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
+	}
+	s := start(t, onDatabase(database))
+	t.Run("landing page", func(t *testing.T) { browseLanding(t, browser, s) })
+	t.Run("landing page of staging", func(t *testing.T) {
+		staging := start(t, withArgs("--environment", "staging"))
+		p := openTab(t, browser, staging)
+		p.do("open /", chromedp.Navigate(staging.url))
+		if got := p.text(".environment"); got != "staging" {
+			t.Errorf("the page says it is %q, want staging", got)
+		}
+		p.photograph("staging", chromedp.FullScreenshot(100))
+		p.wantBlameless()
+	})
+	t.Run("docs", func(t *testing.T) { browseDocs(t, browser, s) })
+}
+
+func browseLanding(t *testing.T, browser context.Context, s *server) {
+	p := openTab(t, browser, s)
+	p.do("open /", chromedp.Navigate(s.url), visible("h1"))
+	for _, width := range []int64{320, 375, 768, 1280} {
+		p.lookAs(width, 700, "light")
+	}
+	p.photograph("landing", chromedp.FullScreenshot(100))
+
+	// The line is there to be pasted.
+	line := p.text("pre code")
+	if status, body := paste(t, line, "KEY="+s.ownerKey()); status != "200" || !strings.HasPrefix(body, `[{"id":60,`) {
+		t.Errorf("%s\ngot %s %.100s, want 200 and the newest animal", line, status, body)
+	}
+	for _, link := range eval[[]string](p, `[...document.links].map(a => a.href)`) {
+		if !strings.HasPrefix(link, s.url) {
+			t.Errorf("a link leads to %s, want it on %s", link, s.url)
+			continue
+		}
+		wantStatus(t, newClient(t, s, "").get(t, strings.TrimPrefix(link, s.url)), 200, "")
+	}
+	p.wantBlameless()
+	p.do("follow the button", click("a.button"), visible("#operations-pets-listPets"))
+}
+
+func browseDocs(t *testing.T, browser context.Context, s *server) {
+	key := s.ownerKey()
+	p := openTab(t, browser, s)
+	p.lookAs(1280, 900, "light")
+	p.do("open /docs", chromedp.Navigate(s.url+"/docs"), visible("#operations-pets-listPets"))
+	p.photograph("docs", chromedp.FullScreenshot(100))
+	p.lookAs(1280, 900, "light")
+	if got, want := p.text(".servers select"), s.url+"/v1"; !strings.HasPrefix(got, want) {
+		t.Errorf("the page calls %q, want %s", got, want)
+	}
+
+	p.do("open the box for the key", click(".auth-wrapper .authorize"), visible(".auth-container input"))
+	p.photograph("docs-key", chromedp.CaptureScreenshot())
+	p.do("authorise", write(".auth-container input", key), click(".auth-btn-wrapper .authorize"))
+	p.do("close the box", chromedp.WaitNotPresent(chromedp.CSS(".auth-container input")), click(".auth-btn-wrapper .btn-done"))
+
+	const list = "#operations-pets-listPets"
+	p.do("send listPets", click(list+" .opblock-summary-control"), click(list+" .execute"), visible(list+" .live-responses-table"))
+	status, body := p.answer(list)
+	var pets []pet
+	if err := json.Unmarshal([]byte(body), &pets); status != "200" || err != nil || len(pets) != 20 || pets[0].ID != 60 {
+		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 animals", status, body, err)
+	}
+
+	const create, wanted = "#operations-pets-createPet", `{"name": "Zoë of the browser", "categoryId": 7, "status": "pending"}`
+	p.do("send createPet", click(create+" .opblock-summary-control"), write(create+" textarea", wanted),
+		click(create+" .execute"), visible(create+" .live-responses-table"))
+	status, body = p.answer(create)
+	want := pet{ID: 61, Name: "Zoë of the browser", CategoryID: 7, Status: "pending"}
+	if got, err := decodePet(body); status != "201" || err != nil || got != want {
+		t.Errorf("createPet: got %s %s (%v), want 201 %+v", status, body, err, want)
+	}
+	if got := newClient(t, s, key).allPets(t, 0)[61]; got != want {
+		t.Errorf("the store has %+v, want %+v", got, want)
+	}
+	p.photograph("docs-answer", func(ctx context.Context, target *chromedp.Target) ([]byte, error) { // the whole page is a mile long
+		if _, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).scrollIntoView()`, create+" .execute"))(ctx, target); err != nil {
+			return nil, err
+		}
+		return chromedp.CaptureScreenshot()(ctx, target)
+	})
+
+	const get = "#operations-pets-getPet"
+	p.do("open getPet", click(get+" .opblock-summary-control"), visible(get+" .opblock-description"))
+	line := eval[string](p, fmt.Sprintf(`getComputedStyle(document.querySelector(%q)).textDecorationLine`, get+" .opblock-summary-path__deprecated"))
+	if about := p.text(get + " .opblock-body"); line != "line-through" || !strings.Contains(about, "removed on 5 December 2030") {
+		t.Errorf("getPet: its path is decorated by %q and its text is %.300q, want it struck through and told when it goes", line, about)
+	}
+	p.wantBlameless()
+}
+
+// answer is what an operation shows of the server's answer.
+func (p *tab) answer(operation string) (status, body string) {
+	p.t.Helper()
+	row := operation + " .live-responses-table .response "
+	return strings.TrimSpace(p.text(row + ".response-col_status")), p.text(row + ".highlight-code code")
+}

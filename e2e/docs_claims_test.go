@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"animalstore"
+)
+
+// What documents say between their code blocks cannot be run. These tests hold
+// what can be checked of it: links, names of commands, flags and variables, codes.
+
+// proseOf is a document without its code blocks, except those that are shown.
+func proseOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile("(?ms)^```(sh|go|json|text|http).*?^```$").ReplaceAllString(string(text), "")
+}
+
+var (
+	link      = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	codeSpan  = regexp.MustCompile("`([^`]+)`")
+	execStart = regexp.MustCompile(`(?m)^ExecStart=(.*)$`)
+	flagName  = regexp.MustCompile(`--[a-z][a-z-]*`)
+	// commandGroup is a list of commands in a help text.
+	commandGroup = regexp.MustCompile(`(?m)^[A-Z].* Commands:\n(  .*\n)+`)
+	variable     = regexp.MustCompile(`\bANIMALSTORE_[A-Z_]+\b`)
+)
+
+func TestDocumentLinks(t *testing.T) {
+	t.Parallel()
+	known := map[string][]string{} // anchors of documents
+	for _, name := range append(documents(t, ".."), "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md") {
+		for _, m := range link.FindAllStringSubmatch(proseOf(t, name), -1) {
+			if strings.Contains(m[1], "://") || strings.Contains(m[1], "bench/results/") {
+				continue // the latter are written by make bench
+			}
+			file, anchor, _ := strings.Cut(m[1], "#")
+			target := path.Join(path.Dir(name), file)
+			if file == "" {
+				target = name
+			}
+			if !exists(filepath.Join("..", target)) {
+				t.Errorf("%s links to %s, which does not exist", name, m[1])
+				continue
+			}
+			if anchor == "" {
+				continue
+			}
+			if known[target] == nil {
+				known[target] = anchors(t, target)
+			}
+			if !slices.Contains(known[target], anchor) {
+				t.Errorf("%s links to %s, but %s has the anchors %q", name, m[1], target, known[target])
+			}
+		}
+	}
+}
+
+// anchors are the names that headings of a document have in links to them.
+func anchors(t *testing.T, name string) (all []string) {
+	t.Helper()
+	for _, m := range heading.FindAllStringSubmatch(proseOf(t, name), -1) {
+		slug := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		all = append(all, strings.ReplaceAll(slug, " ", "-"))
+	}
+	return all
+}
+
+// TestDocumentCommands looks up every command, flag and variable that documents
+// mention in passing.
+func TestDocumentCommands(t *testing.T) {
+	t.Parallel()
+	commands := helpPages(t)
+	everything := ""
+	for _, page := range commands {
+		everything += page
+	}
+	for _, name := range documents(t, "..") {
+		prose := proseOf(t, name)
+		for _, m := range append(codeSpan.FindAllStringSubmatch(prose, -1), execStart.FindAllStringSubmatch(prose, -1)...) {
+			span := strings.Join(strings.Fields(m[1]), " ")
+			if wrong := wrongCommand(span, commands, everything); wrong != "" {
+				t.Errorf("%s: `%s`: %s", name, span, wrong)
+			}
+		}
+		for _, v := range variable.FindAllString(prose, -1) {
+			flag := "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(v, "ANIMALSTORE_")), "_", "-")
+			if !strings.Contains(everything, flag+" ") && !strings.Contains(everything, v) && !strings.Contains(makefile(), v) {
+				t.Errorf("%s: %s is neither in a help text nor in the Makefile, and %s is no flag", name, v, flag)
+			}
+		}
+	}
+}
+
+// wrongCommand says what is wrong with a command in a document's text, "" if it is
+// none or all right.
+func wrongCommand(span string, commands map[string]string, everything string) string {
+	words := strings.Fields(span)
+	if target, ok := strings.CutPrefix(span, "make "); ok {
+		if !strings.Contains(makefile(), "\n"+strings.Fields(target)[0]+":") {
+			return "the Makefile has no such target"
+		}
+		return ""
+	}
+	named := path.Base(words[0]) == "animalstore" && len(words) > 1
+	if named {
+		words = words[1:]
+	}
+	page := everything
+	if known, ok := commands[words[0]]; ok && (named || len(words) > 1) {
+		page = known
+		if len(words) > 1 && !strings.HasPrefix(words[1], "-") && commandGroup.MatchString(known) {
+			if page, ok = commands[words[0]+" "+words[1]]; !ok {
+				return "no such command"
+			}
+		}
+	} else if named && !strings.HasPrefix(words[0], "-") {
+		return "no such command"
+	} else if !strings.HasPrefix(words[0], "--") {
+		return "" // no command of ours
+	}
+	for _, flag := range flagName.FindAllString(span, -1) {
+		if !strings.Contains(page, flag+" ") {
+			return "no help text has the flag " + flag
+		}
+	}
+	return ""
+}
+
+var makefile = sync.OnceValue(func() string { return contents("../Makefile") })
+
+// helpPages are the help texts of all commands, by name such as "keys create".
+func helpPages(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	var read func(words ...string)
+	read = func(words ...string) {
+		page := run(t, append(slices.Clone(words), "--help")...).stdout
+		pages[strings.Join(words, " ")] = page
+		for _, group := range commandGroup.FindAllString(page, -1) {
+			for line := range strings.Lines(group) {
+				if name, _, ok := strings.Cut(strings.TrimPrefix(line, "  "), "  "); ok {
+					read(append(slices.Clone(words), name)...)
+				}
+			}
+		}
+	}
+	read()
+	if pages["serve"] == "" || pages["keys create"] == "" {
+		t.Fatalf("the help texts are not found: %q", pages)
+	}
+	return pages
+}
+
+// TestEveryCodeIsExplained: callers program against codes.
+func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"docs/contract.md", "docs/callers.md"} {
+		prose := proseOf(t, name)
+		for _, code := range animalstore.Codes {
+			if !strings.Contains(prose, "`"+string(code)+"`") {
+				t.Errorf("%s says nothing of %s", name, code)
+			}
+		}
+	}
+}
+
+// TestWrongCommandsGoRed: what is looked up has to be found missing.
+func TestWrongCommandsGoRed(t *testing.T) {
+	t.Parallel()
+	commands := helpPages(t)
+	everything := ""
+	for _, page := range commands {
+		everything += page
+	}
+	for span, want := range map[string]string{
+		"animalstore serve":                      "",
+		"animalstore --help":                     "",
+		"animalstore pets --help":                "",
+		"bin/animalstore keys create --plan pro": "",
+		"keys rotate --grace 0s":                 "",
+		"--listen":                               "",
+		"--cors-origins https://shop.example":    "",
+		"make test":                              "",
+		"animalstore.db":                         "",
+		"keys":                                   "",
+		"GET /v1/keys":                           "",
+		"animalstore frobnicate":                 "no such command",
+		"keys frobnicate":                        "no such command",
+		"keys rotate --gracious 0s":              "no help text has the flag --gracious",
+		"serve --plan pro":                       "no help text has the flag --plan",
+		"--frobnicate":                           "no help text has the flag --frobnicate",
+		"make frobnicate":                        "the Makefile has no such target",
+	} {
+		if got := wrongCommand(span, commands, everything); got != want {
+			t.Errorf("`%s`: got %q, want %q", span, got, want)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// walkthrough runs the steps of one document in one shell, on a terminal, as a
+// reader does. Documents print the ports that a reader will use, so each session
+// has a network of its own, where they are free. Where the system does not let us
+// make one, sessions run one by one.
+type walkthrough struct {
+	dir     string // where it begins: the root of a clone
+	scratch string // out of the reader's sight
+	before  string // what has to run before the reader comes
+	steps   []step
+}
+
+// sessionTime is far more than any session takes, on a busy machine as well.
+const sessionTime = 10 * time.Minute
+
+// ownNetwork is the program that runs another one in a network of its own with
+// nothing but a loopback interface, nil where this cannot be done.
+var ownNetwork = sync.OnceValue(func() []string {
+	unshare := []string{"unshare", "--net"}
+	if os.Getuid() != 0 {
+		unshare = append(unshare, "--map-root-user")
+	}
+	wrapper := append(unshare, "sh", "-c", `ip link set lo up && exec "$@"`, "sh")
+	if exec.Command(wrapper[0], append(wrapper[1:], "true")...).Run() != nil {
+		return nil
+	}
+	return wrapper
+})
+
+// usualPorts is held by a session without a network of its own.
+var usualPorts sync.Mutex
+
+// awaitUsualPorts takes the machine's own ports for a session.
+func awaitUsualPorts(t *testing.T) {
+	t.Helper()
+	usualPorts.Lock()
+	t.Cleanup(usualPorts.Unlock)
+	// The server of the session before may not be quite gone.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		l, err := net.Listen("tcp", "127.0.0.1:8080")
+		if err == nil {
+			l.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			skip(t, "the documents' port is taken and no network namespace can be made: %v", err)
+		}
+	}
+}
+
+// preamble makes the shell strict, and keeps what a new terminal begins with.
+const preamble = `set -euo pipefail
+mapfile -d '' begin < <(env -0)
+begun_in=$PWD
+`
+
+// terminal runs a script as if typed into a new terminal, and waits until the
+// server there says that it serves.
+const terminal = `(cd "$begun_in" && exec env -i "${begin[@]}" bash -euo pipefail %[1]q) >%[2]q 2>&1 </dev/null &
+for ((i = 0; i < 1800; i++)); do
+	! grep -qE 'serving|Ready to accept' %[2]q || break
+	kill -0 $!
+	sleep 0.1
+done
+grep -qE 'serving|Ready to accept' %[2]q
+`
+
+// mark begins what a step prints.
+const mark = '\x1e'
+
+// script is the whole session for bash. Curl fails on an HTTP error where nothing
+// else would show it.
+func (w walkthrough) script() (string, error) {
+	text := preamble + w.before
+	for i, step := range w.steps {
+		strict, curlrc := "set -e", "strict"
+		if step.output != nil && !step.terminal {
+			strict, curlrc = "set +e", "lenient"
+		}
+		text += fmt.Sprintf("printf '%c'; export CURL_HOME=%q; %s\n", mark, filepath.Join(w.scratch, curlrc), strict)
+		if !step.terminal {
+			text += step.script
+			continue
+		}
+		script := filepath.Join(w.scratch, fmt.Sprintf("terminal%d.sh", i))
+		if err := os.WriteFile(script, []byte(step.script), 0o600); err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf(terminal, script, w.terminalOf(i))
+	}
+	return text + fmt.Sprintf("printf '%c'\n", mark), nil
+}
+
+// terminalOf is the file with what is printed in a step's own terminal.
+func (w walkthrough) terminalOf(step int) string {
+	return filepath.Join(w.scratch, fmt.Sprintf("terminal%d.txt", step))
+}
+
+// run does all steps and says what went wrong.
+func (w walkthrough) run(t *testing.T) (problems []string) {
+	t.Helper()
+	for name, curlrc := range map[string]string{
+		"strict":  "silent\nno-styled-output\nnoproxy = \"*\"\nshow-error\nfail-with-body\n",
+		"lenient": "silent\nno-styled-output\nnoproxy = \"*\"\n",
+	} {
+		dir := filepath.Join(w.scratch, name)
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, ".curlrc"), []byte(curlrc), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := w.script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ownNetwork() == nil {
+		awaitUsualPorts(t)
+	}
+	output, err := runOnTerminal(t, w.dir, append(slices.Clone(ownNetwork()), "bash", "-c", text))
+	return w.judge(strings.Split(output, string(mark)), err)
+}
+
+// runOnTerminal runs a program on a terminal to its end, ends whatever it started,
+// and returns what was printed.
+func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), sessionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	// Go builds from its cache with the flags of the binary under test.
+	cmd.Env = append(cleanEnv(), "GOFLAGS=-trimpath", "CGO_ENABLED=0", "TERM=dumb", "PWD="+dir)
+	endAll := func() error { // the terminal makes it the leader of a group
+		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return nil
+		}
+		return err
+	}
+	cmd.Cancel = endAll
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 250})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	var printed bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		printed.ReadFrom(screen) // fails when the last process has closed it
+	}()
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("not done after %v", sessionTime)
+	}
+	err = errors.Join(err, endAll()) // servers in the background
+	<-read
+	return printed.String(), err
+}
+
+// judge compares what was printed, before and in each step, with what is shown, and
+// finds where a session ended before its time.
+func (w walkthrough) judge(printed []string, ended error) (problems []string) {
+	for i, step := range w.steps {
+		if len(printed) < 2 {
+			return []string{fmt.Sprintf(" the session does not begin: %v\n%s", ended, indent(printed[0]))}
+		}
+		got := onScreen(printed[i+1])
+		if len(printed) == i+2 {
+			return append(problems, fmt.Sprintf("%d: the session ends here: %v\n%s\nprints:\n%s\n%s", step.line, ended, indent(step.script), indent(got), w.terminals()))
+		}
+		if step.terminal {
+			got = contents(w.terminalOf(i))
+		}
+		if step.output != nil && !prints(step.output.text, got) {
+			problems = append(problems, fmt.Sprintf("%d:\n%s\nprints:\n%s\nshown is, at %d:\n%s", step.line, indent(step.script), indent(got), step.output.line, indent(step.output.text)))
+		}
+	}
+	return problems
+}
+
+// terminals is what was printed in terminals of their own.
+func (w walkthrough) terminals() (all string) {
+	for i, step := range w.steps {
+		if step.terminal && exists(w.terminalOf(i)) {
+			all += fmt.Sprintf("in the terminal of line %d:\n%s\n", step.line, indent(contents(w.terminalOf(i))))
+		}
+	}
+	return all
+}
+
+// contents is what is in a file, and the error if it cannot be read.
+func contents(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func indent(text string) string {
+	return "\t" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t")
+}

@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestImportIsInterrupted kills an import half way and runs it again: in the end
+// each line is in the store exactly once. With large counts it also holds memory
+// and speed to what is promised of a million lines.
+func TestImportIsInterrupted(t *testing.T) {
+	t.Parallel()
+	lines, workers := 12_000, 3
+	if soak {
+		lines, workers = 1_000_000, 16
+	}
+	s := start(t)
+	key := loadKey(t, s.database)
+	file := writeAnimals(t, lines)
+	raw := 0.0
+	if soak {
+		raw = rawCreates(t, s, key, workers, 20*time.Second)
+	}
+
+	first := startImport(t, s, key, file, workers)
+	journal := file + ".progress"
+	eventually(t, 5*time.Minute, "a part of the file is imported", func() bool { return journalRows(journal) > lines/5 })
+	first.Process.Kill()
+	first.Wait()
+	done := journalRows(journal)
+	if done >= lines {
+		t.Fatalf("the import was complete (%d lines) before it was killed", done)
+	}
+
+	began := time.Now()
+	second := startImport(t, s, key, file, workers)
+	if err := second.Wait(); err != nil {
+		t.Fatalf("the second run: %v\n%s", err, second.Stderr)
+	}
+	took := time.Since(began)
+	if _, err := os.Stat(journal); !os.IsNotExist(err) {
+		t.Errorf("%s is still there (%v)", journal, err)
+	}
+	wantEachOnce(t, s, key, lines)
+
+	rss := second.ProcessState.SysUsage().(*syscall.Rusage).Maxrss / 1024
+	rate := float64(lines-done) / took.Seconds()
+	t.Logf("killed after %d of %d lines; then %.0f lines a second with %d MiB at most", done, lines, rate, rss)
+	if soak {
+		t.Logf("raw creates at the same concurrency: %.0f a second; the import is at %.2f of that", raw, rate/raw)
+		if rate < raw/2 {
+			t.Errorf("the import adds %.0f a second, want at least half of %.0f", rate, raw)
+		}
+	}
+	if rss > 128 {
+		t.Errorf("the import took %d MiB, want it to stay below 128 whatever the size of the file", rss)
+	}
+}
+
+// writeAnimals writes a CSV file in which every name is another one.
+func writeAnimals(t *testing.T, lines int) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "animals.csv")
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewWriter(file)
+	fmt.Fprintln(out, "name,categoryId,status")
+	for i := range lines {
+		fmt.Fprintf(out, "animal %d,%d,%s\n", i, i%40, [...]string{"available", "pending", "sold"}[i%3])
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func startImport(t *testing.T, s *server, key, file string, workers int) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(binary, "pets", "import", file, "--url", s.url, "--concurrency", strconv.Itoa(workers))
+	cmd.Env = append(cleanEnv(), "ANIMALSTORE_API_KEY="+key)
+	cmd.Stderr = new(buffer)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return cmd
+}
+
+func journalRows(path string) int {
+	text, err := os.ReadFile(path)
+	var journal struct{ Rows int }
+	if err != nil || json.Unmarshal(text, &journal) != nil {
+		return 0
+	}
+	return journal.Rows
+}
+
+// wantEachOnce looks into the store for every line of writeAnimals.
+func wantEachOnce(t *testing.T, s *server, key string, lines int) {
+	t.Helper()
+	seen := make([]int, lines)
+	for _, p := range newClient(t, s, key).allPets(t, 0) {
+		number, ok := strings.CutPrefix(p.Name, "animal ")
+		if !ok {
+			continue // of the raw creates
+		}
+		i, err := strconv.Atoi(number)
+		if err != nil || i < 0 || i >= lines {
+			t.Fatalf("an animal called %q is in no line", p.Name)
+		}
+		if want := (pet{p.ID, p.Name, int64(i % 40), [...]string{"available", "pending", "sold"}[i%3]}); p != want {
+			t.Errorf("got %+v, want %+v", p, want)
+		}
+		seen[i]++
+	}
+	for i, n := range seen {
+		if n != 1 {
+			t.Fatalf("line %d is in the store %d times, want once", i+2, n)
+		}
+	}
+}
+
+// rawCreates is how many animals a second plain requests add.
+func rawCreates(t *testing.T, s *server, key string, workers int, span time.Duration) float64 {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: workers}
+	defer transport.CloseIdleConnections()
+	var added atomic.Int64
+	var wg sync.WaitGroup
+	began := time.Now()
+	for range workers {
+		wg.Go(func() {
+			for time.Since(began) < span {
+				r, _ := http.NewRequest("POST", s.url+"/v1/pets", strings.NewReader(newPetBody("raw", 1, "sold")))
+				r.Header.Set("Authorization", "Bearer "+key)
+				a, err := transport.RoundTrip(r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				io.Copy(io.Discard, a.Body)
+				a.Body.Close()
+				if a.StatusCode == 201 {
+					added.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(added.Load()) / time.Since(began).Seconds()
+}

@@ -1,0 +1,362 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+)
+
+// instance is one of several servers on one database. Its address stays while
+// the process behind it comes and goes.
+type instance struct {
+	*server // the latest
+	address string
+	// up is the number of times it came up, negative while it is down.
+	up atomic.Int64
+}
+
+// startInstances starts so many servers on a database, each on an address to
+// which it can come back.
+func startInstances(t testing.TB, n int, database string) []*instance {
+	t.Helper()
+	all := make([]*instance, n)
+	for i := range all {
+		all[i] = &instance{address: pgtest.FreeAddress(t)}
+		all[i].start(t, database)
+	}
+	return all
+}
+
+func (in *instance) start(t testing.TB, database string) {
+	t.Helper()
+	in.server = start(t, onDatabase(database), onAddress(in.address))
+	in.up.Store(max(in.up.Load(), -in.up.Load()) + 1)
+}
+
+// goDown has to be called before an instance is ended.
+func (in *instance) goDown() { in.up.Store(-in.up.Load()) }
+
+// wasUp tells whether it was up all the time since then.
+func (in *instance) wasUp(then int64) bool { return then > 0 && in.up.Load() == then }
+
+// shoppers are clients of several instances who add animals, each with an
+// Idempotency-Key, and send it again to another instance until they have the
+// answer.
+type shoppers struct {
+	t         *testing.T
+	instances []*instance
+	key       string
+	// tolerate are the codes of a 503 after which they try again.
+	tolerate []string
+
+	acknowledged, retried, replayed atomic.Int64
+
+	stopping chan struct{}
+	all      sync.WaitGroup
+	mu       sync.Mutex
+	pets     *ledger
+}
+
+func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
+	t.Helper()
+	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, stopping: make(chan struct{}), pets: newLedger()}
+	for i := range clients {
+		var to []*client
+		for _, in := range instances {
+			to = append(to, newClient(t, in.server, key))
+		}
+		s.all.Go(func() {
+			for n := 0; !s.stopped(); n++ {
+				s.shop(to, i, n)
+			}
+		})
+	}
+	return s
+}
+
+func (s *shoppers) stopped() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// shop adds one animal, and looks for it on another instance.
+func (s *shoppers) shop(to []*client, i, n int) {
+	want := pet{Name: fmt.Sprintf("shopper %d, number %d", i, n), CategoryID: int64(n % 5), Status: "available"}
+	body, token := newPetBody(want.Name, want.CategoryID, want.Status), fmt.Sprintf("%d-%d", i, n)
+	for attempt := 0; ; attempt++ {
+		k := (i + n + attempt) % len(to)
+		up := s.instances[k].up.Load()
+		a, err := to[k].try("POST", "/v1/pets", body, "Idempotency-Key", token)
+		switch {
+		case err == nil && a.status == 201:
+			got, err := decodePet(a.body)
+			if want.ID = got.ID; err != nil || got != want {
+				s.t.Errorf("sent %+v, got 201 %s", want, a.body)
+			}
+			if a.header.Get("Idempotent-Replayed") != "" {
+				s.replayed.Add(1)
+			}
+			s.mu.Lock()
+			if err := s.pets.add(got); err != nil {
+				s.t.Error(err)
+			}
+			s.mu.Unlock()
+			s.acknowledged.Add(1)
+			s.look(to, (k+1)%len(to), got)
+			return
+		case err == nil && !s.tolerates(a):
+			s.t.Errorf("instance %d: sent %s, got %d %s", k, body, a.status, a.body)
+			return
+		case err != nil && s.instances[k].wasUp(up):
+			s.t.Errorf("instance %d, which was up: %v", k, err)
+			return
+		}
+		s.retried.Add(1)
+		time.Sleep(10 * time.Millisecond) // others would like to be served, too
+	}
+}
+
+// look fails the test if an instance that is up does not know of an animal.
+func (s *shoppers) look(to []*client, k int, want pet) {
+	up := s.instances[k].up.Load()
+	a, err := to[k].try("GET", fmt.Sprint("/v1/pets?id=", want.ID), "")
+	switch {
+	case err != nil && s.instances[k].wasUp(up):
+		s.t.Errorf("instance %d, which was up: %v", k, err)
+	case err == nil && a.status == 200 && !strings.Contains(a.body, fmt.Sprintf(`"id":%d,`, want.ID)):
+		s.t.Errorf("instance %d does not know of %+v, which was acknowledged: %s", k, want, a.body)
+	case err == nil && a.status != 200 && !s.tolerates(a):
+		s.t.Errorf("instance %d: got %d %s, want the animal", k, a.status, a.body)
+	}
+}
+
+func (s *shoppers) tolerates(a answer) bool {
+	for _, code := range s.tolerate {
+		if a.status == 503 && strings.Contains(a.body, `"code":"`+code+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitMore waits until so many more are acknowledged.
+func (s *shoppers) awaitMore(n int64) {
+	s.t.Helper()
+	before := s.acknowledged.Load()
+	eventually(s.t, 60*time.Second, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
+}
+
+// stop ends the load and checks that every animal is stored once, as it was
+// acknowledged.
+func (s *shoppers) stop() {
+	s.t.Helper()
+	close(s.stopping)
+	s.all.Wait()
+	stored := newClient(s.t, s.instances[0].server, s.key).allPets(s.t, 0)
+	if n, which := s.pets.missing(stored, 0); n > 0 {
+		s.t.Errorf("%d of %d acknowledged animals are lost or changed, such as %q", n, len(s.pets.pets), which)
+	}
+	if len(stored) != len(s.pets.pets) {
+		s.t.Errorf("stored are %d animals, want the %d acknowledged ones, each once", len(stored), len(s.pets.pets))
+	}
+	s.t.Logf("%d animals acknowledged, %d attempts sent again, %d answers replayed", s.acknowledged.Load(), s.retried.Load(), s.replayed.Load())
+}
+
+func (in *instance) mustStillRun(t *testing.T) {
+	t.Helper()
+	if in.ended() {
+		t.Errorf("an instance has ended:\n%s", in.output())
+	}
+}
+
+// TestClusterKill kills one of three instances under load, again and again. No
+// write is lost or done twice, and whoever talks to the others does not notice.
+func TestClusterKill(t *testing.T) {
+	t.Parallel()
+	rounds := 4
+	if soak {
+		rounds = 200
+	}
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	instances := startInstances(t, 3, database)
+	load := startShoppers(t, instances, loadKey(t, database), 8)
+	for round := range rounds {
+		victim := instances[round%len(instances)]
+		load.awaitMore(int64(20 + round%3*10)) // another moment in each round
+		victim.goDown()
+		victim.kill()
+		load.awaitMore(20)
+		victim.start(t, database)
+	}
+	load.awaitMore(20)
+	load.stop()
+	if load.retried.Load() == 0 {
+		t.Error("nothing had to be sent again: the test showed nothing")
+	}
+}
+
+// TestClusterRollingRestart restarts three instances under load, one after the
+// other. A client that connects anew where it is told to, or to another instance
+// where it is refused, does not see one request fail.
+func TestClusterRollingRestart(t *testing.T) {
+	t.Parallel()
+	const clients = 12
+	rounds := 2
+	if soak {
+		rounds = 30
+	}
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	instances := startInstances(t, 3, database)
+	var servers []*server // whose addresses stay
+	for _, in := range instances {
+		servers = append(servers, in.server)
+	}
+	key := loadKey(t, database)
+	var answered, moved atomic.Int64
+	acknowledged := make([][]pet, clients)
+	stopping := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			var conn *rawConn
+			at := i
+			for n := 0; ; n++ {
+				select {
+				case <-stopping:
+					return
+				default:
+				}
+				write := n%2 == 0
+				name := fmt.Sprintf("client %d, number %d", i, n)
+				a, closes, err := request(servers[at%3], &conn, key, write, name)
+				switch {
+				case err == errRefused:
+					conn, at = nil, at+1
+					moved.Add(1)
+					time.Sleep(time.Millisecond)
+					continue
+				case err != nil:
+					t.Errorf("client %d: a request was cut off: %v", i, err)
+					return
+				case write && a.status != 201, !write && a.status != 200:
+					t.Errorf("client %d: got %d %s", i, a.status, a.body)
+					return
+				}
+				if write {
+					p, err := decodePet(a.body)
+					if err != nil {
+						t.Error(err)
+					}
+					acknowledged[i] = append(acknowledged[i], p)
+				}
+				answered.Add(1)
+				if closes {
+					conn.Close()
+					conn, at = nil, at+1
+					moved.Add(1)
+				}
+			}
+		})
+	}
+	more := func() {
+		before := answered.Load()
+		eventually(t, 60*time.Second, "requests are answered", func() bool { return answered.Load() > before+10*clients })
+	}
+	for range rounds {
+		for _, in := range instances {
+			more()
+			in.signal(syscall.SIGTERM)
+			if code := in.wait(); code != 0 {
+				t.Errorf("exit code %d, want 0.\n%s", code, in.output())
+			}
+			more()
+			in.start(t, database)
+		}
+	}
+	more()
+	close(stopping)
+	wg.Wait()
+	all := newLedger()
+	for _, some := range acknowledged {
+		for _, p := range some {
+			if err := all.add(p); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if n, which := all.missing(newClient(t, instances[0].server, key).allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d of %d acknowledged animals are lost, such as %q", n, len(all.pets), which)
+	}
+	if moved.Load() < int64(clients) {
+		t.Errorf("clients moved %d times: the test is too gentle", moved.Load())
+	}
+	t.Logf("%d restarts, %d requests answered, clients moved %d times", rounds*len(instances), answered.Load(), moved.Load())
+}
+
+// TestClusterFailover kills the PostgreSQL server that all instances write to, and
+// promotes its synchronous standby. Nothing acknowledged is lost or done twice,
+// writes are taken again within five seconds, and no instance was restarted.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	rounds := 2
+	if soak {
+		rounds = 20
+	}
+	primary := pgtest.Start(t)
+	primary.MustExec(t, "postgres", "CREATE DATABASE store")
+	standby := primary.Standby(t)
+	database := strings.Replace(primary.URL("store"), primary.Address(), primary.Address()+","+standby.Address(), 1) + "&target_session_attrs=read-write"
+	instances := startInstances(t, 3, database)
+	key := loadKey(t, database)
+	load := startShoppers(t, instances, key, 8, "unavailable")
+	for round := range rounds {
+		load.awaitMore(int64(40 + round%3*10))
+		primary.Kill()
+		standby.Promote(t)
+		promoted := time.Now()
+		var wg sync.WaitGroup
+		for i, in := range instances {
+			c := newClient(t, in.server, key)
+			wg.Go(func() {
+				for {
+					a, err := c.try("PUT", "/v1/categories/7", fmt.Sprintf(`{"name":"of round %d"}`, round))
+					took := time.Since(promoted)
+					if err == nil && (a.status == 200 || a.status == 201) {
+						t.Logf("round %d: instance %d writes again after %v", round, i, took)
+						if took > 5*time.Second {
+							t.Errorf("round %d: instance %d took %v, want at most 5s", round, i, took)
+						}
+						return
+					}
+					if took > 30*time.Second {
+						t.Errorf("round %d: instance %d does not write again: %d %s, %v", round, i, a.status, a.body, err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		load.awaitMore(20)
+		// What was the primary comes back as the standby.
+		primary.Follow(t, standby)
+		primary, standby = standby, primary
+	}
+	load.awaitMore(20)
+	load.stop()
+	if load.retried.Load() == 0 {
+		t.Error("nothing had to be sent again: the test showed nothing")
+	}
+	for _, in := range instances {
+		in.mustStillRun(t)
+	}
+}

@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+)
+
+// cpu is the processor time a server has used so far.
+func (s *server) cpu() time.Duration {
+	s.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		skip(s.t, "no /proc to read processor time from: %v", err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // the name may hold anything
+	fields := strings.Fields(rest)
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		s.t.Fatalf("no processor time in %s", text)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// TestPostgresCost compares the processor time that a request costs the server on
+// PostgreSQL and on SQLite. Waiting for PostgreSQL costs none, but talking to it
+// does: a few times what SQLite takes is fine, an order of magnitude is a mistake.
+func TestPostgresCost(t *testing.T) {
+	t.Parallel()
+	requests := 2000
+	if soak {
+		requests = 60000
+	}
+	perRequest := map[string]map[string]time.Duration{}
+	for name, database := range map[string]string{"SQLite": newDatabase(t), "PostgreSQL": pgtest.Shared(t).NewDatabase(t, "")} {
+		s := start(t, onDatabase(database))
+		key := loadKey(t, database)
+		c := newClient(t, s, key)
+		for i := range 200 {
+			wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("animal ", i), 1, "available")), 201, "")
+		}
+		measure := func(what, method, path string, body func(n int) string) {
+			before := s.cpu()
+			var wg sync.WaitGroup
+			for i := range 8 {
+				c := newClient(t, s, key)
+				wg.Go(func() {
+					for n := range requests / 8 {
+						a, err := c.try(method, path, body(i*requests+n))
+						if err != nil || a.status/100 != 2 {
+							t.Errorf("%s: got %d %s, %v", what, a.status, a.body, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if perRequest[what] == nil {
+				perRequest[what] = map[string]time.Duration{}
+			}
+			perRequest[what][name] = (s.cpu() - before) / time.Duration(requests)
+		}
+		none := func(int) string { return "" }
+		// SQLite answers a page that did not change from memory, as it does here.
+		measure("list of 20", "GET", "/v1/pets?limit=20", none)
+		measure("get", "GET", "/v1/pets/100", none)
+		measure("create", "POST", "/v1/pets", func(n int) string { return newPetBody(fmt.Sprint("new ", n), 1, "available") })
+		s.stop()
+	}
+	for what, cost := range perRequest {
+		ratio := float64(cost["PostgreSQL"]) / float64(max(cost["SQLite"], time.Microsecond))
+		t.Logf("%-10s SQLite %v, PostgreSQL %v: %.1f times", what, cost["SQLite"], cost["PostgreSQL"], ratio)
+		if ratio > 10 {
+			t.Errorf("%s costs %.1f times as much on PostgreSQL, want less than 10", what, ratio)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/ratelimit/redistest"
+)
+
+// cluster is three servers on one PostgreSQL and one Redis.
+type cluster struct {
+	t       testing.TB
+	dsn     string
+	servers []*server
+	keys    int
+	hop     []*http.Client // one for each client, with connections to all servers
+}
+
+const clusterSize = 3
+
+// startCluster starts the servers. redisURL is Redis's address for them.
+func startCluster(t testing.TB, redisURL string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, dsn: pgtest.Start(t).NewDatabase(t, "")}
+	for range clusterSize {
+		c.servers = append(c.servers, start(t, withOps(), withArgs("--database", c.dsn, "--redis", redisURL)))
+	}
+	for range 64 {
+		transport := &http.Transport{MaxIdleConnsPerHost: 1}
+		t.Cleanup(transport.CloseIdleConnections)
+		c.hop = append(c.hop, &http.Client{Transport: transport, Timeout: 30 * time.Second})
+	}
+	return c
+}
+
+// key makes a key and returns its secret. plan is a plan's name, or what an
+// enterprise key may do in a minute.
+func (c *cluster) key(plan string) string {
+	c.t.Helper()
+	c.keys++
+	args := []string{"keys", "create", "--database", c.dsn, "--name", fmt.Sprintf("key %d", c.keys)}
+	if _, err := strconv.Atoi(plan); err == nil {
+		args = append(args, "--plan", "enterprise", "--per-minute", plan, "--per-day", "1000000")
+	} else {
+		args = append(args, "--plan", plan)
+	}
+	r := run(c.t, args...)
+	if r.code != 0 {
+		c.t.Fatalf("keys create: exit code %d\n%s", r.code, r.stderr)
+	}
+	return strings.TrimSpace(r.stdout)
+}
+
+// outcome is what came of many requests.
+type outcome struct {
+	admitted [clusterSize]int64
+	refused  int64
+	wrong    []string // answers that are neither, at most a few
+}
+
+func (o outcome) total() (n int64) {
+	for _, a := range o.admitted {
+		n += a
+	}
+	return n
+}
+
+// burst has clients send so many requests in all, each to another server than the
+// one before.
+func (c *cluster) burst(clients int, requests int64, key string) outcome {
+	c.t.Helper()
+	var admitted [clusterSize]atomic.Int64
+	var sent, refused atomic.Int64
+	var mu sync.Mutex
+	var o outcome
+	var wg sync.WaitGroup
+	for n := range clients {
+		wg.Go(func() {
+			for i := n; sent.Add(1) <= requests; i++ {
+				at := i % clusterSize
+				cl := client{url: c.servers[at].url, key: key, http: c.hop[n]}
+				a, err := cl.try("GET", "/v1/pets", "")
+				switch {
+				case err == nil && a.status == 200:
+					admitted[at].Add(1)
+				case err == nil && a.status == 429:
+					refused.Add(1)
+				default:
+					mu.Lock()
+					o.wrong = append(o.wrong, fmt.Sprintf("%d %.200s %v", a.status, a.body, err))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range admitted {
+		o.admitted[i] = admitted[i].Load()
+	}
+	o.refused = refused.Load()
+	if len(o.wrong) > 0 {
+		c.t.Errorf("%d answers are neither 200 nor 429, such as %s", len(o.wrong), o.wrong[0])
+	}
+	return o
+}
+
+// sum adds up a metric of all servers.
+func (c *cluster) sum(series string) (n float64) {
+	c.t.Helper()
+	for _, s := range c.servers {
+		n += s.metric(series)
+	}
+	return n
+}
+
+const (
+	fallbackNow       = "animalstore_limit_fallback"
+	fallbackDecisions = "animalstore_limit_fallback_decisions_total"
+	sharedDecisions   = "animalstore_limit_shared_decisions_total"
+)
+
+// exact checks that a burst with a new key admits its limit to the request. On a
+// machine so busy that Redis does not answer in time, an instance honestly goes on
+// by itself: such a round says nothing about sharing and is made again.
+func (c *cluster) exact(when, plan string, limit int64) {
+	c.t.Helper()
+	for range 15 {
+		c.awaitShared()
+		before := c.sum(fallbackDecisions)
+		o := c.burst(64, limit+limit/4+64, c.key(plan))
+		if alone := c.sum(fallbackDecisions) - before; alone > 0 {
+			c.t.Logf("%s, plan %s: this machine kept Redis from answering in time, %v requests were decided without it: once more", when, plan, alone)
+			continue
+		}
+		if got := o.total(); got != limit {
+			c.t.Errorf("%s, plan %s: got %d admitted by all servers (%v), want %d", when, plan, got, o.admitted, limit)
+		}
+		for i, n := range o.admitted {
+			if n == 0 && limit >= 300 { // a small one may be used up before a slow server gets its turn
+				c.t.Errorf("%s, plan %s: server %d admitted nothing: the clients do not hop", when, plan, i)
+			}
+		}
+		return
+	}
+	c.t.Errorf("%s, plan %s: Redis was too slow in every round", when, plan)
+}
+
+func (c *cluster) awaitShared() {
+	c.t.Helper()
+	eventually(c.t, 30*time.Second, "limits are shared", func() bool { return c.sum(fallbackNow) == 0 })
+}
+
+// clusterPlans are all plans and what they allow in a minute.
+var clusterPlans = []struct {
+	plan  string
+	limit int64
+}{{"free", 60}, {"pro", 300}, {"business", 1_000}, {"7", 7}, {"450", 450}}
+
+// TestSharedLimitsAreExact has 64 clients hop between three servers.
+func TestSharedLimitsAreExact(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	c := startCluster(t, redis.URL())
+	rounds := 3
+	if soak {
+		rounds = 100
+	}
+	for round := range rounds {
+		for _, p := range clusterPlans {
+			c.exact(fmt.Sprint("round ", round), p.plan, p.limit)
+		}
+	}
+
+	// Every server knows the key by now, and has its connections.
+	key := c.key("1000000")
+	c.burst(64, 256, key)
+	c.awaitShared()
+	before, alone := c.sum(sharedDecisions), c.sum(fallbackDecisions)
+	redis.ResetCalls()
+	const requests = 600
+	c.burst(16, requests, key)
+	calls := redis.Calls()
+	if c.sum(fallbackDecisions) > alone {
+		t.Logf("this machine kept Redis from answering in time: %v", calls)
+	} else if calls["evalsha"] != requests || calls["eval"] != 0 || calls["get"] != requests || c.sum(sharedDecisions)-before != requests {
+		t.Errorf("Redis counted %v for %d requests, want an evalsha for each", calls, requests)
+	}
+}
+
+// TestRedisOutages does to Redis what happens to servers, while clients go on. No
+// client may notice but by its limits, and no ban may be lifted.
+func TestRedisOutages(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	proxy := redistest.NewProxy(t, redis)
+	c := startCluster(t, proxy.URL())
+	rude := c.key("1")
+	banEnd := c.ban(rude)
+	c.exact("at first", "60", 60)
+	busy := c.key("100")
+
+	for _, outage := range []struct {
+		name       string
+		begin, end func()
+		gone       bool // Redis does not answer meanwhile
+	}{
+		{"killed", redis.Kill, redis.Restart, true},
+		{"frozen", redis.Stop, redis.Cont, true},
+		{"cut off", proxy.Cut, proxy.Mend, true},
+		{"connections dropped", proxy.Drop, func() {}, false},
+		{"emptied", redis.Flush, func() {}, false},
+	} {
+		// Clients come all the time, with a key that is refused most of the time.
+		stop := make(chan struct{})
+		var load sync.WaitGroup
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					c.burst(6, 30, busy)
+				}
+			}
+		})
+		outage.begin()
+		c.banned(outage.name, rude, banEnd)
+		if outage.gone {
+			const limit = 50
+			key := c.key(fmt.Sprint(limit))
+			o := c.burst(24, clusterSize*(limit+30), key)
+			for i, n := range o.admitted {
+				if n > limit {
+					t.Errorf("%s: server %d admitted %d in a minute, want at most %d", outage.name, i, n, limit)
+				}
+			}
+			for i, s := range c.servers {
+				eventually(t, 30*time.Second, fmt.Sprintf("%s: server %d says that it is alone", outage.name, i), func() bool { return s.metric(fallbackNow) == 1 })
+				wantStatus(t, newClient(t, s, "").get(t, "/readyz"), 200, "")
+			}
+			c.banned(outage.name+", known to be gone", rude, banEnd)
+		}
+		outage.end()
+		c.awaitShared()
+		c.banned(outage.name+", and back", rude, banEnd)
+		close(stop)
+		load.Wait()
+		c.exact("after Redis was "+outage.name, "60", 60)
+	}
+	for i, s := range c.servers {
+		for _, line := range []string{"Redis does not answer", "Redis answers again"} {
+			if n := strings.Count(s.stderr.String(), line); n < 3 {
+				t.Errorf("server %d says %q %d times in three outages:\n%s", i, line, n, s.stderr)
+			}
+		}
+	}
+	if !soak {
+		return
+	}
+	// The key that was in use all the time has to be exact in its next window.
+	reset, _ := strconv.ParseInt(newClient(t, c.servers[0], busy).get(t, "/v1/pets").header.Get("X-RateLimit-Reset"), 10, 64)
+	time.Sleep(time.Until(time.Unix(reset, 0).Add(100 * time.Millisecond)))
+	if o := c.burst(16, 200, busy); o.total() != 100 {
+		t.Errorf("a window after the last outage: got %d admitted (%v), want 100", o.total(), o.admitted)
+	}
+}
+
+// ban has a key banned and returns the ban's end.
+func (c *cluster) ban(key string) (end string) {
+	c.t.Helper()
+	cl := newClient(c.t, c.servers[0], key)
+	eventually(c.t, 60*time.Second, "a client that never waits is banned", func() bool {
+		a := cl.get(c.t, "/v1/pets")
+		end = a.header.Get("X-RateLimit-Reset")
+		return strings.Contains(a.body, "key_banned")
+	})
+	return end
+}
+
+// banned checks that every server refuses a key until the same second.
+func (c *cluster) banned(when, key, end string) {
+	c.t.Helper()
+	for i, s := range c.servers {
+		a := newClient(c.t, s, key).get(c.t, "/v1/pets")
+		if got := a.header.Get("X-RateLimit-Reset"); !strings.Contains(a.body, "key_banned") || got != end {
+			c.t.Errorf("%s, server %d: got %d %s until %s, want the ban until %s", when, i, a.status, a.body, got, end)
+		}
+	}
+}
+
+// TestStartWithoutRedis: a server that cannot reach Redis serves all the same,
+// and nothing it says has the password in it.
+func TestStartWithoutRedis(t *testing.T) {
+	t.Parallel()
+	s := start(t, withOps(), withArgs("--redis", "redis://user:hunter2@127.0.0.1:1/0"))
+	key := newKey(t, s.database, "--name", "small", "--plan", "enterprise", "--per-minute", "5", "--per-day", "100")
+	c := newClient(t, s, key)
+	for range 5 {
+		wantStatus(t, c.get(t, "/v1/pets"), 200, "")
+	}
+	wantStatus(t, c.get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	wantStatus(t, c.get(t, "/readyz"), 200, "")
+	if got := s.metric(fallbackNow); got != 1 {
+		t.Errorf("%s is %v without Redis, want 1", fallbackNow, got)
+	}
+	for place, said := range map[string]string{"log": s.stderr.String(), "standard output": s.stdout.String(), "metrics": s.metrics()} {
+		if strings.Contains(said, "hunter2") {
+			t.Errorf("the password of Redis is in the %s", place)
+		}
+	}
+	if n := strings.Count(s.stderr.String(), "Redis does not answer"); n != 1 {
+		t.Errorf("the log says %d times that Redis does not answer, want once:\n%s", n, s.stderr)
+	}
+}

@@ -1,0 +1,375 @@
+//go:build unix
+
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/db/sqlite"
+
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	pgtest.Close()
+	os.Exit(code)
+}
+
+// TestEnginesAgree: one caller, a clock that stands still, and any sequence of all
+// operations there are. Both engines give the same answers. Ids are compared by
+// their order, for an engine may leave some out.
+func TestEnginesAgree(t *testing.T) {
+	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Serve: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	server, err := postgres.Open(t.Context(), pgtest.Shared(t).NewDatabase(t, ""), postgres.Options{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	both := [2]*numbered{{db: file}, {db: server}}
+	called := map[string]int{}
+	steps := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
+		for range 40 {
+			steps++
+			call := calls[draw(len(calls))]
+			// The same draws for both.
+			var drawn []int
+			var answers [2]any
+			for i, n := range both {
+				position := 0
+				answers[i] = n.answer(t.Context(), call, func(of int) int {
+					if position == len(drawn) {
+						drawn = append(drawn, draw(of))
+					}
+					position++
+					return drawn[position-1]
+				}, steps)
+			}
+			called[call.name]++
+			if !reflect.DeepEqual(answers[0], answers[1]) {
+				rt.Fatalf("%s%v\nSQLite     %+v\nPostgreSQL %+v", call.name, drawn, answers[0], answers[1])
+			}
+		}
+	})
+	for _, call := range calls {
+		if called[call.name] < 5 {
+			t.Errorf("%s was called %d times, want often", call.name, called[call.name])
+		}
+	}
+	checkAgreement(t, server)
+}
+
+// numbered is an engine whose ids are known by their place in the order in which
+// it gave them.
+type numbered struct {
+	db                 db.DB
+	pets, orders, keys []int64
+	step               int
+}
+
+// place is the place of an id; 0 is no id.
+func place(ids []int64, id int64) int64 { return int64(1 + slices.Index(ids, id)) }
+
+// some is one of the last few ids, or seldom one that was never given.
+func some(ids []int64, draw func(int) int) int64 {
+	back := draw(8)
+	if back >= len(ids) {
+		return 1 << 40
+	}
+	return ids[len(ids)-1-back]
+}
+
+// call is one operation. It returns what the engine answered, with ids in it.
+type call struct {
+	name string
+	do   func(ctx context.Context, n *numbered, draw func(int) int) (any, error)
+}
+
+// answer is what a call comes to, with places for ids.
+func (n *numbered) answer(ctx context.Context, c call, draw func(int) int, step int) any {
+	n.step = step
+	got, err := c.do(ctx, n, draw)
+	var coded *animalstore.Error
+	switch {
+	case errors.As(err, &coded):
+		return coded.Code
+	case errors.Is(err, db.ErrNotFound), errors.Is(err, db.ErrExists), errors.Is(err, errNotNow):
+		return err.Error()
+	case err != nil && (c.name == "SaveUsage" || c.name == "SaveLimitStates"):
+		return "refused" // for a key that does not exist
+	case err != nil:
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	return n.places(got)
+}
+
+// places puts places for ids.
+func (n *numbered) places(got any) any {
+	switch v := got.(type) {
+	case animalstore.Pet:
+		v.ID = place(n.pets, v.ID)
+		return v
+	case []animalstore.Pet:
+		for i := range v {
+			v[i].ID = place(n.pets, v[i].ID)
+		}
+		return v
+	case animalstore.Order:
+		v.ID, v.PetID = place(n.orders, v.ID), place(n.pets, v.PetID)
+		return v
+	case []animalstore.Order:
+		for i := range v {
+			v[i] = n.places(v[i]).(animalstore.Order)
+		}
+		return v
+	case animalstore.Key:
+		v.ID = place(n.keys, v.ID)
+		return v
+	case []animalstore.Key:
+		for i := range v {
+			v[i].ID = place(n.keys, v[i].ID)
+		}
+		return v
+	case []animalstore.Usage:
+		for i := range v {
+			v[i].KeyID = place(n.keys, v[i].KeyID)
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = n.places(v[i])
+		}
+		return v
+	}
+	return got
+}
+
+// still is the time it is, give or take a day.
+func still(draw func(int) int) animalstore.Time {
+	return animalstore.At(noon.Add(time.Duration(draw(5)-2) * 12 * time.Hour))
+}
+
+func (n *numbered) once(draw func(int) int) *db.Once {
+	if draw(3) == 0 {
+		return nil
+	}
+	return &db.Once{KeyID: int64(draw(2)), Route: oneOf(draw, "a", "b"), Token: fmt.Sprint(draw(6)), BodyHash: [32]byte{byte(draw(8) / 7)}, At: still(draw)}
+}
+
+func drawStatus(draw func(int) int) animalstore.PetStatus {
+	return oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")
+}
+
+func drawCategory(draw func(int) int) int64 {
+	return oneOf[int64](draw, 0, 1, 2, -1, 1<<62)
+}
+
+func drawHash(draw func(int) int) db.KeyHash { return hashOf(fmt.Sprint(draw(40))) }
+
+// calls are all methods of [db.DB] that have something to say.
+var calls = []call{
+	{"CreatePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		p := animalstore.NewPet{Name: fmt.Sprint("animal ", n.step), CategoryID: drawCategory(draw), Status: drawStatus(draw)}
+		pet, replayed, err := n.db.CreatePet(ctx, p, n.once(draw))
+		if err == nil && !replayed {
+			n.pets = append(n.pets, pet.ID)
+		}
+		return []any{pet, replayed}, err
+	}},
+	{"Pet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.Pet(ctx, some(n.pets, draw))
+	}},
+	{"UpdatePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		status, category, told := drawStatus(draw), drawCategory(draw), false
+		pet, err := n.db.UpdatePet(ctx, some(n.pets, draw), func(p *animalstore.Pet, ordered bool) error {
+			told, p.CategoryID = ordered, category
+			if status == "" {
+				return errNotNow
+			}
+			return p.SetStatus(status, ordered)
+		})
+		return []any{pet, told}, err
+	}},
+	{"DeletePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return nil, n.db.DeletePet(ctx, some(n.pets, draw), (*animalstore.Pet).CheckRemovable)
+	}},
+	{"Pets", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		q := db.PetQuery{Limit: 1 + draw(12), Status: drawStatus(draw)}
+		if draw(2) == 0 {
+			q.CategoryID = new(drawCategory(draw))
+		}
+		if draw(3) == 0 {
+			q.Before = some(n.pets, draw)
+		}
+		if draw(3) == 0 {
+			q.IDs = []int64{some(n.pets, draw), some(n.pets, draw), some(n.pets, draw)}
+		}
+		return n.db.Pets(ctx, q)
+	}},
+	{"PlaceOrder", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		order, replayed, err := n.db.PlaceOrder(ctx, some(n.pets, draw), noon, n.once(draw))
+		if err == nil && !replayed {
+			n.orders = append(n.orders, order.ID)
+		}
+		return []any{order, replayed}, err
+	}},
+	{"Order", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.Order(ctx, some(n.orders, draw))
+	}},
+	{"Orders", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		q := db.OrderQuery{Limit: 1 + draw(12), Status: oneOf(draw, append(animalstore.OrderStatuses, "")...)}
+		if draw(2) == 0 {
+			q.PetID = some(n.pets, draw)
+		}
+		if draw(3) == 0 {
+			q.Before = some(n.orders, draw)
+		}
+		return n.db.Orders(ctx, q)
+	}},
+	{"UpdateOrder", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		to := oneOf(draw, animalstore.OrderStatuses...)
+		return n.db.UpdateOrder(ctx, some(n.orders, draw), func(o *animalstore.Order) error { return o.Move(to, later) })
+	}},
+	{"Category", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.Category(ctx, drawCategory(draw)+int64(draw(2)))
+	}},
+	{"Categories", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		q := db.CategoryQuery{Limit: 1 + draw(4)}
+		if draw(2) == 0 {
+			q.After = new(drawCategory(draw))
+		}
+		return n.db.Categories(ctx, q)
+	}},
+	{"PutCategory", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		c := animalstore.Category{ID: drawCategory(draw) + int64(draw(3)), Name: fmt.Sprint("category ", n.step)}
+		refuse, before := draw(4) == 0, animalstore.Category{}
+		created, err := n.db.PutCategory(ctx, c, func(b *animalstore.Category) error {
+			if b != nil {
+				before = *b
+			}
+			if refuse {
+				return errNotNow
+			}
+			return nil
+		})
+		return []any{created, before}, err
+	}},
+	{"DropAnswers", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		// Not in which order: those of one time are as old as each other.
+		dropped, err := n.db.DropAnswers(ctx, still(draw), 1000)
+		return dropped, err
+	}},
+	{"CreateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		key, err := n.db.CreateKey(ctx, drawKey(n, draw), drawHash(draw), still(draw))
+		if err == nil {
+			n.keys = append(n.keys, key.ID)
+		}
+		return key, err
+	}},
+	{"CreateFirstKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		created, err := n.db.CreateFirstKey(ctx, drawKey(n, draw), drawHash(draw), noon)
+		if created {
+			keys, err := n.db.Keys(ctx, db.KeyQuery{Limit: 1})
+			if err != nil {
+				return nil, err
+			}
+			n.keys = append(n.keys, keys[0].ID)
+		}
+		return created, err
+	}},
+	{"KeyByHash", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		key, found, err := n.db.KeyByHash(ctx, drawHash(draw))
+		return []any{key, found}, err
+	}},
+	{"Key", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.Key(ctx, some(n.keys, draw))
+	}},
+	{"Keys", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		q := db.KeyQuery{Limit: 1 + draw(10)}
+		if draw(2) == 0 {
+			q.Before = some(n.keys, draw)
+		}
+		return n.db.Keys(ctx, q)
+	}},
+	{"UpdateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		what, told := draw(6), false
+		at := still(draw)
+		key, err := n.db.UpdateKey(ctx, some(n.keys, draw), at, func(k *animalstore.Key, otherAdmin bool) error {
+			told = otherAdmin
+			switch what {
+			case 0:
+				return errNotNow
+			case 1:
+				k.Revoke(at)
+			case 2:
+				k.ExpiresAt = at
+			case 3:
+				k.Permissions = animalstore.Admin
+			case 4:
+				k.UnbannedAt = at
+			case 5:
+				k.Name = fmt.Sprint("renamed ", n.step)
+			}
+			return nil
+		})
+		return []any{key, told}, err
+	}},
+	{"RotateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.RotateKey(ctx, some(n.keys, draw), drawHash(draw), still(draw), still(draw))
+	}},
+	{"SaveUsage", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		var usage []animalstore.Usage
+		for range draw(4) {
+			usage = append(usage, animalstore.Usage{KeyID: some(n.keys, draw), Hour: still(draw), Admitted: int64(draw(9)), Refused: int64(draw(9)), LastUsed: still(draw)})
+		}
+		return nil, n.db.SaveUsage(ctx, usage)
+	}},
+	{"Usage", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.Usage(ctx, some(n.keys, draw), still(draw))
+	}},
+	{"DropUsage", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.DropUsage(ctx, still(draw), 1000)
+	}},
+	{"LimitState", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.LimitState(ctx, some(n.keys, draw))
+	}},
+	{"SaveLimitStates", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		var states []animalstore.KeyLimitState
+		for range draw(4) {
+			s := animalstore.KeyLimitState{KeyID: some(n.keys, draw)}
+			s.Minute.Used, s.Day.End, s.BanLevel = int64(draw(9)), int64(draw(9)), int64(draw(9))
+			states = append(states, s)
+		}
+		return nil, n.db.SaveLimitStates(ctx, states)
+	}},
+	{"Ping", func(ctx context.Context, n *numbered, _ func(int) int) (any, error) { return nil, n.db.Ping(ctx) }},
+}
+
+func drawKey(n *numbered, draw func(int) int) animalstore.NewKey {
+	k := animalstore.NewKey{
+		Name: fmt.Sprint("key ", n.step), Plan: animalstore.PlanFree, Limits: animalstore.Limits{PerMinute: 60, PerDay: 1000},
+		Permissions: oneOf(draw, animalstore.Read, animalstore.Write, animalstore.Admin), Environment: oneOf(draw, animalstore.Production, animalstore.Staging),
+	}
+	if draw(3) == 0 {
+		k.ExpiresAt = still(draw)
+	}
+	return k
+}

@@ -1,0 +1,391 @@
+//go:build unix
+
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres/pgtest"
+)
+
+func create(t *testing.T, d *DB, name string, once *db.Once) error {
+	_, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, once)
+	return err
+}
+
+func mustCreate(t *testing.T, d *DB, name string) {
+	t.Helper()
+	if err := create(t, d, name, nil); err != nil {
+		t.Fatalf("CreatePet: %v", err)
+	}
+}
+
+func names(t *testing.T, d *DB) map[string]int {
+	t.Helper()
+	pets, err := d.Pets(t.Context(), db.PetQuery{Limit: 10000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int{}
+	for _, p := range pets {
+		all[p.Name]++
+	}
+	return all
+}
+
+// refuseBy makes every insert of an animal fail with an SQLSTATE, or the first n
+// where n is not 0.
+func refuseBy(t *testing.T, server *pgtest.Server, url, code string, n int) {
+	t.Helper()
+	server.MustExec(t, pgtest.Name(url), fmt.Sprintf(`
+		DROP TRIGGER IF EXISTS refuse ON pets; DROP SEQUENCE IF EXISTS attempts; CREATE SEQUENCE attempts;
+		CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('attempts') <= %d OR %[1]d = 0 THEN RAISE EXCEPTION 'by the test' USING ERRCODE = '%s'; END IF;
+			RETURN NEW;
+		END $$;
+		CREATE TRIGGER refuse BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION refuse()`, n, code))
+}
+
+// TestRefusals: what the server says becomes what package db promises, alone and
+// within a transaction, and the next write is served.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: patient})
+	for _, test := range []struct {
+		code, name string
+		want       error
+	}{
+		{"53100", "disk full", db.ErrFull},
+		{"53200", "out of memory", db.ErrUnavailable},
+		{"53300", "too many connections", db.ErrUnavailable},
+		{"25006", "read-only", db.ErrUnavailable},
+		{"57P01", "shutting down", db.ErrUnavailable},
+		{"57P03", "starting up", db.ErrUnavailable},
+		{"57014", "cancelled", db.ErrUnavailable},
+		{"55P03", "locked", db.ErrUnavailable},
+		{"08006", "connection failure", db.ErrUnavailable},
+		{"22012", "division by zero", nil}, // a defect of ours
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for i, once := range []*db.Once{nil, {KeyID: 1, Token: "refused", At: animalstore.At(time.Now())}} {
+				refuseBy(t, server, url, test.code, 0)
+				err := create(t, d, "refused", once)
+				for _, kind := range []error{db.ErrFull, db.ErrUnavailable, db.ErrOutcomeUnknown} {
+					if got := errors.Is(err, kind); err == nil || got != (kind == test.want) {
+						t.Errorf("once %d: got %v, which is %q: %t, want %t", i, err, kind, got, kind == test.want)
+					}
+				}
+				refuseBy(t, server, url, test.code, -1)
+				if err := create(t, d, "after "+test.name, nil); err != nil {
+					t.Errorf("the next write: %v", err)
+				}
+			}
+		})
+	}
+	if got := names(t, d); got["refused"] != 0 {
+		t.Errorf("a refused animal is stored: %v", got)
+	}
+}
+
+// TestConflictsAreTriedAgain: what got in the way of another write and was undone
+// is done again, and nobody notices.
+func TestConflictsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: patient})
+	for _, code := range []string{serializationFailure, deadlockDetected} {
+		for i, once := range []*db.Once{nil, {KeyID: 1, Token: code, At: animalstore.At(time.Now())}} {
+			refuseBy(t, server, url, code, 3)
+			name := fmt.Sprint(code, " ", i)
+			if err := create(t, d, name, once); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if got := names(t, d)[name]; got != 1 {
+				t.Errorf("%s is stored %d times, want once", name, got)
+			}
+		}
+	}
+	// Not for ever: who is always in the way makes it unavailable.
+	refuseBy(t, server, url, serializationFailure, 0)
+	if err := create(t, d, "never", nil); !errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+}
+
+// TestLostAnswers: of a commit that was sent and not answered nobody knows the
+// outcome, and the caller is told so. Sent again under the same token, it is done
+// once.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).NewDatabase(t, "")
+	proxy := pgtest.NewProxy(t, url)
+	d := mustOpen(t, proxy.URL(url), Options{Timeout: patient})
+	once := &db.Once{KeyID: 1, Token: "t", At: animalstore.At(time.Now())}
+
+	lost := proxy.LoseAnswer("commit\x00")
+	if err := create(t, d, "in a transaction", once); !errors.Is(err, db.ErrOutcomeUnknown) || errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("a lost answer to COMMIT: got %v, want ErrOutcomeUnknown", err)
+	}
+	<-lost
+	pet, replayed, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "in a transaction", CategoryID: 1}, once)
+	if err != nil || !replayed {
+		t.Errorf("sent again: %+v, replayed %t, %v, want a replay", pet, replayed, err)
+	}
+	lost = proxy.LoseAnswer("by itself")
+	if err := create(t, d, "by itself", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Errorf("a lost answer to a statement that commits by itself: got %v, want ErrOutcomeUnknown", err)
+	}
+	<-lost
+	// Before COMMIT is sent the outcome is known.
+	lost = proxy.LoseAnswer("too early")
+	if err := create(t, d, "too early", &db.Once{KeyID: 1, Token: "u", At: once.At}); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Errorf("a lost answer before COMMIT: got %v, want ErrUnavailable", err)
+	}
+	<-lost
+	// Nor does it matter what became of a read.
+	lost = proxy.LoseAnswer("SELECT 1")
+	if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("a lost answer to a read: got %v, want ErrUnavailable", err)
+	}
+	<-lost
+	if got, want := names(t, d), map[string]int{"in a transaction": 1, "by itself": 1}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("stored are %v, want %v", got, want)
+	}
+}
+
+// TestUnconfirmedCommit: a server that stops waiting for its standby says that it
+// has committed, and adds a warning. If it were lost now, so would be the write.
+func TestUnconfirmedCommit(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: patient})
+	mustCreate(t, d, "before")
+	server.Set(t, "synchronous_standby_names", "absent")
+	for i, once := range []*db.Once{nil, {KeyID: 1, Token: "t", At: animalstore.At(time.Now())}} {
+		done := make(chan error, 1)
+		go func() { done <- create(t, d, fmt.Sprint("unconfirmed ", i), once) }()
+		for waiting := true; waiting; {
+			// Somebody cancels it, as a statement_timeout would.
+			server.MustExec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'")
+			select {
+			case err := <-done:
+				if !errors.Is(err, db.ErrOutcomeUnknown) {
+					t.Errorf("write %d: got %v, want ErrOutcomeUnknown", i, err)
+				}
+				waiting = false
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	// Nor does a write hang that nobody confirms and nobody cancels.
+	impatient := mustOpen(t, url, Options{Timeout: time.Second})
+	begun := time.Now()
+	if err := create(t, impatient, "hanging", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Errorf("got %v, want ErrOutcomeUnknown", err)
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it took %v, want a second or so", took)
+	}
+}
+
+// TestServerGone: whatever happens to the server, operations end in time, and work
+// again when it does.
+func TestServerGone(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	url := server.NewDatabase(t, "")
+	const timeout = time.Second
+	d := mustOpen(t, url, Options{Timeout: timeout})
+	mustCreate(t, d, "before")
+	for _, trouble := range []struct {
+		name       string
+		begin, end func()
+	}{
+		{"frozen", func() { server.Freeze() }, server.Thaw},
+		{"killed", server.Kill, func() { server.Restart(t) }},
+		{"stopped", func() { server.Stop(t) }, func() { server.Restart(t) }},
+	} {
+		t.Run(trouble.name, func(t *testing.T) {
+			trouble.begin()
+			for round := range 2 {
+				// More than there are connections.
+				var wg sync.WaitGroup
+				begun := time.Now()
+				for i := range 3 * usualConns {
+					wg.Go(func() {
+						var err error
+						switch i % 3 {
+						case 0:
+							_, err = d.Pets(t.Context(), db.PetQuery{Limit: 1})
+						case 1:
+							err = create(t, d, "during", nil)
+						case 2:
+							err = create(t, d, "during", &db.Once{KeyID: 1, Token: fmt.Sprint(trouble.name, round, i), At: animalstore.At(begun)})
+						}
+						if !errors.Is(err, db.ErrUnavailable) && !errors.Is(err, db.ErrOutcomeUnknown) {
+							t.Errorf("operation %d: got %v, want that it is unavailable", i, err)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(begun); took > 10*timeout { // of which most is a busy machine's
+					t.Errorf("it took %v, want about %v", took, timeout)
+				}
+			}
+			// Who needs many operations, one after the other, does not wait for
+			// each of them.
+			begun := time.Now()
+			for range 20 {
+				if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
+					t.Errorf("Ping: %v, want ErrUnavailable", err)
+				}
+			}
+			if took := time.Since(begun); took > 10*timeout {
+				t.Errorf("20 operations took %v, want no more than one does", took)
+			}
+			trouble.end()
+			deadline := time.Now().Add(time.Minute)
+			for i := range 2 * usualConns {
+				for {
+					err := create(t, d, fmt.Sprint("after ", trouble.name), nil)
+					if err == nil {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatalf("write %d afterwards: %v", i, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestIdleConnectionsOfTheDead: connections of a server that has restarted since
+// are noticed before anything is sent on them.
+func TestIdleConnectionsOfTheDead(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: patient})
+	for _, end := range map[string]func(){"killed": server.Kill, "stopped": func() { server.Stop(t) }} {
+		var wg sync.WaitGroup // of as many connections as there can be
+		for range 3 * usualConns {
+			wg.Go(func() { create(t, d, "before", nil) })
+		}
+		wg.Wait()
+		if idle := d.pool.Stat().IdleConns(); idle < 2 {
+			t.Fatalf("%d connections are idle, want some", idle)
+		}
+		end()
+		server.Restart(t)
+		for i := range 2 * usualConns {
+			if err := create(t, d, "after", nil); err != nil {
+				t.Errorf("write %d: %v", i, err)
+			}
+		}
+	}
+}
+
+// TestBusyLocks: a lock that somebody keeps fails those who wait for it, in time,
+// even those who wait for a connection behind them.
+func TestBusyLocks(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: time.Second})
+	mustCreate(t, d, "locked")
+	holder, err := d.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := holder.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "SELECT * FROM pets FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "SET idle_in_transaction_session_timeout = 0"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for range 3 * usualConns {
+		wg.Go(func() {
+			_, err := d.UpdatePet(t.Context(), 1, func(p *animalstore.Pet, _ bool) error { p.Name = "never"; return nil })
+			if !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
+				t.Errorf("got %v, want ErrUnavailable", err)
+			}
+		})
+	}
+	wg.Wait()
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it took %v, want about a second", took)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holder.Release()
+	deadline := time.Now().Add(30 * time.Second) // a second is not much on a busy machine
+	for {
+		_, err := d.UpdatePet(t.Context(), 1, func(p *animalstore.Pet, _ bool) error { p.Name = "free"; return nil })
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("once it is free: %v", err)
+		}
+	}
+}
+
+// TestDemotedServer: a server that only reads any more is left at its first
+// refusal, for the one of the URL's that takes writes.
+func TestDemotedServer(t *testing.T) {
+	t.Parallel()
+	first, second := pgtest.Start(t), pgtest.Start(t)
+	for _, s := range []*pgtest.Server{first, second} {
+		s.MustExec(t, "postgres", "CREATE DATABASE store")
+		mustOpen(t, s.URL("store"), Options{Timeout: patient}).Close()
+	}
+	both := strings.Replace(first.URL("store"), first.Address(), first.Address()+","+second.Address(), 1) + "&target_session_attrs=read-write"
+	d := mustOpen(t, both, Options{Timeout: patient})
+	var wg sync.WaitGroup // many connections, all to the first
+	for range 3 * usualConns {
+		wg.Go(func() { create(t, d, "first", nil) })
+	}
+	wg.Wait()
+	first.Set(t, "default_transaction_read_only", "on")
+	there := mustOpen(t, second.URL("store"), Options{Timeout: patient})
+	refusals := 0
+	for deadline := time.Now().Add(30 * time.Second); names(t, there)["second"] == 0; {
+		// The first takes a moment to hear of it, and some writes until then.
+		if err := create(t, d, "second", nil); err != nil {
+			refusals++
+			if !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
+				t.Errorf("refused with %v, want ErrUnavailable", err)
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("writes do not reach the second server")
+		}
+	}
+	for i := range 2 * usualConns {
+		if err := create(t, d, "third", nil); err != nil {
+			t.Errorf("write %d afterwards: %v", i, err)
+		}
+	}
+	if got := names(t, there)["third"]; got != 2*usualConns || refusals != 1 {
+		t.Errorf("the second server has %d of %d writes, after %d refusals; want all, after one", got, 2*usualConns, refusals)
+	}
+}

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+
+	"animalstore"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// LimitState implements [db.DB].
+func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
+	var s animalstore.LimitState
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "SELECT "+limitColumns+" FROM limit_states WHERE key_id = $1", keyID)
+		if err != nil {
+			return failed("select limit state", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := rows.Scan(limitFields(&s)...); err != nil {
+				return failed("select limit state", err)
+			}
+		}
+		return failed("select limit state", rows.Err())
+	})
+	return s, err
+}
+
+const limitColumns = "minute_used, minute_end, minute_refused, day_used, day_end, day_refused, strikes, strikes_since, banned_at, banned_until, ban_level"
+
+// limitFields are the fields of s in the order of limitColumns.
+func limitFields(s *animalstore.LimitState) []any {
+	return []any{
+		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
+		&s.Day.Used, &s.Day.End, &s.Day.Refused,
+		&s.Strikes, &s.StrikesSince,
+		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
+	}
+}
+
+// saveLimits inserts by ascending key, like all who lock several.
+const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
+	SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
+		AS new (key_id, ` + limitColumns + `) ORDER BY key_id
+	ON CONFLICT (key_id) DO UPDATE SET (` + limitColumns + `) = (excluded.minute_used, excluded.minute_end, excluded.minute_refused,
+		excluded.day_used, excluded.day_end, excluded.day_refused, excluded.strikes, excluded.strikes_since,
+		excluded.banned_at, excluded.banned_until, excluded.ban_level)
+	WHERE (excluded.banned_at, excluded.day_end, excluded.day_used) >= (limit_states.banned_at, limit_states.day_end, limit_states.day_used)`
+
+// SaveLimitStates implements [db.DB].
+func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+	latest := make(map[int64]*animalstore.LimitState, len(states)) // a key may come twice
+	for i := range states {
+		latest[states[i].KeyID] = &states[i].LimitState
+	}
+	if len(latest) == 0 {
+		return ctx.Err()
+	}
+	columns := make([][]int64, 12)
+	for id, s := range latest {
+		columns[0] = append(columns[0], id)
+		for i, field := range limitFields(s) {
+			columns[i+1] = append(columns[i+1], *field.(*int64))
+		}
+	}
+	args := make([]any, len(columns))
+	for i := range columns {
+		args[i] = columns[i]
+	}
+	return d.writeAlone(ctx, "save limit states", func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, saveLimits, args...)
+		return err
+	})
+}

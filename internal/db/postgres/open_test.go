@@ -1,0 +1,154 @@
+//go:build unix
+
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+)
+
+// TestOpenAtOnce: programs that start at once on an empty database do not get in
+// each other's way.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).NewDatabase(t, "")
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			d, err := Open(context.Background(), url, Options{Timeout: patient})
+			if err != nil {
+				t.Errorf("Open: %v", err)
+				return
+			}
+			defer d.Close()
+			if err := create(t, d, "Rex", nil); err != nil {
+				t.Errorf("CreatePet: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := names(t, mustOpen(t, url, Options{MustExist: true, Timeout: patient}))["Rex"]; got != 5 {
+		t.Errorf("got %d animals, want 5", got)
+	}
+}
+
+// TestOpenRefuses: a database that cannot keep the store is refused in words that
+// say what to do, and that hold no password.
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	database := func(statements ...string) string {
+		url := server.NewDatabase(t, "")
+		for _, s := range statements {
+			server.MustExec(t, pgtest.Name(url), s)
+		}
+		return url
+	}
+	newer := database()
+	mustOpen(t, newer, Options{Timeout: patient}).Close()
+	server.MustExec(t, pgtest.Name(newer), "INSERT INTO animalstore_version (version_id, is_applied) VALUES (9999, true)")
+	server.MustExec(t, "postgres", "DROP DATABASE IF EXISTS latin")
+	server.MustExec(t, "postgres", "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+	t.Cleanup(func() { server.MustExec(t, "postgres", "DROP DATABASE latin") })
+	sleepy := database()
+	server.MustExec(t, "postgres", "ALTER DATABASE "+pgtest.Name(sleepy)+" SET synchronous_commit = off")
+	for _, test := range []struct {
+		name, url, want string
+		opts            Options
+	}{
+		{"an empty database that must exist", database(), "there is no store in this database", Options{MustExist: true}},
+		{"a newer version's", newer, "written by a newer animalstore (its tables are version 9999", Options{}},
+		{"another encoding", server.URL("latin"), "the encoding LATIN1", Options{}},
+		{"commits that are not on disk", sleepy, "synchronous_commit is off", Options{}},
+		{"an absent database", server.URL("absent"), `database "absent" does not exist`, Options{}},
+		{"another program's tables", database("CREATE TABLE pets (x int)"), `relation "pets" already exists`, Options{}},
+		{"no URL", "postgres://me:hunter2@host:port/x", "cannot be read: failed to parse as URL", Options{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			url := strings.Replace(test.url, "animalstore@", "animalstore:hunter2@", 1)
+			d, err := Open(t.Context(), url, test.opts)
+			if err == nil {
+				d.Close()
+				t.Fatalf("it was opened, want an error with %q", test.want)
+			}
+			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %q, want one line with %q and no password", err, test.want)
+			}
+		})
+	}
+}
+
+// TestOpenUnreachable: a server that is down, or does not answer, is told of
+// within seconds.
+func TestOpenUnreachable(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for name, address := range map[string]string{"silent": silent.Addr().String(), "closed": closed.Addr().String()} {
+		begun := time.Now()
+		_, err := Open(t.Context(), fmt.Sprintf("postgres://me:hunter2@%s/store?sslmode=disable", address), Options{})
+		if err == nil || !strings.Contains(err.Error(), "PostgreSQL cannot be reached") || !strings.Contains(err.Error(), address) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want that it cannot be reached, and where", name, err)
+		}
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("%s: it took %v, want a few seconds", name, took)
+		}
+	}
+}
+
+func TestURLs(t *testing.T) {
+	for url, want := range map[string]string{
+		"postgres://me:hunter2@db1:5433/store":                                            "postgres://db1:5433/store",
+		"postgresql://me:hunter2@db1:5432,db2:6000/store?target_session_attrs=read-write": "postgres://db1:5432,db2:6000/store",
+		"postgres://db/store?user=me&password=hunter2&sslmode=require":                    "postgres://db:5432/store",
+		"postgres://[::1]/store?sslmode=disable":                                          "postgres://[::1]:5432/store",
+		"postgres://me:hunter2@db:port/store":                                             "postgres://…",
+	} {
+		if got := Redacted(url); got != want {
+			t.Errorf("Redacted(%s) = %s, want %s", url, got, want)
+		}
+		if !Is(url) {
+			t.Errorf("Is(%s) = false", url)
+		}
+	}
+	for _, url := range []string{"", "sqlite:postgres://", "postgres:store", "mysql://db/store", "host=db"} {
+		if Is(url) {
+			t.Errorf("Is(%q) = true", url)
+		}
+	}
+	for url, want := range map[string]int32{
+		"postgres://db/store":                   usualConns,
+		"postgres://db/store?pool_max_conns=3":  3,
+		"postgres://db/store?pool_max_conns=40": 40,
+	} {
+		config, err := parse(url, usualTimeout)
+		if err != nil || config.MaxConns != want {
+			t.Errorf("%s: got %d connections, %v, want %d", url, config.MaxConns, err, want)
+		}
+	}
+	// What the operator says of timeouts counts; what the engine relies on stays.
+	config, err := parse("postgres://db/store?statement_timeout=7&default_transaction_isolation=serializable", usualTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"statement_timeout": "7", "lock_timeout": "1920", "default_transaction_isolation": "read committed"} {
+		if got := config.ConnConfig.RuntimeParams[name]; got != want {
+			t.Errorf("%s = %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package pages
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	swagger "github.com/swaggest/swgui/v5/static"
+)
+
+// assetFiles are the files that pages refer to. Those of Swagger UI are
+// compressed already and are sent as they are.
+var assetFiles = []struct {
+	from fs.FS
+	file string
+}{
+	{web, "web/icon.svg"},
+	{web, "web/base.css"},
+	{web, "web/landing.css"},
+	{web, "web/docs.css"},
+	{web, "web/docs.js"},
+	{swagger.FS, "swagger-ui.css.gz"},
+	{swagger.FS, "swagger-ui-bundle.js.gz"},
+}
+
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// assets serves files under a path that changes whenever one of them does, so
+// that browsers may keep them for good.
+type assets struct {
+	prefix string // of their paths
+	byName map[string]*asset
+}
+
+// asset is one file in the program itself. It is read from there each time.
+type asset struct {
+	from        fs.FS
+	file        string
+	contentType string
+	etag        string
+	gzipped     bool
+}
+
+// loadAssets is the same every time: the files are part of the program.
+var loadAssets = sync.OnceValue(func() *assets {
+	a := &assets{byName: map[string]*asset{}}
+	all := sha256.New()
+	for _, f := range assetFiles {
+		name, gzipped := strings.CutSuffix(path.Base(f.file), ".gz")
+		found := &asset{from: f.from, file: f.file, contentType: contentTypes[path.Ext(name)], gzipped: gzipped}
+		content, sum := found.open(), sha256.New()
+		if _, err := io.Copy(io.MultiWriter(sum, all), content); err != nil {
+			panic(err)
+		}
+		content.Close()
+		found.etag = etag(sum)
+		a.byName[name] = found
+	}
+	a.prefix = "/assets/" + hex.EncodeToString(all.Sum(nil)[:6]) + "/"
+	return a
+})
+
+func (a *asset) open() fs.File {
+	f, err := a.from.Open(a.file)
+	if err != nil {
+		panic(err) // it is embedded, or it is not
+	}
+	return f
+}
+
+func (a *assets) find(urlPath string) *asset {
+	name, ok := strings.CutPrefix(urlPath, a.prefix)
+	if !ok {
+		return nil
+	}
+	return a.byName[name]
+}
+
+func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
+	found := a.find(r.URL.Path)
+	h := w.Header()
+	h.Set("Content-Type", found.contentType)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	f := found.open()
+	defer f.Close()
+	if found.gzipped {
+		h.Set("Vary", "Accept-Encoding")
+		if !acceptsGzip(r) {
+			unpack(w, r, f)
+			return
+		}
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("ETag", found.etag)
+	http.ServeContent(w, r, "", time.Time{}, f.(io.ReadSeeker))
+}
+
+// unpack is for clients that take no compressed answer: people with curl.
+func unpack(w http.ResponseWriter, r *http.Request, f io.Reader) {
+	content, err := gzip.NewReader(f)
+	if err != nil {
+		panic(err)
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	if _, err := io.Copy(w, content); err != nil {
+		panic(http.ErrAbortHandler) // the client is gone
+	}
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, weight, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
+		if strings.EqualFold(coding, "gzip") || coding == "*" {
+			return strings.Trim(strings.TrimPrefix(weight, "q="), "0.") != "" || weight == ""
+		}
+	}
+	return false
+}
+
+// etag names a content by its hash.
+func etag(h hash.Hash) string {
+	return fmt.Sprintf("%q", base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]))
+}

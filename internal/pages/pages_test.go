@@ -1,0 +1,262 @@
+package pages
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"io"
+	"io/fs"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"animalstore"
+)
+
+// ask is a request to the pages of a deployment.
+func ask(p *Pages, method, path string, header http.Header) *http.Response {
+	r := httptest.NewRequest(method, path, nil)
+	if header != nil {
+		r.Header = header
+	}
+	w := httptest.NewRecorder()
+	p.Serve(w, r, false)
+	return w.Result()
+}
+
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	content, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+var link = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+
+// TestPages: a page says what it must, keeps its script and style elsewhere, and
+// has all that it refers to.
+func TestPages(t *testing.T) {
+	inside := regexp.MustCompile(`(?i)<style|<script>|<script [^>]*>[^<]|\sstyle=|\son\w+=|javascript:|https?://[^1]`)
+	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
+		p := New(env, "v1.2.3")
+		for _, path := range []string{"/", "/docs", "/docs/"} {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Host = "127.0.0.1:8080"
+			w := httptest.NewRecorder()
+			p.Serve(w, r, false)
+			got := w.Result()
+			html := body(t, got)
+			for name, want := range map[string]string{
+				"Content-Type":           "text/html; charset=utf-8",
+				"X-Content-Type-Options": "nosniff",
+				"Referrer-Policy":        "no-referrer",
+				"Cache-Control":          "no-cache",
+			} {
+				if got := got.Header.Get(name); got != want {
+					t.Errorf("%s: %s: got %q, want %q", path, name, got, want)
+				}
+			}
+			policy := got.Header.Get("Content-Security-Policy")
+			for _, want := range []string{"default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "style-src 'self'"} {
+				if !strings.Contains(policy, want) {
+					t.Errorf("%s: got the policy %q, want %s in it", path, policy, want)
+				}
+			}
+			if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || path == "/" && strings.Contains(policy, "script-src") {
+				t.Errorf("%s: got the policy %q, want nothing unsafe, and scripts on /docs alone", path, policy)
+			}
+			if found := inside.FindString(html); found != "" {
+				t.Errorf("%s: got %q in the page, want script and style in files, from here", path, found)
+			}
+			if !strings.Contains(html, ">"+string(env)+"<") || !strings.Contains(html, `<html lang="en">`) {
+				t.Errorf("%s: got a page without its environment %s, or its language:\n%s", path, env, html)
+			}
+			for _, ref := range link.FindAllStringSubmatch(html, -1) {
+				if name := ref[1]; strings.HasPrefix(name, "/assets/") && !p.Has(name) {
+					t.Errorf("%s: refers to %s, which is not there", path, name)
+				}
+			}
+		}
+		landing := body(t, ask(p, "GET", "/", nil))
+		prefix := map[animalstore.Environment]string{animalstore.Production: "ast_live_", animalstore.Staging: "ast_test_"}[env]
+		for _, want := range []string{"animalstore v1.2.3", prefix, `href="/docs"`, `href="/openapi.yaml"`, `href="/openapi.json"`, `href="/livez"`, `href="/readyz"`} {
+			if !strings.Contains(landing, want) {
+				t.Errorf("the landing page of %s has no %s:\n%s", env, want, landing)
+			}
+		}
+	}
+}
+
+// TestUntrustedHost: the line to paste holds an address that cannot be anything
+// else, whatever the client says of it.
+func TestUntrustedHost(t *testing.T) {
+	p := New(animalstore.Production, `<b>"version"`)
+	local := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}
+	for host, want := range map[string]string{
+		"shop.example":             "http://shop.example/v1",
+		"shop.example:8080":        "http://shop.example:8080/v1",
+		"127.0.0.1:8080":           "http://127.0.0.1:8080/v1",
+		"[::1]:8080":               "http://[::1]:8080/v1",
+		"[2001:db8::1]":            "http://[2001:db8::1]/v1",
+		"under_score-dash.example": "http://under_score-dash.example/v1",
+		"":                         "http://192.0.2.7:8080/v1",
+		"$(reboot)":                "http://192.0.2.7:8080/v1",
+		"`reboot`":                 "http://192.0.2.7:8080/v1",
+		`a"; reboot; "`:            "http://192.0.2.7:8080/v1",
+		"<script>alert(1)":         "http://192.0.2.7:8080/v1",
+		"shop.example/evil?":       "http://192.0.2.7:8080/v1",
+		"user@shop.example":        "http://192.0.2.7:8080/v1",
+		"shop.example:":            "http://192.0.2.7:8080/v1",
+		"shop.example:123456":      "http://192.0.2.7:8080/v1",
+		"shop.example\nevil":       "http://192.0.2.7:8080/v1",
+		"[::1":                     "http://192.0.2.7:8080/v1",
+		strings.Repeat("x", 300):   "http://192.0.2.7:8080/v1",
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, local))
+		r.Host = host
+		w := httptest.NewRecorder()
+		p.Serve(w, r, false)
+		html := w.Body.String()
+		if !strings.Contains(html, `"`+want+`/pets"`) || !strings.Contains(html, "<code>"+want+"</code>") {
+			t.Errorf("host %.50q: want %s in\n%s", host, want, html)
+		}
+		if want == "http://192.0.2.7:8080/v1" && host != "" && strings.Contains(html, host) {
+			t.Errorf("host %.50q: it is in the page", host)
+		}
+		if strings.Contains(html, "<b>") {
+			t.Errorf("the version is not escaped:\n%s", html)
+		}
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.TLS = &tls.ConnectionState{}
+	w := httptest.NewRecorder()
+	p.Serve(w, r, true)
+	if !strings.Contains(w.Body.String(), "https://example.com/v1") {
+		t.Errorf("by HTTPS: got\n%s", w.Body)
+	}
+}
+
+// TestAssets: each part is what it was made from, compressed or not, and is kept
+// by browsers until it changes.
+func TestAssets(t *testing.T) {
+	p := New(animalstore.Production, "")
+	for name, asset := range p.assets.byName {
+		path := p.assets.prefix + name
+		want, err := fs.ReadFile(asset.from, asset.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := want
+		if asset.gzipped {
+			r, err := gzip.NewReader(bytes.NewReader(want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plain, err = io.ReadAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for encoding, gzipped := range map[string]bool{
+			"": false, "br": false, "gzip;q=0": false, "gzip; q=0.000": false, "identity, br;q=1": false,
+			"gzip": true, "deflate, GZIP;q=0.5, br": true, "*": true, "br, gzip;q=1.0": true,
+		} {
+			got := ask(p, "GET", path, http.Header{"Accept-Encoding": {encoding}})
+			content := body(t, got)
+			expect, coding := plain, ""
+			if gzipped && asset.gzipped {
+				expect, coding = want, "gzip"
+			}
+			if got.StatusCode != 200 || content != string(expect) || got.Header.Get("Content-Encoding") != coding {
+				t.Errorf("%s with Accept-Encoding %q: got %d, %d bytes, encoding %q, want 200, %d bytes, %q", name, encoding, got.StatusCode, len(content), got.Header.Get("Content-Encoding"), len(expect), coding)
+			}
+			if kept := got.Header.Get("Cache-Control"); !strings.Contains(kept, "immutable") || got.Header.Get("X-Content-Type-Options") != "nosniff" || asset.contentType == "" || got.Header.Get("Content-Type") != asset.contentType {
+				t.Errorf("%s: got the header %v, want a type, and that it be kept", name, got.Header)
+			}
+			if head := ask(p, "HEAD", path, http.Header{"Accept-Encoding": {encoding}}); head.StatusCode != 200 || body(t, head) != "" {
+				t.Errorf("HEAD %s: got %d and a body, want 200 and none", name, head.StatusCode)
+			}
+		}
+	}
+	if p.Has(p.assets.prefix) || p.Has("icon.svg") || p.Has("/icon.svg") || p.Has(p.assets.prefix+"landing.html") {
+		t.Error("there is something where nothing should be")
+	}
+}
+
+// TestNotModified: a browser that has a page is not sent it again.
+func TestNotModified(t *testing.T) {
+	p := New(animalstore.Production, "")
+	for _, path := range []string{"/", "/docs", p.assets.prefix + "base.css", p.assets.prefix + "swagger-ui-bundle.js"} {
+		first := ask(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}})
+		tag := first.Header.Get("ETag")
+		for sent, want := range map[string]int{tag: 304, `"x", ` + tag: 304, `"x"`: 200} {
+			got := ask(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}, "If-None-Match": {sent}})
+			if got.StatusCode != want || want == 304 && body(t, got) != "" {
+				t.Errorf("%s with If-None-Match %s: got %d, want %d", path, sent, got.StatusCode, want)
+			}
+		}
+		if !regexp.MustCompile(`^"[\w-]{16}"$`).MatchString(tag) {
+			t.Errorf("%s: got the ETag %s", path, tag)
+		}
+	}
+	if a, b := ask(p, "GET", "/", nil), ask(New(animalstore.Staging, ""), "GET", "/", nil); a.Header.Get("ETag") == b.Header.Get("ETag") {
+		t.Error("two pages have one ETag")
+	}
+}
+
+// TestContrast: text can be read by people who do not see well, in both schemes.
+func TestContrast(t *testing.T) {
+	css, err := fs.ReadFile(web, "web/base.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	light, dark, ok := strings.Cut(string(css), "@media (prefers-color-scheme: dark)")
+	if !ok {
+		t.Fatal("there is no dark scheme")
+	}
+	for scheme, text := range map[string]string{"light": light, "dark": dark} {
+		colours := map[string]float64{}
+		for _, m := range regexp.MustCompile(`--([\w-]+): #([0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
+			colours[m[1]] = luminance(t, m[2])
+		}
+		for _, pair := range []string{
+			"ink paper", "ink card", "ink code", "quiet paper", "quiet card", "accent paper", "accent card",
+			"on-accent accent", "alert paper", "alert card", "staging staging-paper",
+		} {
+			a, b, _ := strings.Cut(pair, " ")
+			if colours[a] == 0 && colours[b] == 0 {
+				t.Fatalf("%s: one of %s is missing", scheme, pair)
+			}
+			lighter, darker := max(colours[a], colours[b]), min(colours[a], colours[b])
+			if contrast := (lighter + 0.05) / (darker + 0.05); contrast < 4.5 {
+				t.Errorf("%s: %s on %s: got a contrast of %.2f, want at least 4.5", scheme, a, b, contrast)
+			}
+		}
+	}
+}
+
+// luminance is how bright a colour is, as WCAG defines it.
+func luminance(t *testing.T, colour string) (sum float64) {
+	t.Helper()
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(colour[2*i:2*i+2], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := float64(n) / 255
+		if c <= 0.04045 {
+			sum += weight * c / 12.92
+		} else {
+			sum += weight * math.Pow((c+0.055)/1.055, 2.4)
+		}
+	}
+	return sum
+}

@@ -20,6 +20,7 @@ import (
 	"animalstore/internal/api"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/http1"
 	"animalstore/internal/keys"
 	"animalstore/internal/ratelimit"
 
@@ -184,25 +185,24 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot serve: %w. Choose another address with --listen", err)
 	}
-	listener := newListener(tcp)
-	base := "http://" + reachable(listener.Addr())
+	base := "http://" + reachable(tcp.Addr())
 	if tlsConfig != nil {
-		base = "https://" + reachable(listener.Addr())
+		base = "https://" + reachable(tcp.Addr())
 	}
 	secret, err := makeOwnerKey(ctx, store, env, log)
 	if err != nil {
-		listener.Close()
+		tcp.Close()
 		return err
 	}
 	if secret != "" {
 		greet(stdout, base, shownDatabase(f.database), env, secret)
 	}
 	log.Info("serving", "api", base+"/v1", "environment", env, "version", versionString())
-	return run(ctx, listener, tlsConfig, handler, log)
+	return run(ctx, tcp, tlsConfig, handler, log)
 }
 
 // run serves until ctx ends, then lets every request under way finish.
-func run(ctx context.Context, l *listener, tlsConfig *tls.Config, handler *api.Server, log *slog.Logger) error {
+func run(ctx context.Context, tcp net.Listener, tlsConfig *tls.Config, handler *api.Server, log *slog.Logger) error {
 	srv := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -211,8 +211,12 @@ func run(ctx context.Context, l *listener, tlsConfig *tls.Config, handler *api.S
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		ConnState:         l.track,
 	}
+	plain := api.Plain
+	if tlsConfig != nil {
+		plain = nil
+	}
+	l := http1.Listen(tcp, srv, plain)
 	var secured net.Listener = l
 	if tlsConfig != nil {
 		secured = tls.NewListener(l, tlsConfig)
@@ -227,12 +231,9 @@ func run(ctx context.Context, l *listener, tlsConfig *tls.Config, handler *api.S
 	log.Info("shutting down: finishing the requests under way")
 	handler.Drain()
 	time.Sleep(drainNotice)
-	l.Close()
-	<-failed // nothing is accepted from here on
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
-	if err := errors.Join(l.wait(ctx), srv.Shutdown(ctx)); err != nil {
-		srv.Close()
+	if err := l.Shutdown(ctx); err != nil {
 		return fmt.Errorf("some requests took longer than %v to finish and were cut off: %w", drainTimeout, err)
 	}
 	log.Info("stopped")

@@ -179,6 +179,10 @@ func (s *Server) serve(w *response, r *request) error {
 	return route.handle(s, w, r)
 }
 
+// Plain reports whether a request for this target may be served by package http1.
+// That is all of the API, whose answers are written in one piece, unlike pages.
+func Plain(target string) bool { return strings.HasPrefix(target, "/v1/") }
+
 func underV1(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -21,6 +22,7 @@ import (
 	"animalstore/internal/api"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/http1"
 	"animalstore/internal/keys"
 	"animalstore/internal/ratelimit"
 )
@@ -100,17 +102,44 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		AccessLog:      with.accessLog,
 		Observer:       with.observer,
 	})
-	server := httptest.NewServer(s.handler)
-	t.Cleanup(server.Close)
-	s.url, s.addr = server.URL, server.Listener.Addr().String()
-	transport := server.Client().Transport.(*http.Transport)
-	transport.DisableCompression = true
-	transport.MaxIdleConnsPerHost = 32
-	transport.ExpectContinueTimeout = time.Minute
+	s.addr = serve(t, s.handler)
+	s.url = "http://" + s.addr
+	transport := &http.Transport{
+		DisableCompression:    true,
+		MaxIdleConnsPerHost:   32,
+		ExpectContinueTimeout: time.Minute,
+	}
+	t.Cleanup(transport.CloseIdleConnections)
 	s.client = checkingClient(transport, s.clock.Now)
 	s.owner = s.key(t, readWrite)
 	s.admin = s.key(t, everything)
 	return s
+}
+
+// serve serves on a port of its own, as the program does, until the test ends.
+func serve(t testing.TB, handler http.Handler) (addr string) {
+	t.Helper()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: time.Minute,
+		IdleTimeout:       time.Minute,
+		WriteTimeout:      time.Minute,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	l := http1.Listen(tcp, server, api.Plain)
+	go server.Serve(l)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := l.Shutdown(ctx); err != nil {
+			t.Errorf("shut down: %v", err)
+		}
+	})
+	return tcp.Addr().String()
 }
 
 // checkingClient never follows a redirect: there must be none.

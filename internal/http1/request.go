@@ -1,0 +1,205 @@
+package http1
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// parser reads the heads of the plain requests on one connection.
+//
+// A client sends the same header fields with one request as with the one before,
+// more often than not. What they say is kept, and read again only if they differ
+// in any byte.
+type parser struct {
+	conn    *conn
+	fields  []byte       // as they were sent
+	request http.Request // what is the same for the same fields
+
+	target string
+	url    *url.URL
+}
+
+// request is a plain request without its body.
+type request struct {
+	*parser
+	method string
+	length int // of the body
+}
+
+func (p *parser) init(c *conn) {
+	p.conn = c
+	p.request = http.Request{
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		RemoteAddr: c.RemoteAddr().String(),
+	}
+}
+
+// parse reads a head up to and including the empty line. Not ok is one that is not
+// plain, be it good or bad.
+func (p *parser) parse(head []byte) (r request, ok bool) {
+	line, fields, ok := bytes.Cut(head, []byte("\r\n"))
+	if !ok {
+		return r, false
+	}
+	line, ok = bytes.CutSuffix(line, []byte(" HTTP/1.1"))
+	if !ok {
+		return r, false
+	}
+	verb, target, _ := bytes.Cut(line, []byte(" "))
+	method := plainMethod(verb)
+	if method == "" || !p.setTarget(target) || !p.setFields(fields) {
+		return r, false
+	}
+	return request{p, method, int(p.request.ContentLength)}, true
+}
+
+func plainMethod(verb []byte) string {
+	switch string(verb) {
+	case http.MethodGet:
+		return http.MethodGet
+	case http.MethodHead:
+		return http.MethodHead
+	case http.MethodPost:
+		return http.MethodPost
+	case http.MethodPut:
+		return http.MethodPut
+	case http.MethodPatch:
+		return http.MethodPatch
+	case http.MethodDelete:
+		return http.MethodDelete
+	}
+	return ""
+}
+
+// setTarget reads a path of unreserved characters, and a query.
+func (p *parser) setTarget(target []byte) bool {
+	if p.url != nil && string(target) == p.target {
+		return true
+	}
+	path, query, asked := bytes.Cut(target, []byte("?"))
+	if !bytes.HasPrefix(path, []byte("/")) || bytes.HasPrefix(path, []byte("//")) ||
+		!all(path, inPath) || !all(query, visible) || asked && len(query) == 0 {
+		return false
+	}
+	text := string(target)
+	if !p.conn.listener.plain(text) {
+		return false
+	}
+	p.target = text
+	p.url = &url.URL{Path: text[:len(path)]}
+	if asked {
+		p.url.RawQuery = text[len(path)+1:]
+	}
+	return true
+}
+
+// setFields reads the header fields, to the empty line.
+func (p *parser) setFields(fields []byte) bool {
+	if p.fields != nil && bytes.Equal(fields, p.fields) {
+		return true
+	}
+	p.fields = nil
+	p.request.Header, p.request.Host, p.request.ContentLength = http.Header{}, "", 0
+	for rest := string(fields); rest != "\r\n"; {
+		line, after, ok := strings.Cut(rest, "\r\n")
+		name, value, colon := strings.Cut(line, ":")
+		if !ok || !colon || name == "" || !all(name, inName) || !all(value, inValue) {
+			return false
+		}
+		if !p.setField(textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")) {
+			return false
+		}
+		rest = after
+	}
+	if p.request.Host == "" {
+		return false
+	}
+	p.fields = bytes.Clone(fields)
+	return true
+}
+
+// setField takes a field in. Those that change what a request is are not for
+// plain ones.
+func (p *parser) setField(name, value string) bool {
+	header := p.request.Header
+	switch name {
+	case "Host":
+		if p.request.Host != "" || !all(value, inHost) {
+			return false
+		}
+		p.request.Host = value
+		return true
+	case "Content-Length":
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil || header[name] != nil {
+			return false
+		}
+		p.request.ContentLength = int64(n)
+	case "Connection":
+		if !strings.EqualFold(value, "keep-alive") {
+			return false
+		}
+	case "Expect", "Pragma", "Trailer", "Transfer-Encoding", "Upgrade":
+		return false
+	}
+	header[name] = append(header[name], value)
+	return true
+}
+
+// forHandler is the request as a handler gets it.
+func (r request) forHandler(ctx context.Context, body []byte) *http.Request {
+	hr := r.parser.request.WithContext(ctx)
+	hr.Method, hr.URL, hr.RequestURI, hr.Body = r.method, r.url, r.target, http.NoBody
+	if len(body) > 0 {
+		hr.Body = &plainBody{*bytes.NewReader(body)}
+	}
+	return hr
+}
+
+// plainBody is a body that is there.
+type plainBody struct{ bytes.Reader }
+
+func (*plainBody) Close() error { return nil }
+
+// What the parts of a plain request may be made of.
+const (
+	inPath  = 1 << iota // unreserved characters and slashes
+	inName              // what RFC 9110 calls a token
+	inHost              // of names, addresses and ports
+	visible             // in a query
+	inValue             // in that of a header field
+)
+
+var kinds = func() (kinds [256]uint8) {
+	allow := func(kind uint8, chars string) {
+		for _, c := range []byte(chars) {
+			kinds[c] |= kind
+		}
+	}
+	const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	allow(inPath, alphanumeric+"-._~/")
+	allow(inName, alphanumeric+"!#$%&'*+-.^_`|~")
+	allow(inHost, alphanumeric+"-._:[]")
+	for c := '!'; c <= '~'; c++ {
+		allow(visible|inValue, string(c))
+	}
+	kinds['#'] &^= visible
+	allow(inValue, " \t")
+	return kinds
+}()
+
+func all[T string | []byte](text T, kind uint8) bool {
+	for i := range len(text) {
+		if kinds[text[i]]&kind == 0 {
+			return false
+		}
+	}
+	return true
+}

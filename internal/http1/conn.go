@@ -1,9 +1,7 @@
 package http1
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -34,10 +32,8 @@ type conn struct {
 	read, write deadline
 
 	buf        []byte
-	start, end int       // of what is in buf and was not answered yet
-	began      time.Time // when the first of that was there
-	fresh      bool      // nothing was read yet
-	served     bool      // there was an answer
+	start, end int  // of what is in buf and was not answered yet
+	served     bool // there was an answer
 	parser     parser
 	answer     answer
 }
@@ -48,7 +44,6 @@ func newConn(raw net.Conn, l *Listener) *conn {
 		listener: l,
 		read:     deadline{arm: raw.SetReadDeadline},
 		write:    deadline{arm: raw.SetWriteDeadline},
-		fresh:    true,
 	}
 	c.state.Store(busy) // its first request is on its way
 	return c
@@ -79,86 +74,52 @@ func (c *conn) servePlain() (other bool) {
 	c.parser.init(c)
 	c.answer.init(c)
 	for {
-		size, err := c.awaitHead()
-		if err != nil {
-			return err == io.EOF && c.begun()
-		}
-		came := c.buf[c.start:c.end]
-		r, ok := c.parser.parse(came[:size])
-		if !ok || len(came)-size < r.length {
-			return true
-		}
-		if !c.handle(r, came[size:size+r.length]) {
+		if !c.await() {
 			return false
 		}
+		r, size, ok := c.parser.parse(c.buf[c.start:c.end])
+		if !ok {
+			return true
+		}
+		if !c.handle(r) {
+			return false
+		}
+		c.start += size
 		c.served = true
-		c.start += size + r.length
-		if c.start < c.end {
-			c.began = time.Now()
-		}
 	}
 }
 
-// begun reports whether what is there is the beginning of a request, which
-// net/http answers though it ends early. Of a second one it wants to see 4 bytes.
-func (c *conn) begun() bool { return c.end-c.start >= 4 || !c.served && c.start < c.end }
-
-var headEnd = []byte("\r\n\r\n")
-
-// awaitHead returns the size of the next request's head once it is there, or of
-// all that is there if that is too much for a plain one.
-func (c *conn) awaitHead() (size int, err error) {
-	for {
-		came := c.buf[c.start:c.end]
-		if i := bytes.Index(came, headEnd); i >= 0 {
-			return i + len(headEnd), nil
-		}
-		if len(came) == maxPlain {
-			return maxPlain, nil
-		}
-		if err := c.fill(); err != nil {
-			return 0, err
-		}
+// await waits for the next request. It does not wait for all of it: one that does
+// not come in a piece is not plain.
+func (c *conn) await() bool {
+	enough, timeout := 1, c.listener.server.ReadHeaderTimeout
+	if c.served {
+		enough, timeout = 4, c.listener.server.IdleTimeout // as net/http has it
 	}
-}
-
-// fill reads more of a request, or the first of it.
-func (c *conn) fill() error {
-	first := c.start == c.end
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
-	switch server := c.listener.server; {
-	case c.fresh:
-		c.fresh = false
-		c.SetReadDeadline(time.Now().Add(server.ReadHeaderTimeout))
-	case first:
-		c.state.Store(idle)
-		c.SetReadDeadline(time.Now().Add(server.IdleTimeout))
-	default:
-		c.SetReadDeadline(c.began.Add(server.ReadHeaderTimeout))
+	for c.end < enough {
+		if c.served {
+			c.state.Store(idle)
+		}
+		c.SetReadDeadline(time.Now().Add(timeout))
+		n, _ := c.receive(c.buf[c.end:])
+		if n == 0 || c.served && !c.state.CompareAndSwap(idle, busy) {
+			return false
+		}
+		c.end += n
 	}
-	n, err := c.receive(c.buf[c.end:])
-	if n == 0 {
-		return err
-	}
-	if !c.state.CompareAndSwap(idle, busy) && c.state.Load() == ended {
-		return net.ErrClosed
-	}
-	c.end += n
-	if first {
-		c.began = time.Now()
-	}
-	return nil
+	return true
 }
 
 // handle answers a request, and reports whether another may follow.
-func (c *conn) handle(r request, body []byte) bool {
+func (c *conn) handle(r request) bool {
 	server := c.listener.server
 	c.SetWriteDeadline(time.Now().Add(server.WriteTimeout))
 	watch := &watch{conn: c}
 	defer watch.end()
 	c.answer.reset(r.method)
-	server.Handler.ServeHTTP(&c.answer, r.forHandler(watch, body))
+	server.Handler.ServeHTTP(&c.answer, r.forHandler(watch))
 	return c.answer.finish()
 }
 

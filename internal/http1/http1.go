@@ -2,7 +2,7 @@
 // cheap.
 //
 // Nearly every request is of the plainest kind: HTTP/1.1, a few header fields, a
-// short body or none, all of it there at once. Such requests this package reads
+// short body or none, all of it in one piece. Such requests this package reads
 // and answers itself (request.go says which). At the first one of any other kind
 // it hands the connection to net/http for good, with everything that came since
 // the last answer. So what a client sends means here what it means to net/http:

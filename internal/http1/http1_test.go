@@ -440,3 +440,23 @@ type temporary struct{}
 func (temporary) Error() string   { return "too many open files" }
 func (temporary) Timeout() bool   { return false }
 func (temporary) Temporary() bool { return true }
+
+// TestAnswersAtOnce has clients wait for an answer to what never was a request, or
+// is a sloppy one. They get it as soon as net/http can tell, and no later.
+func TestAnswersAtOnce(t *testing.T) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })))
+	for text, want := range map[string]string{
+		"\x16\x03\x01\x00\x0a\n": "400",
+		"GET /\r\n":              "400",
+		"GET / HTTP/1.1\r\nHost: a\r\nno field\r\n": "400",
+		"GET / HTTP/1.1\nHost: a\n\n":               "200",
+	} {
+		c := dial(t, l)
+		c.SetDeadline(time.Now().Add(4 * time.Second)) // less than any timeout
+		fmt.Fprint(c, text)
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || !strings.HasPrefix(res.Status, want) {
+			t.Errorf("to %q got %v, %v, want %s", text, res, err, want)
+		}
+	}
+}

@@ -24,11 +24,11 @@ type parser struct {
 	url    *url.URL
 }
 
-// request is a plain request without its body.
+// request is a plain request.
 type request struct {
 	*parser
 	method string
-	length int // of the body
+	body   []byte
 }
 
 func (p *parser) init(c *conn) {
@@ -41,23 +41,31 @@ func (p *parser) init(c *conn) {
 	}
 }
 
-// parse reads a head up to and including the empty line. Not ok is one that is not
-// plain, be it good or bad.
-func (p *parser) parse(head []byte) (r request, ok bool) {
-	line, fields, ok := bytes.Cut(head, []byte("\r\n"))
-	if !ok {
-		return r, false
+var headEnd = []byte("\r\n\r\n")
+
+// parse reads the request that came first of all that came, and returns its size.
+// Not ok is one that is not plain, be it good or bad.
+func (p *parser) parse(came []byte) (r request, size int, ok bool) {
+	end := bytes.Index(came, headEnd)
+	if end < 0 {
+		return r, 0, false
 	}
+	size = end + len(headEnd)
+	line, fields, _ := bytes.Cut(came[:size], []byte("\r\n"))
 	line, ok = bytes.CutSuffix(line, []byte(" HTTP/1.1"))
 	if !ok {
-		return r, false
+		return r, 0, false
 	}
 	verb, target, _ := bytes.Cut(line, []byte(" "))
 	method := plainMethod(verb)
 	if method == "" || !p.setTarget(target) || !p.setFields(fields) {
-		return r, false
+		return r, 0, false
 	}
-	return request{p, method, int(p.request.ContentLength)}, true
+	if p.request.ContentLength > int64(len(came)-size) {
+		return r, 0, false
+	}
+	body := came[size:][:p.request.ContentLength]
+	return request{p, method, body}, size + len(body), true
 }
 
 func plainMethod(verb []byte) string {
@@ -154,11 +162,11 @@ func (p *parser) setField(name, value string) bool {
 }
 
 // forHandler is the request as a handler gets it.
-func (r request) forHandler(ctx context.Context, body []byte) *http.Request {
+func (r request) forHandler(ctx context.Context) *http.Request {
 	hr := r.parser.request.WithContext(ctx)
 	hr.Method, hr.URL, hr.RequestURI, hr.Body = r.method, r.url, r.target, http.NoBody
-	if len(body) > 0 {
-		hr.Body = &plainBody{*bytes.NewReader(body)}
+	if len(r.body) > 0 {
+		hr.Body = &plainBody{*bytes.NewReader(r.body)}
 	}
 	return hr
 }

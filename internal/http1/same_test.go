@@ -275,7 +275,8 @@ var conversations = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 50000) + "\r\n\r\n", 0},
 	{"GET /" + strings.Repeat("x", 5000) + " HTTP/1.1\r\nHost: a\r\n\r\n", 0},
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000) + "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("y", 990)+"\r\n\r\n", 20), 20},
+	// A fifth does not fit in with the others.
+	{strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("y", 900)+"\r\n\r\n", 20), 4},
 	{"", 0},
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +15,8 @@ import (
 type answer struct {
 	conn   *conn
 	header http.Header
-	names  []string // of the header, to sort them
+	fields []field   // the header's, sorted by name
+	began  time.Time // when the head was written
 
 	method   string
 	status   int   // 0 until the head is written
@@ -24,6 +26,11 @@ type answer struct {
 	out      []byte
 	lent     *[]byte // the buffer that out began with
 	err      error   // of a write
+}
+
+type field struct {
+	name   string
+	values []string
 }
 
 // flushSize is the size of an answer that is not collected any longer.
@@ -37,7 +44,7 @@ func (a *answer) reset(method string) {
 	clear(a.header)
 	lent := buffers.Get().(*[]byte)
 	*a = answer{
-		conn: a.conn, header: a.header, names: a.names,
+		conn: a.conn, header: a.header, fields: a.fields,
 		method: method, declared: -1, out: *lent, lent: lent,
 	}
 }
@@ -51,6 +58,8 @@ func (a *answer) WriteHeader(status int) {
 		return
 	}
 	a.status = status
+	a.began = time.Now()
+	a.conn.SetWriteDeadline(a.began.Add(a.conn.listener.server.WriteTimeout))
 	if !a.mayHaveBody() { // nor say anything of one
 		delete(a.header, "Content-Length")
 	}
@@ -62,24 +71,43 @@ func (a *answer) WriteHeader(status int) {
 	b = append(b, ' ')
 	b = append(b, http.StatusText(status)...)
 	b = append(b, "\r\n"...)
-	a.names = a.names[:0]
-	for name := range a.header {
-		a.names = append(a.names, name)
-	}
-	slices.Sort(a.names)
-	for _, name := range a.names {
-		for _, value := range a.header[name] {
-			b = appendField(b, name, value)
+	a.sortFields()
+	for _, f := range a.fields {
+		for _, value := range f.values {
+			b = appendField(b, f.name, value)
 		}
 	}
 	if a.header["Date"] == nil {
-		b = append(b, dateField(time.Now())...)
+		b = append(b, dateField(a.began)...)
 	}
 	if length := a.header["Content-Length"]; length != nil {
 		a.declared, a.err = strconv.ParseInt(length[0], 10, 64)
 	}
 	a.headEnd = len(b)
 	a.out = append(b, "\r\n"...)
+}
+
+// sortFields puts the header into order. It often has the same names as the one
+// before, which are in order already.
+func (a *answer) sortFields() {
+	if len(a.fields) == len(a.header) && a.sameNames() {
+		return
+	}
+	a.fields = a.fields[:0]
+	for name, values := range a.header {
+		a.fields = append(a.fields, field{name, values})
+	}
+	slices.SortFunc(a.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+}
+
+func (a *answer) sameNames() bool {
+	for i := range a.fields {
+		f := &a.fields[i]
+		if f.values = a.header[f.name]; f.values == nil {
+			return false
+		}
+	}
+	return true
 }
 
 func appendField(b []byte, name, value string) []byte {

@@ -92,9 +92,11 @@ func (c *conn) servePlain() (other bool) {
 // await waits for the next request. It does not wait for all of it: one that does
 // not come in a piece is not plain.
 func (c *conn) await() bool {
-	enough, timeout := 1, c.listener.server.ReadHeaderTimeout
-	if c.served {
-		enough, timeout = 4, c.listener.server.IdleTimeout // as net/http has it
+	enough, deadline := 1, time.Time{}
+	if c.served { // as net/http has it
+		enough, deadline = 4, c.answer.began.Add(c.listener.server.IdleTimeout)
+	} else {
+		deadline = time.Now().Add(c.listener.server.ReadHeaderTimeout)
 	}
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
@@ -102,7 +104,7 @@ func (c *conn) await() bool {
 		if c.served {
 			c.state.Store(idle)
 		}
-		c.SetReadDeadline(time.Now().Add(timeout))
+		c.SetReadDeadline(deadline)
 		n, _ := c.receive(c.buf[c.end:])
 		if n == 0 || c.served && !c.state.CompareAndSwap(idle, busy) {
 			return false
@@ -114,12 +116,10 @@ func (c *conn) await() bool {
 
 // handle answers a request, and reports whether another may follow.
 func (c *conn) handle(r request) bool {
-	server := c.listener.server
-	c.SetWriteDeadline(time.Now().Add(server.WriteTimeout))
 	watch := &watch{conn: c}
 	defer watch.end()
 	c.answer.reset(r.method)
-	server.Handler.ServeHTTP(&c.answer, r.forHandler(watch))
+	c.listener.server.Handler.ServeHTTP(&c.answer, r.forHandler(watch))
 	return c.answer.finish()
 }
 

@@ -29,6 +29,10 @@ const (
 
 // writer owns the one connection that writes. It gathers whatever is queued
 // into one transaction, so that all of it shares one wait for the disk.
+//
+// Its goroutine does so while there is a queue. A caller that finds nobody writing
+// writes himself: to be passed from hand to hand would take a lone write about as
+// long as a fast disk does.
 type writer struct {
 	conn   *sqlite.Conn
 	queue  chan *write
@@ -36,9 +40,14 @@ type writer struct {
 	ended  chan struct{} // closed when the last write is answered
 	once   sync.Once
 	fatal  func(error)
-	batch  int       // most writes in a transaction: the first waits for the last
+	most   int       // writes in a transaction: the first waits for the last
 	writes sync.Pool // of *write, for reuse by this database alone
 
+	// writing is set while somebody writes. To him alone belong the connection
+	// and what follows, until he clears it or passes all that on by wake.
+	writing atomic.Bool
+	wake    chan struct{}
+	batch   []*write
 	commits int // so far
 	force   int // pages in the log at which readers are first waited for
 	forceAt int // and at which the next time
@@ -57,17 +66,18 @@ type write struct {
 }
 
 func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
-	batch, err := strconv.Atoi(maxBatch)
+	most, err := strconv.Atoi(maxBatch)
 	if err != nil {
 		return nil, fmt.Errorf("maxBatch: %w", err)
 	}
 	w := &writer{
 		conn:   conn,
-		queue:  make(chan *write, batch),
+		queue:  make(chan *write, most),
 		closed: make(chan struct{}),
 		ended:  make(chan struct{}),
 		fatal:  fatal,
-		batch:  batch,
+		most:   most,
+		wake:   make(chan struct{}, 1),
 
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,
@@ -81,18 +91,17 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 // If f returns an error, nothing it did remains. f may be called again after
 // that, so it sets its results and adds to nothing.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
+	select {
+	case <-w.closed:
+		return errClosed
+	default:
+	}
 	wr := w.writes.Get().(*write)
 	wr.ctx, wr.run, wr.err = ctx, f, nil
-	select {
-	case w.queue <- wr:
-	default: // full: only now is the context asked, which may cost it a timer
-		select {
-		case w.queue <- wr:
-		case <-w.closed:
-			return errClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if w.writing.CompareAndSwap(false, true) {
+		w.write(wr)
+	} else if err := w.enqueue(wr); err != nil {
+		return err
 	}
 	// From here on the caller waits for the outcome even if its context ends,
 	// so that what it is told is always true.
@@ -111,38 +120,70 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return classify(err)
 }
 
-func (w *writer) loop() {
-	defer close(w.ended)
-	var batch []*write
-	for {
+// enqueue leaves a write to others.
+func (w *writer) enqueue(wr *write) error {
+	select {
+	case w.queue <- wr:
+	default: // full: only now is the context asked, which may cost it a timer
 		select {
-		case wr := <-w.queue:
+		case w.queue <- wr:
+		case <-w.closed:
+			return errClosed
+		case <-wr.ctx.Done():
+			return wr.ctx.Err()
+		}
+	}
+	if w.writing.CompareAndSwap(false, true) { // they just stopped
+		w.wake <- struct{}{}
+	}
+	return nil
+}
+
+// write carries out a write of the caller's own, and what others queued.
+func (w *writer) write(own *write) {
+	defer func() {
+		if v := recover(); v != nil { // nobody could write any more
+			w.fatal(fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack()))
+		}
+	}()
+	w.commit(w.drain(own))
+	// The caller does not wait for the writes of others, nor for a checkpoint.
+	if w.commits%checkEvery == 0 || !w.stop() {
+		w.wake <- struct{}{}
+	}
+}
+
+// stop lets others write, unless some wait for it to be done.
+func (w *writer) stop() bool {
+	w.writing.Store(false)
+	return len(w.queue) == 0 || !w.writing.CompareAndSwap(false, true)
+}
+
+func (w *writer) loop() {
+	for range w.wake {
+		w.checkpointIfDue()
+		for !w.stop() {
 			// Let the callers that are about to queue a write do so: without
 			// this, on few cores, most batches would hold a single write.
 			runtime.Gosched()
-			batch = w.drain(append(batch[:0], wr))
-			w.commit(batch)
-		case <-w.closed:
-			for {
-				if batch = w.drain(batch[:0]); len(batch) == 0 {
-					return
-				}
-				w.commit(batch)
-			}
+			w.commit(w.drain())
+			w.checkpointIfDue()
 		}
 	}
 }
 
-func (w *writer) drain(batch []*write) []*write {
-	for len(batch) < w.batch {
+// drain returns these writes and those queued, as many as may share a commit.
+func (w *writer) drain(first ...*write) []*write {
+	w.batch = append(w.batch[:0], first...)
+	for len(w.batch) < w.most {
 		select {
 		case wr := <-w.queue:
-			batch = append(batch, wr)
+			w.batch = append(w.batch, wr)
 		default:
-			return batch
+			return w.batch
 		}
 	}
-	return batch
+	return w.batch
 }
 
 // commit carries out a batch and answers its callers.
@@ -151,37 +192,39 @@ func (w *writer) commit(batch []*write) {
 	if isIOError(err) {
 		w.fatal(fmt.Errorf("database write: %w", err))
 	}
+	w.commits++
 	for _, wr := range batch {
 		if err != nil {
 			wr.err = err
 		}
 		wr.done <- struct{}{}
 	}
-	if err := w.checkpointIfDue(); isIOError(err) {
-		w.fatal(fmt.Errorf("database checkpoint: %w", err))
-	}
 }
 
 // checkpointIfDue keeps the log from growing without end. A failure other than
 // of the disk costs nothing but time: the log holds everything until it works.
-func (w *writer) checkpointIfDue() error {
-	if w.commits++; w.commits%checkEvery != 0 {
-		return nil
+func (w *writer) checkpointIfDue() {
+	if w.commits%checkEvery != 0 {
+		return
 	}
 	pages, err := w.logPages()
-	if err != nil || pages < checkpointPages {
+	switch {
+	case err != nil:
+	case pages < checkpointPages:
 		w.forceAt = w.force
-		return err
+	case pages < w.forceAt:
+		err = w.checkpoint("PASSIVE")
+	default:
+		// Some other program may keep a reader open for as long as it likes. It is
+		// waited for now and then, and not long: writes wait meanwhile.
+		w.forceAt = 2 * pages
+		w.conn.SetBusyTimeout(checkpointPatience)
+		err = w.checkpoint("RESTART")
+		w.conn.SetBusyTimeout(busyTimeout)
 	}
-	if pages < w.forceAt {
-		return w.checkpoint("PASSIVE")
+	if isIOError(err) {
+		w.fatal(fmt.Errorf("database checkpoint: %w", err))
 	}
-	// Some other program may keep a reader open for as long as it likes. It is
-	// waited for now and then, and not long: writes wait meanwhile.
-	w.forceAt = 2 * pages
-	w.conn.SetBusyTimeout(checkpointPatience)
-	defer w.conn.SetBusyTimeout(busyTimeout)
-	return w.checkpoint("RESTART")
 }
 
 func (w *writer) checkpoint(mode string) error {
@@ -217,7 +260,11 @@ func (w *writer) transact(batch []*write) (err error) {
 		if wr.err = wr.ctx.Err(); wr.err != nil {
 			continue // its caller left before it was begun
 		}
-		if err := w.runAlone(wr); err != nil {
+		run := w.runAlone
+		if len(batch) == 1 {
+			run = w.runOnly
+		}
+		if err := run(wr); err != nil {
 			return err
 		}
 	}
@@ -229,6 +276,9 @@ func (w *writer) transact(batch []*write) (err error) {
 	}
 	return nil
 }
+
+// runOnly runs the only write there is: its failure is that of the transaction.
+func (w *writer) runOnly(wr *write) error { return safely(wr.run, w.conn) }
 
 // runAlone runs one write so that its failure undoes it and nothing else. It
 // returns an error only where the whole transaction is lost.
@@ -266,7 +316,17 @@ func (w *writer) exec(query string) error {
 
 // close refuses further writes, finishes those queued and closes the file.
 func (w *writer) close() error {
-	w.once.Do(func() { close(w.closed) })
+	w.once.Do(func() {
+		close(w.closed)
+		for !w.writing.CompareAndSwap(false, true) { // and it stays so
+			time.Sleep(time.Millisecond)
+		}
+		close(w.wake)
+		for len(w.queue) > 0 {
+			w.commit(w.drain())
+		}
+		close(w.ended)
+	})
 	<-w.ended
 	return w.conn.Close()
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"hash/maphash"
 	"net/http"
+	"sync"
 	"sync/atomic"
 )
 
@@ -78,11 +79,25 @@ func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, e
 	if err != nil {
 		return err
 	}
+	if !p.hot {
+		defer p.recycle()
+		return p.write(w, r)
+	}
 	// Under another generation by now, nobody could ask for it any more.
-	if now, _ := s.db.Generation(); stable && now == generation && p.hot {
+	if now, _ := s.db.Generation(); stable && now == generation {
 		s.cache.put(key, generation, p)
 	}
 	return p.write(w, r)
+}
+
+// bodies are those of pages that were sent and not kept, for reuse.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+func (p *page) recycle() {
+	if cap(p.body) <= maxCached {
+		b := p.body[:0]
+		bodies.Put(&b)
+	}
 }
 
 func (p *page) write(w http.ResponseWriter, r *request) error {

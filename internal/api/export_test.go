@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 
 	"animalstore"
 )
@@ -38,3 +39,13 @@ func Operations() []Operation {
 
 // ClientAddr is where a request comes from.
 func (s *Server) ClientAddr(r *http.Request) netip.Addr { return s.clientAddr(r) }
+
+// Params reads a query as lists do.
+func Params(rawQuery string) (url.Values, error) {
+	params, err := appendParams(nil, rawQuery)
+	values := url.Values{}
+	for _, p := range params {
+		values.Add(p.name, p.value)
+	}
+	return values, err
+}

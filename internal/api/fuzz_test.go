@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,6 +201,20 @@ func FuzzQuery(f *testing.F) {
 					}
 				}
 			}
+		}
+	})
+}
+
+// FuzzParams compares our reading of a query with that of net/url.
+func FuzzParams(f *testing.F) {
+	for _, query := range []string{"", "a", "a=b&a=c", "&&a=%20+&b", "a;b", "%zz", "=&=x", "a=%", "%61=%62;"} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		got, gotErr := api.Params(query)
+		want, wantErr := url.ParseQuery(query)
+		if (gotErr == nil) != (wantErr == nil) || gotErr == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is %v, %v, want %v, %v", query, got, gotErr, want, wantErr)
 		}
 	})
 }

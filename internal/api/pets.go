@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,8 +26,8 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 			return nil, err
 		}
 		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
-		body := appendPets(make([]byte, 0, 64+80*len(pets)), pets)
-		return newPage(!q.resumed, link, body), nil
+		body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets))
+		return newPage(!q.resumed, link, appendPets(body, pets)), nil
 	})
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,33 +36,76 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	if rawQuery == "" {
 		return q, nil
 	}
-	values, err := url.ParseQuery(rawQuery)
+	var room [4]param // enough for most
+	params, err := appendParams(room[:0], rawQuery)
 	if err != nil {
 		return nil, malformedQuery()
 	}
 	for _, name := range append(names, "limit", "cursor") {
-		if len(values[name]) > 1 {
-			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", name, len(values[name]))
+		if n := count(params, name); n > 1 {
+			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", name, n)
 		}
 	}
-	if values.Has("limit") {
-		n, err := strconv.Atoi(values.Get("limit"))
-		if err != nil || n < 1 || n > maxLimit || strconv.Itoa(n) != values.Get("limit") {
+	if text, ok := get(params, "limit"); ok {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxLimit || strconv.Itoa(n) != text {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "limit must be an integer from 1 to %d", maxLimit)
 		}
 		q.limit, q.given = n, true
 	}
 	for _, name := range names {
-		if values.Has(name) {
-			q.filter(name, values.Get(name))
+		if value, ok := get(params, name); ok {
+			q.filter(name, value)
 		}
 	}
-	if values.Has("cursor") {
-		if err := q.resume(values.Get("cursor"), names); err != nil {
+	if cursor, ok := get(params, "cursor"); ok {
+		if err := q.resume(cursor, names); err != nil {
 			return nil, err
 		}
 	}
 	return q, nil
+}
+
+// param is a parameter of a query.
+type param struct{ name, value string }
+
+// appendParams reads a query as [url.ParseQuery] does, without its map.
+func appendParams(params []param, rawQuery string) ([]param, error) {
+	for pair := range strings.SplitSeq(rawQuery, "&") {
+		if strings.Contains(pair, ";") {
+			return nil, errors.New("a semicolon in a query")
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		if err != nil {
+			return nil, err
+		}
+		if value, err = url.QueryUnescape(value); err != nil {
+			return nil, err
+		}
+		if pair != "" {
+			params = append(params, param{name, value})
+		}
+	}
+	return params, nil
+}
+
+func get(params []param, name string) (value string, ok bool) {
+	for _, p := range params {
+		if p.name == name {
+			return p.value, true
+		}
+	}
+	return "", false
+}
+
+func count(params []param, name string) (n int) {
+	for _, p := range params {
+		if p.name == name {
+			n++
+		}
+	}
+	return n
 }
 
 func (q *listQuery) filter(name, value string) {
@@ -114,7 +158,7 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	path, rest, ok1 := strings.Cut(string(text), "|")
 	id, rawFilters, ok2 := strings.Cut(rest, "|")
 	position, err2 := strconv.ParseInt(id, 10, 64)
-	filters, err3 := url.ParseQuery(rawFilters)
+	filters, err3 := appendParams(nil, rawFilters)
 	if err != nil || err2 != nil || err3 != nil || !ok1 || !ok2 {
 		return errCursor
 	}
@@ -123,11 +167,12 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	}
 	for _, name := range names {
 		given, isGiven := q.filters[name]
-		if isGiven && given != filters.Get(name) {
+		carried, isCarried := get(filters, name)
+		if isGiven && given != carried {
 			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
 		}
-		if filters.Has(name) {
-			q.filter(name, filters.Get(name))
+		if isCarried {
+			q.filter(name, carried)
 			q.carried[name] = !isGiven
 		}
 	}

@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,17 +16,18 @@ import (
 type answer struct {
 	conn   *conn
 	header http.Header
-	fields []field   // the header's, sorted by name
-	began  time.Time // when the head was written
+	fields []field // the header's, sorted by name
 
 	method   string
-	status   int   // 0 until the head is written
-	declared int64 // Content-Length as the handler set it, or -1
-	written  int64 // of the body
-	headEnd  int   // where in out the head ends, but for the empty line
+	status   int       // 0 until the head is written
+	began    time.Time // when it was
+	declared int64     // Content-Length as the handler set it, or -1
+	last     bool      // the handler wants the connection closed
+	written  int64     // of the body
+	headEnd  int       // where in out the head ends, but for the empty line
 	out      []byte
 	lent     *[]byte // the buffer that out began with
-	err      error   // of a write
+	err      error   // of sending
 }
 
 type field struct {
@@ -54,22 +56,20 @@ func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
-	if a.status != 0 || status < 200 {
+	if a.status != 0 {
 		return
+	}
+	if status < 200 || status > 999 {
+		panic(fmt.Sprintf("http1: cannot answer with status %d", status))
 	}
 	a.status = status
 	a.began = time.Now()
-	a.conn.SetWriteDeadline(a.began.Add(a.conn.listener.server.WriteTimeout))
-	if !a.mayHaveBody() { // nor say anything of one
-		delete(a.header, "Content-Length")
-	}
-	if status == http.StatusNotModified {
-		delete(a.header, "Content-Type")
-	}
+	a.conn.SetWriteDeadline(in(a.conn.listener.server.WriteTimeout, a.began))
+	a.checkHeader()
 	b := append(a.out, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
-	b = append(b, http.StatusText(status)...)
+	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
 	a.sortFields()
 	for _, f := range a.fields {
@@ -77,14 +77,41 @@ func (a *answer) WriteHeader(status int) {
 			b = appendField(b, f.name, value)
 		}
 	}
-	if a.header["Date"] == nil {
+	if _, ok := a.header["Date"]; !ok {
 		b = append(b, dateField(a.began)...)
-	}
-	if length := a.header["Content-Length"]; length != nil {
-		a.declared, a.err = strconv.ParseInt(length[0], 10, 64)
 	}
 	a.headEnd = len(b)
 	a.out = append(b, "\r\n"...)
+}
+
+func statusText(status int) string {
+	if text := http.StatusText(status); text != "" {
+		return text
+	}
+	return "status code " + strconv.Itoa(status)
+}
+
+// checkHeader sees to the fields that say where the answer ends, and what comes
+// after it.
+func (a *answer) checkHeader() {
+	delete(a.header, "Transfer-Encoding")
+	if values, ok := a.header["Content-Length"]; ok {
+		n, err := uint64(0), error(strconv.ErrSyntax)
+		if len(values) == 1 {
+			n, err = strconv.ParseUint(values[0], 10, 63)
+		}
+		if err == nil && a.mayHaveBody() {
+			a.declared = int64(n)
+		} else {
+			delete(a.header, "Content-Length")
+		}
+	}
+	if a.status == http.StatusNotModified {
+		delete(a.header, "Content-Type")
+	}
+	for _, value := range a.header["Connection"] {
+		a.last = a.last || strings.EqualFold(value, "close")
+	}
 }
 
 // sortFields puts the header into order. It often has the same names as the one
@@ -95,7 +122,9 @@ func (a *answer) sortFields() {
 	}
 	a.fields = a.fields[:0]
 	for name, values := range a.header {
-		a.fields = append(a.fields, field{name, values})
+		if name != "" && all(name, inName) {
+			a.fields = append(a.fields, field{name, values})
+		}
 	}
 	slices.SortFunc(a.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 }
@@ -125,7 +154,10 @@ func appendField(b []byte, name, value string) []byte {
 // Write implements [http.ResponseWriter].
 func (a *answer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
-	if !a.mayHaveBody() {
+	switch {
+	case len(b) == 0:
+		return 0, nil
+	case !a.mayHaveBody():
 		return 0, http.ErrBodyNotAllowed
 	}
 	a.written += int64(len(b))
@@ -149,19 +181,20 @@ func (a *answer) mayHaveBody() bool {
 // finish sends what is left, and reports whether the connection can go on.
 func (a *answer) finish() bool {
 	a.WriteHeader(http.StatusOK)
-	if a.declared < 0 && a.mayHaveBody() {
+	head := a.method == http.MethodHead
+	if a.declared < 0 && a.mayHaveBody() && !(head && a.written == 0) {
 		a.declared = a.written
 		field := appendField(nil, "Content-Length", strconv.FormatInt(a.written, 10))
 		a.out = slices.Insert(a.out, a.headEnd, field...)
 	}
-	whole := a.method == http.MethodHead || !a.mayHaveBody() || a.written == a.declared
+	whole := head || !a.mayHaveBody() || a.written == a.declared
 	a.send()
 	if cap(a.out) <= flushSize {
-		*a.lent = a.out[:0]
+		*a.lent = a.out
 		buffers.Put(a.lent)
 	}
 	a.out, a.lent = nil, nil
-	return whole && a.err == nil && a.header["Connection"] == nil
+	return whole && !a.last && a.err == nil
 }
 
 func (a *answer) send() {

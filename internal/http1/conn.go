@@ -20,11 +20,8 @@ const (
 // maxPlain bounds a plain request, header and body, in bytes.
 const maxPlain = 4 << 10
 
-// conn is a connection of a listener's.
-//
-// net/http sets half a dozen deadlines a request, each of which moves a timer,
-// and nearly all of which are later than the one before. Here a later deadline
-// is only remembered. When the timer goes off too early, it is set anew.
+// conn is a connection of a listener's. It serves itself until a request comes
+// that is not plain. From then on it is what net/http reads from and writes to.
 type conn struct {
 	net.Conn
 	listener    *Listener
@@ -34,8 +31,11 @@ type conn struct {
 	buf        []byte
 	start, end int  // of what is in buf and was not answered yet
 	served     bool // there was an answer
+	posted     bool // the last one was to a POST
 	parser     parser
 	answer     answer
+
+	passed atomic.Bool // it is net/http's
 }
 
 func newConn(raw net.Conn, l *Listener) *conn {
@@ -51,12 +51,16 @@ func newConn(raw net.Conn, l *Listener) *conn {
 
 // serve answers requests until the connection is over or net/http's.
 func (c *conn) serve() {
+	defer func() { // whatever a handler did to its goroutine
+		if !c.passed.Load() {
+			c.Close()
+		}
+	}()
 	if c.listener.plain == nil || c.servePlain() {
 		c.parser, c.answer = parser{}, answer{}
+		c.passed.Store(true)
 		c.listener.pass(c)
-		return
 	}
-	c.Close()
 }
 
 // servePlain answers plain requests, and reports whether one of another kind
@@ -81,46 +85,59 @@ func (c *conn) servePlain() (other bool) {
 		if !ok {
 			return true
 		}
-		if !c.handle(r) {
+		c.handle(r)
+		if !c.answer.finish() {
 			return false
 		}
 		c.start += size
-		c.served = true
+		c.served, c.posted = true, r.method == http.MethodPost
 	}
 }
 
 // await waits for the next request. It does not wait for all of it: one that does
 // not come in a piece is not plain.
 func (c *conn) await() bool {
-	enough, deadline := 1, time.Time{}
-	if c.served { // as net/http has it
-		enough, deadline = 4, c.answer.began.Add(c.listener.server.IdleTimeout)
-	} else {
-		deadline = time.Now().Add(c.listener.server.ReadHeaderTimeout)
-	}
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
-	for c.end < enough {
-		if c.served {
-			c.state.Store(idle)
-		}
-		c.SetReadDeadline(deadline)
-		n, _ := c.receive(c.buf[c.end:])
-		if n == 0 || c.served && !c.state.CompareAndSwap(idle, busy) {
+	if !c.served {
+		c.SetReadDeadline(in(c.listener.server.ReadHeaderTimeout, time.Now()))
+		return c.end > 0 || c.fill()
+	}
+	// Of a further request, net/http too looks at four bytes first, and lets old
+	// browsers end the body of a POST with an empty line.
+	c.SetReadDeadline(in(c.listener.server.IdleTimeout, c.answer.began))
+	for c.end < 4 {
+		c.state.Store(idle)
+		if !c.fill() || !c.state.CompareAndSwap(idle, busy) {
 			return false
 		}
-		c.end += n
+	}
+	for c.posted && c.start < 4 && (c.buf[c.start] == '\r' || c.buf[c.start] == '\n') {
+		c.start++
 	}
 	return true
 }
 
-// handle answers a request, and reports whether another may follow.
-func (c *conn) handle(r request) bool {
+func (c *conn) fill() bool {
+	n, _ := c.receive(c.buf[c.end:])
+	c.end += n
+	return n > 0
+}
+
+// in is a deadline so long from a time, or none.
+func in(timeout time.Duration, from time.Time) time.Time {
+	if timeout <= 0 {
+		return time.Time{}
+	}
+	return from.Add(timeout)
+}
+
+// handle has the handler answer a request.
+func (c *conn) handle(r request) {
 	watch := &watch{conn: c}
 	defer watch.end()
 	c.answer.reset(r.method)
-	c.listener.server.Handler.ServeHTTP(&c.answer, r.forHandler(watch))
-	return c.answer.finish()
+	c.listener.server.Handler.ServeHTTP(&c.answer, c.parser.forHandler(r, watch))
 }
 
 func (l *Listener) logf(format string, args ...any) {
@@ -146,7 +163,7 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Read is net/http's, once the connection is. It begins with what came before.
+// Read is net/http's. It begins with what came before the connection was.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.start < c.end {
 		n := copy(b, c.buf[c.start:c.end])

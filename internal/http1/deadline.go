@@ -7,12 +7,15 @@ import (
 	"time"
 )
 
-// lookAgain is how far ahead a timer is set where a later deadline, or none, is
-// wanted. Where no deadline that a request brings is sooner, those need no timer
-// of their own.
+// lookAgain is how far ahead a timer is set at most, however late the deadline:
+// as far as the soonest deadline that a request usually brings.
 const lookAgain = 5 * time.Second
 
 // deadline is when reads or writes have to fail. Zero times are never.
+//
+// A request brings several of them, net/http's half a dozen. Each would move a
+// timer, though nearly all are later than the one before. So a later deadline is
+// only remembered. When the timer goes off too early, it is set anew.
 type deadline struct {
 	arm func(time.Time) error // sets the connection's
 

@@ -29,54 +29,65 @@ type Listener struct {
 	server *http.Server
 	plain  func(target string) bool // nil where net/http has every request
 
-	passed   chan net.Conn // to net/http
-	failed   chan error    // of accepting
-	accepted chan struct{} // closed when nothing is accepted any more
-	closed   chan struct{}
-	close    sync.Once
-	stop     func() error // closes inner, once
+	passed    chan net.Conn // to net/http
+	failed    chan error    // to net/http, of accepting
+	stopping  chan struct{} // closed when nothing is to be accepted any more
+	accepting chan struct{} // closed when nothing is
+	closed    chan struct{} // closed when nothing is passed on any more
+	stop      func() error
+	close     func() error
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
 }
 
-// Listen makes a Listener for server to serve on, whose handler and timeouts it
-// keeps to. Requests for whose target plain is false are left to net/http. So are
-// all if it is nil, as it has to be beneath TLS.
+// Listen makes a Listener for server to serve on. Requests for whose target plain
+// is false are left to net/http. So are all if it is nil, as it has to be beneath
+// TLS.
 //
-// Two things are different for a handler. The header of a request is not to be
-// changed: it is that of the next one too if that was sent with the same fields.
-// And an answer is sent when the handler returns, or when it grows large.
+// It keeps to the server's handler and to ReadHeaderTimeout, WriteTimeout and
+// IdleTimeout, of which 0 is none. ConnState is its own. What else a server can be
+// told counts for the requests that are net/http's.
+//
+// A handler of plain requests says how it answers: it sets Content-Type, and does
+// without Flush, 1xx and trailers. It does not change the request's URL or header,
+// which are those of the next request too if that was sent alike. The answer is
+// sent when the handler returns, or when it grows large.
 func Listen(inner net.Listener, server *http.Server, plain func(target string) bool) *Listener {
 	l := &Listener{
-		inner:    inner,
-		server:   server,
-		plain:    plain,
-		passed:   make(chan net.Conn),
-		failed:   make(chan error),
-		accepted: make(chan struct{}),
-		closed:   make(chan struct{}),
-		stop:     sync.OnceValue(inner.Close),
-		conns:    map[*conn]struct{}{},
+		inner:     inner,
+		server:    server,
+		plain:     plain,
+		passed:    make(chan net.Conn),
+		failed:    make(chan error),
+		stopping:  make(chan struct{}),
+		accepting: make(chan struct{}),
+		closed:    make(chan struct{}),
+		conns:     map[*conn]struct{}{},
 	}
+	l.stop = sync.OnceValue(func() error {
+		close(l.stopping)
+		return inner.Close()
+	})
+	l.close = sync.OnceValue(func() error {
+		close(l.closed)
+		return l.stop()
+	})
 	server.ConnState = track
 	go l.accept()
 	return l
 }
 
 func (l *Listener) accept() {
-	defer close(l.accepted)
+	defer close(l.accepting)
 	for {
 		raw, err := l.inner.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
 		if err != nil {
 			// net/http knows what to do: ask again after a while, or give up.
 			select {
 			case l.failed <- err:
 				continue
-			case <-l.closed:
+			case <-l.stopping:
 				return
 			}
 		}
@@ -113,10 +124,7 @@ func (l *Listener) pass(c *conn) {
 func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 
 // Close accepts nothing more, and passes nothing on. What is connected stays so.
-func (l *Listener) Close() error {
-	l.close.Do(func() { close(l.closed) })
-	return l.stop()
-}
+func (l *Listener) Close() error { return l.close() }
 
 // Shutdown ends the listener and its server in good order: it accepts nothing
 // more, lets every request under way finish, and closes the connections. If ctx
@@ -128,12 +136,13 @@ func (l *Listener) Close() error {
 func (l *Listener) Shutdown(ctx context.Context) error {
 	err := errors.Join(l.stop(), l.wait(ctx))
 	if err == nil {
-		l.closeConns(true)
 		err = l.server.Shutdown(ctx)
 	}
 	if err != nil {
 		l.server.Close()
-		l.closeConns(false)
+		for _, c := range l.all() {
+			c.Close()
+		}
 	}
 	return err
 }
@@ -142,13 +151,13 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 // when it ends.
 func (l *Listener) wait(ctx context.Context) error {
 	select {
-	case <-l.accepted:
+	case <-l.accepting:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for l.anyBusy() {
+	for l.endIdle() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -158,27 +167,23 @@ func (l *Listener) wait(ctx context.Context) error {
 	return nil
 }
 
-func (l *Listener) anyBusy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.conns {
-		if c.state.Load() == busy {
-			return true
-		}
-	}
-	return false
-}
-
-// closeConns closes all connections, or those on which nobody waits for anything.
-func (l *Listener) closeConns(idleOnly bool) {
-	l.mu.Lock()
-	conns := slices.Collect(maps.Keys(l.conns))
-	l.mu.Unlock()
-	for _, c := range conns {
-		if c.state.CompareAndSwap(idle, ended) || !idleOnly {
+// endIdle closes our connections on which nobody waits for anything, so that
+// nobody can begin to, and reports whether somebody does on another. net/http
+// takes its leave of those that are its own.
+func (l *Listener) endIdle() (waiting bool) {
+	for _, c := range l.all() {
+		if !c.passed.Load() && c.state.CompareAndSwap(idle, ended) {
 			c.Close()
 		}
+		waiting = waiting || c.state.Load() == busy
 	}
+	return waiting
+}
+
+func (l *Listener) all() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.conns))
 }
 
 // track is an [http.Server] ConnState hook.

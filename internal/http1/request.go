@@ -3,6 +3,7 @@ package http1
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -16,7 +17,7 @@ import (
 // more often than not. What they say is kept, and read again only if they differ
 // in any byte.
 type parser struct {
-	conn    *conn
+	plain   func(target string) bool
 	fields  []byte       // as they were sent
 	request http.Request // what is the same for the same fields
 
@@ -24,15 +25,14 @@ type parser struct {
 	url    *url.URL
 }
 
-// request is a plain request.
+// request is what a plain request has to itself, target and fields aside.
 type request struct {
-	*parser
 	method string
 	body   []byte
 }
 
 func (p *parser) init(c *conn) {
-	p.conn = c
+	p.plain = c.listener.plain
 	p.request = http.Request{
 		Proto:      "HTTP/1.1",
 		ProtoMajor: 1,
@@ -65,7 +65,7 @@ func (p *parser) parse(came []byte) (r request, size int, ok bool) {
 		return r, 0, false
 	}
 	body := came[size:][:p.request.ContentLength]
-	return request{p, method, body}, size + len(body), true
+	return request{method, body}, size + len(body), true
 }
 
 func plainMethod(verb []byte) string {
@@ -97,7 +97,7 @@ func (p *parser) setTarget(target []byte) bool {
 		return false
 	}
 	text := string(target)
-	if !p.conn.listener.plain(text) {
+	if !p.plain(text) {
 		return false
 	}
 	p.target = text
@@ -110,15 +110,15 @@ func (p *parser) setTarget(target []byte) bool {
 
 // setFields reads the header fields, to the empty line.
 func (p *parser) setFields(fields []byte) bool {
-	if p.fields != nil && bytes.Equal(fields, p.fields) {
+	if bytes.Equal(fields, p.fields) {
 		return true
 	}
 	p.fields = nil
 	p.request.Header, p.request.Host, p.request.ContentLength = http.Header{}, "", 0
 	for rest := string(fields); rest != "\r\n"; {
-		line, after, ok := strings.Cut(rest, "\r\n")
+		line, after, _ := strings.Cut(rest, "\r\n")
 		name, value, colon := strings.Cut(line, ":")
-		if !ok || !colon || name == "" || !all(name, inName) || !all(value, inValue) {
+		if !colon || name == "" || !all(name, inName) || !all(value, inValue) {
 			return false
 		}
 		if !p.setField(textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")) {
@@ -161,20 +161,15 @@ func (p *parser) setField(name, value string) bool {
 	return true
 }
 
-// forHandler is the request as a handler gets it.
-func (r request) forHandler(ctx context.Context) *http.Request {
-	hr := r.parser.request.WithContext(ctx)
-	hr.Method, hr.URL, hr.RequestURI, hr.Body = r.method, r.url, r.target, http.NoBody
+// forHandler is a request, which was parsed just now, as a handler gets it.
+func (p *parser) forHandler(r request, ctx context.Context) *http.Request {
+	hr := p.request.WithContext(ctx)
+	hr.Method, hr.URL, hr.RequestURI, hr.Body = r.method, p.url, p.target, http.NoBody
 	if len(r.body) > 0 {
-		hr.Body = &plainBody{*bytes.NewReader(r.body)}
+		hr.Body = io.NopCloser(bytes.NewReader(bytes.Clone(r.body)))
 	}
 	return hr
 }
-
-// plainBody is a body that is there.
-type plainBody struct{ bytes.Reader }
-
-func (*plainBody) Close() error { return nil }
 
 // What the parts of a plain request may be made of.
 const (

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -162,7 +163,9 @@ func talk(t testing.TB, addr string, pieces []string) (answers string, all bool)
 	}()
 	for br := bufio.NewReaderSize(c, 64<<10); ; {
 		text, err := readAnswer(br)
-		answers += text + "\n"
+		if text != "" {
+			answers += text + "\n"
+		}
 		if err != nil {
 			return answers, !errors.Is(err, syscall.ECONNRESET)
 		}
@@ -219,6 +222,12 @@ var conversations = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n", 1},
 	{"GET /204 HTTP/1.1\r\nHost: a\r\n\r\nGET /304 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /big HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\nGET /twice HTTP/1.1\r\nHost: a\r\n\r\nGET /nothing HTTP/1.1\r\nHost: a\r\n\r\nGET /split HTTP/1.1\r\nHost: a\r\n\r\n", 7},
 	{"GET /close HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
+	// Old browsers end a body with an empty line. Nobody else may.
+	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
+	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\n\r\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
+	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
+	{"GET / HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
+	{"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /204 HTTP/1.1\r\nHost: a\r\n\r\n", 2},
 	// The same fields again, and others.
 	{"GET /a HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 2\r\n\r\nGET /b HTTP/1.1\r\nHost: b\r\n\r\n", 4},
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nonePOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\ntwoGET / HTTP/1.1\r\nHost: a\r\n\r\n", 3},
@@ -303,6 +312,55 @@ func TestSameInPieces(t *testing.T) {
 			s.check(t, c.text[:i], c.text[i:])
 		}
 	}
+}
+
+// TestSameByChance puts conversations together from good and bad parts.
+func TestSameByChance(t *testing.T) {
+	s := newSame(t)
+	for start := time.Now(); time.Since(start) < 2*time.Second && !t.Failed(); {
+		var text string
+		for range 1 + rand.IntN(4) {
+			text += someRequest()
+		}
+		i := rand.IntN(len(text))
+		s.check(t, text)
+		s.check(t, text[:i], text[i:])
+	}
+}
+
+// someRequest is a request with a mistake in it, now and then.
+func someRequest() string {
+	some := func(of ...string) string { return of[rand.IntN(len(of))] }
+	seldom := func(usual string, of ...string) string {
+		if rand.IntN(12) == 0 {
+			return some(of...)
+		}
+		return usual
+	}
+	end := func() string { return seldom("\r\n", "\n", "\r", "\r\r\n", "\n\r\n", " \r\n") }
+	body := strings.Repeat("b", rand.IntN(6))
+	lines := []string{"Host: a"}
+	for range rand.IntN(4) {
+		lines = append(lines, some("X: y", "x:  y ", "X:", "Accept: */*", "Connection: keep-alive", "connection:Keep-Alive",
+			"Connection: close", "Connection: keep-alive, close", "Host: b", "Transfer-Encoding: chunked", "transfer-encoding: identity",
+			"Transfer-Encoding:", "Te: trailers", "Content-Length: 0", "Content-Length: 00", "Content-Length: 1", "Content-Length: -0",
+			"Content-Length: 1_0", "Content-Length: 0x1", "Expect: 100-continue", "Expect:", "X-\x7f: y", "X: \x80", " folded",
+			"\tfolded: x", "a b: c", "!#$%&'*+-.^_`|~: ok", "Pragma: no-cache", "Trailer: X", "Upgrade: h2c", "Keep-Alive: 5",
+			"Proxy-Connection: close", "1: 2", ": x", "X: a\tb", "Cookie: a=b; c=d"))
+	}
+	if body != "" || rand.IntN(3) == 0 {
+		lines = append(lines, seldom("Content-Length", "content-length", "Content-length ", "CONTENT-LENGTH")+
+			seldom(": ", ":", " : ", ":\t")+fmt.Sprint(len(body))+seldom("", " ", ", 1", "a", "\t"))
+	}
+	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	text := some("GET", "POST", "POST", "HEAD", "PUT", "DELETE", seldom("PATCH", "OPTIONS", "get", "CONNECT", "TRACE", "G=T")) +
+		seldom(" ", "  ", "\t", "") +
+		some("/", "/a", "/204", "/304", "/a/../b", "/a//b", "/a;b", "/%41", "/?x", "/?", "/a?b?c", "//x", "/a?%zz", "/a?b=c&d", "/a?\"<>|", "/nothing", "/.", "/:", "/a?x#y") +
+		" " + seldom("HTTP/1.1", "HTTP/1.0", "HTTP/1.2", "HTTP/1.1 ", "http/1.1", "HTTP/01.1") + end()
+	for _, line := range lines {
+		text += line + end()
+	}
+	return text + end() + body
 }
 
 func FuzzSame(f *testing.F) {

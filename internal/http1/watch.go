@@ -8,7 +8,7 @@ import (
 
 // watch is the context of a request. It ends with the request, or when its client
 // goes away. To see that takes a read in the background, which is begun when
-// somebody first wants to know: few requests wait for anything.
+// somebody first waits for it (asking Err is not enough): few requests do.
 type watch struct {
 	conn *conn
 
@@ -28,12 +28,11 @@ func (w *watch) Done() <-chan struct{} {
 		return w.inner.Done()
 	}
 	w.inner, w.cancel = context.WithCancel(context.Background())
-	room := w.conn.buf[w.conn.end:]
-	if w.over {
+	if w.over { // and the connection is no longer ours to look at
 		w.cancel()
-	} else if len(room) > 0 {
+	} else if room := w.conn.buf[w.conn.end:]; len(room) > 0 {
 		w.finished = make(chan int, 1)
-		w.conn.SetReadDeadline(time.Time{}) // which may be that of an interruption still
+		w.conn.SetReadDeadline(time.Time{}) // it was for the request, which is here
 		go w.read(room)
 	}
 	return w.inner.Done()
@@ -71,7 +70,7 @@ func (w *watch) Value(key any) any {
 	return nil
 }
 
-// end is called when the request was answered.
+// end is called when the handler has returned.
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

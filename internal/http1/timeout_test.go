@@ -1,0 +1,154 @@
+package http1
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener for net.Pipe connections, for which synctest has the clock.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+func (p pipes) Close() error { close(p); return nil }
+
+// TestTimeouts has clients that keep a connection waiting.
+func TestTimeouts(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		send []string
+		want time.Duration
+		wait time.Duration // between what it sends
+	}{
+		{"nothing sent", nil, 5 * time.Second, 2 * time.Second},
+		{"half a head", []string{"GET / HT"}, 5 * time.Second, 2 * time.Second},
+		{"a head in drops", []string{"G", "E", "T", " ", "/"}, 5 * time.Second, 2 * time.Second},
+		{"idle", []string{plainGet}, 60 * time.Second, 2 * time.Second},
+		{"idle, and then half a head", []string{plainGet, "GET / HT"}, 7 * time.Second, 2 * time.Second},
+		{"half a head after an answer", []string{plainGet + "GET / HT"}, 5 * time.Second, 2 * time.Second},
+		{"idle, and then a byte", []string{plainGet, "\r"}, 60 * time.Second, 40 * time.Second},
+		{"half a body", []string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhi"}, 10 * time.Second, 2 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					io.ReadAll(r.Body)
+					io.WriteString(w, "hello")
+				}))
+				p := make(pipes)
+				l := Listen(p, server, anyTarget)
+				go server.Serve(l)
+				client, far := net.Pipe()
+				p <- far
+				start := time.Now()
+				var sender sync.WaitGroup
+				sender.Go(func() {
+					for i, text := range c.send {
+						if i > 0 {
+							time.Sleep(c.wait)
+						}
+						if _, err := io.WriteString(client, text); err != nil {
+							return
+						}
+					}
+				})
+				io.Copy(io.Discard, client)
+				if took := time.Since(start); took < c.want || took > c.want+time.Second {
+					t.Errorf("cut after %v, want %v", took, c.want)
+				}
+				client.Close()
+				sender.Wait()
+				if err := l.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowReader has a client that does not take its answer.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
+		p := make(pipes)
+		l := Listen(p, server, anyTarget)
+		go server.Serve(l)
+		client, far := net.Pipe()
+		p <- far
+		io.WriteString(client, plainGet)
+		start := time.Now()
+		client.Read(make([]byte, 1))
+		client.SetReadDeadline(start.Add(time.Hour))
+		time.Sleep(20 * time.Second)
+		if _, err := io.ReadAll(client); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the connection is open after 20s, want it cut after 15s")
+		}
+		client.Close()
+		if err := l.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSlowHandler: timeouts are for clients. A handler takes the time it takes.
+func TestSlowHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-r.Context().Done():
+				io.WriteString(w, "cut")
+			case <-time.After(time.Hour):
+				io.WriteString(w, "done")
+			}
+		}))
+		p := make(pipes)
+		l := Listen(p, server, anyTarget)
+		go server.Serve(l)
+		client, far := net.Pipe()
+		p <- far
+		for range 2 {
+			if got := get(t, client); got != "done" {
+				t.Errorf("got %q, want done", got)
+			}
+		}
+		client.Close()
+		if err := l.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNoTimeouts has a server that waits for ever.
+func TestNoTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })}
+		p := make(pipes)
+		l := Listen(p, server, anyTarget)
+		go server.Serve(l)
+		client, far := net.Pipe()
+		p <- far
+		for range 2 {
+			time.Sleep(24 * time.Hour)
+			if got := get(t, client); got != "hello" {
+				t.Errorf("got %q, want hello", got)
+			}
+		}
+		client.Close()
+		if err := l.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package http1
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestClientGone has a handler wait for something when its client goes away.
+func TestClientGone(t *testing.T) {
+	entered, left := make(chan struct{}), make(chan error)
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-r.Context().Done()
+		left <- r.Context().Err()
+	})))
+	c := dial(t, l)
+	fmt.Fprint(c, plainGet)
+	<-entered
+	c.Close()
+	select {
+	case err := <-left:
+		if err != context.Canceled {
+			t.Errorf("the context ended with %v, want %v", err, context.Canceled)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the request was not told that its client is gone")
+	}
+}
+
+// TestNextRequestIsNoEnd has clients send their next request while a handler
+// still watches for the end of the one before: it stays, and is answered.
+func TestNextRequestIsNoEnd(t *testing.T) {
+	entered, next := make(chan struct{}), make(chan struct{})
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		done := r.Context().Done()
+		entered <- struct{}{}
+		<-next
+		select {
+		case <-done:
+			fmt.Fprint(w, "ended")
+		case <-time.After(5 * time.Millisecond):
+			fmt.Fprint(w, "went on")
+		}
+	})))
+	c := dial(t, l)
+	br := bufio.NewReader(c)
+	fmt.Fprint(c, plainGet)
+	const requests = 500 // enough to fill the room for reading many times over
+	for i := range requests {
+		<-entered
+		if i < requests-1 {
+			fmt.Fprint(c, plainGet)
+		}
+		next <- struct{}{}
+		res, err := http.ReadResponse(br, nil)
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		if b, _ := io.ReadAll(res.Body); string(b) != "went on" {
+			t.Fatalf("request %d: the context %s, want it went on", i, b)
+		}
+	}
+}
+
+// TestContextOutlivesRequest has a context kept, and first waited for when the
+// request is long over and its connection net/http's.
+func TestContextOutlivesRequest(t *testing.T) {
+	kept := make(chan context.Context, 3)
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { kept <- r.Context() })))
+	c := dial(t, l)
+	get(t, c)
+	get(t, c)
+	<-(<-kept).Done()
+	fmt.Fprint(c, "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n")
+	body(t, c)
+	<-(<-kept).Done()
+}
+
+// TestContextsOfContexts has many made of a request's, and waited for whenever.
+func TestContextsOfContexts(t *testing.T) {
+	var children sync.WaitGroup
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 4 {
+			children.Go(func() {
+				ctx, cancel := context.WithTimeout(r.Context(), time.Duration(rand.IntN(1000))*time.Microsecond)
+				defer cancel()
+				context.AfterFunc(ctx, func() { r.Context().Err() })
+				<-ctx.Done()
+			})
+		}
+		time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond)
+		io.WriteString(w, "hello")
+	})))
+	var clients sync.WaitGroup
+	for range 8 {
+		c := dial(t, l)
+		clients.Go(func() {
+			for range 50 {
+				if got := get(t, c); got != "hello" {
+					t.Errorf("got %q, want hello", got)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	children.Wait()
+}
+
+// TestContext looks at what the context of a request says when.
+func TestContext(t *testing.T) {
+	kept := make(chan context.Context, 2)
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kept <- r.Context()
+		child, cancel := context.WithTimeout(r.Context(), time.Hour)
+		defer cancel()
+		fmt.Fprint(w, child.Err(), r.Context().Err())
+	})))
+	c := dial(t, l)
+	for range 2 {
+		if got := get(t, c); got != "<nil> <nil>" {
+			t.Errorf("during the request: %s, want no error", got)
+		}
+		ctx := <-kept
+		<-ctx.Done() // does not wait: the request was answered
+		if ctx.Err() != context.Canceled {
+			t.Errorf("after it: %v, want %v", ctx.Err(), context.Canceled)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func ensureCategory(c *sqlite.Conn, id int64) error {
 // Category implements [db.DB].
 func (d *DB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
 	var category *animalstore.Category
-	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+	err := d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
 		category, err = selectCategory(c, id)
 		return err
 	})
@@ -65,7 +65,7 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT +?", *q.After
 	}
 	categories := []animalstore.Category{}
-	err := d.read(ctx, func(c *sqlite.Conn) error {
+	err := d.readOwn(ctx, func(c *sqlite.Conn) error {
 		err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{
 			Args: []any{from, q.Limit},
 			ResultFunc: func(stmt *sqlite.Stmt) error {

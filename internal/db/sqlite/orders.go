@@ -41,7 +41,7 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, o
 // Order implements [db.DB].
 func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
 	var order animalstore.Order
-	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+	err := d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
 		order, err = selectOrder(c, id)
 		return err
 	})
@@ -133,7 +133,7 @@ func orderListQuery(q db.OrderQuery) string {
 // Orders implements [db.DB].
 func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
 	orders := make([]animalstore.Order, 0, q.Limit)
-	err := d.read(ctx, func(c *sqlite.Conn) error {
+	err := d.readOwn(ctx, func(c *sqlite.Conn) error {
 		stmt, err := c.Prepare(orderListQuery(q))
 		if err != nil {
 			return fmt.Errorf("select orders: %w", err)

@@ -70,7 +70,7 @@ func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
 	}
 	generation := d.writer.generation.Load()
 	var pet animalstore.Pet
-	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+	err := d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
 		pet, err = selectPet(c, id)
 		return err
 	})
@@ -188,7 +188,7 @@ func petListQuery(q db.PetQuery) string {
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query := petListQuery(q)
 	pets := make([]animalstore.Pet, 0, q.Limit)
-	err := d.read(ctx, func(c *sqlite.Conn) error {
+	err := d.readOwn(ctx, func(c *sqlite.Conn) error {
 		stmt, err := c.Prepare(query)
 		if err != nil {
 			return fmt.Errorf("select pets: %w", err)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"animalstore/internal/db"
@@ -61,8 +62,9 @@ type DB struct {
 	path    string
 	lock    *os.File // held while serving; else nil
 	fatal   func(error)
-	readers chan *sqlite.Conn
-	nread   int // connections made for reading
+	readers chan *reader
+	nread   int         // readers made
+	moving  atomic.Bool // the log is being moved into the file
 	writer  *writer
 	pets    *petCache // while serving: others change animals otherwise; else nil
 	closing sync.Once
@@ -131,15 +133,16 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 			return nil, explain(path, err)
 		}
 	}
-	d.readers = make(chan *sqlite.Conn, nread)
+	d.readers = make(chan *reader, nread)
 	for d.nread < nread {
-		conn, err := d.connect()
+		r, err := d.newReader()
 		if err != nil {
 			return nil, explain(path, err)
 		}
-		d.readers <- conn
+		d.readers <- r
 		d.nread++
 	}
+	d.writer.letGo = d.letGo
 	return d, nil
 }
 
@@ -150,7 +153,7 @@ func (d *DB) Close() (err error) {
 		close(d.closed)
 		var errs []error
 		for range d.nread {
-			errs = append(errs, (<-d.readers).Close())
+			errs = append(errs, (<-d.readers).close())
 		}
 		if d.writer != nil {
 			errs = append(errs, d.writer.close())
@@ -169,40 +172,6 @@ func (d *DB) Ping(ctx context.Context) error {
 		return sqlitex.Execute(c, "SELECT 1 FROM sqlite_schema LIMIT 1", nil)
 	})
 }
-
-// read lends f a connection. The queries here are bounded by their LIMIT, so
-// the context only bounds the wait for the connection.
-func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
-	var c *sqlite.Conn
-	select {
-	case c = <-d.readers:
-	default:
-		select {
-		case c = <-d.readers:
-		case <-d.closed:
-			return errClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	finished := false
-	defer func() {
-		if !finished {
-			unwind(c)
-		}
-		d.readers <- c
-	}()
-	err := f(c)
-	finished = true
-	if isIOError(err) {
-		d.fatal(fmt.Errorf("database read: %w", err))
-	}
-	return classify(err)
-}
-
-// unwind ends the statements that a panic left half way. Such a one would hold
-// its connection to the state of the store it began in, for good.
-func unwind(c *sqlite.Conn) { c.SetInterrupt(nil) }
 
 // Generation implements [db.DB]. The writer makes the number odd while it
 // commits.

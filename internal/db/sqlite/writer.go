@@ -40,8 +40,9 @@ type writer struct {
 	ended  chan struct{} // closed when the last write is answered
 	once   sync.Once
 	fatal  func(error)
-	most   int       // writes in a transaction: the first waits for the last
-	writes sync.Pool // of *write, for reuse by this database alone
+	letGo  func(func() error) error // runs a function while readers keep nothing open
+	most   int                      // writes in a transaction: the first waits for the last
+	writes sync.Pool                // of *write, for reuse by this database alone
 
 	// writing is set while somebody writes. To him alone belong the connection
 	// and what follows, until he clears it or passes all that on by wake.
@@ -76,6 +77,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 		closed: make(chan struct{}),
 		ended:  make(chan struct{}),
 		fatal:  fatal,
+		letGo:  func(f func() error) error { return f() },
 		most:   most,
 		wake:   make(chan struct{}, 1),
 
@@ -213,13 +215,13 @@ func (w *writer) checkpointIfDue() {
 	case pages < checkpointPages:
 		w.forceAt = w.force
 	case pages < w.forceAt:
-		err = w.checkpoint("PASSIVE")
+		err = w.letGo(func() error { return w.checkpoint("PASSIVE") })
 	default:
 		// Some other program may keep a reader open for as long as it likes. It is
 		// waited for now and then, and not long: writes wait meanwhile.
 		w.forceAt = 2 * pages
 		w.conn.SetBusyTimeout(checkpointPatience)
-		err = w.checkpoint("RESTART")
+		err = w.letGo(func() error { return w.checkpoint("RESTART") })
 		w.conn.SetBusyTimeout(busyTimeout)
 	}
 	if isIOError(err) {

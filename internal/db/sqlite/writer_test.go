@@ -277,6 +277,32 @@ func TestPanicsLeaveNoReaderBehind(t *testing.T) {
 	}
 }
 
+// TestNoWriteIsLeftBehind has writes come just when others end, and nobody after
+// them to take them along.
+func TestNoWriteIsLeftBehind(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	errRefused := errors.New("refused") // nothing to commit, so it is quick
+	refuse := func(*sqlite.Conn) error { return errRefused }
+	answers := make(chan error, 3)
+	late := time.NewTimer(time.Hour)
+	for round := range 20_000 {
+		for range cap(answers) {
+			go func() { answers <- d.writer.do(t.Context(), refuse) }()
+		}
+		late.Reset(30 * time.Second)
+		for range cap(answers) {
+			select {
+			case err := <-answers:
+				if err != errRefused {
+					t.Fatalf("got %v, want %v", err, errRefused)
+				}
+			case <-late.C:
+				t.Fatalf("a write of round %d was not answered", round)
+			}
+		}
+	}
+}
+
 // TestForeignReaderDoesNotStallWrites: another program may read the file for as
 // long as it likes, which keeps the log from beginning anew.
 func TestForeignReaderDoesNotStallWrites(t *testing.T) {

@@ -69,8 +69,9 @@ func (u *Usage) Run(ctx context.Context) {
 	saveRegularly(ctx, u.log, "usage", u.Save, func() {})
 }
 
-// Save writes every count since the last Save to the store, a batch at a time.
-// What it could not write is kept for the next.
+// Save writes every count since the last Save to the store, a batch at a time so
+// that neither memory nor other writes suffer. What it could not write is kept for
+// the next.
 func (u *Usage) Save(ctx context.Context) error {
 	select {
 	case u.saving <- struct{}{}:
@@ -78,31 +79,32 @@ func (u *Usage) Save(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	counted := u.take()
-	for len(counted) > 0 {
-		n := min(saveBatch, len(counted))
-		if err := u.store.SaveUsage(ctx, counted[:n]); err != nil {
-			u.putBack(counted)
-			return err
+	var counted []animalstore.Usage
+	for i := range u.shard {
+		counted = u.shard[i].take(counted)
+		last := i == len(u.shard)-1
+		for len(counted) >= saveBatch || last && len(counted) > 0 {
+			n := min(saveBatch, len(counted))
+			if err := u.store.SaveUsage(ctx, counted[:n]); err != nil {
+				u.putBack(counted)
+				return err
+			}
+			counted = append(counted[:0], counted[n:]...)
 		}
-		counted = counted[n:]
 	}
 	return nil
 }
 
-// take empties the shards.
-func (u *Usage) take() (counted []animalstore.Usage) {
-	for i := range u.shard {
-		s := &u.shard[i]
-		s.mu.Lock()
-		for k, c := range s.counts {
-			counted = append(counted, animalstore.Usage{
-				KeyID: k.keyID, Hour: animalstore.AtMilli(k.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
-			})
-		}
-		clear(s.counts)
-		s.mu.Unlock()
+// take moves what a shard holds to the end of counted.
+func (s *usageShard) take(counted []animalstore.Usage) []animalstore.Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, c := range s.counts {
+		counted = append(counted, animalstore.Usage{
+			KeyID: k.keyID, Hour: animalstore.AtMilli(k.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
+		})
 	}
+	clear(s.counts)
 	return counted
 }
 

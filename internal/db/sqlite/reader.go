@@ -9,11 +9,6 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// readerCache holds the pages that lead to the others in a store of millions. The
-// others are in the system's memory: to fetch one from there is faster than to
-// walk through a cache too large for the processor's.
-const readerCache = "PRAGMA cache_size = 250"
-
 // reader is a connection that reads.
 //
 // To begin and end a transaction for each read costs as much as to find an
@@ -29,9 +24,6 @@ func (d *DB) newReader() (*reader, error) {
 	conn, err := d.connect()
 	if err != nil {
 		return nil, err
-	}
-	if err := sqlitex.ExecuteTransient(conn, readerCache, nil); err != nil {
-		return nil, errors.Join(err, conn.Close())
 	}
 	return &reader{conn: conn}, nil
 }

@@ -180,6 +180,11 @@ func (d *DB) Generation() (uint64, bool) {
 	return g, g%2 == 0
 }
 
+// cachePages are enough for what leads to the other pages in a store of millions.
+// The others are in the system's memory: to fetch one from there is faster than to
+// walk through a cache too large for the processor's.
+const cachePages = "200"
+
 func (d *DB) connect() (*sqlite.Conn, error) {
 	c, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -191,6 +196,7 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 		"PRAGMA synchronous = " + synchronous,
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA temp_store = MEMORY",
+		"PRAGMA cache_size = " + cachePages,
 		// SQLite would do it by itself and keep a failure to itself.
 		"PRAGMA wal_autocheckpoint = 0",
 	} {

@@ -10,6 +10,7 @@ const (
 	// pool is how many cursors and ids are asked for: far more than any cache
 	// of pages would hold.
 	pool        = 5000
+	largePool   = 50_000 // of ids: more than our cache of animals holds
 	connections = 32
 	newPet      = `{"name":"Rex the dog 4711","categoryId":7,"status":"available"}`
 )
@@ -33,6 +34,7 @@ var workloads = []workload{
 	{"status", "list 100 of a status", connections, statusPages, nil},
 	{"get", "get, random id", connections, gets,
 		map[string]bar{"bare": {atLeast: 0.85}, "pocketbase": {atLeast: 5}, "fastify": {atLeast: 1.8}}},
+	{"getmany", "get, one of 50,000", connections, manyGets, nil},
 	{"create1", "durable create", 1, creates, map[string]bar{"pocketbase": {atLeast: 2}, "fastify": {atLeast: 1.1}}},
 	{"create16", "durable create", 16, creates, map[string]bar{"pocketbase": {atLeast: 5}, "fastify": {atLeast: 3}}},
 	{"create128", "durable create", 128, creates, map[string]bar{"pocketbase": {atLeast: 9}, "fastify": {atLeast: 4.5}}},
@@ -57,7 +59,10 @@ func cursorPages(a api, n int) []string {
 // randomPosition is an id below which there are at least two pages.
 func randomPosition(random *rand.Rand, n int) int64 { return 50 + random.Int64N(int64(n)-50) }
 
-func gets(a api, n int) []string {
+func gets(a api, n int) []string     { return randomGets(a, n, pool) }
+func manyGets(a api, n int) []string { return randomGets(a, n, largePool) }
+
+func randomGets(a api, n, pool int) []string {
 	random := rand.New(rand.NewPCG(5, 6))
 	requests := make([]string, pool)
 	for i := range requests {

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	petSlots      = 1 << 14 // with names of the longest kind kept, 7 MB of animals in all
+	petSlots      = 1 << 12
+	petsInSlot    = 4 // with names of the longest kind kept, 4 MB of animals in all
 	maxCachedName = 128
 )
 
@@ -20,16 +21,16 @@ const (
 // read after somebody saw the write finds the mark; and what was read before the
 // write does not count, even if it is stored here afterwards.
 //
-// It has a fixed number of slots, with room for two animals each, of which a
-// newcomer replaces the older one. So it is bounded and needs no lock. Ids follow
-// each other, so they spread evenly.
+// It has a fixed number of slots, with room for some animals each, of which a
+// newcomer replaces the oldest. So it is bounded and needs no lock. Ids follow each
+// other, so they spread evenly.
 type petCache struct {
 	slots [petSlots]petSlot
 }
 
 type petSlot struct {
 	changed atomic.Uint64
-	pets    [2]atomic.Pointer[cachedPet] // newest first
+	pets    [petsInSlot]atomic.Pointer[cachedPet] // newest first
 }
 
 type cachedPet struct {
@@ -55,8 +56,11 @@ func (c *petCache) put(pet animalstore.Pet, generation uint64) {
 		return
 	}
 	slot := c.slot(pet.ID)
-	if before := slot.pets[0].Swap(&cachedPet{pet, generation}); before != nil && before.ID != pet.ID {
-		slot.pets[1].Store(before)
+	moved := &cachedPet{pet, generation}
+	for i := range slot.pets {
+		if moved = slot.pets[i].Swap(moved); moved == nil || moved.ID == pet.ID {
+			return
+		}
 	}
 }
 

@@ -150,8 +150,8 @@ func TestPetCacheIsBounded(t *testing.T) {
 			kept++
 		}
 	}
-	if kept != 2*petSlots {
-		t.Errorf("%d animals are kept, want the last %d", kept, 2*petSlots)
+	if kept != petsInSlot*petSlots {
+		t.Errorf("%d animals are kept, want the last %d", kept, petsInSlot*petSlots)
 	}
 	c.put(animalstore.Pet{ID: 1 << 40, Name: strings.Repeat("x", maxCachedName+1)}, 2)
 	if _, ok := c.get(1 << 40); ok {

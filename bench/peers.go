@@ -161,7 +161,7 @@ func meet(ctx context.Context, s *site) (m *meeting, err error) {
 func (m *meeting) addBare(ctx context.Context) error {
 	ours := m.entrants[0]
 	reads := slices.Concat(firstPages(ourAPI, m.animals), statusPages(ourAPI, m.animals),
-		cursorPages(ourAPI, m.animals), gets(ourAPI, m.animals))
+		cursorPages(ourAPI, m.animals), manyGets(ourAPI, m.animals))
 	bare, err := startBare(ctx, m.work, ours.server, ours.server, reads)
 	if err != nil {
 		return err

@@ -83,6 +83,11 @@ func (l *Listener) accept() {
 	for {
 		raw, err := l.inner.Accept()
 		if err != nil {
+			select {
+			case <-l.stopping: // net/http stays, for what is passed on to it
+				return
+			default:
+			}
 			// net/http knows what to do: ask again after a while, or give up.
 			select {
 			case l.failed <- err:

@@ -70,6 +70,39 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// TestShutdownLeavesNobodyOut has a connection that was silent so far ask for
+// something when the end has begun. It is owed an answer, be it net/http's.
+func TestShutdownLeavesNobodyOut(t *testing.T) {
+	for range 20 {
+		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			io.WriteString(w, "hello")
+		}))
+		l := Listen(tcp, server, anyTarget)
+		go server.Serve(l)
+		conns := map[string]net.Conn{plainGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
+		ended := make(chan error)
+		for len(l.all()) < len(conns) { // until it has taken them
+			time.Sleep(time.Millisecond)
+		}
+		go func() { ended <- l.Shutdown(t.Context()) }()
+		<-l.accepting
+		for request, c := range conns {
+			fmt.Fprint(c, request)
+			if got := body(t, c); got != "hello" {
+				t.Errorf("to %q got %q, want hello", request, got)
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestShutdownIsFinal: when nobody waits any more, nobody can begin to.
 func TestShutdownIsFinal(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")

@@ -139,7 +139,7 @@ func (p *parser) setField(name, value string) bool {
 	header := p.request.Header
 	switch name {
 	case "Host":
-		if p.request.Host != "" || !all(value, inHost) {
+		if value == "" || p.request.Host != "" || !all(value, inHost) {
 			return false
 		}
 		p.request.Host = value

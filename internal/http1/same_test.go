@@ -251,6 +251,8 @@ var conversations = []struct {
 	{"GET / HTTP/1.1\r\n\r\n", 0},
 	{"GET / HTTP/1.1\r\nHost:\r\n\r\n", 0},
 	{"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 0},
+	{"GET / HTTP/1.1\r\nHost: \r\nHost: a\r\n\r\n", 0},
+	{"GET / HTTP/1.1\r\nHost: a\r\nHost:\r\n\r\n", 0},
 	{"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 0},
 	{"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 0},
 	{"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", 0},

@@ -115,7 +115,7 @@ func newDisk(t *testing.T) *disk {
 	d := &disk{image: filepath.Join(t.TempDir(), "disk"), dir: t.TempDir()}
 	d.format(t)
 	if out, err := d.tryMount(); err != nil {
-		t.Skipf("a power cut needs an ext4 file system in a file, which this machine does not mount: %v: %s", err, out)
+		skip(t, "a power cut needs an ext4 file system in a file, which this machine does not mount: %v: %s", err, out)
 	}
 	t.Cleanup(func() { syscall.Unmount(d.dir, 0) })
 	return d
@@ -168,6 +168,6 @@ func (d *disk) cut(t *testing.T) {
 	const shutdown, noLogFlush = 0x8004587d, 2
 	flags := uint32(noLogFlush)
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&flags))); errno != 0 {
-		t.Skipf("this kernel's ext4 cannot be cut off: %v", errno)
+		skip(t, "this kernel's ext4 cannot be cut off: %v", errno)
 	}
 }

@@ -80,7 +80,10 @@ func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, e
 		return err
 	}
 	if !p.hot {
-		defer p.recycle()
+		// HTTP/2 may still be sending a body when its client has reset the stream.
+		if r.ProtoMajor == 1 {
+			defer p.recycle()
+		}
 		return p.write(w, r)
 	}
 	// Under another generation by now, nobody could ask for it any more.

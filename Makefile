@@ -61,7 +61,7 @@ bench-quick: ## measure the server beside a bare one, in two minutes
 	@scripts/setup wrk
 	go run ./bench quick $(BENCHFLAGS)
 
-bench-growth: ## measure reads and starts with 5 million animals
+bench-growth: ## measure reads and starts with 5 million pets
 	@scripts/setup wrk
 	go run ./bench growth $(BENCHFLAGS)
 

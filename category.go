@@ -1,6 +1,6 @@
 package animalstore
 
-// Category groups animals. It exists from the first animal that names it on,
+// Category groups pets. It exists from the first pet that names it on,
 // with an empty name until somebody gives it one.
 type Category struct {
 	ID   int64  `json:"id"` // chosen by callers: any int64

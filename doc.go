@@ -1,4 +1,4 @@
-// Package animalstore is the domain of the animal store: the animals and
+// Package animalstore is the domain of the pet store: the pets and
 // orders it keeps, the keys that open it, the rules each of them obeys and the
 // errors a caller can meet.
 //

@@ -32,17 +32,17 @@ func TestPetChecks(t *testing.T) {
 	for _, status := range PetStatuses {
 		p := Pet{ID: 7, Status: status}
 		if err := p.CheckOrderable(); (err == nil) != (status == PetAvailable) || err != nil && code(err) != PetNotAvailable {
-			t.Errorf("order of an animal that is %s: got %v", status, err)
+			t.Errorf("order of a pet that is %s: got %v", status, err)
 		}
 		for _, ordered := range []bool{false, true} {
 			if err := p.CheckRemovable(ordered); (err == nil) == ordered || err != nil && code(err) != InvalidTransition {
-				t.Errorf("removal of an animal that is %s, ordered %t: got %v", status, ordered, err)
+				t.Errorf("removal of a pet that is %s, ordered %t: got %v", status, ordered, err)
 			}
 		}
 	}
 }
 
-// TestOrderMoves is every step of an order, and what each makes of its animal.
+// TestOrderMoves is every step of an order, and what each makes of its pet.
 func TestOrderMoves(t *testing.T) {
 	allowed := map[[2]OrderStatus]bool{
 		{OrderPlaced, OrderApproved}: true, {OrderApproved, OrderDelivered}: true,
@@ -73,7 +73,7 @@ func TestOrderMoves(t *testing.T) {
 		OrderPlaced: {true, PetPending}, OrderApproved: {true, PetPending}, OrderDelivered: {false, PetSold}, OrderCancelled: {false, PetAvailable},
 	} {
 		if status.Open() != want.open || status.PetStatus() != want.pet {
-			t.Errorf("%s: got open %t and the animal %s, want %t and %s", status, status.Open(), status.PetStatus(), want.open, want.pet)
+			t.Errorf("%s: got open %t and the pet %s, want %t and %s", status, status.Open(), status.PetStatus(), want.open, want.pet)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func ParseOrderStatus(s string) (OrderStatus, bool) {
 	return "", false
 }
 
-// Order is somebody's wish to buy one animal. It outlives its animal.
+// Order is somebody's wish to buy one pet. It outlives its pet.
 type Order struct {
 	ID        int64       `json:"id"`
 	PetID     int64       `json:"petId"`
@@ -33,10 +33,10 @@ type Order struct {
 	UpdatedAt Time        `json:"updatedAt"`
 }
 
-// Open reports whether the order still holds its animal.
+// Open reports whether the order still holds its pet.
 func (s OrderStatus) Open() bool { return s == OrderPlaced || s == OrderApproved }
 
-// PetStatus is the status an order in this status gives its animal.
+// PetStatus is the status an order in this status gives its pet.
 func (s OrderStatus) PetStatus() PetStatus {
 	switch s {
 	case OrderDelivered:

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// PetStatus says whether an animal can be bought.
+// PetStatus says whether a pet can be bought.
 type PetStatus string
 
 const (
@@ -16,7 +16,7 @@ const (
 	PetSold      PetStatus = "sold"
 )
 
-// PetStatuses are all of them, in the order an animal usually passes through.
+// PetStatuses are all of them, in the order a pet usually passes through.
 var PetStatuses = []PetStatus{PetAvailable, PetPending, PetSold}
 
 // ParsePetStatus reads one of [PetStatuses], exactly as spelled there.
@@ -28,14 +28,14 @@ func ParsePetStatus(s string) (PetStatus, bool) {
 	return "", false
 }
 
-// NewPet is what a caller says of an animal to add it.
+// NewPet is what a caller says of a pet to add it.
 type NewPet struct {
 	Name       string    `json:"name"`
 	CategoryID int64     `json:"categoryId"`
 	Status     PetStatus `json:"status,omitempty"` // empty: available
 }
 
-// Pet is an animal of the store.
+// Pet is a pet of the store.
 type Pet struct {
 	ID         int64     `json:"id"` // positive, never given twice
 	Name       string    `json:"name"`
@@ -49,44 +49,44 @@ var petMoves = map[PetStatus][]PetStatus{
 	PetPending:   {PetAvailable, PetSold},
 }
 
-// SetStatus moves the animal to another status, where that is allowed. Nobody
-// but its order moves an animal that has an open one. A move to the status it
+// SetStatus moves the pet to another status, where that is allowed. Nobody
+// but its order moves a pet that has an open one. A move to the status it
 // has is none.
 func (p *Pet) SetStatus(to PetStatus, ordered bool) error {
 	switch {
 	case to == p.Status:
 		return nil
 	case ordered:
-		return Errorf(InvalidTransition, "animal %d has an open order, which decides its status: move the order instead", p.ID)
+		return Errorf(InvalidTransition, "pet %d has an open order, which decides its status: move the order instead", p.ID)
 	case slices.Contains(petMoves[p.Status], to):
 		p.Status = to
 		return nil
 	case p.Status == PetSold:
-		return Errorf(InvalidTransition, "animal %d is sold, which is final", p.ID)
+		return Errorf(InvalidTransition, "pet %d is sold, which is final", p.ID)
 	}
-	return Errorf(InvalidTransition, "animal %d cannot become %s: it is %s", p.ID, to, p.Status)
+	return Errorf(InvalidTransition, "pet %d cannot become %s: it is %s", p.ID, to, p.Status)
 }
 
-// CheckRemovable refuses to remove an animal that has an open order.
+// CheckRemovable refuses to remove a pet that has an open order.
 func (p *Pet) CheckRemovable(ordered bool) error {
 	if ordered {
-		return Errorf(InvalidTransition, "animal %d has an open order: deliver or cancel that first", p.ID)
+		return Errorf(InvalidTransition, "pet %d has an open order: deliver or cancel that first", p.ID)
 	}
 	return nil
 }
 
-// CheckOrderable refuses an order for an animal that is not to be had.
+// CheckOrderable refuses an order for a pet that is not to be had.
 func (p *Pet) CheckOrderable() error {
 	if p.Status != PetAvailable {
-		return Errorf(PetNotAvailable, "animal %d is %s: only an available one can be ordered", p.ID, p.Status)
+		return Errorf(PetNotAvailable, "pet %d is %s: only an available one can be ordered", p.ID, p.Status)
 	}
 	return nil
 }
 
-// MaxNameLength is the longest name of an animal or a category, in code points.
+// MaxNameLength is the longest name of a pet or a category, in code points.
 const MaxNameLength = 1024
 
-// Validate refuses an animal the store would not take, with a message that
+// Validate refuses a pet the store would not take, with a message that
 // names the field. An empty status is fine: the store makes it available.
 func (p NewPet) Validate() error {
 	if err := ValidateName(p.Name); err != nil {
@@ -101,7 +101,7 @@ func (p NewPet) Validate() error {
 	return nil
 }
 
-// ValidateName refuses what cannot be the name of an animal or a category.
+// ValidateName refuses what cannot be the name of a pet or a category.
 func ValidateName(name string) error {
 	switch {
 	case name == "":

@@ -76,10 +76,10 @@ func TestParseStatuses(t *testing.T) {
 		}
 	}
 	if _, ok := ParsePetStatus("placed"); ok {
-		t.Error("got the status of an order for an animal")
+		t.Error("got the status of an order for a pet")
 	}
 	if _, ok := ParseOrderStatus("sold"); ok {
-		t.Error("got the status of an animal for an order")
+		t.Error("got the status of a pet for an order")
 	}
 }
 
@@ -91,8 +91,8 @@ func TestPetJSON(t *testing.T) {
 }
 
 func TestErrorf(t *testing.T) {
-	err := Errorf(PetNotFound, "there is no animal with id %d", 7)
-	if want := "pet_not_found: there is no animal with id 7"; err.Error() != want {
+	err := Errorf(PetNotFound, "there is no pet with id %d", 7)
+	if want := "pet_not_found: there is no pet with id 7"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
 	if code(error(err)) != PetNotFound {

@@ -47,7 +47,7 @@ const (
 )
 
 // New makes a client of the service at baseURL, such as
-// "https://animals.example" or "http://127.0.0.1:8080/v1": with or without the
+// "https://pets.example" or "http://127.0.0.1:8080/v1": with or without the
 // version at its end. It sends nothing yet, so a wrong key shows with the first
 // call.
 func New(baseURL, apiKey string, options ...Option) (*Client, error) {
@@ -103,7 +103,7 @@ func parseBase(baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, errors.New("animalstore client: the base URL must be like https://animals.example or http://127.0.0.1:8080/v1")
+		return nil, errors.New("animalstore client: the base URL must be like https://pets.example or http://127.0.0.1:8080/v1")
 	case u.User != nil:
 		return nil, errors.New("animalstore client: the base URL must not have a user or password in it: the API key is given on its own")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":

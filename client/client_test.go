@@ -14,10 +14,10 @@ func TestNew(t *testing.T) {
 		"http://127.0.0.1:8080":             "http://127.0.0.1:8080/v1",
 		"http://127.0.0.1:8080/":            "http://127.0.0.1:8080/v1",
 		"http://127.0.0.1:8080/v1":          "http://127.0.0.1:8080/v1",
-		"https://animals.example/v1/":       "https://animals.example/v1",
-		"https://animals.example/v1//":      "https://animals.example/v1",
-		"https://example.com/animals":       "https://example.com/animals/v1",
-		"https://example.com/animals/v1":    "https://example.com/animals/v1",
+		"https://pets.example/v1/":          "https://pets.example/v1",
+		"https://pets.example/v1//":         "https://pets.example/v1",
+		"https://example.com/pets":          "https://example.com/pets/v1",
+		"https://example.com/pets/v1":       "https://example.com/pets/v1",
 		"http://[::1]:8080/v1":              "http://[::1]:8080/v1",
 		"https://example.com/with%20blank/": "https://example.com/with%20blank/v1",
 	}
@@ -40,18 +40,18 @@ func TestNew(t *testing.T) {
 	}
 	bad := map[string][2]string{ // address, key
 		"no scheme":         {"127.0.0.1:8080", secret},
-		"another scheme":    {"ftp://animals.example", secret},
+		"another scheme":    {"ftp://pets.example", secret},
 		"nothing":           {"", secret},
 		"a path":            {"/v1", secret},
-		"a password":        {"http://user:hush@animals.example", secret},
-		"a broken password": {"http://user:hush%zz@animals.example", secret},
-		"a query":           {"http://animals.example/v1?key=hush", secret},
-		"a fragment":        {"http://animals.example/v1#hush", secret},
+		"a password":        {"http://user:hush@pets.example", secret},
+		"a broken password": {"http://user:hush%zz@pets.example", secret},
+		"a query":           {"http://pets.example/v1?key=hush", secret},
+		"a fragment":        {"http://pets.example/v1#hush", secret},
 		"no host":           {"http:///v1", secret},
-		"no key":            {"http://animals.example", ""},
-		"a line break":      {"http://animals.example", "hush\n"},
-		"a blank":           {"http://animals.example", "hush hush"},
-		"not ASCII":         {"http://animals.example", "hüsh hush"},
+		"no key":            {"http://pets.example", ""},
+		"a line break":      {"http://pets.example", "hush\n"},
+		"a blank":           {"http://pets.example", "hush hush"},
+		"not ASCII":         {"http://pets.example", "hüsh hush"},
 	}
 	for name, args := range bad {
 		_, err := client.New(args[0], args[1])
@@ -70,7 +70,7 @@ func TestNew(t *testing.T) {
 		"a broken agent":    client.WithUserAgent("a\r\nb: c"),
 	}
 	for name, option := range options {
-		if _, err := client.New("http://animals.example", secret, option); err == nil {
+		if _, err := client.New("http://pets.example", secret, option); err == nil {
 			t.Errorf("%s: got a client, want an error", name)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package client calls the animal store over HTTP.
+// Package client calls the pet store over HTTP.
 //
 //	c, err := client.New("http://127.0.0.1:8080", os.Getenv("ANIMALSTORE_API_KEY"))
 //	if err != nil {
@@ -69,7 +69,7 @@
 //     between may be the lost attempt itself. Read it again and decide.
 //   - UpdateOrder makes a step that can be made once. If an attempt was lost and
 //     the next one is refused, that is [ErrOutcomeUnknown] for the same reason.
-//   - DeletePet succeeds if the animal is gone after an attempt without an
+//   - DeletePet succeeds if the pet is gone after an attempt without an
 //     answer. If it was gone before the first attempt, that is pet_not_found.
 //   - CreateKey and RotateKey make a new secret each time, so they are sent again
 //     only after an answer, or the lack of a connection, that shows that nothing

@@ -119,11 +119,11 @@ func ExampleIdempotencyKey() {
 		if first == 0 {
 			first = pet.ID
 		}
-		fmt.Println("the same animal:", pet.ID == first, "- replayed:", m.Replayed)
+		fmt.Println("the same pet:", pet.ID == first, "- replayed:", m.Replayed)
 	}
 	// Output:
-	// the same animal: true - replayed: false
-	// the same animal: true - replayed: true
+	// the same pet: true - replayed: false
+	// the same pet: true - replayed: true
 }
 
 // Bound how long a limit may hold a call up.
@@ -142,7 +142,7 @@ func ExampleRateLimitError() {
 	// Output: 2 requests a minute, the next within a minute: true
 }
 
-// A job that adds many animals, at the pace the plan allows.
+// A job that adds many pets, at the pace the plan allows.
 func ExampleWithPacing() {
 	c, err := client.New(address, apiKey, client.WithPacing(),
 		client.WithOnWait(func(w client.Wait) { log.Printf("%s: waiting %v: %v", w.Operation, w.For, w.Reason) }))

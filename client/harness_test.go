@@ -114,7 +114,7 @@ func wantCode(t testing.TB, err error, want animalstore.Code) {
 	}
 }
 
-// add puts an animal into the store.
+// add puts a pet into the store.
 func add(t testing.TB, c *client.Client, name string) animalstore.Pet {
 	t.Helper()
 	pet, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1})

@@ -51,7 +51,7 @@ func TestListStopsAtBreak(t *testing.T) {
 				}
 			}
 			if want := min(test.stop, 10); n != want {
-				t.Errorf("got %d animals, want %d", n, want)
+				t.Errorf("got %d pets, want %d", n, want)
 			}
 			if got := answers.total() - before; got != test.requests {
 				t.Errorf("got %d requests, want %d", got, test.requests)
@@ -67,7 +67,7 @@ func TestListInMotion(t *testing.T) {
 	c := store.Client
 	var lasting, passing []int64
 	for i := range 300 {
-		pet := add(t, c, fmt.Sprintf("animal %d", i))
+		pet := add(t, c, fmt.Sprintf("pet %d", i))
 		if i%3 == 0 {
 			passing = append(passing, pet.ID)
 		} else {
@@ -145,7 +145,7 @@ func TestListFilters(t *testing.T) {
 		for _, size := range []int{0, 1, 3} {
 			test.query.PageSize = size
 			if got := len(collect(t, c.ListPets(t.Context(), test.query))); got != test.want {
-				t.Errorf("%s in pages of %d: got %d animals, want %d", name, size, got, test.want)
+				t.Errorf("%s in pages of %d: got %d pets, want %d", name, size, got, test.want)
 			}
 		}
 	}
@@ -183,11 +183,11 @@ func TestListConditions(t *testing.T) {
 		}
 	}
 	if got := len(collect(t, c.ListPets(t.Context(), query, client.IfMatch(m.ETag)))); got != 5 {
-		t.Errorf("got %d animals, want all 5", got)
+		t.Errorf("got %d pets, want all 5", got)
 	}
 	add(t, c, "Mia")
 	if got := len(collect(t, c.ListPets(t.Context(), query, client.IfNoneMatch(m.ETag)))); got != 6 {
-		t.Errorf("got %d animals, want all 6", got)
+		t.Errorf("got %d pets, want all 6", got)
 	}
 }
 
@@ -197,8 +197,8 @@ func TestLinks(t *testing.T) {
 	page := "[" + petJSON + "]"
 	tests := map[string]struct{ base, link, want string }{
 		"as the service sends it": {"http://store.test", `</v1/pets?limit=1>; rel="first", </v1/pets?cursor=a%2Fb&limit=1>; rel="next"`, "http://store.test/v1/pets?cursor=a%2Fb&limit=1"},
-		"under a path":            {"http://store.test/animals/v1", `</v1/pets?cursor=x>; rel="next"`, "http://store.test/animals/v1/pets?cursor=x"},
-		"rewritten by a proxy":    {"http://store.test/animals", `<http://store.test/animals/v1/pets?cursor=x>; rel="next"`, "http://store.test/animals/v1/pets?cursor=x"},
+		"under a path":            {"http://store.test/pets/v1", `</v1/pets?cursor=x>; rel="next"`, "http://store.test/pets/v1/pets?cursor=x"},
+		"rewritten by a proxy":    {"http://store.test/pets", `<http://store.test/pets/v1/pets?cursor=x>; rel="next"`, "http://store.test/pets/v1/pets?cursor=x"},
 		"without quotes":          {"http://store.test", `</v1/pets?cursor=x>;rel=next`, "http://store.test/v1/pets?cursor=x"},
 		"with more parameters":    {"http://store.test", `</v1/pets?cursor=x>; title="a; b"; REL="next"`, "http://store.test/v1/pets?cursor=x"},
 		"two relations":           {"http://store.test", `</v1/pets?cursor=x>; rel="last next"`, "http://store.test/v1/pets?cursor=x"},

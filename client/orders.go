@@ -29,7 +29,7 @@ func (c *Client) ListOrders(ctx context.Context, q OrderQuery, options ...CallOp
 	return list(ctx, c, "listOrders", "/store/orders", query, q.PageSize, options, isOrder)
 }
 
-// PlaceOrder orders an animal, which has to be available and is pending from
+// PlaceOrder orders a pet, which has to be available and is pending from
 // then on. However often it has to be sent, one order is placed: see
 // [IdempotencyKey].
 func (c *Client) PlaceOrder(ctx context.Context, petID int64, options ...CallOption) (animalstore.Order, error) {
@@ -47,7 +47,7 @@ func (c *Client) GetOrder(ctx context.Context, id int64, options ...CallOption) 
 }
 
 // UpdateOrder moves an order to another status and returns it as it is then. Its
-// animal follows. If an attempt was lost and the next one is refused, the error
+// pet follows. If an attempt was lost and the next one is refused, the error
 // is [ErrOutcomeUnknown] as well: the move may have been yours or somebody
 // else's, and the order shows only that it was made.
 func (c *Client) UpdateOrder(ctx context.Context, id int64, status animalstore.OrderStatus, options ...CallOption) (animalstore.Order, error) {

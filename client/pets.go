@@ -12,7 +12,7 @@ import (
 	"animalstore"
 )
 
-// PetQuery selects animals. A filter left zero selects nothing out.
+// PetQuery selects pets. A filter left zero selects nothing out.
 type PetQuery struct {
 	Status     animalstore.PetStatus
 	CategoryID *int64  // new(int64(7)) for category 7: zero is a category, too
@@ -20,7 +20,7 @@ type PetQuery struct {
 	PageSize   int     // see [PageQuery]
 }
 
-// ListPets lists animals, the one added last first. Animals that are there all
+// ListPets lists pets, the one added last first. Pets that are there all
 // the while are listed once each, whatever else changes meanwhile; those added
 // meanwhile are not listed.
 func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption) iter.Seq2[animalstore.Pet, error] {
@@ -41,26 +41,26 @@ func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption
 	return list(ctx, c, "listPets", "/pets", query, q.PageSize, options, isPet)
 }
 
-// FindPet returns one animal by its id. The error has code pet_not_found if
+// FindPet returns one pet by its id. The error has code pet_not_found if
 // there is none. It asks the list, as one should instead of [Client.GetPet], so
 // the ETag it reads is not one for [IfMatch].
 func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (animalstore.Pet, error) {
-	if id > 0 { // others the list refuses, and no animal has them
+	if id > 0 { // others the list refuses, and no pet has them
 		for pet, err := range c.ListPets(ctx, PetQuery{IDs: []int64{id}}, options...) {
 			return pet, err
 		}
 	}
-	return animalstore.Pet{}, fmt.Errorf("findPet: %w", animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id))
+	return animalstore.Pet{}, fmt.Errorf("findPet: %w", animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id))
 }
 
-// CreatePet adds an animal. However often it has to be sent, it is added once:
+// CreatePet adds a pet. However often it has to be sent, it is added once:
 // see [IdempotencyKey].
 func (c *Client) CreatePet(ctx context.Context, pet animalstore.NewPet, options ...CallOption) (animalstore.Pet, error) {
 	k := &call{operation: "createPet", method: http.MethodPost, path: "/pets", body: pet, name: pet.Name, repeat: replayed}
 	return send(ctx, c, k, options, isPet)
 }
 
-// GetPet returns one animal by its id.
+// GetPet returns one pet by its id.
 //
 // Deprecated: the service removes this operation on 5 December 2030 and then
 // answers with code endpoint_removed. Use [Client.FindPet].
@@ -69,7 +69,7 @@ func (c *Client) GetPet(ctx context.Context, id int64, options ...CallOption) (a
 	return send(ctx, c, k, options, isPet)
 }
 
-// PetPatch is what to change of an animal. What is nil stays as it is: write
+// PetPatch is what to change of a pet. What is nil stays as it is: write
 // PetPatch{Name: new("Rex")}.
 type PetPatch struct {
 	Name       *string                `json:"name,omitempty"`
@@ -77,15 +77,15 @@ type PetPatch struct {
 	Status     *animalstore.PetStatus `json:"status,omitempty"`
 }
 
-// UpdatePet changes an animal and returns it as it is then. To change only what
+// UpdatePet changes a pet and returns it as it is then. To change only what
 // you have seen, give [IfMatch].
 func (c *Client) UpdatePet(ctx context.Context, id int64, patch PetPatch, options ...CallOption) (animalstore.Pet, error) {
 	k := &call{operation: "updatePet", method: http.MethodPatch, path: petPath(id), body: patch, name: textOf(patch.Name), conditional: true}
 	return send(ctx, c, k, options, isPet)
 }
 
-// DeletePet removes an animal. If an attempt was lost and the next one finds the
-// animal gone, that counts as success.
+// DeletePet removes a pet. If an attempt was lost and the next one finds the
+// pet gone, that counts as success.
 func (c *Client) DeletePet(ctx context.Context, id int64, options ...CallOption) error {
 	k := &call{operation: "deletePet", method: http.MethodDelete, path: petPath(id), conditional: true}
 	return c.sendOnly(ctx, k, options)

@@ -67,7 +67,7 @@ func (c *Client) do(ctx context.Context, k *call) error {
 }
 
 // isDone reports whether a failure shows that an attempt before it succeeded.
-// An animal that may have been removed by a former attempt, and is not there, is
+// A pet that may have been removed by a former attempt, and is not there, is
 // removed.
 func (k *call) isDone(f *failure) bool {
 	return k.method == http.MethodDelete && f.code == animalstore.PetNotFound
@@ -84,7 +84,7 @@ func (k *call) settles(f *failure) bool {
 	case k.repeat == replayed:
 		return true // it would have given the answer it gave before
 	}
-	// An id is not given twice, so an animal that can still refuse was not
+	// An id is not given twice, so a pet that can still refuse was not
 	// removed.
 	return k.method == http.MethodDelete
 }

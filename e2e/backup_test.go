@@ -11,7 +11,7 @@ import (
 )
 
 // TestBackupWhileServing copies the database as docs/operations.md says, while
-// animals are being added: the copy has to be the store at one instant.
+// pets are being added: the copy has to be the store at one instant.
 func TestBackupWhileServing(t *testing.T) {
 	t.Parallel()
 	needs(t, "sqlite3")
@@ -37,7 +37,7 @@ func TestBackupWhileServing(t *testing.T) {
 				}
 				a, err := c.try("POST", "/v1/pets", newPetBody(fmt.Sprintf("%d of %d", n, i), int64(n%7), "available"))
 				if err != nil || a.status != 201 {
-					t.Errorf("add an animal during the backup: got %d %s, error %v, want 201", a.status, a.body, err)
+					t.Errorf("add a pet during the backup: got %d %s, error %v, want 201", a.status, a.body, err)
 					return
 				}
 				p, err := decodePet(a.body)
@@ -53,7 +53,7 @@ func TestBackupWhileServing(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, 30*time.Second, "animals are being added", func() bool { return count() > 200 || t.Failed() })
+	eventually(t, 30*time.Second, "pets are being added", func() bool { return count() > 200 || t.Failed() })
 	before := count()
 	copied := filepath.Join(t.TempDir(), "backup.db")
 	backup := exec.Command("sh", "-c", fmt.Sprintf(`umask 077; sqlite3 '%s' "VACUUM INTO '%s'"`, s.database, copied))
@@ -61,7 +61,7 @@ func TestBackupWhileServing(t *testing.T) {
 		t.Errorf("back up: %v\n%s", err, out)
 	}
 	during := count()
-	eventually(t, 30*time.Second, "animals are added after the backup", func() bool { return count() > during || t.Failed() })
+	eventually(t, 30*time.Second, "pets are added after the backup", func() bool { return count() > during || t.Failed() })
 	close(stop)
 	writers.Wait()
 	s.stop()
@@ -77,16 +77,16 @@ func TestBackupWhileServing(t *testing.T) {
 	found := newClient(t, restored, key).allPets(t, 0)
 	for id, p := range found {
 		if acknowledged.pets[id] != p {
-			t.Errorf("animal %d is %+v in the copy, but was acknowledged as %+v", id, p, acknowledged.pets[id])
+			t.Errorf("pet %d is %+v in the copy, but was acknowledged as %+v", id, p, acknowledged.pets[id])
 		}
 	}
 	// SQLite gives ids in the order of commits, so an instant has the first of them.
 	for id := int64(1); id <= int64(len(found)); id++ {
 		if _, ok := found[id]; !ok {
-			t.Fatalf("the copy has %d animals, but not number %d", len(found), id)
+			t.Fatalf("the copy has %d pets, but not number %d", len(found), id)
 		}
 	}
 	if len(found) < before || len(found) > len(acknowledged.pets) {
-		t.Errorf("the copy has %d animals, want %d that were there before it or more, and at most all %d", len(found), before, len(acknowledged.pets))
+		t.Errorf("the copy has %d pets, want %d that were there before it or more, and at most all %d", len(found), before, len(acknowledged.pets))
 	}
 }

@@ -290,7 +290,7 @@ func TestBrowser(t *testing.T) {
 	t.Parallel()
 	browser := startBrowser(t)
 	database := newDatabase(t)
-	if r := run(t, "seed", "--animals", "60", "--database", "sqlite:"+database); r.code != 0 {
+	if r := run(t, "seed", "--pets", "60", "--database", "sqlite:"+database); r.code != 0 {
 		t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
 	}
 	s := start(t, onDatabase(database))
@@ -319,7 +319,7 @@ func browseLanding(t *testing.T, browser context.Context, s *server) {
 	// The line is there to be pasted.
 	line := p.text("pre code")
 	if status, body := paste(t, line, "KEY="+s.ownerKey()); status != "200" || !strings.HasPrefix(body, `[{"id":60,`) {
-		t.Errorf("%s\ngot %s %.100s, want 200 and the newest animal", line, status, body)
+		t.Errorf("%s\ngot %s %.100s, want 200 and the newest pet", line, status, body)
 	}
 	for _, link := range eval[[]string](p, `[...document.links].map(a => a.href)`) {
 		if !strings.HasPrefix(link, s.url) {
@@ -353,7 +353,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 	status, body := p.answer(list)
 	var pets []pet
 	if err := json.Unmarshal([]byte(body), &pets); status != "200" || err != nil || len(pets) != 20 || pets[0].ID != 60 {
-		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 animals", status, body, err)
+		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 pets", status, body, err)
 	}
 
 	const create, wanted = "#operations-pets-createPet", `{"name": "Zoë of the browser", "categoryId": 7, "status": "pending"}`

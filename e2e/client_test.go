@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pet is an animal as a client sees it. It is not the domain's type: this
+// pet is a pet as a client sees it. It is not the domain's type: this
 // package knows the interface, not the code.
 type pet struct {
 	ID         int64  `json:"id"`

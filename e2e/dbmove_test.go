@@ -61,20 +61,20 @@ func wantUntouched(t *testing.T, when, database string) {
 	}
 }
 
-// moveSource is a store with animals, orders, and keys that have lived.
+// moveSource is a store with pets, orders, and keys that have lived.
 type moveSource struct {
-	file           string
-	animals, total int64
-	owner, banned  string   // secrets
-	revoked, old   string   // the latter was rotated and still works
-	retry          []string // headers of a write that was done
-	created        answer   // and its answer
+	file          string
+	pets, total   int64
+	owner, banned string   // secrets
+	revoked, old  string   // the latter was rotated and still works
+	retry         []string // headers of a write that was done
+	created       answer   // and its answer
 }
 
-func newMoveSource(t *testing.T, animals int64) moveSource {
+func newMoveSource(t *testing.T, pets int64) moveSource {
 	t.Helper()
-	m := moveSource{file: newDatabase(t), animals: animals, retry: []string{"Idempotency-Key", "~move'me\\"}}
-	if r := run(t, "seed", "--animals", fmt.Sprint(animals), "--database", "sqlite:"+m.file); r.code != 0 {
+	m := moveSource{file: newDatabase(t), pets: pets, retry: []string{"Idempotency-Key", "~move'me\\"}}
+	if r := run(t, "seed", "--pets", fmt.Sprint(pets), "--database", "sqlite:"+m.file); r.code != 0 {
 		t.Fatalf("seed: %+v", r)
 	}
 	s := start(t, onDatabase(m.file))
@@ -119,8 +119,8 @@ func (m moveSource) checkServed(t *testing.T, database string) {
 	wantStatus(t, newClient(t, s, m.old).get(t, "/v1/pets"), 200, "")
 	wantStatus(t, newClient(t, s, m.revoked).get(t, "/v1/pets"), 401, "invalid_api_key")
 	next, err := decodePet(c.do(t, "POST", "/v1/pets", `{"name":"next","categoryId":1}`).body)
-	if want := m.animals + 4; err != nil || next.ID <= want {
-		t.Errorf("the next animal has id %d (%v), want more than the %d that were given", next.ID, err, want)
+	if want := m.pets + 4; err != nil || next.ID <= want {
+		t.Errorf("the next pet has id %d (%v), want more than the %d that were given", next.ID, err, want)
 	}
 	s.stop()
 }
@@ -129,22 +129,22 @@ func (m moveSource) checkServed(t *testing.T, database string) {
 // right before its end. Every time nothing is left, and in the end it works.
 func TestMoveKilled(t *testing.T) {
 	t.Parallel()
-	animals := int64(50_000)
+	pets := int64(50_000)
 	if soak {
-		animals = 1_000_000
+		pets = 1_000_000
 	}
 	database := pgtest.Shared(t).NewDatabase(t, "")
-	source := newMoveSource(t, animals)
+	source := newMoveSource(t, pets)
 	for _, table := range []string{"pets", "orders", "categories"} {
 		source.total += counts(t, source.file, table)
 	}
-	// An animal is sent in some 45 bytes, and read in as many.
+	// A pet is sent in some 45 bytes, and read in as many.
 	for _, test := range []struct {
 		when string
 		at   stops
 		sure func() (why string) // that it is there
 	}{
-		{"half way", stops{up: 34 * animals}, func() string {
+		{"half way", stops{up: 34 * pets}, func() string {
 			var copied int64
 			eventually(t, time.Minute, "the server has copied what it was sent", func() bool {
 				copied = asked[int64](t, database, "SELECT coalesce(max(tuples_processed), 0) FROM pg_stat_progress_copy WHERE relid = 'pets'::regclass")
@@ -155,7 +155,7 @@ func TestMoveKilled(t *testing.T) {
 			}
 			return fmt.Sprintf("with %d of %d rows in the server: %d %%", copied, source.total, 100*copied/source.total)
 		}},
-		{"while it compares", stops{down: 20 * animals}, nil},
+		{"while it compares", stops{down: 20 * pets}, nil},
 		{"before its commit", stops{before: "Q\x00\x00\x00\x0bcommit\x00"}, nil},
 	} {
 		valve, through := newValve(t, database, test.at)
@@ -227,7 +227,7 @@ func TestMoveLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Shared(t).NewDatabase(t, "")
 	file := newDatabase(t)
-	if r := run(t, "seed", "--animals", "2000", "--database", "sqlite:"+file); r.code != 0 {
+	if r := run(t, "seed", "--pets", "2000", "--database", "sqlite:"+file); r.code != 0 {
 		t.Fatalf("seed: %+v", r)
 	}
 	const commit = "Q\x00\x00\x00\x0bcommit\x00"
@@ -257,7 +257,7 @@ func TestMoveLosesItsConnection(t *testing.T) {
 		}
 	}
 	r := run(t, "db", "move", "--from", "sqlite:"+file, "--to", database)
-	if r.code != 1 || !strings.Contains(r.stderr, "the target is not empty (categories: 36, animals: 2000, ") {
+	if r.code != 1 || !strings.Contains(r.stderr, "the target is not empty (categories: 36, pets: 2000, ") {
 		t.Errorf("run again: %+v", r)
 	}
 	wantSameContent(t, file, database)
@@ -285,7 +285,7 @@ func TestMoveToAFullDisk(t *testing.T) {
 	postgres.MustExec(t, "postgres", "CREATE TABLESPACE small LOCATION '"+dir+"'")
 	postgres.MustExec(t, "postgres", "CREATE DATABASE small TEMPLATE template0 TABLESPACE small")
 	file, database := newDatabase(t), postgres.URL("small")
-	if r := run(t, "seed", "--animals", "80000", "--database", "sqlite:"+file); r.code != 0 {
+	if r := run(t, "seed", "--pets", "80000", "--database", "sqlite:"+file); r.code != 0 {
 		t.Fatalf("seed: %+v", r)
 	}
 	r := run(t, "db", "move", "--from", "sqlite:"+file, "--to", database)
@@ -317,7 +317,7 @@ func TestMoveAfterACrash(t *testing.T) {
 		t.Fatalf("db move: %+v", r)
 	}
 	if n := counts(t, copied, "pets"); n != 50 {
-		t.Errorf("%d animals came along, want 50", n)
+		t.Errorf("%d pets came along, want 50", n)
 	}
 	if now, err := os.ReadFile(s.database + "-wal"); err != nil || !bytes.Equal(now, left) {
 		t.Errorf("the log of the source has changed: %d bytes of %d (%v)", len(now), len(left), err)

@@ -97,7 +97,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	if n, which := acknowledged.missing(c.allPets(t, 0), 0); n > 0 {
-		t.Errorf("%d acknowledged animals are lost or changed, such as %.300q", n, which)
+		t.Errorf("%d acknowledged pets are lost or changed, such as %.300q", n, which)
 	}
 	s.stop()
 	if got := integrity(t, database); got != "ok" {
@@ -105,10 +105,10 @@ func TestDiskFull(t *testing.T) {
 	}
 	s = start(t, onDatabase(database))
 	if n, which := acknowledged.missing(newClient(t, s, key).allPets(t, 0), 0); n > 0 {
-		t.Errorf("%d acknowledged animals are lost or changed after a restart, such as %.300q", n, which)
+		t.Errorf("%d acknowledged pets are lost or changed after a restart, such as %.300q", n, which)
 	}
 	s.stop()
-	t.Logf("%d rounds, %d animals acknowledged, %d writes refused", rounds, len(acknowledged.pets), refused)
+	t.Logf("%d rounds, %d pets acknowledged, %d writes refused", rounds, len(acknowledged.pets), refused)
 }
 
 // TestStartOnAFullDisk finds a log to recover and no room to do it.

@@ -13,7 +13,7 @@ import (
 
 // TestNoAnswerBeforeTheDisk watches the system calls of a server under load. An
 // answer 201 may go out only after an fsync of the log that began when all of
-// the transaction with that animal was written, its commit mark included.
+// the transaction with that pet was written, its commit mark included.
 //
 // The same check has to object to a server built not to wait.
 func TestNoAnswerBeforeTheDisk(t *testing.T) {
@@ -43,7 +43,7 @@ func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []st
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
 	// Long names, so that the log is moved into the database meanwhile.
 	l := startLoad(t, s, key, 8, "traced", 4000)
-	eventually(t, 60*time.Second, "300 animals are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
+	eventually(t, 60*time.Second, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
 	acknowledged := l.stop()
 	s.stop()
 	s.awaitTrace(trace)
@@ -76,7 +76,7 @@ type transaction struct {
 type diskWatch struct {
 	open     *transaction            // being written
 	waiting  []*transaction          // written, not yet on disk
-	saved    map[string]*transaction // the first one with an animal, by name
+	saved    map[string]*transaction // the first one with a pet, by name
 	answered map[string]bool
 	early    []string
 	commits  int

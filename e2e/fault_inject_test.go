@@ -209,7 +209,7 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 	}
 	c := newClient(t, s, key)
 	if n, which := acknowledged.missing(c.allPets(t, 0), 0); n > 0 {
-		t.Errorf("%d of %d acknowledged animals are lost or changed, such as %.300q", n, len(acknowledged.pets), which)
+		t.Errorf("%d of %d acknowledged pets are lost or changed, such as %.300q", n, len(acknowledged.pets), which)
 	}
 	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("after", 1, "sold")), 201, "")
 	s.stop()
@@ -286,7 +286,7 @@ func (s *faultSummary) add(f injection, ordinals []int, stopped bool, l *load) {
 }
 
 func (s *faultSummary) String() string {
-	text := fmt.Sprintf("%d runs, faults injected in %v; %d servers stopped, %d answered 503 %v; %d animals acknowledged, %d requests without an answer",
+	text := fmt.Sprintf("%d runs, faults injected in %v; %d servers stopped, %d answered 503 %v; %d pets acknowledged, %d requests without an answer",
 		s.runs, s.injected, s.stopped, s.refused, s.refusals, s.acknowledged, s.unanswered)
 	for call, all := range s.ordinals {
 		slices.Sort(all)

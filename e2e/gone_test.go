@@ -87,7 +87,7 @@ func TestClientsGoAway(t *testing.T) {
 		}
 		seen[p.Name] = true
 	}
-	t.Logf("%d of %d animals whose clients left without the answer are stored", len(stored), 2*times)
+	t.Logf("%d of %d pets whose clients left without the answer are stored", len(stored), 2*times)
 
 	wantStatus(t, c.do(t, "POST", "/v1/pets", body("after")), 201, "")
 	c.http.CloseIdleConnections()

@@ -28,7 +28,7 @@ func TestImportIsInterrupted(t *testing.T) {
 	}
 	s := start(t)
 	key := loadKey(t, s.database)
-	file := writeAnimals(t, lines)
+	file := writePets(t, lines)
 	raw := 0.0
 	if soak {
 		raw = rawCreates(t, s, key, workers, 20*time.Second)
@@ -90,10 +90,10 @@ func watchMemory(t *testing.T, pid int) *atomic.Int64 {
 	return most
 }
 
-// writeAnimals writes a CSV file in which every name is another one.
-func writeAnimals(t *testing.T, lines int) string {
+// writePets writes a CSV file in which every name is another one.
+func writePets(t *testing.T, lines int) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "animals.csv")
+	name := filepath.Join(t.TempDir(), "pets.csv")
 	file, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func writeAnimals(t *testing.T, lines int) string {
 	out := bufio.NewWriter(file)
 	fmt.Fprintln(out, "name,categoryId,status")
 	for i := range lines {
-		fmt.Fprintf(out, "animal %d,%d,%s\n", i, i%40, [...]string{"available", "pending", "sold"}[i%3])
+		fmt.Fprintf(out, "pet %d,%d,%s\n", i, i%40, [...]string{"available", "pending", "sold"}[i%3])
 	}
 	if err := out.Flush(); err != nil {
 		t.Fatal(err)
@@ -133,18 +133,18 @@ func journalRows(path string) int {
 	return journal.Rows
 }
 
-// wantEachOnce looks into the store for every line of writeAnimals.
+// wantEachOnce looks into the store for every line of writePets.
 func wantEachOnce(t *testing.T, s *server, key string, lines int) {
 	t.Helper()
 	seen := make([]int, lines)
 	for _, p := range newClient(t, s, key).allPets(t, 0) {
-		number, ok := strings.CutPrefix(p.Name, "animal ")
+		number, ok := strings.CutPrefix(p.Name, "pet ")
 		if !ok {
 			continue // of the raw creates
 		}
 		i, err := strconv.Atoi(number)
 		if err != nil || i < 0 || i >= lines {
-			t.Fatalf("an animal called %q is in no line", p.Name)
+			t.Fatalf("a pet called %q is in no line", p.Name)
 		}
 		if want := (pet{p.ID, p.Name, int64(i % 40), [...]string{"available", "pending", "sold"}[i%3]}); p != want {
 			t.Errorf("got %+v, want %+v", p, want)
@@ -158,7 +158,7 @@ func wantEachOnce(t *testing.T, s *server, key string, lines int) {
 	}
 }
 
-// rawCreates is how many animals a second plain requests add.
+// rawCreates is how many pets a second plain requests add.
 func rawCreates(t *testing.T, s *server, key string, workers int, span time.Duration) float64 {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: workers}

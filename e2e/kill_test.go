@@ -47,7 +47,7 @@ func TestKill(t *testing.T) {
 		}
 		s = start(t, onDatabase(database))
 		if n, which := acknowledged.missing(newClient(t, s, key).allPets(t, verified), verified); n > 0 {
-			t.Fatalf("round %d: %d of %d acknowledged animals are lost or changed, such as %q", round, n, len(fresh), which)
+			t.Fatalf("round %d: %d of %d acknowledged pets are lost or changed, such as %q", round, n, len(fresh), which)
 		}
 		verified = highest
 		s.kill() // a start that is killed at once must do no harm either
@@ -56,17 +56,17 @@ func TestKill(t *testing.T) {
 	s := start(t, onDatabase(database))
 	stored := newClient(t, s, key).allPets(t, 0)
 	if n, which := acknowledged.missing(stored, 0); n > 0 {
-		t.Errorf("%d acknowledged animals are lost or changed after all, such as %q", n, which)
+		t.Errorf("%d acknowledged pets are lost or changed after all, such as %q", n, which)
 	}
-	t.Logf("%d kills, %d animals acknowledged, %d stored", 2*rounds, len(acknowledged.pets), len(stored))
+	t.Logf("%d kills, %d pets acknowledged, %d stored", 2*rounds, len(acknowledged.pets), len(stored))
 	s.stop()
 	if got := integrity(t, database); got != "ok" {
 		t.Errorf("the file is damaged: %s", got)
 	}
 }
 
-// writeUntilDead has writers add animals while during runs, which ends the
-// server, and returns the animals that were acknowledged in full.
+// writeUntilDead has writers add pets while during runs, which ends the
+// server, and returns the pets that were acknowledged in full.
 func writeUntilDead(t *testing.T, s *server, key string, writers int, label string, during func(acknowledged *atomic.Int64)) []pet {
 	t.Helper()
 	statuses := []string{"available", "pending", "sold"}

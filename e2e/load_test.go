@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// load is a number of clients that add animals to a server, which may fail
+// load is a number of clients that add pets to a server, which may fail
 // meanwhile. It keeps what the server said.
 type load struct {
 	acknowledged atomic.Int64
@@ -26,7 +26,7 @@ type load struct {
 	refused  map[string]int // answers 503 by their code
 }
 
-// startLoad has clients add animals until stop, or until the server is gone.
+// startLoad has clients add pets until stop, or until the server is gone.
 // Names are unique, begin with label and have about size bytes.
 func startLoad(t *testing.T, s *server, key string, clients int, label string, size int) *load {
 	t.Helper()
@@ -58,7 +58,7 @@ func startLoad(t *testing.T, s *server, key string, clients int, label string, s
 	return l
 }
 
-// add sends one animal. An error is an answer that must not be given.
+// add sends one pet. An error is an answer that must not be given.
 func (l *load) add(c *client, want pet) error {
 	begun := time.Now()
 	a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))

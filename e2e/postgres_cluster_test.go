@@ -45,7 +45,7 @@ func (in *instance) goDown() { in.up.Store(-in.up.Load()) }
 // wasUp tells whether it was up all the time since then.
 func (in *instance) wasUp(then int64) bool { return then > 0 && in.up.Load() == then }
 
-// shoppers are clients of several instances who add animals, each with an
+// shoppers are clients of several instances who add pets, each with an
 // Idempotency-Key, and send it again to another instance until they have the
 // answer.
 type shoppers struct {
@@ -89,7 +89,7 @@ func (s *shoppers) stopped() bool {
 	}
 }
 
-// shop adds one animal, and looks for it on another instance.
+// shop adds one pet, and looks for it on another instance.
 func (s *shoppers) shop(to []*client, i, n int) {
 	want := pet{Name: fmt.Sprintf("shopper %d, number %d", i, n), CategoryID: int64(n % 5), Status: "available"}
 	body, token := newPetBody(want.Name, want.CategoryID, want.Status), fmt.Sprintf("%d-%d", i, n)
@@ -126,7 +126,7 @@ func (s *shoppers) shop(to []*client, i, n int) {
 	}
 }
 
-// look fails the test if an instance that is up does not know of an animal.
+// look fails the test if an instance that is up does not know of a pet.
 func (s *shoppers) look(to []*client, k int, want pet) {
 	up := s.instances[k].up.Load()
 	a, err := to[k].try("GET", fmt.Sprint("/v1/pets?id=", want.ID), "")
@@ -136,7 +136,7 @@ func (s *shoppers) look(to []*client, k int, want pet) {
 	case err == nil && a.status == 200 && !strings.Contains(a.body, fmt.Sprintf(`"id":%d,`, want.ID)):
 		s.t.Errorf("instance %d does not know of %+v, which was acknowledged: %s", k, want, a.body)
 	case err == nil && a.status != 200 && !s.tolerates(a):
-		s.t.Errorf("instance %d: got %d %s, want the animal", k, a.status, a.body)
+		s.t.Errorf("instance %d: got %d %s, want the pet", k, a.status, a.body)
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *shoppers) awaitMore(n int64) {
 	eventually(s.t, 60*time.Second, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
 }
 
-// stop ends the load and checks that every animal is stored once, as it was
+// stop ends the load and checks that every pet is stored once, as it was
 // acknowledged.
 func (s *shoppers) stop() {
 	s.t.Helper()
@@ -164,12 +164,12 @@ func (s *shoppers) stop() {
 	s.all.Wait()
 	stored := newClient(s.t, s.instances[0].server, s.key).allPets(s.t, 0)
 	if n, which := s.pets.missing(stored, 0); n > 0 {
-		s.t.Errorf("%d of %d acknowledged animals are lost or changed, such as %q", n, len(s.pets.pets), which)
+		s.t.Errorf("%d of %d acknowledged pets are lost or changed, such as %q", n, len(s.pets.pets), which)
 	}
 	if len(stored) != len(s.pets.pets) {
-		s.t.Errorf("stored are %d animals, want the %d acknowledged ones, each once", len(stored), len(s.pets.pets))
+		s.t.Errorf("stored are %d pets, want the %d acknowledged ones, each once", len(stored), len(s.pets.pets))
 	}
-	s.t.Logf("%d animals acknowledged, %d attempts sent again, %d answers replayed", s.acknowledged.Load(), s.retried.Load(), s.replayed.Load())
+	s.t.Logf("%d pets acknowledged, %d attempts sent again, %d answers replayed", s.acknowledged.Load(), s.retried.Load(), s.replayed.Load())
 }
 
 func (in *instance) mustStillRun(t *testing.T) {
@@ -295,7 +295,7 @@ func TestClusterRollingRestart(t *testing.T) {
 		}
 	}
 	if n, which := all.missing(newClient(t, instances[0].server, key).allPets(t, 0), 0); n > 0 {
-		t.Errorf("%d of %d acknowledged animals are lost, such as %q", n, len(all.pets), which)
+		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
 	}
 	if moved.Load() < int64(clients) {
 		t.Errorf("clients moved %d times: the test is too gentle", moved.Load())

@@ -44,7 +44,7 @@ func TestPostgresCost(t *testing.T) {
 		key := loadKey(t, database)
 		c := newClient(t, s, key)
 		for i := range 200 {
-			wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("animal ", i), 1, "available")), 201, "")
+			wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("pet ", i), 1, "available")), 201, "")
 		}
 		measure := func(what, method, path string, body func(n int) string) {
 			before := s.cpu()

@@ -61,7 +61,7 @@ func TestPostgresGone(t *testing.T) {
 	}
 }
 
-// lockTables has somebody else keep everybody from animals and orders.
+// lockTables has somebody else keep everybody from pets and orders.
 func lockTables(t *testing.T, pg *pgtest.Server, database string) (unlock func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -66,7 +66,7 @@ func TestPostgresFirstRun(t *testing.T) {
 	for i, s := range instances {
 		// What one wrote, all see at once.
 		if got := len(newClient(t, s, key).allPets(t, 0)); got != 3 {
-			t.Errorf("instance %d shows %d animals, want 3", i, got)
+			t.Errorf("instance %d shows %d pets, want 3", i, got)
 		}
 		s.stop()
 		if strings.Contains(s.output(), password) {

@@ -23,14 +23,14 @@ func TestPowerCut(t *testing.T) {
 	}
 	t.Run("as released", func(t *testing.T) {
 		acknowledged, lost := cutPower(t, 50)
-		if t.Logf("50 cuts, %d animals acknowledged, %d lost", acknowledged, lost); lost > 0 {
-			t.Errorf("%d of %d acknowledged animals are lost", lost, acknowledged)
+		if t.Logf("50 cuts, %d pets acknowledged, %d lost", acknowledged, lost); lost > 0 {
+			t.Errorf("%d of %d acknowledged pets are lost", lost, acknowledged)
 		}
 	})
 	t.Run("built not to wait", func(t *testing.T) {
 		acknowledged, lost := cutPower(t, 5, withBinary(unsafeBinary(t)))
-		if t.Logf("5 cuts, %d animals acknowledged, %d lost", acknowledged, lost); lost == 0 {
-			t.Errorf("a server with synchronous=NORMAL has lost none of %d acknowledged animals: this is no power cut", acknowledged)
+		if t.Logf("5 cuts, %d pets acknowledged, %d lost", acknowledged, lost); lost == 0 {
+			t.Errorf("a server with synchronous=NORMAL has lost none of %d acknowledged pets: this is no power cut", acknowledged)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 		stored := newClient(t, s, key).allPets(t, verified)
 		n, which := all.missing(stored, verified)
 		if lost += n; n > 0 {
-			t.Logf("cut %d: %d of %d acknowledged animals are lost, such as %.100s", cut, n, len(pets), which[0])
+			t.Logf("cut %d: %d of %d acknowledged pets are lost, such as %.100s", cut, n, len(pets), which[0])
 			for _, p := range pets {
 				if stored[p.ID] != p {
 					delete(all.pets, p.ID) // its id comes again

@@ -23,7 +23,7 @@ type intent struct {
 	answers           []answer // all it ever got
 }
 
-// TestRetryAfterKill: clients send animals and orders, each with an
+// TestRetryAfterKill: clients send pets and orders, each with an
 // Idempotency-Key, while the server is killed under them. Whoever has no answer
 // sends again to the next server. In the end each write was done once, and all
 // answers to it are the same.
@@ -139,7 +139,7 @@ func sendAtOnce(t *testing.T, s *server, key string, intents []*intent, answered
 	wg.Wait()
 }
 
-// newIntents are new animals, and orders for animals that are there.
+// newIntents are new pets, and orders for pets that are there.
 func newIntents(t *testing.T, c *client, round int) (intents []*intent) {
 	t.Helper()
 	for i := range 60 {
@@ -241,7 +241,7 @@ func checkStored(t *testing.T, c *client, intents []*intent) {
 		}
 		a := c.get(t, fmt.Sprint("/v1/pets/", o.PetID))
 		if p, err := decodePet(a.body); err != nil || p.Status != "pending" {
-			t.Errorf("the ordered animal is %s, want it pending", a.body)
+			t.Errorf("the ordered pet is %s, want it pending", a.body)
 		}
 	}
 }

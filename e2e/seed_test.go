@@ -22,7 +22,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-var addedLine = regexp.MustCompile(`Added ([0-9,]+) animals, 36 categories and ([0-9,]+) orders in [0-9.]+ s, [0-9,]+ animals a second\.\n`)
+var addedLine = regexp.MustCompile(`Added ([0-9,]+) pets, 36 categories and ([0-9,]+) orders in [0-9.]+ s, [0-9,]+ pets a second\.\n`)
 
 // counts are how many rows of a table a file has.
 func counts(t testing.TB, database, table string) (n int64) {
@@ -63,31 +63,31 @@ func grouped(n int) string {
 func TestSeedThenServe(t *testing.T) {
 	t.Parallel()
 	database := newDatabase(t)
-	r := run(t, "seed", "--animals", "500", "--database", "sqlite:"+database)
+	r := run(t, "seed", "--pets", "500", "--database", "sqlite:"+database)
 	said := addedLine.FindStringSubmatch(r.stderr)
 	if r.code != 0 || r.stdout != "" || said == nil {
 		t.Fatalf("exit code %d, want 0 and a summary.\n%+v", r.code, r)
 	}
 	if pets, orders := counts(t, database, "pets"), counts(t, database, "orders"); pets != 500 || orders != ungrouped(t, said[2]) {
-		t.Errorf("stored are %d animals and %d orders, but it says %q", pets, orders, said[0])
+		t.Errorf("stored are %d pets and %d orders, but it says %q", pets, orders, said[0])
 	}
 	s := start(t, onDatabase(database))
 	c := newClient(t, s, s.ownerKey())
 	if all := c.allPets(t, 0); len(all) != 500 {
-		t.Errorf("the server lists %d animals, want 500", len(all))
+		t.Errorf("the server lists %d pets, want 500", len(all))
 	}
 	a := c.do(t, "POST", "/v1/pets", `{"name":"Rex","categoryId":1}`)
 	if wantStatus(t, a, 201, ""); a.header.Get("Location") != "/v1/pets/501" {
-		t.Errorf("the next animal is at %s, want /v1/pets/501", a.header.Get("Location"))
+		t.Errorf("the next pet is at %s, want /v1/pets/501", a.header.Get("Location"))
 	}
 
 	// A server does not know of what is written past it.
-	r = run(t, "seed", "--animals", "5", "--database", "sqlite:"+database)
+	r = run(t, "seed", "--pets", "5", "--database", "sqlite:"+database)
 	if r.code != 1 || !strings.Contains(r.stderr, "another animalstore serves this file. Stop it first, or name another file with --database") {
 		t.Errorf("beside a server: exit code %d, want 1 and a reason.\n%s", r.code, r.stderr)
 	}
 	if n := counts(t, database, "pets"); n != 501 {
-		t.Errorf("got %d animals after a refusal, want 501", n)
+		t.Errorf("got %d pets after a refusal, want 501", n)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	t.Parallel()
 	database := newDatabase(t)
 	screen, terminal := openTerminal(t)
-	cmd := exec.Command(binary, "seed", "--animals", "100000000", "--database", "sqlite:"+database)
+	cmd := exec.Command(binary, "seed", "--pets", "100000000", "--database", "sqlite:"+database)
 	cmd.Env = cleanEnv()
 	cmd.Stdin, cmd.Stderr = terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
@@ -116,7 +116,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	shown := &buffer{}
 	go io.Copy(shown, screen) // ends with the last program on the terminal
 
-	bar := regexp.MustCompile(`0% \|.*\| \([0-9]+0000/100000000, [0-9]+ animals/s\)`)
+	bar := regexp.MustCompile(`0% \|.*\| \([0-9]+0000/100000000, [0-9]+ pets/s\)`)
 	eventually(t, 60*time.Second, "the bar moves", func() bool { return bar.MatchString(shown.String()) })
 	if _, err := screen.Write([]byte{3}); err != nil { // Ctrl-C
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestSeedOnTerminal(t *testing.T) {
 		t.Fatalf("Ctrl-C does not end it: %q", shown)
 	}
 	// A terminal gets its lines broken between words.
-	stopped := regexp.MustCompile(`animalstore: stopped: of 100,000,000 animals, ([0-9,]+) animals, 36 categories and ([0-9,]+) orders are stored, and nothing is half done\. Add the rest with --animals ([0-9]+)$`)
+	stopped := regexp.MustCompile(`animalstore: stopped: of 100,000,000 pets, ([0-9,]+) pets, 36 categories and ([0-9,]+) orders are stored, and nothing is half done\. Add the rest with --pets ([0-9]+)$`)
 	var said []string
 	eventually(t, 20*time.Second, "it says what is stored", func() bool {
 		said = stopped.FindStringSubmatch(strings.Join(strings.Fields(shown.String()), " "))
@@ -138,7 +138,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	}
 	pets := counts(t, database, "pets")
 	if orders := counts(t, database, "orders"); pets == 0 || pets != ungrouped(t, said[1]) || orders != ungrouped(t, said[2]) || 100_000_000-pets != ungrouped(t, said[3]) {
-		t.Errorf("stored are %d animals and %d orders, but it says %q", pets, orders, said[0])
+		t.Errorf("stored are %d pets and %d orders, but it says %q", pets, orders, said[0])
 	}
 }
 
@@ -169,8 +169,8 @@ func openTerminal(t *testing.T) (screen, terminal *os.File) {
 func TestSeedOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	database := filepath.Join(tmpfs(t, 7<<20), "store.db")
-	r := run(t, "seed", "--animals", "1000000", "--database", "sqlite:"+database)
-	said := regexp.MustCompile(`the disk is full: of 1,000,000 animals, ([0-9,]+) animals, 36 categories and [0-9,]+ orders are stored, and nothing is half done\. Add the rest with --animals [0-9]+ once there is room\n$`).FindStringSubmatch(r.stderr)
+	r := run(t, "seed", "--pets", "1000000", "--database", "sqlite:"+database)
+	said := regexp.MustCompile(`the disk is full: of 1,000,000 pets, ([0-9,]+) pets, 36 categories and [0-9,]+ orders are stored, and nothing is half done\. Add the rest with --pets [0-9]+ once there is room\n$`).FindStringSubmatch(r.stderr)
 	if r.code != 1 || said == nil {
 		t.Fatalf("exit code %d, want 1 and what to do.\n%s", r.code, r.stderr)
 	}
@@ -182,16 +182,16 @@ func TestSeedOnAFullDisk(t *testing.T) {
 		}
 	}
 	if n := counts(t, elsewhere, "pets"); n == 0 || n != ungrouped(t, said[1]) {
-		t.Errorf("stored are %d animals, but it says %q", n, said[0])
+		t.Errorf("stored are %d pets, but it says %q", n, said[0])
 	}
 }
 
 // TestSeedIsAsFastAsAPlainInsert: names, orders, chunks that survive a crash and a
 // progress bar together take at most as long again as a bare loop over the rows.
 func TestSeedIsAsFastAsAPlainInsert(t *testing.T) {
-	animals, rounds := 50_000, 5
+	pets, rounds := 50_000, 5
 	if soak {
-		animals, rounds = 1_000_000, 3
+		pets, rounds = 1_000_000, 3
 	}
 	plain := filepath.Join(t.TempDir(), "plaininsert")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", plain, "./testdata/plaininsert")
@@ -205,12 +205,12 @@ func TestSeedIsAsFastAsAPlainInsert(t *testing.T) {
 	for range rounds {
 		database := newDatabase(t)
 		began := time.Now()
-		r := run(t, "seed", "--animals", fmt.Sprint(animals), "--database", "sqlite:"+database)
+		r := run(t, "seed", "--pets", fmt.Sprint(pets), "--database", "sqlite:"+database)
 		took := time.Since(began).Seconds()
 		if r.code != 0 {
 			t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
 		}
-		if took > 15 && !strings.Contains(r.stderr, " of "+grouped(animals)+" animals, ") {
+		if took > 15 && !strings.Contains(r.stderr, " of "+grouped(pets)+" pets, ") {
 			t.Errorf("it took %.0f s without a word: %q", took, r.stderr)
 		}
 		var stderr bytes.Buffer
@@ -225,7 +225,7 @@ func TestSeedIsAsFastAsAPlainInsert(t *testing.T) {
 			t.Fatal(err)
 		}
 		seeded, inserted = append(seeded, took), append(inserted, bare)
-		t.Logf("%d animals: seed took %.2f s, a plain insert of the same rows %.2f s: %.2f times as long", animals, took, bare, took/bare)
+		t.Logf("%d pets: seed took %.2f s, a plain insert of the same rows %.2f s: %.2f times as long", pets, took, bare, took/bare)
 		if slices.Min(seeded) <= 2*slices.Min(inserted) && !soak {
 			return
 		}

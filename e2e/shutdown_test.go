@@ -96,7 +96,7 @@ func TestTerminate(t *testing.T) {
 	}
 	s = start(t, onDatabase(s.database))
 	if n, which := all.missing(newClient(t, s, key).allPets(t, 0), 0); n > 0 {
-		t.Errorf("%d of %d acknowledged animals are lost, such as %q", n, len(all.pets), which)
+		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
 	}
 	s.stop()
 }

@@ -20,7 +20,7 @@ func TestNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range two.Client.ListPets(t.Context(), client.PetQuery{}) {
-		t.Errorf("got an animal of another store (%v), want none", err)
+		t.Errorf("got a pet of another store (%v), want none", err)
 	}
 	// It is the real thing, on a real address.
 	res, err := http.Get(one.URL + "/v1/pets")

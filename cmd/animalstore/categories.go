@@ -17,7 +17,7 @@ func categoriesCommand() *cobra.Command {
 		Use:   "categories",
 		Short: "List and name categories",
 		Long: `List and name the categories of a server. A category is there from its first
-animal on, without a name until it is given one. Its id is any whole number;
+pet on, without a name until it is given one. Its id is any whole number;
 write -- before a negative one.
 
 ` + keyHelp,

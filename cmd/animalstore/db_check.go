@@ -20,7 +20,7 @@ func dbCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check that a store is sound",
-		Long: `Check that a store is sound: that its file is intact, and that animals, orders,
+		Long: `Check that a store is sound: that its file is intact, and that pets, orders,
 categories and keys agree with each other. It only reads, and works while a
 server runs on the same database. It exits with 1 if anything is wrong.`,
 		Example: `  animalstore db check

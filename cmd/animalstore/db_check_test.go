@@ -19,17 +19,17 @@ import (
 // damages break a rule each, by statements that both engines understand once
 // nothing holds them back any more.
 var damages = []struct{ rule, statements, says string }{
-	{"every animal has a known status", "UPDATE pets SET status = 3 WHERE id = 7", "animal 7 has status 3"},
+	{"every pet has a known status", "UPDATE pets SET status = 3 WHERE id = 7", "pet 7 has status 3"},
 	{"every order has a known status", "UPDATE orders SET status = 9 WHERE id = 4", "order 4 has status 9"},
-	{"every animal, order and key has a positive id", "UPDATE pets SET id = -7 WHERE id = 7", "animal -7"},
-	{"every animal, order and key has a positive id", "UPDATE orders SET id = 0 WHERE id = 4", "order 0"},
-	{"every animal, order and key has a positive id", "UPDATE keys SET id = -4 WHERE id = 4", "key -4"},
-	{"every animal has a name", "UPDATE pets SET name = '' WHERE id = 9", "animal 9"},
-	{"every animal's category exists", "DELETE FROM categories WHERE id = 0", "animal 8 is of category 0"},
-	{"an animal with an open order is there and pending", "UPDATE pets SET status = 0 WHERE id = 1", "animal 1 has the open order 1"},
-	{"an animal with an open order is there and pending", "DELETE FROM pets WHERE id = 2", "animal 2 of order 2 is gone"},
-	{"an animal has at most one open order", "INSERT INTO orders (id, pet_id, status, created_at, updated_at) VALUES (1900, 1, 0, 1, 1)", "animal 1 has 2"},
-	{"an animal that was delivered is sold or gone", "UPDATE pets SET status = 0 WHERE id = 3", "animal 3 was delivered by order 3"},
+	{"every pet, order and key has a positive id", "UPDATE pets SET id = -7 WHERE id = 7", "pet -7"},
+	{"every pet, order and key has a positive id", "UPDATE orders SET id = 0 WHERE id = 4", "order 0"},
+	{"every pet, order and key has a positive id", "UPDATE keys SET id = -4 WHERE id = 4", "key -4"},
+	{"every pet has a name", "UPDATE pets SET name = '' WHERE id = 9", "pet 9"},
+	{"every pet's category exists", "DELETE FROM categories WHERE id = 0", "pet 8 is of category 0"},
+	{"a pet with an open order is there and pending", "UPDATE pets SET status = 0 WHERE id = 1", "pet 1 has the open order 1"},
+	{"a pet with an open order is there and pending", "DELETE FROM pets WHERE id = 2", "pet 2 of order 2 is gone"},
+	{"a pet has at most one open order", "INSERT INTO orders (id, pet_id, status, created_at, updated_at) VALUES (1900, 1, 0, 1, 1)", "pet 1 has 2"},
+	{"a pet that was delivered is sold or gone", "UPDATE pets SET status = 0 WHERE id = 3", "pet 3 was delivered by order 3"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET plan = 'gold' WHERE id = 2", "key 2"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET environment = '' WHERE id = 2", "key 2"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET per_minute = 0 WHERE id = 2", "key 2"},
@@ -133,7 +133,7 @@ func TestCheckFindsDamageInSQLite(t *testing.T) {
 		wantWrong(t, damaged(d.statements), d.rule, d.says)
 	}
 	wantWrong(t, damaged("UPDATE usage SET key_id = 50 WHERE key_id = 2"), "every reference leads to a row", "usage refers to a row of keys that is not there")
-	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 10 WHERE name = 'pets'"), "no id is given twice", "animals go up to id 11, but the last given is 10")
+	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 10 WHERE name = 'pets'"), "no id is given twice", "pets go up to id 11, but the last given is 10")
 	wantWrong(t, damaged("DELETE FROM sqlite_sequence WHERE name = 'orders'"), "no id is given twice", "orders go up to id 6, but the last given is 0")
 	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 3 WHERE name = 'keys'"), "no id is given twice", "keys go up to id 4, but the last given is 3")
 	wantWrong(t, damaged("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'answers_by_age') WHERE name = 'usage_by_hour'"),
@@ -144,7 +144,7 @@ func TestCheckFindsDamageInSQLite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := strings.Index(string(data), `DROP TABLE pets`) // an animal's name
+	at := strings.Index(string(data), `DROP TABLE pets`) // a pet's name
 	copy(data[at&^4095:], strings.Repeat("\xff", 64))
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestCheckFindsDamageInPostgreSQL(t *testing.T) {
 		last = d.rule
 	}
 	const rule = "no id is given twice"
-	damage("ALTER TABLE pets ALTER COLUMN id RESTART WITH 11", rule, "animals go up to id 11, but the last given is 10")
+	damage("ALTER TABLE pets ALTER COLUMN id RESTART WITH 11", rule, "pets go up to id 11, but the last given is 10")
 	damage("SELECT setval('orders_id_seq', 1)", rule, "orders go up to id 1900, but the last given is 1")
 	damage("ALTER TABLE keys ALTER COLUMN id RESTART", rule, "keys go up to id 4, but the last given is 0")
 }

@@ -19,7 +19,7 @@ func dbMoveCommand() *cobra.Command {
 		Use:   "move",
 		Short: "Copy a whole store into an empty database",
 		Long: `Copy a whole store into an empty database, such as from a SQLite file to
-PostgreSQL or back: animals, orders, categories, the ids that come next, keys
+PostgreSQL or back: pets, orders, categories, the ids that come next, keys
 with their secrets, limits, bans and usage, and the records of retried writes.
 
 It is one transaction. Whatever ends it early, the new database is as empty as

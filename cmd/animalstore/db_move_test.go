@@ -57,7 +57,7 @@ func TestMoveCarriesEverything(t *testing.T) {
 	}
 	checkGoesOn(t, from, 1013, 2007, 5)
 	checkGoesOn(t, first, 1013, 2007, 5)
-	for _, line := range []string{`animals +10 +1013 +[0-9a-f]{16}`, `orders +6 +2007 +[0-9a-f]{16}`, `keys +4 +5 +[0-9a-f]{16}`, `secrets of keys +7 +- +[0-9a-f]{16}`,
+	for _, line := range []string{`pets +10 +1013 +[0-9a-f]{16}`, `orders +6 +2007 +[0-9a-f]{16}`, `keys +4 +5 +[0-9a-f]{16}`, `secrets of keys +7 +- +[0-9a-f]{16}`,
 		`limits and bans +2 +- `, `hours of usage +3 +- `, `idempotency records +2 +- `, `categories +6 +- `} {
 		if !regexp.MustCompile(`(?m)^` + line).MatchString(tables) {
 			t.Errorf("got the table\n%s\nwant a line like %s", tables, line)
@@ -74,7 +74,7 @@ func TestMoveOfAnEmptyStore(t *testing.T) {
 		mustMove(t, from, to)
 		withStore(t, to, func(store db.DB) {
 			if pet, _, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "first", CategoryID: 1}, nil); err != nil || pet.ID != 1 {
-				t.Errorf("%s: the first animal has id %d (%v), want 1", name, pet.ID, err)
+				t.Errorf("%s: the first pet has id %d (%v), want 1", name, pet.ID, err)
 			}
 		})
 	}
@@ -181,9 +181,9 @@ func TestMoveComparesWhatIsStored(t *testing.T) {
 	}
 	targets := newStores(t) // which every failure leaves as they were
 	for name, f := range map[string]tampering{
-		"an animal is left out":     {write: in("pets", tampered{skip: 1})},
+		"a pet is left out":         {write: in("pets", tampered{skip: 1})},
 		"a record is left out":      {write: in("answers", tampered{skip: 1})},
-		"animals are renamed":       {write: in("pets", set(1, "Rex"))},
+		"pets are renamed":          {write: in("pets", set(1, "Rex"))},
 		"a category loses a name":   {write: in("categories", set(1, ""))},
 		"orders change times":       {write: in("orders", set(4, int64(7)))},
 		"bans end sooner":           {write: in("limit_states", set(10, int64(0)))},

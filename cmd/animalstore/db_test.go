@@ -68,9 +68,9 @@ func secretHash(n int) db.KeyHash { return db.KeyHash{31: byte(n), 0: byte(7 * n
 const oddSecrets = 7
 
 // retried are writes that oddStore has done, once.
-func retried(keyID int64) (pet, order *db.Once) {
-	pet = &db.Once{KeyID: keyID, Route: "POST /pets", Token: `~"\N'tok`, BodyHash: [32]byte{1, 0, 255}, At: at(1)}
-	order = &db.Once{KeyID: keyID, Route: "POST /store/orders", Token: "a", BodyHash: [32]byte{}, At: at(2)}
+func retried(keyID int64) (pet, order *db.Idempotency) {
+	pet = &db.Idempotency{KeyID: keyID, Route: "POST /pets", Token: `~"\N'tok`, BodyHash: [32]byte{1, 0, 255}, At: at(1)}
+	order = &db.Idempotency{KeyID: keyID, Route: "POST /store/orders", Token: "a", BodyHash: [32]byte{}, At: at(2)}
 	return pet, order
 }
 
@@ -200,7 +200,7 @@ func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
 		oncePet, onceOrder := retried(1)
 		pet, replayed, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "another", CategoryID: 5}, oncePet)
 		if err != nil || !replayed || pet.Name != "once 🐈" {
-			t.Errorf("the animal sent again: got %+v, replayed %t, %v, want the one from before", pet, replayed, err)
+			t.Errorf("the pet sent again: got %+v, replayed %t, %v, want the one from before", pet, replayed, err)
 		}
 		if order, replayed, err := store.PlaceOrder(t.Context(), 12345, at(3), onceOrder); err != nil || !replayed || order.PetID != pet.ID {
 			t.Errorf("the order sent again: got %+v, replayed %t, %v, want the one from before", order, replayed, err)
@@ -210,7 +210,7 @@ func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
 			t.Errorf("another body under the same token: got %v, want a refusal", err)
 		}
 		if pet, _, err = store.CreatePet(t.Context(), animalstore.NewPet{Name: "next", CategoryID: 1}, nil); err != nil || pet.ID != wantPet {
-			t.Errorf("the next animal has id %d (%v), want %d", pet.ID, err, wantPet)
+			t.Errorf("the next pet has id %d (%v), want %d", pet.ID, err, wantPet)
 		}
 		if order, _, err := store.PlaceOrder(t.Context(), pet.ID, at(3), nil); err != nil || order.ID != wantOrder {
 			t.Errorf("the next order has id %d (%v), want %d", order.ID, err, wantOrder)
@@ -231,7 +231,7 @@ func TestSeedIsTheSameEverywhere(t *testing.T) {
 	var stores []db.Rows
 	for _, url := range newStores(t) {
 		for range 2 { // the second adds
-			if err := seed(t.Context(), seedFlags{database: url, animals: 400, seed: 3}, &strings.Builder{}); err != nil {
+			if err := seed(t.Context(), seedFlags{database: url, pets: 400, seed: 3}, &strings.Builder{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -239,6 +239,6 @@ func TestSeedIsTheSameEverywhere(t *testing.T) {
 	}
 	a, b := stores[0], stores[1]
 	if len(a.Pets) != 800 || !slices.Equal(a.Pets, b.Pets) || !slices.Equal(a.Orders, b.Orders) || !slices.Equal(a.Categories, b.Categories) {
-		t.Errorf("got stores of %d and %d animals that differ, want the same 800", len(a.Pets), len(b.Pets))
+		t.Errorf("got stores of %d and %d pets that differ, want the same 800", len(a.Pets), len(b.Pets))
 	}
 }

@@ -67,7 +67,7 @@ func needsOtherServer(line string) bool {
 }
 
 // fillStore makes a database with what the examples are about: the owner's key
-// and another, a dozen animals in category 7, and orders for the last two.
+// and another, a dozen pets in category 7, and orders for the last two.
 func fillStore(file string) error {
 	ctx, now := context.Background(), animalstore.At(time.Now())
 	store, err := sqlite.Open(ctx, file, sqlite.Options{})
@@ -117,9 +117,9 @@ func newHome(t *testing.T, store string) *home {
 	}
 	copyFile(t, store, filepath.Join(h.dir, "animalstore.db"))
 	for name, content := range map[string]string{
-		"key.txt":       "a-key-that-was-made-elsewhere\n",
-		"animals.csv":   "name,categoryId\nRex,7\n",
-		"animals.jsonl": `{"name":"Rex","categoryId":7}` + "\n",
+		"key.txt":    "a-key-that-was-made-elsewhere\n",
+		"pets.csv":   "name,categoryId\nRex,7\n",
+		"pets.jsonl": `{"name":"Rex","categoryId":7}` + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o666); err != nil {
 			t.Fatal(err)
@@ -154,14 +154,14 @@ func (h *home) url() string {
 
 // command is an example with the addresses and paths it has here.
 func (h *home) command(line string) *exec.Cmd {
-	if strings.Contains(line, "https://animals.example") {
-		line = strings.ReplaceAll(line, "https://animals.example", h.url())
+	if strings.Contains(line, "https://pets.example") {
+		line = strings.ReplaceAll(line, "https://pets.example", h.url())
 	}
 	line = strings.NewReplacer(
 		"/var/lib/animalstore", filepath.Join(h.dir, "lib"),
 		"--listen :8080", "--listen 127.0.0.1:0",
 		"--listen 127.0.0.1:8090", "--listen 127.0.0.1:0",
-		"--animals 1000000", "--animals 1000",
+		"--pets 1000000", "--pets 1000",
 	).Replace(line)
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
 	cmd.Dir = h.dir

@@ -21,23 +21,23 @@ import (
 
 // TestExplain has the failures of a network that no script can bring about.
 func TestExplain(t *testing.T) {
-	c := connection{url: "https://animals.example"}
+	c := connection{url: "https://pets.example"}
 	around := func(err error) error {
-		return fmt.Errorf("%w (after 3 attempts)", fmt.Errorf("listPets: GET https://animals.example/v1: %w", err))
+		return fmt.Errorf("%w (after 3 attempts)", fmt.Errorf("listPets: GET https://pets.example/v1: %w", err))
 	}
 	tests := []struct {
 		err  error
 		want string
 	}{
-		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), `no server answers at https://animals.example. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`},
-		{around(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "animals.example", IsNotFound: true}}), "the host of https://animals.example is not found: lookup animals.example: no such host. Is --url right?"},
-		{around(context.DeadlineExceeded), "the server at https://animals.example does not answer in time. Is it running, and --url right?"},
-		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}), "the connection to https://animals.example failed: network is unreachable. Is the server running, and --url right?"},
-		{around(io.ErrUnexpectedEOF), "the connection to https://animals.example failed: unexpected EOF. Is the server running, and --url right?"},
-		{around(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "animals.example", Certificate: &x509.Certificate{}}}), "the certificate of https://animals.example is not good: x509: certificate is not valid for any names, but wanted to match animals.example"},
-		{around(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "the certificate of https://animals.example is not one that this machine trusts. If it is your own, name it with --cacert"},
-		{around(http.ErrSchemeMismatch), "the server at https://animals.example does not speak HTTPS: write http:// in --url"},
-		{fmt.Errorf("%w; %w", around(io.EOF), client.ErrOutcomeUnknown), "the connection to https://animals.example failed: EOF. Is the server running, and --url right? Whether the change was made is not known: look before you repeat it"},
+		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), `no server answers at https://pets.example. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`},
+		{around(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "pets.example", IsNotFound: true}}), "the host of https://pets.example is not found: lookup pets.example: no such host. Is --url right?"},
+		{around(context.DeadlineExceeded), "the server at https://pets.example does not answer in time. Is it running, and --url right?"},
+		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}), "the connection to https://pets.example failed: network is unreachable. Is the server running, and --url right?"},
+		{around(io.ErrUnexpectedEOF), "the connection to https://pets.example failed: unexpected EOF. Is the server running, and --url right?"},
+		{around(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "pets.example", Certificate: &x509.Certificate{}}}), "the certificate of https://pets.example is not good: x509: certificate is not valid for any names, but wanted to match pets.example"},
+		{around(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "the certificate of https://pets.example is not one that this machine trusts. If it is your own, name it with --cacert"},
+		{around(http.ErrSchemeMismatch), "the server at https://pets.example does not speak HTTPS: write http:// in --url"},
+		{fmt.Errorf("%w; %w", around(io.EOF), client.ErrOutcomeUnknown), "the connection to https://pets.example failed: EOF. Is the server running, and --url right? Whether the change was made is not known: look before you repeat it"},
 		// Not the server's affair.
 		{errors.New("write /dev/stdout: no space left on device"), "write /dev/stdout: no space left on device"},
 	}
@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestGetAsksTheList: GET on an animal itself is deprecated, and a command line
+// TestGetAsksTheList: GET on a pet itself is deprecated, and a command line
 // that uses it would break in December 2030.
 func TestGetAsksTheList(t *testing.T) {
 	var asked []string

@@ -35,7 +35,7 @@ Over HTTP, your own key is read from the environment variable
 machine can read arguments.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys list
-  animalstore keys list --url https://animals.example`,
+  animalstore keys list --url https://pets.example`,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		RunE:                  onlySubcommands,

@@ -1,4 +1,4 @@
-// Command animalstore serves a store's animals over HTTP, manages its keys, and
+// Command animalstore serves a store's pets over HTTP, manages its keys, and
 // calls such a server for people and scripts.
 package main
 
@@ -38,8 +38,8 @@ func main() {
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "animalstore",
-		Short: "A store's animals over HTTP",
-		Long: `animalstore keeps a store's animals and orders and serves them over HTTP.
+		Short: "A store's pets over HTTP",
+		Long: `animalstore keeps a store's pets and orders and serves them over HTTP.
 
 Start a server with "animalstore serve". The first start prints a key and a
 curl line to try. With the key in ANIMALSTORE_API_KEY the client commands work:

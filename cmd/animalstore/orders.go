@@ -17,7 +17,7 @@ func ordersCommand() *cobra.Command {
 		Use:   "orders",
 		Short: "List, place and move orders",
 		Long: `List, place and move the orders of a server. An order goes from placed to
-approved to delivered; until then it can be cancelled. Its animal is pending
+approved to delivered; until then it can be cancelled. Its pet is pending
 meanwhile, and sold or available afterwards.
 
 ` + keyHelp,
@@ -35,7 +35,7 @@ meanwhile, and sold or available afterwards.
 
 var orderColumns = []column[animalstore.Order]{
 	{title: "ID", text: func(o animalstore.Order) string { return decimal(o.ID) }},
-	{title: "ANIMAL", text: func(o animalstore.Order) string { return decimal(o.PetID) }},
+	{title: "PET", text: func(o animalstore.Order) string { return decimal(o.PetID) }},
 	{title: "STATUS", text: func(o animalstore.Order) string { return string(o.Status) }, colour: orderColour},
 	{title: "PLACED (UTC)", time: func(o animalstore.Order) animalstore.Time { return o.CreatedAt }},
 	{title: "CHANGED (UTC)", time: func(o animalstore.Order) animalstore.Time { return o.UpdatedAt }},
@@ -70,7 +70,7 @@ func ordersListCommand(conn *connection) *cobra.Command {
 				return err
 			}
 			if cmd.Flag("pet").Changed && q.PetID < 1 {
-				return usageError{errors.New("--pet must be the id of an animal, which is positive")}
+				return usageError{errors.New("--pet must be the id of a pet, which is positive")}
 			}
 			return conn.do(cmd, *f.json, func(s session) error {
 				return printAll(s.printer, &f, "orders", orderColumns, func(pageSize int) iter.Seq2[animalstore.Order, error] {
@@ -82,7 +82,7 @@ func ordersListCommand(conn *connection) *cobra.Command {
 	}
 	f.register(cmd, 20)
 	registerOrderStatus(cmd, &q.Status, "only those in this status: ")
-	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only those of the animal with this `id`")
+	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only those of the pet with this `id`")
 	return cmd
 }
 
@@ -90,16 +90,16 @@ func ordersPlaceCommand(conn *connection) *cobra.Command {
 	var asJSON *bool
 	var once string
 	cmd := &cobra.Command{
-		Use:   "place ANIMAL",
-		Short: "Order an animal",
-		Long: `Order an animal, by its id, and print the order. The animal has to be available
+		Use:   "place PET",
+		Short: "Order a pet",
+		Long: `Order a pet, by its id, and print the order. The pet has to be available
 and is pending from then on. Of several who order the same one, one gets it.
 
 One order is placed, however often the request has to be sent. To be able to
 repeat the command itself, give it an --idempotency-key.`,
 		Example: `  animalstore orders place 3
   animalstore orders place 4 --idempotency-key cart-17 --json`,
-		Args: oneID("animal", "pets"),
+		Args: oneID("pet", "pets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pet, err := parseID(args[0], "pets")
 			if err := errors.Join(err, notEmpty(cmd, "idempotency-key")); err != nil {
@@ -115,7 +115,7 @@ repeat the command itself, give it an --idempotency-key.`,
 				if meta.Replayed {
 					s.note("Order %d was placed before, with this idempotency key.", order.ID)
 				} else {
-					s.note("Placed order %d: animal %d is pending now.", order.ID, order.PetID)
+					s.note("Placed order %d: pet %d is pending now.", order.ID, order.PetID)
 				}
 				return printItem(s.printer, order, orderColumns)
 			})
@@ -142,7 +142,7 @@ func ordersSetCommand(conn *connection) *cobra.Command {
 		Use:   "set ID",
 		Short: "Move an order on, or cancel it",
 		Long: `Move an order to another status, and print it as it is then. A placed order can
-become approved, an approved one delivered, and both cancelled. Its animal
+become approved, an approved one delivered, and both cancelled. Its pet
 follows: it is sold when the order is delivered, and available when cancelled.`,
 		Example: `  animalstore orders set 1 --status approved
   animalstore orders set 2 --status cancelled`,
@@ -160,7 +160,7 @@ follows: it is sold when the order is delivered, and available when cancelled.`,
 				if err != nil {
 					return err
 				}
-				s.note("Order %d is %s, animal %d %s.", order.ID, order.Status, order.PetID, order.Status.PetStatus())
+				s.note("Order %d is %s, pet %d %s.", order.ID, order.Status, order.PetID, order.Status.PetStatus())
 				return printItem(s.printer, order, orderColumns)
 			})
 		},

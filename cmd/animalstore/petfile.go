@@ -17,11 +17,11 @@ import (
 	"animalstore"
 )
 
-// maxRow bounds one animal in a file, and with it the memory that a file with a
+// maxRow bounds one pet in a file, and with it the memory that a file with a
 // quote that is never closed would take. The service takes no more either.
 const maxRow = 1 << 20
 
-// The formats of files with animals.
+// The formats of files with pets.
 const (
 	formatCSV   = "csv"
 	formatJSONL = "jsonl"
@@ -48,14 +48,14 @@ func fileError(err error) error {
 	return toldError{err, err.Error(), exitError}
 }
 
-// petRow is an animal in a file.
+// petRow is a pet in a file.
 type petRow struct {
 	line int64 // where it begins
 	pet  animalstore.NewPet
 	bad  error // why it cannot be added, if it cannot
 }
 
-// petReader reads animals one by one. After io.EOF, or an error which says that
+// petReader reads pets one by one. After io.EOF, or an error which says that
 // the rest cannot be read, there are no more.
 type petReader interface {
 	next() (petRow, error)
@@ -191,8 +191,8 @@ func (row *petRow) check() {
 	}
 }
 
-// errTooLong ends a file: it cannot be told where the next animal begins.
-var errTooLong = fmt.Errorf("an animal takes more than %d bytes (a quote may not be closed); what follows was not read", maxRow)
+// errTooLong ends a file: it cannot be told where the next pet begins.
+var errTooLong = fmt.Errorf("a pet takes more than %d bytes (a quote may not be closed); what follows was not read", maxRow)
 
 // bounded fails when more than a row is read at a time. What its reader buffers
 // ahead counts for the row before, so rows may be a little longer.
@@ -257,7 +257,7 @@ func (r *jsonlPets) readLine() (text []byte, tooLong bool, err error) {
 	}
 }
 
-// parsePet reads an object with the members of an animal. Others are ignored.
+// parsePet reads an object with the members of a pet. Others are ignored.
 func parsePet(text []byte) (pet animalstore.NewPet, err error) {
 	if !utf8.Valid(text) {
 		return pet, errors.New("it is not UTF-8: save the file as UTF-8")
@@ -313,7 +313,7 @@ func parseWhole(s string) (int64, bool) {
 	return n, err == nil && !strings.HasPrefix(s, "+")
 }
 
-// petWriter writes animals in a format.
+// petWriter writes pets in a format.
 type petWriter struct {
 	format string
 	out    *bufio.Writer

@@ -18,8 +18,8 @@ func petsCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "pets",
-		Short: "List, add, change and remove animals",
-		Long: `List, add, change and remove the animals of a server.
+		Short: "List, add, change and remove pets",
+		Long: `List, add, change and remove the pets of a server.
 
 ` + keyHelp,
 		Example: `  animalstore pets list --status available
@@ -59,7 +59,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 	var category int64
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List animals, the latest first",
+		Short: "List pets, the latest first",
 		Example: `  animalstore pets list
   animalstore pets list --status available --category 7
   animalstore pets list --id 5,6 --json
@@ -79,7 +79,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 				q.CategoryID = &category
 			}
 			return conn.do(cmd, *f.json, func(s session) error {
-				return printAll(s.printer, &f, "animals", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
+				return printAll(s.printer, &f, "pets", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
 					q.PageSize = pageSize
 					return s.ListPets(cmd.Context(), q)
 				})
@@ -95,8 +95,8 @@ func petsListCommand(conn *connection) *cobra.Command {
 }
 
 func petsGetCommand(conn *connection) *cobra.Command {
-	cmd := showCommand(conn, "animal", "pets", petColumns, func(ctx context.Context, s session, id int64) (animalstore.Pet, error) {
-		// FindPet asks the list, by id. GET on the animal itself is deprecated,
+	cmd := showCommand(conn, "pet", "pets", petColumns, func(ctx context.Context, s session, id int64) (animalstore.Pet, error) {
+		// FindPet asks the list, by id. GET on the pet itself is deprecated,
 		// and gone from December 2030 on.
 		return s.FindPet(ctx, id)
 	})
@@ -113,19 +113,19 @@ func petsAddCommand(conn *connection) *cobra.Command {
 	var etag bool
 	cmd := &cobra.Command{
 		Use:   "add",
-		Short: "Add an animal",
-		Long: `Add an animal, and print it with its id.
+		Short: "Add a pet",
+		Long: `Add a pet, and print it with its id.
 
 It is added once, however often the request has to be sent. To be able to repeat
 the command itself, give it an --idempotency-key: with the same one and the same
-content it does nothing new for 24 hours, and prints the animal again.`,
+content it does nothing new for 24 hours, and prints the pet again.`,
 		Example: `  animalstore pets add --name Rex --category 7
   animalstore pets add --name Mia --category 2 --status pending --json
   animalstore pets add --name Tux --category 9 --idempotency-key tux-1`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flag("name").Changed || !cmd.Flag("category").Changed {
-				return usageError{errors.New("an animal needs a --name and a --category")}
+				return usageError{errors.New("a pet needs a --name and a --category")}
 			}
 			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
@@ -138,9 +138,9 @@ content it does nothing new for 24 hours, and prints the animal again.`,
 					return repeatable{err, once}
 				}
 				if meta.Replayed {
-					s.note("Animal %d was added before, with this idempotency key.", added.ID)
+					s.note("Pet %d was added before, with this idempotency key.", added.ID)
 				} else {
-					s.note("Added animal %d.", added.ID)
+					s.note("Added pet %d.", added.ID)
 				}
 				if etag {
 					s.note("ETag: %s", visible(meta.ETag))

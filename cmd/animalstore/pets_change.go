@@ -20,17 +20,17 @@ func petsSetCommand(conn *connection) *cobra.Command {
 	var etag bool
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Change an animal",
-		Long: `Change an animal's name, category or status, and print it as it is then.
+		Short: "Change a pet",
+		Long: `Change a pet's name, category or status, and print it as it is then.
 
-An available animal can become pending or sold, a pending one available or sold.
-Sold is final. An open order decides the status of its animal.
+An available pet can become pending or sold, a pending one available or sold.
+Sold is final. An open order decides the status of its pet.
 
 With --if-match it is changed only if nobody else did since you saw its ETag,
 which "pets add" and "pets set" tell with --etag.`,
 		Example: `  animalstore pets set 5 --status sold
   animalstore pets set 6 --name "Rex II" --category 8`,
-		Args: oneID("animal", "pets"),
+		Args: oneID("pet", "pets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "pets")
 			if err != nil {
@@ -61,7 +61,7 @@ which "pets add" and "pets set" tell with --etag.`,
 				if err != nil {
 					return err
 				}
-				s.note("Changed animal %d.", pet.ID)
+				s.note("Changed pet %d.", pet.ID)
 				if etag {
 					s.note("ETag: %s", visible(meta.ETag))
 				}
@@ -84,7 +84,7 @@ func registerIfMatch(cmd *cobra.Command, match *string) {
 }
 
 func registerETag(cmd *cobra.Command, etag *bool) {
-	cmd.Flags().BoolVar(etag, "etag", false, "tell the animal's ETag, on standard error")
+	cmd.Flags().BoolVar(etag, "etag", false, "tell the pet's ETag, on standard error")
 }
 
 // ifMatch is the option of a change to what has a tag. Shells eat its quotes, so
@@ -103,14 +103,14 @@ func petsRemoveCommand(conn *connection) *cobra.Command {
 	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "remove ID...",
-		Short: "Remove animals for good",
-		Long: `Remove animals for good, without asking, and print what they were. If one of
-the ids is unknown, none is removed. An animal with an open order stays.`,
+		Short: "Remove pets for good",
+		Long: `Remove pets for good, without asking, and print what they were. If one of
+the ids is unknown, none is removed. A pet with an open order stays.`,
 		Example: `  animalstore pets remove 7
   animalstore pets remove 8 9`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New(`say which animals by their ids: "animalstore pets list" shows them`)}
+				return usageError{errors.New(`say which pets by their ids: "animalstore pets list" shows them`)}
 			}
 			_, err := parsePetIDs(args)
 			return err
@@ -129,7 +129,7 @@ the ids is unknown, none is removed. An animal with an open order stays.`,
 					for _, pet := range pets {
 						err := s.DeletePet(cmd.Context(), pet.ID)
 						if err == nil {
-							s.note("Removed animal %d.", pet.ID)
+							s.note("Removed pet %d.", pet.ID)
 						}
 						if !yield(pet, err) || err != nil {
 							return
@@ -145,7 +145,7 @@ the ids is unknown, none is removed. An animal with an open order stays.`,
 
 func parsePetIDs(args []string) ([]int64, error) {
 	if len(args) > maxPage {
-		return nil, usageError{fmt.Errorf("at most %d animals can be removed at once, not %d", maxPage, len(args))}
+		return nil, usageError{fmt.Errorf("at most %d pets can be removed at once, not %d", maxPage, len(args))}
 	}
 	var ids []int64
 	for _, arg := range args {
@@ -160,7 +160,7 @@ func parsePetIDs(args []string) ([]int64, error) {
 	return ids, nil
 }
 
-// findPets are the animals with these ids, in the same order.
+// findPets are the pets with these ids, in the same order.
 func findPets(cmd *cobra.Command, s session, ids []int64) ([]animalstore.Pet, error) {
 	found := map[int64]animalstore.Pet{}
 	for pet, err := range s.ListPets(cmd.Context(), client.PetQuery{IDs: ids}) {
@@ -173,7 +173,7 @@ func findPets(cmd *cobra.Command, s session, ids []int64) ([]animalstore.Pet, er
 	for _, id := range ids {
 		pet, ok := found[id]
 		if !ok {
-			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d, so none was removed", id)
+			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d, so none was removed", id)
 		}
 		pets = append(pets, pet)
 	}

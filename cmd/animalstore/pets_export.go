@@ -19,9 +19,9 @@ func petsExportCommand(conn *connection) *cobra.Command {
 	q := client.PetQuery{PageSize: maxPage}
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
-		Short: "Write animals to a file",
-		Long: `Write all animals, or those that the filters leave, to a file or to standard
-output: the latest first, as CSV or as JSON Lines. Animals that are there all
+		Short: "Write pets to a file",
+		Long: `Write all pets, or those that the filters leave, to a file or to standard
+output: the latest first, as CSV or as JSON Lines. Pets that are there all
 the while are written once each, whatever else changes meanwhile.
 
 The requests keep to the limits of the key, and wait where those are used up.
@@ -29,9 +29,9 @@ The file appears when it is complete, and not before.
 
 CSV cannot tell the two ways of breaking a line within a name apart. JSON Lines
 keeps every name as it is.`,
-		Example: `  animalstore pets export animals.csv
+		Example: `  animalstore pets export pets.csv
   animalstore pets export --status sold sold.jsonl
-  animalstore pets export --format jsonl | gzip > animals.jsonl.gz`,
+  animalstore pets export --format jsonl | gzip > pets.jsonl.gz`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -67,7 +67,7 @@ func (s session) exportPets(cmd *cobra.Command, name, format string, q client.Pe
 	if err != nil {
 		return fileError(err)
 	}
-	p := newProgress(cmd.ErrOrStderr(), -1, "animals")
+	p := newProgress(cmd.ErrOrStderr(), -1, "pets")
 	out := newPetWriter(file, format)
 	err = func() error {
 		defer p.end()
@@ -85,7 +85,7 @@ func (s session) exportPets(cmd *cobra.Command, name, format string, q client.Pe
 	if err = keep(err); err != nil {
 		return err
 	}
-	s.note("Exported %s.", countOf(p.done, "animal", "animals"))
+	s.note("Exported %s.", countOf(p.done, "pet", "pets"))
 	return nil
 }
 

@@ -29,8 +29,8 @@ func petsImportCommand(conn *connection) *cobra.Command {
 	workers := defaultWorkers
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
-		Short: "Add the animals of a file",
-		Long: `Add the animals of a file, or of standard input (-), to a server's store.
+		Short: "Add the pets of a file",
+		Long: `Add the pets of a file, or of standard input (-), to a server's store.
 
 CSV has a first line that names its columns: name and categoryId, and status if
 there is one. JSON Lines has an object with these members on each line. Other
@@ -46,9 +46,9 @@ imported one, named FILE.progress, which is removed at the end. Without that, as
 with standard input, the lines that are there already are sent again and
 answered without being added. To add the same file a second time on purpose,
 copy it and change a line, or wait for a day.`,
-		Example: `  animalstore pets import animals.csv
+		Example: `  animalstore pets import pets.csv
   animalstore pets export | animalstore pets import --format csv -
-  animalstore pets import animals.jsonl --concurrency 4`,
+  animalstore pets import pets.jsonl --concurrency 4`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if workers < 1 || workers > maxWorkers {
@@ -71,7 +71,7 @@ copy it and change a line, or wait for a day.`,
 				i := &petImport{
 					session: s, file: args[0], format: format, rows: rows, workers: workers,
 					room:     make(chan struct{}, maxPending),
-					progress: newProgress(cmd.ErrOrStderr(), size, "animals"),
+					progress: newProgress(cmd.ErrOrStderr(), size, "pets"),
 				}
 				if size >= 0 {
 					i.journal = &journal{path: args[0] + ".progress"}
@@ -325,7 +325,7 @@ func (i *petImport) outcome(t tally, err error) error {
 }
 
 func (t tally) words() string {
-	text := fmt.Sprintf("Added %s", countOf(t.Added, "animal", "animals"))
+	text := fmt.Sprintf("Added %s", countOf(t.Added, "pet", "pets"))
 	if t.There > 0 {
 		text += fmt.Sprintf("; %s had been added by an earlier run", grouped(t.There))
 	}

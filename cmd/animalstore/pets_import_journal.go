@@ -136,7 +136,7 @@ func (j *journal) load() (*journalFile, error) {
 		return nil, usageError{fmt.Errorf("%s is about an import to %s: go on with that --url, or move it away to start over", path, visible(before.Server))}
 	case before.Key != j.mark.Key:
 		return nil, usageError{fmt.Errorf("%s is about an import with another API key: only with that one it goes on without adding anything twice. Use it, or move the file away to start over", path)}
-	case age > db.AnswersKept-time.Hour:
+	case age > db.IdempotencyWindow-time.Hour:
 		return nil, usageError{fmt.Errorf("%s is about an import that stopped %s ago after %s. By now the server may not know any more which of the next ones it added: look what is there, leave the lines that are out of the file, and move %s away", path, span(age), countOf(before.Rows, "line", "lines"), path)}
 	}
 	return &before, nil

@@ -52,11 +52,11 @@ func TestListAsksForNoMore(t *testing.T) {
 		note   string
 	}{
 		{listFlags{limit: 20}, screen{}, "20", 20, ""},
-		{listFlags{limit: 20}, onTerminal, "21", 21, "There are more animals: use --limit N or --all.\n"},
+		{listFlags{limit: 20}, onTerminal, "21", 21, "There are more pets: use --limit N or --all.\n"},
 		{listFlags{limit: 100}, screen{}, "100", 100, ""},
-		{listFlags{limit: 100}, onTerminal, "100", 101, "There may be more animals: use --limit N or --all.\n"},
-		{listFlags{limit: 200}, onTerminal, "100 100", 201, "There may be more animals: use --limit N or --all.\n"},
-		{listFlags{limit: 249}, onTerminal, "100 100 100", 250, "There are more animals: use --limit N or --all.\n"},
+		{listFlags{limit: 100}, onTerminal, "100", 101, "There may be more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 200}, onTerminal, "100 100", 201, "There may be more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 249}, onTerminal, "100 100 100", 250, "There are more pets: use --limit N or --all.\n"},
 		{listFlags{limit: 150}, screen{}, "100 100", 150, ""},
 		{listFlags{limit: 250}, onTerminal, "100 100 100", 251, ""},
 		{listFlags{limit: 1000}, screen{}, "100 100 100", 250, ""},
@@ -67,7 +67,7 @@ func TestListAsksForNoMore(t *testing.T) {
 		asked = nil
 		var out, notes bytes.Buffer
 		p := &printer{out: &out, notes: &notes, screen: test.screen}
-		err := printAll(p, &test.flags, "animals", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
+		err := printAll(p, &test.flags, "pets", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
 			return server.Client.ListPets(t.Context(), client.PetQuery{PageSize: pageSize})
 		})
 		if err != nil {
@@ -85,7 +85,7 @@ func TestListAsksForNoMore(t *testing.T) {
 	}
 }
 
-// manyPets lists n animals and then fails, if err is not nil.
+// manyPets lists n pets and then fails, if err is not nil.
 func manyPets(n int, err error) iter.Seq2[animalstore.Pet, error] {
 	return func(yield func(animalstore.Pet, error) bool) {
 		for i := range n {
@@ -109,7 +109,7 @@ func TestListStreams(t *testing.T) {
 		err := printList(&p, func(yield func(animalstore.Pet, error) bool) {
 			for pet, err := range manyPets(1000, nil) {
 				if behind := listed - strings.Count(out.String(), "Rex"); behind > maxPage {
-					t.Errorf("%s: got %d animals that are not printed yet, want %d at most", name, behind, maxPage)
+					t.Errorf("%s: got %d pets that are not printed yet, want %d at most", name, behind, maxPage)
 					return
 				}
 				listed++
@@ -119,7 +119,7 @@ func TestListStreams(t *testing.T) {
 			}
 		}, petColumns)
 		if printed := strings.Count(out.String(), "Rex"); err != nil || printed != 1000 {
-			t.Errorf("%s: got %d animals and the error %v, want 1000", name, printed, err)
+			t.Errorf("%s: got %d pets and the error %v, want 1000", name, printed, err)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestListFails(t *testing.T) {
 			t.Errorf("%s: got the error %v, want %v", name, err, failed)
 		}
 		if got := strings.Count(out.String(), "Rex"); got != 3 {
-			t.Errorf("%s: got %d animals, want the 3 before the error:\n%s", name, got, out.String())
+			t.Errorf("%s: got %d pets, want the 3 before the error:\n%s", name, got, out.String())
 		}
 		if p.json && json.Valid(out.Bytes()) {
 			t.Errorf("%s: got valid JSON, want an array that is left open:\n%s", name, out.String())

@@ -19,35 +19,41 @@ import (
 
 type seedFlags struct {
 	database string
-	animals  int64
+	pets     int64
 	seed     uint64
 }
 
 func seedCommand() *cobra.Command {
 	var f seedFlags
+	var animals int64 // the former name of --pets
 	cmd := &cobra.Command{
 		Use:   "seed",
-		Short: "Fill a store with sample animals",
-		Long: `Fill a store with sample animals, straight in the database: animals with names,
+		Short: "Fill a store with sample pets",
+		Long: `Fill a store with sample pets, straight in the database: pets with names,
 in categories with names, and orders that agree with what is available, pending
-and sold. The same --seed and --animals make the same store.
+and sold. The same --seed and --pets make the same store.
 
 What is in the store already stays as it is. No server may be running on a
 SQLite file meanwhile. Ctrl-C stops it in good order.`,
-		Example: `  animalstore seed --animals 1000
-  animalstore seed --animals 1000000 --seed 7 --database sqlite:sample.db
-  animalstore seed --animals 1000000 --database postgres://animalstore@db1/store`,
+		Example: `  animalstore seed --pets 1000
+  animalstore seed --pets 1000000 --seed 7 --database sqlite:sample.db
+  animalstore seed --pets 1000000 --database postgres://animalstore@db1/store`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.animals < 1 || f.animals > mostAnimals {
-				return usageError{fmt.Errorf("say how many animals to add with --animals: 1 to %d", mostAnimals)}
+			if !cmd.Flags().Changed("pets") {
+				f.pets = animals
+			}
+			if f.pets < 1 || f.pets > mostPets {
+				return usageError{fmt.Errorf("say how many pets to add with --pets: 1 to %d", mostPets)}
 			}
 			return seed(cmd.Context(), f, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
-	flags.Int64Var(&f.animals, "animals", 0, "how many animals to add (required)")
+	flags.Int64Var(&f.pets, "pets", 0, "how many pets to add (required)")
+	flags.Int64Var(&animals, "animals", 0, "the former name of --pets")
+	flags.MarkHidden("animals")
 	flags.Uint64Var(&f.seed, "seed", 1, "which store to make up: any number")
 	return cmd
 }
@@ -58,7 +64,7 @@ func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(fill(ctx, store, newSample(f.seed, f.animals), stderr), store.Close())
+	return errors.Join(fill(ctx, store, newSample(f.seed, f.pets), stderr), store.Close())
 }
 
 // seedPatience is how long a chunk may take in PostgreSQL. Nobody waits for an
@@ -82,10 +88,10 @@ func openToFill(ctx context.Context, url string, stderr io.Writer) (db.DB, error
 }
 
 // seeded counts what is stored.
-type seeded struct{ animals, categories, orders int64 }
+type seeded struct{ pets, categories, orders int64 }
 
 func (s seeded) String() string {
-	return fmt.Sprintf("%s, %s and %s", countOf(s.animals, "animal", "animals"), countOf(s.categories, "category", "categories"), countOf(s.orders, "order", "orders"))
+	return fmt.Sprintf("%s, %s and %s", countOf(s.pets, "pet", "pets"), countOf(s.categories, "category", "categories"), countOf(s.orders, "order", "orders"))
 }
 
 func countOf(n int64, one, many string) string {
@@ -107,13 +113,13 @@ func fill(ctx context.Context, store db.DB, s *sample, stderr io.Writer) error {
 		return fmt.Errorf("read the categories: %w", err)
 	}
 	began := time.Now()
-	show := newProgress(stderr, s.animals, "animals")
+	show := newProgress(stderr, s.pets, "pets")
 	stored, err := load(ctx, bulk, s, missing, show)
 	show.end()
 	if err != nil {
-		return unfinished(ctx, err, stored, s.animals)
+		return unfinished(ctx, err, stored, s.pets)
 	}
-	fmt.Fprintf(stderr, "Added %v in %.1f s, %s animals a second.\nNext: \"animalstore serve\" on the same --database.\n",
+	fmt.Fprintf(stderr, "Added %v in %.1f s, %s pets a second.\nNext: \"animalstore serve\" on the same --database.\n",
 		stored, time.Since(began).Seconds(), grouped(show.rate()))
 	return nil
 }
@@ -124,7 +130,7 @@ func load(ctx context.Context, bulk db.Bulk, s *sample, missing []animalstore.Ca
 	defer stop()
 	chunks := make(chan db.Rows, 1)
 	go func() {
-		for s.made < s.animals {
+		for s.made < s.pets {
 			select {
 			case chunks <- s.next():
 			case <-making.Done():
@@ -132,7 +138,7 @@ func load(ctx context.Context, bulk db.Bulk, s *sample, missing []animalstore.Ca
 			}
 		}
 	}()
-	for stored.animals < s.animals {
+	for stored.pets < s.pets {
 		var rows db.Rows
 		select {
 		case rows = <-chunks:
@@ -148,7 +154,7 @@ func load(ctx context.Context, bulk db.Bulk, s *sample, missing []animalstore.Ca
 		if err := bulk.Load(ctx, rows); err != nil {
 			return stored, err
 		}
-		stored.animals += int64(len(rows.Pets))
+		stored.pets += int64(len(rows.Pets))
 		stored.categories += int64(len(rows.Categories))
 		stored.orders += int64(len(rows.Orders))
 		show.add(len(rows.Pets))
@@ -157,9 +163,9 @@ func load(ctx context.Context, bulk db.Bulk, s *sample, missing []animalstore.Ca
 }
 
 // unfinished says what is in the database, and how to go on.
-func unfinished(ctx context.Context, err error, stored seeded, animals int64) error {
-	rest := fmt.Sprintf("of %s, %v are stored, and nothing is half done. Add the rest with --animals %d",
-		countOf(animals, "animal", "animals"), stored, animals-stored.animals)
+func unfinished(ctx context.Context, err error, stored seeded, pets int64) error {
+	rest := fmt.Sprintf("of %s, %v are stored, and nothing is half done. Add the rest with --pets %d",
+		countOf(pets, "pet", "pets"), stored, pets-stored.pets)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped: %s", rest)

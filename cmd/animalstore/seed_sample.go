@@ -23,35 +23,35 @@ var (
 )
 
 const (
-	ordersPerAnimal = 55 // in a hundred
+	ordersPerPet    = 55 // in a hundred
 	cancelledOrders = 12 // in a hundred
-	newestFew       = 15 // people order animals that came in lately
+	newestFew       = 15 // people order pets that came in lately
 )
 
 const (
-	sampleChunk = 10_000 // animals that are made and stored at a time
-	mostAnimals = 1_000_000_000
+	sampleChunk = 10_000 // pets that are made and stored at a time
+	mostPets    = 1_000_000_000
 )
 
-// sample makes up a store by living through its history: animals come in one
+// sample makes up a store by living through its history: pets come in one
 // after the other, some are ordered, most orders are delivered after a while, a
 // few are cancelled, and those of the last days are still open at the end.
 type sample struct {
 	random     *rand.Rand
 	categories []int64 // the id of each of sampleKinds
-	animals    int64   // in all
+	pets       int64   // in all
 	made       int64
-	chunk      int64 // animals at a time
+	chunk      int64 // pets at a time
 }
 
-func newSample(seed uint64, animals int64) *sample {
-	return &sample{random: rand.New(rand.NewPCG(seed, 0)), animals: animals, chunk: sampleChunk}
+func newSample(seed uint64, pets int64) *sample {
+	return &sample{random: rand.New(rand.NewPCG(seed, 0)), pets: pets, chunk: sampleChunk}
 }
 
-// next makes the next chunk. Its orders are for its own animals, so that it can
+// next makes the next chunk. Its orders are for its own pets, so that it can
 // be stored by itself. Ids count from 1 in each chunk.
 func (s *sample) next() db.Rows {
-	n := min(s.animals-s.made, s.chunk)
+	n := min(s.pets-s.made, s.chunk)
 	rows := db.Rows{Pets: make([]animalstore.Pet, 0, n), Orders: make([]animalstore.Order, 0, n)}
 	orderable := make([]candidate, 0, n)
 	for id := int64(1); id <= n; id++ {
@@ -62,7 +62,7 @@ func (s *sample) next() db.Rows {
 			Status:     animalstore.PetAvailable,
 		})
 		orderable = append(orderable, candidate{pet: id})
-		if s.random.IntN(100) < ordersPerAnimal {
+		if s.random.IntN(100) < ordersPerPet {
 			orderable = s.order(&rows, orderable, s.clock(s.made+id))
 		}
 	}
@@ -70,21 +70,21 @@ func (s *sample) next() db.Rows {
 	return rows
 }
 
-// clock is when an animal comes in: they spread evenly over the opening hours.
-func (s *sample) clock(animal int64) time.Time {
+// clock is when a pet comes in: they spread evenly over the opening hours.
+func (s *sample) clock(pet int64) time.Time {
 	const history = int64(sampleDays * openFor / time.Millisecond)
-	open := time.Duration(history*animal/(s.animals+1)) * time.Millisecond // cannot overflow: see mostAnimals
+	open := time.Duration(history*pet/(s.pets+1)) * time.Millisecond // cannot overflow: see mostPets
 	return sampleBegin.AddDate(0, 0, int(open/openFor)).Add(opensAt + open%openFor)
 }
 
-// candidate is an animal that can be ordered once its last order is cancelled.
+// candidate is a pet that can be ordered once its last order is cancelled.
 type candidate struct {
 	pet  int64
 	from time.Time
 }
 
-// order lets somebody order one of the animals, and tells what becomes of it. It
-// returns the animals that are left to order.
+// order lets somebody order one of the pets, and tells what becomes of it. It
+// returns the pets that are left to order.
 func (s *sample) order(rows *db.Rows, orderable []candidate, at time.Time) []candidate {
 	if len(orderable) == 0 {
 		return orderable

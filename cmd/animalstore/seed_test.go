@@ -33,9 +33,9 @@ func openStore(t *testing.T) *sqlite.DB {
 	return store
 }
 
-func mustFill(t *testing.T, store db.DB, animals int64, seed uint64) {
+func mustFill(t *testing.T, store db.DB, pets int64, seed uint64) {
 	t.Helper()
-	if err := fill(t.Context(), store, newSample(seed, animals), io.Discard); err != nil {
+	if err := fill(t.Context(), store, newSample(seed, pets), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +71,7 @@ func everything(t *testing.T, store db.DB) (all db.Rows) {
 	return all
 }
 
-// checkAgreement fails the test where animals, orders and categories contradict
+// checkAgreement fails the test where pets, orders and categories contradict
 // each other, or say what could not have happened.
 func checkAgreement(t *testing.T, all db.Rows) {
 	t.Helper()
@@ -94,42 +94,42 @@ func checkAgreement(t *testing.T, all db.Rows) {
 	}
 	for _, p := range all.Pets {
 		if err := (animalstore.NewPet{Name: p.Name, Status: p.Status}).Validate(); err != nil || !named[p.CategoryID] {
-			t.Fatalf("animal %+v: %v, named category: %t", p, err, named[p.CategoryID])
+			t.Fatalf("pet %+v: %v, named category: %t", p, err, named[p.CategoryID])
 		}
 		// Every order but the last was cancelled before the next was placed, and
-		// the last has made the animal what it is.
+		// the last has made the pet what it is.
 		want := animalstore.PetAvailable
 		of := orders[p.ID]
 		for i, o := range of {
 			want = o.Status.PetStatus()
 			if i < len(of)-1 && (o.Status != animalstore.OrderCancelled || o.UpdatedAt.After(of[i+1].CreatedAt.Time)) {
-				t.Fatalf("animal %d was ordered again while it could not be: %+v", p.ID, of)
+				t.Fatalf("pet %d was ordered again while it could not be: %+v", p.ID, of)
 			}
 		}
 		if p.Status != want {
-			t.Fatalf("animal %+v with orders %+v: want it %s", p, of, want)
+			t.Fatalf("pet %+v with orders %+v: want it %s", p, of, want)
 		}
 		delete(orders, p.ID)
 	}
 	if len(orders) > 0 {
-		t.Errorf("there are orders for %d animals that do not exist", len(orders))
+		t.Errorf("there are orders for %d pets that do not exist", len(orders))
 	}
 }
 
 func TestSeededStoreAgrees(t *testing.T) {
 	t.Parallel()
-	for _, animals := range []int64{1, 2, 60, 1500} {
-		t.Run(fmt.Sprint(animals), func(t *testing.T) {
+	for _, pets := range []int64{1, 2, 60, 1500} {
+		t.Run(fmt.Sprint(pets), func(t *testing.T) {
 			store := openStore(t)
-			s := newSample(3, animals)
+			s := newSample(3, pets)
 			s.chunk = 700
 			if err := fill(t.Context(), store, s, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			all := everything(t, store)
 			checkAgreement(t, all)
-			if int64(len(all.Pets)) != animals || all.Pets[0].ID != 1 || all.Pets[animals-1].ID != animals {
-				t.Errorf("got %d animals, from %d to %d, want %d from 1 on", len(all.Pets), all.Pets[0].ID, all.Pets[len(all.Pets)-1].ID, animals)
+			if int64(len(all.Pets)) != pets || all.Pets[0].ID != 1 || all.Pets[pets-1].ID != pets {
+				t.Errorf("got %d pets, from %d to %d, want %d from 1 on", len(all.Pets), all.Pets[0].ID, all.Pets[len(all.Pets)-1].ID, pets)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func inMemory(s *sample) (all db.Rows) {
 		s.categories = append(s.categories, int64(i+1))
 		all.Categories = append(all.Categories, animalstore.Category{ID: int64(i + 1), Name: kind.name})
 	}
-	for s.made < s.animals {
+	for s.made < s.pets {
 		rows := s.next()
 		renumber(&rows, int64(len(all.Pets)), int64(len(all.Orders)))
 		all.Pets, all.Orders = append(all.Pets, rows.Pets...), append(all.Orders, rows.Orders...)
@@ -169,12 +169,12 @@ func TestSampleIsBelievable(t *testing.T) {
 			t.Errorf("%s: got %.3f of all, want %.2f to %.2f", what, share, low, high)
 		}
 	}
-	between("available animals", pets[animalstore.PetAvailable], len(all.Pets), 0.4, 0.65)
-	between("pending animals", pets[animalstore.PetPending], len(all.Pets), 0.03, 0.12)
-	between("sold animals", pets[animalstore.PetSold], len(all.Pets), 0.3, 0.5)
+	between("available pets", pets[animalstore.PetAvailable], len(all.Pets), 0.4, 0.65)
+	between("pending pets", pets[animalstore.PetPending], len(all.Pets), 0.03, 0.12)
+	between("sold pets", pets[animalstore.PetSold], len(all.Pets), 0.3, 0.5)
 	between("placed orders", orders[animalstore.OrderPlaced], len(all.Orders), 0.005, 0.1)
 	between("cancelled orders", orders[animalstore.OrderCancelled], len(all.Orders), 0.05, 0.2)
-	between("animals of the most common kind", slices.Max(values(kinds)), len(all.Pets), 0.1, 0.25)
+	between("pets of the most common kind", slices.Max(values(kinds)), len(all.Pets), 0.1, 0.25)
 	if len(kinds) != len(sampleKinds) || len(names) < 1000 {
 		t.Errorf("got %d kinds and %d names, want all %d and more than 1000", len(kinds), len(names), len(sampleKinds))
 	}
@@ -200,20 +200,20 @@ func TestSeedIsDeterministic(t *testing.T) {
 		return hex.EncodeToString(sum[:8])
 	}
 	for _, test := range []struct {
-		seed    uint64
-		animals int64
-		want    string
+		seed uint64
+		pets int64
+		want string
 	}{
 		{1, 500, "3cf591daf9d506a9"}, {2, 500, "345a20b43e95138b"}, {1, 501, "dd1f1d937ff1f149"}, {1, 3*sampleChunk + 1, "3cd7b44a2bca0f3c"},
 	} {
-		if got := digest(inMemory(newSample(test.seed, test.animals))); got != test.want {
-			t.Errorf("seed %d, %d animals: got another store than ever before: %s, want %s", test.seed, test.animals, got, test.want)
+		if got := digest(inMemory(newSample(test.seed, test.pets))); got != test.want {
+			t.Errorf("seed %d, %d pets: got another store than ever before: %s, want %s", test.seed, test.pets, got, test.want)
 		}
-		if test.animals < sampleChunk { // a database of them takes its time
+		if test.pets < sampleChunk { // a database of them takes its time
 			store := openStore(t)
-			mustFill(t, store, test.animals, test.seed)
+			mustFill(t, store, test.pets, test.seed)
 			if got := digest(everything(t, store)); got != test.want {
-				t.Errorf("seed %d, %d animals: got another store in the database: %s, want %s", test.seed, test.animals, got, test.want)
+				t.Errorf("seed %d, %d pets: got another store in the database: %s, want %s", test.seed, test.pets, got, test.want)
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func TestSeedAdds(t *testing.T) {
 	twice := everything(t, store)
 
 	for what, ok := range map[string]bool{
-		"animals":    slices.Equal(twice.Pets[:1], before.Pets) && slices.Equal(twice.Pets[:301], once.Pets),
+		"pets":       slices.Equal(twice.Pets[:1], before.Pets) && slices.Equal(twice.Pets[:301], once.Pets),
 		"orders":     slices.Equal(twice.Orders[:1], before.Orders) && slices.Equal(twice.Orders[:len(once.Orders)], once.Orders),
 		"categories": slices.Equal(twice.Categories, once.Categories),
 	} {
@@ -250,7 +250,7 @@ func TestSeedAdds(t *testing.T) {
 		}
 	}
 	if len(twice.Pets) != 601 || len(once.Categories) != len(sampleKinds)+1 {
-		t.Errorf("got %d animals and %d categories, want 601 and %d", len(twice.Pets), len(once.Categories), len(sampleKinds)+1)
+		t.Errorf("got %d pets and %d categories, want 601 and %d", len(twice.Pets), len(once.Categories), len(sampleKinds)+1)
 	}
 	for id, want := range map[int64]string{1: "Dogs", 2: "", 3: "Rabbits", 900: "Cats"} {
 		if got, err := store.Category(t.Context(), id); err != nil || got.Name != want {
@@ -291,9 +291,9 @@ func TestSeedCutOff(t *testing.T) {
 		then func(interrupt func()) error
 		want string
 	}{
-		"by Ctrl-C":      {func(interrupt func()) error { interrupt(); return nil }, "stopped: of 3,000 animals, "},
-		"by a full disk": {func(func()) error { return fmt.Errorf("%w: no room", db.ErrFull) }, "the disk is full: of 3,000 animals, "},
-		"by a failure":   {func(func()) error { return errors.New("struck by lightning") }, "struck by lightning: of 3,000 animals, "},
+		"by Ctrl-C":      {func(interrupt func()) error { interrupt(); return nil }, "stopped: of 3,000 pets, "},
+		"by a full disk": {func(func()) error { return fmt.Errorf("%w: no room", db.ErrFull) }, "the disk is full: of 3,000 pets, "},
+		"by a failure":   {func(func()) error { return errors.New("struck by lightning") }, "struck by lightning: of 3,000 pets, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -306,9 +306,9 @@ func TestSeedCutOff(t *testing.T) {
 			all := everything(t, store)
 			checkAgreement(t, all)
 			if len(all.Pets) != 1000 {
-				t.Errorf("got %d animals, want those of the chunk before", len(all.Pets))
+				t.Errorf("got %d pets, want those of the chunk before", len(all.Pets))
 			}
-			want := fmt.Sprintf("%s1,000 animals, 36 categories and %s orders are stored, and nothing is half done. Add the rest with --animals 2000", test.want, grouped(int64(len(all.Orders))))
+			want := fmt.Sprintf("%s1,000 pets, 36 categories and %s orders are stored, and nothing is half done. Add the rest with --pets 2000", test.want, grouped(int64(len(all.Orders))))
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v\nwant %s", err, want)
 			}
@@ -319,7 +319,7 @@ func TestSeedCutOff(t *testing.T) {
 // TestProgressLines: where nobody watches, a line tells now and then.
 func TestProgressLines(t *testing.T) {
 	var out strings.Builder
-	p := newProgress(&out, 3000, "animals")
+	p := newProgress(&out, 3000, "pets")
 	p.add(1000)
 	if out.String() != "" {
 		t.Errorf("got %q at once, want nothing", out.String())
@@ -327,7 +327,7 @@ func TestProgressLines(t *testing.T) {
 	p.began, p.saidAt = p.began.Add(-2*progressEvery), p.saidAt.Add(-2*progressEvery)
 	p.add(500)
 	p.add(500)
-	if got, want := out.String(), "1,500 of 3,000 animals, 1"; !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
+	if got, want := out.String(), "1,500 of 3,000 pets, 1"; !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
 		t.Errorf("got %q, want one line that begins with %q", got, want)
 	}
 	p.end()

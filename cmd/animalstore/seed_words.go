@@ -51,7 +51,7 @@ var (
 		Tender Tiny Wild Wise`)
 )
 
-// sampleName makes up what somebody might call an animal.
+// sampleName makes up what somebody might call a pet.
 func sampleName(random *rand.Rand) string {
 	name := anyOf(random, callNames)
 	switch p := random.IntN(100); {

@@ -22,7 +22,7 @@ func sweeper(store db.DB) func(ctx context.Context) {
 		defer tick.Stop()
 		for {
 			now := time.Now()
-			drop(ctx, store.DropAnswers, animalstore.At(now.Add(-db.AnswersKept)))
+			drop(ctx, store.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
 			drop(ctx, store.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
 			select {
 			case <-tick.C:

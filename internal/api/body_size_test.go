@@ -11,7 +11,7 @@ import (
 	"animalstore/internal/api"
 )
 
-// bodyOf is a body for a new animal of exactly n bytes.
+// bodyOf is a body for a new pet of exactly n bytes.
 func bodyOf(n int) string {
 	const start, end = `{"name":"Rex","categoryId":7,"x":"`, `"}`
 	return start + strings.Repeat("x", n-len(start)-len(end)) + end
@@ -77,7 +77,7 @@ func TestBodyOnTheWire(t *testing.T) {
 		})
 	}
 	if got := s.do(t, call{path: "/v1/pets"}).pets(t); len(got) != 2 {
-		t.Errorf("got %d animals, want the 2 that were sent whole", len(got))
+		t.Errorf("got %d pets, want the 2 that were sent whole", len(got))
 	}
 }
 

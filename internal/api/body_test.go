@@ -9,8 +9,8 @@ import (
 	"animalstore"
 )
 
-// TestAddAnimal is what a body may look like.
-func TestAddAnimal(t *testing.T) {
+// TestAddPet is what a body may look like.
+func TestAddPet(t *testing.T) {
 	s := start(t)
 	tests := []struct {
 		name, body string
@@ -56,7 +56,7 @@ func TestAddAnimal(t *testing.T) {
 	}
 }
 
-// TestRefusedBody is what is no animal. Nothing of it is stored.
+// TestRefusedBody is what is no pet. Nothing of it is stored.
 func TestRefusedBody(t *testing.T) {
 	const malformed, invalid = animalstore.MalformedJSON, animalstore.ValidationFailed
 	tests := []struct {

@@ -143,7 +143,7 @@ func TestCheckGoesRed(t *testing.T) {
 		{"another media type", call{path: list}, set("Content-Type", "text/plain"), "Content-Type"},
 		{"an extra member", call{path: list}, replace(`"id":1`, `"age":3,"id":1`), "age"},
 		{"a missing member", call{path: list}, replace(`,"categoryId":7`, ``), "categoryId"},
-		{"an unknown status of an animal", call{path: pet}, replace(`"available"`, `"lost"`), "status"},
+		{"an unknown status of a pet", call{path: pet}, replace(`"available"`, `"lost"`), "status"},
 		{"an id as a string", call{path: pet}, replace(`"id":1`, `"id":"1"`), "id"},
 		{"an undocumented status", call{path: pet}, status(202), "status is not supported"},
 		{"a redirect", call{path: pet}, status(301), "redirect"},

@@ -44,10 +44,10 @@ func TestDeprecationNotice(t *testing.T) {
 		want   int
 		notice bool
 	}{
-		{"an animal", call{path: "/v1/pets/1"}, nil, 200, true},
-		{"an animal's head", call{method: "HEAD", path: "/v1/pets/1"}, nil, 200, true},
+		{"a pet", call{path: "/v1/pets/1"}, nil, 200, true},
+		{"a pet's head", call{method: "HEAD", path: "/v1/pets/1"}, nil, 200, true},
 		{"no permission", call{path: "/v1/pets/1", key: writer}, nil, 403, true},
-		{"no animal", call{path: "/v1/pets/2"}, nil, 404, true},
+		{"no pet", call{path: "/v1/pets/2"}, nil, 404, true},
 		{"no id", call{path: "/v1/pets/abc"}, nil, 404, true},
 		{"a failure", call{path: "/v1/pets/1"}, failWith(errors.New("boom")), 500, true},
 		{"a panic", call{path: "/v1/pets/1"}, func(context.Context) error { panic("boom") }, 500, true},

@@ -7,7 +7,7 @@ import (
 	"animalstore"
 )
 
-// A page of animals is what this service writes most, so its JSON is appended
+// A page of pets is what this service writes most, so its JSON is appended
 // by hand: to the letter what encoding/json writes without HTML escapes (a fuzz
 // test compares them) in a fraction of the time.
 

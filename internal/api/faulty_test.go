@@ -52,7 +52,7 @@ func (f *faultyDB) hit(ctx context.Context, method string) error {
 	return do(ctx)
 }
 
-func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (pet animalstore.Pet, replayed bool, err error) {
+func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	if err = f.hit(ctx, "CreatePet"); err != nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) (pets []animalstore.
 	return f.DB.Pets(ctx, q)
 }
 
-func (f *faultyDB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Once) (order animalstore.Order, replayed bool, err error) {
+func (f *faultyDB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	if err = f.hit(ctx, "PlaceOrder"); err != nil {
 		return
 	}

@@ -59,10 +59,10 @@ func (s *service) request(method, path, query string, body []byte) *http.Request
 	}
 }
 
-// echoDB makes an animal of whatever is to be stored, without a disk.
+// echoDB makes a pet of whatever is to be stored, without a disk.
 type echoDB struct{ *faultyDB }
 
-func (echoDB) CreatePet(ctx context.Context, p animalstore.NewPet, _ *db.Once) (animalstore.Pet, bool, error) {
+func (echoDB) CreatePet(ctx context.Context, p animalstore.NewPet, _ *db.Idempotency) (animalstore.Pet, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return animalstore.Pet{}, false, err
 	}

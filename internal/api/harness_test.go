@@ -56,7 +56,7 @@ type setup struct {
 	origins   []string
 	proxies   []netip.Prefix
 	accessLog bool
-	echo      bool // keep new animals off the disk
+	echo      bool // keep new pets off the disk
 	observer  api.Observer
 }
 
@@ -336,17 +336,17 @@ func (a answer) wantMessage(t testing.TB, parts ...string) {
 	}
 }
 
-// pets decodes a page of animals.
+// pets decodes a page of pets.
 func (a answer) pets(t testing.TB) []animalstore.Pet {
 	t.Helper()
 	var pets []animalstore.Pet
 	if err := json.Unmarshal(a.body, &pets); err != nil || a.status != http.StatusOK {
-		t.Fatalf("got %v, want a page of animals (%v)", a, err)
+		t.Fatalf("got %v, want a page of pets (%v)", a, err)
 	}
 	return pets
 }
 
-// add puts animals into the store and returns them, oldest first.
+// add puts pets into the store and returns them, oldest first.
 func (s *service) add(t testing.TB, pets ...animalstore.NewPet) []animalstore.Pet {
 	t.Helper()
 	var added []animalstore.Pet

@@ -11,7 +11,7 @@ import (
 
 // once reads the Idempotency-Key of a request whose body was read. It is nil
 // where there is none.
-func (s *Server) once(r *request, operation string) (*db.Once, error) {
+func (s *Server) once(r *request, operation string) (*db.Idempotency, error) {
 	values := r.Header["Idempotency-Key"]
 	if len(values) == 0 {
 		return nil, nil
@@ -21,7 +21,7 @@ func (s *Server) once(r *request, operation string) (*db.Once, error) {
 	if len(values) > 1 || len(token) < 1 || len(token) > 255 || strings.ContainsFunc(token, invisible) {
 		return nil, animalstore.Errorf(animalstore.InvalidParameter, "Idempotency-Key must be given once, with 1 to 255 visible ASCII characters and no spaces")
 	}
-	return &db.Once{
+	return &db.Idempotency{
 		KeyID:    r.key.ID,
 		Route:    operation,
 		Token:    token,

@@ -22,7 +22,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// TestCachedReadsAreLinearizable has clients add animals, list the newest and
+// TestCachedReadsAreLinearizable has clients add pets, list the newest and
 // look for the next one, all at once, and asks whether there is an order of all
 // these calls, each at an instant between its beginning and its end, in which
 // every answer is right. A page from the cache that is older than any answer
@@ -75,9 +75,9 @@ func checkCachedReads(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d animals added, %d reads", creates, reads)
+	t.Logf("%d pets added, %d reads", creates, reads)
 	if creates == 0 || reads < creates {
-		t.Errorf("%d animals added and %d reads are too few to tell", creates, reads)
+		t.Errorf("%d pets added and %d reads are too few to tell", creates, reads)
 	}
 }
 
@@ -103,8 +103,8 @@ type question struct {
 	get    int64  // an id
 }
 
-// herd is the model: the animals there are, newest first. It is never changed,
-// only put behind another animal. Nil has none.
+// herd is the model: the pets there are, newest first. It is never changed,
+// only put behind another pet. Nil has none.
 type herd struct {
 	newest animalstore.Pet
 	older  *herd
@@ -116,7 +116,7 @@ func sameHerd(a, b *herd) bool {
 	return a == b || a != nil && b != nil && a.newest == b.newest
 }
 
-// step says whether an answer, a list of animals, is right for a herd, and what
+// step says whether an answer, a list of pets, is right for a herd, and what
 // the herd is afterwards.
 func step(state, in, out any) (bool, any) {
 	h, q, pets := state.(*herd), in.(question), out.([]animalstore.Pet)
@@ -178,7 +178,7 @@ type history struct {
 	names   atomic.Int64
 }
 
-// round has writers add so many animals each while readers read.
+// round has writers add so many pets each while readers read.
 func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operation {
 	const writers, readers = 2, 4
 	clients := make([][]porcupine.Operation, writers+readers)
@@ -196,8 +196,8 @@ func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operat
 	for client := range writers {
 		adding.Go(func() {
 			for range each {
-				ask(client, question{create: fmt.Sprint("animal ", h.names.Add(1))})
-				// Whoever has been answered must find the animal at once.
+				ask(client, question{create: fmt.Sprint("pet ", h.names.Add(1))})
+				// Whoever has been answered must find the pet at once.
 				ask(client, question{list: 2})
 			}
 		})
@@ -208,7 +208,7 @@ func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operat
 			if before != nil {
 				next = before.newest.ID + 1
 			}
-			// Whoever has seen the next animal must find it in the list at once.
+			// Whoever has seen the next pet must find it in the list at once.
 			for n := 0; !done.Load(); n++ {
 				if pets := ask(client, question{get: next}); len(pets) > 0 || n%2 == 0 {
 					if listed := ask(client, question{list: 2 + client%2}); len(listed) > 0 {
@@ -228,7 +228,7 @@ func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operat
 	return slices.Concat(clients...)
 }
 
-// ask puts one question. Its answer is a list of animals, of one or none too.
+// ask puts one question. Its answer is a list of pets, of one or none too.
 func (h *history) ask(q question) (porcupine.Operation, error) {
 	method, path, body := "GET", fmt.Sprintf("/v1/pets/%d", q.get), ""
 	switch {

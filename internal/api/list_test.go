@@ -15,7 +15,7 @@ import (
 	"animalstore"
 )
 
-// some is n animals, every third of a status.
+// some is n pets, every third of a status.
 func some(n int) (pets []animalstore.NewPet) {
 	for i := range n {
 		pets = append(pets, animalstore.NewPet{Name: fmt.Sprint("pet ", i), CategoryID: int64(i), Status: animalstore.PetStatuses[i%3]})

@@ -23,7 +23,7 @@ func fixed(c call) func(testing.TB, *service) call {
 	return func(testing.TB, *service) call { return c }
 }
 
-// onPet is a call on an animal of its own.
+// onPet is a call on a pet of its own.
 func onPet(method, body string) func(testing.TB, *service) call {
 	return func(t testing.TB, s *service) call {
 		return call{method: method, path: fmt.Sprint("/v1/pets/", s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID), body: body}

@@ -46,7 +46,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"permission before query", call{path: "/v1/pets?limit=0", key: writer}, 403, "insufficient_permission"},
 		{"permission before cursor", call{path: "/v1/store/orders?cursor=x", key: writer}, 403, "insufficient_permission"},
 		{"permission before a petId", call{path: "/v1/pets/abc", key: writer}, 403, "insufficient_permission"},
-		{"permission before a missing animal", call{path: "/v1/pets/99", key: writer}, 403, "insufficient_permission"},
+		{"permission before a missing pet", call{path: "/v1/pets/99", key: writer}, 403, "insufficient_permission"},
 		{"body size before media type", call{method: "POST", path: "/v1/pets", body: large, header: text}, 413, "payload_too_large"},
 		{"body size in chunks before media type", call{method: "POST", path: "/v1/pets", stream: strings.NewReader(strings.Repeat("x", api.MaxBody+1)), header: text}, 413, "payload_too_large"},
 		{"body size before JSON", call{method: "POST", path: "/v1/pets", body: strings.Repeat("x", api.MaxBody+1)}, 413, "payload_too_large"},
@@ -74,7 +74,7 @@ func TestOrderOfChecks(t *testing.T) {
 			}
 		}
 	})
-	t.Run("removal before permission and animal", func(t *testing.T) {
+	t.Run("removal before permission and pet", func(t *testing.T) {
 		s.clock.set(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
 		for _, path := range []string{"/v1/pets/1", "/v1/pets/99", "/v1/pets/abc"} {
 			s.do(t, call{path: path, key: admin, bad: true}).want(t, http.StatusGone, animalstore.EndpointRemoved)

@@ -55,7 +55,7 @@ func TestEscapedPath(t *testing.T) {
 	got.want(t, http.StatusOK, "")
 }
 
-// TestPetID: what is no positive int64 names no animal.
+// TestPetID: what is no positive int64 names no pet.
 func TestPetID(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"})

@@ -31,7 +31,7 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// petQuery reads the filters of a list of animals. It asks for one more than the
+// petQuery reads the filters of a list of pets. It asks for one more than the
 // page holds, which tells whether there is a next page.
 func petQuery(q *listQuery) (query db.PetQuery, err error) {
 	if query.Status, err = statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses); err != nil {
@@ -170,7 +170,7 @@ func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
 func petID(r *request) (int64, error) {
 	id, ok := parseID(r.param)
 	if !ok {
-		return 0, animalstore.Errorf(animalstore.PetNotFound, "there is no such animal: an id is a positive integer")
+		return 0, animalstore.Errorf(animalstore.PetNotFound, "there is no such pet: an id is a positive integer")
 	}
 	return id, nil
 }

@@ -132,19 +132,19 @@ func TestCharged(t *testing.T) {
 	tests := []struct {
 		name  string
 		call  call
-		fault fault // of the animal's look-up
+		fault fault // of the pet's look-up
 		want  int
 	}{
 		{"a list", call{path: "/v1/pets"}, nil, 200},
 		{"its head", call{method: "HEAD", path: "/v1/pets"}, nil, 200},
-		{"a new animal", call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}, nil, 201},
+		{"a new pet", call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}, nil, 201},
 		{"a removal", call{method: "DELETE", path: "/v1/pets/2"}, nil, 204},
 		{"OPTIONS", call{method: "OPTIONS", path: "/v1/pets"}, nil, 204},
 		{"nothing new", call{path: "/v1/pets", header: http.Header{"If-None-Match": {"*"}}}, nil, 304},
 		{"a wrong parameter", call{path: "/v1/pets?limit=0"}, nil, 400},
 		{"a broken body", call{method: "POST", path: "/v1/pets", body: "{"}, nil, 400},
 		{"no permission", call{path: "/v1/pets"}, nil, 403},
-		{"no such animal", call{path: "/v1/pets/99"}, nil, 404},
+		{"no such pet", call{path: "/v1/pets/99"}, nil, 404},
 		{"no such path", call{path: "/v1/nothing"}, nil, 404},
 		{"no such method", call{method: "BREW", path: "/v1/pets"}, nil, 405},
 		{"a forbidden move", call{method: "PATCH", path: "/v1/pets/1", body: `{"status":"available"}`}, nil, 409},

@@ -26,7 +26,7 @@ func (s *service) categories(t testing.TB, path string) (all []animalstore.Categ
 	return all
 }
 
-func TestCategoriesComeWithAnimals(t *testing.T) {
+func TestCategoriesComeWithPets(t *testing.T) {
 	s := start(t)
 	s.do(t, call{path: categoryPath(5)}).want(t, 404, animalstore.CategoryNotFound)
 	if got := s.do(t, call{path: "/v1/categories"}); string(got.body) != "[]\n" {
@@ -69,7 +69,7 @@ func TestPutCategory(t *testing.T) {
 	}
 	s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":7}`)).want(t, 201, "")
 	if got := read[animalstore.Category](t, s.do(t, call{path: categoryPath(7)}), 200); got.Name != "Katzen 🐈" {
-		t.Errorf("after an animal of it: got %+v, want it to keep its name", got)
+		t.Errorf("after a pet of it: got %+v, want it to keep its name", got)
 	}
 	s.do(t, put(categoryPath(8), `{"name":"`+strings.Repeat("🐈", 1024)+`"}`)).want(t, 201, "")
 }

@@ -26,10 +26,10 @@ func tagged(t testing.TB, s *service) []struct {
 		name, path string
 		change     call
 	}{
-		{"animal", petPath(pet.ID), change},
-		{"animals", "/v1/pets", change},
-		{"animals, filtered", "/v1/pets?status=available&limit=5&categoryId=7", change},
-		{"animals by id", fmt.Sprintf("/v1/pets?id=%d,%d", pet.ID, ordered.ID), change},
+		{"pet", petPath(pet.ID), change},
+		{"pets", "/v1/pets", change},
+		{"pets, filtered", "/v1/pets?status=available&limit=5&categoryId=7", change},
+		{"pets by id", fmt.Sprintf("/v1/pets?id=%d,%d", pet.ID, ordered.ID), change},
 		{"order", orderPath(order.ID), approve},
 		{"orders", "/v1/store/orders", approve},
 		{"category", "/v1/categories/7", put("/v1/categories/7", `{"name":"cats"}`)},
@@ -132,11 +132,11 @@ func TestIfMatch(t *testing.T) {
 		make func(t testing.TB) (path string, write call)
 		ok   int
 	}{
-		{"change an animal", func(t testing.TB) (string, call) {
+		{"change a pet", func(t testing.TB) (string, call) {
 			path := petPath(s.addOne(t, "available").ID)
 			return path, patch(path, `{"name":"Max","status":"sold"}`)
 		}, 200},
-		{"remove an animal", func(t testing.TB) (string, call) {
+		{"remove a pet", func(t testing.TB) (string, call) {
 			path := petPath(s.addOne(t, "available").ID)
 			return path, remove(path)
 		}, 204},

@@ -10,7 +10,7 @@ import (
 	"animalstore"
 )
 
-// petList is a list of animals with these filters.
+// petList is a list of pets with these filters.
 type petList struct {
 	ids      string
 	category string
@@ -31,7 +31,7 @@ func (l petList) path() string {
 	return strings.TrimSuffix("/v1/pets?"+q.Encode(), "?")
 }
 
-// of is what the list shows of all animals, newest first.
+// of is what the list shows of all pets, newest first.
 func (l petList) of(all []animalstore.Pet) (shown []animalstore.Pet) {
 	for _, p := range all {
 		if (l.ids == "" || slices.Contains(strings.Split(l.ids, ","), fmt.Sprint(p.ID))) &&
@@ -46,11 +46,11 @@ func (l petList) of(all []animalstore.Pet) (shown []animalstore.Pet) {
 // sizes.
 func TestFilters(t *testing.T) {
 	s := start(t)
-	var animals []animalstore.NewPet
+	var pets []animalstore.NewPet
 	for i := range 48 {
-		animals = append(animals, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: []int64{1, -1, 1 << 62}[i%3], Status: animalstore.PetStatuses[i/3%3]})
+		pets = append(pets, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: []int64{1, -1, 1 << 62}[i%3], Status: animalstore.PetStatuses[i/3%3]})
 	}
-	all := s.add(t, animals...)
+	all := s.add(t, pets...)
 	slices.Reverse(all)
 	some := "40,3,3,17,18,19,999999,9223372036854775807,48,1,20,21,22"
 	for _, wanted := range []string{"", some, "5", "999999"} {
@@ -67,7 +67,7 @@ func TestFilters(t *testing.T) {
 					}
 					for i, page := range pages {
 						if limit > 0 && len(page) != limit && i < len(pages)-1 {
-							t.Errorf("%s: page %d has %d animals, want %d", list.path(), i, len(page), limit)
+							t.Errorf("%s: page %d has %d pets, want %d", list.path(), i, len(page), limit)
 						}
 					}
 				}

@@ -70,7 +70,7 @@ func read[T any](t testing.TB, a answer, status int) (v T) {
 	return v
 }
 
-// pet is the animal as the database has it.
+// pet is the pet as the database has it.
 func (s *service) pet(t testing.TB, id int64) animalstore.Pet {
 	t.Helper()
 	pet, err := s.db.DB.Pet(t.Context(), id)
@@ -80,7 +80,7 @@ func (s *service) pet(t testing.TB, id int64) animalstore.Pet {
 	return pet
 }
 
-// addOne puts an animal of this status into the store.
+// addOne puts a pet of this status into the store.
 func (s *service) addOne(t testing.TB, status animalstore.PetStatus) animalstore.Pet {
 	t.Helper()
 	return s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7, Status: status})[0]

@@ -45,7 +45,7 @@ func (s *service) count(t testing.TB) (pets, orders int) {
 
 func TestReplay(t *testing.T) {
 	s := start(t)
-	t.Run("animal", func(t *testing.T) {
+	t.Run("pet", func(t *testing.T) {
 		body := `{ "name" : "<Zoë> & 'Rex' \u2028 🦊", "categoryId" : 7 , "status":"pending"}`
 		first := s.do(t, retried("/v1/pets", body, "a"))
 		first.want(t, 201, "")
@@ -73,7 +73,7 @@ func TestReplay(t *testing.T) {
 		wantReplay(t, first, s.do(t, retried("/v1/store/orders", body, "a")))
 	})
 	if pets, orders := s.count(t); pets != 0 || orders != 1 {
-		t.Errorf("stored are %d animals and %d orders, want 0 and 1", pets, orders)
+		t.Errorf("stored are %d pets and %d orders, want 0 and 1", pets, orders)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestTokensAreApart(t *testing.T) {
 	// Another token, key or route is another write.
 	send(retried("/v1/pets", rex, "A"), secret).want(t, 201, "")
 	if got := send(retried("/v1/pets", rex, "a"), s.owner); got.status != 201 || got.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("another key: got %v, want an animal of its own", got)
+		t.Errorf("another key: got %v, want a pet of its own", got)
 	}
 	order := send(retried("/v1/store/orders", `{"petId":1}`, "a"), secret)
 	if order.want(t, 201, ""); order.header.Get("Idempotent-Replayed") != "" {
@@ -107,7 +107,7 @@ func TestTokensAreApart(t *testing.T) {
 	}
 	wantReplay(t, first, send(retried("/v1/pets", rex, "a"), rotated))
 	if pets, orders := s.count(t); pets != 3 || orders != 1 {
-		t.Errorf("stored are %d animals and %d orders, want 3 and 1", pets, orders)
+		t.Errorf("stored are %d pets and %d orders, want 3 and 1", pets, orders)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestTokenGrammar(t *testing.T) {
 		})
 	}
 	if after, orders := s.count(t); after != before || orders != 0 {
-		t.Errorf("stored are %d animals and %d orders, want %d and 0", after, orders, before)
+		t.Errorf("stored are %d pets and %d orders, want %d and 0", after, orders, before)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestFailuresAreNotStored(t *testing.T) {
 	order.want(t, 201, "")
 	wantReplay(t, order, s.do(t, retried("/v1/store/orders", body, "a")))
 
-	// The animal that an order wants may come later.
+	// The pet that an order wants may come later.
 	later := fmt.Sprintf(`{"petId":%d}`, pet.ID+1)
 	s.do(t, retried("/v1/store/orders", later, "b")).want(t, 404, animalstore.PetNotFound)
 	s.addOne(t, "available")
@@ -177,7 +177,7 @@ func TestAnswersExpire(t *testing.T) {
 	s.clock.advance(time.Millisecond)
 	second := s.do(t, retried("/v1/pets", `{"name":"Max","categoryId":7}`, "a"))
 	if second.want(t, 201, ""); second.header.Get("Idempotent-Replayed") != "" || second.header.Get("Location") == first.header.Get("Location") {
-		t.Errorf("after a day: got %v at %s, want a new animal", second, second.header.Get("Location"))
+		t.Errorf("after a day: got %v at %s, want a new pet", second, second.header.Get("Location"))
 	}
 	wantReplay(t, second, s.do(t, retried("/v1/pets", `{"name":"Max","categoryId":7}`, "a")))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestStoreMessages: every refusal names what was wrong and what would be right.
-// Animal 1 is available, 2 sold, 3 ordered by order 1; order 2 is delivered.
+// Pet 1 is available, 2 sold, 3 ordered by order 1; order 2 is delivered.
 func TestStoreMessages(t *testing.T) {
 	s := start(t)
 	s.addOne(t, "available")
@@ -45,29 +45,29 @@ func TestStoreMessages(t *testing.T) {
 		{"PATCH pet: more than a body", patch(pet, `{} {}`), 400, "malformed_json", "something after"},
 		{"PATCH pet: text", with(patch(pet, `{}`), "Content-Type", "text/plain"), 415, "unsupported_media_type", "application/json or application/merge-patch+json"},
 		{"PATCH pet: too much", patch(pet, `{"name":"`+strings.Repeat("x", 1<<20)+`"}`), 413, "payload_too_large", "at most 1048576 bytes"},
-		{"PATCH pet: none", patch("/v1/pets/99", `{}`), 404, "pet_not_found", "no animal with id 99"},
+		{"PATCH pet: none", patch("/v1/pets/99", `{}`), 404, "pet_not_found", "no pet with id 99"},
 		{"PATCH pet: no id", patch("/v1/pets/x", `{}`), 404, "pet_not_found", "positive integer"},
-		{"PATCH pet: sold", patch("/v1/pets/2", `{"status":"pending"}`), 409, "invalid_transition", "animal 2|sold|final"},
-		{"PATCH pet: ordered", patch("/v1/pets/3", `{"status":"sold"}`), 409, "invalid_transition", "animal 3|open order|move the order instead"},
+		{"PATCH pet: sold", patch("/v1/pets/2", `{"status":"pending"}`), 409, "invalid_transition", "pet 2|sold|final"},
+		{"PATCH pet: ordered", patch("/v1/pets/3", `{"status":"sold"}`), 409, "invalid_transition", "pet 3|open order|move the order instead"},
 		{"PATCH pet: stale", patch(pet, `{}`, "If-Match", `"x"`), 412, "precondition_failed", "If-Match|ETag|read it again"},
 		{"PATCH pet: reader", as(reader, patch(pet, `{}`)), 403, "insufficient_permission", "write|yours has read"},
-		{"DELETE pet: none", remove("/v1/pets/99"), 404, "pet_not_found", "no animal with id 99"},
-		{"DELETE pet: ordered", remove("/v1/pets/3"), 409, "invalid_transition", "animal 3|open order|deliver or cancel"},
+		{"DELETE pet: none", remove("/v1/pets/99"), 404, "pet_not_found", "no pet with id 99"},
+		{"DELETE pet: ordered", remove("/v1/pets/3"), 409, "invalid_transition", "pet 3|open order|deliver or cancel"},
 		{"DELETE pet: stale", remove(pet, "If-Match", `"x"`), 412, "precondition_failed", "If-Match|read it again"},
 		{"DELETE pet: reader", as(reader, remove(pet)), 403, "insufficient_permission", "write|yours has read"},
 		{"PUT pet", put(pet, `{}`), 405, "method_not_allowed", "PUT|DELETE, GET, HEAD, OPTIONS, PATCH"},
 
-		{"POST order: no animal named", post("/v1/store/orders", `{}`), 400, "validation_failed", "petId is required"},
+		{"POST order: no pet named", post("/v1/store/orders", `{}`), 400, "validation_failed", "petId is required"},
 		{"POST order: null", post("/v1/store/orders", `{"petId":null}`), 400, "validation_failed", "petId must be an integer"},
 		{"POST order: text", post("/v1/store/orders", `{"petId":"1"}`), 400, "validation_failed", "petId must be an integer"},
-		{"POST order: none", post("/v1/store/orders", `{"petId":99}`), 404, "pet_not_found", "no animal with id 99"},
-		{"POST order: sold", post("/v1/store/orders", `{"petId":2}`), 409, "pet_not_available", "animal 2 is sold|only an available one"},
+		{"POST order: none", post("/v1/store/orders", `{"petId":99}`), 404, "pet_not_found", "no pet with id 99"},
+		{"POST order: sold", post("/v1/store/orders", `{"petId":2}`), 409, "pet_not_available", "pet 2 is sold|only an available one"},
 		{"POST order: another body", retried("/v1/store/orders", `{"petId":1}`, "used"), 422, "idempotency_key_reused", "Idempotency-Key|another body|new key|same body"},
 		{"POST pet: another body", retried("/v1/pets", `{"name":"Max","categoryId":7}`, "used"), 422, "idempotency_key_reused", "Idempotency-Key|another body|new key|same body"},
 		{"POST pet: a token with a space", retried("/v1/pets", rex, "a b"), 400, "invalid_parameter", "Idempotency-Key|1 to 255 visible ASCII"},
 		{"PATCH order: nothing", patch(order, `{}`), 400, "validation_failed", "status is required"},
 		{"PATCH order: null", patch(order, `{"status":null}`), 400, "validation_failed", "status must be one of placed, approved, delivered, cancelled"},
-		{"PATCH order: a status of animals", patch(order, `{"status":"sold"}`), 400, "validation_failed", "status must be one of placed, approved, delivered, cancelled"},
+		{"PATCH order: a status of pets", patch(order, `{"status":"sold"}`), 400, "validation_failed", "status must be one of placed, approved, delivered, cancelled"},
 		{"PATCH order: too far", patch(order, `{"status":"delivered"}`), 409, "invalid_transition", "order 1 cannot become delivered|it is placed|approved or cancelled"},
 		{"PATCH order: over", patch("/v1/store/orders/2", `{"status":"cancelled"}`), 409, "invalid_transition", "order 2 is delivered, which is final"},
 		{"PATCH order: stale", patch(order, `{"status":"approved"}`, "If-Match", `"x"`), 412, "precondition_failed", "If-Match|read it again"},
@@ -122,7 +122,7 @@ func (s *service) snapshot(t testing.TB) string {
 func TestOrderOfStoreChecks(t *testing.T) {
 	s := start(t)
 	s.addOne(t, "sold")                        // 1
-	s.order(t, s.addOne(t, "available").ID)    // order 1 on animal 2
+	s.order(t, s.addOne(t, "available").ID)    // order 1 on pet 2
 	s.do(t, retried("/v1/pets", rex, "token")) // 3
 	first := s.do(t, retried("/v1/store/orders", `{"petId":3}`, "token"))
 	s.do(t, patch(orderPath(2), `{"status":"cancelled"}`)).want(t, 200, "")
@@ -135,12 +135,12 @@ func TestOrderOfStoreChecks(t *testing.T) {
 		want int
 		code animalstore.Code
 	}{
-		{"size before media type and animal", with(patch("/v1/pets/x", large), text...), 413, "payload_too_large"},
-		{"media type before content and animal", with(patch("/v1/pets/x", "x"), text...), 415, "unsupported_media_type"},
+		{"size before media type and pet", with(patch("/v1/pets/x", large), text...), 413, "payload_too_large"},
+		{"media type before content and pet", with(patch("/v1/pets/x", "x"), text...), 415, "unsupported_media_type"},
 		{"content before an id that is none", patch("/v1/pets/x", "x", "If-Match", `"x"`), 400, "malformed_json"},
 		{"content before an order's id that is none", patch("/v1/store/orders/x", `{}`), 400, "validation_failed"},
 		{"content before a category's id that is none", put("/v1/categories/x", `{}`), 400, "validation_failed"},
-		{"content before an absent animal", patch("/v1/pets/99", `{"name":""}`, "If-Match", `"x"`), 400, "validation_failed"},
+		{"content before an absent pet", patch("/v1/pets/99", `{"name":""}`, "If-Match", `"x"`), 400, "validation_failed"},
 		{"absence before condition", patch("/v1/pets/99", `{}`, "If-Match", `"x"`), 404, "pet_not_found"},
 		{"absence before condition, removing", remove("/v1/pets/99", "If-Match", `"x"`), 404, "pet_not_found"},
 		{"absence before condition, of an order", patch("/v1/store/orders/99", `{"status":"placed"}`, "If-Match", `"x"`), 404, "order_not_found"},

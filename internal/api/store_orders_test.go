@@ -10,7 +10,7 @@ import (
 )
 
 // TestOrderMoves goes through all moves of an order and what each makes of the
-// animal.
+// pet.
 func TestOrderMoves(t *testing.T) {
 	s := start(t)
 	allowed := map[[2]animalstore.OrderStatus]bool{
@@ -24,7 +24,7 @@ func TestOrderMoves(t *testing.T) {
 				pet := s.addOne(t, "available")
 				want := s.order(t, pet.ID, stepsTo[from]...)
 				if want.Status != from || s.pet(t, pet.ID).Status != gives[from] {
-					t.Fatalf("got order %+v and animal %+v, want %s and %s", want, s.pet(t, pet.ID), from, gives[from])
+					t.Fatalf("got order %+v and pet %+v, want %s and %s", want, s.pet(t, pet.ID), from, gives[from])
 				}
 				s.clock.advance(time.Second)
 				got := s.do(t, patch(orderPath(want.ID), fmt.Sprintf(`{"status":%q}`, to)))
@@ -41,7 +41,7 @@ func TestOrderMoves(t *testing.T) {
 					t.Errorf("stored is %+v, want %+v", stored, want)
 				}
 				if status := s.pet(t, pet.ID).Status; status != gives[want.Status] {
-					t.Errorf("the animal is %s, want %s", status, gives[want.Status])
+					t.Errorf("the pet is %s, want %s", status, gives[want.Status])
 				}
 			})
 		}
@@ -75,7 +75,7 @@ func TestPlaceOrder(t *testing.T) {
 		})
 	}
 	for _, id := range []string{"999999", "0", "-1", "9223372036854775807", "-9223372036854775808"} {
-		t.Run("no animal "+id, func(t *testing.T) {
+		t.Run("no pet "+id, func(t *testing.T) {
 			got := s.do(t, bad(post("/v1/store/orders", `{"petId":`+id+`}`)))
 			got.want(t, 404, animalstore.PetNotFound)
 			got.wantMessage(t, id)
@@ -90,7 +90,7 @@ func TestPlaceOrder(t *testing.T) {
 	})
 }
 
-func TestOrderOutlivesItsAnimal(t *testing.T) {
+func TestOrderOutlivesItsPet(t *testing.T) {
 	s := start(t)
 	for _, status := range []animalstore.OrderStatus{"delivered", "cancelled"} {
 		pet := s.addOne(t, "available")

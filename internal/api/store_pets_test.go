@@ -8,7 +8,7 @@ import (
 	"animalstore"
 )
 
-// TestPetStatusMoves goes through all moves of an animal, free and ordered.
+// TestPetStatusMoves goes through all moves of a pet, free and ordered.
 func TestPetStatusMoves(t *testing.T) {
 	s := start(t)
 	allowed := map[[2]animalstore.PetStatus]bool{
@@ -27,7 +27,7 @@ func TestPetStatusMoves(t *testing.T) {
 					}
 				} else {
 					got.want(t, 409, animalstore.InvalidTransition)
-					got.wantMessage(t, fmt.Sprint("animal ", pet.ID), "sold", "final")
+					got.wantMessage(t, fmt.Sprint("pet ", pet.ID), "sold", "final")
 				}
 				if stored := s.pet(t, pet.ID); stored != pet {
 					t.Errorf("stored is %+v, want %+v", stored, pet)
@@ -35,7 +35,7 @@ func TestPetStatusMoves(t *testing.T) {
 			})
 		}
 	}
-	// An animal under an open order is pending, and nobody else moves it.
+	// A pet under an open order is pending, and nobody else moves it.
 	for _, steps := range [][]animalstore.OrderStatus{nil, {"approved"}} {
 		for _, to := range animalstore.PetStatuses {
 			t.Run(fmt.Sprintf("ordered %v to %s", steps, to), func(t *testing.T) {
@@ -48,14 +48,14 @@ func TestPetStatusMoves(t *testing.T) {
 					got.want(t, 200, "")
 				} else {
 					got.want(t, 409, animalstore.InvalidTransition)
-					got.wantMessage(t, fmt.Sprint("animal ", pet.ID), "open order")
+					got.wantMessage(t, fmt.Sprint("pet ", pet.ID), "open order")
 				}
 				if stored := s.pet(t, pet.ID); stored != pet {
 					t.Errorf("stored is %+v, want %+v", stored, pet)
 				}
 				removed := s.do(t, remove(petPath(pet.ID)))
 				removed.want(t, 409, animalstore.InvalidTransition)
-				removed.wantMessage(t, fmt.Sprint("animal ", pet.ID), "open order", "deliver or cancel")
+				removed.wantMessage(t, fmt.Sprint("pet ", pet.ID), "open order", "deliver or cancel")
 				s.do(t, patch(petPath(pet.ID), `{"name":"free to change","categoryId":3}`)).want(t, 200, "")
 			})
 		}

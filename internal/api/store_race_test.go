@@ -34,7 +34,7 @@ func (s *service) atOnce(t testing.TB, n int, c func(i int) call) []answer {
 	return answers
 }
 
-// TestOneOrderWins: of a hundred orders for one animal at once, one gets it.
+// TestOneOrderWins: of a hundred orders for one pet at once, one gets it.
 func TestOneOrderWins(t *testing.T) {
 	s := start(t)
 	quick := s.unchecked()
@@ -57,7 +57,7 @@ func TestOneOrderWins(t *testing.T) {
 			t.Fatalf("round %d: stored are %+v, want %+v alone", round, orders, want)
 		}
 		if got := read[animalstore.Pet](t, s.do(t, call{path: petPath(pet.ID)}), 200); got.Status != "pending" {
-			t.Fatalf("round %d: the animal is %+v, want it pending", round, got)
+			t.Fatalf("round %d: the pet is %+v, want it pending", round, got)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestSentManyTimes(t *testing.T) {
 	}
 }
 
-// total counts all animals and orders by their highest ids: nothing is removed.
+// total counts all pets and orders by their highest ids: nothing is removed.
 func (s *service) total(t testing.TB) (pets, orders int64) {
 	t.Helper()
 	if page := s.do(t, call{path: "/v1/pets?limit=1"}).pets(t); len(page) > 0 {
@@ -102,14 +102,14 @@ func (s *service) total(t testing.TB) (pets, orders int64) {
 }
 
 // TestNoLostUpdates: clients that read, change and write with If-Match never
-// overwrite each other. Each adds its marks to one animal's name.
+// overwrite each other. Each adds its marks to one pet's name.
 func TestNoLostUpdates(t *testing.T) {
 	s := start(t)
 	quick := s.unchecked()
 	clients, each := 8, often(6, 25) // a name has room for 1024 characters
-	for name, path := range map[string]string{"animal": petPath(s.addOne(t, "available").ID), "category": "/v1/categories/7"} {
+	for name, path := range map[string]string{"pet": petPath(s.addOne(t, "available").ID), "category": "/v1/categories/7"} {
 		t.Run(name, func(t *testing.T) {
-			method := map[string]string{"animal": "PATCH", "category": "PUT"}[name]
+			method := map[string]string{"pet": "PATCH", "category": "PUT"}[name]
 			s.do(t, call{method: method, path: path, body: `{"name":"x"}`}).want(t, 200, "")
 			var refused, group = make([]int, clients), sync.WaitGroup{}
 			for i := range clients {

@@ -13,7 +13,7 @@ import (
 	"animalstore"
 )
 
-// TestCursorOutlivesItsRow: the last animal of each page is taken out of the list
+// TestCursorOutlivesItsRow: the last pet of each page is taken out of the list
 // right after it was seen. The next page goes on as if nothing had happened.
 func TestCursorOutlivesItsRow(t *testing.T) {
 	s := start(t)
@@ -52,8 +52,8 @@ func TestCursorOutlivesItsRow(t *testing.T) {
 	}
 }
 
-// TestWalkWhileOthersChange: whoever walks the pages while animals come, change
-// and go sees every animal that was there and matched all the time exactly once,
+// TestWalkWhileOthersChange: whoever walks the pages while pets come, change
+// and go sees every pet that was there and matched all the time exactly once,
 // and none that does not match.
 func TestWalkWhileOthersChange(t *testing.T) {
 	s := start(t)
@@ -116,7 +116,7 @@ func TestWalkWhileOthersChange(t *testing.T) {
 	}
 }
 
-// stir changes one of the moving animals, or adds and removes one.
+// stir changes one of the moving pets, or adds and removes one.
 func (s *service) stir(ctx context.Context, moving []animalstore.Pet, random *rand.Rand) error {
 	path := petPath(moving[random.IntN(len(moving))].ID)
 	calls := [][]call{

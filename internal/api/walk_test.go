@@ -11,8 +11,8 @@ import (
 	"animalstore"
 )
 
-// TestWalkWhileOthersAdd: whoever walks the pages while animals are added sees
-// every animal that was there all the time exactly once.
+// TestWalkWhileOthersAdd: whoever walks the pages while pets are added sees
+// every pet that was there all the time exactly once.
 func TestWalkWhileOthersAdd(t *testing.T) {
 	s := start(t)
 	before := s.add(t, some(60)...)
@@ -52,7 +52,7 @@ func TestWalkWhileOthersAdd(t *testing.T) {
 			}
 			old := slices.DeleteFunc(got, func(p animalstore.Pet) bool { return p.ID > before[0].ID })
 			if !slices.Equal(old, walk.want) {
-				t.Errorf("%s: got the old animals %d, want %d", walk.path, ids(old), ids(walk.want))
+				t.Errorf("%s: got the old pets %d, want %d", walk.path, ids(old), ids(walk.want))
 			}
 		})
 	}
@@ -60,11 +60,11 @@ func TestWalkWhileOthersAdd(t *testing.T) {
 	done.Store(true)
 	adders.Wait()
 	if added.Load() == 0 {
-		t.Error("no animal was added meanwhile: the test showed nothing")
+		t.Error("no pet was added meanwhile: the test showed nothing")
 	}
 }
 
-// TestReadYourWrites: an animal is on page one from the moment its 201 is
+// TestReadYourWrites: a pet is on page one from the moment its 201 is
 // there, however often that page is asked for.
 func TestReadYourWrites(t *testing.T) {
 	s := start(t)
@@ -91,6 +91,6 @@ func TestReadYourWrites(t *testing.T) {
 	}
 	group.Wait()
 	if got := s.do(t, call{path: "/v1/pets?limit=100"}); got.status != http.StatusOK || len(got.pets(t)) != 48 {
-		t.Errorf("got %d animals, want 48", len(got.pets(t)))
+		t.Errorf("got %d pets, want 48", len(got.pets(t)))
 	}
 }

@@ -11,23 +11,23 @@ type Check struct {
 // Checks are those for every engine. Statuses are numbered in the order of
 // animalstore.PetStatuses and animalstore.OrderStatuses.
 var Checks = []Check{
-	{"every animal has a known status", `SELECT 'animal ' || id || ' has status ' || status FROM pets WHERE status NOT BETWEEN 0 AND 2`},
+	{"every pet has a known status", `SELECT 'pet ' || id || ' has status ' || status FROM pets WHERE status NOT BETWEEN 0 AND 2`},
 	{"every order has a known status", `SELECT 'order ' || id || ' has status ' || status FROM orders WHERE status NOT BETWEEN 0 AND 3`},
-	{"every animal, order and key has a positive id", `
-		SELECT 'animal ' || id FROM pets WHERE id < 1 UNION ALL
+	{"every pet, order and key has a positive id", `
+		SELECT 'pet ' || id FROM pets WHERE id < 1 UNION ALL
 		SELECT 'order ' || id FROM orders WHERE id < 1 UNION ALL
 		SELECT 'key ' || id FROM keys WHERE id < 1`},
-	{"every animal has a name", `SELECT 'animal ' || id FROM pets WHERE length(name) NOT BETWEEN 1 AND 1024`},
-	{"every animal's category exists", `
-		SELECT 'animal ' || p.id || ' is of category ' || p.category_id
+	{"every pet has a name", `SELECT 'pet ' || id FROM pets WHERE length(name) NOT BETWEEN 1 AND 1024`},
+	{"every pet's category exists", `
+		SELECT 'pet ' || p.id || ' is of category ' || p.category_id
 		FROM pets p LEFT JOIN categories c ON c.id = p.category_id WHERE c.id IS NULL`},
-	{"an animal with an open order is there and pending", `
-		SELECT 'animal ' || o.pet_id || CASE WHEN p.id IS NULL THEN ' of order ' || o.id || ' is gone' ELSE ' has the open order ' || o.id END
+	{"a pet with an open order is there and pending", `
+		SELECT 'pet ' || o.pet_id || CASE WHEN p.id IS NULL THEN ' of order ' || o.id || ' is gone' ELSE ' has the open order ' || o.id END
 		FROM orders o LEFT JOIN pets p ON p.id = o.pet_id WHERE o.status <= 1 AND (p.id IS NULL OR p.status <> 1)`},
-	{"an animal has at most one open order", `
-		SELECT 'animal ' || pet_id || ' has ' || count(*) FROM orders WHERE status <= 1 GROUP BY pet_id HAVING count(*) > 1`},
-	{"an animal that was delivered is sold or gone", `
-		SELECT 'animal ' || o.pet_id || ' was delivered by order ' || o.id
+	{"a pet has at most one open order", `
+		SELECT 'pet ' || pet_id || ' has ' || count(*) FROM orders WHERE status <= 1 GROUP BY pet_id HAVING count(*) > 1`},
+	{"a pet that was delivered is sold or gone", `
+		SELECT 'pet ' || o.pet_id || ' was delivered by order ' || o.id
 		FROM orders o JOIN pets p ON p.id = o.pet_id WHERE o.status = 2 AND p.status <> 2`},
 	{"every key has a known plan and environment, limits and permissions", `
 		SELECT 'key ' || id FROM keys WHERE plan NOT IN ('free', 'pro', 'business', 'enterprise') OR environment NOT IN ('production', 'staging')

@@ -24,7 +24,7 @@ var (
 	// else. Trying again later may work. A write that failed so was not done.
 	ErrUnavailable = errors.New("storage unavailable")
 	// ErrOutcomeUnknown: a write was sent to the database and its answer lost, so
-	// it was done or it was not. Only one with [Once] can be sent again without
+	// it was done or it was not. Only one with [Idempotency] can be sent again without
 	// being done twice.
 	ErrOutcomeUnknown = errors.New("the outcome of the write is not known")
 )
@@ -36,36 +36,36 @@ var (
 // ErrOutcomeUnknown. A context that ends before a write is begun cancels it;
 // once begun it is carried through.
 //
-// An id is never given twice, and is higher than that of every animal, order or
+// An id is never given twice, and is higher than that of every pet, order or
 // key whose creation had returned before this one was called. Those made at the
 // same time may appear in any order.
 type DB interface {
-	// CreatePet adds an animal that passed Validate, and its category if there
-	// is none of that id. Not even the id of a removed animal is given again. If
-	// once is not nil, see [Once].
-	CreatePet(ctx context.Context, p animalstore.NewPet, once *Once) (pet animalstore.Pet, replayed bool, err error)
+	// CreatePet adds a pet that passed Validate, and its category if there
+	// is none of that id. Not even the id of a removed pet is given again. If
+	// once is not nil, see [Idempotency].
+	CreatePet(ctx context.Context, p animalstore.NewPet, once *Idempotency) (pet animalstore.Pet, replayed bool, err error)
 
-	// Pet returns one animal, or an error with code pet_not_found.
+	// Pet returns one pet, or an error with code pet_not_found.
 	Pet(ctx context.Context, id int64) (animalstore.Pet, error)
 
-	// UpdatePet lets change alter an animal and stores it, and its category if
+	// UpdatePet lets change alter a pet and stores it, and its category if
 	// there is none of that id, with no other change in between. ordered tells
-	// change whether the animal has an open order. An error of change leaves
-	// the animal as it was and is returned; pet_not_found if there is none.
+	// change whether the pet has an open order. An error of change leaves
+	// the pet as it was and is returned; pet_not_found if there is none.
 	UpdatePet(ctx context.Context, id int64, change func(p *animalstore.Pet, ordered bool) error) (animalstore.Pet, error)
 
-	// DeletePet removes an animal, unless check returns an error, which is then
+	// DeletePet removes a pet, unless check returns an error, which is then
 	// returned; pet_not_found if there is none.
 	DeletePet(ctx context.Context, id int64, check func(p *animalstore.Pet, ordered bool) error) error
 
-	// Pets returns animals with descending ids. What it costs depends on the
-	// limit, not on how many animals there are.
+	// Pets returns pets with descending ids. What it costs depends on the
+	// limit, not on how many pets there are.
 	Pets(ctx context.Context, q PetQuery) ([]animalstore.Pet, error)
 
-	// PlaceOrder adds an order for an animal and makes that pending. Of any
-	// number of callers at once, one gets the animal. The error has code
-	// pet_not_found or pet_not_available. If once is not nil, see [Once].
-	PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *Once) (order animalstore.Order, replayed bool, err error)
+	// PlaceOrder adds an order for a pet and makes that pending. Of any
+	// number of callers at once, one gets the pet. The error has code
+	// pet_not_found or pet_not_available. If once is not nil, see [Idempotency].
+	PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *Idempotency) (order animalstore.Order, replayed bool, err error)
 
 	// Order returns one order, or an error with code order_not_found.
 	Order(ctx context.Context, id int64) (animalstore.Order, error)
@@ -74,7 +74,7 @@ type DB interface {
 	Orders(ctx context.Context, q OrderQuery) ([]animalstore.Order, error)
 
 	// UpdateOrder lets change alter an order's status and stores it together
-	// with the status it gives its animal. An error of change leaves both as
+	// with the status it gives its pet. An error of change leaves both as
 	// they were and is returned; order_not_found if there is no such order.
 	UpdateOrder(ctx context.Context, id int64, change func(o *animalstore.Order) error) (animalstore.Order, error)
 
@@ -88,9 +88,9 @@ type DB interface {
 	// returned. before is the category as it was, nil if there was none.
 	PutCategory(ctx context.Context, c animalstore.Category, check func(before *animalstore.Category) error) (created bool, err error)
 
-	// DropAnswers forgets the answers stored for [Once] before a time, at most
+	// DropIdempotencyRecords forgets the answers stored for [Idempotency] before a time, at most
 	// max of them, and tells how many it forgot.
-	DropAnswers(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+	DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
 	// CreateKey stores a key that passed Validate, under the hash of its secret.
 	// ErrExists if a key has that secret already.
@@ -142,7 +142,7 @@ type DB interface {
 	// Day.Used, in this order).
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 
-	// Generation numbers the states of animals, orders and categories: while it
+	// Generation numbers the states of pets, orders and categories: while it
 	// is stable and stays the same, every read of them has the same outcome. Keys
 	// and what belongs to them may change under it, for commands write them
 	// beside a server. An engine that cannot know of every change, because other
@@ -164,12 +164,12 @@ type KeyQuery struct {
 	Limit  int   // at least 1
 }
 
-// Once makes a write happen at most once, however often it is sent. The answer
+// Idempotency makes a write happen at most once, however often it is sent. The answer
 // to the first is stored in its transaction. A write with the same KeyID, Route
-// and Token within [AnswersKept] of it changes nothing and gets that answer if
+// and Token within [IdempotencyWindow] of it changes nothing and gets that answer if
 // its BodyHash is the same, and otherwise the error idempotency_key_reused. One
 // that arrives while the first is under way waits for it.
-type Once struct {
+type Idempotency struct {
 	KeyID    int64
 	Route    string
 	Token    string
@@ -177,10 +177,10 @@ type Once struct {
 	At       animalstore.Time
 }
 
-// AnswersKept is how long an answer is stored for [Once].
-const AnswersKept = 24 * time.Hour
+// IdempotencyWindow is how long an answer is stored for [Idempotency].
+const IdempotencyWindow = 24 * time.Hour
 
-// PetQuery selects animals. The zero value of a field selects nothing out.
+// PetQuery selects pets. The zero value of a field selects nothing out.
 type PetQuery struct {
 	IDs        []int64
 	CategoryID *int64

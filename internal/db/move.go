@@ -28,7 +28,7 @@ type Moved struct {
 var ErrDiffers = errors.New("what the target holds is not what the source holds")
 
 // NotEmptyError refuses a target that holds something.
-type NotEmptyError struct{ Holds []string } // such as "animals: 12"
+type NotEmptyError struct{ Holds []string } // such as "pets: 12"
 
 func (e *NotEmptyError) Error() string {
 	return "the target is not empty (" + strings.Join(e.Holds, ", ") + ")"

@@ -36,7 +36,7 @@ const (
 // those they refer to.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
-	{Name: "pets", Holds: "animals", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},
+	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},
 	{Name: "orders", Holds: "orders", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "pet_id", "status", "created_at", "updated_at")},
 	{Name: "keys", Holds: "keys", Key: []string{"id"}, Serial: true,

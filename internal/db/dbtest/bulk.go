@@ -77,7 +77,7 @@ func someRows() db.Rows {
 			{ID: 7, PetID: 4, Status: animalstore.OrderCancelled, CreatedAt: created, UpdatedAt: updated},
 			{ID: 9, PetID: 1 << 40, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: updated},
 			{ID: 11, PetID: 4, Status: animalstore.OrderApproved, CreatedAt: updated, UpdatedAt: updated},
-			{ID: 1 << 41, PetID: 999, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: created}, // its animal is gone
+			{ID: 1 << 41, PetID: 999, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: created}, // its pet is gone
 		},
 	}
 }
@@ -97,7 +97,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 			}
 		}
 		if got := mustList(t, d, db.PetQuery{Status: status, Limit: 100}); !slices.Equal(got, some) {
-			t.Errorf("animals with status %q: got %+v, want %+v", status, got, some)
+			t.Errorf("pets with status %q: got %+v, want %+v", status, got, some)
 		}
 	}
 	for _, p := range want.Pets {
@@ -105,7 +105,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 			t.Errorf("Pet(%d) = %+v, %v, want %+v", p.ID, got, err, p)
 		}
 		if got := mustList(t, d, db.PetQuery{CategoryID: &p.CategoryID, Limit: 100}); !slices.Contains(got, p) {
-			t.Errorf("animals of category %d: got %+v, want %+v among them", p.CategoryID, got, p)
+			t.Errorf("pets of category %d: got %+v, want %+v among them", p.CategoryID, got, p)
 		}
 	}
 	got, err := d.Orders(t.Context(), db.OrderQuery{Limit: 100})
@@ -118,7 +118,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 		}
 		of, err := d.Orders(t.Context(), db.OrderQuery{PetID: o.PetID, Status: o.Status, Limit: 100})
 		if err != nil || !slices.Equal(of, []animalstore.Order{o}) {
-			t.Errorf("%s orders of animal %d = %+v, %v, want %+v", o.Status, o.PetID, of, err, o)
+			t.Errorf("%s orders of pet %d = %+v, %v, want %+v", o.Status, o.PetID, of, err, o)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func idsAfterLoad(t *testing.T, d bulkDB) {
 	mustLoad(t, d, rows)
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "next", CategoryID: 1})
 	if last := rows.Pets[len(rows.Pets)-1].ID; pet.ID <= last {
-		t.Errorf("the next animal has id %d, want more than %d", pet.ID, last)
+		t.Errorf("the next pet has id %d, want more than %d", pet.ID, last)
 	}
 	order, _, err := d.PlaceOrder(t.Context(), pet.ID, animalstore.At(time.Now()), nil)
 	if last := rows.Orders[len(rows.Orders)-1].ID; err != nil || order.ID <= last {
@@ -190,7 +190,7 @@ func reservedIsReserved(t *testing.T, d bulkDB) {
 		Orders: []animalstore.Order{{ID: order + 1, PetID: pet + 1, Status: animalstore.OrderPlaced, CreatedAt: placed.CreatedAt, UpdatedAt: placed.CreatedAt}},
 	})
 	if after := mustCreatePet(t, d, animalstore.NewPet{Name: "after", CategoryID: 1}); after.ID <= next.ID {
-		t.Errorf("the next animal has id %d, want more than %d", after.ID, next.ID)
+		t.Errorf("the next pet has id %d, want more than %d", after.ID, next.ID)
 	}
 }
 
@@ -241,7 +241,7 @@ func loadTakenID(t *testing.T, d bulkDB) {
 	}
 	for what, spoil := range map[string]func(*db.Rows){
 		"category": func(r *db.Rows) { r.Categories = append(r.Categories, animalstore.Category{ID: -3, Name: "x"}) },
-		"animal": func(r *db.Rows) {
+		"pet": func(r *db.Rows) {
 			r.Pets = append(r.Pets, animalstore.Pet{ID: 3, Name: "x", CategoryID: 50, Status: animalstore.PetSold})
 		},
 		"order": func(r *db.Rows) {
@@ -266,7 +266,7 @@ func loadSecondOpenOrder(t *testing.T, d bulkDB) {
 		Orders:     []animalstore.Order{{ID: 50, PetID: 4, Status: animalstore.OrderPlaced, CreatedAt: now, UpdatedAt: now}},
 	})
 	if err == nil || errors.Is(err, db.ErrExists) {
-		t.Errorf("a second open order for one animal: got %v, want an error that is not ErrExists", err)
+		t.Errorf("a second open order for one pet: got %v, want an error that is not ErrExists", err)
 	}
 	wantRows(t, d, someRows())
 }

@@ -37,7 +37,7 @@ func wantCategories(t *testing.T, d db.DB, want ...animalstore.Category) {
 	}
 }
 
-func categoriesComeWithAnimals(t *testing.T, d db.DB) {
+func categoriesComeWithPets(t *testing.T, d db.DB) {
 	if got, err := d.Categories(t.Context(), db.CategoryQuery{Limit: 10}); err != nil || got == nil || len(got) != 0 {
 		t.Errorf("Categories of an empty store = %#v, %v, want a list that is empty and not nil", got, err)
 	}

@@ -32,7 +32,7 @@ func mustDeletePet(t *testing.T, d db.DB, id int64) {
 // allow is a check that has nothing against it.
 func allow(*animalstore.Pet, bool) error { return nil }
 
-// wantPet fails the test unless the animal reads so in every way.
+// wantPet fails the test unless the pet reads so in every way.
 func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 	t.Helper()
 	if got, err := d.Pet(t.Context(), want.ID); err != nil || got != want {
@@ -86,7 +86,7 @@ func changeReadsBack(t *testing.T, d db.DB) {
 }
 
 // refusedChange: what change did before it returned an error is not stored, nor
-// is the category of an animal that never moved there.
+// is the category of a pet that never moved there.
 func refusedChange(t *testing.T, d db.DB) {
 	pet := fill(t, d, 1)[0]
 	refuse := errors.New("refused")
@@ -192,7 +192,7 @@ func cancelledChanges(t *testing.T, d db.DB) {
 			_, err := d.PutCategory(ctx, animalstore.Category{ID: 1, Name: "never"}, noCheck)
 			return err
 		},
-		"DropAnswers": func(ctx context.Context) error { _, err := d.DropAnswers(ctx, noon, 1); return err },
+		"DropIdempotencyRecords": func(ctx context.Context) error { _, err := d.DropIdempotencyRecords(ctx, noon, 1); return err },
 	} {
 		for range 20 {
 			if err := write(cancelled(t)); !errors.Is(err, context.Canceled) {

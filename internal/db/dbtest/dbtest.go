@@ -21,36 +21,36 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		promise string
 		check   func(*testing.T, db.DB)
 	}{
-		{"an animal reads back as it was written", animalReadsBack},
-		{"an animal without a status is available", statusDefaults},
+		{"a pet reads back as it was written", petReadsBack},
+		{"a pet without a status is available", statusDefaults},
 		{"every id is higher than those that were known before", idsRise},
-		{"an absent animal has code pet_not_found", petNotFound},
-		{"animals are listed by descending id", listOrder},
+		{"an absent pet has code pet_not_found", petNotFound},
+		{"pets are listed by descending id", listOrder},
 		{"a list holds what its query selects", listSelects},
 		{"paging misses and repeats nothing while others insert", pagingBesideInserts},
-		{"paging goes on where its last animal was, whatever became of that", positionsSurvive},
+		{"paging goes on where its last pet was, whatever became of that", positionsSurvive},
 		{"paging sees what stays exactly once while others change and remove", walksBesideChanges},
-		{"a changed animal reads back", changeReadsBack},
+		{"a changed pet reads back", changeReadsBack},
 		{"a change that is refused leaves everything as it was", refusedChange},
-		{"a removed animal is gone, and its id with it", removedIsGone},
-		{"an absent animal cannot be changed, removed or ordered", absentPets},
+		{"a removed pet is gone, and its id with it", removedIsGone},
+		{"an absent pet cannot be changed, removed or ordered", absentPets},
 		{"changes at once do not lose each other", changesAtOnce},
 		{"a list of no orders is empty", noOrders},
-		{"an order and its animal read back", orderReadsBack},
+		{"an order and its pet read back", orderReadsBack},
 		{"an absent order has code order_not_found", absentOrders},
-		{"only an available animal can be ordered", onlyAvailableIsOrdered},
-		{"whoever changes an animal is told of an open order", orderedAnimals},
-		{"a move that is refused leaves order and animal as they were", refusedMove},
-		{"an order outlives its animal", orderOutlivesAnimal},
-		{"of a hundred orders for one animal at once, one wins", oneOrderWins},
+		{"only an available pet can be ordered", onlyAvailableIsOrdered},
+		{"whoever changes a pet is told of an open order", orderedPets},
+		{"a move that is refused leaves order and pet as they were", refusedMove},
+		{"an order outlives its pet", orderOutlivesPet},
+		{"of a hundred orders for one pet at once, one wins", oneOrderWins},
 		{"a list of orders holds what its query selects", orderListsSelect},
 		{"paging through orders sees each once while they move", orderWalksBesideChanges},
-		{"a category comes with its first animal", categoriesComeWithAnimals},
+		{"a category comes with its first pet", categoriesComeWithPets},
 		{"naming a category tells whether it is new", putCategoryTells},
 		{"a list of categories holds what its query selects", categoryListsSelect},
 		{"of many that name a category at once, one makes it", putsAtOnce},
 		{"of many that replace a category they read, one does", oneReplacesACategory},
-		{"a new animal sent again is answered again", replaysPets},
+		{"a new pet sent again is answered again", replaysPets},
 		{"a stored answer stays what it was", replaysStay},
 		{"an order sent again is answered again", replaysOrders},
 		{"another body, token, route or key is another write", tokensAreApart},
@@ -89,13 +89,13 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 	}
 	t.Run("any sequence of operations has the outcome of the model", func(t *testing.T) { sequences(t, open) })
 	t.Run("operations at once are linearizable", func(t *testing.T) { linearizable(t, open) })
-	t.Run("operations at once on each animal are linearizable", func(t *testing.T) { linearizableAnimals(t, open) })
+	t.Run("operations at once on each pet are linearizable", func(t *testing.T) { linearizablePets(t, open) })
 }
 
 func mustCreatePet(t *testing.T, d db.DB, p animalstore.NewPet) animalstore.Pet {
 	t.Helper()
 	if err := p.Validate(); err != nil {
-		t.Fatalf("the test's own animal %+v is not valid: %v", p, err)
+		t.Fatalf("the test's own pet %+v is not valid: %v", p, err)
 	}
 	pet, _, err := d.CreatePet(t.Context(), p, nil)
 	if err != nil {
@@ -104,13 +104,13 @@ func mustCreatePet(t *testing.T, d db.DB, p animalstore.NewPet) animalstore.Pet 
 	return pet
 }
 
-// fill adds n animals whose statuses take turns, and returns them newest first.
+// fill adds n pets whose statuses take turns, and returns them newest first.
 func fill(t *testing.T, d db.DB, n int) []animalstore.Pet {
 	t.Helper()
 	pets := make([]animalstore.Pet, 0, n)
 	for i := range n {
 		pets = append(pets, mustCreatePet(t, d, animalstore.NewPet{
-			Name: fmt.Sprint("animal ", i), CategoryID: int64(i % 5), Status: animalstore.PetStatuses[i%3],
+			Name: fmt.Sprint("pet ", i), CategoryID: int64(i % 5), Status: animalstore.PetStatuses[i%3],
 		}))
 	}
 	slices.Reverse(pets)

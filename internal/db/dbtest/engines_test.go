@@ -167,11 +167,11 @@ func still(draw func(int) int) animalstore.Time {
 	return animalstore.At(noon.Add(time.Duration(draw(5)-2) * 12 * time.Hour))
 }
 
-func (n *numbered) once(draw func(int) int) *db.Once {
+func (n *numbered) once(draw func(int) int) *db.Idempotency {
 	if draw(3) == 0 {
 		return nil
 	}
-	return &db.Once{KeyID: int64(draw(2)), Route: oneOf(draw, "a", "b"), Token: fmt.Sprint(draw(6)), BodyHash: [32]byte{byte(draw(8) / 7)}, At: still(draw)}
+	return &db.Idempotency{KeyID: int64(draw(2)), Route: oneOf(draw, "a", "b"), Token: fmt.Sprint(draw(6)), BodyHash: [32]byte{byte(draw(8) / 7)}, At: still(draw)}
 }
 
 func drawStatus(draw func(int) int) animalstore.PetStatus {
@@ -187,7 +187,7 @@ func drawHash(draw func(int) int) db.KeyHash { return hashOf(fmt.Sprint(draw(40)
 // calls are all methods of [db.DB] that have something to say.
 var calls = []call{
 	{"CreatePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		p := animalstore.NewPet{Name: fmt.Sprint("animal ", n.step), CategoryID: drawCategory(draw), Status: drawStatus(draw)}
+		p := animalstore.NewPet{Name: fmt.Sprint("pet ", n.step), CategoryID: drawCategory(draw), Status: drawStatus(draw)}
 		pet, replayed, err := n.db.CreatePet(ctx, p, n.once(draw))
 		if err == nil && !replayed {
 			n.pets = append(n.pets, pet.ID)
@@ -272,9 +272,9 @@ var calls = []call{
 		})
 		return []any{created, before}, err
 	}},
-	{"DropAnswers", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+	{"DropIdempotencyRecords", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		// Not in which order: those of one time are as old as each other.
-		dropped, err := n.db.DropAnswers(ctx, still(draw), 1000)
+		dropped, err := n.db.DropIdempotencyRecords(ctx, still(draw), 1000)
 		return dropped, err
 	}},
 	{"CreateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {

@@ -60,7 +60,7 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 
 // linearizable lets several callers do anything at once: there must be an order
 // of their calls, each within its time, in which the model has the same
-// outcomes. Lists see all animals, so what came before has to be searched as a
+// outcomes. Lists see all pets, so what came before has to be searched as a
 // whole, and the histories are short.
 func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(8, 2000) {
@@ -72,14 +72,14 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 	}
 }
 
-// linearizableAnimals is linearizable without lists. What happens to one animal
+// linearizablePets is linearizable without lists. What happens to one pet
 // and its orders then depends on no other, so each has a history of its own,
 // which can be long.
-func linearizableAnimals(t *testing.T, open func(*testing.T) db.DB) {
+func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(3, 500) {
 		d := open(t)
 		history := record(t, d, uint64(round), 6, 100, singles)
-		for _, part := range byAnimal(history) {
+		for _, part := range byPet(history) {
 			checkHistory(t, part)
 		}
 		checkIDs(t, history)
@@ -141,7 +141,7 @@ func checkHistory(t *testing.T, history []porcupine.Operation) {
 func checkIDs(t *testing.T, history []porcupine.Operation) {
 	t.Helper()
 	for what, id := range map[string]func(porcupine.Operation) int64{
-		"animal": func(op porcupine.Operation) int64 {
+		"pet": func(op porcupine.Operation) int64 {
 			if _, created := op.Input.(createPet); !created {
 				return 0
 			}
@@ -171,8 +171,8 @@ func checkIDs(t *testing.T, history []porcupine.Operation) {
 	}
 }
 
-// byAnimal is a history for each animal.
-func byAnimal(history []porcupine.Operation) [][]porcupine.Operation {
+// byPet is a history for each pet.
+func byPet(history []porcupine.Operation) [][]porcupine.Operation {
 	petOf := map[int64]int64{} // by order
 	for _, op := range history {
 		if order := op.Output.(outcome).Order; order.ID != 0 {
@@ -207,7 +207,7 @@ func byAnimal(history []porcupine.Operation) [][]porcupine.Operation {
 	return all
 }
 
-// checkAgreement looks at a store at rest: an animal has an open order if and
+// checkAgreement looks at a store at rest: a pet has an open order if and
 // only if that order made it pending, and a delivered one stays sold.
 func checkAgreement(t *testing.T, d db.DB) {
 	t.Helper()
@@ -219,16 +219,16 @@ func checkAgreement(t *testing.T, d db.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder := map[int64]int64{} // the open order of an animal
+	holder := map[int64]int64{} // the open order of a pet
 	for _, o := range orders {
 		pet, exists := pets[o.PetID]
 		switch {
 		case o.Status.Open() && pet.Status != animalstore.PetPending:
-			t.Errorf("order %d is %s and its animal is %+v, want it pending", o.ID, o.Status, pet)
+			t.Errorf("order %d is %s and its pet is %+v, want it pending", o.ID, o.Status, pet)
 		case o.Status.Open() && holder[o.PetID] != 0:
-			t.Errorf("orders %d and %d are both open on animal %d", o.ID, holder[o.PetID], o.PetID)
+			t.Errorf("orders %d and %d are both open on pet %d", o.ID, holder[o.PetID], o.PetID)
 		case o.Status == animalstore.OrderDelivered && exists && pet.Status != animalstore.PetSold:
-			t.Errorf("order %d is delivered and its animal is %+v, want it sold or gone", o.ID, pet)
+			t.Errorf("order %d is delivered and its pet is %+v, want it sold or gone", o.ID, pet)
 		}
 		if o.Status.Open() {
 			holder[o.PetID] = o.ID
@@ -237,7 +237,7 @@ func checkAgreement(t *testing.T, d db.DB) {
 	for id := range pets {
 		err := d.DeletePet(t.Context(), id, func(_ *animalstore.Pet, ordered bool) error {
 			if ordered != (holder[id] != 0) {
-				t.Errorf("animal %d: ordered is %t, want %t", id, ordered, holder[id] != 0)
+				t.Errorf("pet %d: ordered is %t, want %t", id, ordered, holder[id] != 0)
 			}
 			return errNotNow
 		})
@@ -316,7 +316,7 @@ func (p *pool) learn(got outcome) {
 	}
 }
 
-// The kinds of operations: the first ones concern a single animal.
+// The kinds of operations: the first ones concern a single pet.
 const (
 	singles    = 14
 	everything = 20
@@ -331,7 +331,7 @@ func (p *pool) operation(draw func(n int) int, kinds int) operation {
 	pet, order := recent(draw, p.pets), recent(draw, p.orders)
 	switch draw(kinds) {
 	case 0, 1:
-		return createPet{animalstore.NewPet{Name: fmt.Sprint("animal ", p.at), CategoryID: 1 + int64(draw(3)), Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}}
+		return createPet{animalstore.NewPet{Name: fmt.Sprint("pet ", p.at), CategoryID: 1 + int64(draw(3)), Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}}
 	case 2:
 		return getPet{pet}
 	case 3, 4, 5:

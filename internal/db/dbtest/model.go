@@ -17,7 +17,7 @@ type store struct {
 	orders     map[int64]animalstore.Order
 	categories map[int64]string
 
-	petIDs map[int64]bool // given so far, those of removed animals included
+	petIDs map[int64]bool // given so far, those of removed pets included
 }
 
 func newStore() *store {
@@ -94,7 +94,7 @@ func (o createPet) expect(s *store, got outcome) outcome {
 	return outcome{Pet: pet}
 }
 
-// setPet stores an animal, and its category if that is new.
+// setPet stores a pet, and its category if that is new.
 func (s *store) setPet(pet animalstore.Pet) {
 	s.pets[pet.ID] = pet
 	if _, ok := s.categories[pet.CategoryID]; !ok {
@@ -110,7 +110,7 @@ func (o getPet) expect(s *store, _ outcome) outcome {
 	return outcome{Pet: pet}
 }
 
-// ordered reports whether an animal has an open order.
+// ordered reports whether a pet has an open order.
 func (s *store) ordered(pet int64) bool {
 	for _, o := range s.orders {
 		if o.PetID == pet && (o.Status == "placed" || o.Status == "approved") {
@@ -184,7 +184,7 @@ func (o getOrder) expect(s *store, _ outcome) outcome {
 	return outcome{Order: order}
 }
 
-// orderSteps are all moves of an order and what each makes of the animal.
+// orderSteps are all moves of an order and what each makes of the pet.
 var orderSteps = map[[2]animalstore.OrderStatus]animalstore.PetStatus{
 	{"placed", "approved"}:    "pending",
 	{"placed", "cancelled"}:   "available",

@@ -56,7 +56,7 @@ func mustListOrders(t *testing.T, d db.DB, q db.OrderQuery) []animalstore.Order 
 	return orders
 }
 
-// orderInStatus makes an animal and an order for it that has come so far.
+// orderInStatus makes a pet and an order for it that has come so far.
 func orderInStatus(t *testing.T, d db.DB, status animalstore.OrderStatus) (animalstore.Pet, animalstore.Order) {
 	t.Helper()
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "for " + string(status), CategoryID: 1})
@@ -104,7 +104,7 @@ func onlyAvailableIsOrdered(t *testing.T, d db.DB) {
 		order, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, nil)
 		if status == animalstore.PetAvailable {
 			if err != nil {
-				t.Errorf("PlaceOrder for an available animal: %v", err)
+				t.Errorf("PlaceOrder for an available pet: %v", err)
 			}
 			continue
 		}
@@ -116,9 +116,9 @@ func onlyAvailableIsOrdered(t *testing.T, d db.DB) {
 	}
 }
 
-// orderedAnimals: whoever changes or removes an animal is told whether an order
+// orderedPets: whoever changes or removes a pet is told whether an order
 // holds it.
-func orderedAnimals(t *testing.T, d db.DB) {
+func orderedPets(t *testing.T, d db.DB) {
 	plain := mustCreatePet(t, d, animalstore.NewPet{Name: "never ordered", CategoryID: 1, Status: animalstore.PetPending})
 	want := map[int64]bool{plain.ID: false}
 	for _, status := range animalstore.OrderStatuses {
@@ -137,7 +137,7 @@ func orderedAnimals(t *testing.T, d db.DB) {
 			t.Errorf("got %v and %v, want the errors of change and check", err, err2)
 		}
 		if !slices.Equal(seen, []bool{want, want}) {
-			t.Errorf("animal %d: UpdatePet and DeletePet tell ordered %t, want %t", id, seen, want)
+			t.Errorf("pet %d: UpdatePet and DeletePet tell ordered %t, want %t", id, seen, want)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func refusedMove(t *testing.T, d db.DB) {
 	wantPet(t, d, pet)
 }
 
-func orderOutlivesAnimal(t *testing.T, d db.DB) {
+func orderOutlivesPet(t *testing.T, d db.DB) {
 	for _, status := range []animalstore.OrderStatus{animalstore.OrderDelivered, animalstore.OrderCancelled} {
 		pet, order := orderInStatus(t, d, status)
 		mustDeletePet(t, d, pet.ID)
@@ -168,7 +168,7 @@ func orderOutlivesAnimal(t *testing.T, d db.DB) {
 	}
 }
 
-// oneOrderWins: however many want an animal at once, one gets it.
+// oneOrderWins: however many want a pet at once, one gets it.
 func oneOrderWins(t *testing.T, d db.DB) {
 	for round := range often(15, 1000) {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "wanted", CategoryID: 1})

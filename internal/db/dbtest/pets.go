@@ -11,7 +11,7 @@ import (
 	"animalstore/internal/db"
 )
 
-func animalReadsBack(t *testing.T, d db.DB) {
+func petReadsBack(t *testing.T, d db.DB) {
 	names := []string{
 		"Rex",
 		" kept  as sent ",
@@ -43,7 +43,7 @@ func animalReadsBack(t *testing.T, d db.DB) {
 		}
 		for _, status := range []animalstore.PetStatus{"", p.Status} {
 			if page := mustList(t, d, db.PetQuery{Limit: 1, Status: status}); len(page) != 1 || page[0] != wantPet {
-				t.Errorf("newest animal with status %q is %+v, want %+v", status, page, wantPet)
+				t.Errorf("newest pet with status %q is %+v, want %+v", status, page, wantPet)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func pagingBesideInserts(t *testing.T, d db.DB) {
 		i := slices.IndexFunc(got, func(p animalstore.Pet) bool { return p.ID <= old[0].ID })
 		want := selected(old, db.PetQuery{Status: status, Limit: len(old)})
 		if i < 0 || !slices.Equal(got[i:], want) {
-			t.Errorf("status %q: paging found %d of the %d animals there before", status, len(got)-max(i, 0), len(want))
+			t.Errorf("status %q: paging found %d of the %d pets there before", status, len(got)-max(i, 0), len(want))
 		}
 	}
 	close(stop)

@@ -43,7 +43,7 @@ func petFilters(ids []int64) []db.PetQuery {
 	return all
 }
 
-// positionsSurvive: the last animal of each page is taken out of the list right
+// positionsSurvive: the last pet of each page is taken out of the list right
 // after it was seen. The next page goes on as if nothing had happened.
 func positionsSurvive(t *testing.T, d db.DB) {
 	for _, what := range []struct {
@@ -74,7 +74,7 @@ func positionsSurvive(t *testing.T, d db.DB) {
 	}
 }
 
-// walksBesideChanges: while animals come, change and go, whoever pages through a
+// walksBesideChanges: while pets come, change and go, whoever pages through a
 // list sees each that was there and matched all the time exactly once, and
 // nothing that does not match.
 func walksBesideChanges(t *testing.T, d db.DB) {
@@ -119,7 +119,7 @@ func walksBesideChanges(t *testing.T, d db.DB) {
 	})
 }
 
-// stir changes something about the moving animals, or adds and removes one.
+// stir changes something about the moving pets, or adds and removes one.
 func stir(t *testing.T, d db.DB, moving []animalstore.Pet, random *rand.Rand) error {
 	id := moving[random.IntN(len(moving))].ID
 	switch random.IntN(4) {

@@ -46,7 +46,7 @@ func cancelledWrite(t *testing.T, d db.DB) {
 		}
 	}
 	if pets := mustList(t, d, db.PetQuery{Limit: 10}); !reflect.DeepEqual(pets, before) {
-		t.Errorf("cancelled writes left animals: %+v", pets)
+		t.Errorf("cancelled writes left pets: %+v", pets)
 	}
 	if keys := mustKeys(t, d); len(keys) != 1 || !reflect.DeepEqual(keys[0], key) {
 		t.Errorf("cancelled writes left keys: %+v, want only %+v", keys, key)
@@ -87,7 +87,7 @@ func publish(t *testing.T, d db.DB, newest *atomic.Int64, n int) error {
 	return nil
 }
 
-// look returns an error unless the animal id, if any, is seen in every way.
+// look returns an error unless the pet id, if any, is seen in every way.
 func look(t *testing.T, d db.DB, id int64) error {
 	if id == 0 {
 		return nil
@@ -98,11 +98,11 @@ func look(t *testing.T, d db.DB, id int64) error {
 			return err
 		}
 		if len(page) == 0 || page[0].ID < id {
-			return fmt.Errorf("animal %d was created, but a later list with status %q starts at %+v", id, status, page)
+			return fmt.Errorf("pet %d was created, but a later list with status %q starts at %+v", id, status, page)
 		}
 	}
 	if _, err := d.Pet(t.Context(), id); err != nil {
-		return fmt.Errorf("animal %d was created, but a later read says: %w", id, err)
+		return fmt.Errorf("pet %d was created, but a later read says: %w", id, err)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 			}
 			got, err := d.Pet(t.Context(), pet.ID)
 			if err != nil {
-				return fmt.Errorf("read my own animal %d: %w", pet.ID, err)
+				return fmt.Errorf("read my own pet %d: %w", pet.ID, err)
 			}
 			if got != pet || got.Name != want.Name || got.CategoryID != want.CategoryID || got.Status != want.Status {
 				return fmt.Errorf("created %+v, was told %+v, read %+v", want, pet, got)

@@ -18,7 +18,7 @@ var _ db.Bulk = (*DB)(nil)
 
 // Reserve implements [db.Bulk]. Whoever adds a row takes its id from the sequence
 // while holding a lock on the table, which the lock here keeps out. Orders come
-// first, as they do where an order changes its animal.
+// first, as they do where an order changes its pet.
 func (d *DB) Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrder int64, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if lastOrder, err = lockLastID(ctx, tx, "orders", orders); err != nil {

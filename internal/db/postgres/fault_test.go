@@ -15,7 +15,7 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-func create(t *testing.T, d *DB, name string, once *db.Once) error {
+func create(t *testing.T, d *DB, name string, once *db.Idempotency) error {
 	_, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, once)
 	return err
 }
@@ -40,7 +40,7 @@ func names(t *testing.T, d *DB) map[string]int {
 	return all
 }
 
-// refuseBy makes every insert of an animal fail with an SQLSTATE, or the first n
+// refuseBy makes every insert of a pet fail with an SQLSTATE, or the first n
 // where n is not 0.
 func refuseBy(t *testing.T, server *pgtest.Server, url, code string, n int) {
 	t.Helper()
@@ -76,7 +76,7 @@ func TestRefusals(t *testing.T) {
 		{"22012", "division by zero", nil}, // a defect of ours
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for i, once := range []*db.Once{nil, {KeyID: 1, Token: "refused", At: animalstore.At(time.Now())}} {
+			for i, once := range []*db.Idempotency{nil, {KeyID: 1, Token: "refused", At: animalstore.At(time.Now())}} {
 				refuseBy(t, server, url, test.code, 0)
 				err := create(t, d, "refused", once)
 				for _, kind := range []error{db.ErrFull, db.ErrUnavailable, db.ErrOutcomeUnknown} {
@@ -92,7 +92,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	if got := names(t, d); got["refused"] != 0 {
-		t.Errorf("a refused animal is stored: %v", got)
+		t.Errorf("a refused pet is stored: %v", got)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 	url := server.NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: patient})
 	for _, code := range []string{serializationFailure, deadlockDetected} {
-		for i, once := range []*db.Once{nil, {KeyID: 1, Token: code, At: animalstore.At(time.Now())}} {
+		for i, once := range []*db.Idempotency{nil, {KeyID: 1, Token: code, At: animalstore.At(time.Now())}} {
 			refuseBy(t, server, url, code, 3)
 			name := fmt.Sprint(code, " ", i)
 			if err := create(t, d, name, once); err != nil {
@@ -130,7 +130,7 @@ func TestLostAnswers(t *testing.T) {
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	proxy := pgtest.NewProxy(t, url)
 	d := mustOpen(t, proxy.URL(url), Options{Timeout: patient})
-	once := &db.Once{KeyID: 1, Token: "t", At: animalstore.At(time.Now())}
+	once := &db.Idempotency{KeyID: 1, Token: "t", At: animalstore.At(time.Now())}
 
 	lost := proxy.LoseAnswer("commit\x00")
 	if err := create(t, d, "in a transaction", once); !errors.Is(err, db.ErrOutcomeUnknown) || errors.Is(err, db.ErrUnavailable) {
@@ -148,7 +148,7 @@ func TestLostAnswers(t *testing.T) {
 	<-lost
 	// Before COMMIT is sent the outcome is known.
 	lost = proxy.LoseAnswer("too early")
-	if err := create(t, d, "too early", &db.Once{KeyID: 1, Token: "u", At: once.At}); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
+	if err := create(t, d, "too early", &db.Idempotency{KeyID: 1, Token: "u", At: once.At}); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
 		t.Errorf("a lost answer before COMMIT: got %v, want ErrUnavailable", err)
 	}
 	<-lost
@@ -172,7 +172,7 @@ func TestUnconfirmedCommit(t *testing.T) {
 	d := mustOpen(t, url, Options{Timeout: patient})
 	mustCreate(t, d, "before")
 	server.Set(t, "synchronous_standby_names", "absent")
-	for i, once := range []*db.Once{nil, {KeyID: 1, Token: "t", At: animalstore.At(time.Now())}} {
+	for i, once := range []*db.Idempotency{nil, {KeyID: 1, Token: "t", At: animalstore.At(time.Now())}} {
 		done := make(chan error, 1)
 		go func() { done <- create(t, d, fmt.Sprint("unconfirmed ", i), once) }()
 		for waiting := true; waiting; {
@@ -231,7 +231,7 @@ func TestServerGone(t *testing.T) {
 						case 1:
 							err = create(t, d, "during", nil)
 						case 2:
-							err = create(t, d, "during", &db.Once{KeyID: 1, Token: fmt.Sprint(trouble.name, round, i), At: animalstore.At(begun)})
+							err = create(t, d, "during", &db.Idempotency{KeyID: 1, Token: fmt.Sprint(trouble.name, round, i), At: animalstore.At(begun)})
 						}
 						if !errors.Is(err, db.ErrUnavailable) && !errors.Is(err, db.ErrOutcomeUnknown) {
 							t.Errorf("operation %d: got %v, want that it is unavailable", i, err)

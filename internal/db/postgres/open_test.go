@@ -35,7 +35,7 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if got := names(t, mustOpen(t, url, Options{MustExist: true, Timeout: patient}))["Rex"]; got != 5 {
-		t.Errorf("got %d animals, want 5", got)
+		t.Errorf("got %d pets, want 5", got)
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 
 const orderColumns = "id, pet_id, status, created_at, updated_at"
 
-// PlaceOrder implements [db.DB]. The lock on the animal lets one of many through
+// PlaceOrder implements [db.DB]. The lock on the pet lets one of many through
 // at a time; the index orders_open would refuse a second all the same.
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Once) (order animalstore.Order, replayed bool, err error) {
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = doOnce(ctx, tx, once, &order, func() error {
 			order = animalstore.Order{PetID: petID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
@@ -55,8 +55,8 @@ func oneOrder(row pgx.Row, id int64) (animalstore.Order, error) {
 	return order, failed("select order", err)
 }
 
-// UpdateOrder implements [db.DB]. It locks the order, then the animal. Whoever
-// locks the animal first waits for no order, so nobody waits in a circle.
+// UpdateOrder implements [db.DB]. It locks the order, then the pet. Whoever
+// locks the pet first waits for no order, so nobody waits in a circle.
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	var order animalstore.Order
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -78,7 +78,7 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// setPetStatus is for an order that has a say over its animal.
+// setPetStatus is for an order that has a say over its pet.
 func setPetStatus(ctx context.Context, tx pgx.Tx, petID int64, status animalstore.PetStatus) error {
 	_, err := tx.Exec(ctx, "UPDATE pets SET status = $2 WHERE id = $1", petID, number(petStatuses, status))
 	return failed("update status of pet", err)

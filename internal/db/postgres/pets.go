@@ -30,13 +30,13 @@ func number[S comparable](all []S, s S) int16 {
 
 const petColumns = "id, category_id, status, name"
 
-// insertPet adds an animal, and its category if there is none of that id, in one
+// insertPet adds a pet, and its category if there is none of that id, in one
 // statement: both are stored or neither is.
 const insertPet = `WITH category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING)
 	INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`
 
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (pet animalstore.Pet, replayed bool, err error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	if p.Status == "" {
 		p.Status = animalstore.PetAvailable
 	}
@@ -71,14 +71,14 @@ func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
 func onePet(row pgx.Row, id int64) (animalstore.Pet, error) {
 	pet, err := scanPet(row)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return pet, animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id)
+		return pet, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id)
 	}
 	return pet, failed("select pet", err)
 }
 
-// lockPet returns an animal that nobody else can change until the transaction
+// lockPet returns a pet that nobody else can change until the transaction
 // ends, and whether it has an open order. That is asked by a statement of its
-// own: one that waits for a lock sees the animal as it is then, but everything
+// own: one that waits for a lock sees the pet as it is then, but everything
 // else as it was before.
 func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ordered bool, err error) {
 	pet, err = onePet(tx.QueryRow(ctx, "SELECT "+petColumns+" FROM pets WHERE id = $1 FOR NO KEY UPDATE", id), id)

@@ -65,21 +65,21 @@ func lists() []struct {
 		all = append(all, list{name, query, args, index, arms})
 	}
 	one, ids := int64(1), []int64{1, 77, 1000, 1_000_000}
-	pets("all animals", "pets_pkey", 1, db.PetQuery{})
-	pets("animals from the middle", "pets_pkey", 1, db.PetQuery{Before: 1000})
+	pets("all pets", "pets_pkey", 1, db.PetQuery{})
+	pets("pets from the middle", "pets_pkey", 1, db.PetQuery{Before: 1000})
 	// All that are sold are old, and pending ones are rare.
-	pets("sold animals", "pets_by_status", 1, db.PetQuery{Status: animalstore.PetSold})
-	pets("pending animals", "pets_by_status", 1, db.PetQuery{Status: animalstore.PetPending})
-	pets("available animals", "pets_by_status", 1, db.PetQuery{Status: animalstore.PetAvailable})
-	pets("animals of a category", "pets_by_category", 3, db.PetQuery{CategoryID: &one})
-	pets("sold animals of a category", "pets_by_category", 1, db.PetQuery{CategoryID: &one, Status: animalstore.PetSold})
-	pets("animals by id", "pets_pkey", 1, db.PetQuery{IDs: ids})
-	pets("sold animals by id", "pets_pkey", 1, db.PetQuery{IDs: ids, Status: animalstore.PetSold, CategoryID: &one})
+	pets("sold pets", "pets_by_status", 1, db.PetQuery{Status: animalstore.PetSold})
+	pets("pending pets", "pets_by_status", 1, db.PetQuery{Status: animalstore.PetPending})
+	pets("available pets", "pets_by_status", 1, db.PetQuery{Status: animalstore.PetAvailable})
+	pets("pets of a category", "pets_by_category", 3, db.PetQuery{CategoryID: &one})
+	pets("sold pets of a category", "pets_by_category", 1, db.PetQuery{CategoryID: &one, Status: animalstore.PetSold})
+	pets("pets by id", "pets_pkey", 1, db.PetQuery{IDs: ids})
+	pets("sold pets by id", "pets_pkey", 1, db.PetQuery{IDs: ids, Status: animalstore.PetSold, CategoryID: &one})
 	orders("all orders", "orders_pkey", 1, db.OrderQuery{})
 	orders("delivered orders", "orders_by_status", 1, db.OrderQuery{Status: animalstore.OrderDelivered})
 	orders("placed orders", "orders_by_status", 1, db.OrderQuery{Status: animalstore.OrderPlaced})
-	orders("orders of an animal", "orders_by_pet", 4, db.OrderQuery{PetID: 1})
-	orders("delivered orders of an animal", "orders_by_pet", 1, db.OrderQuery{PetID: 1, Status: animalstore.OrderDelivered})
+	orders("orders of a pet", "orders_by_pet", 4, db.OrderQuery{PetID: 1})
+	orders("delivered orders of a pet", "orders_by_pet", 1, db.OrderQuery{PetID: 1, Status: animalstore.OrderDelivered})
 	all = append(all, list{"categories", "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", []any{int64(5), limit}, "categories_pkey", 1})
 	return all
 }
@@ -96,7 +96,7 @@ func TestListsCostByLimit(t *testing.T) {
 	for _, s := range []string{
 		// Sold are the oldest tenth, pending one in a thousand of the rest.
 		fmt.Sprintf(`INSERT INTO pets (name, category_id, status)
-			SELECT 'animal ' || n, n %% 7, CASE WHEN n <= %[1]d / 10 THEN 2 WHEN n %% 1000 = 0 THEN 1 ELSE 0 END FROM generate_series(1, %[1]d) n`, rows),
+			SELECT 'pet ' || n, n %% 7, CASE WHEN n <= %[1]d / 10 THEN 2 WHEN n %% 1000 = 0 THEN 1 ELSE 0 END FROM generate_series(1, %[1]d) n`, rows),
 		fmt.Sprintf(`INSERT INTO orders (pet_id, status, created_at, updated_at)
 			SELECT CASE WHEN n %% 3 = 0 THEN 1 ELSE n END, CASE WHEN n <= %[1]d / 10 THEN 2 ELSE 3 END, n, n FROM generate_series(1, %[1]d) n`, rows),
 		"INSERT INTO categories SELECT n, '' FROM generate_series(1, 1000) n",

@@ -72,7 +72,7 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 				stmt.BindInt64(4, number(petStatuses, pet.Status))
 			})
 		if err != nil {
-			return fmt.Errorf("load animals: %w", err)
+			return fmt.Errorf("load pets: %w", err)
 		}
 		err = insertAll(c, "INSERT INTO orders (id, pet_id, status, created_at, updated_at) VALUES (?, ?, ?, ?, ?)", rows.Orders,
 			func(stmt *sqlite.Stmt, order *animalstore.Order) {

@@ -14,7 +14,7 @@ import (
 const orderColumns = "id, pet_id, status, created_at, updated_at"
 
 // PlaceOrder implements [db.DB].
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Once) (order animalstore.Order, replayed bool, err error) {
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		replayed, err = doOnce(c, once, &order, func() error {
 			order = animalstore.Order{PetID: petID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
@@ -86,7 +86,7 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// setPetStatus is for an order that has a say over its animal.
+// setPetStatus is for an order that has a say over its pet.
 func (d *DB) setPetStatus(c *sqlite.Conn, petID int64, status animalstore.PetStatus) error {
 	d.changes(petID)
 	err := sqlitex.Execute(c, "UPDATE pets SET status = ? WHERE id = ?",
@@ -110,7 +110,7 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	return found, nil
 }
 
-// The parameters are those of the lists of pets; ?4 is the animal.
+// The parameters are those of the lists of pets; ?4 is the pet.
 var (
 	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
 	listOrdersByStatus = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"

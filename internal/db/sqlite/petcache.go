@@ -8,20 +8,20 @@ import (
 
 const (
 	petSlots      = 1 << 12
-	petsInSlot    = 4 // with names of the longest kind kept, 4 MB of animals in all
+	petsInSlot    = 4 // with names of the longest kind kept, 4 MB of pets in all
 	maxCachedName = 128
 )
 
-// petCache remembers animals that were asked for by their id, because reading
+// petCache remembers pets that were asked for by their id, because reading
 // one from the file costs as much as everything else in a request.
 //
 // What it returns is as fresh as what the file holds. Before a write can be seen,
-// it marks the slots of the animals it changes with the generation of its commit,
-// and an animal counts only if it was read in a later one. So whoever starts to
+// it marks the slots of the pets it changes with the generation of its commit,
+// and a pet counts only if it was read in a later one. So whoever starts to
 // read after somebody saw the write finds the mark; and what was read before the
 // write does not count, even if it is stored here afterwards.
 //
-// It has a fixed number of slots, with room for some animals each, of which a
+// It has a fixed number of slots, with room for some pets each, of which a
 // newcomer replaces the oldest. So it is bounded and needs no lock. Ids follow each
 // other, so they spread evenly.
 type petCache struct {
@@ -50,7 +50,7 @@ func (c *petCache) get(id int64) (pet animalstore.Pet, ok bool) {
 	return pet, false
 }
 
-// put keeps an animal. The generation is that from before it was read.
+// put keeps a pet. The generation is that from before it was read.
 func (c *petCache) put(pet animalstore.Pet, generation uint64) {
 	if len(pet.Name) > maxCachedName {
 		return
@@ -64,7 +64,7 @@ func (c *petCache) put(pet animalstore.Pet, generation uint64) {
 	}
 }
 
-// changes marks an animal as changed by the transaction that the writer is about
+// changes marks a pet as changed by the transaction that the writer is about
 // to commit. It is called by the writer alone, before it commits.
 func (d *DB) changes(id int64) {
 	if d.pets != nil {

@@ -11,7 +11,7 @@ import (
 	"animalstore"
 )
 
-// remembers reports whether an animal would come from the cache.
+// remembers reports whether a pet would come from the cache.
 func remembers(d *DB, id int64) bool {
 	_, ok := d.pets.get(id)
 	return ok
@@ -26,7 +26,7 @@ func mustCreate(t *testing.T, d *DB, name string) animalstore.Pet {
 	return pet
 }
 
-// warm reads an animal until the cache has it: a commit that ends just then keeps
+// warm reads a pet until the cache has it: a commit that ends just then keeps
 // it out.
 func warm(t *testing.T, d *DB, id int64) animalstore.Pet {
 	t.Helper()
@@ -39,7 +39,7 @@ func warm(t *testing.T, d *DB, id int64) animalstore.Pet {
 			return pet
 		}
 	}
-	t.Fatalf("animal %d never gets into the cache", id)
+	t.Fatalf("pet %d never gets into the cache", id)
 	panic("unreachable")
 }
 
@@ -90,7 +90,7 @@ func TestPetCacheForgetsWhatChanges(t *testing.T) {
 		}
 	}
 	if !remembers(d, bystander.ID) {
-		t.Error("an animal that did not change is forgotten too")
+		t.Error("a pet that did not change is forgotten too")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestPetCacheRefusesLateReads(t *testing.T) {
 	}
 }
 
-// TestPetCacheIsFresh renames an animal while others read it: nobody may see an
+// TestPetCacheIsFresh renames a pet while others read it: nobody may see an
 // older name than the one that was stored when the read began.
 func TestPetCacheIsFresh(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
@@ -151,10 +151,10 @@ func TestPetCacheIsBounded(t *testing.T) {
 		}
 	}
 	if kept != petsInSlot*petSlots {
-		t.Errorf("%d animals are kept, want the last %d", kept, petsInSlot*petSlots)
+		t.Errorf("%d pets are kept, want the last %d", kept, petsInSlot*petSlots)
 	}
 	c.put(animalstore.Pet{ID: 1 << 40, Name: strings.Repeat("x", maxCachedName+1)}, 2)
 	if _, ok := c.get(1 << 40); ok {
-		t.Error("an animal with a long name is kept")
+		t.Error("a pet with a long name is kept")
 	}
 }

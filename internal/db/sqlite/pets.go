@@ -33,7 +33,7 @@ func number[S comparable](all []S, s S) int64 {
 const petColumns = "id, category_id, status, name"
 
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Once) (pet animalstore.Pet, replayed bool, err error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	if p.Status == "" {
 		p.Status = animalstore.PetAvailable
 	}
@@ -92,7 +92,7 @@ func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
 		return animalstore.Pet{}, fmt.Errorf("select pet: %w", err)
 	}
 	if !found {
-		return animalstore.Pet{}, animalstore.Errorf(animalstore.PetNotFound, "there is no animal with id %d", id)
+		return animalstore.Pet{}, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id)
 	}
 	return scanPet(stmt), nil
 }

@@ -25,7 +25,7 @@ func TestReopenKeepsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
-	// An id is never given again, not even when its animal is gone.
+	// An id is never given again, not even when its pet is gone.
 	script(t, path, "DELETE FROM pets")
 	d = mustOpen(t, path, Options{Serve: true})
 	second, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Max", CategoryID: 2}, nil)
@@ -149,18 +149,18 @@ func lists() []struct {
 		search string
 		arms   int
 	}{
-		{"all animals", pets(db.PetQuery{}), "SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)", 1},
-		{"animals by status", pets(db.PetQuery{Status: sold}), byStatus, 1},
-		{"animals by category", pets(db.PetQuery{CategoryID: seven}), byCategory, 3},
-		{"animals by category and status", pets(db.PetQuery{CategoryID: seven, Status: sold}), byCategory, 1},
-		{"animals by id", pets(db.PetQuery{IDs: ids}), byID, 1},
-		{"animals by id and status", pets(db.PetQuery{IDs: ids, Status: sold}), byID, 1},
-		{"animals by id and category", pets(db.PetQuery{IDs: ids, CategoryID: seven}), byID, 1},
-		{"animals by id, category and status", pets(db.PetQuery{IDs: ids, CategoryID: seven, Status: sold}), byID, 1},
+		{"all pets", pets(db.PetQuery{}), "SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)", 1},
+		{"pets by status", pets(db.PetQuery{Status: sold}), byStatus, 1},
+		{"pets by category", pets(db.PetQuery{CategoryID: seven}), byCategory, 3},
+		{"pets by category and status", pets(db.PetQuery{CategoryID: seven, Status: sold}), byCategory, 1},
+		{"pets by id", pets(db.PetQuery{IDs: ids}), byID, 1},
+		{"pets by id and status", pets(db.PetQuery{IDs: ids, Status: sold}), byID, 1},
+		{"pets by id and category", pets(db.PetQuery{IDs: ids, CategoryID: seven}), byID, 1},
+		{"pets by id, category and status", pets(db.PetQuery{IDs: ids, CategoryID: seven, Status: sold}), byID, 1},
 		{"all orders", orders(db.OrderQuery{}), "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)", 1},
 		{"orders by status", orders(db.OrderQuery{Status: animalstore.OrderPlaced}), "SEARCH orders USING COVERING INDEX orders_by_status (status=? AND id<?)", 1},
-		{"orders by animal", orders(db.OrderQuery{PetID: 1}), byPet, 4},
-		{"orders by animal and status", orders(db.OrderQuery{PetID: 1, Status: animalstore.OrderPlaced}), byPet, 1},
+		{"orders by pet", orders(db.OrderQuery{PetID: 1}), byPet, 4},
+		{"orders by pet and status", orders(db.OrderQuery{PetID: 1, Status: animalstore.OrderPlaced}), byPet, 1},
 		{"all categories", categories(db.CategoryQuery{}), "SEARCH categories USING INTEGER PRIMARY KEY (rowid>?)", 1},
 		{"categories after one", categories(db.CategoryQuery{After: seven}), "SEARCH categories USING INTEGER PRIMARY KEY (rowid>?)", 1},
 	}
@@ -227,7 +227,7 @@ func TestEveryIndexIsNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	needed := []string{"orders_open"} // at most one open order for an animal
+	needed := []string{"orders_open"} // at most one open order for a pet
 	for _, list := range lists() {
 		for _, index := range indexes {
 			if strings.Contains(list.search, " "+index+" ") {
@@ -249,7 +249,7 @@ func TestEveryIndexIsNeeded(t *testing.T) {
 // without reading past it.
 func TestWritesUseTheirIndex(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, &db.Once{KeyID: 1, Token: "a"})
+	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, &db.Idempotency{KeyID: 1, Token: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestWritesUseTheirIndex(t *testing.T) {
 	if _, err := d.UpdateOrder(t.Context(), 1, func(o *animalstore.Order) error { o.Status = animalstore.OrderCancelled; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.DropAnswers(t.Context(), animalstore.AtMilli(1), 5); err != nil {
+	if _, err := d.DropIdempotencyRecords(t.Context(), animalstore.AtMilli(1), 5); err != nil {
 		t.Fatal(err)
 	}
 	var written []string

@@ -12,7 +12,7 @@ import (
 // reader is a connection that reads.
 //
 // To begin and end a transaction for each read costs as much as to find an
-// animal. So a reader keeps the one it has open while nobody commits anything, as
+// pet. So a reader keeps the one it has open while nobody commits anything, as
 // the generation tells: then it still shows the store as it is.
 type reader struct {
 	conn     *sqlite.Conn

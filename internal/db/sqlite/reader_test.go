@@ -54,7 +54,7 @@ func TestReadersSeeEveryCommit(t *testing.T) {
 		}
 		for range d.nread {
 			if _, err := d.Pet(t.Context(), pet.ID); err != nil {
-				t.Errorf("got %v, want the animal that was just added", err)
+				t.Errorf("got %v, want the pet that was just added", err)
 			}
 		}
 	}

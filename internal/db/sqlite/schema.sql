@@ -23,18 +23,18 @@ CREATE TABLE categories (
 
 CREATE TABLE orders (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
-  pet_id     INTEGER NOT NULL, -- no foreign key: an order outlives its animal
+  pet_id     INTEGER NOT NULL, -- no foreign key: an order outlives its pet
   status     INTEGER NOT NULL CHECK (status BETWEEN 0 AND 3), -- placed, approved, delivered, cancelled
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
 
--- Both hold whole rows, like those of animals: the orders of a rare status lie on
+-- Both hold whole rows, like those of pets: the orders of a rare status lie on
 -- as many pages of the table as there are orders.
 CREATE INDEX orders_by_status ON orders (status, id, pet_id, created_at, updated_at);
 CREATE INDEX orders_by_pet    ON orders (pet_id, status, id, created_at, updated_at);
 
--- An animal has at most one open order.
+-- A pet has at most one open order.
 CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
 
 -- The answers to writes that may be sent again.
@@ -43,7 +43,7 @@ CREATE TABLE answers (
   route      TEXT    NOT NULL,
   token      TEXT    NOT NULL,
   body_hash  BLOB    NOT NULL,
-  answer     TEXT    NOT NULL, -- the animal or order as JSON
+  answer     TEXT    NOT NULL, -- the pet or order as JSON
   created_at INTEGER NOT NULL,
   PRIMARY KEY (key_id, route, token)
 ) STRICT;

@@ -66,7 +66,7 @@ type DB struct {
 	nread   int         // readers made
 	moving  atomic.Bool // the log is being moved into the file
 	writer  *writer
-	pets    *petCache // while serving: others change animals otherwise; else nil
+	pets    *petCache // while serving: others change pets otherwise; else nil
 	closing sync.Once
 	closed  chan struct{} // closed to refuse further reads
 }

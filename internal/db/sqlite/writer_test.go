@@ -77,7 +77,7 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 		"fails in its second change": func(c *sqlite.Conn) error {
 			return errors.Join(insertPet("bad", 0)(c), insertPet("bad too", -1)(c))
 		},
-		"is no SQL": func(c *sqlite.Conn) error { return sqlitex.Execute(c, "FROB THE ANIMALS", nil) },
+		"is no SQL": func(c *sqlite.Conn) error { return sqlitex.Execute(c, "FROB THE PETS", nil) },
 	}
 	for name, run := range bad {
 		t.Run(name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestPanicsLeaveNoReaderBehind(t *testing.T) {
 	id := create()
 	for range d.nread {
 		if _, err := d.Pet(t.Context(), id); err != nil {
-			t.Errorf("got %v, want the animal that was just added", err)
+			t.Errorf("got %v, want the pet that was just added", err)
 		}
 	}
 }

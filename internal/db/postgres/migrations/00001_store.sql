@@ -9,7 +9,7 @@ CREATE TABLE pets (
   id          bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name        text     NOT NULL,
   -- No foreign key: it would write a lock into the category's row for every
-  -- animal added, and that is one row for all of them. Categories stay for good.
+  -- pet added, and that is one row for all of them. Categories stay for good.
   category_id bigint   NOT NULL,
   status      smallint NOT NULL CHECK (status BETWEEN 0 AND 2) -- available, pending, sold
 );
@@ -25,14 +25,14 @@ CREATE TABLE categories (
 
 CREATE TABLE orders (
   id         bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  pet_id     bigint   NOT NULL, -- no foreign key: an order outlives its animal
+  pet_id     bigint   NOT NULL, -- no foreign key: an order outlives its pet
   status     smallint NOT NULL CHECK (status BETWEEN 0 AND 3), -- placed, approved, delivered, cancelled
   created_at bigint   NOT NULL,
   updated_at bigint   NOT NULL
 );
 CREATE INDEX orders_by_status ON orders (status, id);
 CREATE INDEX orders_by_pet    ON orders (pet_id, status, id);
--- An animal has at most one open order.
+-- A pet has at most one open order.
 CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
 
 -- The answers to writes that may be sent again.
@@ -41,7 +41,7 @@ CREATE TABLE answers (
   route      text   COLLATE "C" NOT NULL,
   token      text   COLLATE "C" NOT NULL,
   body_hash  bytea  NOT NULL,
-  answer     text   NOT NULL, -- the animal or order as JSON
+  answer     text   NOT NULL, -- the pet or order as JSON
   created_at bigint NOT NULL,
   PRIMARY KEY (key_id, route, token)
 );

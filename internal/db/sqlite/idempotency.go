@@ -16,13 +16,13 @@ import (
 // doOnce runs write, which sets result, unless the same write was done before:
 // then it sets result to what that one stored. All writes pass through one
 // goroutine, so there is never a first one still under way.
-func doOnce(c *sqlite.Conn, once *db.Once, result any, write func() error) (replayed bool, err error) {
+func doOnce(c *sqlite.Conn, once *db.Idempotency, result any, write func() error) (replayed bool, err error) {
 	if once == nil {
 		return false, write()
 	}
 	var answer, hash []byte
 	err = sqlitex.Execute(c, "SELECT body_hash, answer FROM answers WHERE key_id = ? AND route = ? AND token = ? AND created_at > ?", &sqlitex.ExecOptions{
-		Args: []any{once.KeyID, once.Route, once.Token, once.At.Add(-db.AnswersKept).UnixMilli()},
+		Args: []any{once.KeyID, once.Route, once.Token, once.At.Add(-db.IdempotencyWindow).UnixMilli()},
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			hash = make([]byte, stmt.ColumnLen(0))
 			stmt.ColumnBytes(0, hash)
@@ -53,8 +53,8 @@ func doOnce(c *sqlite.Conn, once *db.Once, result any, write func() error) (repl
 	return false, nil
 }
 
-// DropAnswers implements [db.DB].
-func (d *DB) DropAnswers(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+// DropIdempotencyRecords implements [db.DB].
+func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
 		err := sqlitex.Execute(c, "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? ORDER BY created_at LIMIT ?)",
 			&sqlitex.ExecOptions{Args: []any{before.Milli(), max}})

@@ -20,11 +20,11 @@ const claimAnswer = `INSERT INTO answers AS a (key_id, route, token, body_hash, 
 
 // doOnce runs write, which sets result, unless the same write was done before:
 // then it sets result to what that one stored.
-func doOnce(ctx context.Context, tx pgx.Tx, once *db.Once, result any, write func() error) (replayed bool, err error) {
+func doOnce(ctx context.Context, tx pgx.Tx, once *db.Idempotency, result any, write func() error) (replayed bool, err error) {
 	if once == nil {
 		return false, write()
 	}
-	claimed, err := tx.Exec(ctx, claimAnswer, once.KeyID, once.Route, once.Token, once.BodyHash[:], once.At.Milli(), once.At.Add(-db.AnswersKept).UnixMilli())
+	claimed, err := tx.Exec(ctx, claimAnswer, once.KeyID, once.Route, once.Token, once.BodyHash[:], once.At.Milli(), once.At.Add(-db.IdempotencyWindow).UnixMilli())
 	if err != nil {
 		return false, failed("claim answer", err)
 	}
@@ -44,7 +44,7 @@ func doOnce(ctx context.Context, tx pgx.Tx, once *db.Once, result any, write fun
 }
 
 // replay reads the answer that another write stored.
-func replay(ctx context.Context, tx pgx.Tx, once *db.Once, result any) error {
+func replay(ctx context.Context, tx pgx.Tx, once *db.Idempotency, result any) error {
 	var hash []byte
 	var answer string
 	err := tx.QueryRow(ctx, "SELECT body_hash, answer FROM answers WHERE key_id = $1 AND route = $2 AND token = $3",
@@ -62,8 +62,8 @@ func replay(ctx context.Context, tx pgx.Tx, once *db.Once, result any) error {
 const dropAnswers = `DELETE FROM answers WHERE (key_id, route, token) IN (
 	SELECT key_id, route, token FROM answers WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-// DropAnswers implements [db.DB].
-func (d *DB) DropAnswers(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+// DropIdempotencyRecords implements [db.DB].
+func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
 	return d.drop(ctx, "drop answers", dropAnswers, before, max)
 }
 

@@ -13,22 +13,22 @@ import (
 )
 
 // onceOf is a write with a token of its own and a body.
-func onceOf(token, body string) *db.Once {
-	return &db.Once{KeyID: 1, Route: "createPet", Token: token, BodyHash: sha256.Sum256([]byte(body)), At: noon}
+func onceOf(token, body string) *db.Idempotency {
+	return &db.Idempotency{KeyID: 1, Route: "createPet", Token: token, BodyHash: sha256.Sum256([]byte(body)), At: noon}
 }
 
-func (o otherwise) of(once *db.Once) *db.Once {
+func (o otherwise) of(once *db.Idempotency) *db.Idempotency {
 	changed := *once
 	o(&changed)
 	return &changed
 }
 
 // otherwise is a change to a Once.
-type otherwise func(*db.Once)
+type otherwise func(*db.Idempotency)
 
 var rex = animalstore.NewPet{Name: "Rex", CategoryID: 1}
 
-func mustCreateOnce(t *testing.T, d db.DB, p animalstore.NewPet, once *db.Once, wantReplayed bool) animalstore.Pet {
+func mustCreateOnce(t *testing.T, d db.DB, p animalstore.NewPet, once *db.Idempotency, wantReplayed bool) animalstore.Pet {
 	t.Helper()
 	pet, replayed, err := d.CreatePet(t.Context(), p, once)
 	if err != nil || replayed != wantReplayed {
@@ -56,7 +56,7 @@ func replaysPets(t *testing.T, d db.DB) {
 	}
 }
 
-// replaysStay: the answer is what it was, whatever became of the animal.
+// replaysStay: the answer is what it was, whatever became of the pet.
 func replaysStay(t *testing.T, d db.DB) {
 	first := mustCreateOnce(t, d, rex, onceOf("a", "rex"), false)
 	changed := mustUpdatePet(t, d, first.ID, func(p *animalstore.Pet) { p.Name, p.Status = "Max", animalstore.PetSold })
@@ -75,7 +75,7 @@ func replaysOrders(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, rex)
 	place := func(wantReplayed bool) animalstore.Order {
 		t.Helper()
-		once := otherwise(func(o *db.Once) { o.Route = "placeOrder" }).of(onceOf("a", "body"))
+		once := otherwise(func(o *db.Idempotency) { o.Route = "placeOrder" }).of(onceOf("a", "body"))
 		order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
 		if err != nil || replayed != wantReplayed {
 			t.Fatalf("PlaceOrder = %+v, replayed %t, %v; want replayed %t", order, replayed, err, wantReplayed)
@@ -93,7 +93,7 @@ func replaysOrders(t *testing.T, d db.DB) {
 	}
 	mustDeletePet(t, d, pet.ID)
 	if again := place(true); again != first {
-		t.Errorf("after removal of the animal the replay is %+v, want %+v", again, first)
+		t.Errorf("after removal of the pet the replay is %+v, want %+v", again, first)
 	}
 	if got := mustListOrders(t, d, db.OrderQuery{Limit: 10}); len(got) != 1 {
 		t.Errorf("stored are %+v, want one order", got)
@@ -109,17 +109,17 @@ func tokensAreApart(t *testing.T, d db.DB) {
 		t.Error("another body was told of a replay")
 	}
 	for name, change := range map[string]otherwise{
-		"token": func(o *db.Once) { o.Token = "b" },
-		"case":  func(o *db.Once) { o.Token = "A" },
-		"route": func(o *db.Once) { o.Route = "other" },
-		"key":   func(o *db.Once) { o.KeyID = 2 },
+		"token": func(o *db.Idempotency) { o.Token = "b" },
+		"case":  func(o *db.Idempotency) { o.Token = "A" },
+		"route": func(o *db.Idempotency) { o.Route = "other" },
+		"key":   func(o *db.Idempotency) { o.KeyID = 2 },
 	} {
 		t.Run("another "+name, func(t *testing.T) { mustCreateOnce(t, d, rex, change.of(once), false) })
 	}
 	mustCreateOnce(t, d, rex, nil, false)
 	mustCreateOnce(t, d, rex, nil, false)
 	if got := mustList(t, d, db.PetQuery{Limit: 100}); len(got) != 7 {
-		t.Errorf("stored are %d animals, want 7", len(got))
+		t.Errorf("stored are %d pets, want 7", len(got))
 	}
 	mustCreateOnce(t, d, rex, once, true)
 }
@@ -139,31 +139,31 @@ func failuresAreTriedAgain(t *testing.T, d db.DB) {
 	if err != nil || replayed {
 		t.Fatalf("PlaceOrder once it is available = %+v, replayed %t, %v", order, replayed, err)
 	}
-	// Another body is refused before its animal is looked at.
+	// Another body is refused before its pet is looked at.
 	_, _, err = d.PlaceOrder(t.Context(), 999, noon, onceOf("a", "another body"))
 	wantCode(t, err, animalstore.IdempotencyKeyReused)
 }
 
 func answersExpire(t *testing.T, d db.DB) {
-	at := func(after time.Duration) *db.Once {
-		return otherwise(func(o *db.Once) { o.At = animalstore.At(noon.Add(after)) }).of(onceOf("a", "rex"))
+	at := func(after time.Duration) *db.Idempotency {
+		return otherwise(func(o *db.Idempotency) { o.At = animalstore.At(noon.Add(after)) }).of(onceOf("a", "rex"))
 	}
 	first := mustCreateOnce(t, d, rex, at(0), false)
-	for _, after := range []time.Duration{-time.Hour, 0, db.AnswersKept - time.Millisecond} { // clocks step back, too
+	for _, after := range []time.Duration{-time.Hour, 0, db.IdempotencyWindow - time.Millisecond} { // clocks step back, too
 		if got := mustCreateOnce(t, d, rex, at(after), true); got != first {
 			t.Errorf("after %v: got %+v, want %+v", after, got, first)
 		}
 	}
-	second := mustCreateOnce(t, d, rex, at(db.AnswersKept), false)
+	second := mustCreateOnce(t, d, rex, at(db.IdempotencyWindow), false)
 	if second.ID == first.ID {
-		t.Errorf("after %v: got %+v again", db.AnswersKept, first)
+		t.Errorf("after %v: got %+v again", db.IdempotencyWindow, first)
 	}
-	if got := mustCreateOnce(t, d, rex, at(db.AnswersKept+time.Hour), true); got != second {
+	if got := mustCreateOnce(t, d, rex, at(db.IdempotencyWindow+time.Hour), true); got != second {
 		t.Errorf("then: got %+v, want %+v", got, second)
 	}
 	// An answer that is too old counts no more, so its body does not either.
-	if _, _, err := d.CreatePet(t.Context(), rex, otherwise(func(o *db.Once) {
-		o.At = animalstore.At(noon.Add(3 * db.AnswersKept))
+	if _, _, err := d.CreatePet(t.Context(), rex, otherwise(func(o *db.Idempotency) {
+		o.At = animalstore.At(noon.Add(3 * db.IdempotencyWindow))
 		o.BodyHash[0]++
 	}).of(onceOf("a", "rex"))); err != nil {
 		t.Errorf("another body long after: %v", err)
@@ -172,15 +172,15 @@ func answersExpire(t *testing.T, d db.DB) {
 
 func dropsAnswers(t *testing.T, d db.DB) {
 	const n = 25
-	once := func(i int) *db.Once {
-		return otherwise(func(o *db.Once) { o.At = animalstore.At(noon.Add(time.Duration(i) * time.Second)) }).of(onceOf(fmt.Sprint(i), "rex"))
+	once := func(i int) *db.Idempotency {
+		return otherwise(func(o *db.Idempotency) { o.At = animalstore.At(noon.Add(time.Duration(i) * time.Second)) }).of(onceOf(fmt.Sprint(i), "rex"))
 	}
 	for i := range n {
 		mustCreateOnce(t, d, rex, once(i), false)
 	}
 	// Fifteen lie before second 15; what was stored at it does not.
 	for i, want := range []int{4, 4, 4, 3, 0} {
-		dropped, err := d.DropAnswers(t.Context(), once(15).At, 4)
+		dropped, err := d.DropIdempotencyRecords(t.Context(), once(15).At, 4)
 		if err != nil || dropped != want {
 			t.Errorf("step %d: dropped %d, %v, want %d", i, dropped, err, want)
 		}
@@ -220,10 +220,10 @@ func sentManyTimes(t *testing.T, d db.DB) {
 			return err
 		})
 		if len(created) != 1 || len(placed) != 1 || firsts != 2 {
-			t.Fatalf("got animals %v, orders %v and %d that were no replay; want one, one and 2", created, placed, firsts)
+			t.Fatalf("got pets %v, orders %v and %d that were no replay; want one, one and 2", created, placed, firsts)
 		}
 		if got := mustList(t, d, db.PetQuery{Limit: 1000}); len(got) != 2*(round+1) {
-			t.Fatalf("stored are %d animals, want %d", len(got), 2*(round+1))
+			t.Fatalf("stored are %d pets, want %d", len(got), 2*(round+1))
 		}
 		if got := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 10}); len(got) != 1 {
 			t.Fatalf("stored are the orders %+v, want one", got)

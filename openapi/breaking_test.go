@@ -11,9 +11,9 @@ import (
 	"github.com/oasdiff/yaml3"
 )
 
-// breaking returns in what a client of the old document is let down by the new
-// one, a sentence each. It looks at operations here and at schemas in
-// schemas_test.go. What it does not know, it does not let pass.
+// breaking returns the ways in which the new document breaks a client of the old
+// one, one sentence each. Operations are compared here, schemas in
+// schemas_test.go. Keywords it doesn't know count as breaking.
 func breaking(old, new object) []string {
 	b := breakage{old: old, new: new}
 	b.document()
@@ -23,7 +23,7 @@ func breaking(old, new object) []string {
 
 type object = map[string]any
 
-// tree is the document as plain values, which have no library's view of them.
+// tree parses the document into plain values, independent of any library's types.
 func tree(text []byte) (root object, err error) {
 	err = yaml.Unmarshal(text, &root)
 	return root, err
@@ -52,7 +52,7 @@ func (b *breakage) document() {
 		for method := range at(oldPaths, path) {
 			oldOp := at(oldPaths, path, method)
 			if oldOp["responses"] == nil {
-				b.add("%s: %s is not expected here", path, method)
+				b.add("%s: %s is unexpected here", path, method)
 				continue
 			}
 			where := strings.ToUpper(method) + " " + path
@@ -82,8 +82,8 @@ func (b *breakage) operation(where string, old, new object) {
 		b.response(where+": "+status, b.follow(b.old, oldResponses[status]), b.follow(b.new, newResponses[status]))
 	}
 	for status := range newResponses {
-		// Every client has to expect an error it does not know, but not
-		// another kind of success. 304 comes only to those who ask for it.
+		// Clients must handle errors they don't know, but not new kinds of
+		// success. Only clients that ask for a 304 get one.
 		if oldResponses[status] == nil && status < "400" && status != "304" {
 			b.add("%s: status %s is new", where, status)
 		}
@@ -148,9 +148,9 @@ func (b *breakage) response(where string, old, new object) {
 		case p["required"] == true && q["required"] != true:
 			b.add("%s became optional", header)
 		}
-		b.schema(answer, header, p["schema"], q["schema"])
+		b.schema(response, header, p["schema"], q["schema"])
 	}
-	b.content(answer, where, old, new)
+	b.content(response, where, old, new)
 }
 
 func (b *breakage) content(dir direction, where string, old, new object) {
@@ -162,13 +162,13 @@ func (b *breakage) content(dir direction, where string, old, new object) {
 		}
 		b.schema(dir, where+": "+kind, at(oldContent, kind)["schema"], at(newContent, kind)["schema"])
 	}
-	if dir == answer && len(oldContent) == 0 && len(newContent) > 0 {
+	if dir == response && len(oldContent) == 0 && len(newContent) > 0 {
 		b.add("%s: a body is new", where)
 	}
 }
 
-// follow returns what a value of the document stands for. Whatever is beside a
-// $ref wins over what it leads to. It is nil where there is nothing.
+// follow resolves a value of the document. Fields next to a $ref override those
+// of its target. The result is nil if there is no value.
 func (b *breakage) follow(root object, value any) object {
 	o, _ := value.(object)
 	ref, ok := o["$ref"].(string)
@@ -180,7 +180,7 @@ func (b *breakage) follow(root object, value any) object {
 		target = at(target, step)
 	}
 	if target == nil {
-		b.add("%s leads nowhere", ref)
+		b.add("%s has no target", ref)
 		return nil
 	}
 	merged := object{}
@@ -190,7 +190,7 @@ func (b *breakage) follow(root object, value any) object {
 			merged[key] = v
 		}
 	}
-	// For rules that hold for a schema by its name.
+	// Some rules apply to a schema by name.
 	merged["x-name"] = cmp.Or(merged["x-name"], any(ref[strings.LastIndexByte(ref, '/')+1:]))
 	return merged
 }
@@ -203,7 +203,7 @@ func at(o object, keys ...string) object {
 	return o
 }
 
-// annotations tell people something and bind nobody.
+// annotations are keywords for people, without effect on clients.
 var annotations = []string{"description", "summary", "title", "example", "examples", "deprecated", "externalDocs", "$comment"}
 
 // plain is a value without annotations and extensions.

@@ -23,7 +23,7 @@ func parse(text []byte) (document, error) {
 	return document{doc, text}, err
 }
 
-// A check returns what is wrong with a document, a sentence each.
+// A check returns the problems it finds in a document, one sentence each.
 type check struct {
 	name string
 	find func(document) []string
@@ -33,11 +33,11 @@ var checks = []check{
 	{"is valid OpenAPI 3.1", findInvalid},
 	{"examples fit their schemas", findBadExamples},
 	{"everything is described and has an example", findUndocumented},
-	{"operations are the agreed ones", findOtherOperations},
+	{"operations are the expected ones", findOtherOperations},
 	{"every response has its headers", findMissingHeaders},
-	{"bodies are where they belong", findMisplacedBodies},
-	{"conditions go with their statuses", findLooseConditions},
-	{"errors are closed and their codes accounted for", findStrayErrors},
+	{"bodies are only where expected", findMisplacedBodies},
+	{"condition headers match their statuses", findLooseConditions},
+	{"errors are closed and their codes are listed", findStrayErrors},
 	{"servers end with /v1", findBadServers},
 	{"components are used", findUnused},
 }
@@ -52,9 +52,9 @@ func findInvalid(doc document) (wrong []string) {
 	return wrong
 }
 
-// findBadExamples looks at all of them, for kin-openapi's own validation leaves
-// out those of headers and those in the examples of a schema. Most are shared
-// between operations, and compiling a schema is slow: each is tried once.
+// findBadExamples validates every example, because kin-openapi skips those of
+// headers and those under a schema's examples. Most examples are shared between
+// operations and compiling a schema is slow, so each one is tried once.
 func findBadExamples(doc document) (wrong []string) {
 	type trial struct {
 		schema *openapi3.Schema
@@ -122,8 +122,8 @@ func findUndocumented(doc document) (wrong []string) {
 	return wrong
 }
 
-// agreed are the operations, the permission each needs and every status it may
-// answer with.
+// agreed lists the operations, the permission each needs and every status it can
+// return.
 var agreed = []string{
 	"createKey: POST /keys: admin: 201 400 401 403 413 415 429 500 503",
 	"createPet: POST /pets: write: 201 400 401 403 413 415 422 429 500 503",
@@ -175,13 +175,13 @@ func findOtherOperations(doc document) (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("operations:\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(agreed, "\n     ")))
 	}
 	if len(doc.Security) != 1 || len(doc.Security[0]) != 1 {
-		wrong = append(wrong, fmt.Sprintf("security: got %v, want the bearer key alone", doc.Security))
+		wrong = append(wrong, fmt.Sprintf("security: got %v, want only the bearer key", doc.Security))
 	}
 	return wrong
 }
 
-// findStrayErrors wants every error to be the closed Error with narrower
-// members, and every code to belong to a response; two belong to no operation.
+// findStrayErrors expects every error to be the closed Error schema with narrower
+// fields, and every code to belong to a response. Two codes belong to no operation.
 func findStrayErrors(doc document) (wrong []string) {
 	closed := doc.Components.Schemas["Error"].Value.AdditionalProperties.Has
 	if closed == nil || *closed {
@@ -199,7 +199,7 @@ func findStrayErrors(doc document) (wrong []string) {
 			continue
 		}
 		if d.schema == nil || len(d.schema.Value.AllOf) != 2 || d.schema.Value.AllOf[0].Ref != "#/components/schemas/Error" {
-			wrong = append(wrong, where+": want Error and what narrows it")
+			wrong = append(wrong, where+": want Error and a schema that narrows it")
 			continue
 		}
 		parts := d.schema.Value.AllOf
@@ -215,7 +215,7 @@ func findStrayErrors(doc document) (wrong []string) {
 	all := doc.Components.Schemas["ErrorCode"].Value.Enum
 	for _, code := range all {
 		if !slices.Contains(codes, code) {
-			wrong = append(wrong, fmt.Sprintf("code %v: got no response that carries it, want one", code))
+			wrong = append(wrong, fmt.Sprintf("code %v: got no response with it, want one", code))
 		}
 		if !strings.Contains(doc.Components.Schemas["ErrorCode"].Value.Description, fmt.Sprintf("| `%v` |", code)) {
 			wrong = append(wrong, fmt.Sprintf("code %v: got no line in the table of codes, want one", code))
@@ -235,7 +235,7 @@ func findBadServers(doc document) (wrong []string) {
 	}
 	for _, server := range doc.Servers {
 		if !strings.HasSuffix(server.URL, "/v1") {
-			wrong = append(wrong, fmt.Sprintf("%s: got %s, want an end of /v1", server.Description, server.URL))
+			wrong = append(wrong, fmt.Sprintf("%s: got %s, want a URL that ends in /v1", server.Description, server.URL))
 		}
 	}
 	return wrong

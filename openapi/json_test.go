@@ -60,7 +60,8 @@ func TestToJSON(t *testing.T) {
 	}
 }
 
-// toJSON renders a YAML document as indented JSON, members in the same order.
+// toJSON renders a YAML document as indented JSON with its fields in the same
+// order.
 func toJSON(document []byte) ([]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
@@ -101,7 +102,7 @@ func appendNode(out *bytes.Buffer, node *yaml.Node) error {
 		}
 		return appendValue(out, value)
 	}
-	return fmt.Errorf("line %d: anchors have no like in JSON", node.Line)
+	return fmt.Errorf("line %d: JSON has no equivalent for an anchor", node.Line)
 }
 
 func appendMapping(out *bytes.Buffer, node *yaml.Node) error {
@@ -128,8 +129,8 @@ func appendMapping(out *bytes.Buffer, node *yaml.Node) error {
 	return nil
 }
 
-// appendValue writes a scalar without the escapes that HTML would need: links
-// are full of angle brackets.
+// appendValue writes a scalar without escaping HTML, because links contain angle
+// brackets.
 func appendValue(out *bytes.Buffer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -150,5 +151,5 @@ func firstDifference(got, want []byte) (line int, gotLine, wantLine string, same
 			return i + 1, string(g[i]), string(w[i]), false
 		}
 	}
-	return min(len(g), len(w)), "(the end)", "as many lines", false
+	return min(len(g), len(w)), "(end of file)", "the same number of lines", false
 }

@@ -28,19 +28,19 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestChecks breaks the document in one place at a time and wants the check
-// that guards it to complain: a check that cannot fail guards nothing.
+// TestChecks breaks the document in one place at a time and expects the matching
+// check to report it.
 func TestChecks(t *testing.T) {
 	tests := []struct {
 		name     string
-		old, new string // the first old becomes new
+		old, new string // the first occurrence of old is replaced with new
 		check    string
-		want     string // part of a complaint
+		want     string // part of a reported problem
 	}{
-		{"another OpenAPI", "openapi: 3.1.0", "openapi: 3.0.3", "is valid OpenAPI 3.1", "want 3.1.0"},
+		{"another OpenAPI version", "openapi: 3.1.0", "openapi: 3.0.3", "is valid OpenAPI 3.1", "want 3.1.0"},
 		{"an unknown keyword", "tags: [pets]", "tag: [pets]", "is valid OpenAPI 3.1", "extra sibling fields: [tag]"},
 		{"a body example with a wrong type", "{id: 42, name: Rex", "{id: x, name: Rex", "examples fit their schemas", "must be an integer"},
-		{"a body example with an extra member", "{id: 42, name: Rex", "{age: 3, id: 42, name: Rex", "examples fit their schemas", "age"},
+		{"a body example with an extra field", "{id: 42, name: Rex", "{age: 3, id: 42, name: Rex", "examples fit their schemas", "age"},
 		{"an error example with a wrong code", "code: payload_too_large\n", "code: pet_not_found\n", "examples fit their schemas", "POST /pets 413 body"},
 		{"an error example with a wrong status", "status: 413\n", "status: 414\n", "examples fit their schemas", "POST /pets 413 body"},
 		{"a parameter example out of range", "example: 50", "example: 500", "examples fit their schemas", "parameter limit"},
@@ -55,34 +55,34 @@ func TestChecks(t *testing.T) {
 		{"a header without an example", "              example: /v1/pets/42\n", "", "everything is described and has an example", "header Location: got no example"},
 		{"a response without a description", "description: The body is larger than 1 MiB.", "description: ''", "everything is described and has an example", "413 body: got no description"},
 		{"a response without an example", "          examples:\n            tooLarge", "          x-examples:\n            tooLarge", "everything is described and has an example", "413 body: got no example"},
-		{"a default response", "        '201':\n", "        default: {description: Anything.}\n        '201':\n", "operations are the agreed ones", "POST /pets: got a default response"},
-		{"a status nobody agreed on", "        '413':", "        '418':", "operations are the agreed ones", "418"},
-		{"a deprecation forgotten", "deprecated: true", "deprecated: false", "operations are the agreed ones", "want true"},
-		{"an operation without a key", "operationId: createPet", "operationId: createPet\n      security: []", "operations are the agreed ones", "its own security"},
+		{"a default response", "        '201':\n", "        default: {description: Anything.}\n        '201':\n", "operations are the expected ones", "POST /pets: got a default response"},
+		{"an unexpected status", "        '413':", "        '418':", "operations are the expected ones", "418"},
+		{"a missing deprecation", "deprecated: true", "deprecated: false", "operations are the expected ones", "want true"},
+		{"an operation without a key", "operationId: createPet", "operationId: createPet\n      security: []", "operations are the expected ones", "its own security"},
 		{"a response without a request id", "            X-Request-Id: {$ref: '#/components/headers/RequestId'}\n", "", "every response has its headers", "no required X-Request-Id"},
-		{"a request id that may be missing", "report a problem.\n      required: true\n", "report a problem.\n", "every response has its headers", "no required X-Request-Id"},
+		{"an optional request id", "report a problem.\n      required: true\n", "report a problem.\n", "every response has its headers", "no required X-Request-Id"},
 		{"a list without a tag", "            ETag: {$ref: '#/components/headers/ETag'}\n", "", "every response has its headers", "GET /pets: 200: got no required ETag"},
-		{"a 304 without a tag", "as it was when you got this ETag. There is no body.\n          headers:", "as it was when you got this ETag. There is no body.\n          headers: {}\n          x-headers:", "every response has its headers", "GET /pets/{petId}: 304: got no required ETag"},
+		{"a 304 without a tag", "changed since you received this ETag. There is no body.\n          headers:", "changed since you received this ETag. There is no body.\n          headers: {}\n          x-headers:", "every response has its headers", "GET /pets/{petId}: 304: got no required ETag"},
 		{"a page without links", "            Link: {$ref: '#/components/headers/PageLinks'}\n", "", "every response has its headers", "GET /pets: 200: got no required Link"},
-		{"a path that is not told", "            Location:\n", "            X-Location:\n", "every response has its headers", "POST /pets: 201: got no required Location"},
-		{"a secret that caches keep", "/v1/keys/2\n            Cache-Control: {$ref: '#/components/headers/NoStore'}\n", "/v1/keys/2\n", "every response has its headers", "POST /keys: 201: got no required Cache-Control"},
-		{"a replay that is not told", "            Idempotent-Replayed: {$ref: '#/components/headers/Replayed'}\n", "", "every response has its headers", "Idempotent-Replayed"},
-		{"a deprecation that is not told", "            Deprecation: {$ref: '#/components/headers/Deprecation'}\n", "", "every response has its headers", "got no required Deprecation"},
-		{"a challenge that may be missing", "only if a token was sent.\n      required: true\n", "only if a token was sent.\n", "every response has its headers", "got no required WWW-Authenticate"},
-		{"a wait that may be missing", "before the next attempt.\n      required: true\n", "before the next attempt.\n", "every response has its headers", "got no required Retry-After"},
-		{"a body on 304", "    ListNotModified:\n", "    ListNotModified:\n      content: {application/json: {schema: {$ref: '#/components/schemas/Pets'}}}\n", "bodies are where they belong", "GET /pets: 304"},
-		{"an error that is no JSON", "        application/json:\n          schema: {$ref: '#/components/schemas/PayloadTooLargeError'}", "        text/plain:\n          schema: {$ref: '#/components/schemas/PayloadTooLargeError'}", "bodies are where they belong", "POST /pets: 413: got 1 kinds of bodies"},
-		{"a secret in a list", "        revokedAt:\n          $ref", "        secret: {type: string}\n        revokedAt:\n          $ref", "bodies are where they belong", "GET /keys/{keyId}: 200: got a secret"},
-		{"a patch of one kind", "          application/merge-patch+json:", "          application/patch+json:", "bodies are where they belong", "PATCH /pets/{petId}"},
-		{"a condition nobody may set", "        - $ref: '#/components/parameters/IfMatch'\n", "", "conditions go with their statuses", "GET /pets: header If-Match: got false"},
-		{"a condition without effect", "        - $ref: '#/components/parameters/IdempotencyKey'\n", "        - $ref: '#/components/parameters/IdempotencyKey'\n        - $ref: '#/components/parameters/IfNoneMatch'\n", "conditions go with their statuses", "POST /pets: header If-None-Match: got true"},
-		{"another permission", "Needs the `write` permission", "Needs the `read` permission", "operations are the agreed ones", "createPet: POST /pets: read"},
-		{"a permission that is not told", "Needs the `read` permission", "Needs a permission", "operations are the agreed ones", "no permission named"},
+		{"a missing Location", "            Location:\n", "            X-Location:\n", "every response has its headers", "POST /pets: 201: got no required Location"},
+		{"a cacheable secret", "/v1/keys/2\n            Cache-Control: {$ref: '#/components/headers/NoStore'}\n", "/v1/keys/2\n", "every response has its headers", "POST /keys: 201: got no required Cache-Control"},
+		{"a missing replay header", "            Idempotent-Replayed: {$ref: '#/components/headers/Replayed'}\n", "", "every response has its headers", "Idempotent-Replayed"},
+		{"a missing deprecation header", "            Deprecation: {$ref: '#/components/headers/Deprecation'}\n", "", "every response has its headers", "got no required Deprecation"},
+		{"an optional challenge", "only if a token was sent.\n      required: true\n", "only if a token was sent.\n", "every response has its headers", "got no required WWW-Authenticate"},
+		{"an optional Retry-After", "before the next attempt.\n      required: true\n", "before the next attempt.\n", "every response has its headers", "got no required Retry-After"},
+		{"a body on 304", "    ListNotModified:\n", "    ListNotModified:\n      content: {application/json: {schema: {$ref: '#/components/schemas/Pets'}}}\n", "bodies are only where expected", "GET /pets: 304"},
+		{"an error that isn't JSON", "        application/json:\n          schema: {$ref: '#/components/schemas/PayloadTooLargeError'}", "        text/plain:\n          schema: {$ref: '#/components/schemas/PayloadTooLargeError'}", "bodies are only where expected", "POST /pets: 413: got 1 media types"},
+		{"a secret in a list", "        revokedAt:\n          $ref", "        secret: {type: string}\n        revokedAt:\n          $ref", "bodies are only where expected", "GET /keys/{keyId}: 200: got a secret"},
+		{"a patch without its merge-patch type", "          application/merge-patch+json:", "          application/patch+json:", "bodies are only where expected", "PATCH /pets/{petId}"},
+		{"a missing condition header", "        - $ref: '#/components/parameters/IfMatch'\n", "", "condition headers match their statuses", "GET /pets: header If-Match: got false"},
+		{"a condition header without a status", "        - $ref: '#/components/parameters/IdempotencyKey'\n", "        - $ref: '#/components/parameters/IdempotencyKey'\n        - $ref: '#/components/parameters/IfNoneMatch'\n", "condition headers match their statuses", "POST /pets: header If-None-Match: got true"},
+		{"another permission", "Needs the `write` permission", "Needs the `read` permission", "operations are the expected ones", "createPet: POST /pets: read"},
+		{"a missing permission", "Needs the `read` permission", "Needs a permission", "operations are the expected ones", "no permission named"},
 		{"a merge patch without an example", "          application/merge-patch+json:\n            schema: {$ref: '#/components/schemas/PetPatch'}\n            examples:", "          application/merge-patch+json:\n            schema: {$ref: '#/components/schemas/PetPatch'}\n            x-examples:", "everything is described and has an example", "as application/merge-patch+json: got no example"},
-		{"an open error", "description: Why a request failed.\n      type: object\n      additionalProperties: false", "description: Why a request failed.\n      type: object", "errors are closed and their codes accounted for", "open object"},
-		{"a response of another status", "status: {const: 413}", "status: {const: 400}", "errors are closed and their codes accounted for", "want 413"},
-		{"a code that nothing carries", "{enum: [missing_api_key, invalid_api_key]}", "{enum: [missing_api_key]}", "errors are closed and their codes accounted for", "code invalid_api_key"},
-		{"a code that is not listed", "        - overloaded\n", "", "errors are closed and their codes accounted for", "code overloaded: not in ErrorCode"},
+		{"an open error", "description: Why a request failed.\n      type: object\n      additionalProperties: false", "description: Why a request failed.\n      type: object", "errors are closed and their codes are listed", "open object"},
+		{"a response with the wrong status", "status: {const: 413}", "status: {const: 400}", "errors are closed and their codes are listed", "want 413"},
+		{"a code without a response", "{enum: [missing_api_key, invalid_api_key]}", "{enum: [missing_api_key]}", "errors are closed and their codes are listed", "code invalid_api_key"},
+		{"an unlisted code", "        - overloaded\n", "", "errors are closed and their codes are listed", "code overloaded: not in ErrorCode"},
 		{"a server without a version", "{address}/v1", "{address}/v2", "servers end with /v1", "{address}/v2"},
 		{"an unused component", "  schemas:\n", "  schemas:\n    Dog: {description: Barks.}\n", "components are used", "schemas Dog"},
 	}
@@ -118,8 +118,8 @@ func operations(doc document) iter.Seq2[string, *openapi3.Operation] {
 	}
 }
 
-// documentation is what the document tells about one value on the wire. A body
-// that is never there has no schema.
+// documentation describes one value on the wire. A response without a body has
+// no schema.
 type documentation struct {
 	description string
 	schema      *openapi3.SchemaRef

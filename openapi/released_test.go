@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var release = flag.Bool("release", false, "make openapi.yaml the released document, if it breaks nothing")
+var release = flag.Bool("release", false, "copy openapi.yaml to the released document, unless it breaks clients")
 
 const releasedFile = "released/v1.yaml"
 
@@ -22,7 +22,7 @@ var today = sync.OnceValue(func() object {
 	return root
 })
 
-// TestNothingBreaks: what was released stays good for its clients.
+// TestNothingBreaks checks that clients of the released document keep working.
 func TestNothingBreaks(t *testing.T) {
 	text, err := os.ReadFile(releasedFile)
 	if err != nil {
@@ -43,11 +43,11 @@ func TestNothingBreaks(t *testing.T) {
 	}
 }
 
-// change alters a document in one place: the first old becomes new.
+// change replaces the first occurrence of old with new.
 type change struct {
 	name     string
 	old, new string
-	want     string // part of a complaint
+	want     string // part of a reported problem
 }
 
 func (c change) apply(t *testing.T) []string {
@@ -81,42 +81,42 @@ func TestBreakingChanges(t *testing.T) {
 		{"a parameter gone", "- name: status\n          in: query", "- name: state\n          in: query", "query parameter status is gone"},
 		{"a parameter required", "      name: limit\n      in: query\n", "      name: limit\n      in: query\n      required: true\n", "query parameter limit became required"},
 		{"a new required parameter", "        - $ref: '#/components/parameters/IdempotencyKey'\n", "        - $ref: '#/components/parameters/IdempotencyKey'\n        - {name: shop, in: query, required: true, schema: {type: string}}\n", "query parameter shop is new and required"},
-		{"a parameter written otherwise", "          explode: false\n", "          explode: true\n", "query parameter id: explode changed"},
-		{"a smaller largest limit", limit, "        maximum: 50\n        default: 20\n", "query parameter limit: maximum changed"},
-		{"a larger smallest limit", "        minimum: 1\n" + limit, "        minimum: 2\n" + limit, "query parameter limit: minimum changed"},
+		{"a parameter in another format", "          explode: false\n", "          explode: true\n", "query parameter id: explode changed"},
+		{"a smaller maximum limit", limit, "        maximum: 50\n        default: 20\n", "query parameter limit: maximum changed"},
+		{"a larger minimum limit", "        minimum: 1\n" + limit, "        minimum: 2\n" + limit, "query parameter limit: minimum changed"},
 		{"another default", limit, "        maximum: 100\n        default: 50\n", "default changed from 20 to 50"},
 		{"a request header restricted", "      schema: {type: string}\n", "      schema: {type: string, maxLength: 20}\n", "header parameter If-Match: maxLength is new"},
 
-		{"a value no longer taken", status, "enum: [available, pending]", "POST /pets: request body: application/json.status: value sold is gone"},
-		{"a member required", newPet, "required: [name, categoryId, status]", "request body: application/json: member status became required"},
-		{"a member no longer read", "        categoryId: {$ref: '#/components/schemas/CategoryId'}\n        status:\n          $ref", "        status:\n          $ref", "member categoryId is gone"},
+		{"a value no longer accepted", status, "enum: [available, pending]", "POST /pets: request body: application/json.status: value sold is gone"},
+		{"a field required", newPet, "required: [name, categoryId, status]", "request body: application/json: field status became required"},
+		{"a field no longer read", "        categoryId: {$ref: '#/components/schemas/CategoryId'}\n        status:\n          $ref", "        status:\n          $ref", "field categoryId is gone"},
 		{"a body required", "required: false\n        content", "required: true\n        content", "POST /keys/{keyId}/rotate: request body became required"},
 		{"a media type gone", "          application/merge-patch+json:", "          application/patch+json:", "application/merge-patch+json is gone"},
-		{"unknown members refused", "description: A pet to add.\n      type: object\n", "description: A pet to add.\n      type: object\n      additionalProperties: false\n", "additionalProperties changed"},
+		{"unknown fields refused", "description: A pet to add.\n      type: object\n", "description: A pet to add.\n      type: object\n      additionalProperties: false\n", "additionalProperties changed"},
 		{"a shorter name", "maxLength: 1024\n      pattern", "maxLength: 100\n      pattern", "request body: application/json.name: maxLength changed"},
 		{"another pattern", `pattern: '^[^\x00]*[^\s\x00][^\x00]*$'`, `pattern: '^[a-z]+$'`, "pattern changed"},
-		{"null no longer taken", "or `null` for never.\n      type: [string, 'null']\n      format: date-time\n      examples: ['2027-01-31T12:00:00Z', null]", "or never.\n      type: string\n      format: date-time\n      examples: ['2027-01-31T12:00:00Z']", "expiresAt: type null is gone"},
-		{"fewer items taken", "            maxItems: 100\n", "            maxItems: 10\n", "query parameter id: maxItems changed"},
+		{"null no longer accepted", "        `null` for never.\n      type: [string, 'null']\n      format: date-time\n      examples: ['2027-01-31T12:00:00Z', null]", "        never.\n      type: string\n      format: date-time\n      examples: ['2027-01-31T12:00:00Z']", "expiresAt: type null is gone"},
+		{"fewer items accepted", "            maxItems: 100\n", "            maxItems: 10\n", "query parameter id: maxItems changed"},
 
 		{"a status gone", "        '304': {$ref: '#/components/responses/ListNotModified'}\n", "", "GET /pets: status 304 is gone"},
-		{"another success", "        '204':\n          description: The pet is gone.", "        '202':\n          description: The pet is gone.", "DELETE /pets/{petId}: status 202 is new"},
-		{"a body where none was", "          description: The pet is gone. There is no body.\n", "          description: The pet is gone.\n          content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}\n", "a body is new"},
+		{"another success", "        '204':\n          description: The pet was removed.", "        '202':\n          description: The pet was removed.", "DELETE /pets/{petId}: status 202 is new"},
+		{"a new body", "          description: The pet was removed. There is no body.\n", "          description: The pet was removed.\n          content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}\n", "a body is new"},
 		{"a header gone", etag, "", "GET /pets: 200: header ETag is gone"},
 		{"a header optional", "after every restart.\n      required: true\n", "after every restart.\n", "header ETag became optional"},
-		{"a header of another form", "const: no-store", "const: private", "header Cache-Control: value private is new"},
-		{"a body of another kind", "        application/json:\n          schema: {$ref: '#/components/schemas/Key'}", "        text/plain:\n          schema: {$ref: '#/components/schemas/Key'}", "application/json is gone"},
-		{"a value that is new to clients", status, "enum: [available, pending, sold, lost]", "200: application/json[].status: value lost is new"},
-		{"a member that may be missing", pet, "required: [id, name, categoryId]", "member status became optional"},
-		{"a member gone", "        refused:\n", "        rejected:\n", "[]: member refused is gone"},
-		{"a member of another type", "description: One hour.\n        type: object", "description: One hour.\n        type: string", "type string is new"},
-		{"null that is new to clients", "    Time:\n      description: An instant in UTC, to the millisecond.\n      type: string", "    Time:\n      description: An instant in UTC, to the millisecond.\n      type: [string, 'null']", "type null is new"},
-		{"a number that may be larger", "              maximum: 4\n", "              maximum: 5\n", "ban.level: maximum changed"},
+		{"a header with another value", "const: no-store", "const: private", "header Cache-Control: value private is new"},
+		{"a body of another media type", "        application/json:\n          schema: {$ref: '#/components/schemas/Key'}", "        text/plain:\n          schema: {$ref: '#/components/schemas/Key'}", "application/json is gone"},
+		{"a new value in a response", status, "enum: [available, pending, sold, lost]", "200: application/json[].status: value lost is new"},
+		{"a field that became optional", pet, "required: [id, name, categoryId]", "field status became optional"},
+		{"a field gone", "        refused:\n", "        rejected:\n", "[]: field refused is gone"},
+		{"a field of another type", "description: One hour.\n        type: object", "description: One hour.\n        type: string", "type string is new"},
+		{"a new null in a response", "    Time:\n      description: An instant in UTC, to the millisecond.\n      type: string", "    Time:\n      description: An instant in UTC, to the millisecond.\n      type: [string, 'null']", "type null is new"},
+		{"a larger maximum in a response", "              maximum: 4\n", "              maximum: 5\n", "ban.level: maximum changed"},
 		{"a longer list", "description: Pets, newest first.\n      type: array\n      maxItems: 100", "description: Pets, newest first.\n      type: array\n      maxItems: 1000", "maxItems changed"},
-		{"a member more in a pet", pet + "\n      properties:\n", pet + "\n      properties:\n        age: {type: integer}\n", "member age is new in Pet"},
-		{"a member more in an error", "required: [code, message, status]\n      properties:\n", "required: [code, message, status]\n      properties:\n        hint: {type: string}\n", "member hint is new in Error"},
+		{"a new field in a pet", pet + "\n      properties:\n", pet + "\n      properties:\n        age: {type: integer}\n", "field age is new in Pet"},
+		{"a new field in an error", "required: [code, message, status]\n      properties:\n", "required: [code, message, status]\n      properties:\n        hint: {type: string}\n", "field hint is new in Error"},
 		{"an error under another code", petCode, "code: {const: route_not_found}", "404: application/json.code: value pet_not_found is gone"},
 		{"an error under another status", petCode + "\n            status: {const: 404}", petCode + "\n            status: {const: 410}", "status: value 410 is new"},
-		{"a keyword nobody thought of", "    KeyLimits:\n", "    KeyLimits:\n      not: {maxProperties: 1}\n", "not is new"},
+		{"an unknown keyword", "    KeyLimits:\n", "    KeyLimits:\n      not: {maxProperties: 1}\n", "not is new"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -133,17 +133,17 @@ func TestGrowth(t *testing.T) {
 		{name: "nothing"},
 		{name: "a new operation", old: "paths:\n", new: "paths:\n  /events:\n    get: {operationId: listEvents, responses: {'200': {description: Events.}}}\n"},
 		{name: "a new method", old: "    delete:\n      operationId: revokeKey", new: "    put: {operationId: putKey, responses: {}}\n    delete:\n      operationId: revokeKey"},
-		{name: "an optional parameter", old: "        - $ref: '#/components/parameters/Limit'\n", new: "        - $ref: '#/components/parameters/Limit'\n        - {name: sort, in: query, schema: {type: string}}\n"},
-		{name: "an optional member of a request", old: "        name: {$ref: '#/components/schemas/Name'}\n", new: "        name: {$ref: '#/components/schemas/Name'}\n        nick: {type: string}\n"},
-		{name: "a member of an answer", old: "        revokedAt:\n", new: "        owner: {type: string}\n        revokedAt:\n"},
-		{name: "a header of an answer", old: "        WWW-Authenticate: {$ref", new: "        X-Hint: {schema: {type: string}}\n        WWW-Authenticate: {$ref"},
-		{name: "an error of another status", old: "        '413': {$ref", new: "        '402': {$ref: '#/components/responses/Forbidden'}\n        '413': {$ref"},
-		{name: "another code of an error", old: "{enum: [missing_api_key, invalid_api_key]}", new: "{enum: [missing_api_key, invalid_api_key, expired_api_key]}"},
-		{name: "one code more than one", old: "code: {const: key_not_found}", new: "code: {enum: [key_not_found, key_gone]}"},
-		{name: "a larger largest limit", old: "        maximum: 100\n        default: 20\n", new: "        maximum: 200\n        default: 20\n"},
-		{name: "a media type more", old: "          application/merge-patch+json:", new: "          application/cbor: {schema: {type: object}}\n          application/merge-patch+json:"},
-		{name: "a tighter answer", old: "              maximum: 4\n", new: "              maximum: 3\n"},
-		{name: "other words", old: "description: The pets of the store.", new: "description: All creatures."},
+		{name: "a new optional parameter", old: "        - $ref: '#/components/parameters/Limit'\n", new: "        - $ref: '#/components/parameters/Limit'\n        - {name: sort, in: query, schema: {type: string}}\n"},
+		{name: "a new optional field in a request", old: "        name: {$ref: '#/components/schemas/Name'}\n", new: "        name: {$ref: '#/components/schemas/Name'}\n        nick: {type: string}\n"},
+		{name: "a new field in a response", old: "        revokedAt:\n", new: "        owner: {type: string}\n        revokedAt:\n"},
+		{name: "a new header in a response", old: "        WWW-Authenticate: {$ref", new: "        X-Hint: {schema: {type: string}}\n        WWW-Authenticate: {$ref"},
+		{name: "an error with a new status", old: "        '413': {$ref", new: "        '402': {$ref: '#/components/responses/Forbidden'}\n        '413': {$ref"},
+		{name: "a new error code", old: "{enum: [missing_api_key, invalid_api_key]}", new: "{enum: [missing_api_key, invalid_api_key, expired_api_key]}"},
+		{name: "a second code", old: "code: {const: key_not_found}", new: "code: {enum: [key_not_found, key_gone]}"},
+		{name: "a larger maximum limit", old: "        maximum: 100\n        default: 20\n", new: "        maximum: 200\n        default: 20\n"},
+		{name: "a new media type", old: "          application/merge-patch+json:", new: "          application/cbor: {schema: {type: object}}\n          application/merge-patch+json:"},
+		{name: "a narrower response", old: "              maximum: 4\n", new: "              maximum: 3\n"},
+		{name: "a reworded description", old: "description: The pets in the store.", new: "description: All creatures."},
 		{name: "a deprecation", old: "operationId: getLimits", new: "operationId: getLimits\n      deprecated: true"},
 		{name: "a component moved", old: "schema: {$ref: '#/components/schemas/PageLinks'}", new: "schema: {type: string, pattern: '^</v1/[^>]+>; rel=\"first\"(, </v1/[^>]+>; rel=\"next\")?$'}"},
 	}

@@ -10,20 +10,20 @@ import (
 )
 
 var (
-	// showSecrets are the operations whose answer holds a secret.
+	// showSecrets are the operations whose responses contain a secret.
 	showSecrets = []string{"createKey", "rotateKey"}
-	// unstored are those whose answers nobody should keep.
+	// unstored are the operations whose responses must not be cached.
 	unstored = append([]string{"getKeyUsage", "getLimits", "getUsage"}, showSecrets...)
 )
 
-// findMissingHeaders wants the headers that callers may rely on to be required,
-// so that a server without them is caught.
+// findMissingHeaders checks that the headers callers rely on are marked as
+// required, so that a server that leaves one out fails its contract tests.
 func findMissingHeaders(doc document) (wrong []string) {
 	for name, op := range operations(doc) {
 		for status, response := range op.Responses.Map() {
 			for _, header := range requiredHeaders(op, status) {
 				if h := response.Value.Headers[header]; h == nil || !h.Value.Required {
-					wrong = append(wrong, fmt.Sprintf("%s: %s: got no required %s, want it", name, status, header))
+					wrong = append(wrong, fmt.Sprintf("%s: %s: got no required %s, want one", name, status, header))
 				}
 			}
 			replayed := response.Value.Headers["Idempotent-Replayed"]
@@ -49,20 +49,21 @@ func requiredHeaders(op *openapi3.Operation, status string) []string {
 	add(done && strings.HasPrefix(op.OperationID, "list"), "Link")
 	add(done && !slices.Contains(showSecrets, op.OperationID), "ETag")
 	add(done && slices.Contains(unstored, op.OperationID), "Cache-Control")
-	// Before the limiter is passed, the operation is not known.
+	// These statuses can occur before the request reaches its operation.
 	past := !slices.Contains([]string{"401", "429", "503"}, status)
 	add(op.OperationID == "getPet" && past, "Deprecation", "Sunset", "Link")
 	return want
 }
 
-// findMisplacedBodies wants a JSON body on every response but 204 and 304, a
-// secret only where one is made, and a patch as plain JSON and as a merge patch.
+// findMisplacedBodies expects a JSON body on every response except 204 and 304, a
+// secret only where one is created, and every patch as both plain JSON and a
+// merge patch.
 func findMisplacedBodies(doc document) (wrong []string) {
 	for name, op := range operations(doc) {
 		for status, response := range op.Responses.Map() {
 			content := response.Value.Content
 			if want := status != "204" && status != "304"; (content["application/json"] != nil) != want || len(content) > 1 {
-				wrong = append(wrong, fmt.Sprintf("%s: %s: got %d kinds of bodies, want JSON is %t", name, status, len(content), want))
+				wrong = append(wrong, fmt.Sprintf("%s: %s: got %d media types, want JSON: %t", name, status, len(content), want))
 			}
 			if media := content["application/json"]; media != nil && media.Schema.Value.Properties["secret"] != nil && !slices.Contains(showSecrets, op.OperationID) {
 				wrong = append(wrong, fmt.Sprintf("%s: %s: got a secret, want none", name, status))
@@ -80,14 +81,14 @@ func findMisplacedBodies(doc document) (wrong []string) {
 	return wrong
 }
 
-// findLooseConditions wants a request header wherever there is the status that
-// only it brings about, and nowhere else.
+// findLooseConditions expects a conditional request header exactly where the
+// operation has the status that only this header can cause.
 func findLooseConditions(doc document) (wrong []string) {
 	for name, op := range operations(doc) {
 		for header, status := range map[string]string{"If-Match": "412", "If-None-Match": "304", "Idempotency-Key": "422"} {
 			got := op.Parameters.GetByInAndName("header", header) != nil
 			if want := op.Responses.Value(status) != nil; got != want {
-				wrong = append(wrong, fmt.Sprintf("%s: header %s: got %t, want %t as for status %s", name, header, got, want, status))
+				wrong = append(wrong, fmt.Sprintf("%s: header %s: got %t, want %t, as for status %s", name, header, got, want, status))
 			}
 		}
 	}

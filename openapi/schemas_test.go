@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// direction is who writes what a schema describes, and so which way it may
-// change. What clients send may be met with more tolerance, never with less;
-// what the server sends may become narrower, never wider.
+// direction says who sends the value a schema describes, and therefore how the
+// schema may change. The server may accept more from clients, never less. It may
+// send them less, never more.
 type direction string
 
 const (
-	request direction = "request"
-	answer  direction = "answer"
+	request  direction = "request"
+	response direction = "response"
 )
 
-// exact are the schemas of answers that promise their members and no others.
+// exact are the response schemas that must not gain fields.
 var exact = []any{"Error", "Pet"}
 
 // schema compares two schemas of the same value.
@@ -55,8 +55,8 @@ func (b *breakage) keyword(dir direction, where, key string, old, new object) {
 			b.add("%s: default changed from %v to %v", where, p, q)
 		}
 	case "additionalProperties":
-		// A closed answer may open, for members may join. An open request may
-		// not close: it ignores what it does not know.
+		// A closed response may become open, because fields may be added. An
+		// open request must stay open: unknown fields are ignored.
 		if dir == request && hasIt && q != true && !reflect.DeepEqual(plain(p), plain(q)) {
 			b.add("%s: additionalProperties changed", where)
 		}
@@ -67,21 +67,21 @@ func (b *breakage) keyword(dir direction, where, key string, old, new object) {
 	case "allOf":
 		b.allOf(dir, where, list(p), list(q))
 	default:
-		// format, pattern, multipleOf and whatever is not used yet: one cannot
-		// tell which of two is narrower.
+		// format, pattern, multipleOf and keywords not used yet: we can't tell
+		// which of two values is narrower.
 		if b.narrowing(dir, where, key, hadIt, hasIt) && !reflect.DeepEqual(plain(p), plain(q)) {
 			b.add("%s: %s changed from %v to %v", where, key, p, q)
 		}
 	}
 }
 
-// narrowing sees to a keyword that only one side has, and reports whether both
+// narrowing checks a keyword that only one side has, and reports whether both
 // have it.
 func (b *breakage) narrowing(dir direction, where, key string, hadIt, hasIt bool) bool {
 	switch {
 	case dir == request && !hadIt:
 		b.add("%s: %s is new", where, key)
-	case dir == answer && !hasIt:
+	case dir == response && !hasIt:
 		b.add("%s: %s is gone", where, key)
 	}
 	return hadIt && hasIt
@@ -91,14 +91,14 @@ func (b *breakage) properties(dir direction, where string, old, new object) {
 	p, q := at(old, "properties"), at(new, "properties")
 	for name := range p {
 		if q[name] == nil {
-			b.add("%s: member %s is gone", where, name)
+			b.add("%s: field %s is gone", where, name)
 			continue
 		}
 		b.schema(dir, where+"."+name, p[name], q[name])
 	}
 	for name := range q {
-		if p[name] == nil && dir == answer && slices.Contains(exact, old["x-name"]) {
-			b.add("%s: member %s is new in %v, which has exactly the members it has", where, name, old["x-name"])
+		if p[name] == nil && dir == response && slices.Contains(exact, old["x-name"]) {
+			b.add("%s: field %s is new in %v, which must not gain fields", where, name, old["x-name"])
 		}
 	}
 }
@@ -106,21 +106,21 @@ func (b *breakage) properties(dir direction, where string, old, new object) {
 func (b *breakage) required(dir direction, where string, old, new []any) {
 	if dir == request {
 		for _, name := range without(new, old) {
-			b.add("%s: member %v became required", where, name)
+			b.add("%s: field %v became required", where, name)
 		}
 		return
 	}
 	for _, name := range without(old, new) {
-		b.add("%s: member %v became optional", where, name)
+		b.add("%s: field %v became optional", where, name)
 	}
 }
 
 var errorCode = regexp.MustCompile(`: [45][0-9]{2}: application/json\.code$`)
 
-// choice compares what a value may be; none named is anything.
+// choice compares the allowed values; an empty list allows anything.
 func (b *breakage) choice(dir direction, where, what string, old, new []any) {
-	if dir == answer && errorCode.MatchString(where) {
-		// Codes of errors may join, and have to stay.
+	if dir == response && errorCode.MatchString(where) {
+		// Error codes may be added but not removed.
 		dir = request
 	}
 	switch {
@@ -131,7 +131,7 @@ func (b *breakage) choice(dir direction, where, what string, old, new []any) {
 		for _, v := range without(old, new) {
 			b.add("%s: %s %v is gone", where, what, v)
 		}
-	case dir == answer && len(old) > 0:
+	case dir == response && len(old) > 0:
 		if len(new) == 0 {
 			b.add("%s: %s is no longer restricted to %v", where, what, old)
 		}
@@ -141,9 +141,9 @@ func (b *breakage) choice(dir direction, where, what string, old, new []any) {
 	}
 }
 
-// bound compares lower bounds, or upper ones with their sign turned.
+// bound compares lower bounds, or negated upper bounds.
 func (b *breakage) bound(dir direction, where, key string, hadIt, hasIt bool, old, new float64) {
-	if b.narrowing(dir, where, key, hadIt, hasIt) && (dir == request && new > old || dir == answer && new < old) {
+	if b.narrowing(dir, where, key, hadIt, hasIt) && (dir == request && new > old || dir == response && new < old) {
 		b.add("%s: %s changed", where, key)
 	}
 }
@@ -158,7 +158,7 @@ func (b *breakage) allOf(dir direction, where string, old, new []any) {
 	}
 }
 
-// list is a value that may be a list or a single item.
+// list returns v as a list; a single item becomes a list of one.
 func list(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -169,7 +169,7 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// allowed are what enum or const allow.
+// allowed returns the values that enum or const allows.
 func allowed(schema object) []any {
 	if v, ok := schema["const"]; ok {
 		return []any{v}
@@ -187,7 +187,7 @@ func number(v any) float64 {
 	return 0
 }
 
-// without are the items of a that are not in b.
+// without returns the items of a that are not in b.
 func without(a, b []any) (rest []any) {
 	for _, v := range a {
 		if !slices.ContainsFunc(b, func(w any) bool { return reflect.DeepEqual(v, w) }) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,66 +16,140 @@ import (
 
 const module = "animalstore"
 
-// mayImport are the packages of ours that each package may import.
-var mayImport = map[string][]string{
-	".":                            {},
-	"openapi":                      {},
-	"client":                       {"."},
-	"client/clienttest":            {".", "client", "internal/api", "internal/db/sqlite", "internal/keys", "internal/ratelimit"},
-	"internal/db":                  {"."},
-	"internal/keys":                {"."},
-	"internal/ratelimit":           {"."},
-	"internal/ratelimit/limittest": {".", "internal/ratelimit"},
-	"internal/ratelimit/redistest": {},
-	"internal/db/sqlite":           {".", "internal/db"},
-	"internal/db/postgres":         {".", "internal/db"},
-	"internal/db/postgres/pgtest":  {},
-	"internal/db/dbtest":           {".", "internal/db"},
-	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/pages", "internal/ratelimit"},
-	"internal/http1":               {},
-	"internal/pages":               {"."},
+// importRules are the two tables under "Import rules" in CONTRIBUTING.md.
+type importRules struct {
+	packages map[string]packageRule // by path within the module, "." for the root
+	modules  map[string][]string    // the packages that may import a module, by its path
 }
 
-// Commands wire everything together; what tests and measures the product from
-// outside is no part of it.
-const (
-	commands = "cmd/"
-	outside  = "e2e bench"
-)
-
-// standardOnly are the packages that others may import without a second thought.
-var standardOnly = []string{".", "openapi", "client"}
-
-// onlyIn are the modules that are the affair of one package, or of a few.
-var onlyIn = map[string]string{
-	"github.com/jackc/":                  "internal/db/postgres internal/db/postgres/pgtest",
-	"github.com/pressly/goose":           "internal/db/postgres",
-	"github.com/redis/":                  "internal/ratelimit internal/ratelimit/redistest",
-	"github.com/go-json-experiment/json": "internal/api",
-	"zombiezen.com/go/sqlite":            "internal/db/sqlite",
-	"modernc.org/sqlite":                 "internal/db/sqlite",
-	"github.com/spf13/cobra":             "cmd/animalstore",
-	"github.com/prometheus/":             "cmd/animalstore",
-	"github.com/schollz/progressbar":     "cmd/animalstore",
-	"github.com/swaggest/swgui":          "internal/pages",
-	"github.com/chromedp/":               "tests alone",
-	"github.com/rivo/uniseg":             "cmd/animalstore",
-	"golang.org/x/term":                  "cmd/animalstore",
-	"github.com/creack/pty":              "tests alone",
-	"github.com/getkin/kin-openapi":      "tests alone",
-	"github.com/rogpeppe/go-internal":    "tests alone",
-	"pgregory.net/rapid":                 "internal/db/dbtest internal/ratelimit/limittest",
+type packageRule struct {
+	anything     bool
+	standardOnly bool
+	ours         []string
 }
 
-// goPackage is what go list tells of a package. Imports are those of its files
-// that are no tests.
+// unrestricted packages test and measure the product from outside, so they may
+// import any third-party module.
+var unrestricted = []string{"bench", "e2e"}
+
+var inBackticks = regexp.MustCompile("`([^`]+)`")
+
+func readImportRules(t *testing.T) importRules {
+	t.Helper()
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := parseImportRules(string(text))
+	if err != nil {
+		t.Fatalf("CONTRIBUTING.md: %v", err)
+	}
+	return rules
+}
+
+// parseImportRules reads the tables whose headers are "package | may import" and
+// "module | imported by".
+func parseImportRules(text string) (importRules, error) {
+	rules := importRules{map[string]packageRule{}, map[string][]string{}}
+	header := ""
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if !strings.HasPrefix(line, "|") || len(cells) != 2 {
+			header = ""
+			continue
+		}
+		left, right := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
+		switch {
+		case strings.HasPrefix(left, "---"):
+		case header == "":
+			header = left + " | " + right
+		case header == "package | may import":
+			rule := packageRule{
+				anything:     right == "anything",
+				standardOnly: strings.Contains(right, "standard library only"),
+				ours:         namesIn(right),
+			}
+			if !rule.anything && len(rule.ours) == 0 && !strings.HasPrefix(right, "nothing") {
+				return rules, fmt.Errorf("%s may import %q: got no package, want packages, nothing or anything", left, right)
+			}
+			for _, name := range namesIn(left) {
+				if _, twice := rules.packages[name]; twice {
+					return rules, fmt.Errorf("%s has two rows, want one", name)
+				}
+				rules.packages[name] = rule
+			}
+		case header == "module | imported by":
+			for _, name := range namesIn(left) {
+				rules.modules[name] = namesIn(right)
+			}
+		}
+	}
+	if len(rules.packages) < 10 || len(rules.modules) < 5 {
+		return rules, fmt.Errorf("got rules for %d packages and %d modules, want both tables", len(rules.packages), len(rules.modules))
+	}
+	return rules, nil
+}
+
+// namesIn returns the names in backticks; the word root stands for the root package.
+func namesIn(cell string) (names []string) {
+	if regexp.MustCompile(`^root\b`).MatchString(cell) {
+		names = append(names, ".")
+	}
+	for _, m := range inBackticks.FindAllStringSubmatch(cell, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// violations returns the imports of p that the rules don't allow.
+func (rules importRules) violations(p goPackage) (wrong []string) {
+	name, _ := pathInModule(p.ImportPath)
+	rule, ok := rules.packages[name]
+	if !ok {
+		return []string{fmt.Sprintf("%s has no row in the import table of CONTRIBUTING.md: add one", name)}
+	}
+	for _, path := range p.Imports {
+		imported, isOurs := pathInModule(path)
+		switch {
+		case isOurs:
+			if !rule.anything && !slices.Contains(rule.ours, imported) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, want only %q", name, imported, rule.ours))
+			}
+		case isStandard(path) || slices.Contains(unrestricted, name):
+		case rule.standardOnly:
+			wrong = append(wrong, fmt.Sprintf("%s imports %s, want only the standard library", name, path))
+		default:
+			owners, ok := rules.owners(path)
+			if !ok {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, which has no row in the module table of CONTRIBUTING.md: add one", name, path))
+			} else if !slices.Contains(owners, name) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, want that only in %q", name, path, owners))
+			}
+		}
+	}
+	return wrong
+}
+
+func (rules importRules) owners(path string) (owners []string, ok bool) {
+	for prefix, owners := range rules.modules {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return owners, true
+		}
+	}
+	return nil, false
+}
+
+// goPackage is the part of go list's output that the rules need. Imports doesn't
+// include those of test files.
 type goPackage struct {
 	ImportPath string
 	Imports    []string
 }
 
-// TestImports keeps the layers apart, for every system we build for.
+// TestImports checks the imports of every package, for every system we build for.
+// Import cycles don't compile, so they need no check.
 func TestImports(t *testing.T) {
+	rules := readImportRules(t)
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		packages, err := listPackages(goos)
 		if err != nil {
@@ -84,7 +159,7 @@ func TestImports(t *testing.T) {
 			t.Errorf("got %d packages, want the whole module", len(packages))
 		}
 		for _, p := range packages {
-			for _, wrong := range badImports(p) {
+			for _, wrong := range rules.violations(p) {
 				t.Errorf("%s: %s", goos, wrong)
 			}
 		}
@@ -111,37 +186,8 @@ func listPackages(goos string) (packages []goPackage, err error) {
 	}
 }
 
-// badImports says what a package imports and may not.
-func badImports(p goPackage) (wrong []string) {
-	name, _ := ours(p.ImportPath)
-	top, _, _ := strings.Cut(name, "/")
-	if slices.Contains(strings.Fields(outside), top) {
-		return nil
-	}
-	anything := strings.HasPrefix(name, commands)
-	allowed, known := mayImport[name]
-	if !known && !anything {
-		return []string{fmt.Sprintf("%s has no row in mayImport: say there what it may import", name)}
-	}
-	for _, path := range p.Imports {
-		imported, isOurs := ours(path)
-		switch {
-		case isOurs && !anything && !slices.Contains(allowed, imported):
-			wrong = append(wrong, fmt.Sprintf("%s imports %s: got it, want one of %q", name, imported, allowed))
-		case !isOurs && !isStandard(path) && slices.Contains(standardOnly, name):
-			wrong = append(wrong, fmt.Sprintf("%s imports %s: got it, want the standard library alone", name, path))
-		}
-		for prefix, owner := range onlyIn {
-			if strings.HasPrefix(path, prefix) && !slices.Contains(strings.Fields(owner), name) {
-				wrong = append(wrong, fmt.Sprintf("%s imports %s: got it, want that in %s", name, path, owner))
-			}
-		}
-	}
-	return wrong
-}
-
-// ours is the path of a package within this module.
-func ours(path string) (string, bool) {
+// pathInModule returns the path of one of our packages within the module.
+func pathInModule(path string) (string, bool) {
 	if path == module {
 		return ".", true
 	}
@@ -153,11 +199,13 @@ func isStandard(path string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// TestImportRulesGoRed: a rule that cannot be broken guards nothing.
+// TestImportRulesGoRed checks that the rules in CONTRIBUTING.md allow and refuse
+// what we intend.
 func TestImportRulesGoRed(t *testing.T) {
+	rules := readImportRules(t)
 	tests := []struct {
 		from, to string
-		want     bool // allowed
+		allowed  bool
 	}{
 		{"animalstore", "time", true},
 		{"animalstore", "animalstore/internal/db", false},
@@ -167,11 +215,22 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore/client", "animalstore", true},
 		{"animalstore/client", "animalstore/internal/api", false},
 		{"animalstore/client", "github.com/spf13/cobra", false},
-		{"animalstore/client/clienttest", "animalstore/internal/api", true},
-		{"animalstore/client/clienttest", "animalstore/internal/db", false},
+		{"animalstore/client", "github.com/go-json-experiment/json", false},
+		{"animalstore/client/clienttest", "animalstore/internal/server", true},
+		{"animalstore/client/clienttest", "animalstore/internal/terminal", false},
 		{"animalstore/internal/db", "animalstore", true},
 		{"animalstore/internal/db", "animalstore/internal/db/sqlite", false},
+		{"animalstore/internal/db/transfer", "animalstore/internal/db", true},
+		{"animalstore/internal/db/transfer", "animalstore/internal/db/sqlite", false},
 		{"animalstore/internal/keys", "animalstore/internal/db", false},
+		{"animalstore/internal/metrics", "animalstore", true},
+		{"animalstore/internal/metrics", "animalstore/internal/api", false},
+		{"animalstore/internal/metrics", "github.com/prometheus/client_golang/prometheus", true},
+		{"animalstore/internal/sample", "animalstore/internal/db", false},
+		{"animalstore/internal/petfile", "animalstore/client", false},
+		{"animalstore/internal/terminal", "animalstore", false},
+		{"animalstore/internal/terminal", "golang.org/x/term", true},
+		{"animalstore/internal/http1", "animalstore", false},
 		{"animalstore/internal/ratelimit", "animalstore/internal/db", false},
 		{"animalstore/internal/ratelimit", "github.com/redis/go-redis/v9", true},
 		{"animalstore/internal/ratelimit", "animalstore/internal/ratelimit/limittest", false},
@@ -189,28 +248,59 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore/internal/db/postgres", "animalstore/internal/db/postgres/pgtest", false},
 		{"animalstore/internal/db/postgres/pgtest", "github.com/jackc/pgx/v5", true},
 		{"animalstore/internal/db/postgres/pgtest", "animalstore/internal/db/postgres", false},
+		{"animalstore/internal/server", "animalstore/internal/api", true},
+		{"animalstore/internal/server", "animalstore/internal/db/postgres", true},
+		{"animalstore/internal/server", "animalstore/client", false},
+		{"animalstore/internal/server", "github.com/jackc/pgx/v5", false},
 		{"animalstore/cmd/animalstore", "github.com/jackc/pgx/v5", false},
 		{"animalstore/cmd/animalstore", "animalstore/internal/db/postgres", true},
 		{"animalstore/cmd/animalstore", "animalstore/internal/db/sqlite", true},
 		{"animalstore/internal/api", "animalstore/internal/keys", true},
+		{"animalstore/internal/api", "animalstore/internal/server", false},
 		{"animalstore/internal/api", "animalstore/internal/db/sqlite", false},
 		{"animalstore/internal/api", "github.com/go-json-experiment/json/jsontext", true},
-		{"animalstore/client", "github.com/go-json-experiment/json", false},
 		{"animalstore/internal/api", "github.com/prometheus/client_golang/prometheus", false},
-		{"animalstore/cmd/animalstore", "github.com/prometheus/client_golang/prometheus", true},
 		{"animalstore/internal/api", "animalstore/internal/pages", true},
 		{"animalstore/internal/api", "github.com/swaggest/swgui/v5/static", false},
 		{"animalstore/internal/pages", "github.com/swaggest/swgui/v5/static", true},
 		{"animalstore/internal/pages", "animalstore/internal/db", false},
 		{"animalstore/cmd/animalstore", "github.com/chromedp/chromedp", false},
+		{"animalstore/cmd/animalstore", "github.com/spf13/pflag", true},
+		{"animalstore/internal/api", "github.com/spf13/cobra", false},
+		{"animalstore/internal/api", "example.com/unknown", false},
 		{"animalstore/internal/db/sqlite", "github.com/schollz/progressbar/v3", false},
 		{"animalstore/e2e", "zombiezen.com/go/sqlite", true},
 		{"animalstore/internal/stray", "time", false},
 	}
 	for _, test := range tests {
-		got := badImports(goPackage{test.from, []string{test.to}})
-		if allowed := len(got) == 0; allowed != test.want {
-			t.Errorf("%s imports %s: got %q, want allowed %t", test.from, test.to, got, test.want)
+		got := rules.violations(goPackage{test.from, []string{test.to}})
+		if allowed := len(got) == 0; allowed != test.allowed {
+			t.Errorf("%s imports %s: got violations %q, want allowed %t", test.from, test.to, got, test.allowed)
 		}
+	}
+}
+
+// TestImportRulesParse checks that a table the parser can't read isn't mistaken for
+// one without rules.
+func TestImportRulesParse(t *testing.T) {
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, old, new, want string }{
+		{"a renamed header", "| package | may import |", "| package | can import |", "want both tables"},
+		{"a row without packages", "| nothing; standard library only |", "| the standard library |", "got no package"},
+		{"two rows for a package", "| `client` | root", "| `client`, `openapi` | root", "openapi has two rows"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			broken := strings.Replace(string(text), test.old, test.new, 1)
+			if broken == string(text) {
+				t.Fatalf("CONTRIBUTING.md doesn't contain %q", test.old)
+			}
+			if _, err := parseImportRules(broken); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want %q in it", err, test.want)
+			}
+		})
 	}
 }

@@ -90,7 +90,7 @@ func parseImportRules(text string) (importRules, error) {
 	return rules, nil
 }
 
-// namesIn returns the names in backticks; the word root stands for the root package.
+// namesIn returns the names in backticks; the word root means the root package.
 func namesIn(cell string) (names []string) {
 	if regexp.MustCompile(`^root\b`).MatchString(cell) {
 		names = append(names, ".")

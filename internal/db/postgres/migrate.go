@@ -65,7 +65,7 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 	case version == 0 && mustExist:
 		return errors.New("there is no store in this database: name the server's database with --database")
 	case version > known:
-		return newer(version, known)
+		return errNewer(version, known)
 	case version == known:
 		return nil
 	}

@@ -55,11 +55,15 @@ func doOnce(c *sqlite.Conn, once *db.Idempotency, result any, write func() error
 
 // DropIdempotencyRecords implements [db.DB].
 func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+	return d.drop(ctx, "drop idempotency records",
+		"DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? ORDER BY created_at LIMIT ?)", before, max)
+}
+
+// drop runs a DELETE whose parameters are a time and a limit.
+func (d *DB) drop(ctx context.Context, doing, query string, before animalstore.Time, max int) (dropped int, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		err := sqlitex.Execute(c, "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? ORDER BY created_at LIMIT ?)",
-			&sqlitex.ExecOptions{Args: []any{before.Milli(), max}})
-		if err != nil {
-			return fmt.Errorf("drop answers: %w", err)
+		if err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: []any{before.Milli(), max}}); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
 		}
 		dropped = c.Changes()
 		return nil

@@ -173,7 +173,7 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 }
 
 func keyByID(c *sqlite.Conn, id int64) (animalstore.Key, error) {
-	return oneKey(c, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id)
+	return selectByID(c, "key", "SELECT "+keyColumns+" FROM keys WHERE id = ?", id, scanKey)
 }
 
 // oneKey returns the key that query selects, or [db.ErrNotFound].

@@ -48,21 +48,8 @@ func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
 	return order, err
 }
 
-func selectOrder(c *sqlite.Conn, id int64) (order animalstore.Order, err error) {
-	err = sqlitex.Execute(c, "SELECT "+orderColumns+" FROM orders WHERE id = ?", &sqlitex.ExecOptions{
-		Args: []any{id},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			order = scanOrder(stmt)
-			return nil
-		},
-	})
-	if err != nil {
-		return order, fmt.Errorf("select order: %w", err)
-	}
-	if order.ID == 0 {
-		return order, animalstore.Errorf(animalstore.OrderNotFound, "there is no order with id %d", id)
-	}
-	return order, nil
+func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
+	return selectByID(c, "order", "SELECT "+orderColumns+" FROM orders WHERE id = ?", id, scanOrder)
 }
 
 // UpdateOrder implements [db.DB].

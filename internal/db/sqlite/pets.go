@@ -81,20 +81,27 @@ func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
 }
 
 func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
-	stmt, err := c.Prepare("SELECT " + petColumns + " FROM pets WHERE id = ?")
+	return selectByID(c, "pet", "SELECT "+petColumns+" FROM pets WHERE id = ?", id, scanPet)
+}
+
+// selectByID returns the row with that id, or [db.ErrNotFound]. It binds and steps
+// the statement directly, because sqlitex takes longer for that than SQLite does
+// to find the row.
+func selectByID[Row any](c *sqlite.Conn, what, query string, id int64, scan func(*sqlite.Stmt) Row) (row Row, err error) {
+	stmt, err := c.Prepare(query)
 	if err != nil {
-		return animalstore.Pet{}, fmt.Errorf("select pet: %w", err)
+		return row, fmt.Errorf("select %s: %w", what, err)
 	}
 	defer stmt.Reset()
 	stmt.BindInt64(1, id)
 	found, err := stmt.Step()
 	if err != nil {
-		return animalstore.Pet{}, fmt.Errorf("select pet: %w", err)
+		return row, fmt.Errorf("select %s: %w", what, err)
 	}
 	if !found {
-		return animalstore.Pet{}, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id)
+		return row, db.ErrNotFound
 	}
-	return scanPet(stmt), nil
+	return scan(stmt), nil
 }
 
 // UpdatePet implements [db.DB].

@@ -246,7 +246,7 @@ func checkOursBy(path string, access sqlite.OpenFlags) error {
 	case appID != int(schema.AppID) && (appID != 0 || tables > 0):
 		return errors.New("this is a SQLite database, but not one of animalstore's. Name another file with --database")
 	case version > known:
-		return fmt.Errorf("this file was written by a newer animalstore (its tables are version %d, this program knows up to %d). Run that version", version, known)
+		return fmt.Errorf("this file was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", version, known)
 	}
 	return nil
 }

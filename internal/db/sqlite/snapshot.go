@@ -14,55 +14,55 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Whole is a [db.Source], or a [db.Target], in a SQLite file: one connection in
-// one transaction.
-type Whole struct {
+// Snapshot is a [db.Source] or [db.Target] for a SQLite file: one connection with
+// one open transaction.
+type Snapshot struct {
 	conn  *sqlite.Conn
-	lock  *os.File // held against servers; else nil
-	store *DB      // of a target; else nil
+	lock  *os.File // keeps servers out; may be nil
+	store *DB      // of a target, otherwise nil
 }
 
-var _ db.Target = (*Whole)(nil)
+var _ db.Target = (*Snapshot)(nil)
 
-// OpenSource opens a file to read it whole, without writing to it. If alone, it
-// refuses a file that is served, and keeps servers away until Close.
-func OpenSource(ctx context.Context, path string, alone bool) (_ *Whole, err error) {
-	path, have, err := find(path)
+// OpenSource opens a snapshot of a file for reading. If alone is set, it refuses a
+// file that a server is using, and keeps servers out until Close.
+func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err error) {
+	path, have, err := findStore(path)
 	if err != nil {
 		return nil, err
 	}
 	switch known := len(schema.Migrations); {
 	case have == 0:
-		return nil, fmt.Errorf("%s: there is no store in this file yet", path)
+		return nil, fmt.Errorf("%s: this file doesn't contain a store yet", path)
 	case have < known:
-		return nil, fmt.Errorf("%s: its tables are version %d, this program's %d. Bring them up to date first: animalstore db migrate", path, have, known)
+		return nil, fmt.Errorf("%s: its tables are at version %d, this program needs %d. Update them first: animalstore db migrate", path, have, known)
 	}
-	w := new(Whole)
+	s := new(Snapshot)
 	defer func() {
 		if err != nil {
-			w.Close()
+			s.Close()
 		}
 	}()
 	if alone {
-		if w.lock, err = lockFile(path + ".lock"); err != nil {
+		if s.lock, err = lockFile(path + ".lock"); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if w.conn, err = sqlite.OpenConn(path, sqlite.OpenReadOnly); err != nil {
+	if s.conn, err = sqlite.OpenConn(path, sqlite.OpenReadOnly); err != nil {
 		return nil, explain(path, err)
 	}
-	w.conn.SetBusyTimeout(busyTimeout)
-	// The transaction reads the state of the store from its first read on.
+	s.conn.SetBusyTimeout(busyTimeout)
+	// The first read fixes the state that the transaction sees.
 	for _, statement := range []string{"PRAGMA temp_store = MEMORY", "BEGIN", "SELECT 1 FROM sqlite_schema"} {
-		if err := sqlitex.ExecuteTransient(w.conn, statement, nil); err != nil {
+		if err := sqlitex.ExecuteTransient(s.conn, statement, nil); err != nil {
 			return nil, explain(path, err)
 		}
 	}
-	return w, nil
+	return s, nil
 }
 
-// find returns the path of an existing file of ours, and its tables' version.
-func find(path string) (_ string, version int, err error) {
+// findStore returns the path of an existing store and the version of its tables.
+func findStore(path string) (_ string, version int, err error) {
 	if err := checkVersion(); err != nil {
 		return "", 0, err
 	}
@@ -94,61 +94,61 @@ func find(path string) (_ string, version int, err error) {
 	return path, version, nil
 }
 
-// Versions are that of a file's tables, 0 if there are none or no file, and the
-// one that this program brings them to.
+// Versions returns the version of a file's tables, or 0 without tables or file,
+// and the version that this program needs.
 func Versions(path string) (have, known int, err error) {
 	known = len(schema.Migrations)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return 0, known, nil
 	}
-	_, have, err = find(path)
+	_, have, err = findStore(path)
 	return have, known, err
 }
 
-// OpenTarget opens a file to fill it whole, and makes it if need be. No server
-// can be started on it until Close.
-func OpenTarget(ctx context.Context, path string) (_ *Whole, err error) {
-	w := new(Whole)
+// OpenTarget opens a file to fill it, and creates it if it doesn't exist. It keeps
+// servers out until Close.
+func OpenTarget(ctx context.Context, path string) (_ *Snapshot, err error) {
+	s := new(Snapshot)
 	defer func() {
 		if err != nil {
-			w.Close()
+			s.Close()
 		}
 	}()
-	if w.store, err = Open(ctx, path, Options{Serve: true}); err != nil {
+	if s.store, err = Open(ctx, path, Options{Serve: true}); err != nil {
 		return nil, err
 	}
-	if w.conn, err = w.store.connect(); err != nil {
+	if s.conn, err = s.store.connect(); err != nil {
 		return nil, explain(path, err)
 	}
-	if err := sqlitex.ExecuteTransient(w.conn, "BEGIN IMMEDIATE", nil); err != nil {
+	if err := sqlitex.ExecuteTransient(s.conn, "BEGIN IMMEDIATE", nil); err != nil {
 		return nil, fmt.Errorf("begin: %w", classify(err))
 	}
-	return w, nil
+	return s, nil
 }
 
-// Close undoes what was not committed.
-func (w *Whole) Close() error {
+// Close rolls back what was not committed.
+func (s *Snapshot) Close() error {
 	var errs []error
-	if w.conn != nil {
-		w.conn.SetInterrupt(nil)
-		errs = append(errs, w.conn.Close())
+	if s.conn != nil {
+		s.conn.SetInterrupt(nil)
+		errs = append(errs, s.conn.Close())
 	}
-	if w.store != nil {
-		errs = append(errs, w.store.Close())
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
 	}
-	if w.lock != nil {
-		errs = append(errs, w.lock.Close())
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
 }
 
 // Query implements [db.Source].
-func (w *Whole) Query(ctx context.Context, query string) (db.Cursor, error) {
+func (s *Snapshot) Query(ctx context.Context, query string) (db.Cursor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w.conn.SetInterrupt(ctx.Done())
-	stmt, _, err := w.conn.PrepareTransient(query)
+	s.conn.SetInterrupt(ctx.Done())
+	stmt, _, err := s.conn.PrepareTransient(query)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -191,7 +191,7 @@ func (c *cursor) Values() ([]any, error) {
 			v = b
 		case sqlite.TypeNull:
 		default:
-			return nil, fmt.Errorf("column %s holds a %v", c.stmt.ColumnName(i), kind)
+			return nil, fmt.Errorf("column %s contains a %v", c.stmt.ColumnName(i), kind)
 		}
 		c.values = append(c.values, v)
 	}
@@ -202,22 +202,22 @@ func (c *cursor) Err() error { return c.err }
 
 func (c *cursor) Close() {
 	if c.stmt != nil {
-		c.stmt.Finalize() // repeats the error of the last step
+		c.stmt.Finalize() // returns the error of the last step again
 		c.stmt = nil
 	}
 }
 
 // LastID implements [db.Source].
-func (w *Whole) LastID(_ context.Context, t *db.Table) (int64, error) {
-	return reserve(w.conn, t.Name, 0)
+func (s *Snapshot) LastID(_ context.Context, t *db.Table) (int64, error) {
+	return reserve(s.conn, t.Name, 0)
 }
 
-// SetLastID implements [db.Target]. The rows written before have made SQLite
-// keep a number for the table, unless there were none.
-func (w *Whole) SetLastID(_ context.Context, t *db.Table, id int64) error {
-	err := sqlitex.Execute(w.conn, "DELETE FROM sqlite_sequence WHERE name = ?", &sqlitex.ExecOptions{Args: []any{t.Name}})
+// SetLastID implements [db.Target]. SQLite has a row for the table in
+// sqlite_sequence only if rows were written before.
+func (s *Snapshot) SetLastID(_ context.Context, t *db.Table, id int64) error {
+	err := sqlitex.Execute(s.conn, "DELETE FROM sqlite_sequence WHERE name = ?", &sqlitex.ExecOptions{Args: []any{t.Name}})
 	if err == nil && id > 0 {
-		err = sqlitex.Execute(w.conn, "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{t.Name, id}})
+		err = sqlitex.Execute(s.conn, "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{t.Name, id}})
 	}
 	if err != nil {
 		return fmt.Errorf("set the last id of %s: %w", t.Name, classify(err))
@@ -226,15 +226,15 @@ func (w *Whole) SetLastID(_ context.Context, t *db.Table, id int64) error {
 }
 
 // Write implements [db.Target].
-func (w *Whole) Write(ctx context.Context, t *db.Table, rows db.Cursor) error {
+func (s *Snapshot) Write(ctx context.Context, t *db.Table, rows db.Cursor) error {
 	names := t.ColumnNames()
 	marks := strings.Repeat(", ?", len(names))[2:]
-	stmt, err := w.conn.Prepare("INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ") VALUES (" + marks + ")")
+	stmt, err := s.conn.Prepare("INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ") VALUES (" + marks + ")")
 	if err != nil {
 		return classify(err)
 	}
 	defer stmt.Reset()
-	w.conn.SetInterrupt(ctx.Done())
+	s.conn.SetInterrupt(ctx.Done())
 	for rows.Next() {
 		values, err := rows.Values()
 		if err != nil {
@@ -271,30 +271,30 @@ func insertRow(stmt *sqlite.Stmt, values []any) error {
 }
 
 // Commit implements [db.Target].
-func (w *Whole) Commit(ctx context.Context) error {
+func (s *Snapshot) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w.conn.SetInterrupt(nil)
-	if err := sqlitex.ExecuteTransient(w.conn, "COMMIT", nil); err != nil {
+	s.conn.SetInterrupt(nil)
+	if err := sqlitex.ExecuteTransient(s.conn, "COMMIT", nil); err != nil {
 		return fmt.Errorf("commit: %w", classify(err))
 	}
 	return nil
 }
 
 // Checks implements [db.Source].
-func (w *Whole) Checks() []db.Check {
+func (s *Snapshot) Checks() []db.Check {
 	all := []db.Check{
 		{Rule: "the file is intact", Query: "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
-		{Rule: "every reference leads to a row", Query: `SELECT "table" || ' refers to a row of ' || parent || ' that is not there' FROM pragma_foreign_key_check`},
+		{Rule: "every reference points to a row", Query: `SELECT "table" || ' refers to a row of ' || parent || ' that doesn''t exist' FROM pragma_foreign_key_check`},
 	}
-	var behind []string
+	var reused []string
 	for _, t := range db.Tables {
 		if t.Serial {
-			behind = append(behind, fmt.Sprintf(`SELECT '%[2]s go up to id ' || highest || ', but the last given is ' || last
+			reused = append(reused, fmt.Sprintf(`SELECT '%[2]s go up to id ' || highest || ', but the last assigned id is ' || last
 				FROM (SELECT max(id) AS highest, coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = '%[1]s'), 0) AS last FROM %[1]s) AS ids
 				WHERE highest > last`, t.Name, t.Holds))
 		}
 	}
-	return append(all, db.Check{Rule: "no id is given twice", Query: strings.Join(behind, " UNION ALL ")})
+	return append(all, db.Check{Rule: "no id is assigned twice", Query: strings.Join(reused, " UNION ALL ")})
 }

@@ -215,7 +215,7 @@ func TestRedisOutages(t *testing.T) {
 	}{
 		{"killed", redis.Kill, redis.Restart, true},
 		{"frozen", redis.Stop, redis.Cont, true},
-		{"cut off", proxy.Cut, proxy.Mend, true},
+		{"cut off", proxy.Cut, proxy.Restore, true},
 		{"connections dropped", proxy.Drop, func() {}, false},
 		{"emptied", redis.Flush, func() {}, false},
 	} {

@@ -105,13 +105,13 @@ func (m *metrics) watchRedis(r *ratelimit.Redis) {
 		Name: "animalstore_limit_fallback",
 		Help: "1 while Redis does not answer and this instance limits by itself.",
 	}, func() float64 {
-		if r.Stats().Apart {
+		if r.Stats().Fallback {
 			return 1
 		}
 		return 0
 	}))
 	counter("animalstore_limit_shared_decisions_total", "Requests that were decided by Redis.", func(s ratelimit.RedisStats) int64 { return s.Shared })
-	counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided by itself.", func(s ratelimit.RedisStats) int64 { return s.Alone })
+	counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided by itself.", func(s ratelimit.RedisStats) int64 { return s.FallbackDecisions })
 	counter("animalstore_limit_fallbacks_total", "Times that Redis went away.", func(s ratelimit.RedisStats) int64 { return s.Outages })
 	counter("animalstore_redis_failures_total", "Calls that Redis did not answer, or not in time.", func(s ratelimit.RedisStats) int64 { return s.Failures })
 	counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was told of again.", func(s ratelimit.RedisStats) int64 { return s.Reseeds })

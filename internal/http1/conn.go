@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// What a connection is doing.
+// The states of a connection.
 const (
-	idle  int32 = iota // nobody waits for an answer
-	busy               // somebody does, or is about to ask
+	idle  int32 = iota // no client is waiting for a response
+	busy               // a request is running or expected right away
 	ended              // it was closed while it was idle
 )
 
-// maxPlain bounds a plain request, header and body, in bytes.
+// maxPlain limits the size of a plain request, header and body, in bytes.
 const maxPlain = 4 << 10
 
-// conn is a connection of a listener's. It serves itself until a request comes
-// that is not plain. From then on it is what net/http reads from and writes to.
+// conn is a connection of a [Listener]. It serves requests directly until one
+// arrives that isn't plain. From then on net/http reads from it and writes to it.
 type conn struct {
 	net.Conn
 	listener    *Listener
@@ -29,13 +29,13 @@ type conn struct {
 	read, write deadline
 
 	buf        []byte
-	start, end int  // of what is in buf and was not answered yet
-	served     bool // there was an answer
-	posted     bool // the last one was to a POST
+	start, end int  // the bytes in buf that are not answered yet
+	served     bool // at least one response was sent
+	posted     bool // the last request was a POST
 	parser     parser
-	answer     answer
+	response   response
 
-	passed atomic.Bool // it is net/http's
+	handedOver atomic.Bool // net/http serves it
 }
 
 func newConn(raw net.Conn, l *Listener) *conn {
@@ -45,26 +45,26 @@ func newConn(raw net.Conn, l *Listener) *conn {
 		read:     deadline{arm: raw.SetReadDeadline},
 		write:    deadline{arm: raw.SetWriteDeadline},
 	}
-	c.state.Store(busy) // its first request is on its way
+	c.state.Store(busy) // its first request is expected right away
 	return c
 }
 
-// serve answers requests until the connection is over or net/http's.
+// serve answers requests until the connection ends or is handed over.
 func (c *conn) serve() {
-	defer func() { // whatever a handler did to its goroutine
-		if !c.passed.Load() {
+	defer func() { // also if a handler called runtime.Goexit
+		if !c.handedOver.Load() {
 			c.Close()
 		}
 	}()
 	if c.listener.plain == nil || c.servePlain() {
-		c.parser, c.answer = parser{}, answer{}
-		c.passed.Store(true)
-		c.listener.pass(c)
+		c.parser, c.response = parser{}, response{}
+		c.handedOver.Store(true)
+		c.listener.handOver(c)
 	}
 }
 
-// servePlain answers plain requests, and reports whether one of another kind
-// came.
+// servePlain answers plain requests until the connection ends or another kind of
+// request arrives, and reports whether one did.
 func (c *conn) servePlain() (other bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -76,9 +76,9 @@ func (c *conn) servePlain() (other bool) {
 	}()
 	c.buf = make([]byte, maxPlain)
 	c.parser.init(c)
-	c.answer.init(c)
+	c.response.init(c)
 	for {
-		if !c.await() {
+		if !c.awaitRequest() {
 			return false
 		}
 		r, size, ok := c.parser.parse(c.buf[c.start:c.end])
@@ -86,7 +86,7 @@ func (c *conn) servePlain() (other bool) {
 			return true
 		}
 		c.handle(r)
-		if !c.answer.finish() {
+		if !c.response.finish() {
 			return false
 		}
 		c.start += size
@@ -94,18 +94,18 @@ func (c *conn) servePlain() (other bool) {
 	}
 }
 
-// await waits for the next request. It does not wait for all of it: one that does
-// not come in a piece is not plain.
-func (c *conn) await() bool {
+// awaitRequest waits for the next request to arrive. It doesn't wait for all of
+// it: a request that doesn't arrive in one piece isn't plain.
+func (c *conn) awaitRequest() bool {
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
 	if !c.served {
-		c.SetReadDeadline(in(c.listener.server.ReadHeaderTimeout, time.Now()))
+		c.SetReadDeadline(deadlineAfter(time.Now(), c.listener.server.ReadHeaderTimeout))
 		return c.end > 0 || c.fill()
 	}
-	// Of a further request, net/http too looks at four bytes first, and lets old
-	// browsers end the body of a POST with an empty line.
-	c.SetReadDeadline(in(c.listener.server.IdleTimeout, c.answer.began))
+	// Like net/http, wait for four bytes of a further request, and skip the empty
+	// line that old browsers send after the body of a POST.
+	c.SetReadDeadline(deadlineAfter(c.response.began, c.listener.server.IdleTimeout))
 	for c.end < 4 {
 		c.state.Store(idle)
 		if !c.fill() || !c.state.CompareAndSwap(idle, busy) {
@@ -124,20 +124,20 @@ func (c *conn) fill() bool {
 	return n > 0
 }
 
-// in is a deadline so long from a time, or none.
-func in(timeout time.Duration, from time.Time) time.Time {
+// deadlineAfter returns the end of a timeout, or the zero time if there is none.
+func deadlineAfter(from time.Time, timeout time.Duration) time.Time {
 	if timeout <= 0 {
 		return time.Time{}
 	}
 	return from.Add(timeout)
 }
 
-// handle has the handler answer a request.
+// handle runs the handler for a request.
 func (c *conn) handle(r request) {
-	watch := &watch{conn: c}
-	defer watch.end()
-	c.answer.reset(r.method)
-	c.listener.server.Handler.ServeHTTP(&c.answer, c.parser.forHandler(r, watch))
+	ctx := &requestContext{conn: c}
+	defer ctx.end()
+	c.response.reset(r.method)
+	c.listener.server.Handler.ServeHTTP(&c.response, c.parser.forHandler(r, ctx))
 }
 
 func (l *Listener) logf(format string, args ...any) {
@@ -155,7 +155,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite is what net/http looks for to end a connection in good order.
+// CloseWrite lets net/http close its side of the connection first.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -163,7 +163,8 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Read is net/http's. It begins with what came before the connection was.
+// Read is called by net/http after the handover. It starts with the bytes that
+// were received before.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.start < c.end {
 		n := copy(b, c.buf[c.start:c.end])
@@ -177,7 +178,7 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) receive(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)
-		if err == nil || !c.read.early(err) {
+		if err == nil || !c.read.extend(err) {
 			return n, err
 		}
 	}
@@ -187,7 +188,7 @@ func (c *conn) Write(b []byte) (written int, err error) {
 	for {
 		n, err := c.Conn.Write(b[written:])
 		written += n
-		if err == nil || !c.write.early(err) {
+		if err == nil || !c.write.extend(err) {
 			return written, err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// wire is a connection whose reads block until its deadline, and which counts
-// how often that is set. It is net.Pipe's, for which synctest has the clock.
+// wire is a net.Pipe connection, so that synctest controls its clock. It counts how
+// often its deadlines are set.
 type wire struct {
 	net.Conn
 	reads, writes int
@@ -20,7 +20,7 @@ type wire struct {
 func (w *wire) SetReadDeadline(t time.Time) error  { w.reads++; return w.Conn.SetReadDeadline(t) }
 func (w *wire) SetWriteDeadline(t time.Time) error { w.writes++; return w.Conn.SetWriteDeadline(t) }
 
-// newPipe is a connection in the hands of its server, and its other end.
+// newPipe returns a server's connection and the client's end of it.
 func newPipe(t *testing.T) (*conn, *wire, net.Conn) {
 	far, near := net.Pipe()
 	w := &wire{Conn: near}
@@ -32,16 +32,16 @@ func TestDeadline(t *testing.T) {
 	past := time.Unix(1, 0)
 	for _, c := range []struct {
 		name string
-		set  []time.Duration // from the start; 0 is none, negative the past
-		want time.Duration   // when a read fails; 0 is never
+		set  []time.Duration // from the start; 0 means none, negative the past
+		want time.Duration   // when a read fails; 0 means never
 	}{
 		{"one", []time.Duration{5 * time.Second}, 5 * time.Second},
 		{"sooner counts", []time.Duration{60 * time.Second, 5 * time.Second}, 5 * time.Second},
 		{"later counts", []time.Duration{5 * time.Second, 60 * time.Second}, 60 * time.Second},
 		{"none after some", []time.Duration{5 * time.Second, 0}, 0},
 		{"the past", []time.Duration{5 * time.Second, -1}, time.Nanosecond},
-		{"the past taken back", []time.Duration{-1, 0, 7 * time.Second}, 7 * time.Second},
-		{"just after a look", []time.Duration{-1, lookAgain + time.Millisecond}, lookAgain + time.Millisecond},
+		{"the past, then none", []time.Duration{-1, 0, 7 * time.Second}, 7 * time.Second},
+		{"just after the timer", []time.Duration{-1, maxTimer + time.Millisecond}, maxTimer + time.Millisecond},
 	} {
 		for side, op := range map[string]func(*conn) error{
 			"read":  func(c *conn) error { _, err := c.Read(make([]byte, 1)); return err },
@@ -67,7 +67,7 @@ func TestDeadline(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					if c.want == 0 { // the other end puts an end to it
+					if c.want == 0 { // the client ends it
 						time.AfterFunc(time.Hour+time.Second, func() { far.Close() })
 					}
 					err := op(near)
@@ -85,9 +85,9 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineBroughtForward has a deadline set while a read waits, as net/http
-// does to get its connection back.
-func TestDeadlineBroughtForward(t *testing.T) {
+// TestDeadlineMovedEarlier sets a deadline while a read is waiting, as net/http does
+// to get its connection back.
+func TestDeadlineMovedEarlier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, _, _ := newPipe(t)
 		start := time.Now()
@@ -100,9 +100,9 @@ func TestDeadlineBroughtForward(t *testing.T) {
 	})
 }
 
-// TestWriteGoesOn has a write cross a timer that goes off too early: nothing may
+// TestWriteAcrossEarlyTimer has a timer fire too early during a write: nothing may
 // be sent twice or left out.
-func TestWriteGoesOn(t *testing.T) {
+func TestWriteAcrossEarlyTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, _, far := newPipe(t)
 		start := time.Now()
@@ -112,7 +112,7 @@ func TestWriteGoesOn(t *testing.T) {
 		go func() {
 			half := make([]byte, 3)
 			io.ReadFull(far, half)
-			time.Sleep(2 * time.Second) // the first deadline passes half way
+			time.Sleep(2 * time.Second) // the first deadline passes halfway
 			rest, _ := io.ReadAll(far)
 			got <- append(half, rest...)
 		}()
@@ -124,7 +124,7 @@ func TestWriteGoesOn(t *testing.T) {
 	})
 }
 
-// TestDeadlinesAreCheap counts the timers moved by what net/http sets in a
+// TestDeadlinesAreCheap counts how often timers are set when net/http serves a
 // thousand requests on one connection.
 func TestDeadlinesAreCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestDeadlinesAreCheap(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if w.reads > 2*requests+10 || w.writes > 1 {
-			t.Errorf("the timers were set %d and %d times in %d requests, want at most 2 a request and 1", w.reads, w.writes, requests)
+			t.Errorf("the read and write timers were set %d and %d times in %d requests, want at most 2 per request and 1", w.reads, w.writes, requests)
 		}
 	})
 }

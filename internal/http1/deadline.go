@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// lookAgain is how far ahead a timer is set at most, however late the deadline:
-// as far as the soonest deadline that a request usually brings.
-const lookAgain = 5 * time.Second
+// maxTimer is the longest a timer is set for, however late the deadline is. It is
+// the earliest deadline that a request usually sets.
+const maxTimer = 5 * time.Second
 
-// deadline is when reads or writes have to fail. Zero times are never.
+// deadline is the time at which reads or writes must fail. The zero time means
+// never.
 //
-// A request brings several of them, net/http's half a dozen. Each would move a
-// timer, though nearly all are later than the one before. So a later deadline is
-// only remembered. When the timer goes off too early, it is set anew.
+// A request sets several deadlines; under net/http half a dozen. Each would move a
+// timer, though nearly every one is later than the one before. So a later
+// deadline is only stored, and the timer is set again if it fires too early.
 type deadline struct {
-	arm func(time.Time) error // sets the connection's
+	arm func(time.Time) error // sets the deadline of the underlying connection
 
 	mu     sync.Mutex
 	wanted time.Time
-	armed  time.Time // what the connection was told: never later than wanted
+	armed  time.Time // as passed to arm: never later than wanted
 }
 
 func (d *deadline) set(t time.Time) error {
@@ -30,7 +31,7 @@ func (d *deadline) set(t time.Time) error {
 	d.wanted = t
 	switch {
 	case interrupts(d.armed) && !interrupts(t):
-		return d.wait()
+		return d.rearm()
 	case t.IsZero(), !d.armed.IsZero() && !t.Before(d.armed):
 		return nil
 	}
@@ -38,13 +39,13 @@ func (d *deadline) set(t time.Time) error {
 	return d.arm(t)
 }
 
-// interrupts reports whether t is so long ago that it was set to end a read that
-// is under way, which is how net/http gets its connection back.
+// interrupts reports whether t is so long ago that it was set to end a running
+// read, which is how net/http gets its connection back.
 func interrupts(t time.Time) bool { return !t.IsZero() && t.Unix() < 1e6 }
 
-// early reports whether err only says that an older deadline passed, and then has
-// the connection wait on.
-func (d *deadline) early(err error) bool {
+// extend reports whether err comes from a timer that fired before the deadline.
+// In that case it sets the timer again, and the caller should retry.
+func (d *deadline) extend(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
@@ -53,12 +54,12 @@ func (d *deadline) early(err error) bool {
 	if !d.wanted.IsZero() && !time.Now().Before(d.wanted) {
 		return false
 	}
-	return d.wait() == nil
+	return d.rearm() == nil
 }
 
-// wait sets the timer for the deadline that is wanted, or sooner.
-func (d *deadline) wait() error {
-	d.armed = time.Now().Add(lookAgain)
+// rearm sets the timer for the wanted deadline, or for maxTimer if that is sooner.
+func (d *deadline) rearm() error {
+	d.armed = time.Now().Add(maxTimer)
 	if !d.wanted.IsZero() && d.wanted.Before(d.armed) {
 		d.armed = d.wanted
 	}

@@ -13,19 +13,18 @@ import (
 
 // parser reads the heads of the plain requests on one connection.
 //
-// A client sends the same header fields with one request as with the one before,
-// more often than not. What they say is kept, and read again only if they differ
-// in any byte.
+// Clients usually send the same header fields with every request. The parsed
+// fields are kept, and parsed again only if they differ in any byte.
 type parser struct {
 	plain   func(target string) bool
-	fields  []byte       // as they were sent
-	request http.Request // what is the same for the same fields
+	fields  []byte       // as received
+	request http.Request // the parts that depend only on fields
 
 	target string
 	url    *url.URL
 }
 
-// request is what a plain request has to itself, target and fields aside.
+// request holds the parts of a plain request that aren't in parser.
 type request struct {
 	method string
 	body   []byte
@@ -41,17 +40,17 @@ func (p *parser) init(c *conn) {
 	}
 }
 
-var headEnd = []byte("\r\n\r\n")
+var endOfHead = []byte("\r\n\r\n")
 
-// parse reads the request that came first of all that came, and returns its size.
-// Not ok is one that is not plain, be it good or bad.
-func (p *parser) parse(came []byte) (r request, size int, ok bool) {
-	end := bytes.Index(came, headEnd)
+// parse parses the first request in received and returns its size. ok is false if
+// the request isn't plain, whether it is valid or not.
+func (p *parser) parse(received []byte) (r request, size int, ok bool) {
+	end := bytes.Index(received, endOfHead)
 	if end < 0 {
 		return r, 0, false
 	}
-	size = end + len(headEnd)
-	line, fields, _ := bytes.Cut(came[:size], []byte("\r\n"))
+	size = end + len(endOfHead)
+	line, fields, _ := bytes.Cut(received[:size], []byte("\r\n"))
 	line, ok = bytes.CutSuffix(line, []byte(" HTTP/1.1"))
 	if !ok {
 		return r, 0, false
@@ -61,10 +60,10 @@ func (p *parser) parse(came []byte) (r request, size int, ok bool) {
 	if method == "" || !p.setTarget(target) || !p.setFields(fields) {
 		return r, 0, false
 	}
-	if p.request.ContentLength > int64(len(came)-size) {
+	if p.request.ContentLength > int64(len(received)-size) {
 		return r, 0, false
 	}
-	body := came[size:][:p.request.ContentLength]
+	body := received[size:][:p.request.ContentLength]
 	return request{method, body}, size + len(body), true
 }
 
@@ -86,14 +85,14 @@ func plainMethod(verb []byte) string {
 	return ""
 }
 
-// setTarget reads a path of unreserved characters, and a query.
+// setTarget parses a path of unreserved characters and an optional query.
 func (p *parser) setTarget(target []byte) bool {
 	if p.url != nil && string(target) == p.target {
 		return true
 	}
-	path, query, asked := bytes.Cut(target, []byte("?"))
+	path, query, hasQuery := bytes.Cut(target, []byte("?"))
 	if !bytes.HasPrefix(path, []byte("/")) || bytes.HasPrefix(path, []byte("//")) ||
-		!all(path, inPath) || !all(query, visible) || asked && len(query) == 0 {
+		!consistsOf(path, inPath) || !consistsOf(query, inQuery) || hasQuery && len(query) == 0 {
 		return false
 	}
 	text := string(target)
@@ -102,13 +101,13 @@ func (p *parser) setTarget(target []byte) bool {
 	}
 	p.target = text
 	p.url = &url.URL{Path: text[:len(path)]}
-	if asked {
+	if hasQuery {
 		p.url.RawQuery = text[len(path)+1:]
 	}
 	return true
 }
 
-// setFields reads the header fields, to the empty line.
+// setFields parses the header fields up to the empty line.
 func (p *parser) setFields(fields []byte) bool {
 	if bytes.Equal(fields, p.fields) {
 		return true
@@ -118,7 +117,7 @@ func (p *parser) setFields(fields []byte) bool {
 	for rest := string(fields); rest != "\r\n"; {
 		line, after, _ := strings.Cut(rest, "\r\n")
 		name, value, colon := strings.Cut(line, ":")
-		if !colon || name == "" || !all(name, inName) || !all(value, inValue) {
+		if !colon || name == "" || !consistsOf(name, inName) || !consistsOf(value, inValue) {
 			return false
 		}
 		if !p.setField(textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")) {
@@ -133,13 +132,13 @@ func (p *parser) setFields(fields []byte) bool {
 	return true
 }
 
-// setField takes a field in. Those that change what a request is are not for
-// plain ones.
+// setField adds a header field. It reports false for a field that changes how a
+// request must be read or answered: such a request isn't plain.
 func (p *parser) setField(name, value string) bool {
 	header := p.request.Header
 	switch name {
 	case "Host":
-		if value == "" || p.request.Host != "" || !all(value, inHost) {
+		if value == "" || p.request.Host != "" || !consistsOf(value, inHost) {
 			return false
 		}
 		p.request.Host = value
@@ -161,7 +160,7 @@ func (p *parser) setField(name, value string) bool {
 	return true
 }
 
-// forHandler is a request, which was parsed just now, as a handler gets it.
+// forHandler returns the request that was just parsed for the handler.
 func (p *parser) forHandler(r request, ctx context.Context) *http.Request {
 	hr := p.request.WithContext(ctx)
 	hr.Method, hr.URL, hr.RequestURI, hr.Body = r.method, p.url, p.target, http.NoBody
@@ -171,13 +170,13 @@ func (p *parser) forHandler(r request, ctx context.Context) *http.Request {
 	return hr
 }
 
-// What the parts of a plain request may be made of.
+// The characters allowed in each part of a plain request.
 const (
 	inPath  = 1 << iota // unreserved characters and slashes
-	inName              // what RFC 9110 calls a token
-	inHost              // of names, addresses and ports
-	visible             // in a query
-	inValue             // in that of a header field
+	inName              // a token as defined by RFC 9110
+	inHost              // names, addresses and ports
+	inQuery             // queries
+	inValue             // values of header fields
 )
 
 var kinds = func() (kinds [256]uint8) {
@@ -191,14 +190,14 @@ var kinds = func() (kinds [256]uint8) {
 	allow(inName, alphanumeric+"!#$%&'*+-.^_`|~")
 	allow(inHost, alphanumeric+"-._:[]")
 	for c := '!'; c <= '~'; c++ {
-		allow(visible|inValue, string(c))
+		allow(inQuery|inValue, string(c))
 	}
-	kinds['#'] &^= visible
+	kinds['#'] &^= inQuery
 	allow(inValue, " \t")
 	return kinds
 }()
 
-func all[T string | []byte](text T, kind uint8) bool {
+func consistsOf[T string | []byte](text T, kind uint8) bool {
 	for i := range len(text) {
 		if kinds[text[i]]&kind == 0 {
 			return false

@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// newServer has the timeouts that cmd/animalstore has.
+// newServer returns a server with the timeouts of the product.
 func newServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
@@ -37,7 +37,7 @@ func newServer(handler http.Handler) *http.Server {
 
 func anyTarget(string) bool { return true }
 
-// listen serves on a port of its own until the test ends.
+// listen serves on a free port until the test ends.
 func listen(t testing.TB, server *http.Server) *Listener {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,12 +60,12 @@ func listen(t testing.TB, server *http.Server) *Listener {
 	return l
 }
 
-// echo answers with all that it sees of a request. It counts those that were
-// served without net/http.
+// echo responds with everything it sees of a request. It counts the requests that
+// were served without net/http.
 type echo struct{ plain atomic.Int64 }
 
 func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, ok := w.(*answer); ok {
+	if _, ok := w.(*response); ok {
 		e.plain.Add(1)
 	}
 	body, err := io.ReadAll(r.Body)
@@ -108,9 +108,9 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%q %v\n", body, err)
 }
 
-// same talks to a server with this package in front of it and to one without.
+// same compares a server behind this package with one that only uses net/http.
 type same struct {
-	here, there string // addresses
+	here, there string // their addresses
 	echo        *echo
 }
 
@@ -123,7 +123,7 @@ func newSame(t testing.TB) *same {
 	return &same{listen(t, newServer(e)).Addr().String(), there.Listener.Addr().String(), e}
 }
 
-// check sends text to both, in these pieces, and compares what they answer.
+// check sends the pieces to both and compares their responses.
 func (s *same) check(t testing.TB, pieces ...string) {
 	t.Helper()
 	var got, want string
@@ -136,13 +136,14 @@ func (s *same) check(t testing.TB, pieces ...string) {
 		}
 	}
 	if got != want {
-		t.Errorf("to %.500q\ngot  %s\nwant %s", pieces, got, want)
+		t.Errorf("%.500q\ngot  %s\nwant %s", pieces, got, want)
 	}
 }
 
-// talk returns the answers to what it sends. That may not be all of them: who
-// sends on when the other has hung up can lose what he has not read yet.
-func talk(t testing.TB, addr string, pieces []string) (answers string, all bool) {
+// talk sends the pieces and returns the responses. all is false if some may be
+// missing: a client that keeps sending to a closed connection can lose responses it
+// hasn't read yet.
+func talk(t testing.TB, addr string, pieces []string) (responses string, all bool) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -153,28 +154,28 @@ func talk(t testing.TB, addr string, pieces []string) (answers string, all bool)
 	go func() {
 		for i, piece := range pieces {
 			if i > 0 {
-				time.Sleep(time.Millisecond) // so that it is read by itself
+				time.Sleep(time.Millisecond) // so that it is read separately
 			}
 			if _, err := io.WriteString(c, piece); err != nil {
-				return // it was hung up on
+				return // the server closed the connection
 			}
 		}
 		c.(*net.TCPConn).CloseWrite()
 	}()
 	for br := bufio.NewReaderSize(c, 64<<10); ; {
-		text, err := readAnswer(br)
+		text, err := readResponse(br)
 		if text != "" {
-			answers += text + "\n"
+			responses += text + "\n"
 		}
 		if err != nil {
-			return answers, !errors.Is(err, syscall.ECONNRESET)
+			return responses, !errors.Is(err, syscall.ECONNRESET)
 		}
 	}
 }
 
-// readAnswer reads an answer and writes it in a way that does not show what may
-// differ: the order of fields, the date, and how the end of the body is marked.
-func readAnswer(br *bufio.Reader) (string, error) {
+// readResponse reads a response and formats it without the parts that may differ:
+// the order of fields, the date and how the end of the body is marked.
+func readResponse(br *bufio.Reader) (string, error) {
 	method := http.MethodGet
 	for n := 1; ; n++ {
 		head, err := br.Peek(n)
@@ -195,7 +196,7 @@ func readAnswer(br *bufio.Reader) (string, error) {
 	}
 	body, err := io.ReadAll(res.Body)
 	if _, err := time.Parse(http.TimeFormat, res.Header.Get("Date")); err != nil && res.StatusCode < 400 {
-		return "an answer with a bad date", err
+		return "a response with a bad date", err
 	}
 	delete(res.Header, "Date")
 	if method != http.MethodHead {
@@ -207,8 +208,8 @@ func readAnswer(br *bufio.Reader) (string, error) {
 	return fmt.Sprintf("%s %v close=%v %q", res.Status, res.Header, res.Close, body), err
 }
 
-// conversations are what clients might send on one connection, and how many of
-// the requests are plain.
+// conversations are what clients might send on one connection, with the number of
+// requests that are plain.
 var conversations = []struct {
 	text  string
 	plain int64
@@ -222,16 +223,16 @@ var conversations = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n", 1},
 	{"GET /204 HTTP/1.1\r\nHost: a\r\n\r\nGET /304 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /big HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\nGET /twice HTTP/1.1\r\nHost: a\r\n\r\nGET /nothing HTTP/1.1\r\nHost: a\r\n\r\nGET /split HTTP/1.1\r\nHost: a\r\n\r\n", 7},
 	{"GET /close HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
-	// Old browsers end a body with an empty line. Nobody else may.
+	// Old browsers end a body with an empty line. It isn't allowed anywhere else.
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\n\r\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
 	{"GET / HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
 	{"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /204 HTTP/1.1\r\nHost: a\r\n\r\n", 2},
-	// The same fields again, and others.
+	// The same fields again, and different ones.
 	{"GET /a HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 2\r\n\r\nGET /b HTTP/1.1\r\nHost: b\r\n\r\n", 4},
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nonePOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\ntwoGET / HTTP/1.1\r\nHost: a\r\n\r\n", 3},
-	// After one that is not plain, none is.
+	// After a request that isn't plain, no request is.
 	{"GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /%61 HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n", 1},
 	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
 	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n2\r\nhi\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
@@ -286,24 +287,24 @@ var conversations = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 50000) + "\r\n\r\n", 0},
 	{"GET /" + strings.Repeat("x", 5000) + " HTTP/1.1\r\nHost: a\r\n\r\n", 0},
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000) + "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	// A fifth does not fit in with the others.
+	// The fifth doesn't fit into the buffer.
 	{strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("y", 900)+"\r\n\r\n", 20), 4},
 	{"", 0},
 }
 
-// TestSame holds every answer to net/http's.
+// TestSame compares every response with net/http's.
 func TestSame(t *testing.T) {
 	s := newSame(t)
 	for _, c := range conversations {
 		s.echo.plain.Store(0)
 		s.check(t, c.text)
 		if got := s.echo.plain.Load(); got != c.plain {
-			t.Errorf("to %.200q\n%d requests were served as plain ones, want %d", c.text, got, c.plain)
+			t.Errorf("%.200q\n%d requests were served as plain, want %d", c.text, got, c.plain)
 		}
 	}
 }
 
-// TestSameInPieces sends them so that each byte is somewhere the last to come.
+// TestSameInPieces sends each conversation in two pieces, split at many places.
 func TestSameInPieces(t *testing.T) {
 	s := newSame(t)
 	for _, c := range conversations {
@@ -316,13 +317,13 @@ func TestSameInPieces(t *testing.T) {
 	}
 }
 
-// TestSameByChance puts conversations together from good and bad parts.
-func TestSameByChance(t *testing.T) {
+// TestSameRandom combines conversations from good and bad parts.
+func TestSameRandom(t *testing.T) {
 	s := newSame(t)
 	for start := time.Now(); time.Since(start) < 2*time.Second && !t.Failed(); {
 		var text string
 		for range 1 + rand.IntN(4) {
-			text += someRequest()
+			text += randomRequest()
 		}
 		i := rand.IntN(len(text))
 		s.check(t, text)
@@ -330,8 +331,8 @@ func TestSameByChance(t *testing.T) {
 	}
 }
 
-// someRequest is a request with a mistake in it, now and then.
-func someRequest() string {
+// randomRequest returns a request, which sometimes has a mistake in it.
+func randomRequest() string {
 	some := func(of ...string) string { return of[rand.IntN(len(of))] }
 	seldom := func(usual string, of ...string) string {
 		if rand.IntN(12) == 0 {

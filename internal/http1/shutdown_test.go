@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// TestShutdown ends a server with clients in every state.
+// TestShutdown stops a server with clients in every state.
 func TestShutdown(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,24 +34,24 @@ func TestShutdown(t *testing.T) {
 	l := Listen(tcp, server, anyTarget)
 	go server.Serve(l)
 
-	idle, passedIdle, busy, passedBusy := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
+	idle, otherIdle, busy, otherBusy := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
 	get(t, idle)
-	fmt.Fprint(passedIdle, "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n")
-	body(t, passedIdle)
+	fmt.Fprint(otherIdle, "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n")
+	body(t, otherIdle)
 	fmt.Fprint(busy, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
 	<-entered
-	fmt.Fprint(passedBusy, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n")
+	fmt.Fprint(otherBusy, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n")
 	<-entered
 
 	ended := make(chan error)
 	go func() { ended <- l.Shutdown(t.Context()) }()
 	select {
 	case err := <-ended:
-		t.Fatalf("ended with %v while two requests were under way", err)
+		t.Fatalf("shutdown returned %v while two requests were running", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	close(leave)
-	for name, c := range map[string]net.Conn{"plain": busy, "passed on": passedBusy} {
+	for name, c := range map[string]net.Conn{"plain": busy, "handed over": otherBusy} {
 		if got := body(t, c); got != "whole" {
 			t.Errorf("%s: got %q, want whole", name, got)
 		}
@@ -59,20 +59,20 @@ func TestShutdown(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("shutdown: %v", err)
 	}
-	for name, c := range map[string]net.Conn{"idle": idle, "idle, passed on": passedIdle} {
+	for name, c := range map[string]net.Conn{"idle": idle, "idle, handed over": otherIdle} {
 		if b, err := io.ReadAll(c); len(b) > 0 || err != nil {
-			t.Errorf("%s: got %q, %v, want the end", name, b, err)
+			t.Errorf("%s: got %q, %v, want EOF", name, b, err)
 		}
 	}
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		c.Close()
-		t.Error("a connection was accepted after the end")
+		t.Error("a connection was accepted after the shutdown")
 	}
 }
 
-// TestShutdownLeavesNobodyOut has a connection that was silent so far ask for
-// something when the end has begun. It is owed an answer, be it net/http's.
-func TestShutdownLeavesNobodyOut(t *testing.T) {
+// TestShutdownServesAcceptedConnections has silent connections send their first
+// request after the shutdown began. They get a response, also from net/http.
+func TestShutdownServesAcceptedConnections(t *testing.T) {
 	for range 20 {
 		tcp, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -86,15 +86,15 @@ func TestShutdownLeavesNobodyOut(t *testing.T) {
 		go server.Serve(l)
 		conns := map[string]net.Conn{plainGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
 		ended := make(chan error)
-		for len(l.all()) < len(conns) { // until it has taken them
+		for len(l.connections()) < len(conns) { // until they are accepted
 			time.Sleep(time.Millisecond)
 		}
 		go func() { ended <- l.Shutdown(t.Context()) }()
-		<-l.accepting
+		<-l.stopped
 		for request, c := range conns {
 			fmt.Fprint(c, request)
 			if got := body(t, c); got != "hello" {
-				t.Errorf("to %q got %q, want hello", request, got)
+				t.Errorf("%q: got %q, want hello", request, got)
 			}
 		}
 		if err := <-ended; err != nil {
@@ -103,7 +103,7 @@ func TestShutdownLeavesNobodyOut(t *testing.T) {
 	}
 }
 
-// TestShutdownIsFinal: when nobody waits any more, nobody can begin to.
+// TestShutdownIsFinal: once no client is waiting, no new request is served.
 func TestShutdownIsFinal(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,19 +118,19 @@ func TestShutdownIsFinal(t *testing.T) {
 	go server.Serve(l)
 	c := dial(t, l)
 	get(t, c)
-	if err := errors.Join(l.stop(), l.wait(t.Context())); err != nil {
+	if err := errors.Join(l.stop(), l.drain(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprint(c, plainGet)
 	if b, _ := io.ReadAll(c); len(b) > 0 || requests.Load() != 1 {
-		t.Errorf("a request was served after the last: %q", b)
+		t.Errorf("a request was served after the drain: %q", b)
 	}
 	if err := l.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestShutdownOverTLS: net/http takes leave of its connections in their own way.
+// TestShutdownOverTLS: net/http ends its connections as their protocol asks.
 func TestShutdownOverTLS(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	certificates := certified.TLS.Certificates
@@ -158,7 +158,7 @@ func TestShutdownOverTLS(t *testing.T) {
 			conn.SetDeadline(time.Now().Add(30 * time.Second))
 			fmt.Fprint(conn, c.send)
 			if c.protocol == "h2" {
-				io.ReadFull(conn, make([]byte, 9)) // the head of the first frame
+				io.ReadFull(conn, make([]byte, 9)) // the header of the first frame
 			} else {
 				body(t, conn)
 			}
@@ -179,8 +179,8 @@ func TestShutdownOverTLS(t *testing.T) {
 	}
 }
 
-// TestShutdownRunsOut has a request that does not end.
-func TestShutdownRunsOut(t *testing.T) {
+// TestShutdownTimeout has a request that doesn't end.
+func TestShutdownTimeout(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -206,9 +206,9 @@ func TestShutdownRunsOut(t *testing.T) {
 	close(leave)
 }
 
-// TestShutdownUnderLoad ends a server whose clients ask on until they are told to
-// go. One that asks at the very moment may find the connection closed, but what
-// is answered is answered in full.
+// TestShutdownUnderLoad stops a server whose clients keep sending requests until a
+// response closes the connection. A client may find its connection closed, but
+// every response is complete.
 func TestShutdownUnderLoad(t *testing.T) {
 	for range 20 {
 		var draining atomic.Bool
@@ -239,7 +239,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 					}
 					res, err := http.ReadResponse(br, nil)
 					if err != nil {
-						t.Errorf("an answer was cut off: %v", err)
+						t.Errorf("a response was cut off: %v", err)
 						return
 					}
 					if b, err := io.ReadAll(res.Body); string(b) != "whole" || err != nil {

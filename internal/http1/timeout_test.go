@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// pipes is a listener for net.Pipe connections, for which synctest has the clock.
+// pipes is a listener for net.Pipe connections, whose clock synctest controls.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -31,14 +31,14 @@ func TestTimeouts(t *testing.T) {
 		name string
 		send []string
 		want time.Duration
-		wait time.Duration // between what it sends
+		wait time.Duration // between the parts it sends
 	}{
 		{"nothing sent", nil, 5 * time.Second, 2 * time.Second},
 		{"half a head", []string{"GET / HT"}, 5 * time.Second, 2 * time.Second},
-		{"a head in drops", []string{"G", "E", "T", " ", "/"}, 5 * time.Second, 2 * time.Second},
+		{"a head byte by byte", []string{"G", "E", "T", " ", "/"}, 5 * time.Second, 2 * time.Second},
 		{"idle", []string{plainGet}, 60 * time.Second, 2 * time.Second},
 		{"idle, and then half a head", []string{plainGet, "GET / HT"}, 7 * time.Second, 2 * time.Second},
-		{"half a head after an answer", []string{plainGet + "GET / HT"}, 5 * time.Second, 2 * time.Second},
+		{"half a head after a response", []string{plainGet + "GET / HT"}, 5 * time.Second, 2 * time.Second},
 		{"idle, and then a byte", []string{plainGet, "\r"}, 60 * time.Second, 40 * time.Second},
 		{"half a body", []string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhi"}, 10 * time.Second, 2 * time.Second},
 	} {
@@ -79,7 +79,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestSlowReader has a client that does not take its answer.
+// TestSlowReader has a client that doesn't read its response.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
@@ -103,7 +103,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestSlowHandler: timeouts are for clients. A handler takes the time it takes.
+// TestSlowHandler: timeouts are for clients; a handler may take any time.
 func TestSlowHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +131,7 @@ func TestSlowHandler(t *testing.T) {
 	})
 }
 
-// TestNoTimeouts has a server that waits for ever.
+// TestNoTimeouts has a server without timeouts.
 func TestNoTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })}

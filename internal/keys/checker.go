@@ -12,24 +12,24 @@ import (
 	"animalstore"
 )
 
-// Store is where keys are looked up.
+// Store looks up keys.
 type Store interface {
-	// KeyByHash finds the key with that secret, live or not.
+	// KeyByHash returns the key whose secret has this hash, live or not.
 	KeyByHash(ctx context.Context, hash [32]byte) (key animalstore.Key, found bool, err error)
 }
 
-// freshFor is how long an answer of the store counts. Revocation, expiry and
-// changes are promised to take effect within a second.
+// freshFor is how long a lookup stays valid. We promise that revocation, expiry and
+// changes take effect within a second.
 const freshFor = 900 * time.Millisecond
 
-// maxCached bounds the keys remembered per shard; live ones are looked up again
-// if they are crowded out.
+// maxCached limits the cached keys per shard. A key that was dropped is looked up
+// again.
 const maxCached = 4096
 
 const shards = 32
 
-// Checker tells whether a token opens this deployment, with one look at the
-// store per key and second.
+// Checker checks whether a token is valid for this deployment, with about one lookup
+// per key and second.
 type Checker struct {
 	env   animalstore.Environment
 	store Store
@@ -42,39 +42,39 @@ type Checker struct {
 
 type shard struct {
 	mu   sync.RWMutex
-	keys map[[32]byte]cached
+	keys map[[32]byte]cachedKey
 }
 
-type cached struct {
+type cachedKey struct {
 	key  *animalstore.Key
-	read time.Time // when the store was asked
+	read time.Time // when the lookup started
 }
 
-// NewChecker makes a Checker for one deployment.
+// NewChecker returns a Checker for one deployment.
 func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now func() time.Time) *Checker {
 	c := &Checker{env: env, store: store, log: log, now: now}
 	for i := range c.shard {
-		c.shard[i].keys = make(map[[32]byte]cached)
+		c.shard[i].keys = make(map[[32]byte]cachedKey)
 	}
 	return c
 }
 
-// Environment is the deployment whose keys are good here.
+// Environment is the deployment whose keys are valid here.
 func (c *Checker) Environment() animalstore.Environment { return c.env }
 
-// All refusals read the same, so that an answer does not tell a stolen key's
-// finder whether it ever worked.
+// All refusals have the same text, so that a response doesn't reveal whether a
+// stolen key ever worked.
 var errInvalid = animalstore.Errorf(animalstore.InvalidAPIKey,
 	"the API key is not valid here: check that it is complete, not revoked or expired, and made for this deployment")
 
-// Check returns the key a token stands for. The caller must not change it. The
-// error has code invalid_api_key, or is the store's when it cannot be asked.
+// Check returns the key that a token belongs to. The caller must not change it. The
+// error has code invalid_api_key, or is the store's if the lookup fails.
 func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, error) {
 	now := c.now()
 	hash := Hash(token)
-	key, known := c.remembered(hash, now)
+	key, known := c.cached(hash, now)
 	if !known {
-		if !c.plausible(ctx, token, now) {
+		if !c.worthLookup(ctx, token, now) {
 			return nil, errInvalid
 		}
 		var err error
@@ -92,8 +92,8 @@ func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, er
 	return key, nil
 }
 
-// plausible reports whether it is worth asking the store about a token.
-func (c *Checker) plausible(ctx context.Context, token string, now time.Time) bool {
+// worthLookup reports whether a token could be valid here, judging by its form.
+func (c *Checker) worthLookup(ctx context.Context, token string, now time.Time) bool {
 	if !strings.HasPrefix(token, brand) {
 		return len(token) >= minForeign && len(token) <= maxForeign && visibleASCII(token)
 	}
@@ -104,19 +104,18 @@ func (c *Checker) plausible(ctx context.Context, token string, now time.Time) bo
 	return env == c.env
 }
 
-// warn tells of a key of another deployment, once a second at most: anybody can
-// make such keys up and would fill the log.
+// warn logs the use of another deployment's key, at most once a second: anybody can
+// make up such keys and would flood the log.
 func (c *Checker) warn(ctx context.Context, env animalstore.Environment, now time.Time) {
 	last := c.warned.Load()
 	if second := now.Unix(); second != last && c.warned.CompareAndSwap(last, second) {
-		c.log.WarnContext(ctx, "refused a key of another deployment", "key_environment", env, "environment", c.env)
+		c.log.WarnContext(ctx, "refused a key that belongs to another deployment", "key_environment", env, "environment", c.env)
 	}
 }
 
-// remembered returns the key the store had for a secret a moment ago, if it is
-// live. Of others nothing is remembered: an answer that needs no look-up would
-// tell by its speed that the secret worked once.
-func (c *Checker) remembered(hash [32]byte, now time.Time) (*animalstore.Key, bool) {
+// cached returns the key of a recent lookup if it is live. Keys that aren't live are
+// never cached: a faster refusal would reveal that the secret once worked.
+func (c *Checker) cached(hash [32]byte, now time.Time) (*animalstore.Key, bool) {
 	s := &c.shard[hash[0]%shards]
 	s.mu.RLock()
 	hit, ok := s.keys[hash]
@@ -125,7 +124,7 @@ func (c *Checker) remembered(hash [32]byte, now time.Time) (*animalstore.Key, bo
 	return hit.key, ok && age >= 0 && age < freshFor && hit.key.Live(now)
 }
 
-// lookUp asks the store for the key with that secret. It is nil if there is no
+// lookUp looks up the key with this hash in the store. It returns nil if there is no
 // live one.
 func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*animalstore.Key, error) {
 	key, found, err := c.store.KeyByHash(ctx, hash)
@@ -140,14 +139,14 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 		return nil, nil
 	}
 	if len(s.keys) >= maxCached {
-		s.forget(now)
+		s.dropStale(now)
 	}
-	s.keys[hash] = cached{&key, now}
+	s.keys[hash] = cachedKey{&key, now}
 	return &key, nil
 }
 
-// forget drops what is stale, or everything if nothing is.
-func (s *shard) forget(now time.Time) {
+// dropStale drops the stale keys, or all keys if none is stale.
+func (s *shard) dropStale(now time.Time) {
 	before := len(s.keys)
 	for hash, e := range s.keys {
 		if now.Sub(e.read) >= freshFor {

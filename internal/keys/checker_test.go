@@ -16,16 +16,16 @@ import (
 	"animalstore/internal/keys"
 )
 
-// promise is how long a change to a key may take to count.
+// promise is how long a change to a key may take to have an effect.
 const promise = time.Second
 
-// memoryStore keeps keys in a map and counts how often it is asked.
+// memoryStore stores keys in a map and counts lookups.
 type memoryStore struct {
 	mu     sync.Mutex
 	keys   map[[32]byte]animalstore.Key
 	asked  map[[32]byte]int
 	err    error
-	before func() // runs in every look-up
+	before func() // runs in every lookup
 }
 
 func (s *memoryStore) KeyByHash(_ context.Context, hash [32]byte) (animalstore.Key, bool, error) {
@@ -81,7 +81,7 @@ func TestCheck(t *testing.T) {
 	tests := []struct {
 		name, token string
 		ok          bool
-		asked       int // look-ups in the store
+		asked       int // lookups in the store
 		logged      string
 	}{
 		{"good", add(keys.Mint(animalstore.Production)), true, 1, ""},
@@ -110,12 +110,12 @@ func TestCheck(t *testing.T) {
 			key, err := checker.Check(t.Context(), test.token)
 			switch {
 			case test.ok && (err != nil || key == nil):
-				t.Errorf("got %v, %v, want it let in", key, err)
+				t.Errorf("got %v, %v, want it accepted", key, err)
 			case !test.ok && (!isInvalid(err) || key != nil):
 				t.Errorf("got %v, %v, want invalid_api_key", key, err)
 			}
 			if got := store.count(test.token); got != test.asked {
-				t.Errorf("got %d look-ups, want %d", got, test.asked)
+				t.Errorf("got %d lookups, want %d", got, test.asked)
 			}
 			if (test.logged == "") != (log.Len() == 0) || !strings.Contains(log.String(), test.logged) {
 				t.Errorf("log: got %q, want %q in it", log.String(), test.logged)
@@ -129,7 +129,7 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	if len(messages) != 1 {
-		t.Errorf("got refusals %v, want one and the same", messages)
+		t.Errorf("got refusals %v, want the same text for all", messages)
 	}
 }
 
@@ -140,19 +140,19 @@ func TestStoreFailure(t *testing.T) {
 	gone := errors.New("gone")
 	store.err = gone
 	if _, err := checker.Check(t.Context(), secret); !errors.Is(err, gone) || isInvalid(err) {
-		t.Errorf("got %v, want the store's error: a good key must not be called bad", err)
+		t.Errorf("got %v, want the store's error: a valid key must not be called invalid", err)
 	}
 	if _, err := checker.Check(t.Context(), "ast_live_mistyped"); !isInvalid(err) {
 		t.Errorf("mistyped: got %v, want invalid_api_key without the store", err)
 	}
 	store.err = nil
 	if _, err := checker.Check(t.Context(), secret); err != nil {
-		t.Errorf("afterwards: got %v, want it let in", err)
+		t.Errorf("afterwards: got %v, want it accepted", err)
 	}
 }
 
-// TestRefusalsCostTheSame: however often it is tried, a key that is no longer
-// good costs as many look-ups as one that never was. Fewer would be faster.
+// TestRefusalsCostTheSame: a key that is no longer valid costs as many lookups as
+// one that never was, however often it is tried. Fewer would be faster.
 func TestRefusalsCostTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -171,7 +171,7 @@ func TestRefusalsCostTheSame(t *testing.T) {
 			if change != nil {
 				store.put(secrets[name], change)
 			}
-			checker.Check(t.Context(), secrets[name]) // what is good still is remembered
+			checker.Check(t.Context(), secrets[name]) // caches the keys that are still valid
 		}
 		time.Sleep(2 * time.Millisecond)
 		for name, secret := range secrets {
@@ -182,13 +182,13 @@ func TestRefusalsCostTheSame(t *testing.T) {
 				}
 			}
 			if got := store.count(secret) - before; got != 5 {
-				t.Errorf("%s: got %d look-ups for 5 checks, want 5", name, got)
+				t.Errorf("%s: got %d lookups for 5 checks, want 5", name, got)
 			}
 		}
 	})
 }
 
-// TestCache: a busy key costs the store about one look-up a second.
+// TestCache: a busy key needs about one lookup per second.
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -203,13 +203,13 @@ func TestCache(t *testing.T) {
 		}
 		most := int(steps*step/(900*time.Millisecond)) + 1
 		if got := store.count(secret); got > most || got < int(steps*step/promise) {
-			t.Errorf("got %d look-ups in %v, want %d to %d", got, steps*step, steps*step/promise, most)
+			t.Errorf("got %d lookups in %v, want %d to %d", got, steps*step, steps*step/promise, most)
 		}
 	})
 }
 
-// TestChangesCount: whatever happens to a key counts within a second.
-func TestChangesCount(t *testing.T) {
+// TestChangesTakeEffect: a change to a key takes effect within a second.
+func TestChangesTakeEffect(t *testing.T) {
 	for name, change := range map[string]func(*animalstore.Key){
 		"revocation":            func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) },
 		"an expiry that is set": func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(time.Now()) },
@@ -220,19 +220,19 @@ func TestChangesCount(t *testing.T) {
 				secret := keys.Mint(animalstore.Production)
 				store.put(secret)
 				checker.Check(t.Context(), secret)
-				time.Sleep(offset) // somewhere in the life of what is cached
+				time.Sleep(offset) // somewhere in the life of the cached key
 				checker.Check(t.Context(), secret)
 				store.put(secret, change)
 				time.Sleep(promise - time.Nanosecond)
 				if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
-					t.Errorf("%s %v after a look-up: got %v a second later, want it refused", name, offset, err)
+					t.Errorf("%s %v after a lookup: got %v a second later, want it refused", name, offset, err)
 				}
 			})
 		}
 	}
 }
 
-func TestOtherChangesCount(t *testing.T) {
+func TestNewPermissionsTakeEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
 		secret := keys.Mint(animalstore.Production)
@@ -246,9 +246,9 @@ func TestOtherChangesCount(t *testing.T) {
 	})
 }
 
-// TestNewKeyCounts: a key works as soon as it is made, even if somebody tried
-// it before.
-func TestNewKeyCounts(t *testing.T) {
+// TestNewKeyWorksAtOnce: a key works as soon as it is created, even if it was tried
+// before.
+func TestNewKeyWorksAtOnce(t *testing.T) {
 	checker, store := newChecker(&bytes.Buffer{})
 	secret := keys.Mint(animalstore.Production)
 	if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
@@ -256,11 +256,11 @@ func TestNewKeyCounts(t *testing.T) {
 	}
 	store.put(secret)
 	if _, err := checker.Check(t.Context(), secret); err != nil {
-		t.Errorf("after: got %v, want it let in", err)
+		t.Errorf("after: got %v, want it accepted", err)
 	}
 }
 
-// TestExpiryIsExact: a key ends at its instant, cached or not.
+// TestExpiryIsExact: a key expires at the exact time, cached or not.
 func TestExpiryIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -276,8 +276,7 @@ func TestExpiryIsExact(t *testing.T) {
 	})
 }
 
-// TestSlowStore: an answer counts from when the store was asked, not from when
-// it answered.
+// TestSlowStore: a lookup is valid from its start, not from its end.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -286,17 +285,17 @@ func TestSlowStore(t *testing.T) {
 		checker.Check(t.Context(), secret)
 		time.Sleep(promise)
 		store.before = func() { time.Sleep(800 * time.Millisecond) }
-		checker.Check(t.Context(), secret) // asked at 1.0 s, answered at 1.8 s
+		checker.Check(t.Context(), secret) // from 1.0 s to 1.8 s
 		store.before = nil
 		store.put(secret, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) })
 		time.Sleep(100 * time.Millisecond)
 		if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
-			t.Errorf("0.9 s after the store was asked: got %v, want it asked again", err)
+			t.Errorf("0.9 s after the lookup started: got %v, want another lookup and a refusal", err)
 		}
 	})
 }
 
-// TestClockSetBack: what is cached does not live longer for it.
+// TestClockSetBack: cached keys don't live longer when the clock is set back.
 func TestClockSetBack(t *testing.T) {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	store := &memoryStore{keys: map[[32]byte]animalstore.Key{}, asked: map[[32]byte]int{}}
@@ -307,34 +306,41 @@ func TestClockSetBack(t *testing.T) {
 	store.put(secret, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(now) })
 	now = now.Add(-time.Hour)
 	if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
-		t.Errorf("got %v, want the store asked and the key refused", err)
+		t.Errorf("got %v, want another lookup and a refusal", err)
 	}
 }
 
-// TestManyKeys: more keys than are kept are still checked right, whether those
-// kept are fresh or old when room is made.
+// TestManyKeys: more keys than fit into the cache are still checked correctly,
+// whether the cached ones are fresh or stale when room is made.
 func TestManyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
+		const count = keys.MaxCached + 100
 		var secrets []string
-		for i := 0; len(secrets) < keys.MaxCached+100; i++ {
+		for i := range 2 * count * keys.Shards { // twice the number expected to be needed
+			if len(secrets) == count {
+				break
+			}
 			secret := fmt.Sprintf("a-secret-made-elsewhere-%d", i)
-			if keys.Hash(secret)[0]%32 == 7 { // all in one shard
+			if keys.Hash(secret)[0]%keys.Shards == 7 { // all in one shard
 				secrets = append(secrets, secret)
 				store.put(secret)
 			}
 		}
+		if len(secrets) < count {
+			t.Fatalf("got %d secrets in one shard, want %d", len(secrets), count)
+		}
 		for round := range 3 {
 			for i, secret := range secrets {
 				if key, err := checker.Check(t.Context(), secret); err != nil || key.ID != int64(i+1) {
-					t.Fatalf("round %d, key %d: got %v, %v, want it let in", round, i, key, err)
+					t.Fatalf("round %d, key %d: got %v, %v, want it accepted", round, i, key, err)
 				}
 			}
 			if got := checker.Cached(); got > keys.MaxCached {
-				t.Errorf("round %d: got %d keys remembered, want at most %d", round, got, keys.MaxCached)
+				t.Errorf("round %d: got %d keys cached, want at most %d", round, got, keys.MaxCached)
 			}
 			if last := secrets[len(secrets)-1]; store.count(last) != round+1 {
-				t.Errorf("round %d: got %d look-ups of the last key, want %d", round, store.count(last), round+1)
+				t.Errorf("round %d: got %d lookups of the last key, want %d", round, store.count(last), round+1)
 			}
 			time.Sleep(promise)
 		}
@@ -351,7 +357,7 @@ func TestConcurrentChecks(t *testing.T) {
 			group.Go(func() {
 				for range 50 {
 					if _, err := checker.Check(t.Context(), good); err != nil {
-						t.Errorf("good key %d: got %v, want it let in", i, err)
+						t.Errorf("good key %d: got %v, want it accepted", i, err)
 					}
 					if _, err := checker.Check(t.Context(), bad); !isInvalid(err) {
 						t.Errorf("bad key %d: got %v, want invalid_api_key", i, err)
@@ -363,7 +369,7 @@ func TestConcurrentChecks(t *testing.T) {
 	group.Wait()
 }
 
-// TestWarningsDoNotFloodTheLog: anybody can make up keys of the other deployment.
+// TestWarningsDoNotFloodTheLog: anybody can make up keys for the other deployment.
 func TestWarningsDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -1,8 +1,11 @@
 package keys
 
-const MaxCached = maxCached
+const (
+	MaxCached = maxCached
+	Shards    = shards
+)
 
-// Cached is how many keys the checker remembers.
+// Cached is the number of keys in the cache.
 func (c *Checker) Cached() (n int) {
 	for i := range c.shard {
 		s := &c.shard[i]

@@ -1,9 +1,9 @@
-// Package keys makes API keys and tells good ones from bad.
+// Package keys creates and checks API keys.
 //
-// A key's secret looks like ast_live_<32 characters><6 characters>: a prefix
-// that names the deployment and that secret scanners recognise, 190 bits of
-// chance, and a checksum by which a mistyped key is refused without asking the
-// database. Only the SHA-256 of the whole is ever stored.
+// A key's secret looks like ast_live_<32 characters><6 characters>: a prefix that
+// names the deployment and that secret scanners recognise, 190 random bits, and a
+// checksum, so that a mistyped key is refused without a database lookup. Only the
+// SHA-256 of the secret is ever stored.
 package keys
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	brand       = "ast_" // what every key made here starts with
+	brand       = "ast_" // the prefix of every key minted here
 	randomLen   = 32
 	checksumLen = 6
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -27,7 +27,7 @@ var prefixes = map[animalstore.Environment]string{
 	animalstore.Staging:    "ast_test_",
 }
 
-// Mint makes a new secret for a deployment.
+// Mint returns a new secret for a deployment.
 func Mint(env animalstore.Environment) string {
 	prefix, ok := prefixes[env]
 	if !ok {
@@ -38,7 +38,7 @@ func Mint(env animalstore.Environment) string {
 	for random := make([]byte, 64); len(secret) < len(prefix)+randomLen; {
 		rand.Read(random)
 		for _, b := range random {
-			// 248 is the last multiple of 62 in a byte: below it every
+			// 248 is the largest multiple of 62 in a byte: below it, every
 			// character is equally likely.
 			if b < 248 && len(secret) < len(prefix)+randomLen {
 				secret = append(secret, base62[b%62])
@@ -48,9 +48,9 @@ func Mint(env animalstore.Environment) string {
 	return string(secret) + checksum(string(secret))
 }
 
-// Hash is what is stored of a secret.
+// Hash returns the hash of a secret, which is stored instead of the secret.
 func Hash(secret string) [32]byte {
-	// Every request comes by here, and converting the string would allocate.
+	// This runs for every request, and converting the string would allocate.
 	var room [maxForeign]byte
 	return sha256.Sum256(append(room[:0], secret...))
 }
@@ -65,8 +65,8 @@ func checksum(s string) string {
 	return string(out[:])
 }
 
-// Environment tells which deployment a secret of ours was minted for. It is ""
-// for one that was mistyped, cut off or never ours.
+// Environment returns the deployment that a secret was minted for, or "" if the
+// secret is mistyped, cut off or wasn't minted here.
 func Environment(secret string) animalstore.Environment {
 	for env, prefix := range prefixes {
 		if !strings.HasPrefix(secret, prefix) || len(secret) != len(prefix)+randomLen+checksumLen {
@@ -80,19 +80,19 @@ func Environment(secret string) animalstore.Environment {
 	return ""
 }
 
-// The bounds of a secret that was made elsewhere.
+// The length limits of a secret that was created elsewhere.
 const (
 	minForeign = 20
 	maxForeign = 200
 )
 
-// ValidateForeign refuses a secret made elsewhere that would never open env.
+// ValidateForeign rejects a secret created elsewhere that would never work in env.
 func ValidateForeign(secret string, env animalstore.Environment) error {
 	switch {
 	case strings.HasPrefix(secret, brand) && Environment(secret) == "":
 		return animalstore.Errorf(animalstore.ValidationFailed, "the key starts with %s but its checksum is wrong: it is mistyped or cut off", brand)
 	case strings.HasPrefix(secret, brand) && Environment(secret) != env:
-		return animalstore.Errorf(animalstore.ValidationFailed, "the key was made for %s and would not work in %s", Environment(secret), env)
+		return animalstore.Errorf(animalstore.ValidationFailed, "the key was made for %s and wouldn't work in %s", Environment(secret), env)
 	case len(secret) < minForeign || len(secret) > maxForeign:
 		return animalstore.Errorf(animalstore.ValidationFailed, "the key must have %d to %d characters, not %d", minForeign, maxForeign, len(secret))
 	case !visibleASCII(secret):

@@ -25,7 +25,7 @@ func TestMint(t *testing.T) {
 				t.Fatalf("%s: got %q, want %s", env, key, form)
 			}
 			if got := keys.Environment(key); got != env {
-				t.Fatalf("%s: got a key of %q, want its own", env, got)
+				t.Fatalf("%s: got a key of %q, want %[1]s", env, got)
 			}
 			random := key[9:41]
 			if seen[random] {
@@ -36,8 +36,8 @@ func TestMint(t *testing.T) {
 				used[c]++
 			}
 		}
-		// 128,000 characters, 2,065 of each if they are equally likely: outside
-		// this range one is six deviations away.
+		// 128,000 characters, 2,065 of each if they are equally likely. The limits
+		// are six standard deviations away.
 		for _, c := range alphabet {
 			if n := used[c]; n < 1795 || n > 2335 {
 				t.Errorf("%s: got %q %d times in 128000, want about 2065", env, c, n)
@@ -46,7 +46,7 @@ func TestMint(t *testing.T) {
 	}
 }
 
-func TestMintForNowhere(t *testing.T) {
+func TestMintWithoutEnvironment(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("got a key for no environment, want a panic")
@@ -55,8 +55,7 @@ func TestMintForNowhere(t *testing.T) {
 	keys.Mint("")
 }
 
-// TestKnownKeys fixes the format: a key that was handed out once must work for
-// ever.
+// TestKnownKeys fixes the format: a key that was handed out must keep working.
 func TestKnownKeys(t *testing.T) {
 	for key, want := range map[string]animalstore.Environment{
 		"ast_live_0123456789ABCDEFGHIJKLMNOPQRSTUV07FdkB": "production",
@@ -73,15 +72,15 @@ func TestKnownKeys(t *testing.T) {
 	}
 }
 
-// TestChecksum: whoever mistypes one character, swaps two neighbours or loses
-// some is told without a look at the database.
+// TestChecksum: a key with one wrong character, two swapped neighbours or missing
+// characters is refused without a lookup.
 func TestChecksum(t *testing.T) {
 	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
 		key := keys.Mint(env)
 		for i := range key {
 			for c := byte(' '); c <= '~'; c++ {
 				if changed := key[:i] + string(c) + key[i+1:]; c != key[i] && keys.Environment(changed) != "" {
-					t.Errorf("character %d made %q: got %s accepted, want it refused", i, c, changed)
+					t.Errorf("character %d changed to %q: got %s accepted, want it refused", i, c, changed)
 				}
 			}
 			if i > 0 && key[i] != key[i-1] {
@@ -99,12 +98,12 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-func TestEnvironmentOfNothing(t *testing.T) {
+func TestEnvironmentOfInvalidKeys(t *testing.T) {
 	good := keys.Mint(animalstore.Production)
 	for _, s := range []string{
 		"", "ast_", "ast_live_", "ast_test_", good + "0", " " + good, good + " ", good + "\n",
 		strings.ToLower(good), strings.ToUpper(good), "ast_test_" + good[9:], "AST_live_" + good[9:],
-		"ast_live_000000000000000-00000000000000004fs3Fn", // its checksum is right, its characters are not
+		"ast_live_000000000000000-00000000000000004fs3Fn", // the checksum is right, but not the characters
 		"a-secret-made-elsewhere", strings.Repeat("\xff", 47),
 	} {
 		if got := keys.Environment(s); got != "" {
@@ -118,7 +117,7 @@ func TestValidateForeign(t *testing.T) {
 	tests := []struct {
 		name, secret string
 		env          animalstore.Environment
-		want         string // in the message; "": accepted
+		want         string // in the message; "" if accepted
 	}{
 		{"ours", live, animalstore.Production, ""},
 		{"ours for the other deployment", staging, animalstore.Production, "staging"},

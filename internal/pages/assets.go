@@ -18,8 +18,8 @@ import (
 	swagger "github.com/swaggest/swgui/v5/static"
 )
 
-// assetFiles are the files that pages refer to. Those of Swagger UI are
-// compressed already and are sent as they are.
+// assetFiles are the files that pages refer to. Those of Swagger UI are already
+// compressed and are sent as they are.
 var assetFiles = []struct {
 	from fs.FS
 	file string
@@ -39,14 +39,14 @@ var contentTypes = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// assets serves files under a path that changes whenever one of them does, so
-// that browsers may keep them for good.
+// assets serves files under a path that changes whenever one of them does, so that
+// browsers may cache them permanently.
 type assets struct {
 	prefix string // of their paths
 	byName map[string]*asset
 }
 
-// asset is one file in the program itself. It is read from there each time.
+// asset is one embedded file. It is read from the binary each time.
 type asset struct {
 	from        fs.FS
 	file        string
@@ -55,7 +55,7 @@ type asset struct {
 	gzipped     bool
 }
 
-// loadAssets is the same every time: the files are part of the program.
+// loadAssets runs once: the files are part of the binary.
 var loadAssets = sync.OnceValue(func() *assets {
 	a := &assets{byName: map[string]*asset{}}
 	all := sha256.New()
@@ -77,7 +77,7 @@ var loadAssets = sync.OnceValue(func() *assets {
 func (a *asset) open() fs.File {
 	f, err := a.from.Open(a.file)
 	if err != nil {
-		panic(err) // it is embedded, or it is not
+		panic(err) // the file is embedded, so it can't be missing
 	}
 	return f
 }
@@ -109,7 +109,7 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, f.(io.ReadSeeker))
 }
 
-// unpack is for clients that take no compressed answer: people with curl.
+// unpack is for clients that don't accept gzip, such as curl.
 func unpack(w http.ResponseWriter, r *http.Request, f io.Reader) {
 	content, err := gzip.NewReader(f)
 	if err != nil {
@@ -119,7 +119,7 @@ func unpack(w http.ResponseWriter, r *http.Request, f io.Reader) {
 		return
 	}
 	if _, err := io.Copy(w, content); err != nil {
-		panic(http.ErrAbortHandler) // the client is gone
+		panic(http.ErrAbortHandler) // the client has disconnected
 	}
 }
 
@@ -133,7 +133,7 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// etag names a content by its hash.
+// etag returns an ETag with the hash of the content.
 func etag(h hash.Hash) string {
 	return fmt.Sprintf("%q", base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]))
 }

@@ -1,8 +1,8 @@
-// Package pages serves what people look at in a browser: a landing page that
-// leads to everything else, and a page to read about and try the API on.
+// Package pages serves the pages for browsers: a landing page that links to
+// everything else, and a page to read about the API and try it.
 //
-// Nothing on them comes from another server, and their content security policy
-// keeps it that way: no script or style stands in a page itself.
+// The pages load nothing from other servers, and their content security policy
+// enforces that. It also forbids inline scripts and styles.
 package pages
 
 import (
@@ -24,7 +24,7 @@ var web embed.FS
 
 var templates = template.Must(template.ParseFS(web, "web/*.html"))
 
-// policy is the content security policy of a page that needs this on top.
+// policy returns the content security policy of a page with these extra directives.
 func policy(more ...string) string {
 	return strings.Join(append([]string{
 		"default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "style-src 'self'",
@@ -33,7 +33,7 @@ func policy(more ...string) string {
 
 var (
 	landingPolicy = policy("img-src 'self'")
-	docsPolicy    = policy("script-src 'self'", "connect-src 'self'", "img-src 'self' data:") // its style sheet has icons in it
+	docsPolicy    = policy("script-src 'self'", "connect-src 'self'", "img-src 'self' data:") // its style sheet contains icons
 )
 
 // Pages are the pages of one server.
@@ -44,20 +44,20 @@ type Pages struct {
 	docs        []byte
 }
 
-// New makes the pages of a deployment.
+// New returns the pages of a deployment.
 func New(environment animalstore.Environment, version string) *Pages {
 	p := &Pages{environment: environment, version: version, assets: loadAssets()}
 	p.docs = p.render("docs.html", "")
 	return p
 }
 
-// Has reports whether there is a page or a part of one at a path.
+// Has reports whether there is a page or an asset at a path.
 func (p *Pages) Has(path string) bool {
 	return path == "/" || path == "/docs" || path == "/docs/" || p.assets.find(path) != nil
 }
 
-// Serve answers a GET or HEAD for a path that p has. https says whether the
-// client speaks it, if only to a proxy.
+// Serve responds to a GET or HEAD request for a path that p has. https says whether
+// the client uses HTTPS, possibly only to a proxy.
 func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -76,7 +76,7 @@ func servePage(w http.ResponseWriter, r *http.Request, policy string, content []
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy)
-	h.Set("Cache-Control", "no-cache") // asked for anew each time, and sent if it changed
+	h.Set("Cache-Control", "no-cache") // revalidated each time, and sent only if it changed
 	sum := sha256.New()
 	sum.Write(content)
 	h.Set("ETag", etag(sum))
@@ -97,18 +97,18 @@ func (p *Pages) render(name, base string) []byte {
 		"Version":     p.version,
 	})
 	if err != nil {
-		panic(err) // a mistake in a template, which every test would show
+		panic(err) // a mistake in a template, which every test would find
 	}
 	return b.Bytes()
 }
 
-// validHost is a name or an address, with or without a port: nothing that could
-// mean something else to a shell.
+// validHost matches a name or an address, with or without a port, and nothing that
+// has a special meaning in a shell.
 var validHost = regexp.MustCompile(`^([0-9A-Za-z._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// address is where the client found this server. What it says of that ends up
-// in a line for people to paste, so it is not believed unless it is plain; then
-// the address it connected to has to do.
+// address returns the URL of this server as the client sees it. It ends up in a line
+// that people paste into a shell, so the client's Host is used only if it is safe;
+// otherwise the local address of the connection is used.
 func address(r *http.Request, https bool) string {
 	host := r.Host
 	if !validHost.MatchString(host) {

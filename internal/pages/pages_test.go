@@ -19,8 +19,8 @@ import (
 	"animalstore"
 )
 
-// ask is a request to the pages of a deployment.
-func ask(p *Pages, method, path string, header http.Header) *http.Response {
+// fetchPage makes a request to the pages of a deployment.
+func fetchPage(p *Pages, method, path string, header http.Header) *http.Response {
 	r := httptest.NewRequest(method, path, nil)
 	if header != nil {
 		r.Header = header
@@ -41,8 +41,8 @@ func body(t *testing.T, r *http.Response) string {
 
 var link = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
 
-// TestPages: a page says what it must, keeps its script and style elsewhere, and
-// has all that it refers to.
+// TestPages: a page has the required content and headers, no inline scripts or
+// styles, and everything it refers to exists.
 func TestPages(t *testing.T) {
 	inside := regexp.MustCompile(`(?i)<style|<script>|<script [^>]*>[^<]|\sstyle=|\son\w+=|javascript:|https?://[^1]`)
 	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
@@ -71,21 +71,21 @@ func TestPages(t *testing.T) {
 				}
 			}
 			if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || path == "/" && strings.Contains(policy, "script-src") {
-				t.Errorf("%s: got the policy %q, want nothing unsafe, and scripts on /docs alone", path, policy)
+				t.Errorf("%s: got the policy %q, want nothing unsafe, and scripts only on /docs", path, policy)
 			}
 			if found := inside.FindString(html); found != "" {
-				t.Errorf("%s: got %q in the page, want script and style in files, from here", path, found)
+				t.Errorf("%s: got %q in the page, want scripts and styles in files of this server", path, found)
 			}
 			if !strings.Contains(html, ">"+string(env)+"<") || !strings.Contains(html, `<html lang="en">`) {
 				t.Errorf("%s: got a page without its environment %s, or its language:\n%s", path, env, html)
 			}
 			for _, ref := range link.FindAllStringSubmatch(html, -1) {
 				if name := ref[1]; strings.HasPrefix(name, "/assets/") && !p.Has(name) {
-					t.Errorf("%s: refers to %s, which is not there", path, name)
+					t.Errorf("%s: refers to %s, which doesn't exist", path, name)
 				}
 			}
 		}
-		landing := body(t, ask(p, "GET", "/", nil))
+		landing := body(t, fetchPage(p, "GET", "/", nil))
 		prefix := map[animalstore.Environment]string{animalstore.Production: "ast_live_", animalstore.Staging: "ast_test_"}[env]
 		for _, want := range []string{"animalstore v1.2.3", prefix, `href="/docs"`, `href="/openapi.yaml"`, `href="/openapi.json"`, `href="/livez"`, `href="/readyz"`} {
 			if !strings.Contains(landing, want) {
@@ -95,8 +95,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestUntrustedHost: the line to paste holds an address that cannot be anything
-// else, whatever the client says of it.
+// TestUntrustedHost: the line to paste contains only a safe address, whatever Host
+// the client sends.
 func TestUntrustedHost(t *testing.T) {
 	p := New(animalstore.Production, `<b>"version"`)
 	local := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}
@@ -141,12 +141,12 @@ func TestUntrustedHost(t *testing.T) {
 	w := httptest.NewRecorder()
 	p.Serve(w, r, true)
 	if !strings.Contains(w.Body.String(), "https://example.com/v1") {
-		t.Errorf("by HTTPS: got\n%s", w.Body)
+		t.Errorf("over HTTPS: got\n%s", w.Body)
 	}
 }
 
-// TestAssets: each part is what it was made from, compressed or not, and is kept
-// by browsers until it changes.
+// TestAssets: each asset has the content of its file, compressed or not, and is
+// cached by browsers until it changes.
 func TestAssets(t *testing.T) {
 	p := New(animalstore.Production, "")
 	for name, asset := range p.assets.byName {
@@ -169,7 +169,7 @@ func TestAssets(t *testing.T) {
 			"": false, "br": false, "gzip;q=0": false, "gzip; q=0.000": false, "identity, br;q=1": false,
 			"gzip": true, "deflate, GZIP;q=0.5, br": true, "*": true, "br, gzip;q=1.0": true,
 		} {
-			got := ask(p, "GET", path, http.Header{"Accept-Encoding": {encoding}})
+			got := fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {encoding}})
 			content := body(t, got)
 			expect, coding := plain, ""
 			if gzipped && asset.gzipped {
@@ -179,26 +179,26 @@ func TestAssets(t *testing.T) {
 				t.Errorf("%s with Accept-Encoding %q: got %d, %d bytes, encoding %q, want 200, %d bytes, %q", name, encoding, got.StatusCode, len(content), got.Header.Get("Content-Encoding"), len(expect), coding)
 			}
 			if kept := got.Header.Get("Cache-Control"); !strings.Contains(kept, "immutable") || got.Header.Get("X-Content-Type-Options") != "nosniff" || asset.contentType == "" || got.Header.Get("Content-Type") != asset.contentType {
-				t.Errorf("%s: got the header %v, want a type, and that it be kept", name, got.Header)
+				t.Errorf("%s: got the header %v, want a type and permanent caching", name, got.Header)
 			}
-			if head := ask(p, "HEAD", path, http.Header{"Accept-Encoding": {encoding}}); head.StatusCode != 200 || body(t, head) != "" {
+			if head := fetchPage(p, "HEAD", path, http.Header{"Accept-Encoding": {encoding}}); head.StatusCode != 200 || body(t, head) != "" {
 				t.Errorf("HEAD %s: got %d and a body, want 200 and none", name, head.StatusCode)
 			}
 		}
 	}
 	if p.Has(p.assets.prefix) || p.Has("icon.svg") || p.Has("/icon.svg") || p.Has(p.assets.prefix+"landing.html") {
-		t.Error("there is something where nothing should be")
+		t.Error("got an asset at a path that shouldn't have one")
 	}
 }
 
-// TestNotModified: a browser that has a page is not sent it again.
+// TestNotModified: a page isn't sent again to a browser that has it.
 func TestNotModified(t *testing.T) {
 	p := New(animalstore.Production, "")
 	for _, path := range []string{"/", "/docs", p.assets.prefix + "base.css", p.assets.prefix + "swagger-ui-bundle.js"} {
-		first := ask(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}})
+		first := fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}})
 		tag := first.Header.Get("ETag")
 		for sent, want := range map[string]int{tag: 304, `"x", ` + tag: 304, `"x"`: 200} {
-			got := ask(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}, "If-None-Match": {sent}})
+			got := fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}, "If-None-Match": {sent}})
 			if got.StatusCode != want || want == 304 && body(t, got) != "" {
 				t.Errorf("%s with If-None-Match %s: got %d, want %d", path, sent, got.StatusCode, want)
 			}
@@ -207,12 +207,13 @@ func TestNotModified(t *testing.T) {
 			t.Errorf("%s: got the ETag %s", path, tag)
 		}
 	}
-	if a, b := ask(p, "GET", "/", nil), ask(New(animalstore.Staging, ""), "GET", "/", nil); a.Header.Get("ETag") == b.Header.Get("ETag") {
-		t.Error("two pages have one ETag")
+	if a, b := fetchPage(p, "GET", "/", nil), fetchPage(New(animalstore.Staging, ""), "GET", "/", nil); a.Header.Get("ETag") == b.Header.Get("ETag") {
+		t.Error("two different pages have the same ETag")
 	}
 }
 
-// TestContrast: text can be read by people who do not see well, in both schemes.
+// TestContrast: text has enough contrast for people with low vision, in both colour
+// schemes.
 func TestContrast(t *testing.T) {
 	css, err := fs.ReadFile(web, "web/base.css")
 	if err != nil {

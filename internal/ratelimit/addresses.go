@@ -9,8 +9,8 @@ import (
 	"animalstore"
 )
 
-// PerAddress is how many requests without a valid key an address may make in a
-// minute.
+// PerAddress is the number of requests without a valid key that an address may
+// make per minute.
 const PerAddress = 3000
 
 const (
@@ -18,10 +18,9 @@ const (
 	addressesInShard = 1024
 )
 
-// Addresses limits the requests that come without a valid key, by the address
-// they come from: an IPv4 address or an IPv6 /64, which is what one customer
-// usually has. It remembers a bounded number of addresses; where there are
-// more, one is forgotten for each that comes.
+// Addresses limits requests without a valid key by the client's address: an IPv4
+// address or an IPv6 /64, which is what one customer usually has. It remembers a
+// bounded number of addresses; beyond that, each new one replaces another.
 type Addresses struct {
 	now   func() time.Time
 	seed  maphash.Seed
@@ -31,10 +30,10 @@ type Addresses struct {
 type addressShard struct {
 	mu      sync.Mutex
 	windows map[netip.Addr]animalstore.Window
-	looked  int64 // when makeRoom last looked at all of them
+	scanned int64 // when makeRoom last scanned all of them
 }
 
-// NewAddresses makes an Addresses on a clock.
+// NewAddresses returns an Addresses that uses the given clock.
 func NewAddresses(now func() time.Time) *Addresses {
 	a := &Addresses{now: now, seed: maphash.MakeSeed()}
 	for i := range a.shard {
@@ -43,17 +42,17 @@ func NewAddresses(now func() time.Time) *Addresses {
 	return a
 }
 
-// addressLimits has no daily limit to speak of.
+// addressLimits has a daily limit that can't be reached.
 var addressLimits = animalstore.Limits{PerMinute: PerAddress, PerDay: 1 << 62}
 
 // Take decides on one request without a valid key.
 func (a *Addresses) Take(addr netip.Addr) Decision { return a.decide(addr, true) }
 
-// Peek tells how an address stands without charging it.
+// Peek returns the status of an address without charging it.
 func (a *Addresses) Peek(addr netip.Addr) Decision { return a.decide(addr, false) }
 
 func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
-	addr = bucket(addr)
+	addr = addressBucket(addr)
 	s := &a.shard[maphash.Comparable(a.seed, addr)%addressShards]
 	now := a.now().UnixMilli()
 	s.mu.Lock()
@@ -66,20 +65,21 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 	if !known && len(s.windows) >= addressesInShard {
 		s.makeRoom(now)
 	}
-	if left(window, now, PerAddress) == 0 {
+	if remaining(window, now, PerAddress) == 0 {
 		return refusal(animalstore.RateLimitExceeded, PerAddress, window.End, now)
 	}
 	state := animalstore.LimitState{Minute: window}
-	d := take(&state, now, addressLimits)
+	d := decide(&state, now, addressLimits)
 	s.windows[addr] = state.Minute
 	return d
 }
 
-// makeRoom forgets the windows that are over, or else any one. It looks for
-// them once a second at most, or a flood of new addresses would be costly.
+// makeRoom removes the windows that are over, or any one if none is. It scans for
+// them at most once a second, because a flood of new addresses would make more
+// scans expensive.
 func (s *addressShard) makeRoom(now int64) {
-	if now-s.looked >= 1000 || now < s.looked {
-		s.looked = now
+	if now-s.scanned >= 1000 || now < s.scanned {
+		s.scanned = now
 		for addr, w := range s.windows {
 			if now >= w.End {
 				delete(s.windows, addr)
@@ -94,7 +94,7 @@ func (s *addressShard) makeRoom(now int64) {
 	}
 }
 
-func bucket(addr netip.Addr) netip.Addr {
+func addressBucket(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap()
 	if addr.Is6() {
 		prefix, _ := addr.Prefix(64) // without the zone

@@ -13,21 +13,21 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// street is an Addresses on a clock of the test's.
-type street struct {
+// addressTest is an Addresses with a clock that the test controls.
+type addressTest struct {
 	*ratelimit.Addresses
 	t   *testing.T
 	now time.Time
 }
 
-func newStreet(t *testing.T) *street {
-	s := &street{t: t, now: time.Date(2026, 3, 10, 12, 0, 0, 250e6, time.UTC)}
+func newAddressTest(t *testing.T) *addressTest {
+	s := &addressTest{t: t, now: time.Date(2026, 3, 10, 12, 0, 0, 250e6, time.UTC)}
 	s.Addresses = ratelimit.NewAddresses(func() time.Time { return s.now })
 	return s
 }
 
-// admitted makes n requests, none of which may be refused.
-func (s *street) admitted(n int, addr string) ratelimit.Decision {
+// admitted makes n requests, all of which must be admitted.
+func (s *addressTest) admitted(n int, addr string) ratelimit.Decision {
 	s.t.Helper()
 	var d ratelimit.Decision
 	for i := range n {
@@ -38,7 +38,7 @@ func (s *street) admitted(n int, addr string) ratelimit.Decision {
 	return d
 }
 
-func (s *street) refused(addr string) ratelimit.Decision {
+func (s *addressTest) refused(addr string) ratelimit.Decision {
 	s.t.Helper()
 	d := s.Take(netip.MustParseAddr(addr))
 	if d.Allowed || d.Code != animalstore.RateLimitExceeded {
@@ -48,7 +48,7 @@ func (s *street) refused(addr string) ratelimit.Decision {
 }
 
 func TestAddressHas3000AMinute(t *testing.T) {
-	s := newStreet(t)
+	s := newAddressTest(t)
 	reset := time.Date(2026, 3, 10, 12, 1, 1, 0, time.UTC)
 	const addr = "192.0.2.1"
 	for left := int64(2999); left >= 0; left-- {
@@ -73,9 +73,10 @@ func TestAddressHas3000AMinute(t *testing.T) {
 	}
 }
 
-// TestAddressHasNoDay takes more in an hour than most plans have in a day.
-func TestAddressHasNoDay(t *testing.T) {
-	s := newStreet(t)
+// TestAddressHasNoDailyLimit makes more requests in an hour than most plans allow
+// in a day.
+func TestAddressHasNoDailyLimit(t *testing.T) {
+	s := newAddressTest(t)
 	for range 60 {
 		s.admitted(3000, "192.0.2.1")
 		s.refused("192.0.2.1")
@@ -98,7 +99,7 @@ func TestAddressesThatShareABucket(t *testing.T) {
 		{"IPv4 and an IPv6 that begins with its bytes", "192.0.2.1", "c000:201::", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newStreet(t)
+			s := newAddressTest(t)
 			s.admitted(3000, tc.a)
 			s.refused(tc.a)
 			if d := s.Take(netip.MustParseAddr(tc.b)); d.Allowed == tc.same {
@@ -109,14 +110,14 @@ func TestAddressesThatShareABucket(t *testing.T) {
 }
 
 func TestPeekChargesNothing(t *testing.T) {
-	s := newStreet(t)
+	s := newAddressTest(t)
 	addr := netip.MustParseAddr("192.0.2.1")
 	reset := time.Date(2026, 3, 10, 12, 1, 1, 0, time.UTC).Unix()
 	for _, step := range []struct {
 		name  string
 		takes int
 		want  int64
-	}{{"a stranger", 0, 3000}, {"after one request", 1, 2999}, {"exhausted", 2999, 0}} {
+	}{{"an unknown address", 0, 3000}, {"after one request", 1, 2999}, {"exhausted", 2999, 0}} {
 		if step.takes > 0 {
 			s.admitted(step.takes, "192.0.2.1")
 		}
@@ -135,30 +136,30 @@ func TestPeekChargesNothing(t *testing.T) {
 }
 
 func TestAddressClockStepsBack(t *testing.T) {
-	s := newStreet(t)
+	s := newAddressTest(t)
 	reset := s.admitted(3000, "192.0.2.1").Reset
 	s.now = s.now.Add(-time.Hour)
 	if d := s.refused("192.0.2.1"); d.Reset != reset {
-		t.Errorf("got Reset %d, want the %d of before", d.Reset, reset)
+		t.Errorf("got Reset %d, want %d as before", d.Reset, reset)
 	}
 	s.now = time.Unix(reset, 0)
 	s.admitted(1, "192.0.2.1")
 }
 
-// numbered is the nth of many addresses, each in a /64 of its own.
+// numbered is the nth of many addresses, each in its own /64.
 func numbered(n int) netip.Addr {
 	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
 	binary.BigEndian.PutUint32(a[4:], uint32(n))
 	return netip.AddrFrom16(a)
 }
 
-// TestTableOfAddressesIsBounded has millions of addresses come in one window.
-func TestTableOfAddressesIsBounded(t *testing.T) {
+// TestAddressesAreBounded makes requests from millions of addresses in one window.
+func TestAddressesAreBounded(t *testing.T) {
 	count := 2_000_000
 	if raceDetector {
 		count = 100_000
 	}
-	s := newStreet(t)
+	s := newAddressTest(t)
 	before := heap()
 	for i := range count {
 		if d := s.Take(numbered(i)); !d.Allowed || d.Remaining != 2999 {
@@ -173,10 +174,10 @@ func TestTableOfAddressesIsBounded(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// TestExpiredAddressesMakeRoom has more addresses come than there is room for,
-// of which those whose windows are over are enough to forget.
+// TestExpiredAddressesMakeRoom uses more addresses than there is room for, but
+// enough of their windows are over to be removed.
 func TestExpiredAddressesMakeRoom(t *testing.T) {
-	s := newStreet(t)
+	s := newAddressTest(t)
 	come := func(from, to int) {
 		for i := from; i < to; i++ {
 			s.Take(numbered(i))
@@ -195,7 +196,7 @@ func TestExpiredAddressesMakeRoom(t *testing.T) {
 }
 
 func TestAddressAtOnce(t *testing.T) {
-	s := newStreet(t)
+	s := newAddressTest(t)
 	addr := netip.MustParseAddr("192.0.2.1")
 	for round := range 10 {
 		var admitted atomic.Int64

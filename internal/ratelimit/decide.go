@@ -6,8 +6,8 @@ import (
 	"animalstore"
 )
 
-// The rules of bans. A strike is a request refused when its window had been
-// refusing for longer than strikeGrace: what was in flight costs nothing.
+// The rules for bans. A refused request is a strike if its window has been refusing
+// for longer than strikeGrace, so requests already in flight cost nothing.
 const (
 	strikeGrace  = time.Second
 	strikeWindow = 10 * time.Minute
@@ -15,40 +15,41 @@ const (
 	levelMemory  = 24 * time.Hour // after the last ban's end
 )
 
-// banSpans are the lengths of a first, second, third and every further ban.
+// banSpans are the lengths of the first, second, third and every later ban.
 var banSpans = [...]time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 24 * time.Hour}
 
-// threshold is how many strikes make a ban.
+// threshold is the number of strikes that cause a ban.
 func threshold(l animalstore.Limits) int64 { return max(minThreshold, l.PerMinute) }
 
-// take decides one request at now (Unix milliseconds) and charges it if it is
-// admitted. It is the whole of the rules and depends on nothing else.
+// decide decides one request at now (Unix milliseconds) and charges it if it is
+// admitted. It implements all rules and depends on nothing else.
 //
-// A window or ban counts until its end is reached, wherever now is otherwise. So
-// a clock that is set back lengthens it by that step and opens no second one.
-// For the same reason a window that is over stays until a charge opens the next.
-func take(s *animalstore.LimitState, now int64, limits animalstore.Limits) Decision {
-	roll(s, now)
+// A window or ban applies until now reaches its end, even if now is before its
+// start. So a clock that is set back lengthens it by that step and doesn't open a
+// second one. For the same reason a window that is over stays until a charge opens
+// the next.
+func decide(s *animalstore.LimitState, now int64, limits animalstore.Limits) Decision {
+	expireStrikes(s, now)
 	if now < s.BannedUntil {
 		return refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
 	}
-	if w, code := binding(s, now, limits); w.left <= 0 {
-		if strike(s, w.window, now, limits) {
+	if w, code := bindingWindow(s, now, limits); w.left <= 0 {
+		if addStrike(s, w.window, now, limits) {
 			d := refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
 			d.BannedNow = true
 			return d
 		}
 		return refusal(code, w.limit, w.window.End, now)
 	}
-	open(s, now)
+	openWindows(s, now)
 	s.Minute.Used++
 	s.Day.Used++
-	w, _ := binding(s, now, limits)
+	w, _ := bindingWindow(s, now, limits)
 	return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}
 }
 
-// open begins the windows that are over at now anew.
-func open(s *animalstore.LimitState, now int64) {
+// openWindows replaces the windows that are over at now with new ones.
+func openWindows(s *animalstore.LimitState, now int64) {
 	if now >= s.Minute.End {
 		s.Minute = animalstore.Window{End: ceilSecond(now + time.Minute.Milliseconds())}
 	}
@@ -57,8 +58,8 @@ func open(s *animalstore.LimitState, now int64) {
 	}
 }
 
-// roll forgets the strikes and the level that are over at now.
-func roll(s *animalstore.LimitState, now int64) {
+// expireStrikes clears the strikes and the ban level if they have expired at now.
+func expireStrikes(s *animalstore.LimitState, now int64) {
 	if now >= s.StrikesSince+strikeWindow.Milliseconds() {
 		s.Strikes, s.StrikesSince = 0, 0
 	}
@@ -67,33 +68,34 @@ func roll(s *animalstore.LimitState, now int64) {
 	}
 }
 
-// budget is what is left of one window.
+// budget is the rest of one window.
 type budget struct {
 	window      *animalstore.Window
 	limit, left int64
 }
 
-// binding is the window the caller has to mind: the minute, unless the day has
-// fewer requests left. If neither has any, the one that opens later.
-func binding(s *animalstore.LimitState, now int64, limits animalstore.Limits) (budget, animalstore.Code) {
-	minute := budget{&s.Minute, limits.PerMinute, left(s.Minute, now, limits.PerMinute)}
-	day := budget{&s.Day, limits.PerDay, left(s.Day, now, limits.PerDay)}
+// bindingWindow returns the window that limits the caller: the minute, unless the
+// day has fewer requests left. If neither has any, it is the one that resets later.
+func bindingWindow(s *animalstore.LimitState, now int64, limits animalstore.Limits) (budget, animalstore.Code) {
+	minute := budget{&s.Minute, limits.PerMinute, remaining(s.Minute, now, limits.PerMinute)}
+	day := budget{&s.Day, limits.PerDay, remaining(s.Day, now, limits.PerDay)}
 	if day.left < minute.left || day.left == 0 && minute.left == 0 && s.Day.End > s.Minute.End {
 		return day, animalstore.DailyQuotaExceeded
 	}
 	return minute, animalstore.RateLimitExceeded
 }
 
-// left is how many requests w still admits; all of them if it is over at now.
-func left(w animalstore.Window, now, limit int64) int64 {
+// remaining is the number of requests that w still admits; all of them if it is
+// over at now.
+func remaining(w animalstore.Window, now, limit int64) int64 {
 	if now >= w.End {
 		return limit
 	}
 	return max(0, limit-w.Used)
 }
 
-// strike notes a refusal by w, and reports whether it brought a ban.
-func strike(s *animalstore.LimitState, w *animalstore.Window, now int64, limits animalstore.Limits) bool {
+// addStrike records a refusal by w and reports whether it caused a ban.
+func addStrike(s *animalstore.LimitState, w *animalstore.Window, now int64, limits animalstore.Limits) bool {
 	if w.Refused == 0 {
 		w.Refused = now
 	}
@@ -109,17 +111,18 @@ func strike(s *animalstore.LimitState, w *animalstore.Window, now int64, limits 
 	}
 	span := banSpans[min(int(s.BanLevel), len(banSpans)-1)]
 	s.BanLevel = min(s.BanLevel+1, int64(len(banSpans)))
-	// Never before the last one, not even if that was lifted and the clock set
-	// back: of two states, the one with the later ban is the later one.
+	// Never before the previous ban, even if that was lifted and the clock set back:
+	// of two states, the one with the later ban is the newer one.
 	s.BannedAt = max(s.BannedAt, now)
 	s.BannedUntil = ceilSecond(now + span.Milliseconds())
 	s.Strikes, s.StrikesSince = 0, 0
 	return true
 }
 
-// lift ends a ban that began before the operator lifted it, as if it had run
-// out then. Like every end it is a whole second, so that Reset can tell it.
-func lift(s *animalstore.LimitState, unbannedAt int64) (lifted bool) {
+// liftBan ends a ban that began before the operator lifted it, as if it had expired
+// then. The end is a whole second, like every other end, so that Reset can express
+// it.
+func liftBan(s *animalstore.LimitState, unbannedAt int64) (lifted bool) {
 	if unbannedAt < s.BannedAt || s.BannedUntil <= unbannedAt {
 		return false
 	}

@@ -8,43 +8,43 @@ import (
 	"animalstore"
 )
 
-// DropIdle forgets the idle keys of all shards at once, where Run takes turns.
+// DropIdle drops the idle keys of all shards at once; Run does one at a time.
 func (m *Memory) DropIdle() {
 	for i := range m.shard {
 		m.dropIdle(&m.shard[i])
 	}
 }
 
-// WaitLong is for tests of what Redis decides, which must not depend on how fast
-// a machine is.
-func (r *Redis) WaitLong() { r.patience = time.Minute }
+// UseLongTimeout is for tests of Redis's decisions, which must not depend on the
+// speed of the machine.
+func (r *Redis) UseLongTimeout() { r.timeout = time.Minute }
 
-// SetClock has the script decide by this clock instead of Redis's.
+// SetClock makes the script use this clock instead of Redis's.
 func (r *Redis) SetClock(clock func() int64) { r.clock = clock }
 
-// Another is a Redis of its own on r's connections. Its script decides by clock.
-func (r *Redis) Another(store SharedStore, now func() time.Time, clock func() int64) *Redis {
-	another := newRedis(RedisConfig{Environment: "test", Store: store, Now: now, Log: r.log})
-	another.client, another.clock, another.patience = r.client, clock, r.patience
-	return another
+// Sibling returns another Redis on r's connections, whose script uses clock.
+func (r *Redis) Sibling(store SharedStore, now func() time.Time, clock func() int64) *Redis {
+	sibling := newRedis(RedisConfig{Environment: "test", Store: store, Now: now, Log: r.log})
+	sibling.client, sibling.clock, sibling.timeout = r.client, clock, r.timeout
+	return sibling
 }
 
-// Save writes what changed to the store now.
+// Save writes all changes to the store now.
 func (r *Redis) Save(ctx context.Context) error { return r.local.Save(ctx) }
 
-// Settle tells Redis of the keys whose turn it is now.
-func (r *Redis) Settle(ctx context.Context) { r.settle(ctx) }
+// SyncDue sends the states that are due to Redis.
+func (r *Redis) SyncDue(ctx context.Context) { r.syncDue(ctx) }
 
-// Merged is what a and b know together.
+// Merged returns a merged with b.
 func Merged(a, b animalstore.LimitState) animalstore.LimitState {
-	merge(&a, b)
+	mergeStates(&a, b)
 	return a
 }
 
-// Matters reports whether anything of s counts at now.
-func Matters(s animalstore.LimitState, now int64) bool { return matters(&s, now) }
+// Matters reports whether anything in s applies at now.
+func Matters(s animalstore.LimitState, now int64) bool { return stillMatters(&s, now) }
 
-// LookWith tells Redis of a key and returns what it knows then.
+// LookWith sends Redis a state of a key and returns Redis's state afterwards.
 func (r *Redis) LookWith(t testing.TB, keyID int64, s animalstore.LimitState) animalstore.LimitState {
 	t.Helper()
 	rep, err := r.call(time.Minute, "look", &animalstore.Key{ID: keyID}, stateText(s))

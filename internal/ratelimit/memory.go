@@ -11,12 +11,12 @@ import (
 
 const (
 	memoryShards = 64
-	// saveEvery leaves room in the promise that a killed process forgets at most
-	// its last second.
+	// saveEvery is well below a second, because we promise that a killed process
+	// loses at most its last second.
 	saveEvery = 500 * time.Millisecond
 	saveBatch = 500
-	// idleFor is how long an unused key stays in memory. What the store has of
-	// it is then all that is known.
+	// idleFor is how long an unused key stays in memory. After that, its state is
+	// only in the store.
 	idleFor = 2 * time.Minute
 )
 
@@ -44,15 +44,15 @@ type entry struct {
 	used   int64 // Unix milliseconds of the last use
 	loaded bool
 	dirty  bool // is in Memory.dirty
-	gone   bool // was dropped from its shard: look again
+	gone   bool // was dropped from its shard: look it up again
 	state  animalstore.LimitState
 
-	// Of a Memory that stands beside a Redis.
-	gap       gap
-	unsettled bool // is in Redis.unsettled
+	// Used only by the Memory of a Redis.
+	gap      gap
+	unsynced bool // is in Redis.unsynced
 }
 
-// NewMemory makes a Memory. Run has to be called for it to save anything.
+// NewMemory returns a Memory. It saves nothing until Run is called.
 func NewMemory(store Store, now func() time.Time, log *slog.Logger) *Memory {
 	m := &Memory{store: store, now: now, log: log}
 	for i := range m.shard {
@@ -67,8 +67,8 @@ func (m *Memory) Take(ctx context.Context, key *animalstore.Key) (Decision, erro
 	if err != nil {
 		return Decision{}, err
 	}
-	d := take(&e.state, e.used, key.Limits)
-	m.changed(e)
+	d := decide(&e.state, e.used, key.Limits)
+	m.markDirty(e)
 	e.mu.Unlock()
 	return d, nil
 }
@@ -97,18 +97,18 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 				return nil, err
 			}
 		}
-		// The clock is read under the lock, so that no request is decided at an
-		// earlier time than the one before it.
+		// Reading the clock under the lock keeps the times of successive requests
+		// in order.
 		e.used = m.now().UnixMilli()
-		if lift(&e.state, key.UnbannedAt.Milli()) {
-			m.changed(e)
+		if liftBan(&e.state, key.UnbannedAt.Milli()) {
+			m.markDirty(e)
 		}
 		return e, nil
 	}
 }
 
-// load fills e, which is locked, from the store. Unless that works it unlocks e,
-// even if the store panics: whoever comes next must not wait for ever.
+// load fills e, which is locked, from the store. If that fails, or the store
+// panics, it unlocks e, so that the next request doesn't wait forever.
 func (m *Memory) load(ctx context.Context, e *entry) error {
 	defer func() {
 		if !e.loaded {
@@ -123,8 +123,8 @@ func (m *Memory) load(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// changed puts an entry, which is locked, in line to be saved.
-func (m *Memory) changed(e *entry) {
+// markDirty queues an entry, which is locked, to be saved.
+func (m *Memory) markDirty(e *entry) {
 	if e.dirty {
 		return
 	}
@@ -151,18 +151,18 @@ func (m *Memory) entry(keyID int64) *entry {
 	return e
 }
 
-// Run saves what changed twice a second and drops idle keys, until ctx ends. It
-// saves a last time before it returns.
+// Run saves changes twice a second and drops idle keys until ctx ends. It saves
+// once more before it returns.
 func (m *Memory) Run(ctx context.Context) {
-	turn := 0
+	next := 0
 	saveRegularly(ctx, m.log, "limits", m.Save, func() {
-		m.dropIdle(&m.shard[turn%memoryShards])
-		turn++
+		m.dropIdle(&m.shard[next%memoryShards])
+		next++
 	})
 }
 
-// saveRegularly calls save and then tidy at every tick until ctx ends, and save
-// a last time. It tells when saving what begins to fail and when it works again.
+// saveRegularly calls save and then tidy at every tick until ctx ends, then save
+// once more. It logs when saving starts to fail and when it works again.
 func saveRegularly(ctx context.Context, log *slog.Logger, what string, save func(context.Context) error, tidy func()) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
@@ -171,7 +171,7 @@ func saveRegularly(ctx context.Context, log *slog.Logger, what string, save func
 		select {
 		case <-ctx.Done():
 			if err := save(context.WithoutCancel(ctx)); err != nil {
-				log.Error(what+" could not be saved at the end: the latest counts are lost", "err", err)
+				log.Error(what+" could not be saved at shutdown: the latest counts are lost", "err", err)
 			}
 			return
 		case <-tick.C:
@@ -179,7 +179,7 @@ func saveRegularly(ctx context.Context, log *slog.Logger, what string, save func
 		err := save(ctx)
 		switch {
 		case err != nil && !failing && ctx.Err() == nil:
-			log.Warn(what+" cannot be saved right now: counting goes on in memory", "err", err)
+			log.Warn(what+" cannot be saved right now: counting continues in memory", "err", err)
 		case err == nil && failing:
 			log.Info(what + " can be saved again")
 		}
@@ -188,8 +188,8 @@ func saveRegularly(ctx context.Context, log *slog.Logger, what string, save func
 	}
 }
 
-// Save writes every change since the last Save to the store. What it could not
-// write is kept for the next.
+// Save writes every change since the last Save to the store. Changes it couldn't
+// write stay queued for the next Save.
 func (m *Memory) Save(ctx context.Context) error {
 	m.dirtyMu.Lock()
 	dirty := m.dirty
@@ -215,20 +215,20 @@ func (m *Memory) Save(ctx context.Context) error {
 	return nil
 }
 
-// keepDirty puts entries that were not saved back in line: those that were
-// tried, unless a Take did so already, and those whose turn did not come.
+// keepDirty queues entries that weren't saved again: those that were tried, unless
+// a Take already did, and those that weren't.
 func (m *Memory) keepDirty(tried, untried []*entry) {
 	m.dirtyMu.Lock()
 	m.dirty = append(m.dirty, untried...)
 	m.dirtyMu.Unlock()
 	for _, e := range tried {
 		e.mu.Lock()
-		m.changed(e)
+		m.markDirty(e)
 		e.mu.Unlock()
 	}
 }
 
-// dropIdle forgets the keys of a shard that were not used lately and are saved.
+// dropIdle removes the keys of a shard that weren't used recently and are saved.
 func (m *Memory) dropIdle(s *shard) {
 	idle := m.now().Add(-idleFor).UnixMilli()
 	s.mu.Lock()
@@ -237,7 +237,7 @@ func (m *Memory) dropIdle(s *shard) {
 		if !e.mu.TryLock() {
 			continue // in use
 		}
-		if !e.dirty && !e.unsettled && e.used < idle {
+		if !e.dirty && !e.unsynced && e.used < idle {
 			e.gone = true
 			delete(s.keys, id)
 		}

@@ -11,8 +11,8 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// nowhere is a Store that remembers nothing, so that only the limiter's own
-// memory is measured.
+// nowhere is a Store that stores nothing, so that only the limiter's own memory is
+// measured.
 type nowhere struct{}
 
 func (nowhere) LimitState(context.Context, int64) (animalstore.LimitState, error) {
@@ -59,7 +59,7 @@ func TestTakeOnAWarmKeyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// millionKeys is how many keys are to fit into 200 MiB.
+// millionKeys is the number of keys that must fit into 200 MiB.
 const millionKeys = 1_000_000
 
 // fill uses a million keys once and returns how much memory that took.
@@ -87,7 +87,7 @@ func heap() int64 {
 
 func TestAMillionKeysFitInto200MiB(t *testing.T) {
 	if raceDetector {
-		t.Skip("memory is not what it is without the race detector")
+		t.Skip("the race detector uses more memory")
 	}
 	m := newCostMemory()
 	got := fill(t, m)

@@ -14,11 +14,11 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// TestNothingIsLostAcrossIdleTimes has many goroutines count while Run saves and
-// drops, with pauses in which keys become idle.
+// TestNothingIsLostAcrossIdleTimes has many goroutines make requests while Run
+// saves and drops keys, with pauses in which keys become idle.
 func TestNothingIsLostAcrossIdleTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		const (
 			clients = 20
@@ -43,7 +43,7 @@ func TestNothingIsLostAcrossIdleTimes(t *testing.T) {
 		wg.Wait()
 		m.stop()
 		if store.loads < 2*keys {
-			t.Errorf("%d loads of %d keys: none was dropped", store.loads, keys)
+			t.Errorf("got %d loads of %d keys: no key was dropped", store.loads, keys)
 		}
 		if got, want := store.total(), int64(clients*rounds*50); got != want {
 			t.Errorf("got %d requests counted, want %d", got, want)
@@ -51,8 +51,8 @@ func TestNothingIsLostAcrossIdleTimes(t *testing.T) {
 	})
 }
 
-// TestNothingIsLostWhenDroppedInUse saves and drops as fast as it can, on a
-// clock that makes every key look idle to whoever drops.
+// TestNothingIsLostWhenDroppedInUse saves and drops as fast as it can, with a clock
+// that makes every key look idle.
 func TestNothingIsLostWhenDroppedInUse(t *testing.T) {
 	const (
 		clients = 8
@@ -65,7 +65,7 @@ func TestNothingIsLostWhenDroppedInUse(t *testing.T) {
 	noon := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	var ahead, counted atomic.Int64
 	var enough atomic.Bool
-	store := newShelf()
+	store := newMemoryStore()
 	m := ratelimit.NewMemory(store, func() time.Time { return noon.Add(time.Duration(ahead.Load())) }, slog.New(slog.DiscardHandler))
 	limits := animalstore.Limits{PerMinute: 1 << 40, PerDay: 1 << 40}
 
@@ -104,9 +104,9 @@ func TestNothingIsLostWhenDroppedInUse(t *testing.T) {
 	}
 }
 
-// TestLiftedBanIsSaved looks, without a request, at a key that was unbanned.
+// TestLiftedBanIsSaved reads the status of an unbanned key, without a request.
 func TestLiftedBanIsSaved(t *testing.T) {
-	store := newShelf()
+	store := newMemoryStore()
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	store.states[1] = animalstore.LimitState{
 		BannedAt: now.Add(-time.Minute).UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 3,

@@ -21,12 +21,12 @@ func smallKey(id int64) *animalstore.Key {
 	return &animalstore.Key{ID: id, Plan: animalstore.PlanEnterprise, Limits: small}
 }
 
-// running is a Memory whose Run is under way, on the clock of the bubble.
+// running is a Memory whose Run is active, on the clock of the synctest bubble.
 type running struct {
 	*ratelimit.Memory
 	t    *testing.T
 	log  *strings.Builder
-	stop func() // and wait for the end
+	stop func() // and waits for Run to return
 }
 
 func run(t *testing.T, store ratelimit.Store) *running {
@@ -52,7 +52,7 @@ func (r *running) take(n int, keyID int64) ratelimit.Decision {
 	return d
 }
 
-// pass lets fake time go by and everything happen that is due by then.
+// pass advances the fake clock and lets everything due by then happen.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -60,11 +60,11 @@ func pass(d time.Duration) {
 
 func TestRunSavesWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		defer m.stop()
 		for i := range 20 {
-			pass(137 * time.Millisecond) // wherever Run's own turns fall
+			pass(137 * time.Millisecond) // not in step with Run's ticks
 			m.take(1, 1)
 			pass(time.Second)
 			if got, want := store.state(1).Day.Used, int64(i+1); got != want {
@@ -74,11 +74,11 @@ func TestRunSavesWithinASecond(t *testing.T) {
 	})
 }
 
-// TestKillForgetsAtMostASecond copies the store at any moment, as kill -9 would
-// leave it, and looks for what was counted more than a second before.
+// TestKillForgetsAtMostASecond copies the store at many moments, as kill -9 would
+// leave it, and checks that it has everything counted more than a second before.
 func TestKillForgetsAtMostASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		defer m.stop()
 		var counted []int64 // after each tenth of a second
@@ -91,7 +91,7 @@ func TestKillForgetsAtMostASecond(t *testing.T) {
 			counted = append(counted, total)
 			if i >= 10 {
 				if got, want := store.state(1).Day.Used, counted[i-10]; got < want {
-					t.Errorf("killed after %d tenths of a second: got %d, want the %d of a second before", i, got, want)
+					t.Errorf("killed after %d tenths of a second: got %d, want at least the %d counted a second before", i, got, want)
 				}
 			}
 			pass(100 * time.Millisecond)
@@ -101,7 +101,7 @@ func TestKillForgetsAtMostASecond(t *testing.T) {
 
 func TestBanIsSavedWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		defer m.stop()
 		m.take(1001, 1)
@@ -121,7 +121,7 @@ func TestBanIsSavedWithinASecond(t *testing.T) {
 
 func TestRunSavesWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		m.take(7, 1)
 		m.stop()
@@ -132,7 +132,7 @@ func TestRunSavesWhenItEnds(t *testing.T) {
 }
 
 func TestSaveComesInBatches(t *testing.T) {
-	store := newShelf()
+	store := newMemoryStore()
 	m := ratelimit.NewMemory(store, time.Now, slog.New(slog.DiscardHandler))
 	const keys = 1234
 	for id := range int64(keys) {
@@ -161,10 +161,10 @@ func TestSaveComesInBatches(t *testing.T) {
 // TestSaveFailureKeepsEverything has storage fail for a minute of requests.
 func TestSaveFailureKeepsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		defer m.stop()
-		store.fail(nil, errors.New("disk on fire"))
+		store.fail(nil, errors.New("disk failed"))
 		for range 60 {
 			m.take(10, 1)
 			m.take(3, 2)
@@ -182,15 +182,15 @@ func TestSaveFailureKeepsEverything(t *testing.T) {
 		}
 		for line, want := range map[string]int{"cannot be saved": 1, "saved again": 1} {
 			if got := strings.Count(m.log.String(), line); got != want {
-				t.Errorf("log says %q %d times, want %d:\n%s", line, got, want, m.log)
+				t.Errorf("got %q in the log %d times, want %d:\n%s", line, got, want, m.log)
 			}
 		}
 	})
 }
 
-// TestSaveFailureInALaterBatch has the store take some batches and fail then.
+// TestSaveFailureInALaterBatch has the store accept some batches and then fail.
 func TestSaveFailureInALaterBatch(t *testing.T) {
-	store := &secondBatchFails{shelf: newShelf()}
+	store := &secondBatchFails{memoryStore: newMemoryStore()}
 	m := ratelimit.NewMemory(store, time.Now, slog.New(slog.DiscardHandler))
 	const keys = 1700
 	for id := range int64(keys) {
@@ -217,20 +217,20 @@ func TestSaveFailureInALaterBatch(t *testing.T) {
 }
 
 type secondBatchFails struct {
-	*shelf
+	*memoryStore
 	calls int
 }
 
 func (s *secondBatchFails) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
 	if s.calls++; s.calls == 2 {
-		return errors.New("disk on fire")
+		return errors.New("disk failed")
 	}
-	return s.shelf.SaveLimitStates(ctx, states)
+	return s.memoryStore.SaveLimitStates(ctx, states)
 }
 
 func TestLoadErrorReachesTheCaller(t *testing.T) {
-	broken := errors.New("disk on fire")
-	store := newShelf()
+	broken := errors.New("disk failed")
+	store := newMemoryStore()
 	store.states[1] = animalstore.LimitState{Day: animalstore.Window{Used: 4_999, End: 1 << 50}}
 	m := ratelimit.NewMemory(store, time.Now, slog.New(slog.DiscardHandler))
 	store.fail(broken, nil)
@@ -241,7 +241,7 @@ func TestLoadErrorReachesTheCaller(t *testing.T) {
 		t.Errorf("Status: got %v, want %v", err, broken)
 	}
 	if err := m.Save(t.Context()); err != nil || len(store.batches) > 0 {
-		t.Errorf("Save: got %v and %v saved, want nothing saved of a key that could not be read", err, store.batches)
+		t.Errorf("Save: got %v and %v saved, want nothing saved for a key that couldn't be read", err, store.batches)
 	}
 	store.fail(nil, nil)
 	d, err := m.Take(t.Context(), smallKey(1))
@@ -250,11 +250,11 @@ func TestLoadErrorReachesTheCaller(t *testing.T) {
 	}
 }
 
-// TestIdleKeysLeaveMemory sees a key leave by the question for it when it comes
-// back.
+// TestIdleKeysLeaveMemory: a key that was dropped is read from the store again when
+// it is used next.
 func TestIdleKeysLeaveMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		defer m.stop()
 		const keys = 200 // some in every shard
@@ -279,11 +279,11 @@ func TestIdleKeysLeaveMemory(t *testing.T) {
 		}
 		for id := range int64(keys) {
 			if d := m.take(1, id+1); d.Remaining > small.PerDay-4 {
-				t.Errorf("key %d came back with %+v, want its 3 requests counted", id+1, d)
+				t.Errorf("key %d: got %+v when it was used again, want its 3 requests counted", id+1, d)
 			}
 		}
 		if got := store.loaded() - before; got != keys {
-			t.Errorf("%d of %d idle keys had left memory", got, keys)
+			t.Errorf("got %d of %d idle keys dropped from memory, want all", got, keys)
 		}
 	})
 }
@@ -291,10 +291,10 @@ func TestIdleKeysLeaveMemory(t *testing.T) {
 // TestUnsavedKeysStayInMemory has keys idle while the store fails.
 func TestUnsavedKeysStayInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShelf()
+		store := newMemoryStore()
 		m := run(t, store)
 		defer m.stop()
-		store.fail(nil, errors.New("disk on fire"))
+		store.fail(nil, errors.New("disk failed"))
 		m.take(900, 1)
 		pass(time.Hour)
 		store.fail(nil, nil)

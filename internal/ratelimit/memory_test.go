@@ -15,16 +15,16 @@ import (
 
 func TestMemory(t *testing.T) {
 	limittest.Run(t, func(testing.TB) limittest.Subject {
-		s := &memorySubject{store: newShelf(), now: time.UnixMilli(0)}
+		s := &memorySubject{store: newMemoryStore(), now: time.UnixMilli(0)}
 		s.start()
 		return s
 	})
 }
 
-// memorySubject is a Memory that can be ended and started again.
+// memorySubject is a Memory that can be stopped and started again.
 type memorySubject struct {
 	*ratelimit.Memory
-	store *shelf
+	store *memoryStore
 	now   time.Time
 }
 
@@ -49,27 +49,29 @@ func (s *memorySubject) Kill() error {
 
 func (s *memorySubject) KillForgets() bool { return true }
 
-// shelf is a Store in memory, which can be made to fail.
-type shelf struct {
+// memoryStore is a Store in memory that can be made to fail.
+type memoryStore struct {
 	mu      sync.Mutex
 	states  map[int64]animalstore.LimitState
 	loads   int
-	batches []int // how many states each save had
+	batches []int // the number of states in each save
 	loadErr error
 	saveErr error
 	usage   []animalstore.Usage
 }
 
-func newShelf() *shelf { return &shelf{states: make(map[int64]animalstore.LimitState)} }
+func newMemoryStore() *memoryStore {
+	return &memoryStore{states: make(map[int64]animalstore.LimitState)}
+}
 
-func (s *shelf) LimitState(_ context.Context, keyID int64) (animalstore.LimitState, error) {
+func (s *memoryStore) LimitState(_ context.Context, keyID int64) (animalstore.LimitState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++
 	return s.states[keyID], s.loadErr
 }
 
-func (s *shelf) SaveLimitStates(_ context.Context, states []animalstore.KeyLimitState) error {
+func (s *memoryStore) SaveLimitStates(_ context.Context, states []animalstore.KeyLimitState) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.saveErr != nil {
@@ -84,21 +86,21 @@ func (s *shelf) SaveLimitStates(_ context.Context, states []animalstore.KeyLimit
 	return nil
 }
 
-// older reports whether a database would rather keep o than replace it by s.
+// older reports whether a database would keep o instead of replacing it with s.
 func older(s, o animalstore.LimitState) bool {
 	return cmp.Or(cmp.Compare(s.BannedAt, o.BannedAt), cmp.Compare(s.Day.End, o.Day.End), cmp.Compare(s.Day.Used, o.Day.Used)) < 0
 }
 
-// SaveUsage makes the shelf a [ratelimit.UsageStore].
-func (s *shelf) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
+// SaveUsage makes the memoryStore a [ratelimit.UsageStore].
+func (s *memoryStore) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usage = append(s.usage, usage...)
 	return s.saveErr
 }
 
-// Usage tells what was saved, hour by hour and server by server.
-func (s *shelf) Usage(_ context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
+// Usage returns what was saved by hour and server.
+func (s *memoryStore) Usage(_ context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var hours []animalstore.Usage
@@ -110,29 +112,29 @@ func (s *shelf) Usage(_ context.Context, keyID int64, since animalstore.Time) ([
 	return hours, s.loadErr
 }
 
-// fail makes the shelf fail from now on, or work again.
-func (s *shelf) fail(load, save error) {
+// fail makes the memoryStore fail from now on, or work again.
+func (s *memoryStore) fail(load, save error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loadErr, s.saveErr = load, save
 }
 
-// state is what is saved of a key.
-func (s *shelf) state(keyID int64) animalstore.LimitState {
+// state is the saved state of a key.
+func (s *memoryStore) state(keyID int64) animalstore.LimitState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.states[keyID]
 }
 
-// loaded is how often a state was asked for.
-func (s *shelf) loaded() int {
+// loaded is how often a state was read.
+func (s *memoryStore) loaded() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.loads
 }
 
-// total is how many requests are saved of all keys.
-func (s *shelf) total() int64 {
+// total is the number of saved requests of all keys.
+func (s *memoryStore) total() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var n int64

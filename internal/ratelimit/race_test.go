@@ -2,5 +2,5 @@
 
 package ratelimit_test
 
-// raceDetector is on: memory and time cost several times what they do without.
+// raceDetector is on: memory and time are several times what they are without it.
 const raceDetector = true

@@ -1,9 +1,9 @@
-// Package ratelimit decides whether a key may make one more request, and counts
-// what became of its requests.
+// Package ratelimit decides whether a key may make another request, and counts
+// admitted and refused requests.
 //
-// decide.go has the rules; memory.go applies them to counters in this process;
-// redis.go and take.lua to counters that several share, and redis_apart.go to the
-// times when those are out of reach; usage.go keeps the hourly count.
+// decide.go has the rules. memory.go applies them to counters in this process,
+// redis.go and take.lua to counters that several servers share; redis_fallback.go
+// takes over while Redis doesn't answer. usage.go counts requests by the hour.
 package ratelimit
 
 import (
@@ -13,40 +13,39 @@ import (
 	"animalstore"
 )
 
-// Limiter keeps count of every key's requests. All methods may be called at
-// once from any goroutine.
+// Limiter counts every key's requests. Its methods may be called concurrently.
 type Limiter interface {
-	// Take decides on one request of key and, if it is admitted, charges it to
-	// the minute and the day together. The error is the store's, when what it
-	// remembers of the key cannot be read.
+	// Take decides one request of key and, if it is admitted, charges it to both
+	// the minute and the day. It returns the store's error if the key's state
+	// can't be read.
 	Take(ctx context.Context, key *animalstore.Key) (Decision, error)
 
-	// Status tells how the key stands, without charging anything.
+	// Status returns the key's status without charging anything.
 	Status(ctx context.Context, key *animalstore.Key) (Status, error)
 }
 
-// Decision is the answer to one request, as its headers tell it.
+// Decision is the result for one request, as the response's headers report it.
 type Decision struct {
 	Allowed    bool
-	Code       animalstore.Code // why not, if not
+	Code       animalstore.Code // the reason for a refusal
 	Limit      int64
 	Remaining  int64
 	Reset      int64 // Unix seconds
 	RetryAfter int64 // seconds, at least 1; 0 if allowed
-	BannedNow  bool  // this request brought a ban
+	BannedNow  bool  // this request caused a ban
 }
 
-// Status is how a key stands.
+// Status is the current state of a key.
 type Status struct {
 	Minute, Day WindowStatus
 	Strikes     int64
-	Threshold   int64 // the strikes that bring a ban
+	Threshold   int64 // the number of strikes that causes a ban
 	BannedUntil animalstore.Time
 	BanLevel    int64
 }
 
-// WindowStatus is how one window stands. One that has not begun is whole, and
-// resets as it would if it began now.
+// WindowStatus is the current state of one window. A window that hasn't started is
+// full, and its Reset is the one it would have if it started now.
 type WindowStatus struct {
 	Limit, Remaining int64
 	Reset            animalstore.Time
@@ -54,23 +53,22 @@ type WindowStatus struct {
 
 // Store is where limits survive a restart.
 type Store interface {
-	// LimitState returns what was saved of a key last, or the zero value.
+	// LimitState returns the last saved state of a key, or the zero value.
 	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
-	// SaveLimitStates saves all of them or none.
+	// SaveLimitStates saves all states or none.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 }
 
-// StatusOf tells how a key stands by what is saved of it, which may be a second
-// old.
+// StatusOf returns a key's status from its saved state, which may be a second old.
 func StatusOf(s animalstore.LimitState, key *animalstore.Key, now time.Time) Status {
-	lift(&s, key.UnbannedAt.Milli())
+	liftBan(&s, key.UnbannedAt.Milli())
 	return status(s, now.UnixMilli(), key.Limits)
 }
 
-// status is how s stands at now.
+// status is the status of a key with state s at now.
 func status(s animalstore.LimitState, now int64, limits animalstore.Limits) Status {
-	roll(&s, now)
-	open(&s, now)
+	expireStrikes(&s, now)
+	openWindows(&s, now)
 	st := Status{
 		Minute:    WindowStatus{limits.PerMinute, max(0, limits.PerMinute-s.Minute.Used), animalstore.AtMilli(s.Minute.End)},
 		Day:       WindowStatus{limits.PerDay, max(0, limits.PerDay-s.Day.Used), animalstore.AtMilli(s.Day.End)},

@@ -18,9 +18,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// redisPatience is how long one request waits for Redis, however often it has to
-// ask. It leaves the scheduler room in the promise of 100 ms.
-const redisPatience = 75 * time.Millisecond
+// requestTimeout is how long one request waits for Redis in total, even if it needs
+// several calls. We promise 100 ms; the rest is for the scheduler.
+const requestTimeout = 75 * time.Millisecond
 
 //go:embed take.lua
 var takeLua string
@@ -30,85 +30,84 @@ var takeScript = redis.NewScript(takeLua)
 // SharedStore is the [Store] of a limiter that several servers share.
 type SharedStore interface {
 	Store
-	// Usage returns a key's hours since a time. Every server adds to them, so
-	// that together they tell what all servers admitted.
+	// Usage returns a key's hourly counts since a time. Every server adds to them,
+	// so they include what all servers admitted.
 	Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error)
 }
 
 // Redis is the [Limiter] that several servers share. One call of a script decides
-// each request, on Redis's own clock, so it makes no difference which server a
-// client asks.
+// each request by Redis's own clock, so it makes no difference which server a
+// client talks to.
 //
-// Beside it, each server keeps in memory what it was told of the keys it serves,
-// and saves that to the store as [Memory] does. From there it goes on by itself
-// while Redis does not answer, and from there Redis is told what it does not
-// know: when it lost its data, or was out of reach while keys were used.
+// Each server also keeps the last known state of the keys it serves in memory and
+// saves it to the store as [Memory] does. It continues from that state while Redis
+// doesn't answer, and sends it to Redis when Redis doesn't know it: because Redis
+// lost its data, or was unreachable while keys were used.
 type Redis struct {
 	client *redis.Client
-	prefix string // of the names of our keys in Redis
+	prefix string // of our keys' names in Redis
 	store  SharedStore
 	now    func() time.Time
 	log    *slog.Logger
 	local  *Memory
 
-	ahead    atomic.Int64  // milliseconds by which Redis's clock is ahead of ours
-	patience time.Duration // redisPatience, but for tests of the rules alone
-	clock    func() int64  // what the script takes for the time; nil but in tests
+	ahead   atomic.Int64  // milliseconds by which Redis's clock is ahead of ours
+	timeout time.Duration // requestTimeout, except in tests of the rules
+	clock   func() int64  // the time to pass to the script; nil except in tests
 
-	// apart: Redis does not answer, and each server decides by itself.
-	apart    atomic.Bool
-	wentOff  chan struct{} // has room for one word that apart was set
-	returned atomic.Int64  // when apart ended last, Unix nanoseconds
+	// fallback is set while Redis doesn't answer and each server decides on its own.
+	fallback        atomic.Bool
+	fallbackStarted chan struct{} // signals that fallback was set
+	returned        atomic.Int64  // when fallback last ended, Unix nanoseconds
 
-	unsettledMu sync.Mutex
-	unsettled   []unsettled
+	unsyncedMu sync.Mutex
+	unsynced   []unsynced
 
 	stats redisStats
 }
 
-// RedisConfig is what a Redis needs.
+// RedisConfig configures a Redis.
 type RedisConfig struct {
 	URL         string                  // redis://… or rediss://…
-	Environment animalstore.Environment // keeps production and staging apart on one Redis
+	Environment animalstore.Environment // separates production and staging on one Redis
 	Store       SharedStore
-	Now         func() time.Time // the clock while Redis's is out of reach
+	Now         func() time.Time // the clock while Redis is unreachable
 	Log         *slog.Logger
 }
 
-// NewRedis makes a Redis. A server that cannot be reached is no error: limits are
-// then those of this process until it can be. The error never repeats the URL,
-// which may hold a password. Run has to be called for anything to be saved, and
-// for a Redis that went away to be noticed when it is back.
+// NewRedis returns a Redis. An unreachable server isn't an error: this process
+// enforces the limits on its own until the server can be reached. The error never
+// repeats the URL, which may contain a password. Until Run is called, nothing is
+// saved and the fallback doesn't end.
 func NewRedis(c RedisConfig) (*Redis, error) {
 	opts, err := redisOptions(c.URL)
 	if err != nil {
 		return nil, err
 	}
-	redis.SetLogger(silent{}) // what matters of it is logged here
+	redis.SetLogger(silentLogger{}) // this package logs what matters
 	r := newRedis(c)
 	r.client = redis.NewClient(opts)
-	if err := r.probe(firstPatience); err != nil {
-		r.goApart(err)
+	if err := r.probe(dialTimeout); err != nil {
+		r.startFallback(err)
 	}
 	return r, nil
 }
 
-// newRedis is a Redis without its connections.
+// newRedis returns a Redis without connections.
 func newRedis(c RedisConfig) *Redis {
 	r := &Redis{
-		prefix:   "animalstore:" + string(c.Environment) + ":limits:",
-		store:    c.Store,
-		now:      c.Now,
-		log:      c.Log,
-		patience: redisPatience,
-		wentOff:  make(chan struct{}, 1),
+		prefix:          "animalstore:" + string(c.Environment) + ":limits:",
+		store:           c.Store,
+		now:             c.Now,
+		log:             c.Log,
+		timeout:         requestTimeout,
+		fallbackStarted: make(chan struct{}, 1),
 	}
-	r.local = NewMemory(remembered{r}, r.Now, c.Log)
+	r.local = NewMemory(usageAwareStore{r}, r.Now, c.Log)
 	return r
 }
 
-// CheckRedisURL tells what is wrong with an address of Redis, without repeating
-// it.
+// CheckRedisURL reports an invalid Redis address, without repeating it.
 func CheckRedisURL(url string) error {
 	_, err := redisOptions(url)
 	return err
@@ -119,36 +118,36 @@ func redisOptions(url string) (*redis.Options, error) {
 	if err != nil || !strings.HasPrefix(url, "redis://") && !strings.HasPrefix(url, "rediss://") {
 		return nil, errors.New("not an address like redis://[user:password@]host:port[/database] or rediss://…")
 	}
-	opts.ContextTimeoutEnabled = true // every call has a deadline of its own
+	opts.ContextTimeoutEnabled = true // every call has its own deadline
 	opts.MaxRetries = -1              // a second try could charge a request twice
 	opts.DialerRetries = 1
-	opts.DialTimeout = firstPatience
+	opts.DialTimeout = dialTimeout
 	opts.Protocol = 2
 	opts.DisableIdentity = true
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return opts, nil
 }
 
-type silent struct{}
+type silentLogger struct{}
 
-func (silent) Printf(context.Context, string, ...any) {}
+func (silentLogger) Printf(context.Context, string, ...any) {}
 
-// Close ends the connections to Redis.
+// Close closes the connections to Redis.
 func (r *Redis) Close() error { return r.client.Close() }
 
-// Now is the time by Redis's clock, as far as it is known here.
+// Now is the current time by Redis's clock, as last observed.
 func (r *Redis) Now() time.Time { return r.now().Add(time.Duration(r.ahead.Load()) * time.Millisecond) }
 
 // Take implements [Limiter].
 func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error) {
-	rep, err := r.ask(ctx, "take", key)
+	rep, err := r.query(ctx, "take", key)
 	var d Decision
 	if err == nil {
 		d, err = rep.decision(key.Limits)
 	}
-	if errors.Is(err, errApart) {
-		r.stats.apart.Add(1)
-		return r.takeApart(ctx, key)
+	if errors.Is(err, errNoRedis) {
+		r.stats.fallback.Add(1)
+		return r.takeFallback(ctx, key)
 	}
 	if err != nil {
 		return Decision{}, err
@@ -162,8 +161,8 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 
 // Status implements [Limiter].
 func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error) {
-	rep, err := r.ask(ctx, "look", key)
-	if errors.Is(err, errApart) {
+	rep, err := r.query(ctx, "look", key)
+	if errors.Is(err, errNoRedis) {
 		return r.local.Status(ctx, key)
 	}
 	if err != nil {
@@ -172,45 +171,44 @@ func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error
 	return status(rep.state, rep.now, key.Limits), nil
 }
 
-// errApart: Redis did not answer, or is known not to.
-var errApart = errors.New("redis does not answer")
+// errNoRedis means that Redis didn't answer, or wasn't called because of that.
+var errNoRedis = errors.New("redis does not answer")
 
-// ask calls the script for a key. It tells Redis what is known of the key, if
-// Redis may not know it: with the first request of the key here, after a time
-// apart, and when Redis says that it has forgotten the key.
-func (r *Redis) ask(ctx context.Context, verb string, key *animalstore.Key) (reply, error) {
-	patience := r.patience
+// query calls the script for a key. It also sends the key's state if Redis may not
+// know it: with the key's first request to this server, after a fallback, and when
+// Redis has forgotten the key.
+func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (reply, error) {
+	timeout := r.timeout
 	for range 2 {
-		if r.apart.Load() {
-			return reply{}, errApart
+		if r.fallback.Load() {
+			return reply{}, errNoRedis
 		}
 		e, seed, err := r.prepare(ctx, key)
 		if err != nil {
 			return reply{}, err
 		}
 		began := time.Now()
-		rep, err := r.call(patience, verb, key, seed)
+		rep, err := r.call(timeout, verb, key, seed)
 		if err != nil {
-			r.failed(began, err)
-			return reply{}, errApart
+			r.recordFailure(began, err)
+			return reply{}, errNoRedis
 		}
 		if rep.outcome != outcomeUnknown {
-			r.learn(e, rep, seed != "")
+			r.recordReply(e, rep, seed != "")
 			return rep, nil
 		}
-		r.forgotten(e)
-		patience -= time.Since(began)
+		r.recordForgotten(e)
+		timeout -= time.Since(began)
 	}
-	// It forgot the key twice within one request, and is of no use.
-	r.failed(time.Now(), errors.New("redis forgets what it is told"))
-	return reply{}, errApart
+	// A Redis that forgot the key twice within one request can't be used.
+	r.recordFailure(time.Now(), errors.New("redis loses the data it is sent"))
+	return reply{}, errNoRedis
 }
 
 // call runs the script once.
-func (r *Redis) call(patience time.Duration, verb string, key *animalstore.Key, seed string) (reply, error) {
-	// Not the request's context: whether its client is still there says nothing
-	// about Redis.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (r *Redis) call(timeout time.Duration, verb string, key *animalstore.Key, seed string) (reply, error) {
+	// Not the request's context: a client that disconnects says nothing about Redis.
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	args := []any{verb, key.Limits.PerMinute, key.Limits.PerDay, key.UnbannedAt.Milli(), seed}
 	if r.clock != nil {
@@ -218,7 +216,7 @@ func (r *Redis) call(patience time.Duration, verb string, key *animalstore.Key, 
 	}
 	text, err := takeScript.Run(ctx, r.client, []string{r.prefix + strconv.FormatInt(key.ID, 10)}, args...).Text()
 	if err != nil {
-		return reply{}, fmt.Errorf("ask Redis: %w", err)
+		return reply{}, fmt.Errorf("call Redis: %w", err)
 	}
 	rep, err := parseReply(text)
 	if err != nil || rep.outcome == outcomeUnknown {
@@ -230,17 +228,17 @@ func (r *Redis) call(patience time.Duration, verb string, key *animalstore.Key, 
 	return rep, nil
 }
 
-// gap is how far Redis may be behind what this process knows of a key.
+// gap is how far Redis may be behind this process's state of a key.
 type gap uint8
 
 const (
-	inStep gap = iota // not at all
-	untold            // it has to be told
-	unread            // and the store is to be asked before, for other servers know more
+	synced gap = iota // Redis is up to date
+	unsent            // Redis must be sent the state
+	stale             // the same, after reading the store, which may have newer counts of other servers
 )
 
-// prepare finds what is known here of a key, as the text to tell Redis, or "" if
-// Redis knows it all.
+// prepare returns a key's entry and the state to send to Redis, or "" if Redis is
+// up to date.
 func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (*entry, string, error) {
 	for {
 		e := r.local.entry(key.ID)
@@ -249,18 +247,18 @@ func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (*entry, stri
 			e.mu.Unlock()
 			continue
 		}
-		if !e.loaded || e.gap == unread {
-			if err := r.read(ctx, e); err != nil {
+		if !e.loaded || e.gap == stale {
+			if err := r.reload(ctx, e); err != nil {
 				return nil, "", err
 			}
 		}
 		e.used = r.Now().UnixMilli()
-		if lift(&e.state, key.UnbannedAt.Milli()) {
-			r.local.changed(e)
+		if liftBan(&e.state, key.UnbannedAt.Milli()) {
+			r.local.markDirty(e)
 		}
 		seed := ""
-		// What does not matter any more is what Redis has forgotten by now.
-		if e.gap == untold || !matters(&e.state, e.used) {
+		// Redis has dropped a state that no longer matters.
+		if e.gap == unsent || !stillMatters(&e.state, e.used) {
 			seed = stateText(e.state)
 		}
 		e.mu.Unlock()
@@ -268,60 +266,61 @@ func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (*entry, stri
 	}
 }
 
-// read adds to e, which is locked, what the store knows. Unless that works it
-// unlocks e, even if the store panics.
-func (r *Redis) read(ctx context.Context, e *entry) error {
+// reload merges the stored state into e, which is locked. If that fails, or the
+// store panics, it unlocks e.
+func (r *Redis) reload(ctx context.Context, e *entry) error {
 	done := false
 	defer func() {
 		if !done {
 			e.mu.Unlock()
 		}
 	}()
-	saved, err := remembered{r}.LimitState(ctx, e.keyID)
+	saved, err := usageAwareStore{r}.LimitState(ctx, e.keyID)
 	if err != nil {
 		return err
 	}
 	if e.loaded {
-		merge(&e.state, saved)
+		mergeStates(&e.state, saved)
 	} else {
 		e.state, e.loaded = saved, true
 	}
-	e.gap, done = untold, true
+	e.gap, done = unsent, true
 	return nil
 }
 
-// learn notes what Redis answered.
-func (r *Redis) learn(e *entry, rep reply, told bool) {
+// recordReply merges Redis's reply into e. sent says whether the call included e's
+// state.
+func (r *Redis) recordReply(e *entry, rep reply, sent bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.state
 	e.state = rep.state
-	merge(&e.state, known)
+	mergeStates(&e.state, known)
 	switch {
-	case told && e.gap == untold:
-		e.gap = inStep
-	case known.BannedAt > rep.state.BannedAt && e.gap == inStep:
-		e.gap = untold // it lost a ban
+	case sent && e.gap == unsent:
+		e.gap = synced
+	case known.BannedAt > rep.state.BannedAt && e.gap == synced:
+		e.gap = unsent // it lost a ban
 	}
-	r.local.changed(e)
+	r.local.markDirty(e)
 }
 
-// forgotten notes that Redis does not know a key any more.
-func (r *Redis) forgotten(e *entry) {
+// recordForgotten records that Redis no longer knows a key.
+func (r *Redis) recordForgotten(e *entry) {
 	r.stats.reseeds.Add(1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gap == inStep {
-		e.gap = unread
+	if e.gap == synced {
+		e.gap = stale
 	}
-	r.settleLater(e)
+	r.syncLater(e)
 }
 
-// remembered is the store as the memory of a [Redis] reads it: how a key stands by
-// what was saved last, and by what all servers admitted of it today.
-type remembered struct{ r *Redis }
+// usageAwareStore is the store for the Memory of a [Redis]. A key's state includes
+// what all servers admitted today.
+type usageAwareStore struct{ r *Redis }
 
-func (m remembered) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
+func (m usageAwareStore) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
 	state, err := m.r.store.LimitState(ctx, keyID)
 	if err != nil {
 		return state, err
@@ -343,6 +342,6 @@ func (m remembered) LimitState(ctx context.Context, keyID int64) (animalstore.Li
 	return state, nil
 }
 
-func (m remembered) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+func (m usageAwareStore) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
 	return m.r.store.SaveLimitStates(ctx, states)
 }

@@ -15,12 +15,12 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// fleet is several servers on one Redis and one store, all running, on a common
-// time that a test can move.
+// fleet is several running servers on one Redis and one store, with a common clock
+// that a test can advance.
 type fleet struct {
 	t       testing.TB
-	store   *shelf
-	later   atomic.Int64 // milliseconds by which time was moved
+	store   *memoryStore
+	later   atomic.Int64 // milliseconds by which the clock was advanced
 	servers []*instance
 }
 
@@ -35,7 +35,7 @@ type instance struct {
 
 func newFleet(t testing.TB, url string, skews ...time.Duration) *fleet {
 	t.Helper()
-	f := &fleet{t: t, store: newShelf()}
+	f := &fleet{t: t, store: newMemoryStore()}
 	for _, skew := range skews {
 		f.start(url, skew)
 	}
@@ -70,14 +70,14 @@ func (f *fleet) start(url string, skew time.Duration) *instance {
 	return in
 }
 
-// now is Redis's time, as the script is told.
+// now is the time passed to the script.
 func (f *fleet) now() time.Time {
 	return time.Now().Add(time.Duration(f.later.Load()) * time.Millisecond)
 }
 
 func (f *fleet) pass(d time.Duration) { f.later.Add(d.Milliseconds()) }
 
-// take makes one request, counted as the API does.
+// take makes one request and records its usage as the API does.
 func (in *instance) take(key *animalstore.Key) (ratelimit.Decision, error) {
 	d, err := in.Take(context.Background(), key)
 	if err == nil {
@@ -86,7 +86,7 @@ func (in *instance) take(key *animalstore.Key) (ratelimit.Decision, error) {
 	return d, err
 }
 
-// tally is what came of many requests.
+// tally is the result of many requests.
 type tally struct {
 	admitted []int64 // by server
 	slowest  time.Duration
@@ -99,7 +99,8 @@ func (c tally) total() (n int64) {
 	return n
 }
 
-// burst has clients make requests at once, each of another server than the last.
+// burst has clients make concurrent requests, each to a different server than the
+// one before.
 func (f *fleet) burst(clients, each int, key *animalstore.Key) tally {
 	f.t.Helper()
 	admitted := make([]atomic.Int64, len(f.servers))
@@ -136,7 +137,7 @@ func (f *fleet) burst(clients, each int, key *animalstore.Key) tally {
 	return c
 }
 
-// failures are all calls that Redis did not answer.
+// failures is the number of calls that Redis didn't answer.
 func (f *fleet) failures() (n int64) {
 	for _, in := range f.servers {
 		n += in.Stats().Failures
@@ -144,14 +145,14 @@ func (f *fleet) failures() (n int64) {
 	return n
 }
 
-// exact moves time on by a window and checks that a burst admits the limit to the
-// request. A machine may be so busy that Redis does not answer in time, and then
-// limits are honestly not shared: such a round says nothing and is made again.
+// exact advances the clock by a window and checks that a burst admits exactly the
+// limit. On a busy machine Redis may not answer in time, and then limits are not
+// shared: such a round proves nothing and is repeated.
 func (f *fleet) exact(when string, key *animalstore.Key) (admitted int64) {
 	f.t.Helper()
 	for range 20 {
 		f.pass(61 * time.Second)
-		f.eventually("limits are shared "+when, func() bool { return !f.anyApart() })
+		f.eventually("limits are shared "+when, func() bool { return !f.anyFallback() })
 		before := f.failures()
 		c := f.burst(6, int(key.Limits.PerMinute)/6+10, key)
 		admitted += c.total()
@@ -168,25 +169,25 @@ func (f *fleet) exact(when string, key *animalstore.Key) (admitted int64) {
 	return 0
 }
 
-func (f *fleet) anyApart() bool {
+func (f *fleet) anyFallback() bool {
 	for _, in := range f.servers {
-		if in.Stats().Apart {
+		if in.Stats().Fallback {
 			return true
 		}
 	}
 	return false
 }
 
-func (f *fleet) allApart() bool {
+func (f *fleet) allFallback() bool {
 	for _, in := range f.servers {
-		if !in.Stats().Apart {
+		if !in.Stats().Fallback {
 			return false
 		}
 	}
 	return true
 }
 
-// dayUsed is what the server in tells of a key's day.
+// dayUsed is the number of requests that the server in has counted today.
 func (f *fleet) dayUsed(in *instance, key *animalstore.Key) int64 {
 	f.t.Helper()
 	st, err := in.Status(context.Background(), key)
@@ -241,7 +242,7 @@ func (f *fleet) logs() string {
 	return b.String()
 }
 
-// logText is a log that can be read while it is written.
+// logText is a log that can be read while it is being written.
 type logText struct {
 	mu sync.Mutex
 	b  bytes.Buffer

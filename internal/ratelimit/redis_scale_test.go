@@ -12,12 +12,12 @@ import (
 	"animalstore/internal/ratelimit/redistest"
 )
 
-// TestManyInstances plays limits over a growing number of servers: shared, alone
-// and shared again. docs/scaling.md has its table.
+// TestManyInstances measures limits on a growing number of servers: shared, in
+// fallback and shared again. docs/scaling.md has its table.
 func TestManyInstances(t *testing.T) {
 	const limit = 60
 	var table strings.Builder
-	fmt.Fprintf(&table, "%9s  %6s  %18s  %5s\n", "instances", "shared", "alone, all of them", "again")
+	fmt.Fprintf(&table, "%9s  %6s  %18s  %5s\n", "instances", "shared", "fallback, in total", "again")
 	sizes := []int{1, 3, 10, 50}
 	if os.Getenv("ANIMALSTORE_SOAK") != "" {
 		sizes = []int{1, 2, 3, 5, 10, 20, 50, 100}
@@ -26,36 +26,36 @@ func TestManyInstances(t *testing.T) {
 		server := redistest.Start(t)
 		f := newFleet(t, server.URL(), make([]time.Duration, n)...)
 		for _, in := range f.servers {
-			in.WaitLong()
+			in.UseLongTimeout()
 		}
 		f.awayFromMidnight()
 		key := enterprise(1, limit, 1_000_000)
-		each := limit + 5 // of every server
+		each := limit + 5 // per server
 		shared := f.burst(n, each, key)
 
 		server.Kill()
 		f.pass(61 * time.Second)
 		f.burst(n, n, enterprise(2, 1_000_000, 1_000_000)) // until every server has noticed
-		alone := f.burst(n, each, key)
+		fallback := f.burst(n, each, key)
 
 		server.Restart()
-		f.eventually("limits are shared again", func() bool { return !f.anyApart() })
+		f.eventually("limits are shared again", func() bool { return !f.anyFallback() })
 		f.pass(61 * time.Second)
 		again := f.burst(n, each, key)
 
-		fmt.Fprintf(&table, "%9d  %6d  %18d  %5d\n", n, shared.total(), alone.total(), again.total())
+		fmt.Fprintf(&table, "%9d  %6d  %18d  %5d\n", n, shared.total(), fallback.total(), again.total())
 		if shared.total() != limit || again.total() != limit {
 			t.Errorf("%d servers admitted %d and, after an outage, %d in a minute, want %d", n, shared.total(), again.total(), limit)
 		}
-		for i, got := range alone.admitted {
+		for i, got := range fallback.admitted {
 			if got > limit {
-				t.Errorf("server %d of %d admitted %d alone, want at most %d", i, n, got, limit)
+				t.Errorf("server %d of %d admitted %d without Redis, want at most %d", i, n, got, limit)
 			}
 		}
-		if most := int64(n * limit); alone.total() != most {
-			t.Errorf("%d servers admitted %d alone, want %d", n, alone.total(), most)
+		if most := int64(n * limit); fallback.total() != most {
+			t.Errorf("%d servers admitted %d without Redis, want %d", n, fallback.total(), most)
 		}
-		admitted := shared.total() + alone.total() + again.total()
+		admitted := shared.total() + fallback.total() + again.total()
 		f.eventually("the day has all requests", func() bool { return f.dayUsed(f.servers[n/2], key) >= admitted })
 		if got := f.dayUsed(f.servers[n/2], key); got != admitted {
 			t.Errorf("%d servers: the day has %d requests, want %d", n, got, admitted)
@@ -68,16 +68,16 @@ func TestManyInstances(t *testing.T) {
 	t.Logf("admitted in a minute, of a plan of %d:\n%s", limit, table.String())
 }
 
-// TestClocksApart: whatever the servers' own clocks say, Redis's counts.
-func TestClocksApart(t *testing.T) {
+// TestClockSkew: limits use Redis's clock, not the servers' own.
+func TestClockSkew(t *testing.T) {
 	server := redistest.Shared(t)
 	skews := []time.Duration{0, time.Hour, -time.Hour}
 	for i, limit := range []int64{60, 300, 1_000, 7} {
-		f := &fleet{t: t, store: newShelf()}
+		f := &fleet{t: t, store: newMemoryStore()}
 		for _, skew := range skews {
 			in := f.start(server.URL(), skew)
 			in.SetClock(nil) // Redis's own
-			in.WaitLong()
+			in.UseLongTimeout()
 		}
 		key := enterprise(int64(i+1), limit, 1_000_000)
 		if got := f.burst(64, int(limit)/32+2, key).total(); got != limit {
@@ -85,7 +85,7 @@ func TestClocksApart(t *testing.T) {
 		}
 		for j, in := range f.servers {
 			if off := time.Until(in.Now()).Abs(); off > 5*time.Second {
-				t.Errorf("server %d: its idea of Redis's time is off by %v", j, off)
+				t.Errorf("server %d: Now is off from Redis's time by %v", j, off)
 			}
 			d, err := in.Take(context.Background(), key)
 			if wait := time.Until(time.Unix(d.Reset, 0)); err != nil || d.Code != animalstore.RateLimitExceeded || wait < 0 || wait > 61*time.Second {

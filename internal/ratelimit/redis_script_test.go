@@ -17,10 +17,10 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 250e6, time.UTC)
 
-// onRedis makes a limiter on a server, whose script believes the clock.
+// onRedis returns a limiter on a server, whose script uses the given clock.
 func onRedis(t testing.TB, server *redistest.Server, store ratelimit.SharedStore, clock *time.Time) *ratelimit.Redis {
 	return newRedis(t, server, store, time.Now).
-		Another(store, func() time.Time { return *clock }, func() int64 { return clock.UnixMilli() })
+		Sibling(store, func() time.Time { return *clock }, func() int64 { return clock.UnixMilli() })
 }
 
 func mustTake(t testing.TB, l ratelimit.Limiter, key *animalstore.Key) ratelimit.Decision {
@@ -32,12 +32,11 @@ func mustTake(t testing.TB, l ratelimit.Limiter, key *animalstore.Key) ratelimit
 	return d
 }
 
-// TestScriptMergesAsGoDoes: Redis and this process have to agree on what two
-// that know of a key know together.
-func TestScriptMergesAsGoDoes(t *testing.T) {
+// TestScriptMergesLikeGo: the script and mergeStates must merge two states alike.
+func TestScriptMergesLikeGo(t *testing.T) {
 	server := redistest.Shared(t)
 	clock := noon
-	r := onRedis(t, server, newShelf(), &clock)
+	r := onRedis(t, server, newMemoryStore(), &clock)
 	random := rand.New(rand.NewPCG(1, 2))
 	// Few values, so that ends and bans are often the same.
 	some := func(values ...int64) int64 { return values[random.IntN(len(values))] }
@@ -58,7 +57,7 @@ func TestScriptMergesAsGoDoes(t *testing.T) {
 		want := ratelimit.Merged(first, second)
 		id := int64(i + 1)
 		if got := r.LookWith(t, id, first); got != first {
-			t.Fatalf("a key that Redis does not know\n got %+v\nwant %+v", got, first)
+			t.Fatalf("a key unknown to Redis\n got %+v\nwant %+v", got, first)
 		}
 		if got := r.LookWith(t, id, second); ratelimit.Matters(first, at) && got != want {
 			t.Fatalf("%+v\nmerged with %+v\n got %+v\nwant %+v", first, second, got, want)
@@ -66,11 +65,11 @@ func TestScriptMergesAsGoDoes(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsTheLater: a state from before changes nothing, wherever it comes
-// from, or a late save could refund a day or lift a ban.
+// TestMergeKeepsTheLater: merging an older state changes nothing. Otherwise a late
+// save could refund a day or lift a ban.
 func TestMergeKeepsTheLater(t *testing.T) {
 	key := &animalstore.Key{ID: 1, Limits: animalstore.Limits{PerMinute: 3, PerDay: 300}}
-	store := newShelf()
+	store := newMemoryStore()
 	clock := noon
 	m := ratelimit.NewMemory(store, func() time.Time { return clock }, discard)
 	var history []animalstore.LimitState
@@ -83,7 +82,7 @@ func TestMergeKeepsTheLater(t *testing.T) {
 		history = append(history, store.state(1))
 	}
 	if last := history[len(history)-1]; last.BanLevel == 0 {
-		t.Fatalf("no ban in all that: %+v", last)
+		t.Fatalf("got no ban in the whole history: %+v", last)
 	}
 	for i, later := range history {
 		for _, back := range []int{1, 7, 400} {
@@ -97,10 +96,10 @@ func TestMergeKeepsTheLater(t *testing.T) {
 	}
 }
 
-// TestStatesExpire: Redis keeps a state for as long as it matters, and no longer.
+// TestStatesExpire: Redis stores a state only for as long as it matters.
 func TestStatesExpire(t *testing.T) {
 	server := redistest.Shared(t)
-	r := newRedis(t, server, newShelf(), time.Now)
+	r := newRedis(t, server, newMemoryStore(), time.Now)
 	ttl := func(id int64) time.Duration {
 		t.Helper()
 		left, err := server.Client().PTTL(t.Context(), fmt.Sprint("animalstore:production:limits:", id)).Result()
@@ -130,11 +129,11 @@ func TestStatesExpire(t *testing.T) {
 	}
 	r.LookWith(t, 100, animalstore.LimitState{Minute: animalstore.Window{Used: 9, End: now.UnixMilli() - 1}})
 	if n, err := server.Client().Exists(t.Context(), "animalstore:production:limits:100").Result(); err != nil || n != 0 {
-		t.Errorf("a state that does not matter: %d kept, %v, want none", n, err)
+		t.Errorf("a state that doesn't matter: got %d stored, %v, want none", n, err)
 	}
 
-	// What requests leave is gone at the end of the day, or of a minute that
-	// reaches into the next.
+	// The state of a request expires at the end of the day, or of a minute that
+	// extends into the next.
 	key := &animalstore.Key{ID: 200, Limits: animalstore.Limits{PerMinute: 10, PerDay: 100}}
 	mustTake(t, r, key)
 	latest := time.Now().Add(61 * time.Second)
@@ -151,7 +150,7 @@ func TestStatesExpire(t *testing.T) {
 func TestLimitsOfAnySize(t *testing.T) {
 	server := redistest.Shared(t)
 	clock := noon
-	r := onRedis(t, server, newShelf(), &clock)
+	r := onRedis(t, server, newMemoryStore(), &clock)
 	for i, limit := range []int64{1, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64} {
 		for j, limits := range []animalstore.Limits{{PerMinute: limit, PerDay: math.MaxInt64}, {PerMinute: limit, PerDay: limit}} {
 			key := &animalstore.Key{ID: int64(10*i + j + 1), Limits: limits}
@@ -166,8 +165,8 @@ func TestLimitsOfAnySize(t *testing.T) {
 			}
 		}
 	}
-	// The largest count that can be compared exactly is never reached, but a
-	// state may say it was.
+	// The largest count that can be compared exactly is never reached, but a state
+	// may contain it.
 	key := &animalstore.Key{ID: 500, Limits: animalstore.Limits{PerMinute: 1 << 53, PerDay: 1 << 53}}
 	used := animalstore.Window{Used: 1<<53 - 1, End: noon.UnixMilli() + 30_000}
 	r.LookWith(t, 500, animalstore.LimitState{Minute: used, Day: used})
@@ -179,12 +178,12 @@ func TestLimitsOfAnySize(t *testing.T) {
 	}
 }
 
-// TestDeploymentsDoNotMeet: key 1 of staging is not key 1 of production.
-func TestDeploymentsDoNotMeet(t *testing.T) {
+// TestDeploymentsAreSeparate: key 1 of staging isn't key 1 of production.
+func TestDeploymentsAreSeparate(t *testing.T) {
 	server := redistest.Shared(t)
 	key := &animalstore.Key{ID: 1, Limits: animalstore.Limits{PerMinute: 1, PerDay: 10}}
 	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
-		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: server.URL(), Environment: env, Store: newShelf(), Now: time.Now, Log: discard})
+		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: server.URL(), Environment: env, Store: newMemoryStore(), Now: time.Now, Log: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,18 +198,18 @@ func TestDeploymentsDoNotMeet(t *testing.T) {
 	}
 }
 
-// TestForeignState: what somebody else wrote under a key's name counts as nothing.
+// TestForeignState: a value that isn't a state is ignored.
 func TestForeignState(t *testing.T) {
 	server := redistest.Shared(t)
-	r := newRedis(t, server, newShelf(), time.Now)
+	r := newRedis(t, server, newMemoryStore(), time.Now)
 	key := enterprise(1, 3, 100)
 	mustTake(t, r, key)
 	for _, text := range []string{"", "hello", "1 2 3", "1 2 3 4 5 6 7 8 9 10 11 12"} {
 		if err := server.Client().Set(t.Context(), "animalstore:production:limits:1", text, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if d := mustTake(t, r, key); r.Stats().Alone > 0 || d.Limit != 3 {
-			t.Errorf("%q: got %+v, decided without Redis: %d", text, d, r.Stats().Alone)
+		if d := mustTake(t, r, key); r.Stats().FallbackDecisions > 0 || d.Limit != 3 {
+			t.Errorf("%q: got %+v, decided without Redis: %d", text, d, r.Stats().FallbackDecisions)
 		}
 	}
 	if d := mustTake(t, r, key); d.Allowed {
@@ -218,8 +217,8 @@ func TestForeignState(t *testing.T) {
 	}
 }
 
-// TestPassword: the address may name a user and a password, and a wrong one is as
-// good as no Redis.
+// TestPassword: the address may contain a user and a password. With a wrong one the
+// limiter falls back as it does without Redis.
 func TestPassword(t *testing.T) {
 	server := redistest.Start(t)
 	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "shop", "on", ">hunter2", "~animalstore:*", "+@all").Err(); err != nil {
@@ -228,17 +227,17 @@ func TestPassword(t *testing.T) {
 	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "default", "off").Err(); err != nil {
 		t.Fatal(err)
 	}
-	for user, apart := range map[string]bool{"shop:hunter2@": false, "shop:hunter3@": true, "": true} {
+	for user, fallback := range map[string]bool{"shop:hunter2@": false, "shop:hunter3@": true, "": true} {
 		log := &logText{}
 		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
-			URL: "redis://" + user + server.Addr, Environment: animalstore.Production, Store: newShelf(), Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
+			URL: "redis://" + user + server.Addr, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if got := r.Stats().Apart; got != apart || strings.Contains(log.String(), "hunter") {
-			t.Errorf("as %q: got apart %v, want %v; the log:\n%s", user, got, apart, log)
+		if got := r.Stats().Fallback; got != fallback || strings.Contains(log.String(), "hunter") {
+			t.Errorf("as %q: got fallback %v, want %v; the log:\n%s", user, got, fallback, log)
 		}
 	}
 }
@@ -248,9 +247,9 @@ func TestBadAddressOfRedis(t *testing.T) {
 		"", "127.0.0.1:6379", "http://user:hunter2@127.0.0.1", "redis://user:hunter2@127.0.0.1:port", "redis://user:hunter2@127.0.0.1/zero",
 		"redis://user:hunter2@127.0.0.1?nonsense=1", "redis://user:hunter2@[::1", "unix://user:hunter2@/tmp/socket", "redis://user:hunter2%zz@127.0.0.1",
 	} {
-		_, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: url, Store: newShelf(), Now: time.Now, Log: discard})
+		_, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: url, Store: newMemoryStore(), Now: time.Now, Log: discard})
 		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "redis://") {
-			t.Errorf("%q: got %v, want an error that shows what is right and no password", url, err)
+			t.Errorf("%q: got %v, want an error that shows a valid address and no password", url, err)
 		}
 	}
 }

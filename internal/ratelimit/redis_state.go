@@ -8,28 +8,27 @@ import (
 	"animalstore"
 )
 
-// outcome is what the script made of a call.
+// outcome is the result of a call of the script.
 type outcome string
 
 const (
-	outcomeUnknown  outcome = "unknown" // Redis has no state of the key, and got none
+	outcomeUnknown  outcome = "unknown" // Redis has no state of the key, and none was sent
 	outcomeLooked   outcome = "looked"
 	outcomeAdmitted outcome = "admitted"
-	outcomeMinute   outcome = "minute" // refused by it
+	outcomeMinute   outcome = "minute" // refused by the minute
 	outcomeDay      outcome = "day"
 	outcomeBanned   outcome = "banned"
-	outcomeBans     outcome = "bans" // this request brought the ban
+	outcomeBans     outcome = "bans" // this request caused the ban
 )
 
-// reply is what the script answers: what it made of the call, when, and how the
-// key stands after it.
+// reply is the script's reply: the outcome, the time and the key's state after it.
 type reply struct {
 	outcome outcome
 	now     int64
 	state   animalstore.LimitState
 }
 
-// stateFields are the fields of s in the order in which Redis keeps them.
+// stateFields are the fields of s in the order in which Redis stores them.
 func stateFields(s *animalstore.LimitState) [11]*int64 {
 	return [...]*int64{
 		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
@@ -39,7 +38,7 @@ func stateFields(s *animalstore.LimitState) [11]*int64 {
 	}
 }
 
-// stateText is s as Redis keeps it.
+// stateText is s as Redis stores it.
 func stateText(s animalstore.LimitState) string {
 	text := make([]byte, 0, 128)
 	for i, field := range stateFields(&s) {
@@ -51,7 +50,7 @@ func stateText(s animalstore.LimitState) string {
 	return string(text)
 }
 
-// parseReply reads what the script answers.
+// parseReply parses the script's reply.
 func parseReply(text string) (reply, error) {
 	word, rest, _ := strings.Cut(text, " ")
 	r := reply{outcome: outcome(word)}
@@ -68,20 +67,20 @@ func parseReply(text string) (reply, error) {
 		digits, rest, _ = strings.Cut(rest, " ")
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {
-			return reply{}, fmt.Errorf("the script's answer %.200q: %w", text, err)
+			return reply{}, fmt.Errorf("parse the script's reply %.200q: %w", text, err)
 		}
 		*field = n
 	}
 	return r, nil
 }
 
-// decision is the answer to a request. The script decided it; what its headers
-// tell is worked out here, where every limit is exact.
+// decision returns the result of a request. The script decided it; the header
+// values are computed here, where every limit is exact.
 func (r *reply) decision(limits animalstore.Limits) (Decision, error) {
 	s := &r.state
 	switch r.outcome {
 	case outcomeAdmitted:
-		w, _ := binding(s, r.now, limits)
+		w, _ := bindingWindow(s, r.now, limits)
 		return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}, nil
 	case outcomeMinute:
 		return refusal(animalstore.RateLimitExceeded, limits.PerMinute, s.Minute.End, r.now), nil
@@ -92,14 +91,14 @@ func (r *reply) decision(limits animalstore.Limits) (Decision, error) {
 		d.BannedNow = r.outcome == outcomeBans
 		return d, nil
 	}
-	return Decision{}, fmt.Errorf("the script answered %q to a request", r.outcome)
+	return Decision{}, fmt.Errorf("the script replied %q to a request", r.outcome)
 }
 
-// merge adds to s what o knows beyond it. Of two states of one history it leaves
-// the later one as it is, if that is s, because a window's end and count and the
-// start of a ban only ever grow. Of two that went apart it keeps the later
-// window, the higher count in the same one, and the later ban.
-func merge(s *animalstore.LimitState, o animalstore.LimitState) {
+// mergeStates adds to s what only o knows. If s is a later state of the same
+// history, it stays as it is, because a window's end and count and the start of a
+// ban only ever grow. If the two diverged, s gets the later window, the higher
+// count in the same window, and the later ban.
+func mergeStates(s *animalstore.LimitState, o animalstore.LimitState) {
 	mergeWindow(&s.Minute, o.Minute)
 	mergeWindow(&s.Day, o.Day)
 	switch {
@@ -123,9 +122,9 @@ func mergeWindow(w *animalstore.Window, o animalstore.Window) {
 	}
 }
 
-// matters reports whether anything of s still counts at now. Redis forgets a
+// stillMatters reports whether anything in s still applies at now. Redis drops a
 // state when nothing does.
-func matters(s *animalstore.LimitState, now int64) bool {
+func stillMatters(s *animalstore.LimitState, now int64) bool {
 	return now < s.Minute.End || now < s.Day.End || now < s.BannedUntil ||
 		s.Strikes > 0 && now < s.StrikesSince+strikeWindow.Milliseconds() ||
 		s.BanLevel > 0 && now < s.BannedUntil+levelMemory.Milliseconds()

@@ -13,37 +13,37 @@ import (
 	"animalstore/internal/ratelimit/redistest"
 )
 
-// TestRedis has each request go to another of three servers, whose own clocks are
-// hours apart.
+// TestRedis sends requests to three servers in turn, whose own clocks are hours
+// apart.
 func TestRedis(t *testing.T) {
 	server := redistest.Shared(t)
-	first := newRedis(t, server, newShelf(), time.Now)
+	first := newRedis(t, server, newMemoryStore(), time.Now)
 	limittest.Run(t, func(t testing.TB) limittest.Subject {
 		server.Flush()
-		s := &redisSubject{server: server, first: first, store: newShelf(), skews: []time.Duration{0, time.Hour, -5 * time.Hour}}
+		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0, time.Hour, -5 * time.Hour}}
 		s.start()
 		return s
 	})
 }
 
-// TestRedisThatForgets has one server, and a Redis that is empty after every
-// restart: what it is told then has to be all there was.
+// TestRedisThatForgets has one server and a Redis that is empty after every restart:
+// the server must send it the complete state.
 func TestRedisThatForgets(t *testing.T) {
 	server := redistest.Shared(t)
-	first := newRedis(t, server, newShelf(), time.Now)
+	first := newRedis(t, server, newMemoryStore(), time.Now)
 	limittest.Run(t, func(t testing.TB) limittest.Subject {
 		server.Flush()
-		s := &redisSubject{server: server, first: first, store: newShelf(), skews: []time.Duration{0}, forgets: true}
+		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0}, forgets: true}
 		s.start()
 		return s
-	}, "restart", "unban", "at once", "sequences")
+	}, "restart", "unban", "concurrent", "sequences")
 }
 
 // redisSubject is a group of servers on one Redis and one store.
 type redisSubject struct {
 	server  *redistest.Server
 	first   *ratelimit.Redis // whose connections they use
-	store   *shelf
+	store   *memoryStore
 	skews   []time.Duration // of the servers' own clocks
 	forgets bool            // Redis is empty after a restart
 	servers []*ratelimit.Redis
@@ -55,11 +55,11 @@ func (s *redisSubject) start() {
 	s.servers = nil
 	for _, skew := range s.skews {
 		now := func() time.Time { return time.UnixMilli(s.now.Load()).Add(skew) }
-		s.servers = append(s.servers, s.first.Another(s.store, now, s.now.Load))
+		s.servers = append(s.servers, s.first.Sibling(s.store, now, s.now.Load))
 	}
 }
 
-// newRedis makes a limiter that waits for its Redis as long as it takes.
+// newRedis returns a limiter with a long timeout.
 func newRedis(t testing.TB, server *redistest.Server, store ratelimit.SharedStore, now func() time.Time) *ratelimit.Redis {
 	t.Helper()
 	r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
@@ -69,7 +69,7 @@ func newRedis(t testing.TB, server *redistest.Server, store ratelimit.SharedStor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	r.WaitLong()
+	r.UseLongTimeout()
 	return r
 }
 

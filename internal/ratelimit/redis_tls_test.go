@@ -18,7 +18,7 @@ import (
 	"animalstore/internal/ratelimit/redistest"
 )
 
-// TestRedisOverTLS: rediss:// is encrypted, and checks whom it talks to.
+// TestRedisOverTLS: rediss:// encrypts and verifies the server's certificate.
 func TestRedisOverTLS(t *testing.T) {
 	cert, key := selfSigned(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -30,20 +30,20 @@ func TestRedisOverTLS(t *testing.T) {
 	_, port, _ := net.SplitHostPort(addr)
 	redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
 	for _, c := range []struct {
-		url   string
-		apart bool
+		url      string
+		fallback bool
 	}{
 		{"rediss://" + addr + "?skip_verify=true", false},
-		{"rediss://" + addr, true}, // signed by nobody we trust
+		{"rediss://" + addr, true}, // not signed by a trusted authority
 		{"redis://" + addr, true},  // in clear text
 	} {
-		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: c.url, Environment: animalstore.Production, Store: newShelf(), Now: time.Now, Log: discard})
+		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: c.url, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if got := r.Stats().Apart; got != c.apart {
-			t.Errorf("%s: got apart %v, want %v", c.url, got, c.apart)
+		if got := r.Stats().Fallback; got != c.fallback {
+			t.Errorf("%s: got fallback %v, want %v", c.url, got, c.fallback)
 		}
 	}
 }

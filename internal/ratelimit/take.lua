@@ -1,18 +1,18 @@
--- One request of one key, decided and charged in one step, by Redis's own clock.
--- The rules are those of decide.go, and the same tests hold both to them.
+-- Decides and charges one request of one key in one step, by Redis's own clock.
+-- The rules are those of decide.go, and the same tests check both.
 --
--- KEYS[1]  holds the state of the API key, and nothing else does
--- ARGV[1]  "take" to make a request, "look" to see how the key stands
--- ARGV[2]  requests a minute
--- ARGV[3]  requests a day
--- ARGV[4]  when an operator lifted bans last, 0 for never
--- ARGV[5]  what the caller knows of the key, to be merged first, or ""
--- ARGV[6]  the time, in tests alone
+-- KEYS[1]  contains the whole state of the API key
+-- ARGV[1]  "take" to make a request, "look" to read the state
+-- ARGV[2]  requests per minute
+-- ARGV[3]  requests per day
+-- ARGV[4]  when an operator last lifted bans, 0 for never
+-- ARGV[5]  the caller's state of the key, to be merged first, or ""
+-- ARGV[6]  the time, only in tests
 --
--- It answers with a text: the outcome, the time and the state after it. Times are
--- Unix milliseconds. Numbers are doubles here, exact up to 2^53: counts and times
--- stay far below. A limit above that is compared with counts that cannot reach
--- it, and what remains of it is worked out by the caller.
+-- Returns a string: the outcome, the time and the state after it. Times are Unix
+-- milliseconds. Numbers are doubles, exact up to 2^53: counts and times stay far
+-- below. A limit above that is compared with counts that can't reach it, and the
+-- caller computes what remains of it.
 
 local SECOND, MINUTE, DAY = 1000, 60000, 86400000
 local STRIKE_WINDOW, LEVEL_MEMORY = 10 * MINUTE, DAY
@@ -26,7 +26,7 @@ if not now then
   now = t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- parse reads a state; nil if it is none, but something a stranger wrote.
+-- parse reads a state. It returns nil for anything else that was stored there.
 local function parse(text)
   local n = {}
   for digits in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(digits) end
@@ -45,7 +45,7 @@ local function format(s)
     s.strikes, s.strikes_since, s.banned_at, s.banned_till, s.level)
 end
 
--- merge adds to s what o knows beyond it. See merge in redis_state.go.
+-- merge adds to s what only o knows. See mergeStates in redis_state.go.
 local function merge_window(w, o)
   if o.till > w.till then return o end
   if o.till == w.till then
@@ -73,7 +73,7 @@ local function left(w, limit)
   return math.max(0, limit - w.used)
 end
 
--- strike notes a refusal by w, and reports whether it brought a ban.
+-- strike records a refusal by w and returns whether it caused a ban.
 local function strike(s, w)
   if w.refused == 0 then w.refused = now end
   if now - w.refused <= SECOND then return false end
@@ -105,8 +105,8 @@ end
 local stored = redis.call('GET', KEYS[1])
 local state = stored and parse(stored)
 if seed ~= '' then
-  local told = parse(seed)
-  if state then merge(state, told) else state = told end
+  local known = parse(seed)
+  if state then merge(state, known) else state = known end
 end
 if not state then return 'unknown' end
 
@@ -127,7 +127,7 @@ if text ~= stored then
     state.strikes > 0 and state.strikes_since + STRIKE_WINDOW or 0,
     state.level > 0 and state.banned_till + LEVEL_MEMORY or 0,
     state.banned_till)
-  -- A test's clock may step back further than Redis's own time has passed.
+  -- A test's clock may be set back, while Redis expires keys by its own.
   local ttl = matters_till - now + (ARGV[6] and 60 * MINUTE or 0)
   if ttl > 0 then
     redis.call('SET', KEYS[1], text, 'PX', string.format('%d', ttl))

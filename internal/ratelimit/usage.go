@@ -11,21 +11,22 @@ import (
 
 const usageShards = 64
 
-// UsageStore is where usage is kept.
+// UsageStore stores usage.
 type UsageStore interface {
-	// SaveUsage adds to what is known of these keys: all of it or nothing.
+	// SaveUsage adds to the stored counts: all of them or none.
 	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
 }
 
-// Usage counts what became of each key's requests, hour by hour, and when it
-// was last used. It is written behind: a killed process forgets at most its
+// Usage counts each key's admitted and refused requests by the hour, and when the
+// key was last used. It saves in the background: a killed process loses at most its
 // last second.
 type Usage struct {
 	store UsageStore
 	now   func() time.Time
 	log   *slog.Logger
 	shard [usageShards]usageShard
-	// saving has room for one Save at a time, so that a reader who saved sees all.
+	// saving allows one Save at a time, so that every count is stored when Save
+	// returns.
 	saving chan struct{}
 }
 
@@ -38,7 +39,7 @@ type usageHour struct{ keyID, hour int64 }
 
 type usageCount struct{ admitted, refused, lastUsed int64 }
 
-// NewUsage makes a Usage. Run has to be called for it to save anything.
+// NewUsage returns a Usage. It saves nothing until Run is called.
 func NewUsage(store UsageStore, now func() time.Time, log *slog.Logger) *Usage {
 	u := &Usage{store: store, now: now, log: log, saving: make(chan struct{}, 1)}
 	for i := range u.shard {
@@ -64,14 +65,14 @@ func (u *Usage) Record(keyID int64, admitted bool) {
 	s.mu.Unlock()
 }
 
-// Run saves twice a second until ctx ends, and a last time before it returns.
+// Run saves twice a second until ctx ends, and once more before it returns.
 func (u *Usage) Run(ctx context.Context) {
 	saveRegularly(ctx, u.log, "usage", u.Save, func() {})
 }
 
-// Save writes every count since the last Save to the store, a batch at a time so
-// that neither memory nor other writes suffer. What it could not write is kept for
-// the next.
+// Save writes every count since the last Save to the store, in batches, which limits
+// memory and doesn't hold up other writes. Counts it couldn't write stay for the
+// next Save.
 func (u *Usage) Save(ctx context.Context) error {
 	select {
 	case u.saving <- struct{}{}:
@@ -95,7 +96,7 @@ func (u *Usage) Save(ctx context.Context) error {
 	return nil
 }
 
-// take moves what a shard holds to the end of counted.
+// take moves the counts of a shard to the end of counted.
 func (s *usageShard) take(counted []animalstore.Usage) []animalstore.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()

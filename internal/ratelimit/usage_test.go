@@ -11,7 +11,7 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// usageStore adds up what it is given, and fails at the calls in fail.
+// usageStore adds up the usage it gets, and fails at the calls in fail.
 type usageStore struct {
 	calls int
 	fail  map[int]bool
@@ -32,8 +32,8 @@ func (s *usageStore) SaveUsage(_ context.Context, usage []animalstore.Usage) err
 	return nil
 }
 
-// TestUsageIsSavedInBatches: many keys cost few writes, and what a failed write
-// did not reach is not lost.
+// TestUsageIsSavedInBatches: many keys need few writes, and a failed write loses
+// nothing.
 func TestUsageIsSavedInBatches(t *testing.T) {
 	const keys = 1700
 	store := &usageStore{sum: map[int64]animalstore.Usage{}, fail: map[int]bool{2: true}}
@@ -54,7 +54,7 @@ func TestUsageIsSavedInBatches(t *testing.T) {
 	}
 	// 500 at a time: one that worked, one that failed, and the rest in four.
 	if store.calls > 2+4 {
-		t.Errorf("the store was asked %d times, want at most 6", store.calls)
+		t.Errorf("got %d saves, want at most 6", store.calls)
 	}
 	for id := int64(1); id <= keys; id++ {
 		want := animalstore.Usage{Admitted: 2, Refused: 2}
@@ -67,8 +67,8 @@ func TestUsageIsSavedInBatches(t *testing.T) {
 	}
 }
 
-// TestUsageDoesNotWaitForEver: whoever waits for another's Save can give up.
-func TestUsageDoesNotWaitForEver(t *testing.T) {
+// TestUsageSaveCanBeCancelled: a Save that waits for another can be cancelled.
+func TestUsageSaveCanBeCancelled(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
 	usage := ratelimit.NewUsage(stuckStore{began, proceed}, time.Now, slog.New(slog.DiscardHandler))
 	usage.Record(1, true)
@@ -78,7 +78,7 @@ func TestUsageDoesNotWaitForEver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := usage.Save(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Save beside one that is stuck = %v, want context.Canceled", err)
+		t.Errorf("Save during one that is stuck = %v, want context.Canceled", err)
 	}
 	close(proceed)
 	if err := <-done; err != nil {

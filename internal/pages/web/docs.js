@@ -1,15 +1,15 @@
-// Shows the API of the server that this page comes from.
+// Shows the API of the server that serves this page.
 "use strict";
 
 (() => {
 	const page = document.getElementById("docs");
 
-	// The document does not know where it is served. Here that is known, and no
-	// other server could be reached.
+	// The document doesn't contain the server's address. The page knows it, and its
+	// content security policy allows no other server.
 	const servers = [{ url: location.origin + "/v1", description: page.dataset.environment }];
 
-	// Swagger UI sends the example of a parameter as its value. For one that may
-	// be left out, that would make everybody's first list an empty one.
+	// Swagger UI sends a parameter's example as its value. With optional parameters,
+	// the first list that people try would be empty.
 	const leaveOut = (parameter) => {
 		if (parameter.required || parameter.example === undefined) {
 			return parameter;
@@ -45,6 +45,6 @@
 		defaultModelsExpandDepth: 0,
 		displayRequestDuration: true,
 		tryItOutEnabled: true,
-		validatorUrl: null, // by default it would ask a server on the internet
+		validatorUrl: null, // the default is a server on the internet
 	});
 })();

@@ -12,7 +12,7 @@ import (
 // tiny is a plan that is used up quickly. Its threshold is 100 strikes.
 var tiny = animalstore.Limits{PerMinute: 2, PerDay: 1_000_000}
 
-// testStrikes checks what is a strike and how many bring a ban.
+// testStrikes checks what counts as a strike and how many cause a ban.
 func testStrikes(t *testing.T, newSubject New) {
 	for _, tc := range []struct {
 		after time.Duration // the window's first refusal
@@ -50,7 +50,7 @@ func testStrikes(t *testing.T, newSubject New) {
 		c.untilRefused()
 		equal(t, "strikes after the first refusal of the next window", c.status().Strikes, 1)
 	})
-	t.Run("the day's refusals are strikes as well", func(t *testing.T) {
+	t.Run("the day's refusals are strikes too", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 3})
 		c.untilRefused()
 		c.wait(6 * time.Hour)
@@ -90,7 +90,7 @@ func testStrikes(t *testing.T, newSubject New) {
 			c.wait(1001 * time.Millisecond)
 			first := c.now
 			c.refused(1, animalstore.DailyQuotaExceeded)
-			c.wait(9 * time.Minute) // the window does not move with later strikes
+			c.wait(9 * time.Minute) // later strikes don't move the window
 			c.refused(98, animalstore.DailyQuotaExceeded)
 			c.at(first + tc.after)
 			equal(t, tc.name+": strikes", c.status().Strikes, tc.want)
@@ -107,7 +107,7 @@ func testStrikes(t *testing.T, newSubject New) {
 	})
 }
 
-// banLengths are those of a first, second, third and every further ban.
+// banLengths are those of the first, second, third and every later ban.
 var banLengths = []int64{5 * minute, 15 * minute, 1 * hour, 24 * hour, 24 * hour, 24 * hour}
 
 // testBans checks how long bans last and what happens during them.
@@ -129,7 +129,7 @@ func testBans(t *testing.T, newSubject New) {
 			equal(t, fmt.Sprintf("ban %d: banned until, after it", i+1), c.status().BannedUntil.IsZero(), true)
 		}
 	})
-	t.Run("requests during a ban move nothing", func(t *testing.T) {
+	t.Run("requests during a ban change nothing", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		ban := c.hammer()
 		end := ban.Reset * second
@@ -143,11 +143,11 @@ func testBans(t *testing.T, newSubject New) {
 		c.at(end)
 		c.admitted(2)
 	})
-	t.Run("a ban that outlasts the day's quota leaves it refused", func(t *testing.T) {
+	t.Run("the day's quota is still used up after a ban", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 2, PerDay: 2})
 		c.at(c.hammer().Reset * second)
 		c.refused(1, animalstore.DailyQuotaExceeded)
-		equal(t, "strikes", c.status().Strikes, 1) // the day refused long before
+		equal(t, "strikes", c.status().Strikes, 1) // the day first refused long before
 	})
 	for _, tc := range []struct {
 		name  string
@@ -155,8 +155,8 @@ func testBans(t *testing.T, newSubject New) {
 		level int64
 		span  int64
 	}{
-		{"1 ms before 24 h the level stands", 24*hour - 1, 2, hour},
-		{"24 h after the last ban's end the level is clear", 24 * hour, 0, 5 * minute},
+		{"1 ms before 24 h the level is kept", 24*hour - 1, 2, hour},
+		{"24 h after the last ban's end the level is cleared", 24 * hour, 0, 5 * minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newClient(t, newSubject, tiny)
@@ -171,7 +171,7 @@ func testBans(t *testing.T, newSubject New) {
 			equal(t, "Reset", d.Reset, roundUp(c.now+tc.span, second)/second)
 		})
 	}
-	t.Run("a ban shows the minute limit of the plan the key has now", func(t *testing.T) {
+	t.Run("a ban shows the minute limit of the current plan", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		c.hammer()
 		c.key.Limits = animalstore.Limits{PerMinute: 1000, PerDay: 100_000}
@@ -183,7 +183,7 @@ func testBans(t *testing.T, newSubject New) {
 func testUnban(t *testing.T, newSubject New) {
 	unban := func(c *client) { c.key.UnbannedAt = animalstore.AtMilli(c.now) }
 
-	t.Run("a lifted ban is over at once", func(t *testing.T) {
+	t.Run("a lifted ban ends immediately", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		c.hammer()
 		c.wait(2 * time.Minute)
@@ -192,13 +192,13 @@ func testUnban(t *testing.T, newSubject New) {
 		c.admitted(2)
 		equal(t, "banned until", c.status().BannedUntil.IsZero(), true)
 	})
-	t.Run("in the millisecond in which it began", func(t *testing.T) {
+	t.Run("lifted in the millisecond in which it began", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		c.hammer()
 		unban(c)
 		equal(t, "banned", c.take().Code == animalstore.KeyBanned, false)
 	})
-	t.Run("the next ban is not", func(t *testing.T) {
+	t.Run("the next ban isn't lifted", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		c.hammer()
 		c.wait(2 * time.Minute)
@@ -221,13 +221,13 @@ func testUnban(t *testing.T, newSubject New) {
 		c.wait(24 * time.Hour)
 		equal(t, "level a day later", c.status().BanLevel, 0)
 	})
-	t.Run("without a ban it changes nothing", func(t *testing.T) {
+	t.Run("an unban without a ban changes nothing", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		c.admitted(2)
 		unban(c)
 		c.refused(1, animalstore.RateLimitExceeded)
 	})
-	t.Run("it survives a restart and a kill", func(t *testing.T) {
+	t.Run("an unban survives a restart and a kill", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		c.hammer()
 		c.must(c.s.Save())
@@ -240,10 +240,10 @@ func testUnban(t *testing.T, newSubject New) {
 	})
 }
 
-// testClients checks what a polite client and an impolite one get.
+// testClients checks the decisions for a polite and for an aggressive client.
 func testClients(t *testing.T, newSubject New) {
 	for _, p := range plans {
-		t.Run(p.name+": who waits for Retry-After is never banned", func(t *testing.T) {
+		t.Run(p.name+": a client that waits for Retry-After is never banned", func(t *testing.T) {
 			limits := affordable(newSubject(t), p.limits)
 			c := newClient(t, newSubject, limits)
 			for refusals := 0; refusals < 2*int(limits.PerDay/limits.PerMinute+1); {
@@ -257,7 +257,7 @@ func testClients(t *testing.T, newSubject New) {
 			equal(t, "strikes", c.status().Strikes, 0)
 			equal(t, "level", c.status().BanLevel, 0)
 		})
-		t.Run(p.name+": who hammers is banned and recovers", func(t *testing.T) {
+		t.Run(p.name+": a client that hammers is banned and recovers", func(t *testing.T) {
 			c := newClient(t, newSubject, p.limits)
 			pause := 10 * time.Millisecond
 			if isCostly(c.s) && !soak() {
@@ -268,7 +268,7 @@ func testClients(t *testing.T, newSubject New) {
 				c.wait(pause)
 				ban = c.take()
 				if c.now > noon+hour {
-					t.Fatalf("an hour of a request every %v, and no ban", pause)
+					t.Fatalf("got no ban after an hour with a request every %v", pause)
 				}
 			}
 			for c.now < ban.Reset*second-pause.Milliseconds() {

@@ -7,8 +7,8 @@ import (
 	"animalstore"
 )
 
-// testBackwardClock checks that a clock that steps back neither lengthens
-// anything by more than the step nor gives quota twice.
+// testBackwardClock checks that setting the clock back neither lengthens anything by
+// more than the step nor grants quota twice.
 func testBackwardClock(t *testing.T, newSubject New) {
 	three := animalstore.Limits{PerMinute: 3, PerDay: 1_000}
 	midnight := milli("2026-03-11T00:00:00Z")
@@ -37,7 +37,7 @@ func testBackwardClock(t *testing.T, newSubject New) {
 		})
 	}
 
-	t.Run("over midnight: the new day goes on", func(t *testing.T) {
+	t.Run("over midnight: the new day continues", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 10, PerDay: 5})
 		c.at(midnight - 2*minute)
 		c.admitted(5)
@@ -53,7 +53,7 @@ func testBackwardClock(t *testing.T, newSubject New) {
 		c.at(midnight + day)
 		c.admitted(1)
 	})
-	t.Run("a refusal before its window's first is no strike", func(t *testing.T) {
+	t.Run("a refusal before its window's first isn't a strike", func(t *testing.T) {
 		c := newClient(t, newSubject, three)
 		c.untilRefused()
 		c.wait(-time.Hour)
@@ -61,9 +61,9 @@ func testBackwardClock(t *testing.T, newSubject New) {
 		equal(t, "strikes", c.status().Strikes, 0)
 	})
 
-	// In the next two nothing was charged while the clock was ahead, so that
-	// the window it comes back to is the one that was left.
-	t.Run("a day seen over by a banned key is as full as it was", func(t *testing.T) {
+	// In the next two, nothing is charged while the clock is ahead, so it returns to
+	// the same window.
+	t.Run("a day that ended during a ban is as full as before", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 5})
 		c.at(midnight - 3*minute)
 		ban := c.hammer()
@@ -76,7 +76,7 @@ func testBackwardClock(t *testing.T, newSubject New) {
 		c.at(max(ban.Reset*second, midnight))
 		c.admitted(1)
 	})
-	t.Run("a minute seen over by an exhausted day is as full as it was", func(t *testing.T) {
+	t.Run("a minute that ended while the day was used up is as full as before", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 5})
 		end := noon - 250 + 61*second
 		c.admitted(5)
@@ -89,7 +89,7 @@ func testBackwardClock(t *testing.T, newSubject New) {
 		c.at(end)
 		c.admitted(5)
 	})
-	t.Run("a lifted ban that the clock comes back to tells a true Reset", func(t *testing.T) {
+	t.Run("a lifted ban that the clock returns to has a correct Reset", func(t *testing.T) {
 		c := newClient(t, newSubject, three)
 		c.hammer()
 		c.wait(2*time.Minute + 499*time.Millisecond)
@@ -103,7 +103,7 @@ func testBackwardClock(t *testing.T, newSubject New) {
 			c.admitted(1)
 		}
 	})
-	t.Run("a ban before the one that was lifted is lifted as well", func(t *testing.T) {
+	t.Run("a ban before the lifted one is lifted too", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 1, PerDay: 1_000})
 		c.at(noon - 250 + 59_900)
 		c.untilRefused()
@@ -112,7 +112,7 @@ func testBackwardClock(t *testing.T, newSubject New) {
 		c.refused(1, animalstore.KeyBanned)
 		c.key.UnbannedAt = animalstore.AtMilli(c.now)
 		c.refused(3, animalstore.RateLimitExceeded) // one for each server, if there are several
-		c.wait(-110 * time.Millisecond)             // the ban ended with this second
+		c.wait(-110 * time.Millisecond)             // the ban ended in this second
 		c.refused(96, animalstore.RateLimitExceeded)
 		equal(t, "the second ban is new", c.refused(1, animalstore.KeyBanned).BannedNow, true)
 		c.refused(50, animalstore.RateLimitExceeded)

@@ -11,11 +11,11 @@ import (
 	"animalstore"
 )
 
-// testAtOnce checks that simultaneous requests are counted one by one.
-func testAtOnce(t *testing.T, newSubject New) {
+// testConcurrent checks that concurrent requests are each counted once.
+func testConcurrent(t *testing.T, newSubject New) {
 	const goroutines = 200
 
-	// attack makes requests from all goroutines at once and counts the answers.
+	// attack makes requests from all goroutines and counts the decisions.
 	attack := func(c *client, requests int64) (admitted, bans int64) {
 		var allowed, banned, failed atomic.Int64
 		var wg sync.WaitGroup
@@ -70,13 +70,13 @@ func testAtOnce(t *testing.T, newSubject New) {
 			}
 		})
 	}
-	t.Run("one strike of many brings the ban", func(t *testing.T) {
+	t.Run("one strike of many causes the ban", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 1_000_000})
 		for round := range 20 {
 			c.untilRefused()
 			c.wait(1001 * time.Millisecond)
 			if _, bans := attack(c, 2); bans != 1 {
-				t.Fatalf("round %d: got %d answers that tell of a new ban, want 1", round, bans)
+				t.Fatalf("round %d: got %d decisions with a new ban, want 1", round, bans)
 			}
 			c.at(c.status().BannedUntil.Milli())
 		}

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// coverage counts what random sequences came across, so that a generator that
-// misses something is noticed.
+// coverage counts the situations that random sequences reached, so that the test
+// fails if the generator misses one.
 type coverage struct {
 	sequences, operations, requests int64
 	count                           map[string]int64
 }
 
-// What every run has to come across, in the order it is printed.
+// The situations that every run must reach, in the order they are printed.
 var situations = []string{
 	"admitted",
 	"refused by the minute",
@@ -51,7 +51,7 @@ var situations = []string{
 	"invariant: Remaining above 0, and admitted",
 }
 
-// forgetful is what only a limiter can come across that a kill makes forget.
+// forgetful are the situations of a limiter that loses state when it is killed.
 var forgetful = []string{"kill forgot a request", "kill forgot a ban"}
 
 func (c *coverage) saw(situation string) { c.count[situation]++ }
@@ -62,7 +62,7 @@ func (c *coverage) sawIf(condition bool, situation string) {
 	}
 }
 
-// check fails where something was met too rarely to have been tested.
+// check fails if a situation was reached too rarely.
 func (c *coverage) check(t *testing.T, forgets bool) {
 	t.Helper()
 	want := situations
@@ -78,7 +78,7 @@ func (c *coverage) check(t *testing.T, forgets bool) {
 	for _, s := range want {
 		fmt.Fprintf(&b, "%9d  %s\n", c.count[s], s)
 		if c.count[s] < least {
-			t.Errorf("%q was met %d times in %d sequences, want at least %d", s, c.count[s], c.sequences, least)
+			t.Errorf("%q was reached %d times in %d sequences, want at least %d", s, c.count[s], c.sequences, least)
 		}
 	}
 	t.Log(b.String())

@@ -1,8 +1,7 @@
-// Package limittest holds every [ratelimit.Limiter] to the same rules.
+// Package limittest is the test suite that every [ratelimit.Limiter] must pass.
 //
-// Run is the suite. Most of it is cases with a name; the rest is random
-// sequences, in which a limiter and a plain model of the contract have to agree
-// on every answer.
+// Most of it is named cases; the rest is random sequences, in which a limiter and a
+// simple model of the contract must agree on every decision.
 package limittest
 
 import (
@@ -16,34 +15,33 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// Subject is a limiter under test, with the suite's hands on its clock and its
-// life. Its Limiter methods always reach the process that runs now.
+// Subject is a limiter under test. The suite controls its clock and can restart it.
+// Its Limiter methods always reach the current process.
 type Subject interface {
 	ratelimit.Limiter
 
-	// SetClock puts the clock that the limiter decides by to now, which may lie
-	// before the last one. A limiter on somebody else's clock, such as Redis's,
-	// needs a way to be told another time in tests. Whole milliseconds.
+	// SetClock sets the limiter's clock to now, in whole milliseconds, which may be
+	// earlier than before. A limiter that uses an external clock, such as Redis's,
+	// needs a way to override it in tests.
 	SetClock(now time.Time)
 
-	// Save makes what was decided so far survive a kill. It does nothing in a
-	// limiter that never keeps anything to itself.
+	// Save makes all decisions so far survive a kill. It does nothing in a limiter
+	// that has no state of its own.
 	Save() error
 
-	// Restart ends the limiter in good order and starts another one on the same
-	// storage. Nothing may be forgotten.
+	// Restart stops the limiter cleanly and starts another one on the same storage.
+	// Nothing may be lost.
 	Restart() error
 
-	// Kill does the same without a word to the limiter.
+	// Kill does the same without stopping the limiter first.
 	Kill() error
 
-	// KillForgets reports whether Kill takes back what was decided since the
-	// last Save.
+	// KillForgets reports whether Kill loses the decisions since the last Save.
 	KillForgets() bool
 }
 
-// costly is a Subject that cannot be asked as often as one in memory: the suite
-// then counts to less.
+// costly is a Subject that is slower than one in memory: the suite makes fewer
+// requests.
 type costly interface{ Costly() bool }
 
 func isCostly(s Subject) bool {
@@ -51,7 +49,7 @@ func isCostly(s Subject) bool {
 	return ok && c.Costly()
 }
 
-// affordable is a plan whose day can be used up in this run.
+// affordable lowers the daily limit so that it can be used up in this run.
 func affordable(s Subject, l animalstore.Limits) animalstore.Limits {
 	if isCostly(s) && !soak() {
 		l.PerDay = min(l.PerDay, 3*l.PerMinute)
@@ -59,11 +57,10 @@ func affordable(s Subject, l animalstore.Limits) animalstore.Limits {
 	return l
 }
 
-// New makes a limiter that knows of no key. It is called often: for each of the
-// random sequences.
+// New returns a limiter without any state. It is called for each random sequence.
 type New func(t testing.TB) Subject
 
-// tests are all there are.
+// tests are all tests of the suite.
 var tests = []struct {
 	name string
 	run  func(*testing.T, New)
@@ -77,12 +74,13 @@ var tests = []struct {
 	{"clients", testClients},
 	{"clock steps back", testBackwardClock},
 	{"restart", testRestart},
-	{"at once", testAtOnce},
+	{"concurrent", testConcurrent},
 	{"year", testYear},
 	{"sequences", testSequences},
 }
 
-// Run checks the limiters that newSubject makes, by all tests or by those named.
+// Run runs all tests, or those named in only, on the limiters that newSubject
+// returns.
 func Run(t *testing.T, newSubject New, only ...string) {
 	for _, test := range tests {
 		if len(only) == 0 || slices.Contains(only, test.name) {
@@ -91,11 +89,10 @@ func Run(t *testing.T, newSubject New, only ...string) {
 	}
 }
 
-// soak reports whether this is a run with large counts.
+// soak reports whether this is a long run.
 func soak() bool { return os.Getenv("ANIMALSTORE_SOAK") != "" }
 
-// noon is where the clock stands at first: far from midnight, and not on a
-// whole second.
+// noon is the initial time: far from midnight, and not on a whole second.
 var noon = milli("2026-03-10T12:00:00.250Z")
 
 func milli(rfc3339 string) int64 {
@@ -106,7 +103,7 @@ func milli(rfc3339 string) int64 {
 	return t.UnixMilli()
 }
 
-// clock prints an instant.
+// clock formats a time.
 func clock(ms int64) string { return animalstore.AtMilli(ms).String() }
 
 // client is the owner of one key.
@@ -117,7 +114,7 @@ type client struct {
 	now int64
 }
 
-// newClient is a client with a fresh key on a fresh limiter.
+// newClient returns a client with a new key on a new limiter.
 func newClient(t testing.TB, newSubject New, limits animalstore.Limits) *client {
 	t.Helper()
 	c := &client{t: t, s: newSubject(t), key: &animalstore.Key{ID: 1, Plan: animalstore.PlanEnterprise, Limits: limits}}
@@ -152,8 +149,8 @@ func (c *client) status() ratelimit.Status {
 	return st
 }
 
-// admitted makes n requests, of which none may be refused, and returns the last
-// answer.
+// admitted makes n requests, all of which must be admitted, and returns the last
+// decision.
 func (c *client) admitted(n int64) ratelimit.Decision {
 	c.t.Helper()
 	var d ratelimit.Decision
@@ -165,8 +162,8 @@ func (c *client) admitted(n int64) ratelimit.Decision {
 	return d
 }
 
-// refused makes n requests, each of which has to be refused with code, and
-// returns the last answer.
+// refused makes n requests, all of which must be refused with code, and returns the
+// last decision.
 func (c *client) refused(n int64, code animalstore.Code) ratelimit.Decision {
 	c.t.Helper()
 	var d ratelimit.Decision
@@ -178,7 +175,7 @@ func (c *client) refused(n int64, code animalstore.Code) ratelimit.Decision {
 	return d
 }
 
-// untilRefused makes requests until one is refused, and returns that answer.
+// untilRefused makes requests until one is refused, and returns that decision.
 func (c *client) untilRefused() ratelimit.Decision {
 	c.t.Helper()
 	for range c.key.Limits.PerMinute + 1 {
@@ -190,8 +187,8 @@ func (c *client) untilRefused() ratelimit.Decision {
 	panic("unreachable")
 }
 
-// hammer sends until a window refuses, and goes on 1,001 ms later until the
-// strikes are enough. It returns the answer that tells of the ban.
+// hammer makes requests until a window refuses, and continues 1,001 ms later until
+// the key is banned. It returns the decision that bans it.
 func (c *client) hammer() ratelimit.Decision {
 	c.t.Helper()
 	c.untilRefused()
@@ -220,7 +217,7 @@ func (c *client) must(err error) {
 	}
 }
 
-// equal compares what has a name.
+// equal compares two values.
 func equal[T comparable](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if got != want {

@@ -1,8 +1,8 @@
 package limittest
 
-// This file is a second reading of the contract, to hold limiters against. It
-// knows nothing of package ratelimit, and where it could be short or plain it
-// is plain. Instants are Unix milliseconds.
+// This file is a second implementation of the contract, to compare limiters with.
+// It shares nothing with package ratelimit, and prefers simple code to short code.
+// Times are Unix milliseconds.
 
 const (
 	second = 1000
@@ -11,14 +11,14 @@ const (
 	day    = 24 * hour
 )
 
-// model is one key as the contract sees it.
+// model is the state of one key as the contract defines it.
 //
-// No rule asks whether something has begun yet, only whether it has ended. So a
-// clock that steps back finds every window and ban where it was.
+// No rule checks whether something has started yet, only whether it has ended. So
+// windows and bans stay the same when the clock is set back.
 type model struct {
 	minuteUsed         int64
 	minuteEnd          int64
-	minuteFirstRefusal int64 // 0: it refused nothing yet
+	minuteFirstRefusal int64 // 0: it hasn't refused anything
 
 	dayUsed         int64
 	dayEnd          int64
@@ -32,13 +32,13 @@ type model struct {
 	bansInARow int64
 }
 
-// plan is what the model has to know of a key.
+// plan is what the model needs to know about a key.
 type plan struct {
 	perMinute, perDay int64
-	unbannedAt        int64 // when an operator lifted bans last, 0 for never
+	unbannedAt        int64 // when an operator last lifted bans, 0 for never
 }
 
-// threshold is the number of strikes that brings a ban.
+// threshold is the number of strikes that causes a ban.
 func (p plan) threshold() int64 {
 	if p.perMinute > 100 {
 		return p.perMinute
@@ -46,8 +46,8 @@ func (p plan) threshold() int64 {
 	return 100
 }
 
-// answer is what the model expects of one request.
-type answer struct {
+// expected is the decision that the model expects.
+type expected struct {
 	allowed    bool
 	code       string
 	limit      int64
@@ -57,7 +57,7 @@ type answer struct {
 	bannedNow  bool
 }
 
-// standing is what the model expects to be told without a request.
+// standing is the status that the model expects.
 type standing struct {
 	minuteLeft, minuteReset int64
 	dayLeft, dayReset       int64
@@ -70,7 +70,7 @@ func (m *model) minuteOver(now int64) bool { return now >= m.minuteEnd }
 func (m *model) dayOver(now int64) bool    { return now >= m.dayEnd }
 func (m *model) banned(now int64) bool     { return now < m.banEnd }
 
-// lift lets the operator end a ban: it ended in the second in which it was
+// lift applies an operator's unban: the ban ends in the second in which it was
 // lifted.
 func (m *model) lift(p plan) {
 	if m.banStart <= p.unbannedAt && p.unbannedAt < m.banEnd {
@@ -78,7 +78,7 @@ func (m *model) lift(p plan) {
 	}
 }
 
-// pass forgets strikes and level when their time is over.
+// pass clears strikes and level when they have expired.
 func (m *model) pass(now int64) {
 	if m.strikes > 0 && now >= m.firstStrike+10*minute {
 		m.strikes = 0
@@ -89,7 +89,7 @@ func (m *model) pass(now int64) {
 }
 
 // take is one request.
-func (m *model) take(now int64, p plan) answer {
+func (m *model) take(now int64, p plan) expected {
 	m.lift(p)
 	m.pass(now)
 
@@ -104,7 +104,7 @@ func (m *model) take(now int64, p plan) answer {
 		return m.admission(p)
 	}
 
-	// The window that holds the client back longer is the one that refuses.
+	// The window that resets later is the one that refuses.
 	refusedByDay := dayExhausted
 	if minuteExhausted && dayExhausted {
 		refusedByDay = m.dayEnd > m.minuteEnd
@@ -132,9 +132,9 @@ func (m *model) take(now int64, p plan) answer {
 	return refusal(now, "rate_limit_exceeded", p.perMinute, m.minuteEnd)
 }
 
-// charge counts one request in both windows, after it opened those that are
-// over. A window that is over stays as it is until then: if the clock steps
-// back into it, it is as full as it was.
+// charge counts one request in both windows, after opening new ones for those that
+// are over. A window that is over stays as it is until then: if the clock is set
+// back into it, it is as full as before.
 func (m *model) charge(now int64) {
 	if m.minuteOver(now) {
 		m.minuteUsed, m.minuteFirstRefusal = 0, 0
@@ -148,8 +148,8 @@ func (m *model) charge(now int64) {
 	m.dayUsed++
 }
 
-// admission is the answer to a request that was just charged.
-func (m *model) admission(p plan) answer {
+// admission is the decision for a request that was just charged.
+func (m *model) admission(p plan) expected {
 	minuteLeft := p.perMinute - m.minuteUsed
 	dayLeft := p.perDay - m.dayUsed
 	showDay := dayLeft < minuteLeft
@@ -157,12 +157,12 @@ func (m *model) admission(p plan) answer {
 		showDay = m.dayEnd > m.minuteEnd
 	}
 	if showDay {
-		return answer{allowed: true, limit: p.perDay, remaining: dayLeft, reset: m.dayEnd / second}
+		return expected{allowed: true, limit: p.perDay, remaining: dayLeft, reset: m.dayEnd / second}
 	}
-	return answer{allowed: true, limit: p.perMinute, remaining: minuteLeft, reset: m.minuteEnd / second}
+	return expected{allowed: true, limit: p.perMinute, remaining: minuteLeft, reset: m.minuteEnd / second}
 }
 
-// strike counts a strike and reports whether it brought a ban.
+// strike counts a strike and reports whether it caused a ban.
 func (m *model) strike(now int64, p plan) bool {
 	if m.strikes == 0 {
 		m.firstStrike = now
@@ -189,8 +189,8 @@ func (m *model) strike(now int64, p plan) bool {
 	return true
 }
 
-// standing tells how the key stands. A window that is over is whole and ends as
-// it would if it began now. A look changes nothing but what the operator did.
+// standing returns the key's status. A window that is over is full and ends when it
+// would if it started now. The only change it makes is to apply an unban.
 func (m *model) standing(now int64, p plan) standing {
 	m.lift(p)
 	return m.look(now, p)
@@ -215,17 +215,17 @@ func (m model) look(now int64, p plan) standing {
 	return st
 }
 
-func refusal(now int64, code string, limit, until int64) answer {
+func refusal(now int64, code string, limit, until int64) expected {
 	wait := roundUp(until-now, second) / second
 	if wait < 1 {
 		wait = 1
 	}
-	return answer{code: code, limit: limit, reset: until / second, retryAfter: wait}
+	return expected{code: code, limit: limit, reset: until / second, retryAfter: wait}
 }
 
 func midnightAfter(now int64) int64 { return (now/day + 1) * day }
 
-// roundUp is the first multiple of unit that is not below n.
+// roundUp is the smallest multiple of unit that isn't below n.
 func roundUp(n, unit int64) int64 {
 	if n%unit == 0 {
 		return n

@@ -33,7 +33,7 @@ var operations = []operation{
 var (
 	drawOperation = rapid.SampledFrom(byWeight(operations))
 
-	// Plans small enough to be used up, and one with a threshold of its own.
+	// Plans small enough to be used up, and one with a threshold above the minimum.
 	drawLimits = rapid.SampledFrom([]animalstore.Limits{
 		{PerMinute: 5, PerDay: 12},
 		{PerMinute: 5, PerDay: 1_000},
@@ -60,8 +60,8 @@ var (
 	drawBackFew = rapid.Int64Range(1, 90*second)
 )
 
-// byWeight are the names, each as often as its weight says: a failure then
-// reads as a list of what happened.
+// byWeight returns each name as often as its weight. Drawing names makes a failure
+// read as a list of what happened.
 func byWeight(operations []operation) []string {
 	var names []string
 	for _, o := range operations {
@@ -88,7 +88,7 @@ func (s *sequence) burst(t *rapid.T) {
 	}
 }
 
-// hammer does what brings a ban, unless there is one already.
+// hammer gets the key banned, unless it already is.
 func (s *sequence) hammer(t *rapid.T) {
 	if s.model.banned(s.now) {
 		s.request(t)
@@ -110,8 +110,8 @@ func (s *sequence) hammer(t *rapid.T) {
 func (s *sequence) wait(t *rapid.T)     { s.forward(s.now + drawWait.Draw(t, "milliseconds")) }
 func (s *sequence) waitLong(t *rapid.T) { s.forward(s.now + drawLong.Draw(t, "milliseconds")) }
 
-// waitFor goes to an instant at which something ends, or one millisecond beside
-// it.
+// waitFor sets the clock to the time at which something ends, or one millisecond
+// before or after.
 func (s *sequence) waitFor(t *rapid.T) {
 	m := &s.model
 	var ends []int64
@@ -139,10 +139,10 @@ func (s *sequence) waitFor(t *rapid.T) {
 	}
 	add(midnightAfter(s.now), 1)
 	end := rapid.SampledFrom(ends).Draw(t, "end")
-	s.forward(max(s.now, end+drawNear.Draw(t, "beside")))
+	s.forward(max(s.now, end+drawNear.Draw(t, "offset")))
 }
 
-// forward lets time pass.
+// forward advances the clock.
 func (s *sequence) forward(now int64) {
 	s.setClock(now)
 	m, c := &s.model, s.cover
@@ -152,7 +152,7 @@ func (s *sequence) forward(now int64) {
 	c.sawIf(now == m.banEnd, "clock at a ban's end")
 }
 
-// stepBack is a clock that is set, not time that passes.
+// stepBack sets the clock back.
 func (s *sequence) stepBack(t *rapid.T) {
 	back := s.now - drawBack.Draw(t, "milliseconds")
 	if midnight := s.now / day * day; rapid.Bool().Draw(t, "to the day before") && s.now-midnight < 2*hour {
@@ -207,8 +207,8 @@ func (s *sequence) kill(t *rapid.T) {
 	s.cover.sawIf(s.model.banned(s.now) && !s.saved.banned(s.now), "kill forgot a ban")
 	s.model = s.saved
 	s.steady = false
-	// What was admitted and forgotten may be admitted again: that is the one
-	// second of the promise. The windows are counted anew from here.
+	// What was admitted and lost may be admitted again: a kill may lose a second.
+	// The windows are counted from here again.
 	clear(s.toMinute)
 	clear(s.toDay)
 }

@@ -7,20 +7,20 @@ import (
 	"animalstore"
 )
 
-// testRestart checks what is known after the process ended.
+// testRestart checks what is remembered after a restart or a kill.
 func testRestart(t *testing.T, newSubject New) {
 	limits := animalstore.Limits{PerMinute: 5, PerDay: 20}
 	ends := []struct {
 		name string
 		end  func(*client)
 	}{
-		{"in good order", func(c *client) { c.must(c.s.Restart()) }},
+		{"stopped cleanly", func(c *client) { c.must(c.s.Restart()) }},
 		{"killed after a save", func(c *client) { c.must(c.s.Save()); c.must(c.s.Kill()) }},
 		{"twice", func(c *client) { c.must(c.s.Restart()); c.must(c.s.Restart()) }},
-		{"in good order, and killed before anything is saved again", func(c *client) { c.must(c.s.Restart()); c.must(c.s.Kill()) }},
+		{"stopped cleanly, then killed before the next save", func(c *client) { c.must(c.s.Restart()); c.must(c.s.Kill()) }},
 	}
 	for _, e := range ends {
-		t.Run(e.name+": counts go on", func(t *testing.T) {
+		t.Run(e.name+": counts continue", func(t *testing.T) {
 			c := newClient(t, newSubject, limits)
 			c.admitted(5)
 			c.wait(2 * time.Minute)
@@ -31,7 +31,7 @@ func testRestart(t *testing.T, newSubject New) {
 			equal(t, "Reset", d.Reset, reset)
 			equal(t, "day left", c.status().Day.Remaining, 11)
 		})
-		t.Run(e.name+": strikes go on", func(t *testing.T) {
+		t.Run(e.name+": strikes continue", func(t *testing.T) {
 			c := newClient(t, newSubject, limits)
 			c.untilRefused()
 			c.wait(2 * time.Second)
@@ -41,7 +41,7 @@ func testRestart(t *testing.T, newSubject New) {
 			c.refused(39, animalstore.RateLimitExceeded)
 			c.refused(1, animalstore.KeyBanned)
 		})
-		t.Run(e.name+": a ban goes on", func(t *testing.T) {
+		t.Run(e.name+": a ban continues", func(t *testing.T) {
 			c := newClient(t, newSubject, limits)
 			ban := c.hammer()
 			e.end(c)
@@ -54,7 +54,7 @@ func testRestart(t *testing.T, newSubject New) {
 			equal(t, "level", c.status().BanLevel, 1)
 		})
 	}
-	t.Run("killed: what was saved is all there", func(t *testing.T) {
+	t.Run("killed: everything saved is still there", func(t *testing.T) {
 		c := newClient(t, newSubject, limits)
 		c.admitted(2)
 		c.must(c.s.Save())
@@ -66,7 +66,7 @@ func testRestart(t *testing.T, newSubject New) {
 		}
 		equal(t, "day left", c.status().Day.Remaining, want)
 	})
-	t.Run("a look is no use", func(t *testing.T) {
+	t.Run("Status charges nothing", func(t *testing.T) {
 		c := newClient(t, newSubject, limits)
 		for range 10 {
 			equal(t, "minute left", c.status().Minute.Remaining, 5)

@@ -20,7 +20,7 @@ const (
 	meanSize                      = 60
 )
 
-// testSequences drives a limiter and the model side by side.
+// testSequences runs the same operations on a limiter and on the model.
 func testSequences(t *testing.T, newSubject New) {
 	subject := newSubject(t)
 	sequences, soaking := shortRun, soakRun
@@ -45,8 +45,8 @@ func testSequences(t *testing.T, newSubject New) {
 	}
 }
 
-// configureRapid sets the size of the run, unless the command line has one. A
-// failure prints its seed; no file is left in the source tree.
+// configureRapid sets the size of the run, unless the command line does. A failure
+// prints its seed; it leaves no file in the source tree.
 func configureRapid(t *testing.T, sequences int) {
 	given := make(map[string]bool)
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -71,18 +71,18 @@ func configureRapid(t *testing.T, sequences int) {
 type sequence struct {
 	subject Subject
 	model   model
-	saved   model // what a kill leaves
+	saved   model // the state after a kill
 	key     *animalstore.Key
 	now     int64
 	cover   *coverage
 
-	// The last answer, for as long as clock and plan are steady.
+	// The last decision, while clock and plan are steady.
 	last   ratelimit.Decision
 	steady bool
 	lastAt int64
 
-	// How many requests were admitted to the windows that end at an instant,
-	// against the largest plan there was.
+	// The number of requests admitted to the windows that end at a given time, and
+	// the largest limits so far.
 	toMinute, toDay map[int64]int64
 	most            animalstore.Limits
 }
@@ -113,14 +113,14 @@ func (s *sequence) setLimits(l animalstore.Limits) {
 	s.most = animalstore.Limits{PerMinute: max(s.most.PerMinute, l.PerMinute), PerDay: max(s.most.PerDay, l.PerDay)}
 }
 
-// step is one operation, and the questions asked after each.
+// step runs one operation and the checks after it.
 func (s *sequence) step(t *rapid.T) {
 	s.cover.operations++
 	operationNamed(drawOperation.Draw(t, "operation")).do(s, t)
 	s.checkStatus(t)
 }
 
-// request makes one request and compares the answer with the model's.
+// request makes one request and compares the decision with the model's.
 func (s *sequence) request(t *rapid.T) ratelimit.Decision {
 	s.cover.requests++
 	d, err := s.subject.Take(context.Background(), s.key)
@@ -140,14 +140,14 @@ func (s *sequence) request(t *rapid.T) ratelimit.Decision {
 	s.checkWindows(t, d)
 	s.coverRequest(before, d)
 	s.last, s.lastAt = d, s.now
-	// A ban that a clock which stepped back dates before the last unban counts
-	// as lifted, so its answer promises nothing.
+	// After the clock is set back, a ban may start before the last unban and counts
+	// as lifted, so its decision promises nothing.
 	s.steady = s.now > s.key.UnbannedAt.Milli()
 	return d
 }
 
-// checkInvariant holds the headers of two requests in a row to what they
-// promise. Here the model does not count.
+// checkInvariant checks what the headers of one request promise about the next,
+// without using the model.
 func (s *sequence) checkInvariant(t *rapid.T, d ratelimit.Decision) {
 	if !d.Allowed {
 		if wait := (d.Reset*second - s.now + 999) / second; d.RetryAfter != max(1, wait) {
@@ -183,8 +183,8 @@ func (s *sequence) checkInvariant(t *rapid.T, d ratelimit.Decision) {
 	}
 }
 
-// checkWindows counts admissions by the window they went to, which no clock and
-// no restart may fill twice.
+// checkWindows counts admissions per window, which neither a clock set back nor a
+// restart may exceed.
 func (s *sequence) checkWindows(t *rapid.T, d ratelimit.Decision) {
 	if !d.Allowed {
 		return
@@ -220,7 +220,7 @@ func (s *sequence) checkStatus(t *rapid.T) {
 	}
 }
 
-// coverRequest notes what a request met; before is the model before it.
+// coverRequest records the situation of a request; before is the model before it.
 func (s *sequence) coverRequest(before model, d ratelimit.Decision) {
 	c, m := s.cover, &s.model
 	switch {

@@ -16,7 +16,7 @@ var plans = []struct {
 	{"pro", animalstore.Limits{PerMinute: 300, PerDay: 10_000}},
 	{"business", animalstore.Limits{PerMinute: 1_000, PerDay: 100_000}},
 	{"enterprise", animalstore.Limits{PerMinute: 7, PerDay: 40}},
-	{"enterprise of one", animalstore.Limits{PerMinute: 1, PerDay: 1}},
+	{"smallest enterprise", animalstore.Limits{PerMinute: 1, PerDay: 1}},
 }
 
 // testPlans uses up the minute and the day of every plan.
@@ -64,7 +64,7 @@ func testPlans(t *testing.T, newSubject New) {
 	}
 }
 
-// testWindows checks where windows begin and end.
+// testWindows checks when windows start and end.
 func testWindows(t *testing.T, newSubject New) {
 	three := animalstore.Limits{PerMinute: 3, PerDay: 100}
 	for _, tc := range []struct {
@@ -107,7 +107,7 @@ func testWindows(t *testing.T, newSubject New) {
 		c.at(midnight)
 		equal(t, "Reset", c.admitted(1).Reset, (midnight+minute)/second)
 	})
-	t.Run("a minute window runs on over midnight", func(t *testing.T) {
+	t.Run("a minute window continues over midnight", func(t *testing.T) {
 		c := newClient(t, newSubject, three)
 		midnight := milli("2026-03-11T00:00:00Z")
 		c.at(midnight - 30*second)
@@ -118,14 +118,14 @@ func testWindows(t *testing.T, newSubject New) {
 		c.at(midnight + 30*second)
 		c.admitted(1)
 	})
-	t.Run("keys do not share", func(t *testing.T) {
+	t.Run("keys don't share windows", func(t *testing.T) {
 		c := newClient(t, newSubject, three)
 		c.admitted(3)
 		c.refused(1, animalstore.RateLimitExceeded)
 		other := &client{t: t, s: c.s, now: c.now, key: &animalstore.Key{ID: 65, Limits: three}}
 		equal(t, "Remaining of the other key", other.admitted(1).Remaining, 2)
 	})
-	t.Run("another plan counts what was used already", func(t *testing.T) {
+	t.Run("a new plan counts what is already used", func(t *testing.T) {
 		c := newClient(t, newSubject, three)
 		c.admitted(3)
 		c.refused(1, animalstore.RateLimitExceeded)
@@ -140,7 +140,7 @@ func testWindows(t *testing.T, newSubject New) {
 	})
 }
 
-// testHeaders checks which window an answer shows, and how long it says to wait.
+// testHeaders checks which window a decision shows, and its Retry-After.
 func testHeaders(t *testing.T, newSubject New) {
 	midnight := milli("2026-03-11T00:00:00Z")
 	for _, tc := range []struct {
@@ -203,7 +203,7 @@ func testHeaders(t *testing.T, newSubject New) {
 		})
 	}
 
-	t.Run("status tells what the next answer shows", func(t *testing.T) {
+	t.Run("status agrees with the decisions", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 3, PerDay: 7})
 		st := c.status()
 		equal(t, "minute of a fresh key", st.Minute.Remaining, 3)

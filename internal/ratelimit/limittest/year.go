@@ -8,7 +8,7 @@ import (
 	"animalstore"
 )
 
-// testYear lives through a year of quotas and bans.
+// testYear simulates a year of quotas and bans.
 func testYear(t *testing.T, newSubject New) {
 	if isCostly(newSubject(t)) && !soak() {
 		t.Skip("a year of requests takes too long: set ANIMALSTORE_SOAK=1")
@@ -21,7 +21,7 @@ func testYear(t *testing.T, newSubject New) {
 		if !soak() {
 			perDay = min(perDay, 2_000)
 		}
-		t.Run(fmt.Sprintf("%s: %d requests a day get through, and not one more", p.name, perDay), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s: exactly %d requests a day are admitted", p.name, perDay), func(t *testing.T) {
 			c := newClient(t, newSubject, animalstore.Limits{PerMinute: p.limits.PerMinute, PerDay: perDay})
 			c.at(newYear)
 			var admitted int64
@@ -40,7 +40,7 @@ func testYear(t *testing.T, newSubject New) {
 		})
 	}
 
-	t.Run("who never stops is banned for most of it", func(t *testing.T) {
+	t.Run("a client that never stops is banned most of the time", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 1, PerDay: 1_000_000})
 		c.at(newYear)
 		var bans []int64
@@ -55,8 +55,8 @@ func testYear(t *testing.T, newSubject New) {
 			}
 			c.wait(5 * time.Second)
 		}
-		// A strike every 5 s for the 11 or 10 refusals of a minute that are no
-		// first ones: the ban comes within 10 minutes, then a day passes.
+		// A strike every 5 s, except for the first refusal of each minute: the ban
+		// comes within 10 minutes and lasts a day.
 		if len(bans) < 360 || len(bans) > 370 {
 			t.Errorf("got %d bans in a year, want one for every day", len(bans))
 		}
@@ -66,7 +66,7 @@ func testYear(t *testing.T, newSubject New) {
 			}
 		}
 	})
-	t.Run("who is banned once a week starts over each time", func(t *testing.T) {
+	t.Run("a client banned once a week starts at level 1 each time", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		for week := range 52 {
 			c.at(newYear + int64(week)*7*day)

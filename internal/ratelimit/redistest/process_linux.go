@@ -2,8 +2,8 @@ package redistest
 
 import "syscall"
 
-// attributes are those of a process that no signal for the test reaches, and that
-// does not outlive it.
+// attributes protect the process from signals meant for the test, and end it with
+// the test.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

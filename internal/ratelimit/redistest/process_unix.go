@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// attributes are those of a process that no signal for the test reaches.
+// attributes protect the process from signals meant for the test.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Proxy stands between a limiter and its Redis. It counts what is said on the
-// wire, and is cut like one.
+// Proxy is a connection between a limiter and its Redis that can be cut. It counts
+// the commands.
 type Proxy struct {
 	Addr   string
 	target string
@@ -53,7 +53,7 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 // URL is the address for a limiter.
 func (p *Proxy) URL() string { return "redis://" + p.Addr }
 
-// Cut ends every connection, and each new one as soon as it is made.
+// Cut closes every connection, and each new one immediately.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,14 +61,14 @@ func (p *Proxy) Cut() {
 	p.closeAll()
 }
 
-// Mend lets connections be made again.
-func (p *Proxy) Mend() {
+// Restore allows connections again.
+func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = false
 }
 
-// Drop ends every connection. New ones can be made.
+// Drop closes every connection but allows new ones.
 func (p *Proxy) Drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Proxy) closeAll() {
 	}
 }
 
-// Commands are how often each command was sent since the last call.
+// Commands returns how often each command was sent since the last call.
 func (p *Proxy) Commands() map[string]int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *Proxy) Commands() map[string]int64 {
 	return sent
 }
 
-// track keeps c for closeAll, unless the wire is cut.
+// track registers c for closeAll, unless the proxy is cut.
 func (p *Proxy) track(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *Proxy) serve(client net.Conn) {
 	back.Wait()
 }
 
-// forward passes commands on, one at a time, and counts them.
+// forward forwards and counts commands, one at a time.
 func (p *Proxy) forward(server, client net.Conn) {
 	in := bufio.NewReader(client)
 	for {
@@ -147,7 +147,7 @@ func (p *Proxy) forward(server, client net.Conn) {
 	}
 }
 
-// readCommand reads an array of bulk strings and returns its first.
+// readCommand reads an array of bulk strings and returns the first.
 func readCommand(in *bufio.Reader) (command string, raw []byte, err error) {
 	number := func(prefix byte) (int, error) {
 		line, err := in.ReadBytes('\n')

@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package redistest starts Redis servers for tests, and does to them what
-// happens to servers.
+// Package redistest starts Redis servers for tests, and makes them fail.
 package redistest
 
 import (
@@ -22,8 +21,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// external names a server that is there already, such as redis://127.0.0.1:6379.
-// Tests that end or freeze a server start one of their own all the same.
+// external is the environment variable with the address of an existing server, such
+// as redis://127.0.0.1:6379. Tests that stop or freeze a server start their own
+// anyway.
 const external = "ANIMALSTORE_TEST_REDIS"
 
 // oldest is the oldest version that tests accept.
@@ -40,11 +40,11 @@ type Server struct {
 	client *redis.Client
 
 	mu  sync.Mutex
-	cmd *exec.Cmd // nil while there is none, and of a server that is not ours
+	cmd *exec.Cmd // nil while it isn't running, and for an external server
 }
 
-// Shared is a server on which a test has a database of its own: the one that
-// ANIMALSTORE_TEST_REDIS names, else a new one.
+// Shared returns a server on which the test has its own database: the one in
+// ANIMALSTORE_TEST_REDIS, or else a new one.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	url := os.Getenv(external)
@@ -62,7 +62,7 @@ func Shared(t testing.TB) *Server {
 	return s
 }
 
-// databases are those of an external server, which has 16 unless told otherwise.
+// databases are those of an external server, which has 16 by default.
 var databases = func() chan int {
 	c := make(chan int, 15)
 	for db := 1; db <= 15; db++ {
@@ -82,8 +82,8 @@ func takeDatabase(t testing.TB) int {
 	}
 }
 
-// Start runs a server on a free port, which forgets everything when it ends. It
-// is killed when the test ends. Arguments come on top of its own.
+// Start runs a server on a free port, without persistence. It is killed when the
+// test ends. args are appended to its command line.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -93,7 +93,7 @@ func Start(t testing.TB, args ...string) *Server {
 		t.Skip("redis-server is not installed: run scripts/setup")
 	}
 	s := &Server{t: t, dir: t.TempDir(), args: args}
-	// The port is found before the server takes it, and may be lost in between.
+	// Another process may take the port before the server does.
 	for attempt := 0; ; attempt++ {
 		s.Addr = freeAddr(t)
 		err := s.launch()
@@ -109,7 +109,7 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// connect opens the connection of the test itself.
+// connect opens the test's own connection.
 func (s *Server) connect() {
 	s.client = redis.NewClient(&redis.Options{Addr: s.Addr, DB: s.db, Protocol: 2, DisableIdentity: true})
 	s.t.Cleanup(func() { s.client.Close() })
@@ -133,7 +133,7 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// launch runs the server and waits until it answers or ends.
+// launch starts the server and waits until it responds or exits.
 func (s *Server) launch() error {
 	_, port, _ := net.SplitHostPort(s.Addr)
 	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir)
@@ -153,16 +153,16 @@ func (s *Server) launch() error {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-ended:
-			said, _ := os.ReadFile(log.Name())
-			return fmt.Errorf("redis-server ended: %s", said)
+			output, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("redis-server exited: %s", output)
 		default:
 		}
-		if s.answers() {
+		if s.responds() {
 			break
 		}
 		if time.Now().After(deadline) {
 			cmd.Process.Kill()
-			return fmt.Errorf("redis-server does not answer on %s", s.Addr)
+			return fmt.Errorf("redis-server doesn't respond on %s", s.Addr)
 		}
 	}
 	s.mu.Lock()
@@ -171,7 +171,7 @@ func (s *Server) launch() error {
 	return nil
 }
 
-func (s *Server) answers() bool {
+func (s *Server) responds() bool {
 	c, err := net.DialTimeout("tcp", s.Addr, time.Second)
 	if err != nil {
 		return false
@@ -186,7 +186,7 @@ func (s *Server) answers() bool {
 // URL is the address for a limiter.
 func (s *Server) URL() string { return fmt.Sprintf("redis://%s/%d", s.Addr, s.db) }
 
-// Kill ends the server without a word. It forgets everything.
+// Kill kills the server, which loses all its data.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	cmd := s.cmd
@@ -205,22 +205,22 @@ func (s *Server) Kill() {
 	})
 }
 
-// Restart kills the server, if it runs, and starts it anew on the same port.
+// Restart kills the server if it is running, and starts it again on the same port.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	// A client that asks for the port may have been given it for its own end.
+	// A connecting client may have been assigned the port as its own.
 	var err error
-	s.eventually("the server runs again", func() bool {
+	s.eventually("the server is running again", func() bool {
 		err = s.launch()
 		return err == nil
 	})
 }
 
-// Stop freezes the server: it keeps its data and connections and says nothing.
+// Stop freezes the server: it keeps its data and connections but doesn't respond.
 func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
 
-// Cont lets a frozen server go on.
+// Cont lets a frozen server continue.
 func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) {
@@ -228,14 +228,14 @@ func (s *Server) signal(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
-		s.t.Fatalf("%v: there is no server of our own", sig)
+		s.t.Fatalf("%v: the server isn't ours or isn't running", sig)
 	}
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatalf("%v: %v", sig, err)
 	}
 }
 
-// Flush makes the server forget what this test stored.
+// Flush deletes what this test stored.
 func (s *Server) Flush() {
 	s.t.Helper()
 	if err := s.client.FlushDB(context.Background()).Err(); err != nil {
@@ -243,14 +243,14 @@ func (s *Server) Flush() {
 	}
 }
 
-// Pid is the process id of a server that [Start] made.
+// Pid is the process id of a server started by [Start].
 func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cmd.Process.Pid
 }
 
-// Client is the connection of the test itself.
+// Client is the test's own connection.
 func (s *Server) Client() *redis.Client { return s.client }
 
 // ResetCalls makes Calls count from zero.
@@ -261,9 +261,8 @@ func (s *Server) ResetCalls() {
 	}
 }
 
-// Calls are how often each command was called by clients, those of the test
-// itself left out. Commands within scripts are not: they are counted by Redis as
-// if a client had called them, and stand under their own names.
+// Calls returns how often each command was called, without those of the test
+// itself. Redis also counts the commands that scripts call, under their own names.
 func (s *Server) Calls() map[string]int64 {
 	s.t.Helper()
 	info, err := s.client.Info(context.Background(), "commandstats").Result()

@@ -13,8 +13,8 @@ func enterprise(id, perMinute, perDay int64) *animalstore.Key {
 	return &animalstore.Key{ID: id, Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: perMinute, PerDay: perDay}}
 }
 
-// awayFromMidnight keeps a count of the day from ending in the middle of a test
-// that moves time on by some minutes.
+// awayFromMidnight makes sure that the day doesn't end during a test that advances
+// the clock by some minutes.
 func (f *fleet) awayFromMidnight() {
 	now := f.now().UTC()
 	if left := now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now); left < 2*time.Hour {
@@ -22,7 +22,8 @@ func (f *fleet) awayFromMidnight() {
 	}
 }
 
-// TestOutages has Redis go away in every way it can, under load, and come back.
+// TestOutages makes Redis unreachable in different ways, under load, and reachable
+// again.
 func TestOutages(t *testing.T) {
 	for _, o := range []struct {
 		name       string
@@ -30,8 +31,8 @@ func TestOutages(t *testing.T) {
 	}{
 		{"killed", func(s *redistest.Server, _ *redistest.Proxy) { s.Kill() }, func(s *redistest.Server, _ *redistest.Proxy) { s.Restart() }},
 		{"frozen", func(s *redistest.Server, _ *redistest.Proxy) { s.Stop() }, func(s *redistest.Server, _ *redistest.Proxy) { s.Cont() }},
-		{"cut off", func(_ *redistest.Server, p *redistest.Proxy) { p.Cut() }, func(_ *redistest.Server, p *redistest.Proxy) { p.Mend() }},
-		{"cut off and emptied", func(s *redistest.Server, p *redistest.Proxy) { p.Cut(); s.Flush() }, func(_ *redistest.Server, p *redistest.Proxy) { p.Mend() }},
+		{"cut off", func(_ *redistest.Server, p *redistest.Proxy) { p.Cut() }, func(_ *redistest.Server, p *redistest.Proxy) { p.Restore() }},
+		{"cut off and emptied", func(s *redistest.Server, p *redistest.Proxy) { p.Cut(); s.Flush() }, func(_ *redistest.Server, p *redistest.Proxy) { p.Restore() }},
 	} {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
@@ -43,15 +44,15 @@ func TestOutages(t *testing.T) {
 			rude, rudeLater := enterprise(2, 1, 100_000), enterprise(3, 1, 100_000)
 
 			var banEnd int64
-			for range 3 { // the third is for an hour, which outlasts this test's time
+			for range 3 { // the third lasts an hour, longer than the test
 				f.pass(max(0, time.Unix(banEnd, 0).Sub(f.now())))
 				banEnd = f.ban(f.servers[0], rude)
 			}
 			f.banned("before", rude, banEnd)
 			admitted := f.exact("before", busy)
 
-			// The window is used up: what is admitted from here on is so by a
-			// server that lost sight of the others, in a window of its own.
+			// The window is used up: from here on requests are admitted by servers
+			// in fallback, each in its own window.
 			o.begin(server, proxy)
 			for range 3 {
 				c := f.burst(64, 12, busy)
@@ -64,16 +65,16 @@ func TestOutages(t *testing.T) {
 				f.banned("while it is gone", rude, banEnd)
 				f.pass(61 * time.Second)
 			}
-			f.eventually("every server knows that Redis is gone", func() bool {
+			f.eventually("every server has noticed the outage", func() bool {
 				f.banned("while it is gone", rude, banEnd)
-				return f.allApart()
+				return f.allFallback()
 			})
 			laterEnd := f.ban(f.servers[1], rudeLater)
 
 			o.end(server, proxy)
-			f.eventually("limits are shared again", func() bool { return !f.anyApart() })
+			f.eventually("limits are shared again", func() bool { return !f.anyFallback() })
 			f.banned("when it is back", rude, banEnd)
-			f.eventually("a ban from the outage counts everywhere", func() bool {
+			f.eventually("a ban from the outage applies on every server", func() bool {
 				for _, in := range f.servers {
 					if d, err := in.take(rudeLater); err != nil || d.Code != animalstore.KeyBanned || d.Reset != laterEnd {
 						return false
@@ -83,7 +84,7 @@ func TestOutages(t *testing.T) {
 			})
 			admitted += f.exact("when it is back", busy)
 
-			// A call that came too late for its request may have been counted.
+			// A call that timed out may have been counted.
 			most := admitted + f.failures()
 			for i, in := range f.servers {
 				f.eventually("the day has all requests", func() bool { return f.dayUsed(in, busy) >= admitted })
@@ -92,7 +93,7 @@ func TestOutages(t *testing.T) {
 				}
 				for line, most := range map[string]int64{"Redis does not answer": in.Stats().Outages, "Redis answers again": in.Stats().Outages} {
 					if got := strings.Count(in.log.String(), line); got < 1 || int64(got) > most {
-						t.Errorf("server %d: the log says %q %d times in %d outages:\n%s", i, line, got, most, in.log)
+						t.Errorf("server %d: got %q in the log %d times in %d outages:\n%s", i, line, got, most, in.log)
 					}
 				}
 			}
@@ -100,30 +101,30 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestFrozenRedisHoldsNobodyUp: no request waits for Redis longer than 100 ms,
-// and none at all once it is known to be gone. On top comes what a busy machine
-// takes to let a goroutine run, for which there is a generous margin.
-func TestFrozenRedisHoldsNobodyUp(t *testing.T) {
+// TestFrozenRedisDelaysNoRequest: no request waits for Redis longer than 100 ms, and
+// none waits at all once the outage is noticed. A generous margin allows for a busy
+// machine.
+func TestFrozenRedisDelaysNoRequest(t *testing.T) {
 	const margin = 200 * time.Millisecond
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	key := enterprise(1, 1_000_000, 1_000_000_000)
 	f.burst(64, 5, key)
 	for round := range 3 {
-		f.eventually("limits are shared", func() bool { return !f.anyApart() })
+		f.eventually("limits are shared", func() bool { return !f.anyFallback() })
 		server.Stop()
 		first := f.burst(64, 3, key)
 		if allowed := 100*time.Millisecond + margin; first.slowest > allowed {
 			t.Errorf("round %d: a request took %v as Redis froze, want at most %v", round, first.slowest, allowed)
 		}
-		if !f.allApart() {
-			t.Fatalf("round %d: a frozen Redis is not noticed", round)
+		if !f.allFallback() {
+			t.Fatalf("round %d: the frozen Redis wasn't noticed", round)
 		}
 		before := f.servers[0].Stats()
 		then := f.burst(64, 50, key)
 		after := f.servers[0].Stats()
-		// A call that was made in the background may still fail.
-		if after.Failures > before.Failures+1 || after.Shared != before.Shared || after.Alone-before.Alone != 64*50 {
+		// A call from the background may still fail.
+		if after.Failures > before.Failures+1 || after.Shared != before.Shared || after.FallbackDecisions-before.FallbackDecisions != 64*50 {
 			t.Errorf("round %d: got %+v and then %+v, want every request decided without a call", round, before, after)
 		}
 		t.Logf("slowest request: %v as it froze, %v afterwards", first.slowest, then.slowest)
@@ -131,12 +132,12 @@ func TestFrozenRedisHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestFlushRefundsNothing empties Redis at every moment.
+// TestFlushRefundsNothing empties Redis at different moments.
 func TestFlushRefundsNothing(t *testing.T) {
 	server := redistest.Shared(t)
 	f := newFleet(t, server.URL(), 0, time.Hour, -5*time.Hour)
 	for _, in := range f.servers {
-		in.WaitLong()
+		in.UseLongTimeout()
 	}
 	f.awayFromMidnight()
 	busy, rude := enterprise(1, 300, 100_000), enterprise(2, 1, 100_000)
@@ -148,7 +149,7 @@ func TestFlushRefundsNothing(t *testing.T) {
 			before := f.burst(1, 200, busy).total()
 			f.eventually("the count is saved", func() bool { return f.store.state(busy.ID).Day.Used == admitted+before })
 			server.Flush()
-			in.take(rude) // somebody else comes first
+			in.take(rude) // another key comes first
 			after := f.burst(3, 100, busy).total()
 			if before+after != busy.Limits.PerMinute {
 				t.Errorf("got %d and, after a flush, %d admitted, want %d in all", before, after, busy.Limits.PerMinute)
@@ -182,13 +183,13 @@ func TestFlushRefundsNothing(t *testing.T) {
 			f.banned("after another", key, end)
 		}
 	})
-	if f.anyApart() || f.failures() != 0 {
-		t.Errorf("a flush is no outage:%s", f.logs())
+	if f.anyFallback() || f.failures() != 0 {
+		t.Errorf("a flush counted as an outage:%s", f.logs())
 	}
 }
 
-// TestRestartInAnOutage: what a server admitted without Redis is not forgotten
-// when it ends before it could tell.
+// TestRestartInAnOutage: what a server admitted without Redis isn't lost if it stops
+// before it could send it to Redis.
 func TestRestartInAnOutage(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
@@ -201,23 +202,24 @@ func TestRestartInAnOutage(t *testing.T) {
 	end := f.ban(f.servers[0], rude)
 	f.servers[0].stop()
 	f.servers = nil
-	proxy.Mend() // Redis has been there all along, and knows of 40
+	proxy.Restore() // Redis kept running and has counted 40
 
 	in := f.start(proxy.URL(), 0)
-	f.eventually("limits are shared", func() bool { return !f.anyApart() })
+	f.eventually("limits are shared", func() bool { return !f.anyFallback() })
 	f.banned("after a restart", rude, end)
 	if got, most := f.dayUsed(in, key), admitted+f.failures()+1; got < admitted || got > most {
 		t.Errorf("got %d requests counted after a restart, want %d to %d", got, admitted, most)
 	}
 }
 
-// TestStartWithoutRedis: a server starts, and shares limits as soon as it can.
+// TestStartWithoutRedis: a server starts without Redis, and shares limits as soon as
+// Redis is there.
 func TestStartWithoutRedis(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	f := newFleet(t, server.URL(), 0, 0)
-	if !f.allApart() {
-		t.Fatal("a Redis that is not there seems to answer")
+	if !f.allFallback() {
+		t.Fatal("got no fallback without Redis")
 	}
 	key := enterprise(1, 10, 1000)
 	for i, n := range f.burst(2, 40, key).admitted {
@@ -229,19 +231,19 @@ func TestStartWithoutRedis(t *testing.T) {
 	f.exact("when Redis is there", key)
 }
 
-// TestOneRoundTrip counts what goes over the wire, and what Redis says it did.
+// TestOneRoundTrip counts the commands on the wire and those that Redis counted.
 func TestOneRoundTrip(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
 	f := newFleet(t, proxy.URL(), 0)
-	f.servers[0].WaitLong()
+	f.servers[0].UseLongTimeout()
 	keys := []*animalstore.Key{enterprise(1, 10, 1000), enterprise(2, 100_000, 1_000_000), enterprise(3, 1, 1)}
 	f.burst(64, 2, keys[0]) // opens the connections
 	f.pass(61 * time.Second)
 	proxy.Commands()
 	server.ResetCalls()
 	const clients, each = 16, 20
-	for _, key := range keys { // one that is known, two that are new
+	for _, key := range keys { // one known, two new
 		f.burst(clients, each, key)
 	}
 	want := int64(len(keys) * clients * each)
@@ -255,7 +257,7 @@ func TestOneRoundTrip(t *testing.T) {
 	}
 	for _, name := range []string{"eval", "script|load", "ping", "hello", "client|setinfo", "multi"} {
 		if calls[name] > 0 {
-			t.Errorf("Redis was asked for %s %d times", name, calls[name])
+			t.Errorf("got %s %d times, want none", name, calls[name])
 		}
 	}
 }

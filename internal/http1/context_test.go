@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestClientGone has a handler wait for something when its client goes away.
-func TestClientGone(t *testing.T) {
+// TestClientDisconnects has a client disconnect while its handler is waiting.
+func TestClientDisconnects(t *testing.T) {
 	entered, left := make(chan struct{}), make(chan error)
 	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(entered)
@@ -30,13 +30,14 @@ func TestClientGone(t *testing.T) {
 			t.Errorf("the context ended with %v, want %v", err, context.Canceled)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("the request was not told that its client is gone")
+		t.Fatal("the context didn't end when the client disconnected")
 	}
 }
 
-// TestNextRequestIsNoEnd has clients send their next request while a handler
-// still watches for the end of the one before: it stays, and is answered.
-func TestNextRequestIsNoEnd(t *testing.T) {
+// TestNextRequestKeepsContext has a client send its next request while the handler
+// of the one before still waits for its context: the context doesn't end, and the
+// next request is answered.
+func TestNextRequestKeepsContext(t *testing.T) {
 	entered, next := make(chan struct{}), make(chan struct{})
 	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		done := r.Context().Done()
@@ -46,13 +47,13 @@ func TestNextRequestIsNoEnd(t *testing.T) {
 		case <-done:
 			fmt.Fprint(w, "ended")
 		case <-time.After(5 * time.Millisecond):
-			fmt.Fprint(w, "went on")
+			fmt.Fprint(w, "continued")
 		}
 	})))
 	c := dial(t, l)
 	br := bufio.NewReader(c)
 	fmt.Fprint(c, plainGet)
-	const requests = 500 // enough to fill the room for reading many times over
+	const requests = 500 // enough to fill the read buffer many times over
 	for i := range requests {
 		<-entered
 		if i < requests-1 {
@@ -63,14 +64,14 @@ func TestNextRequestIsNoEnd(t *testing.T) {
 		if err != nil {
 			t.Fatalf("request %d: %v", i, err)
 		}
-		if b, _ := io.ReadAll(res.Body); string(b) != "went on" {
-			t.Fatalf("request %d: the context %s, want it went on", i, b)
+		if b, _ := io.ReadAll(res.Body); string(b) != "continued" {
+			t.Fatalf("request %d: the context %s, want continued", i, b)
 		}
 	}
 }
 
-// TestContextOutlivesRequest has a context kept, and first waited for when the
-// request is long over and its connection net/http's.
+// TestContextOutlivesRequest keeps contexts and first waits for them after their
+// requests, when the connection belongs to net/http.
 func TestContextOutlivesRequest(t *testing.T) {
 	kept := make(chan context.Context, 3)
 	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { kept <- r.Context() })))
@@ -83,8 +84,9 @@ func TestContextOutlivesRequest(t *testing.T) {
 	<-(<-kept).Done()
 }
 
-// TestContextsOfContexts has many made of a request's, and waited for whenever.
-func TestContextsOfContexts(t *testing.T) {
+// TestDerivedContexts derives many contexts from a request's and waits for them
+// during and after the request.
+func TestDerivedContexts(t *testing.T) {
 	var children sync.WaitGroup
 	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 4 {
@@ -113,7 +115,7 @@ func TestContextsOfContexts(t *testing.T) {
 	children.Wait()
 }
 
-// TestContext looks at what the context of a request says when.
+// TestContext checks the context of a request during and after the request.
 func TestContext(t *testing.T) {
 	kept := make(chan context.Context, 2)
 	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +130,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("during the request: %s, want no error", got)
 		}
 		ctx := <-kept
-		<-ctx.Done() // does not wait: the request was answered
+		<-ctx.Done() // returns at once: the request was answered
 		if ctx.Err() != context.Canceled {
 			t.Errorf("after it: %v, want %v", ctx.Err(), context.Canceled)
 		}

@@ -27,7 +27,7 @@ func dial(t testing.TB, l *Listener) net.Conn {
 	return c
 }
 
-// get sends a request and returns the body of its answer.
+// get sends a request and returns the body of the response.
 func get(t testing.TB, c net.Conn) string {
 	t.Helper()
 	fmt.Fprint(c, plainGet)
@@ -47,14 +47,14 @@ func body(t testing.TB, c net.Conn) string {
 	return string(b)
 }
 
-// TestPanic has handlers panic before they wrote anything, and after.
+// TestPanic has handlers panic before and after they write.
 func TestPanic(t *testing.T) {
 	logged := make(lines, 10)
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			panic(http.ErrAbortHandler)
 		}
-		io.WriteString(w, "half an ans")
+		io.WriteString(w, "half a resp")
 		panic("a mistake")
 	}))
 	server.ErrorLog = log.New(logged, "", 0)
@@ -63,14 +63,14 @@ func TestPanic(t *testing.T) {
 		c := dial(t, l)
 		fmt.Fprint(c, request)
 		if b, err := io.ReadAll(c); len(b) > 0 || err != nil {
-			t.Errorf("got %q, %v, want the connection closed without a word", b, err)
+			t.Errorf("got %q, %v, want the connection closed without a response", b, err)
 		}
 	}
 	if line := <-logged; !strings.Contains(line, "panic serving 127.0.0.1:") || !strings.Contains(line, "a mistake") {
-		t.Errorf("the log says %q, want it to tell of a panic", line)
+		t.Errorf("got log line %q, want it to report a panic", line)
 	}
 	if len(logged) > 0 {
-		t.Errorf("the log also says %q, want it to tell of one panic alone", <-logged)
+		t.Errorf("got another log line %q, want only one panic reported", <-logged)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestGoexit(t *testing.T) {
 	}
 }
 
-// TestListenerFails: a listener that somebody else closed is a failure.
+// TestListenerFails: if somebody else closes the listener, Serve fails.
 func TestListenerFails(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -105,8 +105,8 @@ func TestListenerFails(t *testing.T) {
 	}
 }
 
-// TestAcceptFails has the system refuse connections for a while, as it does when
-// there are no file descriptors left.
+// TestAcceptFails has the system fail to accept for a while, as it does when there
+// are no file descriptors left.
 func TestAcceptFails(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,9 +142,9 @@ func (temporary) Error() string   { return "too many open files" }
 func (temporary) Timeout() bool   { return false }
 func (temporary) Temporary() bool { return true }
 
-// TestAnswersAtOnce has clients wait for an answer to what never was a request, or
-// is a sloppy one. They get it as soon as net/http can tell, and no later.
-func TestAnswersAtOnce(t *testing.T) {
+// TestRespondsImmediately has clients wait for a response to something that isn't a
+// valid request. They get it as soon as net/http can tell.
+func TestRespondsImmediately(t *testing.T) {
 	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })))
 	for text, want := range map[string]string{
 		"\x16\x03\x01\x00\x0a\n": "400",
@@ -153,11 +153,11 @@ func TestAnswersAtOnce(t *testing.T) {
 		"GET / HTTP/1.1\nHost: a\n\n":               "200",
 	} {
 		c := dial(t, l)
-		c.SetDeadline(time.Now().Add(4 * time.Second)) // less than any timeout
+		c.SetDeadline(time.Now().Add(4 * time.Second)) // sooner than any timeout
 		fmt.Fprint(c, text)
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil || !strings.HasPrefix(res.Status, want) {
-			t.Errorf("to %q got %v, %v, want %s", text, res, err, want)
+			t.Errorf("%q: got %v, %v, want %s", text, res, err, want)
 		}
 	}
 }

@@ -1,0 +1,205 @@
+// Package http1 sits between the network and net/http and makes plain requests
+// cheap.
+//
+// Nearly every request is of the simplest kind: HTTP/1.1, a few header fields, a
+// short body or none, all of it in one packet. This package reads and answers
+// those requests directly (request.go defines which). At the first request of any
+// other kind it hands the connection over to net/http permanently, with every byte
+// received since the last response. So a request never means something different
+// here than it means to net/http: it is either understood in full or left alone.
+package http1
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Listener accepts connections, answers the plain requests on them and hands the
+// other connections over to an [http.Server]. It tracks which of its connections
+// are still owed a response.
+type Listener struct {
+	inner  net.Listener
+	server *http.Server
+	plain  func(target string) bool // nil if net/http serves every request
+
+	handovers chan net.Conn // to net/http
+	failures  chan error    // errors from inner.Accept, to net/http
+	stopping  chan struct{} // closed when no more connections should be accepted
+	stopped   chan struct{} // closed when the accept loop has returned
+	closed    chan struct{} // closed when no more connections are handed over
+	stop      func() error
+	close     func() error
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+}
+
+// Listen returns a Listener for server to serve on. Requests whose target plain
+// rejects are left to net/http. A nil plain leaves every request to net/http;
+// underneath TLS it must be nil.
+//
+// The Listener uses the server's Handler, ReadHeaderTimeout, WriteTimeout and
+// IdleTimeout, where 0 means no timeout, and sets its ConnState. The server's other
+// settings apply only to the requests that net/http serves.
+//
+// A handler of plain requests must set Content-Type and must not use Flush, 1xx
+// statuses or trailers. It must not change the request's URL or header, which
+// the next request shares if it was sent with the same bytes. The response is
+// sent when the handler returns, or earlier if it grows large.
+func Listen(inner net.Listener, server *http.Server, plain func(target string) bool) *Listener {
+	l := &Listener{
+		inner:     inner,
+		server:    server,
+		plain:     plain,
+		handovers: make(chan net.Conn),
+		failures:  make(chan error),
+		stopping:  make(chan struct{}),
+		stopped:   make(chan struct{}),
+		closed:    make(chan struct{}),
+		conns:     map[*conn]struct{}{},
+	}
+	l.stop = sync.OnceValue(func() error {
+		close(l.stopping)
+		return inner.Close()
+	})
+	l.close = sync.OnceValue(func() error {
+		close(l.closed)
+		return l.stop()
+	})
+	server.ConnState = trackState
+	go l.acceptLoop()
+	return l
+}
+
+func (l *Listener) acceptLoop() {
+	defer close(l.stopped)
+	for {
+		raw, err := l.inner.Accept()
+		if err != nil {
+			select {
+			case <-l.stopping: // net/http keeps running for handed-over connections
+				return
+			default:
+			}
+			// net/http decides whether to retry after a while or give up.
+			select {
+			case l.failures <- err:
+				continue
+			case <-l.stopping:
+				return
+			}
+		}
+		c := newConn(raw, l)
+		l.mu.Lock()
+		l.conns[c] = struct{}{}
+		l.mu.Unlock()
+		go c.serve()
+	}
+}
+
+// Accept returns the next connection for net/http to serve.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.handovers:
+		return c, nil
+	case err := <-l.failures:
+		return nil, err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// handOver gives a connection to net/http.
+func (l *Listener) handOver(c *conn) {
+	select {
+	case l.handovers <- c:
+	case <-l.closed:
+		c.Close()
+	}
+}
+
+// Addr returns the address the Listener listens on.
+func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
+
+// Close stops accepting connections and handing them over to net/http. Open
+// connections stay open.
+func (l *Listener) Close() error { return l.close() }
+
+// Shutdown stops the listener and its server cleanly: it accepts no more
+// connections, lets every running request finish and closes the connections. If
+// ctx ends first, it cuts off the remaining requests and returns an error.
+//
+// [http.Server.Shutdown] waits only for requests it has already read. It silently
+// drops one that it reads just after the call, on a connection accepted before.
+// So Shutdown calls it only when no client is waiting for a response.
+func (l *Listener) Shutdown(ctx context.Context) error {
+	err := errors.Join(l.stop(), l.drain(ctx))
+	if err == nil {
+		err = l.server.Shutdown(ctx)
+	}
+	if err != nil {
+		l.server.Close()
+		for _, c := range l.connections() {
+			c.Close()
+		}
+	}
+	return err
+}
+
+// drain returns when no connection is owed a response, or with ctx's error when
+// it ends.
+func (l *Listener) drain(ctx context.Context) error {
+	select {
+	case <-l.stopped:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for l.closeIdle() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// closeIdle closes the idle connections that weren't handed over, so that no
+// request can start on them, and reports whether any connection is still busy.
+// net/http closes the idle connections it was given.
+func (l *Listener) closeIdle() (waiting bool) {
+	for _, c := range l.connections() {
+		if !c.handedOver.Load() && c.state.CompareAndSwap(idle, ended) {
+			c.Close()
+		}
+		waiting = waiting || c.state.Load() == busy
+	}
+	return waiting
+}
+
+func (l *Listener) connections() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.conns))
+}
+
+// trackState is an [http.Server] ConnState hook.
+func trackState(c net.Conn, state http.ConnState) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	now := idle
+	if state == http.StateNew || state == http.StateActive {
+		now = busy
+	}
+	c.(*conn).state.Store(now)
+}

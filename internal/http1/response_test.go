@@ -1,0 +1,73 @@
+package http1
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestWrongLength has a handler write a body of another length than declared: the
+// rest must not be mistaken for the next response.
+func TestWrongLength(t *testing.T) {
+	for _, wrote := range []string{"", "four", "six..."} {
+		l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "5")
+			io.WriteString(w, wrote)
+		})))
+		c := dial(t, l)
+		fmt.Fprint(c, plainGet+plainGet)
+		b, err := io.ReadAll(c)
+		if n := strings.Count(string(b), "HTTP/1.1"); n != 1 || err != nil {
+			t.Errorf("with a body of %q got %d responses, %v, want one and EOF:\n%s", wrote, n, err, b)
+		}
+	}
+}
+
+// TestUnusualHandlers has handlers do what no response can express. A client sees
+// the same response as from net/http.
+func TestUnusualHandlers(t *testing.T) {
+	set := func(name string, values ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = []string{"text/plain"}
+			w.Header()[name] = values
+			io.WriteString(w, "hello")
+		}
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"a length that isn't a number":        set("Content-Length", "abc"),
+		"a negative length":                   set("Content-Length", "-5"),
+		"no length":                           set("Content-Length"),
+		"an encoding":                         set("Transfer-Encoding", "chunked"),
+		"a name with a line end":              set("X-A: b\r\nX-B", "c"),
+		"an empty name":                       set("", "c"),
+		"a value with a line end":             set("X-A", "b\r\nX-B: c"),
+		"a connection that stays":             set("Connection", "keep-alive"),
+		"a connection that does not":          set("Connection", "close"),
+		"a custom date":                       set("Date", "Thu, 01 Jan 1970 00:00:00 GMT"),
+		"an unknown status":                   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299) },
+		"an invalid status":                   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(99) },
+		"a body where none is allowed":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204); io.WriteString(w, "hello") },
+		"an empty body where none is allowed": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204); w.Write(nil) },
+		"a length without a body": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "5")
+			w.WriteHeader(304)
+		},
+		"a connection closed too late": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(200)
+			w.Header().Set("Connection", "close")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t, newServer(handler))
+			const other = "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"
+			got, _ := talk(t, l.Addr().String(), []string{plainGet + plainGet})
+			want, _ := talk(t, l.Addr().String(), []string{other + other})
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}

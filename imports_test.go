@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/pages", "internal/ratelimit"},
 	"internal/http1":               {},
 	"internal/pages":               {"."},
+	"internal/sample":              {"."},
 }
 
 // Commands wire everything together; what tests and measures the product from

@@ -182,15 +182,21 @@ func printSecret(p *printer, id int64, secret string) error {
 func withDatabase(ctx context.Context, url string, mustExist bool, f func(db.DB) error) error {
 	store, err := openDatabase(ctx, url, sqlite.Options{
 		MustExist: mustExist,
-		Fatal: func(err error) {
-			fmt.Fprintln(os.Stderr, "animalstore: the database cannot be trusted any more:", err)
-			os.Exit(exitError)
-		},
+		Fatal:     exitOnDamage(os.Stderr),
 	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(f(store), store.Close())
+}
+
+// exitOnDamage is what a command does when the database can't be trusted any
+// more, as after a failed write to disk.
+func exitOnDamage(stderr io.Writer) func(error) {
+	return func(err error) {
+		fmt.Fprintln(stderr, "animalstore: the database can't be trusted any more:", err)
+		os.Exit(exitError)
+	}
 }
 
 // parseExpiry reads a span and returns when it is over; never, if it is empty.

@@ -13,6 +13,7 @@ import (
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/sample"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -25,16 +26,16 @@ type seedFlags struct {
 
 func seedCommand() *cobra.Command {
 	var f seedFlags
-	var animals int64 // the former name of --pets
+	var animals int64 // the old name of --pets
 	cmd := &cobra.Command{
 		Use:   "seed",
 		Short: "Fill a store with sample pets",
-		Long: `Fill a store with sample pets, straight in the database: pets with names,
-in categories with names, and orders that agree with what is available, pending
-and sold. The same --seed and --pets make the same store.
+		Long: `Fill a store with sample pets, directly in the database: pets with names, in
+categories with names, and orders that match the status of each pet. The same
+--seed and --pets always give the same store.
 
-What is in the store already stays as it is. No server may be running on a
-SQLite file meanwhile. Ctrl-C stops it in good order.`,
+Existing data isn't changed. Don't run a server on the same SQLite file at the
+same time. Ctrl-C stops it cleanly.`,
 		Example: `  animalstore seed --pets 1000
   animalstore seed --pets 1000000 --seed 7 --database sqlite:sample.db
   animalstore seed --pets 1000000 --database postgres://animalstore@db1/store`,
@@ -44,17 +45,17 @@ SQLite file meanwhile. Ctrl-C stops it in good order.`,
 				f.pets = animals
 			}
 			if f.pets < 1 || f.pets > sample.MaxPets {
-				return usageError{fmt.Errorf("say how many pets to add with --pets: 1 to %d", sample.MaxPets)}
+				return usageError{fmt.Errorf("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)}
 			}
 			return seed(cmd.Context(), f, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
-	flags.Int64Var(&f.pets, "pets", 0, "how many pets to add (required)")
-	flags.Int64Var(&animals, "animals", 0, "the former name of --pets")
+	flags.Int64Var(&f.pets, "pets", 0, "the number of pets to add (required)")
+	flags.Int64Var(&animals, "animals", 0, "the old name of --pets")
 	flags.MarkHidden("animals")
-	flags.Uint64Var(&f.seed, "seed", 1, "which store to make up: any number")
+	flags.Uint64Var(&f.seed, "seed", 1, "which sample to generate: any number")
 	return cmd
 }
 
@@ -83,14 +84,7 @@ func openToSeed(ctx context.Context, url string, stderr io.Writer) (db.DB, error
 type seedCounts struct{ pets, categories, orders int64 }
 
 func (n seedCounts) String() string {
-	return fmt.Sprintf("%s, %s and %s", countOf(n.pets, "pet", "pets"), countOf(n.categories, "category", "categories"), countOf(n.orders, "order", "orders"))
-}
-
-func countOf(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return grouped(n) + " " + many
+	return fmt.Sprintf("%s, %s and %s", terminal.Count(n.pets, "pet", "pets"), terminal.Count(n.categories, "category", "categories"), terminal.Count(n.orders, "order", "orders"))
 }
 
 // fill adds a sample to a database and reports on it.
@@ -104,20 +98,20 @@ func fill(ctx context.Context, store db.DB, s sample.Store, stderr io.Writer) er
 		return fmt.Errorf("read the categories: %w", err)
 	}
 	began := time.Now()
-	show := newProgress(stderr, s.Pets, "pets")
+	show := terminal.NewProgress(stderr, s.Pets, "pets")
 	stored, err := load(ctx, bulk, s, missing, show)
-	show.end()
+	show.Clear()
 	if err != nil {
 		return seedError(ctx, err, stored, s.Pets)
 	}
 	fmt.Fprintf(stderr, "Added %v in %.1f s, %s pets a second.\nNext: run \"animalstore serve\" with the same --database.\n",
-		stored, time.Since(began).Seconds(), grouped(show.rate()))
+		stored, time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
 	return nil
 }
 
 // load stores a sample batch by batch. While one is written, the next is
 // generated.
-func load(ctx context.Context, bulk db.Bulk, s sample.Store, missing []animalstore.Category, show *progress) (stored seedCounts, err error) {
+func load(ctx context.Context, bulk db.Bulk, s sample.Store, missing []animalstore.Category, show *terminal.Progress) (stored seedCounts, err error) {
 	generating, stop := context.WithCancel(ctx)
 	defer stop()
 	batches := make(chan sample.Batch, 1)
@@ -144,7 +138,7 @@ func load(ctx context.Context, bulk db.Bulk, s sample.Store, missing []animalsto
 		stored.categories += int64(len(missing))
 		stored.orders += int64(len(b.Orders))
 		missing = nil
-		show.add(len(b.Pets))
+		show.Add(len(b.Pets))
 	}
 	return stored, ctx.Err()
 }
@@ -152,7 +146,7 @@ func load(ctx context.Context, bulk db.Bulk, s sample.Store, missing []animalsto
 // seedError says what is stored, and how to add the rest.
 func seedError(ctx context.Context, err error, stored seedCounts, pets int64) error {
 	rest := fmt.Sprintf("added %s of %s, with %s and %s, and nothing is half done. Add the rest with --pets %d",
-		grouped(stored.pets), countOf(pets, "pet", "pets"), countOf(stored.categories, "category", "categories"), countOf(stored.orders, "order", "orders"), pets-stored.pets)
+		terminal.Grouped(stored.pets), terminal.Count(pets, "pet", "pets"), terminal.Count(stored.categories, "category", "categories"), terminal.Count(stored.orders, "order", "orders"), pets-stored.pets)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped: %s", rest)

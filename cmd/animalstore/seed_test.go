@@ -16,6 +16,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/sample"
+	"animalstore/internal/terminal"
 )
 
 func openStore(t *testing.T) *sqlite.DB {
@@ -188,35 +189,10 @@ func TestSeedInterrupted(t *testing.T) {
 				break
 			}
 			compareRows(t, everything(t, store), stored)
-			want := fmt.Sprintf("%sadded 1,000 of 3,000 pets, with 36 categories and %s orders, and nothing is half done. Add the rest with --pets 2000", test.want, grouped(int64(len(stored.Orders))))
+			want := fmt.Sprintf("%sadded 1,000 of 3,000 pets, with 36 categories and %s orders, and nothing is half done. Add the rest with --pets 2000", test.want, terminal.Grouped(int64(len(stored.Orders))))
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v\nwant %s", err, want)
 			}
 		})
-	}
-}
-
-// TestProgressLines: where nobody watches, a line tells now and then.
-func TestProgressLines(t *testing.T) {
-	var out strings.Builder
-	p := newProgress(&out, 3000, "pets")
-	p.add(1000)
-	if out.String() != "" {
-		t.Errorf("got %q at once, want nothing", out.String())
-	}
-	p.began, p.saidAt = p.began.Add(-2*progressEvery), p.saidAt.Add(-2*progressEvery)
-	p.add(500)
-	p.add(500)
-	if got, want := out.String(), "1,500 of 3,000 pets, 1"; !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
-		t.Errorf("got %q, want one line that begins with %q", got, want)
-	}
-	p.end()
-}
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 12345: "12,345", 999_999: "999,999", 1_000_000_000: "1,000,000,000"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
-// Package animalstore is the domain of the pet store: the pets and
-// orders it keeps, the keys that open it, the rules each of them obeys and the
-// errors a caller can meet.
+// Package animalstore is the domain of the Animal Store: pets, orders and API
+// keys, the rules for each of them, and the errors that callers can get.
 //
-// It knows nothing of HTTP, SQL or the clock. Rules live on the types, so that
-// the server, the client and every database agree on them.
+// It doesn't depend on HTTP, SQL or the clock. Rules are methods of the types,
+// so the server, the client and every database apply the same ones.
 package animalstore

@@ -2,8 +2,8 @@ package animalstore
 
 import "fmt"
 
-// Code is the machine-readable half of an error. Codes are part of the
-// interface: one is added, never changed.
+// Code is the machine-readable part of an error. Codes are part of the public
+// interface: new ones may be added, existing ones never change.
 type Code string
 
 const (
@@ -38,21 +38,21 @@ const (
 	ShuttingDown           Code = "shutting_down"
 )
 
-// Error is an error that a caller may see: its message says what was wrong and
-// what would be right, and nothing about our insides.
+// Error is an error that callers may see: its message says what is wrong and how
+// to fix it, and nothing about the server's internals.
 type Error struct {
 	Code    Code
 	Message string
 }
 
-// Errorf makes an *Error.
+// Errorf returns an *Error with a formatted message.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Codes are all codes the service can answer with.
+// Codes are all codes that a response of the service can have.
 var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Environment is the deployment a key belongs to. A key of one is worthless in
-// the other.
+// Environment is the deployment that a key belongs to. A key works in no other.
 type Environment string
 
 const (
@@ -26,7 +25,7 @@ func ParseEnvironment(s string) (Environment, error) {
 	return "", Errorf(ValidationFailed, "environment must be production or staging, not %q", s)
 }
 
-// Permissions are what a key may do, as a set.
+// Permissions is the set of things that a key may do.
 type Permissions uint8
 
 const (
@@ -66,7 +65,7 @@ func ParsePermission(s string) (Permissions, bool) {
 // Has reports whether every permission in need is in the set.
 func (p Permissions) Has(need Permissions) bool { return p&need == need }
 
-// Names are the permissions in the set, in a fixed order.
+// Names returns the permissions in the set, in a fixed order.
 func (p Permissions) Names() []string {
 	names := []string{}
 	for _, n := range permissionNames {
@@ -82,8 +81,8 @@ func (p Permissions) String() string { return strings.Join(p.Names(), ",") }
 // MarshalJSON writes the set as an array of names.
 func (p Permissions) MarshalJSON() ([]byte, error) { return json.Marshal(p.Names()) }
 
-// NewKey is what an operator says of a key to make it. The secret is not part
-// of it: whoever mints it keeps it, and the store sees only its hash.
+// NewKey is a key to create. The secret isn't part of it: the store only gets
+// the secret's hash.
 type NewKey struct {
 	Name        string
 	Plan        Plan
@@ -93,12 +92,15 @@ type NewKey struct {
 	ExpiresAt   Time // zero: never
 }
 
-// MaxKeyNameLength is the longest name of a key, in code points.
+// MaxKeyNameLength is the maximum length of a key's name, in code points.
 const MaxKeyNameLength = 100
 
-// Validate refuses a key that could not work, and settles its limits.
+// Validate checks every field, and sets the limits to those of the plan.
 func (k *NewKey) Validate() error {
-	if err := validateKey(k.Name, k.Permissions); err != nil {
+	if err := validateKeyName(k.Name); err != nil {
+		return err
+	}
+	if err := validatePermissions(k.Permissions); err != nil {
 		return err
 	}
 	if _, err := ParseEnvironment(string(k.Environment)); err != nil {
@@ -112,7 +114,7 @@ func (k *NewKey) Validate() error {
 	return nil
 }
 
-func validateKey(name string, permissions Permissions) error {
+func validateKeyName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return Errorf(ValidationFailed, "name must not be empty: say whose key it is")
@@ -120,13 +122,27 @@ func validateKey(name string, permissions Permissions) error {
 		return Errorf(ValidationFailed, "name must have at most %d characters", MaxKeyNameLength)
 	case !utf8.ValidString(name) || strings.IndexFunc(name, unicode.IsControl) >= 0:
 		return Errorf(ValidationFailed, "name must be plain text, without control characters")
-	case permissions == 0:
+	}
+	return nil
+}
+
+func validatePermissions(p Permissions) error {
+	if p == 0 {
 		return Errorf(ValidationFailed, "permissions must name at least one of read, write and admin")
 	}
 	return nil
 }
 
-// Key is an API key as the store knows it: everything but the secret.
+// ValidateExpiry checks that a key which expires at a time, unless that is
+// never, still works now.
+func ValidateExpiry(expiresAt Time, now time.Time) error {
+	if expired(expiresAt, now) {
+		return Errorf(ValidationFailed, "expiresAt must be in the future")
+	}
+	return nil
+}
+
+// Key is an API key without its secret.
 type Key struct {
 	ID          int64       `json:"id"`
 	Name        string      `json:"name"`
@@ -136,27 +152,24 @@ type Key struct {
 	Environment Environment `json:"environment"`
 	CreatedAt   Time        `json:"createdAt"`
 	ExpiresAt   Time        `json:"expiresAt"`  // zero: never
-	LastUsedAt  Time        `json:"lastUsedAt"` // to the second or so; zero: never
+	LastUsedAt  Time        `json:"lastUsedAt"` // accurate to about a second; zero: never
 	RevokedAt   Time        `json:"revokedAt"`  // zero: not revoked
 
-	// SecretExpiresAt is when the secret the key was found by stops working,
-	// because the key was rotated. Zero: not by itself.
+	// SecretExpiresAt is when the secret that this key was found by stops
+	// working because the key was rotated. Zero: it doesn't.
 	SecretExpiresAt Time `json:"-"`
-	// UnbannedAt lifts the bans that began before it.
+	// UnbannedAt lifts all bans that began before it.
 	UnbannedAt Time `json:"-"`
 }
 
-// Validate refuses a key that could not work. Its limits are what they are.
-func (k *Key) Validate() error { return validateKey(k.Name, k.Permissions) }
-
-// Live reports whether the key opens anything at now.
+// Live reports whether the key works at now.
 func (k *Key) Live(now time.Time) bool {
-	return k.RevokedAt.IsZero() && !over(k.ExpiresAt, now) && !over(k.SecretExpiresAt, now)
+	return k.RevokedAt.IsZero() && !expired(k.ExpiresAt, now) && !expired(k.SecretExpiresAt, now)
 }
 
-func over(end Time, now time.Time) bool { return !end.IsZero() && !now.Before(end.Time) }
+func expired(end Time, now time.Time) bool { return !end.IsZero() && !now.Before(end.Time) }
 
-// SetPlan puts the key on a plan. See [Plan.LimitsFor] for custom.
+// SetPlan changes the plan and the limits. See [Plan.LimitsFor] for custom.
 func (k *Key) SetPlan(p Plan, custom Limits) error {
 	limits, err := p.LimitsFor(custom)
 	if err != nil {
@@ -166,32 +179,118 @@ func (k *Key) SetPlan(p Plan, custom Limits) error {
 	return nil
 }
 
-// Revoke withdraws the key for good. It keeps the time it was first revoked.
+// Revoke disables the key permanently. RevokedAt stays the time of the first
+// call.
 func (k *Key) Revoke(at Time) {
 	if k.RevokedAt.IsZero() {
 		k.RevokedAt = at
 	}
 }
 
-// CheckChangeable refuses to change a key that is revoked: it stays as it was.
+// CheckChangeable returns an error if the key is revoked.
 func (k *Key) CheckChangeable() error {
 	if k.RevokedAt.IsZero() {
 		return nil
 	}
-	return Errorf(InvalidTransition, "key %d was revoked and stays so: make a new one", k.ID)
+	return Errorf(InvalidTransition, "key %d was revoked permanently: create a new one", k.ID)
+}
+
+// KeyPatch is a change of a key. A nil field stays as it is. A new plan comes with
+// its own limits; an enterprise key keeps its limits unless the patch has others.
+type KeyPatch struct {
+	Name        *string      `json:"name,omitempty"`
+	Plan        *Plan        `json:"plan,omitempty"`
+	Limits      *Limits      `json:"limits,omitempty"`
+	Permissions *Permissions `json:"permissions,omitempty"`
+	ExpiresAt   *Time        `json:"expiresAt,omitempty"` // the zero time, null in JSON: never
+}
+
+// Validate checks what doesn't depend on the key.
+func (patch KeyPatch) Validate(now time.Time) error {
+	if patch.Name != nil {
+		if err := validateKeyName(*patch.Name); err != nil {
+			return err
+		}
+	}
+	if patch.Permissions != nil {
+		if err := validatePermissions(*patch.Permissions); err != nil {
+			return err
+		}
+	}
+	if patch.ExpiresAt != nil {
+		if err := ValidateExpiry(*patch.ExpiresAt, now); err != nil {
+			return err
+		}
+	}
+	return patch.validatePlan()
+}
+
+func (patch KeyPatch) validatePlan() error {
+	if patch.Plan == nil {
+		return nil
+	}
+	if _, ok := ParsePlan(string(*patch.Plan)); !ok {
+		return Errorf(ValidationFailed, "plan %s", MustBeOneOf(Plans))
+	}
+	if patch.Limits == nil {
+		return nil
+	}
+	_, err := patch.Plan.LimitsFor(*patch.Limits)
+	return err
+}
+
+// Apply changes k at now, if the patch is valid and allowed for k. After an error
+// k is unchanged.
+func (patch KeyPatch) Apply(k *Key, now time.Time) error {
+	if err := patch.Validate(now); err != nil {
+		return err
+	}
+	if err := k.CheckChangeable(); err != nil {
+		return err
+	}
+	if patch.Plan != nil || patch.Limits != nil {
+		if err := k.SetPlan(patch.planFor(k)); err != nil {
+			return err
+		}
+	}
+	if patch.Name != nil {
+		k.Name = *patch.Name
+	}
+	if patch.Permissions != nil {
+		k.Permissions = *patch.Permissions
+	}
+	if patch.ExpiresAt != nil {
+		k.ExpiresAt = *patch.ExpiresAt
+	}
+	return nil
+}
+
+// planFor returns the plan and the custom limits that k gets.
+func (patch KeyPatch) planFor(k *Key) (plan Plan, custom Limits) {
+	plan = k.Plan
+	if patch.Plan != nil {
+		plan = *patch.Plan
+	}
+	switch {
+	case patch.Limits != nil:
+		custom = *patch.Limits
+	case plan == PlanEnterprise && k.Plan == PlanEnterprise:
+		custom = k.Limits
+	}
+	return plan, custom
 }
 
 // Manages reports whether the key can manage keys at now.
 func (k *Key) Manages(now time.Time) bool { return k.Live(now) && k.Permissions.Has(Admin) }
 
-// Usage is what became of a key's requests in one hour.
+// Usage counts a key's requests in one hour.
 type Usage struct {
 	KeyID    int64 `json:"-"`
-	Hour     Time  `json:"hour"` // its beginning
+	Hour     Time  `json:"hour"` // when it begins
 	Admitted int64 `json:"admitted"`
 	Refused  int64 `json:"refused"`
 	LastUsed Time  `json:"-"`
 }
 
-// UsageKept is how long usage is kept.
+// UsageKept is how long usage is stored.
 const UsageKept = 90 * 24 * time.Hour

@@ -2,7 +2,7 @@ package animalstore
 
 import "slices"
 
-// OrderStatus is how far an order has come.
+// OrderStatus is the progress of an order.
 type OrderStatus string
 
 const (
@@ -12,7 +12,8 @@ const (
 	OrderCancelled OrderStatus = "cancelled"
 )
 
-// OrderStatuses are all of them, in the order an order usually passes through.
+// OrderStatuses are all statuses, in the order an order usually goes through
+// them.
 var OrderStatuses = []OrderStatus{OrderPlaced, OrderApproved, OrderDelivered, OrderCancelled}
 
 // ParseOrderStatus reads one of [OrderStatuses], exactly as spelled there.
@@ -24,7 +25,12 @@ func ParseOrderStatus(s string) (OrderStatus, bool) {
 	return "", false
 }
 
-// Order is somebody's wish to buy one pet. It outlives its pet.
+// NewOrder is an order to place.
+type NewOrder struct {
+	PetID int64 `json:"petId"`
+}
+
+// Order is an order for one pet. It stays when its pet is removed.
 type Order struct {
 	ID        int64       `json:"id"`
 	PetID     int64       `json:"petId"`
@@ -33,10 +39,10 @@ type Order struct {
 	UpdatedAt Time        `json:"updatedAt"`
 }
 
-// Open reports whether the order still holds its pet.
+// Open reports whether an order in this status still reserves its pet.
 func (s OrderStatus) Open() bool { return s == OrderPlaced || s == OrderApproved }
 
-// PetStatus is the status an order in this status gives its pet.
+// PetStatus is the status of the pet of an order in this status.
 func (s OrderStatus) PetStatus() PetStatus {
 	switch s {
 	case OrderDelivered:
@@ -52,15 +58,40 @@ var orderMoves = map[OrderStatus][]OrderStatus{
 	OrderApproved: {OrderDelivered, OrderCancelled},
 }
 
-// Move takes the order a step on, where that is allowed.
+// Move changes the status, if that is allowed.
 func (o *Order) Move(to OrderStatus, at Time) error {
 	next := orderMoves[o.Status]
 	if !slices.Contains(next, to) {
 		if len(next) == 0 {
 			return Errorf(InvalidTransition, "order %d is %s, which is final", o.ID, o.Status)
 		}
-		return Errorf(InvalidTransition, "order %d cannot become %s: it is %s and can become %s or %s", o.ID, to, o.Status, next[0], next[1])
+		return Errorf(InvalidTransition, "order %d cannot become %s: it is %s and can become %s", o.ID, to, o.Status, joinOr(next))
 	}
 	o.Status, o.UpdatedAt = to, at
 	return nil
+}
+
+// OrderPatch is a change of an order. Its status is required.
+type OrderPatch struct {
+	Status *OrderStatus `json:"status,omitempty"`
+}
+
+// Validate checks what doesn't depend on the order.
+func (patch OrderPatch) Validate() error {
+	if patch.Status == nil {
+		return Errorf(ValidationFailed, "status is required")
+	}
+	if _, ok := ParseOrderStatus(string(*patch.Status)); !ok {
+		return Errorf(ValidationFailed, "status %s", MustBeOneOf(OrderStatuses))
+	}
+	return nil
+}
+
+// Apply changes o at the given time, if the patch is valid and allowed for o.
+// After an error o is unchanged.
+func (patch OrderPatch) Apply(o *Order, at Time) error {
+	if err := patch.Validate(); err != nil {
+		return err
+	}
+	return o.Move(*patch.Status, at)
 }

@@ -16,7 +16,7 @@ const (
 	PetSold      PetStatus = "sold"
 )
 
-// PetStatuses are all of them, in the order a pet usually passes through.
+// PetStatuses are all statuses, in the order a pet usually goes through them.
 var PetStatuses = []PetStatus{PetAvailable, PetPending, PetSold}
 
 // ParsePetStatus reads one of [PetStatuses], exactly as spelled there.
@@ -28,30 +28,30 @@ func ParsePetStatus(s string) (PetStatus, bool) {
 	return "", false
 }
 
-// NewPet is what a caller says of a pet to add it.
+// NewPet is a pet to add.
 type NewPet struct {
 	Name       string    `json:"name"`
 	CategoryID int64     `json:"categoryId"`
 	Status     PetStatus `json:"status,omitempty"` // empty: available
 }
 
-// Pet is a pet of the store.
+// Pet is a pet in the store.
 type Pet struct {
-	ID         int64     `json:"id"` // positive, never given twice
+	ID         int64     `json:"id"` // positive, never reused
 	Name       string    `json:"name"`
 	CategoryID int64     `json:"categoryId"`
 	Status     PetStatus `json:"status"`
 }
 
-// petMoves are the changes of status a caller may make.
+// petMoves are the status changes that callers may make.
 var petMoves = map[PetStatus][]PetStatus{
 	PetAvailable: {PetPending, PetSold},
 	PetPending:   {PetAvailable, PetSold},
 }
 
-// SetStatus moves the pet to another status, where that is allowed. Nobody
-// but its order moves a pet that has an open one. A move to the status it
-// has is none.
+// SetStatus changes the status, if that is allowed. ordered is whether the pet
+// has an open order, which then determines its status. Setting the current
+// status again is a no-op.
 func (p *Pet) SetStatus(to PetStatus, ordered bool) error {
 	switch {
 	case to == p.Status:
@@ -67,7 +67,7 @@ func (p *Pet) SetStatus(to PetStatus, ordered bool) error {
 	return Errorf(InvalidTransition, "pet %d cannot become %s: it is %s", p.ID, to, p.Status)
 }
 
-// CheckRemovable refuses to remove a pet that has an open order.
+// CheckRemovable returns an error if the pet has an open order.
 func (p *Pet) CheckRemovable(ordered bool) error {
 	if ordered {
 		return Errorf(InvalidTransition, "pet %d has an open order: deliver or cancel that first", p.ID)
@@ -75,7 +75,7 @@ func (p *Pet) CheckRemovable(ordered bool) error {
 	return nil
 }
 
-// CheckOrderable refuses an order for a pet that is not to be had.
+// CheckOrderable returns an error unless the pet is available.
 func (p *Pet) CheckOrderable() error {
 	if p.Status != PetAvailable {
 		return Errorf(PetNotAvailable, "pet %d is %s: only an available one can be ordered", p.ID, p.Status)
@@ -83,11 +83,11 @@ func (p *Pet) CheckOrderable() error {
 	return nil
 }
 
-// MaxNameLength is the longest name of a pet or a category, in code points.
+// MaxNameLength is the maximum length of the name of a pet or a category, in
+// code points.
 const MaxNameLength = 1024
 
-// Validate refuses a pet the store would not take, with a message that
-// names the field. An empty status is fine: the store makes it available.
+// Validate checks every field. An empty status is valid and means available.
 func (p NewPet) Validate() error {
 	if err := ValidateName(p.Name); err != nil {
 		return err
@@ -95,13 +95,58 @@ func (p NewPet) Validate() error {
 	if p.Status == "" {
 		return nil
 	}
-	if _, ok := ParsePetStatus(string(p.Status)); !ok {
-		return Errorf(ValidationFailed, "status must be one of available, pending, sold")
+	return validatePetStatus(p.Status)
+}
+
+func validatePetStatus(s PetStatus) error {
+	if _, ok := ParsePetStatus(string(s)); !ok {
+		return Errorf(ValidationFailed, "status %s", MustBeOneOf(PetStatuses))
 	}
 	return nil
 }
 
-// ValidateName refuses what cannot be the name of a pet or a category.
+// PetPatch is a change of a pet. A nil field stays as it is: write
+// PetPatch{Name: new("Rex")}.
+type PetPatch struct {
+	Name       *string    `json:"name,omitempty"`
+	CategoryID *int64     `json:"categoryId,omitempty"`
+	Status     *PetStatus `json:"status,omitempty"`
+}
+
+// Validate checks what doesn't depend on the pet.
+func (patch PetPatch) Validate() error {
+	if patch.Name != nil {
+		if err := ValidateName(*patch.Name); err != nil {
+			return err
+		}
+	}
+	if patch.Status != nil {
+		return validatePetStatus(*patch.Status)
+	}
+	return nil
+}
+
+// Apply changes p, if the patch is valid and allowed for p. ordered is whether p
+// has an open order. After an error p is unchanged.
+func (patch PetPatch) Apply(p *Pet, ordered bool) error {
+	if err := patch.Validate(); err != nil {
+		return err
+	}
+	if patch.Status != nil {
+		if err := p.SetStatus(*patch.Status, ordered); err != nil {
+			return err
+		}
+	}
+	if patch.Name != nil {
+		p.Name = *patch.Name
+	}
+	if patch.CategoryID != nil {
+		p.CategoryID = *patch.CategoryID
+	}
+	return nil
+}
+
+// ValidateName checks the name of a pet or a category.
 func ValidateName(name string) error {
 	switch {
 	case name == "":

@@ -1,11 +1,8 @@
 package animalstore
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
-// Plan is what a key's owner pays for.
+// Plan determines the limits of a key.
 type Plan string
 
 const (
@@ -15,7 +12,7 @@ const (
 	PlanEnterprise Plan = "enterprise"
 )
 
-// Plans are all of them, smallest first.
+// Plans are all plans, smallest first.
 var Plans = []Plan{PlanFree, PlanPro, PlanBusiness, PlanEnterprise}
 
 // ParsePlan reads one of [Plans], exactly as spelled there.
@@ -24,21 +21,21 @@ func ParsePlan(s string) (Plan, bool) {
 	return p, slices.Contains(Plans, p)
 }
 
-// Limits are how many requests a key may make.
+// Limits are the numbers of requests that a key may send.
 type Limits struct {
 	PerMinute int64 `json:"perMinute"`
 	PerDay    int64 `json:"perDay"`
 }
 
-// planLimits has no row for enterprise: its limits are agreed key by key.
+// planLimits has no row for enterprise, whose limits are set on each key.
 var planLimits = map[Plan]Limits{
 	PlanFree:     {PerMinute: 60, PerDay: 1_000},
 	PlanPro:      {PerMinute: 300, PerDay: 10_000},
 	PlanBusiness: {PerMinute: 1_000, PerDay: 100_000},
 }
 
-// LimitsFor settles the limits of a key on plan p. On enterprise both custom
-// limits must be given; on any other plan neither may be.
+// LimitsFor returns the limits of a key on plan p. Enterprise needs both custom
+// limits; no other plan may have any.
 func (p Plan) LimitsFor(custom Limits) (Limits, error) {
 	if p == PlanEnterprise {
 		if custom.PerMinute <= 0 || custom.PerDay <= 0 {
@@ -48,18 +45,10 @@ func (p Plan) LimitsFor(custom Limits) (Limits, error) {
 	}
 	fixed, ok := planLimits[p]
 	if !ok {
-		return Limits{}, Errorf(ValidationFailed, "plan must be one of %s", joinPlans())
+		return Limits{}, Errorf(ValidationFailed, "plan %s", MustBeOneOf(Plans))
 	}
 	if custom != (Limits{}) {
-		return Limits{}, Errorf(ValidationFailed, "plan %s has fixed limits (%d a minute, %d a day): only enterprise takes its own", p, fixed.PerMinute, fixed.PerDay)
+		return Limits{}, Errorf(ValidationFailed, "plan %s has fixed limits (%d a minute, %d a day): only enterprise can have its own", p, fixed.PerMinute, fixed.PerDay)
 	}
 	return fixed, nil
-}
-
-func joinPlans() string {
-	names := make([]string, len(Plans))
-	for i, p := range Plans {
-		names[i] = string(p)
-	}
-	return strings.Join(names, ", ")
 }

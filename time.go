@@ -2,14 +2,14 @@ package animalstore
 
 import "time"
 
-// Time is an instant as the store keeps and shows it: UTC, to the millisecond.
+// Time is an instant as it is stored and shown: UTC, to the millisecond.
 // The zero Time means never.
 type Time struct{ time.Time }
 
-// At is t as a Time.
+// At returns t as a Time.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// AtMilli is the Time ms milliseconds after the Unix epoch; 0 means never.
+// AtMilli returns the Time ms milliseconds after the Unix epoch; 0 means never.
 func AtMilli(ms int64) Time {
 	if ms == 0 {
 		return Time{}
@@ -27,7 +27,7 @@ func (t Time) Milli() int64 {
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// String is RFC 3339 with three decimals, whatever they are.
+// String formats t as RFC 3339, always with three decimals.
 func (t Time) String() string { return t.UTC().Format(timeLayout) }
 
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

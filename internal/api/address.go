@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// clientAddr is where a request comes from: the peer, or if that is a trusted
-// proxy, the last hop in X-Forwarded-For that is not one. What stands left of
-// that hop was written by somebody we have no reason to believe.
+// clientAddr is the address a request comes from: the peer, or if that is a
+// trusted proxy, the last hop in X-Forwarded-For that isn't one. Everything to
+// the left of that hop may be forged.
 func (s *Server) clientAddr(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Server) trusted(addr netip.Addr) bool {
 	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// parseHop reads an address as proxies write it: with or without a port.
+// parseHop reads an address with or without a port: proxies write both.
 func parseHop(hop string) (netip.Addr, error) {
 	if withPort, err := netip.ParseAddrPort(hop); err == nil {
 		return withPort.Addr().Unmap(), nil

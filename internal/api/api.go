@@ -1,7 +1,7 @@
 // Package api serves the store over HTTP.
 //
-// routes.go shows all operations; ServeHTTP below is the way every request
-// takes. Handlers return errors, and errors.go turns them into answers.
+// routes.go lists all operations; every request goes through ServeHTTP below.
+// Handlers return errors, and errors.go turns those into responses.
 package api
 
 import (
@@ -30,30 +30,30 @@ type Config struct {
 	Limiter ratelimit.Limiter
 	Usage   *ratelimit.Usage
 	Log     *slog.Logger
-	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
-	// Now is the clock. Nil is time.Now.
+	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 	// CORSOrigins are the web origins whose pages may call the API. Empty
 	// turns CORS off.
 	CORSOrigins []string
 	// AccessLog adds a log line for every request.
 	AccessLog bool
-	// Observer is told of every request. Nil if nobody wants to know.
+	// Observer is notified of every request. It may be nil.
 	Observer Observer
-	// Environment and Version are told on the pages. Empty is production, and
+	// Environment and Version are shown on the pages. Empty means production and
 	// no version.
 	Environment animalstore.Environment
 	Version     string
 }
 
-// Server answers for the API and the few public pages beside it.
+// Server serves the API and a few public pages.
 type Server struct {
 	db        db.DB
 	keys      *keys.Checker
 	limiter   ratelimit.Limiter
 	usage     *ratelimit.Usage
-	strangers *ratelimit.Addresses // limits what comes without a valid key
+	anonymous *ratelimit.Addresses // limits requests without a valid key
 	proxies   []netip.Prefix
 	log       *slog.Logger
 	now       func() time.Time
@@ -66,7 +66,7 @@ type Server struct {
 	draining  atomic.Bool
 }
 
-// New makes a Server.
+// New creates a Server.
 func New(c Config) *Server {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -76,7 +76,7 @@ func New(c Config) *Server {
 		keys:      c.Keys,
 		limiter:   c.Limiter,
 		usage:     c.Usage,
-		strangers: ratelimit.NewAddresses(c.Now),
+		anonymous: ratelimit.NewAddresses(c.Now),
 		proxies:   c.TrustedProxies,
 		log:       c.Log,
 		now:       c.Now,
@@ -88,7 +88,7 @@ func New(c Config) *Server {
 		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
 	}
 	if s.observer == nil {
-		s.observer = nobody{}
+		s.observer = noopObserver{}
 	}
 	for _, origin := range c.CORSOrigins {
 		s.cors[origin] = true
@@ -96,33 +96,33 @@ func New(c Config) *Server {
 	return s
 }
 
-// Drain makes every further answer ask its client to connect anew, and
-// /readyz tell load balancers to look elsewhere. It is the first step of a
-// shutdown that cuts nobody off.
+// Drain is the first step of a graceful shutdown: from now on responses ask
+// clients to close the connection, and /readyz tells load balancers to use
+// another instance.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // handlerTimeout bounds the work on one request.
 const handlerTimeout = 5 * time.Second
 
-// request is one request on its way through the server.
+// request is a request that is being served.
 type request struct {
 	*http.Request
 	began   time.Time
-	ctx     patience
+	ctx     requestContext
 	id      string           // its X-Request-Id
 	key     *animalstore.Key // nil until the credential is checked
-	pattern string           // of the path; "" until it is found
+	pattern string           // of the path; "" until the route is found
 	param   string           // the value of the path's {parameter}
-	body    []byte           // once it is read
+	body    []byte           // nil until it is read
 }
 
-// Context ends when the client goes away or the request has taken too long.
+// Context ends when the client disconnects or the request has taken too long.
 func (r *request) Context() context.Context { return &r.ctx }
 
-// ServeHTTP sees to what every request gets whatever comes of it: an id, an
-// answer to each error, panics included, and a line in the log.
+// ServeHTTP gives every request an id, a response even after an error or a panic,
+// and a line in the access log.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
-	x := &struct { // one piece of memory for both
+	x := &struct { // one allocation for both
 		w response
 		r request
 	}{}
@@ -130,7 +130,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	w.ResponseWriter = rw
 	r.Request, r.began, r.id = hr, time.Now(), requestID(hr)
 	r.ctx.Context, r.ctx.deadline = hr.Context(), r.began.Add(handlerTimeout)
-	defer r.ctx.end()
+	defer r.ctx.release()
 	s.observer.Begin()
 	defer s.observe(w, r)
 	if s.accessLog {
@@ -151,13 +151,13 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	}
 }
 
-// serve makes the checks on a request under /v1 in the order the contract
-// gives them, and hands it to its operation.
+// serve checks a request in the order that the contract sets, and calls its
+// handler.
 func (s *Server) serve(w *response, r *request) error {
 	if !underV1(r.URL.Path) {
 		return s.public(w, r)
 	}
-	if s.answersPreflight(w, r) {
+	if s.handlePreflight(w, r) {
 		return nil
 	}
 	if err := s.authenticate(w, r); err != nil {
@@ -174,31 +174,31 @@ func (s *Server) serve(w *response, r *request) error {
 		return animalstore.Errorf(animalstore.InsufficientPermission, "this needs a key with the permission %s; yours has %s", route.permission, r.key.Permissions)
 	}
 	if route.method != http.MethodGet {
-		r.ctx.outlive() // a change is carried through
+		r.ctx.detach() // a change is completed even if its client disconnects
 	}
 	return route.handle(s, w, r)
 }
 
-// Plain reports whether a request for this target may be served by package http1.
-// That is all of the API, whose answers are written in one piece, unlike pages.
+// Plain reports whether package http1 may serve a request for this target. That
+// is all of the API, which unlike the pages writes each response in one piece.
 func Plain(target string) bool { return strings.HasPrefix(target, "/v1/") }
 
 func underV1(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/")
 }
 
-// recovered answers for a handler that panicked.
+// recovered writes the response of a handler that panicked.
 func (s *Server) recovered(w *response, r *request, v any) {
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
 	err := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 	if w.status != 0 {
-		s.log.Error("request failed half way", "request_id", r.id, "path", r.URL.Path, "err", err)
-		panic(http.ErrAbortHandler) // cuts the answer off, so that nobody takes it for whole
+		s.log.Error("request failed after its response had begun", "request_id", r.id, "path", r.URL.Path, "err", err)
+		panic(http.ErrAbortHandler) // cuts the response off, so that it isn't mistaken for a complete one
 	}
 	if underV1(r.URL.Path) && w.Header()[limitHeader] == nil {
-		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
+		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 	}
 	s.writeError(w, r, err)
 }
@@ -212,12 +212,12 @@ func (s *Server) logAccess(w *response, r *request, took time.Duration) {
 		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key)
 }
 
-// response remembers what was sent.
+// response records what was sent.
 type response struct {
 	http.ResponseWriter
 	status int
 	bytes  int
-	values [4]string // of the header fields that every answer has
+	values [4]string // of the header fields that every response has
 }
 
 func (w *response) WriteHeader(status int) {

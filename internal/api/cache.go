@@ -8,32 +8,32 @@ import (
 )
 
 // pageCache is a linker setting (-X), so that a benchmark can build a server
-// without it. A release leaves it alone.
+// without the cache. A release doesn't set it.
 var pageCache = "on"
 
 const (
 	cacheSlots  = 512
-	maxCached   = 32 << 10 // bytes of a page; larger ones are not kept
+	maxCached   = 32 << 10 // bytes of a page; larger ones aren't cached
 	maxCacheKey = 256
 )
 
-// cache keeps the answers that are asked for again and again, encoded. An answer
-// counts only under the generation of the store it was read in, so a read from
-// here is as fresh as one from the database: see [db.DB].Generation.
+// cache stores encoded pages that are requested often. A page is valid only in
+// the generation of the store it was read in, so a cached page is as fresh as a
+// read from the database: see [db.DB].Generation.
 //
-// It has a fixed number of slots and a newcomer takes the slot its key falls
-// into. That bounds it, and lets it do without a lock.
+// It has a fixed number of slots, and a new page replaces the one in the slot of
+// its key. That bounds its size and makes a lock unnecessary.
 type cache struct {
 	seed  maphash.Seed
 	slots [cacheSlots]atomic.Pointer[page]
 }
 
-// page is a page of a list as it is sent. Once kept, it is shared between
-// requests and not changed any more.
+// page is an encoded page of a list. Once cached, it's shared between requests
+// and must not change.
 type page struct {
 	key        string
 	generation uint64
-	hot        bool // worth keeping: a first page, which most callers ask for
+	hot        bool // worth caching: a first page, which most requests are for
 	link       []string
 	entity
 }
@@ -48,7 +48,7 @@ func (c *cache) slot(key string) *atomic.Pointer[page] {
 	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
 }
 
-// get returns what is kept under key, if it was read in this generation.
+// get returns the page cached under key, if it was read in this generation.
 func (c *cache) get(key string, generation uint64) *page {
 	p := c.slot(key).Load()
 	if p == nil || p.generation != generation || p.key != key {
@@ -57,7 +57,7 @@ func (c *cache) get(key string, generation uint64) *page {
 	return p
 }
 
-// put keeps p under key, for as long as the store stays in this generation.
+// put caches p under key for as long as the store stays in this generation.
 func (c *cache) put(key string, generation uint64, p *page) {
 	if pageCache == "on" && len(p.body) <= maxCached && len(key) <= maxCacheKey {
 		p.key, p.generation = key, generation
@@ -65,9 +65,9 @@ func (c *cache) put(key string, generation uint64, p *page) {
 	}
 }
 
-// answer writes the page that read makes for this request, or one it made for
-// an earlier request of the same address.
-func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, error)) error {
+// writeCached writes the page that read returns, or the one it returned for an
+// earlier request with the same URI.
+func (s *Server) writeCached(w http.ResponseWriter, r *request, read func() (*page, error)) error {
 	key := r.RequestURI
 	generation, stable := s.db.Generation()
 	if stable {
@@ -80,20 +80,20 @@ func (s *Server) answer(w http.ResponseWriter, r *request, read func() (*page, e
 		return err
 	}
 	if !p.hot {
-		// HTTP/2 may still be sending a body when its client has reset the stream.
+		// HTTP/2 may still be sending a body after its client has reset the stream.
 		if r.ProtoMajor == 1 {
 			defer p.recycle()
 		}
 		return p.write(w, r)
 	}
-	// Under another generation by now, nobody could ask for it any more.
+	// If the generation has changed, no request could get this page.
 	if now, _ := s.db.Generation(); stable && now == generation {
 		s.cache.put(key, generation, p)
 	}
 	return p.write(w, r)
 }
 
-// bodies are those of pages that were sent and not kept, for reuse.
+// bodies are buffers of pages that were sent and not cached, for reuse.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 func (p *page) recycle() {

@@ -6,6 +6,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/strictjson"
 )
 
 // listCategories serves GET /v1/categories.
@@ -27,28 +28,27 @@ func (s *Server) listCategories(w http.ResponseWriter, r *request) error {
 
 // getCategory serves GET /v1/categories/{categoryId}.
 func (s *Server) getCategory(w http.ResponseWriter, r *request) error {
-	id, err := categoryID(r)
+	id, err := categoryKind.pathID(r)
 	if err != nil {
 		return err
 	}
 	category, err := s.db.Category(r.Context(), id)
 	if err != nil {
-		return err
+		return categoryKind.explain(err, id)
 	}
 	return writeResource(w, r, http.StatusOK, category)
 }
 
 // putCategory serves PUT /v1/categories/{categoryId}.
 func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
-	var category animalstore.Category
-	if err := decode(r, required("name", readString(&category.Name))); err != nil {
+	category, err := decode(r, strictjson.DecodeCategory)
+	if err != nil {
 		return err
 	}
 	if err := category.Validate(); err != nil {
 		return err
 	}
-	var err error
-	if category.ID, err = categoryID(r); err != nil {
+	if category.ID, err = categoryKind.pathID(r); err != nil {
 		return err
 	}
 	created, err := s.db.PutCategory(r.Context(), category, func(before *animalstore.Category) error {
@@ -66,12 +66,4 @@ func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 		w.Header()["Location"] = []string{"/v1/categories/" + strconv.FormatInt(category.ID, 10)}
 	}
 	return writeResource(w, r, status, category)
-}
-
-func categoryID(r *request) (int64, error) {
-	id, ok := parseInt64(r.param)
-	if !ok {
-		return 0, animalstore.Errorf(animalstore.CategoryNotFound, "there is no such category: an id is a 64-bit integer")
-	}
-	return id, nil
 }

@@ -10,15 +10,15 @@ import (
 	"animalstore"
 )
 
-// etagOf is a strong validator of a body: the same bytes have the same one, on
-// every instance and after every restart.
+// etagOf is the strong ETag of a body. It depends on nothing but the bytes, so
+// it's the same on every instance and after every restart.
 func etagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	b := append(make([]byte, 0, 18), '"')
 	return string(append(base64.RawURLEncoding.AppendEncode(b, sum[:12]), '"'))
 }
 
-// entity is a body with the header fields that follow from it.
+// entity is a body with the header fields that depend on it.
 type entity struct {
 	body   []byte
 	fields *[2]string // its ETag and Content-Length
@@ -28,8 +28,8 @@ func newEntity(body []byte) entity {
 	return entity{body, &[2]string{etagOf(body), strconv.Itoa(len(body))}}
 }
 
-// write answers with the body and its ETag, or with 304 where the caller has that
-// body already.
+// write sends the body and its ETag, or 304 if the caller already has that body.
+// The error is for an If-Match that doesn't match.
 func (e entity) write(w http.ResponseWriter, r *request, status int) error {
 	tag := e.fields[0]
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -39,35 +39,36 @@ func (e entity) write(w http.ResponseWriter, r *request, status int) error {
 		}
 	}
 	w.Header()["ETag"] = e.fields[0:1:1]
-	if reads && r.hasAlready(tag) {
+	if reads && r.alreadyHas(tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return writeBody(w, status, e.body, e.fields[1:2:2])
+	writeBody(w, status, e.body, e.fields[1:2:2])
+	return nil
 }
 
-// hasAlready reports whether the caller named this tag in If-None-Match.
-func (r *request) hasAlready(tag string) bool {
+// alreadyHas reports whether If-None-Match contains this tag.
+func (r *request) alreadyHas(tag string) bool {
 	values := r.Header["If-None-Match"]
 	return values != nil && anyTag(values, func(t string) bool { return strings.TrimPrefix(t, "W/") == tag })
 }
 
-// checkIfMatch refuses a request that is meant for another state of a resource
-// than the one with this tag. Where there is none, the tag is "" and nothing
-// matches, not even "*".
+// checkIfMatch returns an error if If-Match is present and doesn't contain this
+// tag, the resource's current one. A resource that doesn't exist has the tag "",
+// which nothing matches, not even "*".
 func (r *request) checkIfMatch(tag string) error {
 	values := r.Header["If-Match"]
 	if values == nil || tag != "" && anyTag(values, func(t string) bool { return t == tag }) {
 		return nil
 	}
 	if tag == "" {
-		return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match asks for something that is there, and there is nothing yet: leave it out to add it")
+		return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match was sent, but there is nothing here yet: leave it out to create this")
 	}
-	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not have the ETag this has now, quotes included: it was changed since you read it, or the tag is not one; read it again, and decide anew")
+	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not contain the current ETag, quotes included: this was changed since you read it, or the tag is wrong; read it again, then decide")
 }
 
-// anyTag reports whether one of a header's entity tags is ok, or the header is
-// "*", which stands for whatever there is.
+// anyTag reports whether ok is true for one of a header's entity tags, or the
+// header is "*", which stands for any tag.
 func anyTag(values []string, ok func(tag string) bool) bool {
 	rest := strings.Join(values, ",")
 	if strings.TrimSpace(rest) == "*" {
@@ -77,7 +78,7 @@ func anyTag(values []string, ok func(tag string) bool) bool {
 		rest = strings.TrimLeft(rest, " \t,")
 		start := strings.IndexByte(rest, '"')
 		if start < 0 || start > 0 && rest[:start] != "W/" {
-			return false // the end, or no list of tags
+			return false // the end, or not a list of tags
 		}
 		end := strings.IndexByte(rest[start+1:], '"')
 		if end < 0 {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// exposed are the response headers a page of a named origin may read.
+// exposed are the response headers that pages of an allowed origin may read.
 var exposed = strings.Join([]string{
 	"Allow", "Deprecation", "ETag", "Idempotent-Replayed", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
 	"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }, ", ")
 
-// answersPreflight sets the CORS headers for a request from a named origin, and
-// answers it where it is the browser asking in advance. Such a question has no
-// credential, so it comes before every other check.
-func (s *Server) answersPreflight(w *response, r *request) bool {
+// handlePreflight sets the CORS headers for a request from an allowed origin. If
+// the request is a preflight, it writes the response and returns true. Preflights
+// have no credential, so this comes before every other check.
+func (s *Server) handlePreflight(w *response, r *request) bool {
 	if len(s.cors) == 0 {
 		return false
 	}
@@ -29,7 +29,7 @@ func (s *Server) answersPreflight(w *response, r *request) bool {
 		h.Set("Access-Control-Expose-Headers", exposed)
 		return false
 	}
-	setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
+	setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")

@@ -7,8 +7,8 @@ import (
 	"animalstore"
 )
 
-// authenticate finds the key a request was sent with. Requests without a valid
-// one are counted by the address they come from.
+// authenticate sets the key of a request. A request without a valid one is
+// charged to the address it comes from.
 func (s *Server) authenticate(w *response, r *request) error {
 	token, err := bearerToken(r.Header)
 	if err == nil {
@@ -17,15 +17,15 @@ func (s *Server) authenticate(w *response, r *request) error {
 	if err == nil {
 		return nil
 	}
-	if statusOf[outward(err).Code] != http.StatusUnauthorized {
-		// Whether the key is valid is not known, so nobody is charged.
-		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
+	if statusOf[publicError(err).Code] != http.StatusUnauthorized {
+		// The key may be valid, so nothing is charged.
+		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 		return err
 	}
-	d := s.strangers.Take(s.clientAddr(r.Request))
+	d := s.anonymous.Take(s.clientAddr(r.Request))
 	setLimitHeaders(w, d)
 	if !d.Allowed {
-		return animalstore.Errorf(d.Code, "too many requests without a valid API key from your address: wait %d s, and send a valid key", d.RetryAfter)
+		return animalstore.Errorf(d.Code, "too many requests without a valid API key from your address: wait %d s, then send a valid key", d.RetryAfter)
 	}
 	return err
 }

@@ -7,9 +7,10 @@ import (
 	"animalstore"
 )
 
-// A page of pets is what this service writes most, so its JSON is appended
-// by hand: to the letter what encoding/json writes without HTML escapes (a fuzz
-// test compares them) in a fraction of the time.
+// Pages of pets are most of what this service writes, so their JSON is appended
+// by hand, in a fraction of the time that encoding/json takes. The output is
+// byte for byte that of encoding/json without HTML escapes; a fuzz test compares
+// them.
 
 func appendPets(b []byte, pets []animalstore.Pet) []byte {
 	b = append(b, '[')
@@ -34,52 +35,51 @@ func appendPet(b []byte, p *animalstore.Pet) []byte {
 	return append(b, `"}`...)
 }
 
-const hex = "0123456789abcdef"
-
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
-	done := 0 // what of s is in b
+	done := 0 // bytes of s that are in b
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
 			i++
 			continue
 		}
-		size := 1
-		var escape []byte
-		switch c {
-		case '"', '\\':
-			escape = []byte{'\\', c}
-		case '\b':
-			escape = []byte(`\b`)
-		case '\f':
-			escape = []byte(`\f`)
-		case '\n':
-			escape = []byte(`\n`)
-		case '\r':
-			escape = []byte(`\r`)
-		case '\t':
-			escape = []byte(`\t`)
-		default:
-			if c < ' ' {
-				escape = []byte{'\\', 'u', '0', '0', hex[c>>4], hex[c&15]}
-				break
-			}
-			var r rune
-			switch r, size = utf8.DecodeRuneInString(s[i:]); {
-			case r == utf8.RuneError && size == 1:
-				escape = []byte(`\ufffd`)
-			case r == '\u2028':
-				escape = []byte(`\u2028`) // a line end to old JavaScript
-			case r == '\u2029':
-				escape = []byte(`\u2029`)
-			}
+		escape, size := escapeASCII[c], 1
+		if c >= utf8.RuneSelf {
+			escape, size = escapeRune(s[i:])
 		}
-		if escape != nil {
+		if escape != "" {
 			b = append(append(b, s[done:i]...), escape...)
 			done = i + size
 		}
 		i += size
 	}
 	return append(append(b, s[done:]...), '"')
+}
+
+// escapeASCII is how the ASCII characters that can't stand for themselves in a
+// JSON string are written.
+var escapeASCII = func() (escapes [256]string) {
+	const hex = "0123456789abcdef"
+	for c := range byte(' ') {
+		escapes[c] = `\u00` + string([]byte{hex[c>>4], hex[c&15]})
+	}
+	escapes['"'], escapes['\\'] = `\"`, `\\`
+	escapes['\b'], escapes['\f'], escapes['\n'], escapes['\r'], escapes['\t'] = `\b`, `\f`, `\n`, `\r`, `\t`
+	return escapes
+}()
+
+// escapeRune returns how the first character of s, which isn't ASCII, is written,
+// "" if unchanged, and its size in bytes.
+func escapeRune(s string) (escape string, size int) {
+	switch r, size := utf8.DecodeRuneInString(s); {
+	case r == utf8.RuneError && size == 1:
+		return `\ufffd`, 1
+	case r == '\u2028': // ends a line in old JavaScript
+		return `\u2028`, size
+	case r == '\u2029':
+		return `\u2029`, size
+	default:
+		return "", size
+	}
 }

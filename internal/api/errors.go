@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -14,7 +12,7 @@ import (
 	"animalstore/internal/db"
 )
 
-// statusOf is where a code becomes an HTTP status.
+// statusOf is the HTTP status of every code.
 var statusOf = map[animalstore.Code]int{
 	animalstore.MalformedJSON:          http.StatusBadRequest,
 	animalstore.ValidationFailed:       http.StatusBadRequest,
@@ -47,30 +45,30 @@ var statusOf = map[animalstore.Code]int{
 	animalstore.ShuttingDown:           http.StatusServiceUnavailable,
 }
 
-// retryAfter is what a 503 asks a client to wait, in seconds.
+// retryAfter is how long a 503 asks its client to wait, in seconds.
 const retryAfter = 1
 
-// outward turns any error into the one a caller may see.
-func outward(err error) *animalstore.Error {
+// publicError turns any error into one that callers may see.
+func publicError(err error) *animalstore.Error {
 	var coded *animalstore.Error
 	switch {
 	case errors.As(err, &coded):
 		return coded
 	case errors.Is(err, db.ErrFull):
-		return animalstore.Errorf(animalstore.StorageFull, "the store has no room left for changes: reading goes on, try the change again later")
+		return animalstore.Errorf(animalstore.StorageFull, "the store has no space left for changes: reads still work, try the change again later")
 	case errors.Is(err, db.ErrOutcomeUnknown):
-		return animalstore.Errorf(animalstore.Unavailable, "the change was sent to the storage, but the answer was lost, so it may have been made or not: retry with the same Idempotency-Key if you sent one, and otherwise look before you try again")
+		return animalstore.Errorf(animalstore.Unavailable, "the change was sent to the storage but the result was lost, so it may or may not have been made: retry with the same Idempotency-Key if you sent one, and otherwise check before you try again")
 	case errors.Is(err, db.ErrUnavailable):
 		return animalstore.Errorf(animalstore.Unavailable, "the storage cannot be reached right now: try again in a moment")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return animalstore.Errorf(animalstore.Overloaded, "the request could not be served in time and nothing was changed: try again in a moment")
 	}
-	return animalstore.Errorf(animalstore.InternalError, "something went wrong on our side: if it happens again, report it with the X-Request-Id of this answer")
+	return animalstore.Errorf(animalstore.InternalError, "something went wrong on the server: if it happens again, report it with the X-Request-Id of this response")
 }
 
-// writeError answers with the Error body for err.
+// writeError writes the error body for err.
 func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
-	e := outward(err)
+	e := publicError(err)
 	s.observer.Failed(e.Code)
 	status := statusOf[e.Code]
 	switch {
@@ -92,48 +90,14 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	writeJSON(w, status, errorBody{e.Code, e.Message, status})
 }
 
-// errorBody is the Error of the interface.
+// errorBody is the body of every error response.
 type errorBody struct {
 	Code    animalstore.Code `json:"code"`
 	Message string           `json:"message"`
 	Status  int              `json:"status"`
 }
 
-// writeResource answers with a resource or a list of them, tagged.
-func writeResource(w http.ResponseWriter, r *request, status int, v any) error {
-	return newEntity(encode(v)).write(w, r, status)
-}
-
-// writeJSON answers with v.
-func writeJSON(w http.ResponseWriter, status int, v any) error {
-	body := encode(v)
-	return writeBody(w, status, body, []string{strconv.Itoa(len(body))})
-}
-
-// encode is the JSON of v as it is sent. It is made before anything is sent, so
-// that no answer fails half way. Our types always encode.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // it is not HTML, and reads badly
-	if err := enc.Encode(v); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
-}
-
-var contentTypeJSON = []string{"application/json"}
-
-func writeBody(w http.ResponseWriter, status int, body []byte, length []string) error {
-	h := w.Header()
-	h["Content-Type"] = contentTypeJSON
-	h["Content-Length"] = length
-	w.WriteHeader(status)
-	w.Write(body)
-	return nil
-}
-
-// printable makes what a client sent fit for a message or a log line.
+// printable makes text from a client safe for a message or a log line.
 func printable(s string) string {
 	if len(s) > 32 {
 		s = s[:32] + "…"

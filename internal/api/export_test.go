@@ -6,12 +6,13 @@ import (
 	"net/url"
 
 	"animalstore"
+	"animalstore/internal/strictjson"
 )
 
-// What tests in package api_test may see of the inside.
+// Internals for the tests in package api_test.
 
 var (
-	ParseInteger = parseInteger
+	ParseInteger = strictjson.ParseInteger
 	AppendPet    = appendPet
 	AppendPets   = appendPets
 	StatusOf     = statusOf
@@ -37,10 +38,10 @@ func Operations() []Operation {
 	return all
 }
 
-// ClientAddr is where a request comes from.
+// ClientAddr is the address a request comes from.
 func (s *Server) ClientAddr(r *http.Request) netip.Addr { return s.clientAddr(r) }
 
-// Params reads a query as lists do.
+// Params reads a query the way lists do.
 func Params(rawQuery string) (url.Values, error) {
 	params, err := appendParams(nil, rawQuery)
 	values := url.Values{}

@@ -9,9 +9,9 @@ import (
 	"animalstore/internal/db"
 )
 
-// once reads the Idempotency-Key of a request whose body was read. It is nil
-// where there is none.
-func (s *Server) once(r *request, operation string) (*db.Idempotency, error) {
+// idempotency returns what the Idempotency-Key of a request asks for, or nil if
+// there is none. The body must have been read.
+func (s *Server) idempotency(r *request, operation string) (*db.Idempotency, error) {
 	values := r.Header["Idempotency-Key"]
 	if len(values) == 0 {
 		return nil, nil
@@ -30,8 +30,8 @@ func (s *Server) once(r *request, operation string) (*db.Idempotency, error) {
 	}, nil
 }
 
-// tellReplay marks an answer that was given before.
-func tellReplay(w http.ResponseWriter, replayed bool) {
+// setReplayed marks a response that was already sent to an earlier request.
+func setReplayed(w http.ResponseWriter, replayed bool) {
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,11 +8,10 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"animalstore/internal/strictjson"
 )
 
-// keyWithSecret is a key at the one time its secret is shown.
+// keyWithSecret is a key in the only response that shows its secret.
 type keyWithSecret struct {
 	animalstore.Key
 	Secret string `json:"secret"`
@@ -37,23 +34,17 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	return writePage(w, r, q, all, func(k *animalstore.Key) int64 { return k.ID })
 }
 
-// createKey serves POST /v1/keys. The key is for the deployment that makes it.
+// createKey serves POST /v1/keys. The key is for this server's environment.
 func (s *Server) createKey(w http.ResponseWriter, r *request) error {
-	in := animalstore.NewKey{
-		Plan:        animalstore.PlanFree,
-		Permissions: animalstore.Read | animalstore.Write,
-		Environment: s.keys.Environment(),
-	}
-	err := decode(r,
-		required("name", readString(&in.Name)),
-		optional("plan", readPlan(&in.Plan)),
-		optional("limits", readLimits(&in.Limits)),
-		optional("permissions", readPermissions(&in.Permissions)),
-		optional("expiresAt", s.readFuture(&in.ExpiresAt)))
+	in, err := decode(r, strictjson.DecodeNewKey)
 	if err != nil {
 		return err
 	}
+	in.Environment = s.keys.Environment()
 	if err := in.Validate(); err != nil {
+		return err
+	}
+	if err := animalstore.ValidateExpiry(in.ExpiresAt, s.now()); err != nil {
 		return err
 	}
 	secret := keys.Mint(in.Environment)
@@ -62,97 +53,47 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	w.Header()["Location"] = []string{"/v1/keys/" + strconv.FormatInt(key.ID, 10)}
-	return writeSecret(w, http.StatusCreated, keyWithSecret{key, secret})
+	writeSecret(w, http.StatusCreated, keyWithSecret{key, secret})
+	return nil
 }
 
 // getKey serves GET /v1/keys/{keyId}.
 func (s *Server) getKey(w http.ResponseWriter, r *request) error {
-	return s.withKey(w, r, func(id int64) (animalstore.Key, error) {
-		return s.db.Key(r.Context(), id)
-	})
+	id, err := keyKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	key, err := s.db.Key(r.Context(), id)
+	if err != nil {
+		return keyKind.explain(err, id)
+	}
+	return writeResource(w, r, http.StatusOK, key)
 }
 
 // updateKey serves PATCH /v1/keys/{keyId}.
 func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
-	var in animalstore.Key
-	seen, err := decodePatch(r,
-		optional("name", readString(&in.Name)),
-		optional("plan", readPlan(&in.Plan)),
-		optional("limits", readLimits(&in.Limits)),
-		optional("permissions", readPermissions(&in.Permissions)),
-		optional("expiresAt", s.readFuture(&in.ExpiresAt)))
+	patch, err := decodePatch(r, strictjson.DecodeKeyPatch)
 	if err != nil {
 		return err
 	}
-	if err := checkKeyPatch(in, seen); err != nil {
+	if err := patch.Validate(s.now()); err != nil {
 		return err
 	}
-	return s.withKey(w, r, func(id int64) (animalstore.Key, error) {
-		return s.changeKey(r.Context(), id, func(k *animalstore.Key) error {
-			if err := k.CheckChangeable(); err != nil {
-				return err
-			}
-			return patchKey(k, &in, seen)
-		})
-	})
-}
-
-// checkKeyPatch refuses what is wrong whichever key it is meant for, so that it
-// is before there is any talk of that key.
-func checkKeyPatch(in animalstore.Key, seen map[string]bool) error {
-	if !seen["name"] {
-		in.Name = "as it is"
+	key, err := s.changeKey(r, patch.Apply)
+	if err != nil {
+		return err
 	}
-	if !seen["permissions"] {
-		in.Permissions = animalstore.Read
-	}
-	if seen["plan"] && seen["limits"] {
-		if err := in.SetPlan(in.Plan, in.Limits); err != nil {
-			return err
-		}
-	}
-	return in.Validate()
-}
-
-// patchKey takes over what was seen in a merge patch. A plan brings its own
-// limits, and those of an enterprise key stay unless others are given.
-func patchKey(k, in *animalstore.Key, seen map[string]bool) error {
-	if seen["name"] {
-		k.Name = in.Name
-	}
-	if seen["permissions"] {
-		k.Permissions = in.Permissions
-	}
-	if seen["expiresAt"] {
-		k.ExpiresAt = in.ExpiresAt
-	}
-	if seen["plan"] || seen["limits"] {
-		plan, limits := k.Plan, in.Limits
-		if seen["plan"] {
-			plan = in.Plan
-		}
-		if !seen["limits"] && plan == animalstore.PlanEnterprise && k.Plan == plan {
-			limits = k.Limits
-		}
-		if err := k.SetPlan(plan, limits); err != nil {
-			return err
-		}
-	}
-	return k.Validate()
+	return writeResource(w, r, http.StatusOK, key)
 }
 
 // revokeKey serves DELETE /v1/keys/{keyId}.
 func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
-	id, err := keyID(r)
-	if err != nil {
-		return err
-	}
-	_, err = s.changeKey(r.Context(), id, func(k *animalstore.Key) error {
-		k.Revoke(animalstore.At(s.now()))
+	_, err := s.changeKey(r, func(k *animalstore.Key, now time.Time) error {
+		k.Revoke(animalstore.At(now))
 		return nil
 	})
 	if err != nil {
-		return keyNotFound(err, id)
+		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -160,12 +101,35 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 
 // unbanKey serves POST /v1/keys/{keyId}/unban.
 func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
-	return s.withKey(w, r, func(id int64) (animalstore.Key, error) {
-		return s.changeKey(r.Context(), id, func(k *animalstore.Key) error {
-			k.UnbannedAt = animalstore.At(s.now())
-			return nil
-		})
+	key, err := s.changeKey(r, func(k *animalstore.Key, now time.Time) error {
+		k.UnbannedAt = animalstore.At(now)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return writeResource(w, r, http.StatusOK, key)
+}
+
+// changeKey changes the key in the path, unless that would leave no key that can
+// manage keys.
+func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) error) (animalstore.Key, error) {
+	id, err := keyKind.pathID(r)
+	if err != nil {
+		return animalstore.Key{}, err
+	}
+	now := s.now()
+	key, err := s.db.UpdateKey(r.Context(), id, animalstore.At(now), func(k *animalstore.Key, otherAdmin bool) error {
+		managed := k.Manages(now)
+		if err := change(k, now); err != nil {
+			return err
+		}
+		if managed && !k.Manages(now) && !otherAdmin {
+			return animalstore.Errorf(animalstore.LastAdminKey, "key %d is the last one that can manage keys: give another key the permission admin first", id)
+		}
+		return nil
+	})
+	return key, keyKind.explain(err, id)
 }
 
 // Grace periods of a rotated secret, in seconds.
@@ -174,128 +138,38 @@ const (
 	maxGrace     = 90 * 24 * 60 * 60
 )
 
-// rotateKey serves POST /v1/keys/{keyId}/rotate. A body is optional.
+// rotateKey serves POST /v1/keys/{keyId}/rotate. The body is optional.
 func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
-	grace := int64(defaultGrace)
-	if err := decodeOptional(r, optional("graceSeconds", readInt64(&grace))); err != nil {
+	grace, err := decodeOptional(r, strictjson.DecodeGraceSeconds)
+	if err != nil {
 		return err
 	}
-	if grace < 0 || grace > maxGrace {
+	if grace == nil {
+		grace = new(int64(defaultGrace))
+	}
+	if *grace < 0 || *grace > maxGrace {
 		return animalstore.Errorf(animalstore.ValidationFailed, "graceSeconds must be from 0 to %d", maxGrace)
 	}
-	id, err := keyID(r)
+	id, err := keyKind.pathID(r)
 	if err != nil {
 		return err
 	}
 	key, err := s.db.Key(r.Context(), id)
 	if err != nil {
-		return keyNotFound(err, id)
+		return keyKind.explain(err, id)
 	}
 	secret := keys.Mint(key.Environment)
 	now := s.now()
-	until := animalstore.At(now.Add(time.Duration(grace) * time.Second))
+	until := animalstore.At(now.Add(time.Duration(*grace) * time.Second))
 	if key, err = s.db.RotateKey(r.Context(), id, keys.Hash(secret), animalstore.At(now), until); err != nil {
-		return keyNotFound(err, id)
+		return keyKind.explain(err, id)
 	}
-	return writeSecret(w, http.StatusOK, keyWithSecret{key, secret})
+	writeSecret(w, http.StatusOK, keyWithSecret{key, secret})
+	return nil
 }
 
-// changeKey alters a key, unless that would leave nobody to manage keys.
-func (s *Server) changeKey(ctx context.Context, id int64, change func(*animalstore.Key) error) (animalstore.Key, error) {
-	now := s.now()
-	return s.db.UpdateKey(ctx, id, animalstore.At(now), func(k *animalstore.Key, otherAdmin bool) error {
-		managed := k.Manages(now)
-		if err := change(k); err != nil {
-			return err
-		}
-		if managed && !k.Manages(now) && !otherAdmin {
-			return animalstore.Errorf(animalstore.LastAdminKey, "key %d is the last that can manage keys: give another one the permission admin first", id)
-		}
-		return nil
-	})
-}
-
-// withKey answers with the key that f returns for the id in the path.
-func (s *Server) withKey(w http.ResponseWriter, r *request, f func(id int64) (animalstore.Key, error)) error {
-	id, err := keyID(r)
-	if err != nil {
-		return err
-	}
-	key, err := f(id)
-	if err != nil {
-		return keyNotFound(err, id)
-	}
-	return writeResource(w, r, http.StatusOK, key)
-}
-
-func keyID(r *request) (int64, error) {
-	id, ok := parseID(r.param)
-	if !ok {
-		return 0, animalstore.Errorf(animalstore.KeyNotFound, "there is no such key: an id is a positive integer")
-	}
-	return id, nil
-}
-
-func keyNotFound(err error, id int64) error {
-	if errors.Is(err, db.ErrNotFound) {
-		return animalstore.Errorf(animalstore.KeyNotFound, "there is no key with id %d", id)
-	}
-	return err
-}
-
-// writeSecret answers with a secret, which nothing on the way may keep.
-func writeSecret(w http.ResponseWriter, status int, key keyWithSecret) error {
+// writeSecret writes a key with its secret, which no cache may store.
+func writeSecret(w http.ResponseWriter, status int, key keyWithSecret) {
 	w.Header().Set("Cache-Control", "no-store")
-	return writeJSON(w, status, key)
-}
-
-func readPlan(dst *animalstore.Plan) func(jsontext.Value) error {
-	return readStatus(dst, animalstore.ParsePlan, animalstore.Plans)
-}
-
-func readLimits(dst *animalstore.Limits) func(jsontext.Value) error {
-	return readObject(
-		required("perMinute", readPositive(&dst.PerMinute)),
-		required("perDay", readPositive(&dst.PerDay)))
-}
-
-func readPermissions(dst *animalstore.Permissions) func(jsontext.Value) error {
-	return func(v jsontext.Value) error {
-		names, err := stringsOf(v)
-		if err != nil {
-			return errors.New("must be an array of read, write and admin")
-		}
-		*dst = 0
-		for _, name := range names {
-			p, ok := animalstore.ParsePermission(name)
-			if !ok {
-				return errors.New("must be an array of read, write and admin")
-			}
-			*dst |= p
-		}
-		return nil
-	}
-}
-
-// readFuture reads a time that is yet to come, or null for never.
-func (s *Server) readFuture(dst *animalstore.Time) func(jsontext.Value) error {
-	return func(v jsontext.Value) error {
-		if v.Kind() == 'n' {
-			*dst = animalstore.Time{}
-			return nil
-		}
-		var text string
-		if err := readString(&text)(v); err != nil {
-			return errors.New("must be a time such as 2027-01-31T12:00:00Z, or null for never")
-		}
-		t, err := time.Parse(time.RFC3339, text)
-		if err != nil || t.UTC().Year() > 9999 {
-			return errors.New("must be a time such as 2027-01-31T12:00:00Z, or null for never")
-		}
-		if !t.After(s.now()) {
-			return errors.New("must be in the future")
-		}
-		*dst = animalstore.At(t)
-		return nil
-	}
+	writeJSON(w, status, key)
 }

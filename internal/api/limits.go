@@ -9,47 +9,47 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// limit charges a request to its key, or refuses it.
+// limit charges a request to its key, or returns an error if a limit is reached.
 func (s *Server) limit(w *response, r *request) error {
 	d, err := s.limiter.Take(r.Context(), r.key)
 	if err != nil {
-		setLimitHeaders(w, s.strangers.Peek(s.clientAddr(r.Request)))
+		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 		return err
 	}
 	s.usage.Record(r.key.ID, d.Allowed)
 	s.observer.Limited(d.Code)
 	setLimitHeaders(w, d)
 	if d.BannedNow {
-		s.log.Warn("key banned for sending on after 429", "key_id", r.key.ID, "until", time.Unix(d.Reset, 0).UTC())
+		s.log.Warn("key banned for ignoring 429 responses", "key_id", r.key.ID, "until", time.Unix(d.Reset, 0).UTC())
 	}
 	if d.Allowed {
 		return nil
 	}
-	return refused(d)
+	return limitError(d)
 }
 
-// refused says which limit a request ran into, and when to come back.
-func refused(d ratelimit.Decision) error {
+// limitError says which limit was reached and how long to wait.
+func limitError(d ratelimit.Decision) error {
 	switch d.Code {
 	case animalstore.KeyBanned:
-		return animalstore.Errorf(d.Code, "this key is banned for a while, because it kept sending after it was told to wait: come back in %d s, and honour Retry-After then", d.RetryAfter)
+		return animalstore.Errorf(d.Code, "this key is banned for a while because it kept sending after it was told to wait: wait %d s, and respect Retry-After from then on", d.RetryAfter)
 	case animalstore.DailyQuotaExceeded:
 		return animalstore.Errorf(d.Code, "the %d requests of this day (UTC) are used up: wait %d s, or ask for a larger plan", d.Limit, d.RetryAfter)
 	}
 	return animalstore.Errorf(d.Code, "the %d requests of this minute are used up: wait %d s before the next", d.Limit, d.RetryAfter)
 }
 
-// The names are spelled as the interface spells them, which Header.Set would not
-// keep.
+// These are spelled as in the interface, so they are set without Header.Set,
+// which would change the spelling.
 var (
 	limitHeader     = "X-RateLimit-Limit"
 	remainingHeader = "X-RateLimit-Remaining"
 	resetHeader     = "X-RateLimit-Reset"
 )
 
-// setLimitHeaders tells the caller how it stands.
+// setLimitHeaders reports the caller's remaining quota.
 func setLimitHeaders(w *response, d ratelimit.Decision) {
-	// One text for all three numbers, so that it is one piece of memory.
+	// One string for all three numbers, to allocate only once.
 	b := make([]byte, 0, 60)
 	b = strconv.AppendInt(b, d.Limit, 10)
 	first := len(b)
@@ -66,7 +66,7 @@ func setLimitHeaders(w *response, d ratelimit.Decision) {
 	}
 }
 
-// limitsBody is what GET /v1/limits answers.
+// limitsBody is the body of GET /v1/limits.
 type limitsBody struct {
 	Plan    animalstore.Plan `json:"plan"`
 	Minute  windowBody       `json:"minute"`
@@ -92,8 +92,8 @@ type banBody struct {
 	Level  int64             `json:"level"`
 }
 
-// getLimits serves GET /v1/limits. It is charged like any request, itself
-// included in what it tells.
+// getLimits serves GET /v1/limits. It's charged like any other request, and what
+// it reports includes itself.
 func (s *Server) getLimits(w http.ResponseWriter, r *request) error {
 	st, err := s.limiter.Status(r.Context(), r.key)
 	if err != nil {

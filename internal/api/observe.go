@@ -7,45 +7,46 @@ import (
 	"animalstore"
 )
 
-// Observer is told of every request, on its way: methods have to be quick. They
-// may be called at once from any goroutine.
+// Observer is notified of every request. Requests wait for its methods, so they
+// must be quick. They may be called concurrently.
 type Observer interface {
-	// Begin is called before anything is done for a request.
+	// Begin is called when a request arrives.
 	Begin()
-	// End is called after its answer. The pattern is that of the path, such as
-	// /v1/pets/{petId}, and "" for a path at which there is nothing: neither it
-	// nor the method is ever anything a client made up.
+	// End is called after the response. pattern is that of the path, such as
+	// /v1/pets/{petId}, and "" for an unknown path. Both it and the method come
+	// from a fixed set, never from the client.
 	End(method, pattern string, status int, took time.Duration)
-	// Limited is called with what the limiter said to a request with a valid key:
+	// Limited is called with the limiter's decision on a request with a valid key:
 	// why it was refused, or "".
 	Limited(code animalstore.Code)
-	// Failed is called with the code of every error that is answered.
+	// Failed is called with the code of every error response.
 	Failed(code animalstore.Code)
 }
 
-type nobody struct{}
+// noopObserver is used when there is no Observer.
+type noopObserver struct{}
 
-func (nobody) Begin()                                 {}
-func (nobody) End(string, string, int, time.Duration) {}
-func (nobody) Limited(animalstore.Code)               {}
-func (nobody) Failed(animalstore.Code)                {}
+func (noopObserver) Begin()                                 {}
+func (noopObserver) End(string, string, int, time.Duration) {}
+func (noopObserver) Limited(animalstore.Code)               {}
+func (noopObserver) Failed(animalstore.Code)                {}
 
-// observe tells the observer how a request ended.
+// observe reports the end of a request to the observer.
 func (s *Server) observe(w *response, r *request) {
 	pattern := r.pattern
-	if pattern == "" && underV1(r.URL.Path) { // refused before its path was looked at
+	if pattern == "" && underV1(r.URL.Path) { // refused before routing
 		if res, _ := s.router.find(r.URL.Path); res != nil {
 			pattern = res.pattern
 		}
 	}
 	status := w.status
-	if status == 0 { // nothing was written: net/http answers so
+	if status == 0 { // nothing was written: net/http sends this
 		status = http.StatusOK
 	}
 	s.observer.End(knownMethod(r.Method), pattern, status, time.Since(r.began))
 }
 
-// knownMethod is a method that requests are made with, or "other".
+// knownMethod is the method if it's a common one, or else "other".
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

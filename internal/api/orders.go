@@ -6,6 +6,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/strictjson"
 )
 
 // listOrders serves GET /v1/store/orders.
@@ -35,44 +36,46 @@ func (s *Server) listOrders(w http.ResponseWriter, r *request) error {
 
 // placeOrder serves POST /v1/store/orders.
 func (s *Server) placeOrder(w http.ResponseWriter, r *request) error {
-	var petID int64
-	if err := decode(r, required("petId", readInt64(&petID))); err != nil {
-		return err
-	}
-	once, err := s.once(r, "placeOrder")
+	in, err := decode(r, strictjson.DecodeNewOrder)
 	if err != nil {
 		return err
 	}
-	order, replayed, err := s.db.PlaceOrder(r.Context(), petID, animalstore.At(s.now()), once)
+	idempotency, err := s.idempotency(r, "placeOrder")
 	if err != nil {
 		return err
 	}
-	tellReplay(w, replayed)
+	order, replayed, err := s.db.PlaceOrder(r.Context(), in.PetID, animalstore.At(s.now()), idempotency)
+	if err != nil {
+		return petKind.explain(err, in.PetID)
+	}
+	setReplayed(w, replayed)
 	w.Header()["Location"] = []string{"/v1/store/orders/" + strconv.FormatInt(order.ID, 10)}
 	return writeResource(w, r, http.StatusCreated, order)
 }
 
 // getOrder serves GET /v1/store/orders/{orderId}.
 func (s *Server) getOrder(w http.ResponseWriter, r *request) error {
-	id, err := orderID(r)
+	id, err := orderKind.pathID(r)
 	if err != nil {
 		return err
 	}
 	order, err := s.db.Order(r.Context(), id)
 	if err != nil {
-		return err
+		return orderKind.explain(err, id)
 	}
 	return writeResource(w, r, http.StatusOK, order)
 }
 
 // updateOrder serves PATCH /v1/store/orders/{orderId}.
 func (s *Server) updateOrder(w http.ResponseWriter, r *request) error {
-	var status animalstore.OrderStatus
-	_, err := decodePatch(r, required("status", readStatus(&status, animalstore.ParseOrderStatus, animalstore.OrderStatuses)))
+	patch, err := decodePatch(r, strictjson.DecodeOrderPatch)
 	if err != nil {
 		return err
 	}
-	id, err := orderID(r)
+	if err := patch.Validate(); err != nil {
+		return err
+	}
+	id, err := orderKind.pathID(r)
 	if err != nil {
 		return err
 	}
@@ -80,18 +83,10 @@ func (s *Server) updateOrder(w http.ResponseWriter, r *request) error {
 		if err := r.checkIfMatch(etagOf(encode(o))); err != nil {
 			return err
 		}
-		return o.Move(status, animalstore.At(s.now()))
+		return patch.Apply(o, animalstore.At(s.now()))
 	})
 	if err != nil {
-		return err
+		return orderKind.explain(err, id)
 	}
 	return writeResource(w, r, http.StatusOK, order)
-}
-
-func orderID(r *request) (int64, error) {
-	id, ok := parseID(r.param)
-	if !ok {
-		return 0, animalstore.Errorf(animalstore.OrderNotFound, "there is no such order: an id is a positive integer")
-	}
-	return id, nil
 }

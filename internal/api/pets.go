@@ -8,11 +8,12 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/strictjson"
 )
 
 // listPets serves GET /v1/pets.
 func (s *Server) listPets(w http.ResponseWriter, r *request) error {
-	return s.answer(w, r, func() (*page, error) {
+	return s.writeCached(w, r, func() (*page, error) {
 		q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "categoryId", "id", "status")
 		if err != nil {
 			return nil, err
@@ -31,8 +32,8 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// petQuery reads the filters of a list of pets. It asks for one more than the
-// page holds, which tells whether there is a next page.
+// petQuery reads the filters of a list of pets. Its limit is one more than the
+// page has, to see whether there is a next page.
 func petQuery(q *listQuery) (query db.PetQuery, err error) {
 	if query.Status, err = statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses); err != nil {
 		return query, err
@@ -40,13 +41,13 @@ func petQuery(q *listQuery) (query db.PetQuery, err error) {
 	if text, ok := q.filters["categoryId"]; ok {
 		id, ok := parseInt64(text)
 		if !ok {
-			return query, q.wrong("categoryId", "must be a 64-bit integer")
+			return query, q.invalidFilter("categoryId", "must be a 64-bit integer")
 		}
 		query.CategoryID = &id
 	}
 	if text, ok := q.filters["id"]; ok {
 		if query.IDs, ok = parseIDs(text); !ok {
-			return query, q.wrong("id", "must be a comma-separated list of 1 to 100 positive integers")
+			return query, q.invalidFilter("id", "must be a comma-separated list of 1 to 100 positive integers")
 		}
 		if !q.given {
 			q.limit = len(query.IDs)
@@ -71,59 +72,49 @@ func parseIDs(text string) ([]int64, bool) {
 
 // createPet serves POST /v1/pets.
 func (s *Server) createPet(w http.ResponseWriter, r *request) error {
-	in := animalstore.NewPet{Status: animalstore.PetAvailable}
-	err := decode(r,
-		required("name", readString(&in.Name)),
-		required("categoryId", readInt64(&in.CategoryID)),
-		optional("status", readPetStatus(&in.Status)))
+	in, err := decode(r, strictjson.DecodeNewPet)
 	if err != nil {
 		return err
 	}
 	if err := in.Validate(); err != nil {
 		return err
 	}
-	once, err := s.once(r, "createPet")
+	idempotency, err := s.idempotency(r, "createPet")
 	if err != nil {
 		return err
 	}
-	pet, replayed, err := s.db.CreatePet(r.Context(), in, once)
+	pet, replayed, err := s.db.CreatePet(r.Context(), in, idempotency)
 	if err != nil {
 		return err
 	}
-	tellReplay(w, replayed)
+	setReplayed(w, replayed)
 	w.Header()["Location"] = []string{"/v1/pets/" + strconv.FormatInt(pet.ID, 10)}
 	return writePet(w, r, http.StatusCreated, &pet)
 }
 
 // getPet serves GET /v1/pets/{petId}, deprecated.
 func (s *Server) getPet(w http.ResponseWriter, r *request) error {
-	id, err := petID(r)
+	id, err := petKind.pathID(r)
 	if err != nil {
 		return err
 	}
 	pet, err := s.db.Pet(r.Context(), id)
 	if err != nil {
-		return err
+		return petKind.explain(err, id)
 	}
 	return writePet(w, r, http.StatusOK, &pet)
 }
 
 // updatePet serves PATCH /v1/pets/{petId}.
 func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
-	var in animalstore.Pet
-	seen, err := decodePatch(r,
-		optional("name", readString(&in.Name)),
-		optional("categoryId", readInt64(&in.CategoryID)),
-		optional("status", readPetStatus(&in.Status)))
+	patch, err := decodePatch(r, strictjson.DecodePetPatch)
 	if err != nil {
 		return err
 	}
-	if seen["name"] {
-		if err := animalstore.ValidateName(in.Name); err != nil {
-			return err
-		}
+	if err := patch.Validate(); err != nil {
+		return err
 	}
-	id, err := petID(r)
+	id, err := petKind.pathID(r)
 	if err != nil {
 		return err
 	}
@@ -131,26 +122,17 @@ func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
 		if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
 			return err
 		}
-		if seen["name"] {
-			p.Name = in.Name
-		}
-		if seen["categoryId"] {
-			p.CategoryID = in.CategoryID
-		}
-		if seen["status"] {
-			return p.SetStatus(in.Status, ordered)
-		}
-		return nil
+		return patch.Apply(p, ordered)
 	})
 	if err != nil {
-		return err
+		return petKind.explain(err, id)
 	}
 	return writePet(w, r, http.StatusOK, &pet)
 }
 
 // deletePet serves DELETE /v1/pets/{petId}.
 func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
-	id, err := petID(r)
+	id, err := petKind.pathID(r)
 	if err != nil {
 		return err
 	}
@@ -161,18 +143,10 @@ func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
 		return p.CheckRemovable(ordered)
 	})
 	if err != nil {
-		return err
+		return petKind.explain(err, id)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-func petID(r *request) (int64, error) {
-	id, ok := parseID(r.param)
-	if !ok {
-		return 0, animalstore.Errorf(animalstore.PetNotFound, "there is no such pet: an id is a positive integer")
-	}
-	return id, nil
 }
 
 func encodePet(p *animalstore.Pet) []byte {

@@ -11,7 +11,7 @@ import (
 	"animalstore/openapi"
 )
 
-// public answers for what is outside /v1 and needs no key.
+// public serves the paths outside /v1, which need no key.
 func (s *Server) public(w http.ResponseWriter, r *request) error {
 	page := map[string]func(http.ResponseWriter, *request) error{
 		"/livez":        s.livez,
@@ -28,21 +28,22 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 	r.pattern = r.URL.Path
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		return animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not possible here: use GET or HEAD", printable(r.Method))
+		return animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not allowed here: use GET or HEAD", printable(r.Method))
 	}
 	return page(w, r)
 }
 
-// livez says that the process runs. It touches nothing, so that a storage
-// failure does not get a healthy process restarted.
+// livez reports that the process is running. It doesn't depend on the storage,
+// whose failure is no reason to restart a healthy process.
 func (s *Server) livez(w http.ResponseWriter, r *request) error {
-	return writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
+	writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
+	return nil
 }
 
-// readyTimeout bounds what /readyz waits for the database.
+// readyTimeout is how long /readyz waits for the database.
 const readyTimeout = 2 * time.Second
 
-// readyz says whether requests would be served now.
+// readyz reports whether requests would be served now.
 func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	if s.draining.Load() {
 		return animalstore.Errorf(animalstore.ShuttingDown, "this instance is shutting down: use another")
@@ -52,17 +53,18 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	if err := s.db.Ping(ctx); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-}
-
-// page serves what people look at in a browser.
-func (s *Server) page(w http.ResponseWriter, r *request) error {
-	s.pages.Serve(w, r.Request, s.speaksHTTPS(r.Request))
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	return nil
 }
 
-// speaksHTTPS reports whether the client does, be it to a proxy that we trust.
-func (s *Server) speaksHTTPS(r *http.Request) bool {
+// page serves the pages for people with a browser.
+func (s *Server) page(w http.ResponseWriter, r *request) error {
+	s.pages.Serve(w, r.Request, s.isHTTPS(r.Request))
+	return nil
+}
+
+// isHTTPS reports whether the client uses HTTPS, directly or to a trusted proxy.
+func (s *Server) isHTTPS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}

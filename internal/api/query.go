@@ -16,21 +16,21 @@ const (
 	maxLimit     = 100
 )
 
-// listQuery is the query of a list, checked as far as all lists are alike.
+// listQuery is the query of a list, with what all lists have in common.
 type listQuery struct {
 	path    string            // of the list, under /v1
-	limit   int               // how many to show
+	limit   int               // the size of the page
 	given   bool              // whether the limit was in the query
-	filters map[string]string // the filters in force
-	carried map[string]bool   // those of them that the cursor brought
+	filters map[string]string // those that apply
+	carried map[string]bool   // those of them that came from the cursor
 
-	// The id of the last item of the page before, if a cursor gave one.
+	// The id of the last item of the previous page, if there is a cursor.
 	position int64
 	resumed  bool
 }
 
 // parseListQuery reads the query of the list at path. names are its filters.
-// Parameters it does not know are ignored.
+// Unknown parameters are ignored.
 func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) {
 	q := &listQuery{path: path, limit: defaultLimit}
 	if rawQuery == "" {
@@ -42,23 +42,23 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 		return nil, malformedQuery()
 	}
 	for _, name := range append(names, "limit", "cursor") {
-		if n := count(params, name); n > 1 {
+		if n := countParam(params, name); n > 1 {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", name, n)
 		}
 	}
-	if text, ok := get(params, "limit"); ok {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxLimit || strconv.Itoa(n) != text {
+	if text, ok := getParam(params, "limit"); ok {
+		n, ok := parseInt64(text)
+		if !ok || n < 1 || n > maxLimit {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "limit must be an integer from 1 to %d", maxLimit)
 		}
-		q.limit, q.given = n, true
+		q.limit, q.given = int(n), true
 	}
 	for _, name := range names {
-		if value, ok := get(params, name); ok {
-			q.filter(name, value)
+		if value, ok := getParam(params, name); ok {
+			q.setFilter(name, value)
 		}
 	}
-	if cursor, ok := get(params, "cursor"); ok {
+	if cursor, ok := getParam(params, "cursor"); ok {
 		if err := q.resume(cursor, names); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ type param struct{ name, value string }
 func appendParams(params []param, rawQuery string) ([]param, error) {
 	for pair := range strings.SplitSeq(rawQuery, "&") {
 		if strings.Contains(pair, ";") {
-			return nil, errors.New("a semicolon in a query")
+			return nil, errors.New("semicolon in query")
 		}
 		name, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
@@ -90,7 +90,7 @@ func appendParams(params []param, rawQuery string) ([]param, error) {
 	return params, nil
 }
 
-func get(params []param, name string) (value string, ok bool) {
+func getParam(params []param, name string) (value string, ok bool) {
 	for _, p := range params {
 		if p.name == name {
 			return p.value, true
@@ -99,7 +99,7 @@ func get(params []param, name string) (value string, ok bool) {
 	return "", false
 }
 
-func count(params []param, name string) (n int) {
+func countParam(params []param, name string) (n int) {
 	for _, p := range params {
 		if p.name == name {
 			n++
@@ -108,7 +108,7 @@ func count(params []param, name string) (n int) {
 	return n
 }
 
-func (q *listQuery) filter(name, value string) {
+func (q *listQuery) setFilter(name, value string) {
 	if q.filters == nil { // most lists have no filter
 		q.filters, q.carried = map[string]string{}, map[string]bool{}
 	}
@@ -119,8 +119,8 @@ func malformedQuery() error {
 	return animalstore.Errorf(animalstore.InvalidParameter, "the query is not well-formed: write it as name=value pairs joined by &, with %% escapes of two hexadecimal digits")
 }
 
-// pageOf cuts items, of which one more than asked for was read, to the page and
-// makes its Link header.
+// pageOf cuts items, which may have one more than the page, to the page and
+// returns it with its Link header.
 func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 	if len(items) <= q.limit {
 		return items, q.link(nil)
@@ -130,20 +130,21 @@ func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 	return items, q.link(&last)
 }
 
-// writePage answers with a page of a list.
+// writePage writes a page of a list.
 func writePage[T any](w http.ResponseWriter, r *request, q *listQuery, items []T, id func(*T) int64) error {
 	items, link := pageOf(q, items, id)
 	w.Header()["Link"] = []string{link}
 	return writeResource(w, r, http.StatusOK, items)
 }
 
-// A cursor is a position in a list, and the filters of that list: what it was
-// made from may change or go away. Its text is opaque to clients, so only the
-// two functions below know that it is base64 of "path|id|filters".
+// A cursor is a position in a list and the filters of that list, so it stays
+// valid when the item it was created from changes or is removed. Its text is
+// opaque to clients: only the two functions below know that it is base64 of
+// "path|id|filters".
 
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
-var errCursor = animalstore.Errorf(animalstore.InvalidCursor, "cursor is not one of ours: use it as it stands in the Link header, or leave it out to start over")
+var errCursor = animalstore.Errorf(animalstore.InvalidCursor, "cursor is not valid: copy it unchanged from the Link header, or leave it out to start over")
 
 func (q *listQuery) appendCursor(b []byte, last int64) []byte {
 	text := append(append(make([]byte, 0, 64), q.path...), '|')
@@ -151,8 +152,8 @@ func (q *listQuery) appendCursor(b []byte, last int64) []byte {
 	return cursorEncoding.AppendEncode(b, append(text, encodeFilters(q.filters)...))
 }
 
-// resume continues where a cursor left off. A filter that is given must be the
-// cursor's; one that is not is taken from it.
+// resume continues at a cursor. A filter in the query must be the same as the
+// cursor's; one that isn't in the query is taken from the cursor.
 func (q *listQuery) resume(cursor string, names []string) error {
 	text, err := cursorEncoding.DecodeString(cursor)
 	path, rest, ok1 := strings.Cut(string(text), "|")
@@ -163,16 +164,16 @@ func (q *listQuery) resume(cursor string, names []string) error {
 		return errCursor
 	}
 	if path != q.path {
-		return animalstore.Errorf(animalstore.InvalidCursor, "cursor belongs to another list: use it where its Link header came from")
+		return animalstore.Errorf(animalstore.InvalidCursor, "cursor belongs to another list: use it with the path that its Link header has")
 	}
 	for _, name := range names {
 		given, isGiven := q.filters[name]
-		carried, isCarried := get(filters, name)
+		carried, isCarried := getParam(filters, name)
 		if isGiven && given != carried {
 			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
 		}
 		if isCarried {
-			q.filter(name, carried)
+			q.setFilter(name, carried)
 			q.carried[name] = !isGiven
 		}
 	}
@@ -183,7 +184,7 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	return nil
 }
 
-// before is the position in a list of positive ids that descend; 0 at its start.
+// before is the position in a list of descending positive ids; 0 is its start.
 func (q *listQuery) before() (int64, error) {
 	if q.resumed && q.position < 1 {
 		return 0, errCursor
@@ -191,8 +192,8 @@ func (q *listQuery) before() (int64, error) {
 	return q.position, nil
 }
 
-// link leads to where the list starts, and to what comes after the item with the
-// id last, unless that is nil.
+// link is the Link header: to the start of the list and, unless last is nil, to
+// the items after the one with that id.
 func (q *listQuery) link(last *int64) string {
 	params := q.params()
 	b := append(append(make([]byte, 0, 192), '<'), q.path...)
@@ -211,7 +212,7 @@ func (q *listQuery) link(last *int64) string {
 	return string(b)
 }
 
-// params are the filters, and the limit if it was given.
+// params is the query string of the filters, and the limit if it was given.
 func (q *listQuery) params() string {
 	params := encodeFilters(q.filters)
 	if q.given {
@@ -231,8 +232,9 @@ func encodeFilters(filters map[string]string) string {
 	return values.Encode()
 }
 
-// wrong refuses the value of a filter, or the cursor if it brought the filter.
-func (q *listQuery) wrong(name, want string) error {
+// invalidFilter is the error for the value of a filter, or for the cursor if the
+// filter came from there.
+func (q *listQuery) invalidFilter(name, want string) error {
 	if q.carried[name] {
 		return errCursor
 	}
@@ -247,7 +249,7 @@ func statusFilter[S ~string](q *listQuery, parse func(string) (S, bool), all []S
 	}
 	status, ok := parse(text)
 	if !ok {
-		return "", q.wrong("status", "must be one of "+join(all))
+		return "", q.invalidFilter("status", animalstore.MustBeOneOf(all))
 	}
 	return status, nil
 }
@@ -260,18 +262,18 @@ func idFilter(q *listQuery, name string) (int64, error) {
 	}
 	id, ok := parseID(text)
 	if !ok {
-		return 0, q.wrong(name, "must be a positive integer")
+		return 0, q.invalidFilter(name, "must be a positive integer")
 	}
 	return id, nil
 }
 
-// parseID reads an id as we write them: a positive int64 in plain digits.
+// parseID reads a positive int64 in canonical form.
 func parseID(s string) (int64, bool) {
 	id, ok := parseInt64(s)
 	return id, ok && id > 0
 }
 
-// parseInt64 reads an int64 in plain digits.
+// parseInt64 reads an int64 in canonical form: the digits that we would write.
 func parseInt64(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && strconv.FormatInt(n, 10) == s

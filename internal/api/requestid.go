@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// An id we make is unique in this process by its number and among processes by
-// chance.
+// A generated id is unique in this process because of its counter, and among
+// processes because of its random prefix.
 var (
 	idPrefix  = rand.Text()[:10] + "-"
 	idCounter atomic.Uint64
 )
 
-// requestID is the id a client or proxy gave the request, where it is fit to be
-// logged and sent back, or else a new one.
+// requestID is the id that a client or proxy gave the request, if it's safe to
+// log and send back, or else a new one.
 func requestID(r *http.Request) string {
 	if ids := r.Header["X-Request-Id"]; len(ids) == 1 && validRequestID(ids[0]) {
 		return ids[0]

@@ -10,8 +10,8 @@ import (
 	"animalstore"
 )
 
-// routes is the whole API. A GET row serves HEAD as well, and OPTIONS is
-// answered for every path.
+// routes is the whole API. A GET row serves HEAD as well, and every path has
+// OPTIONS.
 var routes = []route{
 	{"GET", "/v1/pets", "listPets", animalstore.Read, (*Server).listPets},
 	{"POST", "/v1/pets", "createPet", animalstore.Write, (*Server).createPet},
@@ -41,7 +41,7 @@ var routes = []route{
 	{"GET", "/v1/keys/{keyId}/usage", "getKeyUsage", animalstore.Admin, (*Server).getKeyUsage},
 }
 
-// deprecated tells of the operations that will go away.
+// deprecated are the operations that will be removed.
 var deprecated = map[string]*deprecation{
 	"getPet": newDeprecation(
 		time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC),
@@ -49,8 +49,8 @@ var deprecated = map[string]*deprecation{
 		"/v1/pets"),
 }
 
-// route is one operation. Its path has at most one {parameter}, a segment of
-// its own.
+// route is one operation. Its path has at most one {parameter}, which is a whole
+// segment.
 type route struct {
 	method     string
 	path       string
@@ -59,7 +59,7 @@ type route struct {
 	handle     func(*Server, http.ResponseWriter, *request) error
 }
 
-// resource is what one path offers.
+// resource is a path with its operations.
 type resource struct {
 	pattern        string // of its path
 	prefix, suffix string // around the parameter
@@ -67,8 +67,8 @@ type resource struct {
 	allow          string // the value of the Allow header
 }
 
-// router finds a path's resource. It is used instead of http.ServeMux because
-// that redirects unclean paths and answers 405 and OPTIONS in ways of its own.
+// router finds the resource of a path. It's used instead of http.ServeMux, which
+// redirects unclean paths and has its own responses for 405 and OPTIONS.
 type router struct {
 	exact      map[string]*resource
 	parametric []*resource
@@ -107,8 +107,8 @@ func newRouter(routes []route) *router {
 	return rt
 }
 
-// find returns the resource at a path, and the value of its parameter. There is
-// none for an unclean path: nothing is cleaned, redirected or guessed.
+// find returns the resource at a path, and the value of its parameter. It
+// returns nil for an unclean path, which is neither cleaned nor redirected.
 func (rt *router) find(path string) (*resource, string) {
 	if res := rt.exact[path]; res != nil {
 		return res, ""
@@ -126,13 +126,13 @@ func (rt *router) find(path string) (*resource, string) {
 	return nil, ""
 }
 
-// route finds the operation a request asks for, or answers for a path that has
-// no such operation. A nil route with a nil error means that it is answered.
+// route finds the operation of a request. A nil route with a nil error means that
+// the response has already been written.
 func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	res, param := s.router.find(r.URL.Path)
-	// An escaped slash is not a slash.
+	// An escaped slash doesn't separate segments.
 	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
-		return nil, animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: see /openapi.yaml for what there is")
+		return nil, animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: see /openapi.yaml for all paths")
 	}
 	r.pattern, r.param = res.pattern, param
 	if r.Method == http.MethodOptions {
@@ -143,7 +143,7 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	route := res.methods[r.Method]
 	if route == nil {
 		w.Header().Set("Allow", res.allow)
-		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not possible here: use one of %s", printable(r.Method), res.allow)
+		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not allowed here: use one of %s", printable(r.Method), res.allow)
 	}
 	if d, ok := deprecated[route.operation]; ok {
 		return route, d.announce(w, s.now())
@@ -151,12 +151,12 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	return route, nil
 }
 
-// deprecation is the announced end of an operation.
+// deprecation is the announced removal of an operation.
 type deprecation struct {
 	sunset    time.Time
 	successor string
 
-	// The headers that tell of it.
+	// The headers that announce it.
 	deprecation, sunsetDate, link []string
 }
 
@@ -170,7 +170,7 @@ func newDeprecation(since, sunset time.Time, successor string) *deprecation {
 	}
 }
 
-// announce sets the headers that tell of the end, and refuses once it is there.
+// announce sets the headers, and returns an error after the sunset.
 func (d *deprecation) announce(w http.ResponseWriter, now time.Time) error {
 	h := w.Header()
 	h["Deprecation"], h["Sunset"], h["Link"] = d.deprecation, d.sunsetDate, d.link

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"animalstore"
@@ -11,10 +10,10 @@ import (
 
 const (
 	defaultUsageHours = 24
-	maxUsageHours     = int(animalstore.UsageKept / time.Hour)
+	maxUsageHours     = int64(animalstore.UsageKept / time.Hour)
 )
 
-// getUsage serves GET /v1/usage: that of the key it is asked with.
+// getUsage serves GET /v1/usage: the usage of the caller's own key.
 func (s *Server) getUsage(w http.ResponseWriter, r *request) error {
 	return s.writeUsage(w, r, r.key.ID)
 }
@@ -24,12 +23,12 @@ func (s *Server) getKeyUsage(w http.ResponseWriter, r *request) error {
 	if _, err := parseHours(r.URL.RawQuery); err != nil {
 		return err // before a 404
 	}
-	id, err := keyID(r)
+	id, err := keyKind.pathID(r)
 	if err != nil {
 		return err
 	}
 	if _, err := s.db.Key(r.Context(), id); err != nil {
-		return keyNotFound(err, id)
+		return keyKind.explain(err, id)
 	}
 	return s.writeUsage(w, r, id)
 }
@@ -39,8 +38,8 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 	if err != nil {
 		return err
 	}
-	// What this server still has in memory belongs to the answer. If it cannot be
-	// saved just now, as on a full disk, what was saved is better than nothing.
+	// Include what this server still has in memory. If that can't be saved now, for
+	// example on a full disk, older figures are better than none.
 	_ = s.usage.Save(r.Context())
 	since := s.now().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour)
 	usage, err := s.db.Usage(r.Context(), keyID, animalstore.At(since))
@@ -51,7 +50,7 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 	return writeResource(w, r, http.StatusOK, usage)
 }
 
-// parseHours reads how many hours to look back, the one under way included.
+// parseHours reads how many hours to report, the current one included.
 func parseHours(rawQuery string) (int, error) {
 	values, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -60,10 +59,9 @@ func parseHours(rawQuery string) (int, error) {
 	if !values.Has("hours") {
 		return defaultUsageHours, nil
 	}
-	text := values.Get("hours")
-	n, err := strconv.Atoi(text)
-	if err != nil || len(values["hours"]) > 1 || n < 1 || n > maxUsageHours || strconv.Itoa(n) != text {
+	n, ok := parseInt64(values.Get("hours"))
+	if !ok || len(values["hours"]) > 1 || n < 1 || n > maxUsageHours {
 		return 0, animalstore.Errorf(animalstore.InvalidParameter, "hours must be an integer from 1 to %d, given once", maxUsageHours)
 	}
-	return n, nil
+	return int(n), nil
 }

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// requestContext is the context of a request: it ends when the client
+// disconnects or the request has taken too long. Most requests never wait for
+// anything, so the timer is only created on the first call of Done.
+type requestContext struct {
+	context.Context // that of the connection
+	deadline        time.Time
+
+	mu     sync.Mutex
+	timed  context.Context // nil until Done is called
+	cancel context.CancelFunc
+}
+
+func (c *requestContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func (c *requestContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed == nil {
+		c.timed, c.cancel = context.WithDeadline(c.Context, c.deadline)
+	}
+	return c.timed.Done()
+}
+
+func (c *requestContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed != nil {
+		return c.timed.Err()
+	}
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(c.deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// detach lets the request continue when its client seems to have disconnected:
+// it may only have closed the sending half of the connection. The deadline
+// stays. Channels that Done returned before are closed.
+func (c *requestContext) detach() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Context = context.WithoutCancel(c.Context)
+	c.stopTimer()
+}
+
+// restart gives the request its full time again. Channels that Done returned
+// before are closed.
+func (c *requestContext) restart(timeout time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = time.Now().Add(timeout)
+	c.stopTimer()
+}
+
+// release frees the timer when the request is finished.
+func (c *requestContext) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+// stopTimer makes the next call of Done start a new timer.
+func (c *requestContext) stopTimer() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.timed, c.cancel = nil, nil
+}

@@ -1,0 +1,142 @@
+package strictjson
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"animalstore"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Decoding checks the form of a text: which fields it has, and their types. The
+// rules of the domain are checked by the Validate methods of what it returns.
+
+// DecodeNewPet reads a pet to add. It's available unless the text says otherwise.
+func DecodeNewPet(text []byte) (animalstore.NewPet, error) {
+	pet := animalstore.NewPet{Status: animalstore.PetAvailable}
+	err := decodeObject(text,
+		required("name", &pet.Name, readString),
+		required("categoryId", &pet.CategoryID, readInteger),
+		optional("status", &pet.Status, readPetStatus))
+	return pet, err
+}
+
+// DecodePetPatch reads changes of a pet.
+func DecodePetPatch(text []byte) (patch animalstore.PetPatch, err error) {
+	err = decodeObject(text,
+		patched("name", &patch.Name, readString),
+		patched("categoryId", &patch.CategoryID, readInteger),
+		patched("status", &patch.Status, readPetStatus))
+	return patch, err
+}
+
+// DecodeNewOrder reads an order to place.
+func DecodeNewOrder(text []byte) (order animalstore.NewOrder, err error) {
+	err = decodeObject(text, required("petId", &order.PetID, readInteger))
+	return order, err
+}
+
+// DecodeOrderPatch reads changes of an order.
+func DecodeOrderPatch(text []byte) (patch animalstore.OrderPatch, err error) {
+	err = decodeObject(text, patched("status", &patch.Status, readOrderStatus))
+	return patch, err
+}
+
+// DecodeCategory reads a category without its id.
+func DecodeCategory(text []byte) (category animalstore.Category, err error) {
+	err = decodeObject(text, required("name", &category.Name, readString))
+	return category, err
+}
+
+// DecodeNewKey reads a key to create, without its environment. It's on plan free
+// and may read and write unless the text says otherwise.
+func DecodeNewKey(text []byte) (animalstore.NewKey, error) {
+	key := animalstore.NewKey{Plan: animalstore.PlanFree, Permissions: animalstore.Read | animalstore.Write}
+	err := decodeObject(text,
+		required("name", &key.Name, readString),
+		optional("plan", &key.Plan, readPlan),
+		optional("limits", &key.Limits, readLimits),
+		optional("permissions", &key.Permissions, readPermissions),
+		optional("expiresAt", &key.ExpiresAt, readExpiry))
+	return key, err
+}
+
+// DecodeKeyPatch reads changes of a key.
+func DecodeKeyPatch(text []byte) (patch animalstore.KeyPatch, err error) {
+	err = decodeObject(text,
+		patched("name", &patch.Name, readString),
+		patched("plan", &patch.Plan, readPlan),
+		patched("limits", &patch.Limits, readLimits),
+		patched("permissions", &patch.Permissions, readPermissions),
+		patched("expiresAt", &patch.ExpiresAt, readExpiry))
+	return patch, err
+}
+
+// DecodeGraceSeconds reads how long the secrets of a rotated key keep working;
+// nil if the text doesn't say.
+func DecodeGraceSeconds(text []byte) (seconds *int64, err error) {
+	err = decodeObject(text, patched("graceSeconds", &seconds, readInteger))
+	return seconds, err
+}
+
+func readPetStatus(v jsontext.Value) (animalstore.PetStatus, error) {
+	return readOneOf(v, animalstore.ParsePetStatus, animalstore.PetStatuses)
+}
+
+func readOrderStatus(v jsontext.Value) (animalstore.OrderStatus, error) {
+	return readOneOf(v, animalstore.ParseOrderStatus, animalstore.OrderStatuses)
+}
+
+func readPlan(v jsontext.Value) (animalstore.Plan, error) {
+	return readOneOf(v, animalstore.ParsePlan, animalstore.Plans)
+}
+
+func readLimits(v jsontext.Value) (limits animalstore.Limits, err error) {
+	if v.Kind() != '{' {
+		return limits, errors.New("must be an object")
+	}
+	err = readFields(jsontext.NewDecoder(bytes.NewBuffer(v)), []field{
+		required("perMinute", &limits.PerMinute, readPositive),
+		required("perDay", &limits.PerDay, readPositive),
+	})
+	return limits, err
+}
+
+func readPermissions(v jsontext.Value) (set animalstore.Permissions, err error) {
+	names, err := readStrings(v)
+	for _, name := range names {
+		p, ok := animalstore.ParsePermission(name)
+		if !ok {
+			err = errors.New("unknown permission")
+		}
+		set |= p
+	}
+	if err != nil {
+		return 0, errors.New("must be an array of read, write and admin")
+	}
+	return set, nil
+}
+
+// readExpiry reads a time, or null for never.
+func readExpiry(v jsontext.Value) (animalstore.Time, error) {
+	if v.Kind() == 'n' {
+		return animalstore.Time{}, nil
+	}
+	text, err := readString(v)
+	if err != nil {
+		return animalstore.Time{}, errTime
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.UTC().Year() > 9999 {
+		return animalstore.Time{}, errTime
+	}
+	expiry := animalstore.At(t)
+	if expiry.IsZero() { // would mean never
+		return expiry, errors.New("must be in the future")
+	}
+	return expiry, nil
+}
+
+var errTime = errors.New("must be a time such as 2027-01-31T12:00:00Z, or null for never")

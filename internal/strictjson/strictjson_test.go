@@ -1,0 +1,158 @@
+package strictjson
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+const (
+	malformedJSON    = animalstore.MalformedJSON
+	validationFailed = animalstore.ValidationFailed
+)
+
+// wantError checks the code of an error, and that its message contains a text.
+func wantError(t *testing.T, err error, code animalstore.Code, message string) {
+	t.Helper()
+	var coded *animalstore.Error
+	if !errors.As(err, &coded) || coded.Code != code || !strings.Contains(coded.Message, message) {
+		t.Errorf("got %v, want %s with %q", err, code, message)
+	}
+}
+
+func TestDecodeNewPet(t *testing.T) {
+	rex := animalstore.NewPet{Name: "Rex", CategoryID: 7, Status: animalstore.PetAvailable}
+	for text, want := range map[string]animalstore.NewPet{
+		`{"name":"Rex","categoryId":7}`:                                    rex,
+		" \r\n\t{ \"categoryId\" : 7 , \"name\" : \"Rex\" } \n":            rex,
+		`{"name":"Rex","categoryId":7.0}`:                                  rex,
+		`{"name":"Rex","categoryId":0.7e1}`:                                rex,
+		`{"name":"\u0052e\u0078","categoryId":7,"id":null,"x":{"a":[{}]}}`: rex,
+		`{"name":"Rex","Name":"Max","NAME":1,"categoryId":7}`:              rex,
+		`{"name":"","categoryId":-9223372036854775808,"status":"sold"}`:    {CategoryID: -1 << 63, Status: animalstore.PetSold},
+		`{"name":"\ud83d\ude00","categoryId":9223372036854775807}`:         {Name: "😀", CategoryID: 1<<63 - 1, Status: animalstore.PetAvailable},
+		`{"name":"Rex","categoryId":7,"status":"pending"}`:                 {Name: "Rex", CategoryID: 7, Status: animalstore.PetPending},
+	} {
+		if got, err := DecodeNewPet([]byte(text)); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestDecodeNewPetErrors(t *testing.T) {
+	for _, test := range []struct {
+		text    string
+		code    animalstore.Code
+		message string
+	}{
+		{"", malformedJSON, "empty"},
+		{" \n", malformedJSON, "empty"},
+		{"Rex", malformedJSON, "not valid JSON in UTF-8 at byte 0"},
+		{"[]", malformedJSON, "not a JSON object"},
+		{"null", malformedJSON, "not a JSON object"},
+		{`"name"`, malformedJSON, "not a JSON object"},
+		{`{"name":"Rex"`, malformedJSON, "ends in the middle"},
+		{`{"name":"Rex","categoryId":7} {}`, malformedJSON, "something after"},
+		{`{"name":"Rex","categoryId":7}x`, malformedJSON, "something after"},
+		{`{"name":"Rex","categoryId":07}`, malformedJSON, "not valid JSON"},
+		{`{"name":"Rex","name":"Max","categoryId":7}`, malformedJSON, "two fields of the same name, the second at byte 14"},
+		{`{"name":1,"x":{"a":1,"\u0061":2}}`, malformedJSON, "two fields of the same name"},
+		{"{\"name\":\"\xff\",\"categoryId\":7}", malformedJSON, "UTF-8"},
+		{"{\"x\":\"\xff\"}", malformedJSON, "UTF-8"},
+		{`{"name":"\ud800","categoryId":7}`, malformedJSON, "UTF-8"},
+		{`{}`, validationFailed, "name is required"},
+		{`{"Name":"Rex","categoryId":7}`, validationFailed, "name is required"},
+		{`{"name":"Rex"}`, validationFailed, "categoryId is required"},
+		{`{"name":null,"categoryId":7}`, validationFailed, "name must be a string"},
+		{`{"name":["Rex"],"categoryId":7}`, validationFailed, "name must be a string"},
+		{`{"name":"Rex","categoryId":null}`, validationFailed, "categoryId must be an integer"},
+		{`{"name":"Rex","categoryId":"7"}`, validationFailed, "categoryId must be an integer"},
+		{`{"name":"Rex","categoryId":7.5}`, validationFailed, "categoryId must be an integer, without a fraction"},
+		{`{"name":"Rex","categoryId":9223372036854775808}`, validationFailed, "categoryId must be an integer between"},
+		{`{"name":"Rex","categoryId":7,"status":null}`, validationFailed, "status must be one of available, pending, sold"},
+		{`{"name":"Rex","categoryId":7,"status":""}`, validationFailed, "status must be one of available, pending, sold"},
+		{`{"name":"Rex","categoryId":7,"status":"Sold"}`, validationFailed, "status must be one of available, pending, sold"},
+	} {
+		t.Run(test.text, func(t *testing.T) {
+			_, err := DecodeNewPet([]byte(test.text))
+			wantError(t, err, test.code, test.message)
+		})
+	}
+}
+
+// TestPatchPresence: a patch has what the text has, null and zero included.
+func TestPatchPresence(t *testing.T) {
+	for text, want := range map[string]animalstore.PetPatch{
+		`{}`:                         {},
+		`{"name":""}`:                {Name: new("")},
+		`{"categoryId":0}`:           {CategoryID: new(int64(0))},
+		`{"status":"sold","id":"x"}`: {Status: new(animalstore.PetSold)},
+	} {
+		if got, err := DecodePetPatch([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	noon := animalstore.At(time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC))
+	for text, want := range map[string]animalstore.KeyPatch{
+		`{}`:                 {},
+		`{"expiresAt":null}`: {ExpiresAt: new(animalstore.Time{})},
+		`{"permissions":[]}`: {Permissions: new(animalstore.Permissions(0))},
+		`{"name":"shop","plan":"pro","permissions":["admin","read"],"expiresAt":"2027-01-31T13:00:00+01:00"}`: {
+			Name: new("shop"), Plan: new(animalstore.PlanPro), Permissions: new(animalstore.Admin | animalstore.Read), ExpiresAt: &noon},
+		`{"limits":{"perDay":2,"perMinute":1.0}}`: {Limits: &animalstore.Limits{PerMinute: 1, PerDay: 2}},
+	} {
+		if got, err := DecodeKeyPatch([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestDecodeKeyPatchErrors(t *testing.T) {
+	for text, message := range map[string]string{
+		`{"name":null}`:                             "name must be a string",
+		`{"plan":"gold"}`:                           "plan must be one of free, pro, business, enterprise",
+		`{"limits":null}`:                           "limits must be an object",
+		`{"limits":{"perMinute":1}}`:                "limits.perDay is required",
+		`{"limits":{"perMinute":0,"perDay":1}}`:     "limits.perMinute must be a positive integer",
+		`{"permissions":null}`:                      "permissions must be an array of read, write and admin",
+		`{"permissions":["read",7]}`:                "permissions must be an array of read, write and admin",
+		`{"permissions":["reads"]}`:                 "permissions must be an array of read, write and admin",
+		`{"expiresAt":7}`:                           "expiresAt must be a time",
+		`{"expiresAt":"tomorrow"}`:                  "expiresAt must be a time",
+		`{"expiresAt":"9999-12-31T23:59:59-01:00"}`: "expiresAt must be a time",
+		// The zero time, which would mean never.
+		`{"expiresAt":"0001-01-01T00:00:00.0001Z"}`: "expiresAt must be in the future",
+	} {
+		_, err := DecodeKeyPatch([]byte(text))
+		wantError(t, err, validationFailed, message)
+	}
+}
+
+// TestParseInteger: what isn't a number is refused, because the fields of a CSV
+// file aren't checked before.
+func TestParseInteger(t *testing.T) {
+	for text, want := range map[string]int64{"7": 7, "-7": -7, "7.0": 7, "70e-1": 7, "007": 7, "-0.0": 0, "1E+2": 100} {
+		if got, err := ParseInteger([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: got %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "-", "+7", " 7", "7 ", "7.", ".7", ".", "e", "7e", "7e+", "e7", "7e1.0", "7_0", "0x7", "seven", "--7", "7-", "7.0.0", "7e1e1"} {
+		if got, err := ParseInteger([]byte(text)); err != errInteger {
+			t.Errorf("%q: got %d, %v, want %v", text, got, err, errInteger)
+		}
+	}
+}
+
+func BenchmarkDecodeNewPet(b *testing.B) {
+	text := []byte(`{"name":"Rex","categoryId":7,"status":"available"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := DecodeNewPet(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

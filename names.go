@@ -1,0 +1,28 @@
+package animalstore
+
+import "strings"
+
+// JoinNames lists names in a message: "a, b, c".
+func JoinNames[S ~string](names []S) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(name))
+	}
+	return b.String()
+}
+
+// joinOr lists alternatives in a message: "a", "a or b", "a, b or c".
+func joinOr[S ~string](names []S) string {
+	last := len(names) - 1
+	if last < 1 {
+		return JoinNames(names)
+	}
+	return JoinNames(names[:last]) + " or " + string(names[last])
+}
+
+// MustBeOneOf is what a message says after the name of a field or parameter
+// whose value is not one of a fixed set: "must be one of a, b, c".
+func MustBeOneOf[S ~string](values []S) string { return "must be one of " + JoinNames(values) }

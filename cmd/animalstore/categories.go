@@ -7,6 +7,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -16,25 +17,21 @@ func categoriesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "categories",
 		Short: "List and name categories",
-		Long: `List and name the categories of a server. A category is there from its first
-pet on, without a name until it is given one. Its id is any whole number;
+		Long: `List and name the categories of a server. A category exists as soon as a pet is
+in it, and has no name until it is given one. Its id can be any whole number;
 write -- before a negative one.
 
 ` + keyHelp,
 		Example: `  animalstore categories list
   animalstore categories set 7 --name Dogs`,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		RunE:                  onlySubcommands,
 	}
 	conn.register(cmd.PersistentFlags())
-	cmd.AddCommand(categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesSetCommand(&conn))
-	return cmd
+	return groupCommand(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesSetCommand(&conn))
 }
 
-var categoryColumns = []column[animalstore.Category]{
-	{title: "ID", text: func(c animalstore.Category) string { return decimal(c.ID) }},
-	{title: "NAME", text: func(c animalstore.Category) string { return c.Name }, shrink: true},
+var categoryColumns = []terminal.Column[animalstore.Category]{
+	{Title: "ID", Text: func(c animalstore.Category) string { return decimal(c.ID) }},
+	{Title: "NAME", Text: func(c animalstore.Category) string { return c.Name }, Shrink: true},
 }
 
 func categoriesListCommand(conn *connection) *cobra.Command {
@@ -50,7 +47,7 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 				return err
 			}
 			return conn.do(cmd, *f.json, func(s session) error {
-				return printAll(s.printer, &f, "categories", categoryColumns, func(pageSize int) iter.Seq2[animalstore.Category, error] {
+				return printPages(s.Printer, &f, "categories", categoryColumns, func(pageSize int) iter.Seq2[animalstore.Category, error] {
 					return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
 				})
 			})
@@ -75,7 +72,7 @@ func categoriesSetCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set ID",
 		Short:   "Name a category, or add one",
-		Long:    `Name a category, and print it. If there is none with this id, it is added.`,
+		Long:    `Name a category, and print it. If none has this id, it is added.`,
 		Example: "  animalstore categories set 7 --name Dogs",
 		Args:    oneID("category", "categories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,12 +93,12 @@ func categoriesSetCommand(conn *connection) *cobra.Command {
 				if meta.Status == http.StatusCreated {
 					did = "Added"
 				}
-				s.note("%s category %d.", did, category.ID)
-				return printItem(s.printer, category, categoryColumns)
+				s.Note("%s category %d.", did, category.ID)
+				return terminal.PrintItem(s.Printer, category, categoryColumns)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&category.Name, "name", "", "what it is called (required)")
+	cmd.Flags().StringVar(&category.Name, "name", "", "its name (required)")
 	asJSON = jsonFlag(cmd)
 	return cmd
 }

@@ -16,18 +16,19 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print what makes a shell complete commands, flags and values",
-		Long: `Print a script that makes a shell complete the commands, flags and values of
-animalstore: ` + alternatives(shells) + `. Put it where your shell looks for
-such scripts, and start a new shell. In zsh that is a directory of $fpath, and
-in PowerShell your profile. In bash it needs the package bash-completion.`,
+		Short: "Print a script for completion in your shell",
+		Long: `Print a script that lets your shell complete the commands, flags and values of
+animalstore. SHELL is ` + alternatives(shells) + `. Put the script where
+your shell looks for such scripts, and start a new shell. In zsh that is a
+directory in $fpath, and in PowerShell your profile. In bash it needs the
+package bash-completion.`,
 		Example: `  animalstore completion bash >> ~/.bash_completion
   animalstore completion zsh > ~/.zfunc/_animalstore
   animalstore completion fish > ~/.config/fish/completions/animalstore.fish`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usageError{fmt.Errorf("say for which shell: %s", alternatives(shells))}
+				return usageError{fmt.Errorf("name the shell: %s", alternatives(shells))}
 			}
 			return nil
 		},
@@ -46,7 +47,7 @@ in PowerShell your profile. In bash it needs the package bash-completion.`,
 	}
 }
 
-// flagValues are what flags of these names take, in every command.
+// flagValues are the values of flags with these names, in every command.
 var flagValues = map[string][]string{
 	"plan":        names(animalstore.Plans),
 	"environment": {string(animalstore.Production), string(animalstore.Staging)},
@@ -62,21 +63,21 @@ func names[T ~string](values []T) []string {
 	return texts
 }
 
-// completeValues teaches completion the values of the flags of a command and of
-// those below it. Where there is nothing to offer, it offers no files either,
-// unless a file is meant.
+// completeValues sets the completion of the flags of a command and its
+// subcommands. For flags and arguments that aren't files it turns the completion
+// of file names off.
 func completeValues(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		values, known := flagValues[f.Name]
-		if few, ok := f.Value.(interface{ values() []string }); ok {
-			values, known = few.values(), true
+		if fixed, ok := f.Value.(interface{ values() []string }); ok {
+			values, known = fixed.values(), true
 		}
 		complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 		if f.Name == "permissions" {
 			complete = completeList(values)
 		}
 		if known || f.Name != "cacert" && cmd.Name() != "serve" {
-			// It fails only for a flag that has one already.
+			// It fails only for a flag that already has one.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete)
 		}
 	})
@@ -88,7 +89,7 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
-// completeList completes the last of some values with commas between.
+// completeList completes the last value of a comma-separated list.
 func completeList(values []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]

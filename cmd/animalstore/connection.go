@@ -12,52 +12,54 @@ import (
 	"time"
 
 	"animalstore/client"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// keyVariable is not a flag: arguments can be read by other users.
+// keyVariable is not a flag: other users can read arguments.
 const keyVariable = "ANIMALSTORE_API_KEY"
 
-// keyHelp is in the help of every group of commands that talk to a server.
+// keyHelp is in the help of every group of commands that call a server.
 const keyHelp = `The server is the one at --url. The API key is read from the environment
 variable ` + keyVariable + `, and never from a flag, because other users
 of the machine can read arguments.`
 
 const defaultURL = "http://127.0.0.1:8080"
 
-// connection is how the commands that talk to a server find it.
+// connection says how to call a server.
 type connection struct {
 	url    string
 	cacert string
 	wait   bool
-	bulk   bool // many requests: they keep to the limits and wait
+	bulk   bool // many requests, which stay within the limits and wait
 }
 
 func (c *connection) register(flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
-	flags.StringVar(&c.cacert, "cacert", "", "`file` with the certificate to trust, if it is your own")
-	flags.BoolVar(&c.wait, "wait", false, "wait out the key's limits instead of failing")
+	flags.StringVar(&c.cacert, "cacert", "", "`file` with your own certificate to trust")
+	flags.BoolVar(&c.wait, "wait", false, "wait when the key's limits are used up, instead of failing")
 }
 
-// session is a client for the run of one command, and where it prints.
+// session is the client for one command, and its printer.
 type session struct {
 	*client.Client
-	*printer
+	*terminal.Printer
 }
 
-// do runs f with a client. Errors of the client come back in words.
+// do runs f with a client, and explains its errors.
 func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if c.url == "" { // ANIMALSTORE_URL= is how a shell takes a variable back
+	if c.url == "" { // ANIMALSTORE_URL= unsets the variable in some shells
 		c.url = defaultURL
 	}
-	shown := newCountdown(cmd.ErrOrStderr())
-	options, err := c.options(shown)
+	stderr := cmd.ErrOrStderr()
+	countdown := terminal.NewCountdown(stderr, terminal.ScreenOf(stderr))
+	options, err := c.options(countdown)
 	if err != nil {
 		return err
 	}
@@ -67,20 +69,23 @@ func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) 
 		return usageError{errors.New(strings.Replace(text, "the base URL", "--url (or ANIMALSTORE_URL)", 1))}
 	}
 	defer calls.CloseIdleConnections()
-	defer shown.end()
+	defer countdown.End()
 	p := newPrinter(cmd, asJSON)
-	p.out, p.notes = afterCountdown{p.out, shown}, afterCountdown{p.notes, shown}
+	p.Out, p.Notes = countdown.Before(p.Out), countdown.Before(p.Notes)
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
 }
 
-// showCommand shows one thing of a group, by its id. Its Example is for the
-// caller to set.
-func showCommand[T any](conn *connection, thing, group string, columns []column[T], get func(context.Context, session, int64) (T, error)) *cobra.Command {
+func newPrinter(cmd *cobra.Command, asJSON bool) *terminal.Printer {
+	return terminal.NewPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
+}
+
+// showCommand shows one resource of a group, by its id. The caller sets Example.
+func showCommand[T any](conn *connection, singular, group string, columns []terminal.Column[T], get func(context.Context, session, int64) (T, error)) *cobra.Command {
 	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one " + thing,
-		Args:  oneID(thing, group),
+		Short: "Show one " + singular,
+		Args:  oneID(singular, group),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], group)
 			if err != nil {
@@ -91,7 +96,7 @@ func showCommand[T any](conn *connection, thing, group string, columns []column[
 				if err != nil {
 					return err
 				}
-				return printItem(s.printer, item, columns)
+				return terminal.PrintItem(s.Printer, item, columns)
 			})
 		},
 	}
@@ -99,24 +104,24 @@ func showCommand[T any](conn *connection, thing, group string, columns []column[
 	return cmd
 }
 
-// bulkAttempts are about five minutes: a server that is gone for longer is a
-// reason to stop.
+// bulkAttempts take about five minutes. If the server is gone for longer, the
+// command stops.
 const bulkAttempts = 14
 
-// How often a call is sent without --wait: a lost connection is no reason to
-// fail, but a person waits for the error of a server that is not there.
+// Without --wait, a lost connection is retried, but a person shouldn't wait long
+// to learn that the server isn't there.
 const (
 	quickAttempts = 3
 	quickBackoff  = 100 * time.Millisecond
 )
 
-func (c *connection) options(shown *countdown) ([]client.Option, error) {
+func (c *connection) options(countdown *terminal.Countdown) ([]client.Option, error) {
 	options := []client.Option{client.WithUserAgent("animalstore-cli/" + versionString())}
 	if c.bulk {
 		options = append(options, client.WithPacing(), client.WithMaxAttempts(bulkAttempts))
 	}
 	if c.wait || c.bulk {
-		options = append(options, client.WithOnWait(shown.begin))
+		options = append(options, client.WithOnWait(showWait(countdown)))
 	} else {
 		options = append(options, client.WithMaxWait(0), client.WithMaxAttempts(quickAttempts), client.WithBackoff(quickBackoff, time.Second))
 	}
@@ -130,24 +135,36 @@ func (c *connection) options(shown *countdown) ([]client.Option, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, usageError{fmt.Errorf("--cacert: there is no certificate in %s: it must be PEM, with BEGIN CERTIFICATE", c.cacert)}
+		return nil, usageError{fmt.Errorf("--cacert: %s contains no certificate: it must be PEM, with BEGIN CERTIFICATE", c.cacert)}
 	}
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	return append(options, client.WithHTTPClient(&http.Client{Transport: transport})), nil
 }
 
-// checkKey refuses what cannot be a key before anything is sent.
+// showWait is a hook for [client.WithOnWait].
+func showWait(countdown *terminal.Countdown) func(client.Wait) {
+	return func(wait client.Wait) {
+		var limit *client.RateLimitError
+		if errors.As(wait.Reason, &limit) {
+			countdown.Start(wait.For, limitReached(limit), "continuing")
+			return
+		}
+		countdown.Start(wait.For, "The request failed ("+terminal.Visible(rootCause(wait.Reason))+")", "trying again")
+	}
+}
+
+// checkKey refuses an impossible key before anything is sent.
 func checkKey(key string) error {
 	text := ""
 	switch {
 	case key == "":
-		text = "no API key: put yours into the environment variable " + keyVariable + ". " +
-			`The first "animalstore serve" prints one, and "animalstore keys create" makes more. ` +
-			"It is not a flag, because other users of the machine can read arguments"
+		text = "no API key: put yours in the environment variable " + keyVariable + ". " +
+			`The first "animalstore serve" prints one, and "animalstore keys create" creates more. ` +
+			"It isn't a flag, because other users of the machine can read arguments"
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		text = "the value of " + keyVariable + " is no API key: it has a blank, a line break or another character in it that no key has"
+		text = "the value of " + keyVariable + " isn't a valid API key: it contains a space, a line break or another character that no key has"
 	default:
 		return nil
 	}
-	return toldError{errors.New("no usable API key"), text, exitCredential}
+	return cliError{errors.New("no usable API key"), text, exitCredential}
 }

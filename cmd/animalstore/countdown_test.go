@@ -15,50 +15,51 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
+	"animalstore/internal/terminal"
 
 	"github.com/creack/pty"
 )
 
-// locked is a buffer that may be written to while it is read.
-type locked struct {
+// lockedBuffer can be written to while it is read.
+type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (l *locked) Write(p []byte) (int, error) {
+func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *locked) String() string {
+func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-// TestCountdown: the line is written anew every second, counts down to the end
-// of the window, and is gone when the command goes on.
+// TestCountdown: the line is overwritten every second, counts down to the end of
+// the window, and is gone when the command continues.
 func TestCountdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := clienttest.New(t, clienttest.InMemory(), clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 100}))
-		var shown locked
-		c := countdown{w: &shown, screen: screen{terminal: true, rewrites: true, width: 80}}
-		calls := server.NewClient(server.Key, client.WithOnWait(c.begin))
+		var shown lockedBuffer
+		c := terminal.NewCountdown(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80})
+		calls := server.NewClient(server.Key, client.WithOnWait(showWait(c)))
 		began := time.Now()
 		for range 3 {
 			if _, err := calls.GetLimits(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.end()
+		c.End()
 		if waited := time.Since(began); waited < 59*time.Second || waited > 63*time.Second {
 			t.Errorf("got through after %v, want about a minute", waited)
 		}
 		lines := strings.Split(shown.String(), "\r\x1b[K")
 		var counts []string
 		for _, line := range lines[1 : len(lines)-1] {
-			left, ok := strings.CutPrefix(line, "This minute's 2 requests are used up: going on in ")
+			left, ok := strings.CutPrefix(line, "This minute's 2 requests are used up: continuing in ")
 			if !ok {
 				t.Fatalf("got the line %q, want one that says why", line)
 			}
@@ -76,60 +77,26 @@ func TestCountdown(t *testing.T) {
 	})
 }
 
-// TestCountdownEnds: whoever prints in the middle of a wait finds the line gone,
-// and it does not come back.
-func TestCountdownEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var shown locked
-		c := countdown{w: &shown, screen: screen{terminal: true, rewrites: true}}
-		c.begin(client.Wait{For: time.Hour, Reason: io.ErrUnexpectedEOF})
-		time.Sleep(1500 * time.Millisecond)
-		io.WriteString(afterCountdown{&shown, &c}, "a row\n")
-		time.Sleep(2 * time.Hour)
-		want := "\r\x1b[KThe server did not serve this (unexpected EOF): trying again in 1 h 0 min (Ctrl-C stops)" +
-			"\r\x1b[KThe server did not serve this (unexpected EOF): trying again in 59 min 59 s (Ctrl-C stops)" +
-			"\r\x1b[Ka row\n"
-		if got := shown.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		// Of two waits the later one counts.
-		shown = locked{}
-		c.begin(client.Wait{For: time.Hour, Reason: io.EOF})
-		synctest.Wait()
-		c.begin(client.Wait{For: time.Second, Reason: io.EOF})
-		time.Sleep(2 * time.Hour)
-		want = "\r\x1b[KThe server did not serve this (EOF): trying again in 1 h 0 min (Ctrl-C stops)" +
-			"\r\x1b[K\r\x1b[KThe server did not serve this (EOF): trying again in 1 s (Ctrl-C stops)\r\x1b[K"
-		if got := shown.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		c.begin(client.Wait{For: 900 * time.Millisecond, Reason: io.ErrUnexpectedEOF})
-		if got := shown.String(); got != want {
-			t.Errorf("a wait that is not worth telling: got %q, want nothing more", strings.TrimPrefix(got, want))
-		}
-	})
-}
-
-// TestInterruptedWait: Ctrl-C ends a wait at once, leaves no half line behind and
-// is no success.
+// TestInterruptedWait: Ctrl-C ends a wait at once, leaves no partial line behind
+// and exits with an error.
 func TestInterruptedWait(t *testing.T) {
 	t.Parallel()
 	url := serveImpostor(t, "exhausted")
 	cmd := exec.Command("animalstore", "pets", "list", "--wait", "--url", url)
 	cmd.Env = append(os.Environ(), keyVariable+"="+ownerKey)
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer terminal.Close()
-	var shown locked
+	defer screen.Close()
+	var shown lockedBuffer
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		io.Copy(&shown, terminal)
+		io.Copy(&shown, screen)
 	}()
 	deadline := time.Now().Add(time.Minute)
-	for !strings.Contains(shown.String(), "Today's (UTC) requests are used up: going on in") {
+	for !strings.Contains(shown.String(), "Today's (UTC) requests are used up: continuing in") {
 		if time.Now().After(deadline) {
 			t.Fatalf("got %q after a minute, want a countdown", shown.String())
 		}

@@ -175,7 +175,7 @@ func (h *home) command(line string) *exec.Cmd {
 	return cmd
 }
 
-// startAndStop runs an example that serves until it is told to stop.
+// startAndStop runs an example that serves until it is stopped.
 func (h *home) startAndStop(t *testing.T, line string) {
 	t.Helper()
 	cmd := h.command("exec " + line)

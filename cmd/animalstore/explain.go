@@ -11,22 +11,22 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
-	"time"
 
 	"animalstore"
 	"animalstore/client"
 	"animalstore/internal/keys"
+	"animalstore/internal/petfile"
+	"animalstore/internal/terminal"
 )
 
-// explain turns an error of the client into words for the person at the command
-// line: what happened, why, and what to do next.
+// explain turns an error of the client into a message for the person at the
+// command line: what happened, why, and what to do next.
 func (c *connection) explain(ctx context.Context, key string, err error) error {
-	var usage usageError
-	var told toldError
-	if err == nil || errors.As(err, &usage) || errors.As(err, &told) {
+	if err == nil || errors.As(err, new(usageError)) || errors.As(err, new(cliError)) ||
+		errors.As(err, new(petfile.Error)) || errors.As(err, new(petfile.MismatchError)) {
 		return err
 	}
-	text, code := c.inWords(ctx, key, err)
+	text, code := c.explanation(ctx, key, err)
 	if text == "" {
 		return err
 	}
@@ -34,14 +34,15 @@ func (c *connection) explain(ctx context.Context, key string, err error) error {
 	switch {
 	case !errors.Is(err, client.ErrOutcomeUnknown):
 	case errors.As(err, &again):
-		text = sentence(text) + fmt.Sprintf(" Whether it was done is not known: repeat the command with --idempotency-key %s, and it is done once", again.key)
+		text = sentence(text) + fmt.Sprintf(" It is unknown whether it was done: repeat the command with --idempotency-key %s, and it is done only once", again.key)
 	default:
-		text = sentence(text) + " Whether the change was made is not known: look before you repeat it"
+		text = sentence(text) + " It is unknown whether the change was made: check before you repeat it"
 	}
-	return toldError{err, text, code}
+	return cliError{err, text, code}
 }
 
-// repeatable is the error of a request that can be sent again by its name.
+// repeatable is the error of a request that can be repeated with its idempotency
+// key.
 type repeatable struct {
 	error
 	key string
@@ -49,8 +50,8 @@ type repeatable struct {
 
 func (r repeatable) Unwrap() error { return r.error }
 
-// inWords is "" for an error that has nothing to do with the server.
-func (c *connection) inWords(ctx context.Context, key string, err error) (text string, code int) {
+// explanation is "" for an error that has nothing to do with the server.
+func (c *connection) explanation(ctx context.Context, key string, err error) (text string, code int) {
 	var (
 		limit  *client.RateLimitError
 		answer *client.AnswerError
@@ -60,63 +61,86 @@ func (c *connection) inWords(ctx context.Context, key string, err error) (text s
 	case ctx.Err() != nil:
 		return "stopped before it was done", exitError
 	case errors.As(err, &limit):
-		return limitInWords(limit), exitLimited
+		return explainLimit(limit), exitLimited
 	case errors.As(err, &coded):
-		return c.codedInWords(key, err, coded)
+		return c.explainCoded(key, err, coded)
 	case errors.As(err, &answer):
-		return c.answerInWords(answer), exitError
+		return c.explainResponse(answer), exitError
 	}
-	return c.networkInWords(err), exitError
+	return c.explainNetwork(err), exitError
 }
 
-func limitInWords(e *client.RateLimitError) string {
+func explainLimit(e *client.RateLimitError) string {
 	text := lowerFirst(limitReached(e))
 	if e.Window == client.WindowBan {
-		text = "the key is banned for a while, because it kept sending after it was told to wait"
+		text = "the key is banned for a while, because it kept sending requests after it was told to wait"
 	}
 	switch {
 	case !e.Reset.IsZero():
-		text += fmt.Sprintf(", until %s UTC", e.Reset.UTC().Format(time.DateTime))
+		text += fmt.Sprintf(", until %s UTC", terminal.DateTime(e.Reset))
 	case e.RetryAfter == 0:
 		return text + ". Try again later, or with --wait"
 	}
-	next := `. Try again then, or let the command wait with --wait`
+	next := `. Try again then, or use --wait to let the command wait`
 	if e.Window == client.WindowBan {
-		next = `. Wait till then (--wait does), or have it lifted with "animalstore keys unban"`
+		next = `. Wait until then (--wait does), or have the ban lifted with "animalstore keys unban"`
 	}
-	return text + fmt.Sprintf(" (in %s)", span(e.RetryAfter)) + next
+	return text + fmt.Sprintf(" (in %s)", terminal.Duration(e.RetryAfter)) + next
 }
 
-// codedInWords tells what the service refused.
-func (c *connection) codedInWords(key string, err error, coded *animalstore.Error) (string, int) {
+// limitReached says which limit is used up.
+func limitReached(e *client.RateLimitError) string {
+	switch e.Window {
+	case client.WindowMinute:
+		return "This minute's " + requestsAre(e.Limit) + " used up"
+	case client.WindowDay:
+		return "Today's (UTC) " + requestsAre(e.Limit) + " used up"
+	case client.WindowBan:
+		return "The key is banned for a while"
+	}
+	return "The server asks to wait"
+}
+
+func requestsAre(n int64) string {
+	switch n {
+	case 0: // the server didn't say
+		return "requests are"
+	case 1:
+		return "only request is"
+	}
+	return fmt.Sprintf("%d requests are", n)
+}
+
+// explainCoded explains an error that the service returned.
+func (c *connection) explainCoded(key string, err error, coded *animalstore.Error) (string, int) {
 	status, request := 0, ""
 	var refused *client.Error
 	if errors.As(err, &refused) {
 		status, request = refused.Status, refused.RequestID
 	}
-	text := visible(coded.Message)
+	text := terminal.Visible(coded.Message)
 	switch {
 	case status == http.StatusUnauthorized:
-		return fmt.Sprintf("the server at %s refuses the key in %s: %s%s", c.url, keyVariable, text, madeFor(key)), exitCredential
+		return fmt.Sprintf("the server at %s refuses the key in %s: %s%s", c.url, keyVariable, text, keyHint(key)), exitCredential
 	case status == http.StatusForbidden:
-		return text + `. Make a key that has it with "animalstore keys create --permissions"`, exitCredential
+		return text + `. Create a key that has it with "animalstore keys create --permissions"`, exitCredential
 	case status == http.StatusNotFound, coded.Code == animalstore.PetNotFound:
 		return text, exitNotFound
 	case coded.Code == animalstore.ValidationFailed, coded.Code == animalstore.InvalidParameter:
 		return text, exitUsage
 	case status >= 500:
-		text = fmt.Sprintf("the server at %s cannot do this now: %s. Try again later", c.url, text)
+		text = fmt.Sprintf("the server at %s can't do this now: %s. Try again later", c.url, text)
 		if request != "" {
-			text += "; in the server's log this is request " + visible(request)
+			text += "; the server's log has it as request " + terminal.Visible(request)
 		}
 	}
 	return text, exitError
 }
 
-// madeFor tells which deployment a key is for, as far as it shows.
-func madeFor(key string) string {
+// keyHint says what can be seen from a key: the deployment it is for.
+func keyHint(key string) string {
 	if env := keys.Environment(key); env != "" {
-		return fmt.Sprintf(". This one was made for %s", env)
+		return fmt.Sprintf(". This one was created for %s", env)
 	}
 	if strings.HasPrefix(key, "ast_") {
 		return ". This one is mistyped or cut off"
@@ -124,21 +148,20 @@ func madeFor(key string) string {
 	return ""
 }
 
-// answerInWords tells of an answer that is not the service's.
-func (c *connection) answerInWords(e *client.AnswerError) string {
+// explainResponse explains a response that isn't from the service.
+func (c *connection) explainResponse(e *client.AnswerError) string {
 	if strings.Contains(e.Excerpt, "HTTP request to an HTTPS server") {
-		return fmt.Sprintf("the server at %s speaks HTTPS: write https:// in --url", c.url)
+		return fmt.Sprintf("the server at %s uses HTTPS: write https:// in --url", c.url)
 	}
-	text := fmt.Sprintf("what answers at %s is no animalstore server, or something is in between: status %d, %s", c.url, e.Status, rootCause(e))
+	text := fmt.Sprintf("the response from %s isn't from an animalstore server, or something in between changed it: status %d, %s", c.url, e.Status, rootCause(e))
 	if e.Excerpt != "" {
-		text += fmt.Sprintf(" (it begins %q)", e.Excerpt)
+		text += fmt.Sprintf(" (it begins with %q)", e.Excerpt)
 	}
 	return text + ". Is --url right?"
 }
 
-// networkInWords tells why there was no answer, or "" if it is about something
-// else.
-func (c *connection) networkInWords(err error) string {
+// explainNetwork says why there was no response; "" if it is about something else.
+func (c *connection) explainNetwork(err error) string {
 	var (
 		dns         *net.DNSError
 		network     net.Error
@@ -148,25 +171,25 @@ func (c *connection) networkInWords(err error) string {
 	)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf(`no server answers at %s. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`, c.url)
+		return fmt.Sprintf(`no server responds at %s. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`, c.url)
 	case errors.As(err, &dns):
-		return fmt.Sprintf("the host of %s is not found: %s. Is --url right?", c.url, rootCause(err))
+		return fmt.Sprintf("the host of %s can't be found: %s. Is --url right?", c.url, rootCause(err))
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
-		return fmt.Sprintf("the server at %s does not speak HTTPS: write http:// in --url", c.url)
+		return fmt.Sprintf("the server at %s doesn't use HTTPS: write http:// in --url", c.url)
 	case errors.As(err, &authority):
-		return fmt.Sprintf("the certificate of %s is not one that this machine trusts. If it is your own, name it with --cacert", c.url)
+		return fmt.Sprintf("this machine doesn't trust the certificate of %s. If it is your own, name it with --cacert", c.url)
 	case errors.As(err, &certificate):
-		return fmt.Sprintf("the certificate of %s is not good: %s", c.url, rootCause(err))
+		return fmt.Sprintf("the certificate of %s isn't valid: %s", c.url, rootCause(err))
 	case errors.As(err, &network) && network.Timeout():
-		return fmt.Sprintf("the server at %s does not answer in time. Is it running, and --url right?", c.url)
+		return fmt.Sprintf("the server at %s doesn't respond in time. Is it running, and is --url right?", c.url)
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Sprintf("the connection to %s failed: %s. Is the server running, and --url right?", c.url, rootCause(err))
+		return fmt.Sprintf("the connection to %s failed: %s. Is the server running, and is --url right?", c.url, rootCause(err))
 	}
 	return ""
 }
 
-// rootCause is the innermost error's text: those around it say in what function
-// of the client it was.
+// rootCause is the text of the innermost error: the ones around it name functions
+// of the client.
 func rootCause(err error) string {
 	for {
 		switch e := err.(type) {
@@ -186,7 +209,7 @@ func rootCause(err error) string {
 	}
 }
 
-// sentence ends a text that another follows.
+// sentence ends a text so that another can follow.
 func sentence(text string) string {
 	if strings.HasSuffix(text, "?") {
 		return text

@@ -19,7 +19,7 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestExplain has the failures of a network that no script can bring about.
+// TestExplain covers network failures that a script can't cause.
 func TestExplain(t *testing.T) {
 	c := connection{url: "https://pets.example"}
 	around := func(err error) error {
@@ -29,16 +29,16 @@ func TestExplain(t *testing.T) {
 		err  error
 		want string
 	}{
-		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), `no server answers at https://pets.example. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`},
-		{around(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "pets.example", IsNotFound: true}}), "the host of https://pets.example is not found: lookup pets.example: no such host. Is --url right?"},
-		{around(context.DeadlineExceeded), "the server at https://pets.example does not answer in time. Is it running, and --url right?"},
-		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}), "the connection to https://pets.example failed: network is unreachable. Is the server running, and --url right?"},
-		{around(io.ErrUnexpectedEOF), "the connection to https://pets.example failed: unexpected EOF. Is the server running, and --url right?"},
-		{around(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "pets.example", Certificate: &x509.Certificate{}}}), "the certificate of https://pets.example is not good: x509: certificate is not valid for any names, but wanted to match pets.example"},
-		{around(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "the certificate of https://pets.example is not one that this machine trusts. If it is your own, name it with --cacert"},
-		{around(http.ErrSchemeMismatch), "the server at https://pets.example does not speak HTTPS: write http:// in --url"},
-		{fmt.Errorf("%w; %w", around(io.EOF), client.ErrOutcomeUnknown), "the connection to https://pets.example failed: EOF. Is the server running, and --url right? Whether the change was made is not known: look before you repeat it"},
-		// Not the server's affair.
+		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), `no server responds at https://pets.example. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`},
+		{around(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "pets.example", IsNotFound: true}}), "the host of https://pets.example can't be found: lookup pets.example: no such host. Is --url right?"},
+		{around(context.DeadlineExceeded), "the server at https://pets.example doesn't respond in time. Is it running, and is --url right?"},
+		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}), "the connection to https://pets.example failed: network is unreachable. Is the server running, and is --url right?"},
+		{around(io.ErrUnexpectedEOF), "the connection to https://pets.example failed: unexpected EOF. Is the server running, and is --url right?"},
+		{around(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "pets.example", Certificate: &x509.Certificate{}}}), "the certificate of https://pets.example isn't valid: x509: certificate is not valid for any names, but wanted to match pets.example"},
+		{around(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "this machine doesn't trust the certificate of https://pets.example. If it is your own, name it with --cacert"},
+		{around(http.ErrSchemeMismatch), "the server at https://pets.example doesn't use HTTPS: write http:// in --url"},
+		{fmt.Errorf("%w; %w", around(io.EOF), client.ErrOutcomeUnknown), "the connection to https://pets.example failed: EOF. Is the server running, and is --url right? It is unknown whether the change was made: check before you repeat it"},
+		// Nothing to do with the server.
 		{errors.New("write /dev/stdout: no space left on device"), "write /dev/stdout: no space left on device"},
 	}
 	for _, test := range tests {
@@ -55,9 +55,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestGetAsksTheList: GET on a pet itself is deprecated, and a command line
+// TestGetUsesTheList: GET on a pet itself is deprecated, and a command line
 // that uses it would break in December 2030.
-func TestGetAsksTheList(t *testing.T) {
+func TestGetUsesTheList(t *testing.T) {
 	var asked []string
 	server := clienttest.New(t, clienttest.WithMiddleware(func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,30 +82,10 @@ func TestGetAsksTheList(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
-	for _, test := range []struct{ text, want, json string }{
-		{"Rex", "Rex", "Rex"},
-		{"柴犬 é 👩‍🚀", "柴犬 é 👩‍🚀", "柴犬 é 👩‍🚀"},
-		{"a\x1b[31mb", `a\x1b[31mb`, "a\x1b[31mb"}, // the encoder escapes that
-		{"tab\tline\nback\rslash\\", `tab\tline\nback\rslash\\`, "tab\tline\nback\rslash\\"},
-		{"\x7f\u0085\u009b", `\x7f\u0085\u009b`, `\u007f\u0085\u009b`},
-		{"\u2028\u2029\u202e\u2066\ufeff\u00ad", `\u2028\u2029\u202e\u2066\ufeff\u00ad`, `\u2028\u2029\u202e\u2066\ufeff\u00ad`},
-		{"\U000e0041", `\U000e0041`, `\udb40\udc41`},
-	} {
-		if got := visible(test.text); got != test.want {
-			t.Errorf("%q: got %s, want %s", test.text, got, test.want)
-		}
-		if got := string(escapeJSON([]byte(test.text))); got != test.json {
-			t.Errorf("%q in JSON: got %s, want %s", test.text, got, test.json)
-		}
-	}
-}
-
-// TestKeyIsNeverShown: no words that the command line puts around an error have
-// the key in them.
+// TestKeyIsNeverShown: no message about a key contains the key.
 func TestKeyIsNeverShown(t *testing.T) {
 	for _, key := range []string{"", "two words secret", "ast_live_secret", "a-secret-made-elsewhere"} {
-		text := madeFor(key)
+		text := keyHint(key)
 		if err := checkKey(key); err != nil {
 			text += message(err)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/petfile"
+	"animalstore/internal/terminal"
 )
 
 // Exit codes, for scripts.
@@ -22,36 +24,41 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// toldError is an error with the words and the exit code it is told with.
-type toldError struct {
+// cliError is an error with its own message and exit code.
+type cliError struct {
 	error
 	text string
 	code int
 }
 
-func (e toldError) Unwrap() error { return e.error }
+func (e cliError) Unwrap() error { return e.error }
 
 // message is what a person reads of an error.
 func message(err error) string {
-	var told toldError
-	if errors.As(err, &told) {
-		return told.text
-	}
+	var cli cliError
+	var file petfile.Error
+	var mismatch petfile.MismatchError
 	var coded *animalstore.Error
-	if errors.As(err, &coded) {
+	switch {
+	case errors.As(err, &cli):
+		return cli.text
+	case errors.As(err, &file), errors.As(err, &mismatch):
+		return terminal.Visible(err.Error())
+	case errors.As(err, &coded):
 		return strings.Replace(err.Error(), coded.Error(), coded.Message, 1) // the code is for programs
 	}
 	return err.Error()
 }
 
 func exitCode(err error) int {
-	var told toldError
+	var cli cliError
 	var usage usageError
+	var mismatch petfile.MismatchError
 	var coded *animalstore.Error
 	switch {
-	case errors.As(err, &told):
-		return told.code
-	case errors.As(err, &usage):
+	case errors.As(err, &cli):
+		return cli.code
+	case errors.As(err, &usage), errors.As(err, &mismatch):
 		return exitUsage
 	case errors.As(err, &coded) && coded.Code == animalstore.ValidationFailed:
 		return exitUsage

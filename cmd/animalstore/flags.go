@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// variable is the environment variable that a flag can be set by.
+// variable is the environment variable that sets a flag.
 func variable(flag string) string {
 	return "ANIMALSTORE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// readEnvironment sets the flags that were not given from the environment.
+// readEnvironment sets flags that were not given from the environment.
 func readEnvironment(cmd *cobra.Command) error {
 	var err error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -27,7 +27,7 @@ func readEnvironment(cmd *cobra.Command) error {
 			return
 		}
 		if e := cmd.Flags().Set(f.Name, value); e != nil {
-			err = usageError{fmt.Errorf("the environment variable %s: %w", name, kindly(e))}
+			err = usageError{fmt.Errorf("the environment variable %s: %w", name, explainFlagError(e))}
 		}
 		if f.Annotations == nil {
 			f.Annotations = map[string][]string{}
@@ -37,33 +37,33 @@ func readEnvironment(cmd *cobra.Command) error {
 	return err
 }
 
-// fromEnvironment marks a flag that was not given but set by the environment.
+// fromEnvironment marks a flag that was set by the environment.
 const fromEnvironment = "animalstore_from_environment"
 
-// given reports whether a flag stands in the command line itself.
+// given reports whether a flag is in the command line itself.
 func given(cmd *cobra.Command, name string) bool {
 	f := cmd.Flag(name)
 	return f != nil && f.Changed && f.Annotations[fromEnvironment] == nil
 }
 
-// wanted is the error of a flag's Set: what the value must be.
+// wanted is the error of a flag's Set: it says what the value must be.
 type wanted string
 
 func (w wanted) Error() string { return "must be " + string(w) }
 
-// oneOf is a flag with a few possible values, which completion offers.
+// oneOf is a flag with a fixed set of values, which completion offers.
 type oneOf[T ~string] struct {
 	value    *T
 	possible []T
-	what     string // what help calls the value
+	name     string // of the value, in help
 }
 
 func (o oneOf[T]) String() string { return string(*o.value) }
-func (o oneOf[T]) Type() string   { return o.what }
+func (o oneOf[T]) Type() string   { return o.name }
 
 func (o oneOf[T]) Set(s string) error {
 	if !slices.Contains(o.possible, T(s)) {
-		return wanted(alternatives(o.values()))
+		return wanted(alternatives(o.possible))
 	}
 	*o.value = T(s)
 	return nil
@@ -71,7 +71,7 @@ func (o oneOf[T]) Set(s string) error {
 
 func (o oneOf[T]) values() []string { return names(o.possible) }
 
-// idList is a flag with ids, which may be given more than once.
+// idList is a flag for ids. It may be repeated.
 type idList []int64
 
 func (l *idList) String() string {
@@ -83,25 +83,26 @@ func (l *idList) Set(s string) error {
 	for part := range strings.SplitSeq(s, ",") {
 		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil || id < 1 {
-			return wanted("ids, positive numbers with commas between")
+			return wanted("ids: positive numbers separated by commas")
 		}
 		*l = append(*l, id)
 	}
 	return nil
 }
 
-// alternatives lists words as a sentence does: a, b or c.
-func alternatives(words []string) string {
-	last := len(words) - 1
+// alternatives joins words as in a sentence: a, b or c.
+func alternatives[T ~string](words []T) string {
+	texts := names(words)
+	last := len(texts) - 1
 	if last < 1 {
-		return strings.Join(words, "")
+		return strings.Join(texts, "")
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// kindly rewrites an error of pflag, which has the words of strconv and csv in
-// it, for people.
-func kindly(err error) error {
+// explainFlagError replaces an error of pflag, which quotes strconv and csv, by
+// one for people.
+func explainFlagError(err error) error {
 	var (
 		invalid *pflag.InvalidValueError
 		missing *pflag.ValueRequiredError
@@ -110,7 +111,7 @@ func kindly(err error) error {
 	switch {
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return fmt.Errorf("--%s must be %s, not %q", f.Name, whatIsWanted(f, err), invalid.GetValue())
+		return fmt.Errorf("--%s must be %s, not %q", f.Name, wantedValue(f, err), invalid.GetValue())
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value", missing.GetFlag().Name)
 	case errors.As(err, &unknown) && isNumber(unknown.GetSpecifiedShortnames()):
@@ -119,7 +120,7 @@ func kindly(err error) error {
 	return err
 }
 
-func whatIsWanted(f *pflag.Flag, err error) string {
+func wantedValue(f *pflag.Flag, err error) string {
 	var want wanted
 	switch {
 	case errors.As(err, &want):
@@ -131,7 +132,7 @@ func whatIsWanted(f *pflag.Flag, err error) string {
 	case "bool":
 		return "true or false"
 	case "stringSlice":
-		return "a list with commas between"
+		return "a comma-separated list"
 	default:
 		if strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint") {
 			return "a whole number"
@@ -148,16 +149,16 @@ func isNumber(s string) bool {
 func parseID(arg, group string) (int64, error) {
 	id, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil {
-		return 0, usageError{fmt.Errorf("%q is no id: \"animalstore %s list\" shows the ids", arg, group)}
+		return 0, usageError{fmt.Errorf("%q isn't a valid id: \"animalstore %s list\" shows the ids", arg, group)}
 	}
 	return id, nil
 }
 
-// oneID is the argument check of a command that works on one thing of a group.
-func oneID(thing, group string) cobra.PositionalArgs {
+// oneID checks the arguments of a command for one resource of a group.
+func oneID(singular, group string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usageError{fmt.Errorf("say which %s by its id: \"animalstore %s list\" shows them", thing, group)}
+			return usageError{fmt.Errorf("name the %s by its id: \"animalstore %s list\" shows them", singular, group)}
 		}
 		_, err := parseID(args[0], group)
 		return err
@@ -171,17 +172,25 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// onlySubcommands runs a command that only groups others: cobra would print its
-// help and succeed where the name of the subcommand is mistyped.
+// groupCommand makes a command the group of others.
+func groupCommand(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.DisableFlagsInUseLine = true
+	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, onlySubcommands
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// onlySubcommands runs a command that only groups others. For a mistyped
+// subcommand, cobra itself would print help and succeed.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return noCommand(cmd, args[0])
+		return unknownCommand(cmd, args[0])
 	}
 	return cmd.Help()
 }
 
-// noCommand is the error of a mistyped subcommand.
-func noCommand(cmd *cobra.Command, name string) error {
+// unknownCommand is the error for a mistyped subcommand.
+func unknownCommand(cmd *cobra.Command, name string) error {
 	cmd.SuggestionsMinimumDistance = 2
 	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
 	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// groups are the commands of the root's help by whom they are for. One that is
-// in none is listed last.
+// groups are the groups of commands in the root's help. Commands in none of them
+// are listed last.
 var groups = []struct {
 	group    cobra.Group
 	commands []string
@@ -17,10 +17,10 @@ var groups = []struct {
 	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "orders", "categories", "limits"}},
 }
 
-// helpWidth is how wide help may be, in columns.
+// helpWidth is the maximum width of help, in columns.
 const helpWidth = 80
 
-// arrangeHelp groups the commands and makes their help fit the screen.
+// arrangeHelp groups the commands and wraps their help.
 func arrangeHelp(root *cobra.Command) {
 	for _, g := range groups {
 		root.AddGroup(&g.group)
@@ -36,7 +36,7 @@ func arrangeHelp(root *cobra.Command) {
 		help.RunE = func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err == nil && len(rest) > 0 { // cobra would succeed
-				err = noCommand(cmd, rest[0])
+				err = unknownCommand(cmd, rest[0])
 			}
 			if err != nil {
 				return err
@@ -52,8 +52,8 @@ func arrangeHelp(root *cobra.Command) {
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 }
 
-// usageTemplate mends cobra's template: lines that are too long, and a command
-// that does nothing by itself but is shown as if it did.
+// usageTemplate fixes cobra's template: lines that are too long, and groups of
+// commands that are shown as if they could be run themselves.
 func usageTemplate(cobras string) string {
 	return strings.NewReplacer(
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}",
@@ -64,7 +64,7 @@ func usageTemplate(cobras string) string {
 	).Replace(cobras)
 }
 
-// wrapExample breaks the lines of an example that are too long, so that a shell
+// wrapExample breaks long lines of an example with a backslash, so that a shell
 // still reads them as one.
 func wrapExample(example string) string {
 	const indent = "      "

@@ -14,21 +14,22 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
 func keysCommand() *cobra.Command {
-	var at keysPlace
+	var at keyLocation
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, show, change and revoke API keys",
-		Long: `Make, show, change and revoke API keys: straight in the database, or over HTTP
+		Short: "Create, show, change and revoke API keys",
+		Long: `Create, show, change and revoke API keys: directly in the database, or over HTTP
 with a key that has the permission admin.
 
-They work on --database, unless --url is given or ANIMALSTORE_URL is set. A flag
-that is given wins over the environment. On the database all of it works while a
-server runs there, and takes effect within a second.
+These commands use --database, unless --url is given or ANIMALSTORE_URL is set.
+A flag takes precedence over the environment. In the database they work while a
+server is running, and take effect within a second.
 
 Over HTTP, your own key is read from the environment variable
 ` + keyVariable + `, and never from a flag, because other users of the
@@ -36,19 +37,15 @@ machine can read arguments.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys list
   animalstore keys list --url https://pets.example`,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		RunE:                  onlySubcommands,
 	}
 	cmd.PersistentFlags().StringVar(&at.database, "database", "sqlite:animalstore.db", databaseUsage)
 	at.server.register(cmd.PersistentFlags())
-	cmd.AddCommand(keysCreateCommand(&at), keysImportCommand(&at),
+	return groupCommand(cmd, keysCreateCommand(&at), keysImportCommand(&at),
 		keysListCommand(&at), keysShowCommand(&at), keysUsageCommand(&at),
 		keysRotateCommand(&at), keysSetPlanCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
-	return cmd
 }
 
-// newKeyFlags are what create and import have in common.
+// newKeyFlags are the flags that create and import share.
 type newKeyFlags struct {
 	name, plan, permissions, expires, environment string
 	limits                                        animalstore.Limits
@@ -56,16 +53,16 @@ type newKeyFlags struct {
 
 func (f *newKeyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "", "whose key it is (required)")
+	flags.StringVar(&f.name, "name", "", "a name for the key, such as its owner (required)")
 	flags.StringVar(&f.permissions, "permissions", "read,write", "comma-separated: read, write, admin")
-	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default for ever)")
-	flags.StringVar(&f.environment, "environment", "production", "deployment it opens: production or staging")
+	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default forever)")
+	flags.StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
 	registerPlan(cmd, "free", &f.plan, &f.limits)
 }
 
-func registerPlan(cmd *cobra.Command, usual string, plan *string, limits *animalstore.Limits) {
+func registerPlan(cmd *cobra.Command, defaultPlan string, plan *string, limits *animalstore.Limits) {
 	flags := cmd.Flags()
-	flags.StringVar(plan, "plan", usual, alternatives(names(animalstore.Plans)))
+	flags.StringVar(plan, "plan", defaultPlan, alternatives(animalstore.Plans))
 	flags.Int64Var(&limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
 	flags.Int64Var(&limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
 }
@@ -90,13 +87,14 @@ func (f *newKeyFlags) newKey(now time.Time) (animalstore.NewKey, error) {
 	return k, k.Validate()
 }
 
-func keysCreateCommand(at *keysPlace) *cobra.Command {
+func keysCreateCommand(at *keyLocation) *cobra.Command {
 	var f newKeyFlags
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a key and print it",
-		Long: `Make a key and print it, alone, on standard output. It is shown this once: the
-database keeps only its hash. A server makes keys for its own deployment.`,
+		Short: "Create a key and print it",
+		Long: `Create a key and print it to standard output, with nothing else. It is shown
+only once: the database stores only its hash. A server creates keys for its own
+deployment.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys create --name reports --permissions read --expires 90d
   animalstore keys create --name big --plan enterprise --per-minute 5000 --per-day 1000000`,
@@ -106,15 +104,15 @@ database keeps only its hash. A server makes keys for its own deployment.`,
 			if err != nil {
 				return err
 			}
-			return at.do(cmd, false, func(ring keyRing, p *printer) error {
-				if _, remote := ring.(serverKeys); remote && given(cmd, "environment") {
-					return usageError{errors.New("--environment is for the database: a server makes keys for its own deployment")}
+			return at.do(cmd, false, func(store keyStore, p *terminal.Printer) error {
+				if _, remote := store.(serverKeys); remote && given(cmd, "environment") {
+					return usageError{errors.New("--environment works with --database only: a server creates keys for its own deployment")}
 				}
-				key, secret, err := ring.create(cmd.Context(), k)
+				key, secret, err := store.create(cmd.Context(), k)
 				if err != nil {
 					return err
 				}
-				p.note("Made %s Keep it: it is not shown again.", inShort(key))
+				p.Note("Created %s Store it safely: it isn't shown again.", describeKey(key))
 				return printSecret(p, key.ID, secret)
 			})
 		},
@@ -123,20 +121,19 @@ database keeps only its hash. A server makes keys for its own deployment.`,
 	return cmd
 }
 
-func keysImportCommand(at *keysPlace) *cobra.Command {
+func keysImportCommand(at *keyLocation) *cobra.Command {
 	var f newKeyFlags
 	cmd := &cobra.Command{
 		Use:   "import",
-		Short: "Take over a key that was made elsewhere",
-		Long: `Take over a key that was made elsewhere, read from standard input: 20 to 200
-visible ASCII characters. It is not a flag, because arguments can be read by
-other users of the machine. This works on the database only: no secret of yours
-is sent over HTTP.`,
+		Short: "Import a key that was created elsewhere",
+		Long: `Import a key that was created elsewhere, from standard input: 20 to 200 visible
+ASCII characters. It isn't a flag, because other users of the machine can read
+arguments. This works on the database only: your secret isn't sent over HTTP.`,
 		Example: "  animalstore keys import --name legacy --plan pro < key.txt",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if given(cmd, "url") {
-				return usageError{errors.New("keys are imported straight into the database: use --database, on the server's machine")}
+				return usageError{errors.New("keys are imported directly into the database: use --database on the server's machine")}
 			}
 			k, err := f.newKey(time.Now())
 			if err != nil {
@@ -155,7 +152,7 @@ is sent over HTTP.`,
 				if err != nil {
 					return err
 				}
-				newPrinter(cmd, false).note("Imported %s", inShort(key))
+				newPrinter(cmd, false).Note("Imported %s", describeKey(key))
 				return nil
 			})
 		},
@@ -164,28 +161,25 @@ is sent over HTTP.`,
 	return cmd
 }
 
-// inShort is a key in a sentence.
-func inShort(k animalstore.Key) string {
+// describeKey is a key as a sentence.
+func describeKey(k animalstore.Key) string {
 	return fmt.Sprintf("key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s.",
-		k.ID, visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
+		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
 }
 
-// printSecret puts a secret, alone, on standard output.
-func printSecret(p *printer, id int64, secret string) error {
-	if _, err := fmt.Fprintln(p.out, secret); err != nil {
-		return fmt.Errorf("the secret of key %d could not be printed and is lost: %w. Give the key another with \"animalstore keys rotate %d\"", id, err, id)
+// printSecret prints a secret to standard output, with nothing else.
+func printSecret(p *terminal.Printer, id int64, secret string) error {
+	if _, err := fmt.Fprintln(p.Out, secret); err != nil {
+		return fmt.Errorf("the secret of key %d couldn't be printed and is lost: %w. Create a new one with \"animalstore keys rotate %d\"", id, err, id)
 	}
 	return nil
 }
 
-// withDatabase opens the database beside a server that may be using it.
+// withDatabase opens the database, which a server may be using.
 func withDatabase(ctx context.Context, url string, mustExist bool, f func(db.DB) error) error {
 	store, err := openDatabase(ctx, url, sqlite.Options{
 		MustExist: mustExist,
-		Fatal: func(err error) {
-			fmt.Fprintln(os.Stderr, "animalstore: the database cannot be trusted any more:", err)
-			os.Exit(exitError)
-		},
+		Fatal:     exitOnDamage(os.Stderr),
 	})
 	if err != nil {
 		return err
@@ -193,20 +187,29 @@ func withDatabase(ctx context.Context, url string, mustExist bool, f func(db.DB)
 	return errors.Join(f(store), store.Close())
 }
 
-// parseExpiry reads a span and returns when it is over; never, if it is empty.
+// exitOnDamage is what a command does when the database can't be trusted any
+// more, as after a failed write to disk.
+func exitOnDamage(stderr io.Writer) func(error) {
+	return func(err error) {
+		fmt.Fprintln(stderr, "animalstore: the database can't be trusted any more:", err)
+		os.Exit(exitError)
+	}
+}
+
+// parseExpiry returns when a duration from now ends; never if it is empty.
 func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 	if s == "" {
 		return animalstore.Time{}, nil
 	}
-	span, err := parseSpan(s)
-	if err != nil || span <= 0 {
-		return animalstore.Time{}, usageError{fmt.Errorf("--expires must be a span such as 90d, 12h or 30m, not %q", s)}
+	validity, err := parseDuration(s)
+	if err != nil || validity <= 0 {
+		return animalstore.Time{}, usageError{fmt.Errorf("--expires must be a duration such as 90d, 12h or 30m, not %q", s)}
 	}
-	return animalstore.At(now.Add(span)), nil
+	return animalstore.At(now.Add(validity)), nil
 }
 
-// parseSpan reads a duration, which unlike Go's may be in days.
-func parseSpan(s string) (time.Duration, error) {
+// parseDuration reads a duration, which unlike Go's may be in days.
+func parseDuration(s string) (time.Duration, error) {
 	days, ok := strings.CutSuffix(s, "d")
 	if !ok {
 		return time.ParseDuration(s)

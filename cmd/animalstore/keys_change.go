@@ -6,59 +6,60 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-func keysRevokeCommand(at *keysPlace) *cobra.Command {
+func keysRevokeCommand(at *keyLocation) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID",
-		Short:   "Withdraw a key for good",
+		Short:   "Revoke a key permanently",
 		Example: "  animalstore keys revoke 2",
 		Args:    oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.doWithKey(cmd, false, args[0], func(ring keyRing, p *printer, id int64) error {
-				key, err := ring.revoke(cmd.Context(), id)
+			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
+				key, err := store.revoke(cmd.Context(), id)
 				if err != nil {
 					return err
 				}
-				p.note("%s is revoked since %s. A running server refuses it within a second.", named(key), key.RevokedAt)
+				p.Note("%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
 				return nil
 			})
 		},
 	}
 }
 
-// named is a key at the beginning of a sentence.
-func named(k animalstore.Key) string {
+// keyTitle is a key at the beginning of a sentence.
+func keyTitle(k animalstore.Key) string {
 	if k.Name == "" {
 		return fmt.Sprintf("Key %d", k.ID)
 	}
-	return fmt.Sprintf("Key %d (%s)", k.ID, visible(k.Name))
+	return fmt.Sprintf("Key %d (%s)", k.ID, terminal.Visible(k.Name))
 }
 
-func keysUnbanCommand(at *keysPlace) *cobra.Command {
+func keysUnbanCommand(at *keyLocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unban ID",
 		Short: "Lift the ban of a key",
-		Long: `Lift the ban of a key that kept sending after it was told to wait. Its limits
-stay as they are, and the next ban, if it comes within a day, is longer still.`,
+		Long: `Lift the ban of a key that kept sending requests after it was told to wait. Its
+limits don't change, and the next ban, if it comes within a day, is even longer.`,
 		Example: "  animalstore keys unban 2",
 		Args:    oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.doWithKey(cmd, false, args[0], func(ring keyRing, p *printer, id int64) error {
-				key, err := ring.unban(cmd.Context(), id)
+			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
+				key, err := store.unban(cmd.Context(), id)
 				if err != nil {
 					return err
 				}
-				p.note("%s is not banned, or no longer. A running server follows within a second.", named(key))
+				p.Note("%s isn't banned now. A running server follows within a second.", keyTitle(key))
 				return nil
 			})
 		},
 	}
 }
 
-func keysSetPlanCommand(at *keysPlace) *cobra.Command {
+func keysSetPlanCommand(at *keyLocation) *cobra.Command {
 	var plan string
 	var custom animalstore.Limits
 	cmd := &cobra.Command{
@@ -69,18 +70,18 @@ func keysSetPlanCommand(at *keysPlace) *cobra.Command {
 		Args: oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if plan == "" {
-				return usageError{errors.New("say which plan with --plan: " + alternatives(names(animalstore.Plans)))}
+				return usageError{errors.New("name the plan with --plan: " + alternatives(animalstore.Plans))}
 			}
 			if _, err := animalstore.Plan(plan).LimitsFor(custom); err != nil {
 				return err
 			}
-			return at.doWithKey(cmd, false, args[0], func(ring keyRing, p *printer, id int64) error {
-				key, err := ring.setPlan(cmd.Context(), id, animalstore.Plan(plan), custom)
+			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
+				key, err := store.setPlan(cmd.Context(), id, animalstore.Plan(plan), custom)
 				if err != nil {
 					return err
 				}
-				p.note("%s is on plan %s: %d requests a minute, %d a day. A running server follows within a second.",
-					named(key), key.Plan, key.Limits.PerMinute, key.Limits.PerDay)
+				p.Note("%s is on plan %s: %d requests a minute, %d a day. A running server follows within a second.",
+					keyTitle(key), key.Plan, key.Limits.PerMinute, key.Limits.PerDay)
 				return nil
 			})
 		},
@@ -89,35 +90,36 @@ func keysSetPlanCommand(at *keysPlace) *cobra.Command {
 	return cmd
 }
 
-func keysRotateCommand(at *keysPlace) *cobra.Command {
+func keysRotateCommand(at *keyLocation) *cobra.Command {
 	var graceText string
 	cmd := &cobra.Command{
 		Use:   "rotate ID",
 		Short: "Give a key a new secret and print it",
-		Long: `Give a key a new secret and print it, alone, on standard output. The key keeps
-its id, its plan and its counts. The old secret works on for a grace period.`,
+		Long: `Give a key a new secret and print it to standard output, with nothing else. The
+key keeps its id, plan and usage. The old secret keeps working for a grace
+period.`,
 		Example: `  animalstore keys rotate 2
   animalstore keys rotate 2 --grace 0s`,
 		Args: oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			grace, err := parseSpan(graceText)
+			grace, err := parseDuration(graceText)
 			if err != nil || grace < 0 {
-				return usageError{fmt.Errorf("--grace must be a span such as 7d, 12h or 0s, not %q", graceText)}
+				return usageError{fmt.Errorf("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)}
 			}
-			return at.doWithKey(cmd, false, args[0], func(ring keyRing, p *printer, id int64) error {
-				key, secret, err := ring.rotate(cmd.Context(), id, grace)
+			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
+				key, secret, err := store.rotate(cmd.Context(), id, grace)
 				if err != nil {
 					return err
 				}
 				old := "works until " + animalstore.At(time.Now().Add(grace)).String()
 				if grace == 0 {
-					old = "does not work any more"
+					old = "no longer works"
 				}
-				p.note("%s has a new secret; the old one %s. Keep the new one: it is not shown again.", named(key), old)
+				p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
 				return printSecret(p, key.ID, secret)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret still works, such as 7d, 12h or 0s")
+	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")
 	return cmd
 }

@@ -13,9 +13,9 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// databaseKeys are keys straight in the database, which nobody but the operator
-// can reach. So there is no last admin key to protect: the shell can always make
-// another.
+// databaseKeys are keys directly in the database, which only the operator can
+// access. The last admin key isn't protected here, because the operator can always
+// create another.
 type databaseKeys struct{ store db.DB }
 
 func (d databaseKeys) create(ctx context.Context, k animalstore.NewKey) (animalstore.Key, string, error) {
@@ -24,11 +24,11 @@ func (d databaseKeys) create(ctx context.Context, k animalstore.NewKey) (animals
 	return key, secret, err
 }
 
-// add stores a key with a secret that is there already.
+// add stores a key with the given secret.
 func (d databaseKeys) add(ctx context.Context, k animalstore.NewKey, secret string) (animalstore.Key, error) {
 	key, err := d.store.CreateKey(ctx, k, keys.Hash(secret), animalstore.At(time.Now()))
 	if errors.Is(err, db.ErrExists) {
-		return animalstore.Key{}, errors.New("this key is in the database already")
+		return animalstore.Key{}, errors.New("this key already exists in the database")
 	}
 	if err != nil {
 		return animalstore.Key{}, fmt.Errorf("store the key: %w", err)

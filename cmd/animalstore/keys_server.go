@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"iter"
 	"time"
 
@@ -11,15 +11,15 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// serverKeys are keys over HTTP. They need a key with the permission admin.
+// serverKeys are keys over HTTP, which takes a key with the permission admin.
 type serverKeys struct{ calls *client.Client }
 
 func (s serverKeys) create(ctx context.Context, k animalstore.NewKey) (animalstore.Key, string, error) {
-	made := client.NewKey{Name: k.Name, Plan: k.Plan, Permissions: k.Permissions, ExpiresAt: k.ExpiresAt}
-	if k.Plan == animalstore.PlanEnterprise { // others bring their limits
-		made.Limits = k.Limits
+	created := client.NewKey{Name: k.Name, Plan: k.Plan, Permissions: k.Permissions, ExpiresAt: k.ExpiresAt}
+	if k.Plan == animalstore.PlanEnterprise { // other plans have fixed limits
+		created.Limits = k.Limits
 	}
-	key, err := s.calls.CreateKey(ctx, made)
+	key, err := s.calls.CreateKey(ctx, created)
 	return key.Key, key.Secret, err
 }
 
@@ -42,9 +42,9 @@ func (s serverKeys) usage(ctx context.Context, id int64, hours int) (animalstore
 }
 
 func (s serverKeys) rotate(ctx context.Context, id int64, grace time.Duration) (animalstore.Key, string, error) {
-	const most = 90 * 24 * time.Hour
-	if grace > most {
-		return animalstore.Key{}, "", usageError{fmt.Errorf("--grace must be 90d at most: a server allows no more")}
+	const maxGrace = 90 * 24 * time.Hour
+	if grace > maxGrace {
+		return animalstore.Key{}, "", usageError{errors.New("--grace must be at most 90d, which is the most a server allows")}
 	}
 	key, err := s.calls.RotateKey(ctx, id, grace)
 	return key.Key, key.Secret, err
@@ -58,8 +58,8 @@ func (s serverKeys) setPlan(ctx context.Context, id int64, plan animalstore.Plan
 	return s.calls.UpdateKey(ctx, id, patch)
 }
 
-// revoke also reads the key, to tell its name. Whoever revokes the key in use
-// cannot read any more, and does without.
+// revoke also reads the key, for its name. That fails if it was the caller's own
+// key, which is not an error.
 func (s serverKeys) revoke(ctx context.Context, id int64) (animalstore.Key, error) {
 	if err := s.calls.RevokeKey(ctx, id); err != nil {
 		return animalstore.Key{}, err

@@ -8,11 +8,12 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-func keysListCommand(at *keysPlace) *cobra.Command {
+func keysListCommand(at *keyLocation) *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -24,9 +25,9 @@ func keysListCommand(at *keysPlace) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return at.do(cmd, *f.json, func(ring keyRing, p *printer) error {
-				return printAll(p, &f, "keys", keyColumns(time.Now()), func(pageSize int) iter.Seq2[animalstore.Key, error] {
-					return ring.list(cmd.Context(), pageSize)
+			return at.do(cmd, *f.json, func(store keyStore, p *terminal.Printer) error {
+				return printPages(p, &f, "keys", keyColumns(time.Now()), func(pageSize int) iter.Seq2[animalstore.Key, error] {
+					return store.list(cmd.Context(), pageSize)
 				})
 			})
 		},
@@ -35,46 +36,46 @@ func keysListCommand(at *keysPlace) *cobra.Command {
 	return cmd
 }
 
-func keyColumns(now time.Time) []column[animalstore.Key] {
-	return []column[animalstore.Key]{
-		{title: "ID", text: func(k animalstore.Key) string { return decimal(k.ID) }},
-		{title: "NAME", text: func(k animalstore.Key) string { return k.Name }, shrink: true},
-		{title: "PLAN", text: func(k animalstore.Key) string { return string(k.Plan) }},
-		{title: "PER MINUTE", text: func(k animalstore.Key) string { return decimal(k.Limits.PerMinute) }, pipeOnly: true},
-		{title: "PER DAY", text: func(k animalstore.Key) string { return decimal(k.Limits.PerDay) }, pipeOnly: true},
-		{title: "PERMISSIONS", text: func(k animalstore.Key) string { return k.Permissions.String() }},
-		{title: "ENVIRONMENT", text: func(k animalstore.Key) string { return string(k.Environment) }, pipeOnly: true},
-		{title: "LAST USED", time: func(k animalstore.Key) animalstore.Time { return k.LastUsedAt }, relative: true},
-		{title: "EXPIRES", time: func(k animalstore.Key) animalstore.Time { return k.ExpiresAt }, relative: true},
-		{title: "STATE",
-			text:   func(k animalstore.Key) string { return keyState(&k, now) },
-			colour: func(k animalstore.Key) colour { return keyColour(&k, now) }},
+func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
+	return []terminal.Column[animalstore.Key]{
+		{Title: "ID", Text: func(k animalstore.Key) string { return decimal(k.ID) }},
+		{Title: "NAME", Text: func(k animalstore.Key) string { return k.Name }, Shrink: true},
+		{Title: "PLAN", Text: func(k animalstore.Key) string { return string(k.Plan) }},
+		{Title: "PER MINUTE", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerMinute) }, PipeOnly: true},
+		{Title: "PER DAY", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerDay) }, PipeOnly: true},
+		{Title: "PERMISSIONS", Text: func(k animalstore.Key) string { return k.Permissions.String() }},
+		{Title: "ENVIRONMENT", Text: func(k animalstore.Key) string { return string(k.Environment) }, PipeOnly: true},
+		{Title: "LAST USED", Time: func(k animalstore.Key) time.Time { return k.LastUsedAt.Time }, Relative: true},
+		{Title: "EXPIRES", Time: func(k animalstore.Key) time.Time { return k.ExpiresAt.Time }, Relative: true},
+		{Title: "STATE",
+			Text:   func(k animalstore.Key) string { return keyState(&k, now) },
+			Colour: func(k animalstore.Key) terminal.Colour { return keyColour(&k, now) }},
 	}
 }
 
-func keysShowCommand(at *keysPlace) *cobra.Command {
+func keysShowCommand(at *keyLocation) *cobra.Command {
 	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one key, without its secret",
-		Long: `Show one key, without its secret. Straight from the database it also tells what
-is left of its limits and whether it is banned, which a server tells only the
-key itself: see "animalstore limits".`,
+		Long: `Show one key, without its secret. With --database it also shows how many
+requests the key has left and whether it is banned. A server shows that only to
+the key itself: see "animalstore limits".`,
 		Example: `  animalstore keys show 2
   animalstore keys show 2 --json`,
 		Args: oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.doWithKey(cmd, *asJSON, args[0], func(ring keyRing, p *printer, id int64) error {
-				key, limits, err := ring.show(cmd.Context(), id)
+			return at.doWithKey(cmd, *asJSON, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
+				key, limits, err := store.show(cmd.Context(), id)
 				switch {
 				case err != nil:
 					return err
-				case !p.json:
-					return printFields(p, keyFields(&key, limits, time.Now()))
+				case !p.JSON:
+					return p.PrintFields(keyFields(&key, limits, time.Now()))
 				case limits == nil:
-					return printJSON(p, key)
+					return p.PrintJSON(key)
 				}
-				return printJSON(p, struct {
+				return p.PrintJSON(struct {
 					animalstore.Key
 					LeftThisMinute int64            `json:"leftThisMinute"`
 					LeftToday      int64            `json:"leftToday"`
@@ -87,30 +88,30 @@ key itself: see "animalstore limits".`,
 	return cmd
 }
 
-// keyFields are what is shown of a key. limits are nil if they are not known.
-func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []field {
-	fields := []field{
-		{name: "ID", value: decimal(k.ID)},
-		{name: "Name", value: k.Name},
-		{name: "State", value: keyState(k, now), colour: keyColour(k, now)},
-		{name: "Plan", value: string(k.Plan)},
+// keyFields are the details of a key. limits is nil if they are unknown.
+func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []terminal.Field {
+	fields := []terminal.Field{
+		{Name: "ID", Value: decimal(k.ID)},
+		{Name: "Name", Value: k.Name},
+		{Name: "State", Value: keyState(k, now), Colour: keyColour(k, now)},
+		{Name: "Plan", Value: string(k.Plan)},
 	}
 	if limits == nil {
 		fields = append(fields,
-			field{name: "Requests a minute", value: decimal(k.Limits.PerMinute)},
-			field{name: "Requests a day", value: decimal(k.Limits.PerDay)})
+			terminal.Field{Name: "Requests a minute", Value: decimal(k.Limits.PerMinute)},
+			terminal.Field{Name: "Requests a day", Value: decimal(k.Limits.PerDay)})
 	} else {
 		fields = append(fields,
-			field{name: "Left this minute", value: fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)},
-			field{name: "Left today", value: fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)})
+			terminal.Field{Name: "Left this minute", Value: fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)},
+			terminal.Field{Name: "Left today", Value: fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)})
 	}
 	fields = append(fields,
-		field{name: "Permissions", value: k.Permissions.String()},
-		field{name: "Environment", value: string(k.Environment)},
-		field{name: "Created", value: when(k.CreatedAt)},
-		field{name: "Last used", value: when(k.LastUsedAt)},
-		field{name: "Expires", value: when(k.ExpiresAt)},
-		field{name: "Revoked", value: when(k.RevokedAt)})
+		terminal.Field{Name: "Permissions", Value: k.Permissions.String()},
+		terminal.Field{Name: "Environment", Value: string(k.Environment)},
+		terminal.Field{Name: "Created", Value: terminal.DateTime(k.CreatedAt.Time)},
+		terminal.Field{Name: "Last used", Value: terminal.DateTime(k.LastUsedAt.Time)},
+		terminal.Field{Name: "Expires", Value: terminal.DateTime(k.ExpiresAt.Time)},
+		terminal.Field{Name: "Revoked", Value: terminal.DateTime(k.RevokedAt.Time)})
 	if limits != nil {
 		fields = append(fields, banField(limits.BannedUntil))
 	}
@@ -127,14 +128,14 @@ func keyState(k *animalstore.Key, now time.Time) string {
 	return "live"
 }
 
-func keyColour(k *animalstore.Key, now time.Time) colour {
+func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
 	if k.Live(now) {
-		return green
+		return terminal.Green
 	}
-	return red
+	return terminal.Red
 }
 
-func keysUsageCommand(at *keysPlace) *cobra.Command {
+func keysUsageCommand(at *keyLocation) *cobra.Command {
 	var hours int
 	var asJSON *bool
 	cmd := &cobra.Command{
@@ -144,17 +145,17 @@ func keysUsageCommand(at *keysPlace) *cobra.Command {
   animalstore keys usage 2 --hours 168`,
 		Args: oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			most := int(animalstore.UsageKept / time.Hour)
-			if hours < 1 || hours > most {
-				return usageError{fmt.Errorf("--hours must be from 1 to %d", most)}
+			maxHours := int(animalstore.UsageKept / time.Hour)
+			if hours < 1 || hours > maxHours {
+				return usageError{fmt.Errorf("--hours must be 1 to %d", maxHours)}
 			}
-			return at.doWithKey(cmd, *asJSON, args[0], func(ring keyRing, p *printer, id int64) error {
-				key, usage, err := ring.usage(cmd.Context(), id, hours)
+			return at.doWithKey(cmd, *asJSON, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
+				key, usage, err := store.usage(cmd.Context(), id, hours)
 				if err != nil {
 					return err
 				}
-				if p.json {
-					return printJSON(p, usage)
+				if p.JSON {
+					return p.PrintJSON(usage)
 				}
 				return printUsage(p, key, usage, hours)
 			})
@@ -165,26 +166,26 @@ func keysUsageCommand(at *keysPlace) *cobra.Command {
 	return cmd
 }
 
-// printUsage prints a row for each hour with requests, oldest first. A person
-// gets the sum as well, and a bar to compare the hours by.
-func printUsage(p *printer, key animalstore.Key, usage []animalstore.Usage, hours int) error {
+// printUsage prints a row for each hour with requests, the oldest first. A
+// terminal also gets the total, and bars to compare the hours.
+func printUsage(p *terminal.Printer, key animalstore.Key, usage []animalstore.Usage, hours int) error {
 	var admitted, refused, most int64
 	for _, u := range usage {
 		admitted += u.Admitted
 		refused += u.Refused
 		most = max(most, u.Admitted+u.Refused)
 	}
-	columns := []column[animalstore.Usage]{
-		{title: "HOUR (UTC)", time: func(u animalstore.Usage) animalstore.Time { return u.Hour }},
-		{title: "ADMITTED", text: func(u animalstore.Usage) string { return decimal(u.Admitted) }},
-		{title: "REFUSED", text: func(u animalstore.Usage) string { return decimal(u.Refused) }},
+	columns := []terminal.Column[animalstore.Usage]{
+		{Title: "HOUR (UTC)", Time: func(u animalstore.Usage) time.Time { return u.Hour.Time }},
+		{Title: "ADMITTED", Text: func(u animalstore.Usage) string { return decimal(u.Admitted) }},
+		{Title: "REFUSED", Text: func(u animalstore.Usage) string { return decimal(u.Refused) }},
 	}
-	if p.screen.terminal {
-		columns = append(columns, column[animalstore.Usage]{title: "█ ADMITTED  ░ REFUSED",
-			text: func(u animalstore.Usage) string { return bar(u.Admitted, u.Refused, most) }})
+	if p.Screen.Terminal {
+		columns = append(columns, terminal.Column[animalstore.Usage]{Title: "█ ADMITTED  ░ REFUSED",
+			Text: func(u animalstore.Usage) string { return bar(u.Admitted, u.Refused, most) }})
 	}
-	p.note("Key %d (%s) in the last %d hours: %d admitted, %d refused.", key.ID, visible(key.Name), hours, admitted, refused)
-	return printList(p, func(yield func(animalstore.Usage, error) bool) {
+	p.Note("Key %d (%s) in the last %d hours: %d admitted, %d refused.", key.ID, terminal.Visible(key.Name), hours, admitted, refused)
+	return terminal.PrintList(p, func(yield func(animalstore.Usage, error) bool) {
 		for i := range usage {
 			if !yield(usage[len(usage)-1-i], nil) {
 				return
@@ -195,7 +196,7 @@ func printUsage(p *printer, key animalstore.Key, usage []animalstore.Usage, hour
 
 const barWidth = 36
 
-// bar draws an hour against the busiest one. What is not nothing shows.
+// bar draws an hour relative to the busiest one. Any request at all is visible.
 func bar(admitted, refused, most int64) string {
 	length := func(n int64) int {
 		if n == 0 {

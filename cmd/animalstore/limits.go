@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -15,9 +15,9 @@ func limitsCommand() *cobra.Command {
 	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "limits",
-		Short: "Show what is left of your key's limits",
-		Long: `Show the plan of your key, what is left of its requests this minute and today,
-and whether it is banned. This is a request like any other and counts.
+		Short: "Show how many requests your key has left",
+		Long: `Show the plan of your key, how many requests it has left this minute and today,
+and whether it is banned. This request counts like any other.
 
 ` + keyHelp,
 		Example: `  animalstore limits
@@ -29,10 +29,10 @@ and whether it is banned. This is a request like any other and counts.
 				if err != nil {
 					return err
 				}
-				if s.json {
-					return printJSON(s.printer, limits)
+				if s.JSON {
+					return s.PrintJSON(limits)
 				}
-				return printFields(s.printer, limitFields(limits))
+				return s.PrintFields(limitFields(limits))
 			})
 		},
 	}
@@ -41,28 +41,28 @@ and whether it is banned. This is a request like any other and counts.
 	return cmd
 }
 
-func limitFields(l client.Limits) []field {
-	return []field{
-		{name: "Plan", value: string(l.Plan)},
+func limitFields(l client.Limits) []terminal.Field {
+	return []terminal.Field{
+		{Name: "Plan", Value: string(l.Plan)},
 		windowField("Left this minute", l.Minute),
 		windowField("Left today", l.Day),
-		{name: "Strikes", value: fmt.Sprintf("%d of %d, which bring a ban", l.Strikes.Count, l.Strikes.Threshold)},
+		{Name: "Strikes", Value: fmt.Sprintf("%d of %d before a ban", l.Strikes.Count, l.Strikes.Threshold)},
 		banField(l.Ban.Until),
 	}
 }
 
-func windowField(name string, w client.LimitWindow) field {
-	f := field{name: name, value: fmt.Sprintf("%d of %d, until %s UTC", w.Remaining, w.Limit, when(w.Reset))}
+func windowField(name string, w client.LimitWindow) terminal.Field {
+	f := terminal.Field{Name: name, Value: fmt.Sprintf("%d of %d, until %s UTC", w.Remaining, w.Limit, terminal.DateTime(w.Reset.Time))}
 	if w.Remaining == 0 {
-		f.colour = red
+		f.Colour = terminal.Red
 	}
 	return f
 }
 
-// banField tells of a ban that ends then, or of none.
-func banField(until animalstore.Time) field {
+// banField shows the end of a ban; the zero time is no ban.
+func banField(until animalstore.Time) terminal.Field {
 	if until.IsZero() {
-		return field{name: "Banned", value: "no"}
+		return terminal.Field{Name: "Banned", Value: "no"}
 	}
-	return field{name: "Banned", value: "until " + until.Format(time.DateTime) + " UTC", colour: red}
+	return terminal.Field{Name: "Banned", Value: "until " + terminal.DateTime(until.Time) + " UTC", Colour: terminal.Red}
 }

@@ -1,5 +1,5 @@
 // Command animalstore serves a store's pets over HTTP, manages its keys, and
-// calls such a server for people and scripts.
+// calls such a server on behalf of people and scripts.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/server"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -24,11 +25,11 @@ var version = ""
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A later signal ends the process at once, but not one that comes with the
+	// A second signal ends the process at once, unless it comes together with the
 	// first: some programs signal both a process and its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, wrapped("animalstore: "+message(err), screenOf(os.Stderr).width))
+		fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
 		os.Exit(exitCode(err))
 	}
 }
@@ -37,22 +38,23 @@ func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "animalstore",
 		Short: "A store's pets over HTTP",
-		Long: `animalstore keeps a store's pets and orders and serves them over HTTP.
+		Long: `animalstore manages a store's pets and orders and serves them over HTTP.
 
-Start a server with "animalstore serve". The first start prints a key and a
-curl line to try. With the key in ANIMALSTORE_API_KEY the client commands work:
+Start a server with "animalstore serve". The first start prints a key, and a
+curl command to try it. With the key in ANIMALSTORE_API_KEY the client commands
+work:
 
   export ANIMALSTORE_API_KEY=ast_live_...
   animalstore pets add --name Rex --category 7
   animalstore pets list
 
-Lists are tables on a terminal, and lines with tabs between the fields in a
-pipe; --json prints JSON. NO_COLOR is respected.
+Lists are tables on a terminal and tab-separated lines in a pipe; --json prints
+JSON. NO_COLOR is respected.
 
 Every flag can also be set in the environment: --url is ANIMALSTORE_URL,
 --log-format is ANIMALSTORE_LOG_FORMAT, and so on.
 
-Exit codes: 0 success, 1 error, 2 wrong usage, 4 key missing or refused,
+Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 5 not found, 6 rate limited.`,
 		Args:          cobra.ArbitraryArgs,
 		RunE:          onlySubcommands,
@@ -63,7 +65,7 @@ Exit codes: 0 success, 1 error, 2 wrong usage, 4 key missing or refused,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w. See %q", kindly(err), cmd.CommandPath()+" --help")}
+		return usageError{fmt.Errorf("%w. See %q", explainFlagError(err), cmd.CommandPath()+" --help")}
 	})
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
 	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -15,44 +17,40 @@ func ordersCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "orders",
-		Short: "List, place and move orders",
-		Long: `List, place and move the orders of a server. An order goes from placed to
-approved to delivered; until then it can be cancelled. Its pet is pending
-meanwhile, and sold or available afterwards.
+		Short: "List, place, advance and cancel orders",
+		Long: `List, place, advance and cancel the orders of a server. An order goes from
+placed to approved to delivered, and can be cancelled until it is delivered. Its
+pet is pending while the order is open, and sold or available afterwards.
 
 ` + keyHelp,
 		Example: `  animalstore orders place 3
   animalstore orders set 1 --status approved
   animalstore orders list --status placed`,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		RunE:                  onlySubcommands,
 	}
 	conn.register(cmd.PersistentFlags())
-	cmd.AddCommand(ordersListCommand(&conn), ordersPlaceCommand(&conn), ordersShowCommand(&conn), ordersSetCommand(&conn))
-	return cmd
+	return groupCommand(cmd, ordersListCommand(&conn), ordersPlaceCommand(&conn), ordersShowCommand(&conn), ordersSetCommand(&conn))
 }
 
-var orderColumns = []column[animalstore.Order]{
-	{title: "ID", text: func(o animalstore.Order) string { return decimal(o.ID) }},
-	{title: "PET", text: func(o animalstore.Order) string { return decimal(o.PetID) }},
-	{title: "STATUS", text: func(o animalstore.Order) string { return string(o.Status) }, colour: orderColour},
-	{title: "PLACED (UTC)", time: func(o animalstore.Order) animalstore.Time { return o.CreatedAt }},
-	{title: "CHANGED (UTC)", time: func(o animalstore.Order) animalstore.Time { return o.UpdatedAt }},
+var orderColumns = []terminal.Column[animalstore.Order]{
+	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
+	{Title: "PET", Text: func(o animalstore.Order) string { return decimal(o.PetID) }},
+	{Title: "STATUS", Text: func(o animalstore.Order) string { return string(o.Status) }, Colour: orderColour},
+	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }},
+	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }},
 }
 
-func orderColour(o animalstore.Order) colour {
+func orderColour(o animalstore.Order) terminal.Colour {
 	switch {
 	case o.Status == animalstore.OrderDelivered:
-		return green
+		return terminal.Green
 	case o.Status.Open():
-		return yellow
+		return terminal.Yellow
 	}
-	return faint
+	return terminal.Faint
 }
 
 func registerOrderStatus(cmd *cobra.Command, status *animalstore.OrderStatus, usage string) {
-	cmd.Flags().Var(oneOf[animalstore.OrderStatus]{status, animalstore.OrderStatuses, "status"}, "status", usage+alternatives(names(animalstore.OrderStatuses)))
+	cmd.Flags().Var(oneOf[animalstore.OrderStatus]{status, animalstore.OrderStatuses, "status"}, "status", usage+alternatives(animalstore.OrderStatuses))
 }
 
 func ordersListCommand(conn *connection) *cobra.Command {
@@ -73,7 +71,7 @@ func ordersListCommand(conn *connection) *cobra.Command {
 				return usageError{errors.New("--pet must be the id of a pet, which is positive")}
 			}
 			return conn.do(cmd, *f.json, func(s session) error {
-				return printAll(s.printer, &f, "orders", orderColumns, func(pageSize int) iter.Seq2[animalstore.Order, error] {
+				return printPages(s.Printer, &f, "orders", orderColumns, func(pageSize int) iter.Seq2[animalstore.Order, error] {
 					q.PageSize = pageSize
 					return s.ListOrders(cmd.Context(), q)
 				})
@@ -81,22 +79,22 @@ func ordersListCommand(conn *connection) *cobra.Command {
 		},
 	}
 	f.register(cmd, 20)
-	registerOrderStatus(cmd, &q.Status, "only those in this status: ")
-	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only those of the pet with this `id`")
+	registerOrderStatus(cmd, &q.Status, "only orders with this status: ")
+	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only orders for the pet with this `id`")
 	return cmd
 }
 
 func ordersPlaceCommand(conn *connection) *cobra.Command {
 	var asJSON *bool
-	var once string
+	var idempotencyKey string
 	cmd := &cobra.Command{
 		Use:   "place PET",
 		Short: "Order a pet",
-		Long: `Order a pet, by its id, and print the order. The pet has to be available
-and is pending from then on. Of several who order the same one, one gets it.
+		Long: `Order a pet, by its id, and print the order. The pet has to be available, and
+becomes pending. If several people order the same pet, only one of them gets it.
 
-One order is placed, however often the request has to be sent. To be able to
-repeat the command itself, give it an --idempotency-key.`,
+One order is placed, however often the request has to be sent. To make the
+command itself repeatable, give it an --idempotency-key.`,
 		Example: `  animalstore orders place 3
   animalstore orders place 4 --idempotency-key cart-17 --json`,
 		Args: oneID("pet", "pets"),
@@ -107,21 +105,21 @@ repeat the command itself, give it an --idempotency-key.`,
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
-				once := onceOr(once)
-				order, err := s.PlaceOrder(cmd.Context(), pet, client.IdempotencyKey(once), client.ReadMeta(&meta))
+				requestKey := orRandom(idempotencyKey)
+				order, err := s.PlaceOrder(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
 				if err != nil {
-					return repeatable{err, once}
+					return repeatable{err, requestKey}
 				}
 				if meta.Replayed {
-					s.note("Order %d was placed before, with this idempotency key.", order.ID)
+					s.Note("Order %d was already placed with this idempotency key.", order.ID)
 				} else {
-					s.note("Placed order %d: pet %d is pending now.", order.ID, order.PetID)
+					s.Note("Placed order %d: pet %d is now pending.", order.ID, order.PetID)
 				}
-				return printItem(s.printer, order, orderColumns)
+				return terminal.PrintItem(s.Printer, order, orderColumns)
 			})
 		},
 	}
-	registerOnce(cmd, &once)
+	registerIdempotencyKey(cmd, &idempotencyKey)
 	asJSON = jsonFlag(cmd)
 	return cmd
 }
@@ -140,10 +138,10 @@ func ordersSetCommand(conn *connection) *cobra.Command {
 	var status animalstore.OrderStatus
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Move an order on, or cancel it",
-		Long: `Move an order to another status, and print it as it is then. A placed order can
-become approved, an approved one delivered, and both cancelled. Its pet
-follows: it is sold when the order is delivered, and available when cancelled.`,
+		Short: "Advance an order, or cancel it",
+		Long: `Change the status of an order, and print the changed order. A placed order can
+become approved, an approved one delivered, and both can be cancelled. The pet
+is sold when its order is delivered, and available when it is cancelled.`,
 		Example: `  animalstore orders set 1 --status approved
   animalstore orders set 2 --status cancelled`,
 		Args: oneID("order", "orders"),
@@ -153,19 +151,19 @@ follows: it is sold when the order is delivered, and available when cancelled.`,
 				return err
 			}
 			if status == "" {
-				return usageError{errors.New("say where to move it with --status: " + alternatives(names(animalstore.OrderStatuses)))}
+				return usageError{errors.New("name the new status with --status: " + alternatives(animalstore.OrderStatuses))}
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {
 				order, err := s.UpdateOrder(cmd.Context(), id, status)
 				if err != nil {
 					return err
 				}
-				s.note("Order %d is %s, pet %d %s.", order.ID, order.Status, order.PetID, order.Status.PetStatus())
-				return printItem(s.printer, order, orderColumns)
+				s.Note("Order %d is %s, pet %d %s.", order.ID, order.Status, order.PetID, order.Status.PetStatus())
+				return terminal.PrintItem(s.Printer, order, orderColumns)
 			})
 		},
 	}
-	registerOrderStatus(cmd, &status, "where to move it: ")
+	registerOrderStatus(cmd, &status, "its new status: ")
 	asJSON = jsonFlag(cmd)
 	return cmd
 }

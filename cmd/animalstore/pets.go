@@ -10,6 +10,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -25,38 +26,58 @@ func petsCommand() *cobra.Command {
 		Example: `  animalstore pets list --status available
   animalstore pets add --name Rex --category 7
   animalstore pets set 5 --status sold`,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		RunE:                  onlySubcommands,
 	}
 	conn.register(cmd.PersistentFlags())
-	cmd.AddCommand(petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn), petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
-	return cmd
+	return groupCommand(cmd, petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn),
+		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
-var petColumns = []column[animalstore.Pet]{
-	{title: "ID", text: func(p animalstore.Pet) string { return decimal(p.ID) }},
-	{title: "NAME", text: func(p animalstore.Pet) string { return p.Name }, shrink: true},
-	{title: "CATEGORY", text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }},
-	{title: "STATUS", text: func(p animalstore.Pet) string { return string(p.Status) }, colour: petColour},
+var petColumns = []terminal.Column[animalstore.Pet]{
+	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
+	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
+	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }},
+	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
 }
 
-func petColour(p animalstore.Pet) colour {
+func petColour(p animalstore.Pet) terminal.Colour {
 	switch p.Status {
 	case animalstore.PetAvailable:
-		return green
+		return terminal.Green
 	case animalstore.PetPending:
-		return yellow
+		return terminal.Yellow
 	}
-	return faint
+	return terminal.Faint
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
+// petFilter is the flags that select pets.
+type petFilter struct {
+	status   animalstore.PetStatus
+	category int64
+}
+
+func (f *petFilter) register(cmd *cobra.Command) {
+	registerPetStatus(cmd, &f.status, "only pets with this status: available, pending or sold")
+	cmd.Flags().Int64Var(&f.category, "category", 0, "only pets in the category with this `id`")
+}
+
+func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
+	q := client.PetQuery{Status: f.status}
+	if cmd.Flag("category").Changed {
+		q.CategoryID = &f.category
+	}
+	return q
+}
+
+func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
+	cmd.Flags().Var(oneOf[animalstore.PetStatus]{status, animalstore.PetStatuses, "status"}, "status", usage)
+}
+
 func petsListCommand(conn *connection) *cobra.Command {
 	var f listFlags
-	var q client.PetQuery
-	var category int64
+	var filter petFilter
+	var ids idList
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List pets, the latest first",
@@ -69,17 +90,16 @@ func petsListCommand(conn *connection) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if len(q.IDs) > maxPage {
-				return usageError{fmt.Errorf("--id takes %d ids at most, not %d", maxPage, len(q.IDs))}
+			if len(ids) > maxPage {
+				return usageError{fmt.Errorf("--id takes at most %d ids, not %d", maxPage, len(ids))}
 			}
-			if len(q.IDs) > 0 && !given(cmd, "limit") {
-				f.all = true // whoever names them wants them
+			if len(ids) > 0 && !given(cmd, "limit") {
+				f.all = true // of the named ones
 			}
-			if cmd.Flag("category").Changed {
-				q.CategoryID = &category
-			}
+			q := filter.query(cmd)
+			q.IDs = ids
 			return conn.do(cmd, *f.json, func(s session) error {
-				return printAll(s.printer, &f, "pets", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
+				return printPages(s.Printer, &f, "pets", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
 					q.PageSize = pageSize
 					return s.ListPets(cmd.Context(), q)
 				})
@@ -87,17 +107,15 @@ func petsListCommand(conn *connection) *cobra.Command {
 		},
 	}
 	f.register(cmd, 20)
-	flags := cmd.Flags()
-	flags.Var(oneOf[animalstore.PetStatus]{&q.Status, animalstore.PetStatuses, "status"}, "status", "only those in this status: available, pending or sold")
-	flags.Int64Var(&category, "category", 0, "only those of the category with this `id`")
-	flags.Var((*idList)(&q.IDs), "id", "only those with these `ids`, with commas between")
+	filter.register(cmd)
+	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
 	return cmd
 }
 
 func petsGetCommand(conn *connection) *cobra.Command {
 	cmd := showCommand(conn, "pet", "pets", petColumns, func(ctx context.Context, s session, id int64) (animalstore.Pet, error) {
-		// FindPet asks the list, by id. GET on the pet itself is deprecated,
-		// and gone from December 2030 on.
+		// FindPet uses the list, with an id: GET on the pet itself is deprecated
+		// and will be gone in December 2030.
 		return s.FindPet(ctx, id)
 	})
 	cmd.Use = "get ID"
@@ -109,16 +127,16 @@ func petsGetCommand(conn *connection) *cobra.Command {
 func petsAddCommand(conn *connection) *cobra.Command {
 	var asJSON *bool
 	var pet animalstore.NewPet
-	var once string
+	var idempotencyKey string
 	var etag bool
 	cmd := &cobra.Command{
 		Use:   "add",
 		Short: "Add a pet",
 		Long: `Add a pet, and print it with its id.
 
-It is added once, however often the request has to be sent. To be able to repeat
-the command itself, give it an --idempotency-key: with the same one and the same
-content it does nothing new for 24 hours, and prints the pet again.`,
+It is added once, however often the request has to be sent. To make the command
+itself repeatable, give it an --idempotency-key: for 24 hours, running it again
+with the same key and the same content adds nothing and prints the same pet.`,
 		Example: `  animalstore pets add --name Rex --category 7
   animalstore pets add --name Mia --category 2 --status pending --json
   animalstore pets add --name Tux --category 9 --idempotency-key tux-1`,
@@ -132,51 +150,59 @@ content it does nothing new for 24 hours, and prints the pet again.`,
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
-				once := onceOr(once)
-				added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(once), client.ReadMeta(&meta))
+				requestKey := orRandom(idempotencyKey)
+				added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
 				if err != nil {
-					return repeatable{err, once}
+					return repeatable{err, requestKey}
 				}
 				if meta.Replayed {
-					s.note("Pet %d was added before, with this idempotency key.", added.ID)
+					s.Note("Pet %d was already added with this idempotency key.", added.ID)
 				} else {
-					s.note("Added pet %d.", added.ID)
+					s.Note("Added pet %d.", added.ID)
 				}
-				if etag {
-					s.note("ETag: %s", visible(meta.ETag))
-				}
-				return printItem(s.printer, added, petColumns)
+				return printPet(s, added, meta, etag)
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&pet.Name, "name", "", "what it is called (required)")
-	flags.Int64Var(&pet.CategoryID, "category", 0, "`id` of its category (required)")
-	flags.Var(oneOf[animalstore.PetStatus]{&pet.Status, animalstore.PetStatuses, "status"}, "status", "available, pending or sold (default available)")
-	registerOnce(cmd, &once)
+	cmd.Flags().StringVar(&pet.Name, "name", "", "the pet's name (required)")
+	cmd.Flags().Int64Var(&pet.CategoryID, "category", 0, "`id` of its category (required)")
+	registerPetStatus(cmd, &pet.Status, "available, pending or sold (default available)")
+	registerIdempotencyKey(cmd, &idempotencyKey)
 	registerETag(cmd, &etag)
 	asJSON = jsonFlag(cmd)
 	return cmd
 }
 
-func registerOnce(cmd *cobra.Command, once *string) {
-	cmd.Flags().StringVar(once, "idempotency-key", "", "`name` of this request: the same one does it once (default by chance)")
+func registerETag(cmd *cobra.Command, etag *bool) {
+	cmd.Flags().BoolVar(etag, "etag", false, "print the pet's ETag to standard error")
 }
 
-// onceOr is a name for a request, made up if none was given. The client would do
-// so as well, but then the error of a lost request could not tell it.
-func onceOr(name string) string {
-	if name == "" {
+func printPet(s session, pet animalstore.Pet, meta client.Meta, etag bool) error {
+	if etag {
+		s.Note("ETag: %s", terminal.Visible(meta.ETag))
+	}
+	return terminal.PrintItem(s.Printer, pet, petColumns)
+}
+
+func registerIdempotencyKey(cmd *cobra.Command, key *string) {
+	cmd.Flags().StringVar(key, "idempotency-key", "", "`name` of this request: with the same one, it is done only once (default random)")
+}
+
+// orRandom returns the key of a request, a random one if none was given. The
+// client would generate one as well, but then the error for a lost request
+// couldn't mention it.
+func orRandom(key string) string {
+	if key == "" {
 		return rand.Text()
 	}
-	return name
+	return key
 }
 
-// notEmpty refuses a flag that is given without a value, as by a variable of a
-// script that is not set, where it would be taken for one that is not given.
+// notEmpty refuses a flag with an empty value, as from a script's unset variable:
+// it would have the same effect as no flag.
 func notEmpty(cmd *cobra.Command, flag string) error {
 	if f := cmd.Flag(flag); f.Changed && f.Value.String() == "" {
-		return usageError{fmt.Errorf("--%s is given, but empty", flag)}
+		return usageError{fmt.Errorf("--%s is empty", flag)}
 	}
 	return nil
 }

@@ -8,26 +8,27 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
 func petsSetCommand(conn *connection) *cobra.Command {
 	var asJSON *bool
-	var name, match string
+	var name, ifMatch string
 	var category int64
 	var status animalstore.PetStatus
 	var etag bool
 	cmd := &cobra.Command{
 		Use:   "set ID",
 		Short: "Change a pet",
-		Long: `Change a pet's name, category or status, and print it as it is then.
+		Long: `Change a pet's name, category or status, and print the changed pet.
 
 An available pet can become pending or sold, a pending one available or sold.
-Sold is final. An open order decides the status of its pet.
+Sold is final. An open order determines the status of its pet.
 
-With --if-match it is changed only if nobody else did since you saw its ETag,
-which "pets add" and "pets set" tell with --etag.`,
+With --if-match it is changed only if nobody else has changed it since you saw
+its ETag, which "pets add" and "pets set" print with --etag.`,
 		Example: `  animalstore pets set 5 --status sold
   animalstore pets set 6 --name "Rex II" --category 8`,
 		Args: oneID("pet", "pets"),
@@ -50,67 +51,57 @@ which "pets add" and "pets set" tell with --etag.`,
 				patch.Status = &status
 			}
 			if patch == (client.PetPatch{}) {
-				return usageError{errors.New("say what to change: --name, --category or --status")}
+				return usageError{errors.New("nothing to change: use --name, --category or --status")}
 			}
 			if err := notEmpty(cmd, "if-match"); err != nil {
 				return err
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {
 				var meta client.Meta
-				pet, err := s.UpdatePet(cmd.Context(), id, patch, append(ifMatch(match), client.ReadMeta(&meta))...)
+				pet, err := s.UpdatePet(cmd.Context(), id, patch, append(matchOption(ifMatch), client.ReadMeta(&meta))...)
 				if err != nil {
 					return err
 				}
-				s.note("Changed pet %d.", pet.ID)
-				if etag {
-					s.note("ETag: %s", visible(meta.ETag))
-				}
-				return printItem(s.printer, pet, petColumns)
+				s.Note("Changed pet %d.", pet.ID)
+				return printPet(s, pet, meta, etag)
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&name, "name", "", "what it is called from now on")
-	flags.Int64Var(&category, "category", 0, "`id` of its category from now on")
-	flags.Var(oneOf[animalstore.PetStatus]{&status, animalstore.PetStatuses, "status"}, "status", "available, pending or sold")
-	registerIfMatch(cmd, &match)
+	flags.StringVar(&name, "name", "", "its new name")
+	flags.Int64Var(&category, "category", 0, "`id` of its new category")
+	registerPetStatus(cmd, &status, "its new status: available, pending or sold")
+	flags.StringVar(&ifMatch, "if-match", "", "change it only if it still has this `ETag`")
 	registerETag(cmd, &etag)
 	asJSON = jsonFlag(cmd)
 	return cmd
 }
 
-func registerIfMatch(cmd *cobra.Command, match *string) {
-	cmd.Flags().StringVar(match, "if-match", "", "change it only if it still has this `ETag`")
-}
-
-func registerETag(cmd *cobra.Command, etag *bool) {
-	cmd.Flags().BoolVar(etag, "etag", false, "tell the pet's ETag, on standard error")
-}
-
-// ifMatch is the option of a change to what has a tag. Shells eat its quotes, so
-// it may come without them.
-func ifMatch(tag string) []client.CallOption {
-	if tag == "" {
+// matchOption adds the quotes of an ETag if they are missing, because shells
+// remove them.
+func matchOption(etag string) []client.CallOption {
+	if etag == "" {
 		return nil
 	}
-	if tag != "*" && !strings.HasPrefix(tag, `"`) {
-		tag = `"` + tag + `"`
+	if etag != "*" && !strings.HasPrefix(etag, `"`) {
+		etag = `"` + etag + `"`
 	}
-	return []client.CallOption{client.IfMatch(tag)}
+	return []client.CallOption{client.IfMatch(etag)}
 }
 
 func petsRemoveCommand(conn *connection) *cobra.Command {
 	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "remove ID...",
-		Short: "Remove pets for good",
-		Long: `Remove pets for good, without asking, and print what they were. If one of
-the ids is unknown, none is removed. A pet with an open order stays.`,
+		Short: "Remove pets permanently",
+		Long: `Remove pets permanently, without asking for confirmation, and print them. If
+one of the ids doesn't exist, nothing is removed. A pet with an open order can't
+be removed.`,
 		Example: `  animalstore pets remove 7
   animalstore pets remove 8 9`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New(`say which pets by their ids: "animalstore pets list" shows them`)}
+				return usageError{errors.New(`name the pets by their ids: "animalstore pets list" shows them`)}
 			}
 			_, err := parsePetIDs(args)
 			return err
@@ -125,11 +116,11 @@ the ids is unknown, none is removed. A pet with an open order stays.`,
 				if err != nil {
 					return err
 				}
-				return printList(s.printer, func(yield func(animalstore.Pet, error) bool) {
+				return terminal.PrintList(s.Printer, func(yield func(animalstore.Pet, error) bool) {
 					for _, pet := range pets {
 						err := s.DeletePet(cmd.Context(), pet.ID)
 						if err == nil {
-							s.note("Removed pet %d.", pet.ID)
+							s.Note("Removed pet %d.", pet.ID)
 						}
 						if !yield(pet, err) || err != nil {
 							return
@@ -160,7 +151,7 @@ func parsePetIDs(args []string) ([]int64, error) {
 	return ids, nil
 }
 
-// findPets are the pets with these ids, in the same order.
+// findPets returns the pets with these ids, in the same order.
 func findPets(cmd *cobra.Command, s session, ids []int64) ([]animalstore.Pet, error) {
 	found := map[int64]animalstore.Pet{}
 	for pet, err := range s.ListPets(cmd.Context(), client.PetQuery{IDs: ids}) {
@@ -173,7 +164,7 @@ func findPets(cmd *cobra.Command, s session, ids []int64) ([]animalstore.Pet, er
 	for _, id := range ids {
 		pet, ok := found[id]
 		if !ok {
-			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d, so none was removed", id)
+			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d, so nothing was removed", id)
 		}
 		pets = append(pets, pet)
 	}

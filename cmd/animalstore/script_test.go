@@ -62,7 +62,7 @@ func TestScripts(t *testing.T) {
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"exits": exits, "used": used, "banned": banned, "opens": opens,
 	"served": scriptServed, "damage": scriptDamage, "newer": scriptNewer, "connected": scriptConnected,
-	"serving": serving, "terminal": terminal, "setkey": setKey, "impostor": impostor,
+	"serving": serving, "terminal": scriptTerminal, "setkey": setKey, "impostor": impostor,
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/sample"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -25,16 +26,16 @@ type seedFlags struct {
 
 func seedCommand() *cobra.Command {
 	var f seedFlags
-	var animals int64 // the former name of --pets
+	var animals int64 // the old name of --pets
 	cmd := &cobra.Command{
 		Use:   "seed",
 		Short: "Fill a store with sample pets",
-		Long: `Fill a store with sample pets, straight in the database: pets with names,
-in categories with names, and orders that agree with what is available, pending
-and sold. The same --seed and --pets make the same store.
+		Long: `Fill a store with sample pets, directly in the database: pets with names, in
+categories with names, and orders that match the status of each pet. The same
+--seed and --pets always give the same store.
 
-What is in the store already stays as it is. No server may be running on a
-SQLite file meanwhile. Ctrl-C stops it in good order.`,
+Existing data isn't changed. Don't run a server on the same SQLite file at the
+same time. Ctrl-C stops it cleanly.`,
 		Example: `  animalstore seed --pets 1000
   animalstore seed --pets 1000000 --seed 7 --database sqlite:sample.db
   animalstore seed --pets 1000000 --database postgres://animalstore@db1/store`,
@@ -43,153 +44,133 @@ SQLite file meanwhile. Ctrl-C stops it in good order.`,
 			if !cmd.Flags().Changed("pets") {
 				f.pets = animals
 			}
-			if f.pets < 1 || f.pets > mostPets {
-				return usageError{fmt.Errorf("say how many pets to add with --pets: 1 to %d", mostPets)}
+			if f.pets < 1 || f.pets > sample.MaxPets {
+				return usageError{fmt.Errorf("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)}
 			}
 			return seed(cmd.Context(), f, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
-	flags.Int64Var(&f.pets, "pets", 0, "how many pets to add (required)")
-	flags.Int64Var(&animals, "animals", 0, "the former name of --pets")
+	flags.Int64Var(&f.pets, "pets", 0, "the number of pets to add (required)")
+	flags.Int64Var(&animals, "animals", 0, "the old name of --pets")
 	flags.MarkHidden("animals")
-	flags.Uint64Var(&f.seed, "seed", 1, "which store to make up: any number")
+	flags.Uint64Var(&f.seed, "seed", 1, "which sample to generate: any number")
 	return cmd
 }
 
-// seed fills the database that a flag names.
+// seed fills the database that --database names.
 func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
-	store, err := openToFill(ctx, f.database, stderr)
+	store, err := openToSeed(ctx, f.database, stderr)
 	if err != nil {
 		return err
 	}
-	return errors.Join(fill(ctx, store, newSample(f.seed, f.pets), stderr), store.Close())
+	return errors.Join(fill(ctx, store, sample.Store{Seed: f.seed, Pets: f.pets}, stderr), store.Close())
 }
 
-// seedPatience is how long a chunk may take in PostgreSQL. Nobody waits for an
-// answer as the client of a server does.
-const seedPatience = time.Minute
+// seedTimeout limits one batch in PostgreSQL. It is longer than a server's,
+// because no client is waiting for a response.
+const seedTimeout = time.Minute
 
-// openToFill opens a database for what is not the work of a server.
-func openToFill(ctx context.Context, url string, stderr io.Writer) (db.DB, error) {
+func openToSeed(ctx context.Context, url string, stderr io.Writer) (db.DB, error) {
 	if postgres.Is(url) && postgres.CheckURL(url) == nil {
-		return postgres.Open(ctx, url, postgres.Options{Timeout: seedPatience})
+		return postgres.Open(ctx, url, postgres.Options{Timeout: seedTimeout})
 	}
-	// It takes the place of the file's server, because a server would not know
-	// of what is written past it.
-	return openDatabase(ctx, url, sqlite.Options{
-		Serve: true,
-		Fatal: func(err error) {
-			fmt.Fprintln(stderr, "animalstore: the database cannot be trusted any more:", err)
-			os.Exit(exitError)
-		},
-	})
+	// Serve keeps a server off the file: it wouldn't notice rows written past it.
+	return openDatabase(ctx, url, sqlite.Options{Serve: true, Fatal: exitOnDamage(stderr)})
 }
 
-// seeded counts what is stored.
-type seeded struct{ pets, categories, orders int64 }
+// seedCounts counts what is stored.
+type seedCounts struct{ pets, categories, orders int64 }
 
-func (s seeded) String() string {
-	return fmt.Sprintf("%s, %s and %s", countOf(s.pets, "pet", "pets"), countOf(s.categories, "category", "categories"), countOf(s.orders, "order", "orders"))
+func (n seedCounts) String() string {
+	return fmt.Sprintf("%s, %s and %s", terminal.Count(n.pets, "pet", "pets"), terminal.Count(n.categories, "category", "categories"), terminal.Count(n.orders, "order", "orders"))
 }
 
-func countOf(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return grouped(n) + " " + many
-}
-
-// fill stores a sample and tells of it.
-func fill(ctx context.Context, store db.DB, s *sample, stderr io.Writer) error {
+// fill adds a sample to a database and reports on it.
+func fill(ctx context.Context, store db.DB, s sample.Store, stderr io.Writer) error {
 	bulk, ok := store.(db.Bulk)
 	if !ok {
-		return errors.New("this kind of database cannot be filled. Name another with --database")
+		return errors.New("this kind of database can't be filled. Use another one with --database")
 	}
-	categories, missing, err := placeCategories(ctx, store)
-	s.categories = categories
+	missing, err := placeCategories(ctx, store, &s)
 	if err != nil {
 		return fmt.Errorf("read the categories: %w", err)
 	}
 	began := time.Now()
-	show := newProgress(stderr, s.pets, "pets")
+	show := terminal.NewProgress(stderr, s.Pets, "pets")
 	stored, err := load(ctx, bulk, s, missing, show)
-	show.end()
+	show.Clear()
 	if err != nil {
-		return unfinished(ctx, err, stored, s.pets)
+		return seedError(ctx, err, stored, s.Pets)
 	}
-	fmt.Fprintf(stderr, "Added %v in %.1f s, %s pets a second.\nNext: \"animalstore serve\" on the same --database.\n",
-		stored, time.Since(began).Seconds(), grouped(show.rate()))
+	fmt.Fprintf(stderr, "Added %v in %.1f s, %s pets a second.\nNext: run \"animalstore serve\" with the same --database.\n",
+		stored, time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
 	return nil
 }
 
-// load stores a sample chunk by chunk. While one is written, the next is made.
-func load(ctx context.Context, bulk db.Bulk, s *sample, missing []animalstore.Category, show *progress) (stored seeded, err error) {
-	making, stop := context.WithCancel(ctx)
+// load stores a sample batch by batch. While one is written, the next is
+// generated.
+func load(ctx context.Context, bulk db.Bulk, s sample.Store, missing []animalstore.Category, show *terminal.Progress) (stored seedCounts, err error) {
+	generating, stop := context.WithCancel(ctx)
 	defer stop()
-	chunks := make(chan db.Rows, 1)
+	batches := make(chan sample.Batch, 1)
 	go func() {
-		for s.made < s.pets {
+		defer close(batches)
+		for b := range s.Batches() {
 			select {
-			case chunks <- s.next():
-			case <-making.Done():
+			case batches <- b:
+			case <-generating.Done():
 				return
 			}
 		}
 	}()
-	for stored.pets < s.pets {
-		var rows db.Rows
-		select {
-		case rows = <-chunks:
-		case <-ctx.Done():
-			return stored, ctx.Err()
-		}
-		lastPet, lastOrder, err := bulk.Reserve(ctx, int64(len(rows.Pets)), int64(len(rows.Orders)))
+	for b := range batches {
+		lastPet, lastOrder, err := bulk.Reserve(ctx, int64(len(b.Pets)), int64(len(b.Orders)))
 		if err != nil {
 			return stored, err
 		}
-		renumber(&rows, lastPet, lastOrder)
-		rows.Categories, missing = missing, nil
-		if err := bulk.Load(ctx, rows); err != nil {
+		b.Shift(lastPet, lastOrder)
+		if err := bulk.Load(ctx, db.Rows{Categories: missing, Pets: b.Pets, Orders: b.Orders}); err != nil {
 			return stored, err
 		}
-		stored.pets += int64(len(rows.Pets))
-		stored.categories += int64(len(rows.Categories))
-		stored.orders += int64(len(rows.Orders))
-		show.add(len(rows.Pets))
+		stored.pets += int64(len(b.Pets))
+		stored.categories += int64(len(missing))
+		stored.orders += int64(len(b.Orders))
+		missing = nil
+		show.Add(len(b.Pets))
 	}
-	return stored, nil
+	return stored, ctx.Err()
 }
 
-// unfinished says what is in the database, and how to go on.
-func unfinished(ctx context.Context, err error, stored seeded, pets int64) error {
-	rest := fmt.Sprintf("of %s, %v are stored, and nothing is half done. Add the rest with --pets %d",
-		countOf(pets, "pet", "pets"), stored, pets-stored.pets)
+// seedError says what is stored, and how to add the rest.
+func seedError(ctx context.Context, err error, stored seedCounts, pets int64) error {
+	rest := fmt.Sprintf("added %s of %s, with %s and %s, and nothing is half done. Add the rest with --pets %d",
+		terminal.Grouped(stored.pets), terminal.Count(pets, "pet", "pets"), terminal.Count(stored.categories, "category", "categories"), terminal.Count(stored.orders, "order", "orders"), pets-stored.pets)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped: %s", rest)
 	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the disk is full: %s once there is room", rest)
+		return fmt.Errorf("the disk is full: %s when there is room", rest)
 	}
 	return fmt.Errorf("%w: %s", err, rest)
 }
 
-// placeCategories finds an id for each of sampleKinds: that of a category of the
-// same name, which an earlier run may have made, or else one that is free. Those
-// of the latter kind are missing and have to be stored.
-func placeCategories(ctx context.Context, store db.DB) (ids []int64, missing []animalstore.Category, err error) {
-	named, taken := map[string]int64{}, map[int64]bool{}
+// placeCategories sets an id for each of the sample's categories: that of a
+// category of the same name, which an earlier run may have added, or else a free
+// one. It returns the latter, which have to be stored.
+func placeCategories(ctx context.Context, store db.DB, s *sample.Store) (missing []animalstore.Category, err error) {
+	idOf, taken := map[string]int64{}, map[int64]bool{}
 	q := db.CategoryQuery{Limit: 1000}
 	for {
 		page, err := store.Categories(ctx, q)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, c := range page {
 			taken[c.ID] = true
-			if _, known := named[c.Name]; !known {
-				named[c.Name] = c.ID
+			if _, known := idOf[c.Name]; !known {
+				idOf[c.Name] = c.ID
 			}
 		}
 		if len(page) < q.Limit {
@@ -198,15 +179,15 @@ func placeCategories(ctx context.Context, store db.DB) (ids []int64, missing []a
 		q.After = &page[len(page)-1].ID
 	}
 	free := int64(0)
-	for _, kind := range sampleKinds {
-		id, known := named[kind.name]
+	for _, c := range s.Categories() {
+		id, known := idOf[c.Name]
 		if !known {
 			for free++; taken[free] && free < math.MaxInt64; free++ {
 			}
 			id = free
-			missing = append(missing, animalstore.Category{ID: id, Name: kind.name})
+			missing = append(missing, animalstore.Category{ID: id, Name: c.Name})
 		}
-		ids = append(ids, id)
+		s.CategoryIDs = append(s.CategoryIDs, id)
 	}
-	return ids, missing, nil
+	return missing, nil
 }

@@ -103,7 +103,7 @@ func setKey(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // terminal runs a command on a pseudo-terminal.
-func terminal(ts *testscript.TestScript, neg bool, args []string) {
+func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: terminal CODE COMMAND…")
 	}

@@ -40,7 +40,7 @@ func TestStoreMessages(t *testing.T) {
 		{"PATCH pet: no body", patch(pet, ``), 400, "malformed_json", "body is empty|JSON object"},
 		{"PATCH pet: an array", patch(pet, `[]`), 400, "malformed_json", "not a JSON object|braces"},
 		{"PATCH pet: null", patch(pet, `null`), 400, "malformed_json", "not a JSON object"},
-		{"PATCH pet: twice a name", patch(pet, `{"name":"a","name":"b"}`), 400, "malformed_json", "two members of the same name|send each once"},
+		{"PATCH pet: twice a name", patch(pet, `{"name":"a","name":"b"}`), 400, "malformed_json", "two fields of the same name|send each once"},
 		{"PATCH pet: half a body", patch(pet, `{"name":`), 400, "malformed_json", "ends in the middle"},
 		{"PATCH pet: more than a body", patch(pet, `{} {}`), 400, "malformed_json", "something after"},
 		{"PATCH pet: text", with(patch(pet, `{}`), "Content-Type", "text/plain"), 415, "unsupported_media_type", "application/json or application/merge-patch+json"},

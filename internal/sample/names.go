@@ -1,12 +1,12 @@
-package main
+package sample
 
 import (
 	"math/rand/v2"
 	"strings"
 )
 
-// sampleKinds are the categories of a sample store, and how common each is.
-var sampleKinds = []struct {
+// kinds are the categories of a store, and how common each is.
+var kinds = []struct {
 	name   string
 	weight int
 }{
@@ -19,11 +19,11 @@ var sampleKinds = []struct {
 	{"Koi", 1}, {"Hermit crabs", 1}, {"Ponies", 1}, {"Goats", 1},
 }
 
-// kindTable has the place of each kind as often as its weight says.
+// kindTable contains the index of each kind as often as its weight says.
 var kindTable = func() (table []int) {
-	for place, kind := range sampleKinds {
+	for i, kind := range kinds {
 		for range kind.weight {
-			table = append(table, place)
+			table = append(table, i)
 		}
 	}
 	return table
@@ -51,18 +51,18 @@ var (
 		Tender Tiny Wild Wise`)
 )
 
-// sampleName makes up what somebody might call a pet.
-func sampleName(random *rand.Rand) string {
-	name := anyOf(random, callNames)
+// petName makes up a name for a pet.
+func petName(random *rand.Rand) string {
+	name := pick(random, callNames)
 	switch p := random.IntN(100); {
 	case p < 12:
-		return name + " " + anyOf(random, secondNames)
+		return name + " " + pick(random, secondNames)
 	case p < 22:
-		return anyOf(random, titles) + " " + name
+		return pick(random, titles) + " " + name
 	case p < 36:
-		return name + " the " + anyOf(random, traits)
+		return name + " the " + pick(random, traits)
 	}
 	return name
 }
 
-func anyOf[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }
+func pick[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+	"animalstore/internal/terminal"
+)
+
+// TestListAsksForNoMore: a list takes as few requests as possible, because each
+// counts against the key's limits.
+func TestListAsksForNoMore(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	server := clienttest.New(t, clienttest.WithMiddleware(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				mu.Lock()
+				asked = append(asked, r.URL.Query().Get("limit"))
+				mu.Unlock()
+			}
+			h.ServeHTTP(w, r)
+		})
+	}))
+	var adding sync.WaitGroup
+	for range 50 {
+		adding.Go(func() {
+			for range 5 {
+				if _, err := server.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	adding.Wait()
+	onTerminal := terminal.Screen{Terminal: true}
+	tests := []struct {
+		flags  listFlags
+		screen terminal.Screen
+		asked  string
+		rows   int
+		note   string
+	}{
+		{listFlags{limit: 20}, terminal.Screen{}, "20", 20, ""},
+		{listFlags{limit: 20}, onTerminal, "21", 21, "There are more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 100}, terminal.Screen{}, "100", 100, ""},
+		{listFlags{limit: 100}, onTerminal, "100", 101, "There may be more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 200}, onTerminal, "100 100", 201, "There may be more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 249}, onTerminal, "100 100 100", 250, "There are more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 150}, terminal.Screen{}, "100 100", 150, ""},
+		{listFlags{limit: 250}, onTerminal, "100 100 100", 251, ""},
+		{listFlags{limit: 1000}, terminal.Screen{}, "100 100 100", 250, ""},
+		{listFlags{limit: 20, all: true}, terminal.Screen{}, "100 100 100", 250, ""},
+	}
+	for _, test := range tests {
+		name := fmt.Sprintf("limit %d, all %t, terminal %t", test.flags.limit, test.flags.all, test.screen.Terminal)
+		asked = nil
+		var out, notes bytes.Buffer
+		p := &terminal.Printer{Out: &out, Notes: &notes, Screen: test.screen}
+		err := printPages(p, &test.flags, "pets", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
+			return server.Client.ListPets(t.Context(), client.PetQuery{PageSize: pageSize})
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := strings.Join(asked, " "); got != test.asked {
+			t.Errorf("%s: got requests with limits %s, want %s", name, got, test.asked)
+		}
+		if got := strings.Count(out.String(), "\n"); got != test.rows {
+			t.Errorf("%s: got %d lines, want %d", name, got, test.rows)
+		}
+		if got := notes.String(); got != test.note {
+			t.Errorf("%s: got the note %q, want %q", name, got, test.note)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package petfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"animalstore"
+)
+
+// maxPending is how many rows are read before the first of them is done: one can
+// take minutes, if the server isn't available.
+const maxPending = 4096
+
+// AddFunc adds a pet. Repeated with the same idempotency key it adds nothing and
+// returns existed. A [Refusal] skips the row; another error ends the import.
+type AddFunc func(ctx context.Context, pet animalstore.NewPet, idempotencyKey string) (existed bool, err error)
+
+// Refusal is the reason why a row can't be added.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
+
+// Observer follows an import. Its methods are called one at a time.
+type Observer interface {
+	// Resumed is called if an earlier run did the first rows.
+	Resumed(rows int64)
+	// Restarted is called if an earlier run was interrupted, but the file has
+	// changed since.
+	Restarted()
+	// Done is called after each row. refusal is nil if its pet exists now.
+	Done(line int64, refusal error)
+}
+
+// Import adds the pets of a file. Rows are read in order, sent by several workers
+// at once, and settled in order again, so that the journal can say that
+// everything before a row is done.
+type Import struct {
+	File     *File
+	Add      AddFunc
+	Workers  int
+	Observer Observer
+	Journal  *Journal // nil: an interrupted import starts over
+
+	room chan struct{} // holds a token for each pending row
+
+	mu      sync.Mutex
+	pending []*pendingRow // in the order of the file
+	tally   Tally         // of the rows before pending
+	savedAt time.Time     // when the journal was written last
+}
+
+// Tally counts the rows of a file.
+type Tally struct {
+	Added    int64 `json:"added"`
+	Existing int64 `json:"there"` // added by an earlier run
+	Refused  int64 `json:"bad"`
+}
+
+// pendingRow is a row that is read and not settled.
+type pendingRow struct {
+	Row
+	sum     checksum // of the file up to here
+	done    bool
+	existed bool
+}
+
+func (t *Tally) count(row *pendingRow) {
+	switch {
+	case !row.done:
+	case row.Err != nil:
+		t.Refused++
+	case row.existed:
+		t.Existing++
+	default:
+		t.Added++
+	}
+}
+
+// Result is what became of an import.
+type Result struct {
+	Tally
+	Complete   bool  // the whole file was processed
+	JournalErr error // why the journal isn't up to date, if it isn't
+}
+
+// Run imports everything, or as much as it can. The result is nil if it couldn't
+// start.
+func (i *Import) Run(ctx context.Context) (*Result, error) {
+	done, err := i.resume()
+	if err != nil {
+		return nil, err
+	}
+	i.room = make(chan struct{}, maxPending)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	work := make(chan *pendingRow)
+	var workers sync.WaitGroup
+	for range i.Workers {
+		workers.Go(func() {
+			for row := range work {
+				if err := i.send(ctx, row); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	err = i.read(ctx, done, work)
+	close(work)
+	workers.Wait()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return i.finish(err)
+}
+
+// resume returns how many rows an earlier run did: none if it left no journal, or
+// if the file has changed since.
+func (i *Import) resume() (rows int64, err error) {
+	if i.Journal == nil {
+		return 0, nil
+	}
+	before, err := i.Journal.load()
+	if err != nil || before == nil || before.Rows == 0 {
+		return 0, err
+	}
+	same, err := before.covers(i.File)
+	if err != nil {
+		return 0, fileError(err)
+	}
+	if !same {
+		i.Observer.Restarted()
+		return 0, nil
+	}
+	i.tally, i.Journal.state = before.Tally, *before
+	i.Observer.Resumed(before.Rows)
+	return before.Rows, nil
+}
+
+// read hands the rows to the workers, except for the first ones, which are done.
+func (i *Import) read(ctx context.Context, done int64, work chan<- *pendingRow) error {
+	var sum checksum
+	for n := int64(1); ctx.Err() == nil; n++ {
+		row, err := i.File.Rows.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fileError(fmt.Errorf("%s: %w", i.File.Name, err))
+		}
+		sum = sum.next(&row)
+		if n <= done {
+			continue
+		}
+		select {
+		case i.room <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		p := &pendingRow{Row: row, sum: sum}
+		i.mu.Lock()
+		i.pending = append(i.pending, p)
+		i.mu.Unlock()
+		if row.Err != nil {
+			i.settle(p, false, row.Err)
+			continue
+		}
+		select {
+		case work <- p:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// send adds the pet of a row. The error ends the import.
+func (i *Import) send(ctx context.Context, row *pendingRow) error {
+	existed, err := i.Add(ctx, row.Pet, row.idempotencyKey())
+	var refusal Refusal
+	if err != nil && !errors.As(err, &refusal) {
+		return err
+	}
+	i.settle(row, existed, err)
+	return nil
+}
+
+// settle marks a row as done, and writes the journal now and then.
+func (i *Import) settle(row *pendingRow, existed bool, refusal error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	row.done, row.existed, row.Err = true, existed, refusal
+	i.Observer.Done(row.Line, refusal)
+	for len(i.pending) > 0 && i.pending[0].done {
+		first := i.pending[0]
+		i.pending[0], i.pending = nil, i.pending[1:]
+		<-i.room
+		i.tally.count(first)
+		if i.Journal != nil {
+			i.Journal.reached(i.tally, first.sum)
+		}
+	}
+	if now := time.Now(); i.Journal != nil && now.Sub(i.savedAt) >= time.Second {
+		i.savedAt = now
+		_ = i.Journal.save() // finish reports it if it still fails then
+	}
+}
+
+// finish counts everything, also rows that are done although a row before them
+// isn't. No worker is left.
+func (i *Import) finish(err error) (*Result, error) {
+	result := &Result{Tally: i.tally, Complete: err == nil}
+	for _, row := range i.pending {
+		result.count(row)
+	}
+	switch {
+	case i.Journal == nil:
+		return result, err
+	case err == nil:
+		return result, i.Journal.remove()
+	}
+	result.JournalErr = i.Journal.save()
+	return result, err
+}

@@ -1,0 +1,160 @@
+package petfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Journal stores how far an import came in a file next to the imported one, so
+// that the next run doesn't send finished rows again. It is never ahead of the
+// truth and at most about a second behind: pets added in that second are sent
+// again, and the server recognizes them.
+type Journal struct {
+	// Server and Credential identify where the pets went: the server recognizes
+	// a repeated request only if both are the same. Of the credential only a
+	// checksum is stored.
+	Server, Credential string
+	// MaxAge is how long after it was written a journal may be continued. It has
+	// to be shorter than the time the server recognizes repeated requests.
+	MaxAge time.Duration
+
+	path  string
+	state journalState
+}
+
+// NewJournal returns the journal of an import of the named file.
+func NewJournal(file string) *Journal { return &Journal{path: file + ".progress"} }
+
+type journalState struct {
+	Note     string    `json:"note"`
+	Server   string    `json:"server"`
+	Key      string    `json:"key"` // a checksum of the credential
+	Rows     int64     `json:"rows"`
+	Checksum string    `json:"checksum"` // of these rows
+	Updated  time.Time `json:"updated"`
+	Tally
+}
+
+// MismatchError says why a journal can't be continued: doing so could add pets
+// twice.
+type MismatchError struct{ text string }
+
+func (e MismatchError) Error() string { return e.text }
+
+func (j *Journal) reached(t Tally, sum checksum) {
+	j.state.Tally, j.state.Rows, j.state.Checksum = t, t.Added+t.Existing+t.Refused, hex.EncodeToString(sum[:])
+}
+
+// save replaces the journal atomically.
+func (j *Journal) save() error {
+	j.state.Note = "This is how far \"animalstore pets import\" has come. It is removed when the import is complete."
+	j.state.Updated = time.Now().UTC().Truncate(time.Second)
+	text, err := json.MarshalIndent(j.state, "", "  ")
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(j.path), filepath.Base(j.path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(append(text, '\n'))
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), j.path)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+	return err
+}
+
+func (j *Journal) remove() error {
+	if err := os.Remove(j.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileError(err)
+	}
+	return nil
+}
+
+// load reads what an earlier run left; nil if nothing. It refuses a journal that
+// could lead to pets being added twice.
+func (j *Journal) load() (*journalState, error) {
+	sum := sha256.Sum256([]byte("import by " + j.Credential))
+	j.state = journalState{Server: j.Server, Key: hex.EncodeToString(sum[:8])}
+	text, err := os.ReadFile(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var before journalState
+	if err == nil {
+		err = json.Unmarshal(text, &before)
+	}
+	if err != nil {
+		return nil, fileError(fmt.Errorf("%s says how far an earlier import came, but can't be read: move it away to start over (%w)", j.path, err))
+	}
+	age := time.Since(before.Updated)
+	switch {
+	case before.Server != j.state.Server:
+		return nil, MismatchError{fmt.Sprintf("%s is from an import to %s: continue with that --url, or move the file away to start over", j.path, before.Server)}
+	case before.Key != j.state.Key:
+		return nil, MismatchError{fmt.Sprintf("%s is from an import with another API key, and only with that key can it continue without adding pets twice. Use that key, or move the file away to start over", j.path)}
+	case age > j.MaxAge:
+		return nil, MismatchError{fmt.Sprintf("%s is from an import that stopped %d hours ago after %d lines. The server may no longer know which of the next lines it added: check which pets exist, delete their lines from the file, and move %s away", j.path, age/time.Hour, before.Rows, j.path)}
+	}
+	return &before, nil
+}
+
+// covers reports whether the file still begins with the rows of the journal.
+func (before *journalState) covers(f *File) (bool, error) {
+	file, err := os.Open(f.Name)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	rows, err := NewReader(file, f.Format)
+	if err != nil {
+		return false, err
+	}
+	var sum checksum
+	for range before.Rows {
+		row, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		sum = sum.next(&row)
+	}
+	return hex.EncodeToString(sum[:]) == before.Checksum, nil
+}
+
+// checksum covers all rows up to one of them.
+type checksum [sha256.Size]byte
+
+func (sum checksum) next(row *Row) checksum {
+	b := append(make([]byte, 0, 256), sum[:]...)
+	b = strconv.AppendInt(b, row.Line, 10)
+	b = append(append(append(b, ' '), row.Pet.Status...), ' ')
+	b = append(strconv.AppendInt(b, row.Pet.CategoryID, 10), ' ')
+	b = append(b, row.Pet.Name...)
+	if row.Err != nil {
+		b = append(append(b, 0), row.Err.Error()...) // no name contains a zero byte
+	}
+	return sha256.Sum256(b)
+}
+
+// idempotencyKey names the request for a row. It is the same in every run over
+// the same file, and different for every line, even one of the same content. It
+// starts with the line number, because databases store ascending keys faster.
+func (row *Row) idempotencyKey() string {
+	sum := checksum{}.next(row)
+	return fmt.Sprintf("import-%012d-%s", row.Line, hex.EncodeToString(sum[:16]))
+}

@@ -1,0 +1,177 @@
+// Package petfile reads and writes files of pets, as CSV or JSON Lines, and
+// imports them so that an interrupted import can be continued.
+package petfile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"animalstore"
+)
+
+// maxRow limits one pet in a file, in bytes, and with it the memory that a quote
+// that is never closed can cost. The API has the same limit.
+const maxRow = 1 << 20
+
+// Format is the format of a file.
+type Format string
+
+// The formats.
+const (
+	CSV   Format = "csv"
+	JSONL Format = "jsonl"
+)
+
+// Formats are all of them.
+var Formats = []Format{CSV, JSONL}
+
+// FormatOf guesses a format from the name of a file; "" if the name doesn't say.
+func FormatOf(name string) Format {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".csv":
+		return CSV
+	case ".jsonl", ".ndjson":
+		return JSONL
+	}
+	return ""
+}
+
+// Error is a problem with a file, as opposed to one with the server.
+type Error struct{ error }
+
+func (e Error) Unwrap() error { return e.error }
+
+func fileError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Error{err}
+}
+
+// Row is a pet in a file.
+type Row struct {
+	Line int64 // where it begins
+	Pet  animalstore.NewPet
+	Err  error // why it can't be added; nil if it can
+}
+
+// Reader reads rows one by one. After io.EOF, or an error which says that the
+// rest can't be read, there are no more.
+type Reader interface {
+	Next() (Row, error)
+}
+
+// NewReader reads the given format, or if it is "" the one the file looks like.
+func NewReader(file io.Reader, format Format) (Reader, error) {
+	in := bufio.NewReaderSize(file, 64<<10)
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" { // some spreadsheets write a byte order mark
+		in.Discard(3)
+	}
+	if format == "" {
+		format = CSV
+		first, err := firstVisible(in)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, err
+		case first == '{':
+			format = JSONL
+		case first == '[':
+			return nil, errors.New("this looks like a JSON array: write one object per line instead (JSON Lines), or CSV")
+		}
+	}
+	if format == JSONL {
+		return &jsonlReader{in: in}, nil
+	}
+	return newCSVReader(in)
+}
+
+// firstVisible peeks at the first character that isn't white space.
+func firstVisible(in *bufio.Reader) (byte, error) {
+	for n := 1; n <= in.Size(); n++ {
+		seen, err := in.Peek(n)
+		if err != nil {
+			return 0, err
+		}
+		if c := seen[n-1]; !strings.ContainsRune(" \t\r\n", rune(c)) {
+			return c, nil
+		}
+	}
+	return 0, nil
+}
+
+// validate sets Err if the API would refuse the pet.
+func (row *Row) validate() {
+	if row.Err != nil {
+		return
+	}
+	if !utf8.ValidString(row.Pet.Name) {
+		row.Err = errors.New("name is not valid UTF-8: save the file as UTF-8")
+		return
+	}
+	var coded *animalstore.Error
+	if err := row.Pet.Validate(); errors.As(err, &coded) {
+		row.Err = errors.New(coded.Message)
+	}
+}
+
+// File is a file of pets that is open for reading.
+type File struct {
+	Name   string
+	Lines  int64 // -1 if unknown, as for a pipe
+	Format Format
+	Rows   Reader
+	io.Closer
+}
+
+// Open opens a file, or for "-" stdin.
+func Open(name string, stdin io.Reader, format Format) (*File, error) {
+	if format == "" {
+		format = FormatOf(name)
+	}
+	f := &File{Name: name, Lines: -1, Format: format, Closer: io.NopCloser(nil)}
+	in := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		in, f.Closer = file, file
+		if f.Lines, err = countLines(file); err != nil {
+			file.Close()
+			return nil, err
+		}
+	}
+	var err error
+	if f.Rows, err = NewReader(in, format); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// countLines reads a file and rewinds it. A file that can't be rewound, such as a
+// pipe, has -1 lines.
+func countLines(file *os.File) (lines int64, err error) {
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return -1, err
+	}
+	part := make([]byte, 256<<10)
+	for {
+		n, err := file.Read(part)
+		lines += int64(bytes.Count(part[:n], []byte("\n")))
+		if errors.Is(err, io.EOF) {
+			_, err = file.Seek(0, io.SeekStart)
+			return lines, err
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}

@@ -1,0 +1,184 @@
+// Package sample makes up stores: pets with names, in named categories, and
+// orders that agree with the status of each pet.
+package sample
+
+import (
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"animalstore"
+)
+
+// A sample store has 60 days of history. Its dates are fixed, because the same
+// seed must give the same store on any day.
+const (
+	days    = 60
+	opensAt = 9 * time.Hour // after midnight
+	openFor = 9 * time.Hour
+)
+
+var (
+	end   = time.Date(2026, 10, 31, 18, 0, 0, 0, time.UTC)
+	begin = end.Add(-opensAt-openFor).AddDate(0, 0, 1-days) // a midnight
+)
+
+const (
+	orderPercent  = 55 // orders per hundred pets
+	cancelPercent = 12 // cancelled ones per hundred settled orders
+	newestFew     = 15 // people order one of the pets that came in last
+)
+
+const (
+	// MaxPets is the size of the largest store.
+	MaxPets = 1_000_000_000
+	// DefaultBatchSize is the number of pets in a batch unless Store says otherwise.
+	DefaultBatchSize = 10_000
+)
+
+// Store describes a sample store. The same values always give the same store,
+// in this version and in later ones.
+type Store struct {
+	Seed uint64
+	Pets int64 // at most MaxPets
+	// CategoryIDs are the ids of the categories, in the order of CategoryNames.
+	// If it is nil they are 1, 2, 3 and so on.
+	CategoryIDs []int64
+	// BatchSize is the number of pets in a batch; 0 means DefaultBatchSize.
+	BatchSize int64
+}
+
+// Batch is a part of a store that can be stored on its own: its orders are for
+// its own pets. Ids start from 1 in each batch; see Shift.
+type Batch struct {
+	Pets   []animalstore.Pet
+	Orders []animalstore.Order
+}
+
+// Shift adds the given numbers to the ids of pets and orders, so that they
+// follow the highest ids that are already taken.
+func (b *Batch) Shift(lastPet, lastOrder int64) {
+	for i := range b.Pets {
+		b.Pets[i].ID += lastPet
+	}
+	for i := range b.Orders {
+		b.Orders[i].ID += lastOrder
+		b.Orders[i].PetID += lastPet
+	}
+}
+
+// Categories returns the categories of the store's pets.
+func (s Store) Categories() []animalstore.Category {
+	categories := make([]animalstore.Category, len(kinds))
+	for i, kind := range kinds {
+		categories[i] = animalstore.Category{ID: int64(i + 1), Name: kind.name}
+		if s.CategoryIDs != nil {
+			categories[i].ID = s.CategoryIDs[i]
+		}
+	}
+	return categories
+}
+
+// Batches generates the store's pets and orders. A new loop starts over.
+func (s Store) Batches() iter.Seq[Batch] {
+	size := s.BatchSize
+	if size == 0 {
+		size = DefaultBatchSize
+	}
+	return func(yield func(Batch) bool) {
+		h := &history{random: rand.New(rand.NewPCG(s.Seed, 0)), categories: s.Categories(), pets: s.Pets}
+		for h.made < s.Pets {
+			if !yield(h.next(min(s.Pets-h.made, size))) {
+				return
+			}
+		}
+	}
+}
+
+// history generates a store by simulating it: pets come in one after the other,
+// some are ordered, most orders are delivered after a while, a few are
+// cancelled, and those of the last days are still open at the end.
+type history struct {
+	random     *rand.Rand
+	categories []animalstore.Category
+	pets       int64 // in all
+	made       int64
+}
+
+func (h *history) next(n int64) Batch {
+	b := Batch{Pets: make([]animalstore.Pet, 0, n), Orders: make([]animalstore.Order, 0, n)}
+	orderable := make([]candidate, 0, n)
+	for id := int64(1); id <= n; id++ {
+		b.Pets = append(b.Pets, animalstore.Pet{
+			ID:         id,
+			Name:       petName(h.random),
+			CategoryID: h.categories[pick(h.random, kindTable)].ID,
+			Status:     animalstore.PetAvailable,
+		})
+		orderable = append(orderable, candidate{pet: id})
+		if h.random.IntN(100) < orderPercent {
+			orderable = h.order(&b, orderable, h.arrival(h.made+id))
+		}
+	}
+	h.made += n
+	return b
+}
+
+// arrival is when a pet comes in: arrivals are spread evenly over opening hours.
+func (h *history) arrival(pet int64) time.Time {
+	const total = int64(days * openFor / time.Millisecond)
+	open := time.Duration(total*pet/(h.pets+1)) * time.Millisecond // MaxPets keeps this from overflowing
+	return begin.AddDate(0, 0, int(open/openFor)).Add(opensAt + open%openFor)
+}
+
+// candidate is a pet that can be ordered, from the time its last order was
+// cancelled.
+type candidate struct {
+	pet  int64
+	from time.Time
+}
+
+// order adds an order for one of the pets and returns those still orderable.
+func (h *history) order(b *Batch, orderable []candidate, at time.Time) []candidate {
+	if len(orderable) == 0 {
+		return orderable
+	}
+	place := len(orderable) - 1 - h.random.IntN(min(len(orderable), newestFew))
+	chosen := &orderable[place]
+	if chosen.from.After(at) {
+		return orderable
+	}
+	order := animalstore.Order{ID: int64(len(b.Orders) + 1), PetID: chosen.pet}
+	order.Status, order.UpdatedAt = h.outcome(at)
+	order.CreatedAt = animalstore.At(at)
+	b.Orders = append(b.Orders, order)
+	b.Pets[chosen.pet-1].Status = order.Status.PetStatus()
+	if order.Status == animalstore.OrderCancelled {
+		chosen.from = order.UpdatedAt.Time
+		return orderable
+	}
+	return slices.Delete(orderable, place, place+1)
+}
+
+// outcome is the status of an order placed at that time, and since when it has
+// had it.
+func (h *history) outcome(at time.Time) (animalstore.OrderStatus, animalstore.Time) {
+	approved := at.Add(h.upTo(48 * time.Hour))
+	settled := at.Truncate(24*time.Hour).AddDate(0, 0, 1+h.random.IntN(12)).Add(opensAt + h.upTo(openFor))
+	cancelled := h.random.IntN(100) < cancelPercent
+	switch {
+	case approved.After(end):
+		return animalstore.OrderPlaced, animalstore.At(at)
+	case settled.After(end):
+		return animalstore.OrderApproved, animalstore.At(approved)
+	case cancelled:
+		return animalstore.OrderCancelled, animalstore.At(settled)
+	}
+	return animalstore.OrderDelivered, animalstore.At(settled)
+}
+
+// upTo is a random duration of at least five minutes.
+func (h *history) upTo(most time.Duration) time.Duration {
+	return 5*time.Minute + time.Duration(h.random.Int64N(int64(most-5*time.Minute)))
+}

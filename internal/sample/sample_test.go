@@ -1,0 +1,177 @@
+package sample
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"animalstore"
+)
+
+// content is everything in a store. Its field order is part of the digests in
+// TestDeterministic.
+type content struct {
+	Categories []animalstore.Category
+	Pets       []animalstore.Pet
+	Orders     []animalstore.Order
+}
+
+func generate(s Store) content {
+	all := content{Categories: s.Categories()}
+	for b := range s.Batches() {
+		b.Shift(int64(len(all.Pets)), int64(len(all.Orders)))
+		all.Pets, all.Orders = append(all.Pets, b.Pets...), append(all.Orders, b.Orders...)
+	}
+	return all
+}
+
+// checkConsistency fails the test where pets, orders and categories contradict
+// each other, or say what could not have happened.
+func checkConsistency(t *testing.T, all content) {
+	t.Helper()
+	named := map[int64]bool{}
+	for _, c := range all.Categories {
+		if named[c.ID] = true; c.Validate() != nil {
+			t.Errorf("category %d has the name %q", c.ID, c.Name)
+		}
+	}
+	orders := map[int64][]animalstore.Order{}
+	var last animalstore.Order
+	for _, o := range all.Orders {
+		if o.CreatedAt.Before(last.CreatedAt.Time) || o.UpdatedAt.Before(o.CreatedAt.Time) || o.UpdatedAt.After(end) {
+			t.Fatalf("order %+v: want it after %+v, updated after it was created, and both before %v", o, last, end)
+		}
+		if placed := o.Status == animalstore.OrderPlaced; placed != (o.CreatedAt == o.UpdatedAt) {
+			t.Fatalf("order %+v: want updatedAt to differ from createdAt once it has left placed", o)
+		}
+		orders[o.PetID], last = append(orders[o.PetID], o), o
+	}
+	for _, p := range all.Pets {
+		if err := (animalstore.NewPet{Name: p.Name, Status: p.Status}).Validate(); err != nil || !named[p.CategoryID] {
+			t.Fatalf("pet %+v: %v, named category: %t", p, err, named[p.CategoryID])
+		}
+		// Every order but the last was cancelled before the next was placed, and
+		// the last determines the status of the pet.
+		want := animalstore.PetAvailable
+		of := orders[p.ID]
+		for i, o := range of {
+			want = o.Status.PetStatus()
+			if i < len(of)-1 && (o.Status != animalstore.OrderCancelled || o.UpdatedAt.After(of[i+1].CreatedAt.Time)) {
+				t.Fatalf("pet %d was ordered again while it wasn't available: %+v", p.ID, of)
+			}
+		}
+		if p.Status != want {
+			t.Fatalf("pet %+v with orders %+v: want status %s", p, of, want)
+		}
+		delete(orders, p.ID)
+	}
+	if len(orders) > 0 {
+		t.Errorf("there are orders for %d pets that don't exist", len(orders))
+	}
+}
+
+func TestConsistent(t *testing.T) {
+	for _, pets := range []int64{1, 2, 60, 1500} {
+		all := generate(Store{Seed: 3, Pets: pets, BatchSize: 700})
+		checkConsistency(t, all)
+		if int64(len(all.Pets)) != pets || all.Pets[0].ID != 1 || all.Pets[pets-1].ID != pets {
+			t.Errorf("got %d pets, from %d to %d, want %d from 1 on", len(all.Pets), all.Pets[0].ID, all.Pets[len(all.Pets)-1].ID, pets)
+		}
+	}
+}
+
+// TestBatchesAreComplete: a seed that is cut off after a batch must leave a
+// consistent store, so no batch may refer to another.
+func TestBatchesAreComplete(t *testing.T) {
+	s := Store{Seed: 1, Pets: 3000, BatchSize: 1000}
+	for b := range s.Batches() {
+		checkConsistency(t, content{s.Categories(), b.Pets, b.Orders})
+	}
+}
+
+func TestCategoryIDs(t *testing.T) {
+	ids := make([]int64, len(kinds))
+	for i := range ids {
+		ids[i] = int64(1000 + i)
+	}
+	plain, moved := generate(Store{Seed: 1, Pets: 300}), generate(Store{Seed: 1, Pets: 300, CategoryIDs: ids})
+	checkConsistency(t, moved)
+	for i := range plain.Pets {
+		if got, want := moved.Pets[i].CategoryID, plain.Pets[i].CategoryID+999; got != want {
+			t.Fatalf("pet %d: got category %d, want %d", i+1, got, want)
+		}
+	}
+}
+
+// TestBelievable: a store is neither too even nor too odd.
+func TestBelievable(t *testing.T) {
+	all := generate(Store{Seed: 1, Pets: 5 * DefaultBatchSize})
+	checkConsistency(t, all)
+	pets, orders, names, categories := map[animalstore.PetStatus]int{}, map[animalstore.OrderStatus]int{}, map[string]int{}, map[int64]int{}
+	for _, p := range all.Pets {
+		pets[p.Status]++
+		names[p.Name]++
+		categories[p.CategoryID]++
+	}
+	for _, o := range all.Orders {
+		orders[o.Status]++
+	}
+	between := func(what string, n, of int, low, high float64) {
+		t.Helper()
+		if share := float64(n) / float64(of); share < low || share > high {
+			t.Errorf("%s: got %.3f of all, want %.2f to %.2f", what, share, low, high)
+		}
+	}
+	largest := 0
+	for _, n := range categories {
+		largest = max(largest, n)
+	}
+	between("available pets", pets[animalstore.PetAvailable], len(all.Pets), 0.4, 0.65)
+	between("pending pets", pets[animalstore.PetPending], len(all.Pets), 0.03, 0.12)
+	between("sold pets", pets[animalstore.PetSold], len(all.Pets), 0.3, 0.5)
+	between("placed orders", orders[animalstore.OrderPlaced], len(all.Orders), 0.005, 0.1)
+	between("cancelled orders", orders[animalstore.OrderCancelled], len(all.Orders), 0.05, 0.2)
+	between("pets of the largest category", largest, len(all.Pets), 0.1, 0.25)
+	if len(categories) != len(kinds) || len(names) < 1000 {
+		t.Errorf("got %d categories and %d names, want all %d and more than 1000", len(categories), len(names), len(kinds))
+	}
+}
+
+// TestDeterministic: people compare what they see, so a seed gives the same
+// store everywhere, in every version.
+func TestDeterministic(t *testing.T) {
+	for _, test := range []struct {
+		seed uint64
+		pets int64
+		want string
+	}{
+		{1, 500, "3cf591daf9d506a9"}, {2, 500, "345a20b43e95138b"}, {1, 501, "dd1f1d937ff1f149"}, {1, 3*DefaultBatchSize + 1, "3cd7b44a2bca0f3c"},
+	} {
+		text, err := json.Marshal(generate(Store{Seed: test.seed, Pets: test.pets}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(text)
+		if got := hex.EncodeToString(sum[:8]); got != test.want {
+			t.Errorf("seed %d, %d pets: got a different store than earlier versions: %s, want %s", test.seed, test.pets, got, test.want)
+		}
+	}
+}
+
+// TestBatchesStopEarly: a loop may end before the last batch.
+func TestBatchesStopEarly(t *testing.T) {
+	s := Store{Seed: 1, Pets: 30, BatchSize: 10}
+	for range 2 {
+		var first Batch
+		for b := range s.Batches() {
+			first = b
+			break
+		}
+		if want := generate(s).Pets[:10]; !slices.Equal(first.Pets, want) {
+			t.Errorf("got %s, want %s", fmt.Sprint(first.Pets), fmt.Sprint(want))
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+type pet struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+}
+
+var petColumns = []Column[pet]{
+	{Title: "ID", Text: func(p pet) string { return strconv.Itoa(p.ID) }},
+	{Title: "NAME", Text: func(p pet) string { return p.Name }, Shrink: true},
+	{Title: "STATUS", Text: func(pet) string { return "sold" }},
+}
+
+// listPets lists n pets and then fails, if err is not nil.
+func listPets(n int, err error) iter.Seq2[pet, error] {
+	return func(yield func(pet, error) bool) {
+		for i := range n {
+			if !yield(pet{i + 1, "Rex"}, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(pet{}, err)
+		}
+	}
+}
+
+var printers = map[string]Printer{"lines": {}, "table": {Screen: Screen{Terminal: true}}, "JSON": {JSON: true}}
+
+// TestListStreams: entries are printed before the rest is fetched, so that
+// neither a person nor memory waits for the end.
+func TestListStreams(t *testing.T) {
+	for name, p := range printers {
+		var out bytes.Buffer
+		p.Out = &out
+		listed := 0
+		err := PrintList(&p, func(yield func(pet, error) bool) {
+			for entry, err := range listPets(1000, nil) {
+				if behind := listed - strings.Count(out.String(), "Rex"); behind > block {
+					t.Errorf("%s: got %d pets that are not printed yet, want at most %d", name, behind, block)
+					return
+				}
+				listed++
+				if !yield(entry, err) {
+					return
+				}
+			}
+		}, petColumns)
+		if printed := strings.Count(out.String(), "Rex"); err != nil || printed != 1000 {
+			t.Errorf("%s: got %d pets and the error %v, want 1000", name, printed, err)
+		}
+	}
+}
+
+// TestListFails: the entries before an error are printed, and a JSON array is
+// left open, so that a part is not taken for the whole.
+func TestListFails(t *testing.T) {
+	failed := errors.New("failed")
+	for name, p := range printers {
+		var out bytes.Buffer
+		p.Out = &out
+		if err := PrintList(&p, listPets(3, failed), petColumns); !errors.Is(err, failed) {
+			t.Errorf("%s: got the error %v, want %v", name, err, failed)
+		}
+		if got := strings.Count(out.String(), "Rex"); got != 3 {
+			t.Errorf("%s: got %d pets, want the 3 before the error:\n%s", name, got, out.String())
+		}
+		if p.JSON && json.Valid(out.Bytes()) {
+			t.Errorf("%s: got valid JSON, want an array that is left open:\n%s", name, out.String())
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestListOnFullDisk(t *testing.T) {
+	for name, p := range printers {
+		p.Out = fullDisk{}
+		for _, n := range []int{1, 1000} {
+			if err := PrintList(&p, listPets(n, nil), petColumns); err == nil {
+				t.Errorf("%s of %d: got no error, want one", name, n)
+			}
+		}
+	}
+}
+
+func TestEmptyList(t *testing.T) {
+	for name, p := range printers {
+		var out bytes.Buffer
+		p.Out = &out
+		want := ""
+		if p.JSON {
+			want = "[]\n"
+		}
+		if err := PrintList(&p, listPets(0, nil), petColumns); err != nil || out.String() != want {
+			t.Errorf("%s: got %q (%v), want %q", name, out.String(), err, want)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	at := time.Date(2026, 2, 3, 4, 5, 6, 7e6, time.UTC)
+	columns := []Column[time.Time]{
+		{Title: "AT", Time: func(t time.Time) time.Time { return t }},
+		{Title: "AGO", Time: func(time.Time) time.Time { return time.Now().Add(-90 * time.Minute) }, Relative: true},
+		{Title: "ESC", Text: func(time.Time) string { return "\x1b" }, PipeOnly: true},
+	}
+	for _, test := range []struct {
+		screen Screen
+		item   time.Time
+		want   string
+	}{
+		{Screen{Terminal: true}, at, "AT                   AGO\n2026-02-03 04:05:06  1 h ago\n"},
+		{Screen{Terminal: true}, time.Time{}, "AT     AGO\nnever  1 h ago\n"},
+		{Screen{}, at, "2026-02-03T04:05:06.007Z\t"},
+		{Screen{}, time.Time{}, "never\t"},
+	} {
+		var out strings.Builder
+		err := PrintItem(&Printer{Out: &out, Screen: test.screen}, test.item, columns)
+		if got := out.String(); err != nil || !strings.HasPrefix(got, test.want) {
+			t.Errorf("got %q (%v), want %q", got, err, test.want)
+		}
+		if !test.screen.Terminal && !strings.HasSuffix(out.String(), "\t\\x1b\n") {
+			t.Errorf("got %q, want an escaped column at the end", out.String())
+		}
+	}
+}
+
+func TestFields(t *testing.T) {
+	fields := []Field{{Name: "Plan", Value: "free"}, {Name: "Banned", Value: "no\x1b", Colour: Red}}
+	for _, test := range []struct {
+		screen Screen
+		want   string
+	}{
+		{Screen{}, "Plan\tfree\nBanned\tno\\x1b\n"},
+		{Screen{Terminal: true}, "Plan    free\nBanned  no\\x1b\n"},
+		{Screen{Terminal: true, Colour: true}, "Plan    free\nBanned  \x1b[31mno\\x1b\x1b[0m\n"},
+	} {
+		var out strings.Builder
+		if err := (&Printer{Out: &out, Screen: test.screen}).PrintFields(fields); err != nil || out.String() != test.want {
+			t.Errorf("got %q (%v), want %q", out.String(), err, test.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	cells := func(texts ...string) (row []Cell) {
+		for _, text := range texts {
+			row = append(row, Cell{Text: text})
+		}
+		return row
+	}
+	tests := []struct {
+		name   string
+		screen Screen
+		rows   [][]Cell
+		want   string
+	}{
+		{"aligned", Screen{}, [][]Cell{cells("1", "Rex", "a"), cells("10", "Mia", "b")}, "1   Rex  a\n10  Mia  b\n"},
+		{"wide characters", Screen{}, [][]Cell{cells("1", "柴犬", "a"), cells("2", "Rex!", "b"), cells("3", "é", "c")}, "1  柴犬  a\n2  Rex!  b\n3  é     c\n"},
+		{"cut to the screen", Screen{Width: 20}, [][]Cell{cells("1", "a very long name", "x")}, "1  a very long n…  x\n"},
+		{"not cut below a readable width", Screen{Width: 5}, [][]Cell{cells("1", "a very long name", "x")}, "1  a very lo…  x\n"},
+		{"a wide character is not halved", Screen{Width: 17}, [][]Cell{cells("1", "柴犬柴犬柴犬柴犬", "x")}, "1  柴犬柴犬柴…  x\n"},
+		{"colours have no width", Screen{Colour: true}, [][]Cell{{{"a", Red}, {Text: "b"}}, cells("aa", "c")}, "\x1b[31ma\x1b[0m   b\naa  c\n"},
+		{"no colours", Screen{}, [][]Cell{{{"a", Red}, {Text: "b"}}}, "a  b\n"},
+	}
+	for _, test := range tests {
+		var out strings.Builder
+		table := Table{w: &out, screen: test.screen, shrink: 1}
+		for _, row := range test.rows {
+			table.Add(row...)
+		}
+		if err := table.Flush(); err != nil || out.String() != test.want {
+			t.Errorf("%s: got %q (%v), want %q", test.name, out.String(), err, test.want)
+		}
+	}
+	var out strings.Builder
+	table := NewTable(&out)
+	table.AddText("ROWS", "ID")
+	table.AddText("1", "2")
+	if err := table.Flush(); err != nil || out.String() != "ROWS  ID\n1     2\n" {
+		t.Errorf("got %q (%v), want aligned columns without a terminal", out.String(), err)
+	}
+}
+
+// TestTableKeepsItsShape: a later block is at least as wide as those before it.
+func TestTableKeepsItsShape(t *testing.T) {
+	var out strings.Builder
+	err := PrintList(&Printer{Out: &out, Screen: Screen{Terminal: true}}, func(yield func(pet, error) bool) {
+		for i := range 2*block + 1 {
+			name := "Rex"
+			if i == 0 {
+				name = "Maximilian"
+			}
+			if !yield(pet{1, name}, nil) {
+				return
+			}
+		}
+	}, petColumns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+		if got := strings.Index(line, "sold"); i > 0 && got != len("ID  Maximilian  ") {
+			t.Errorf("line %d: got %q, want the status below those before it", i, line)
+		}
+	}
+}

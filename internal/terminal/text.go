@@ -1,0 +1,183 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+)
+
+// Visible returns text from outside as one line that is safe on a terminal.
+// Characters that would move the cursor, change colours, reverse the writing
+// direction or break the line are escaped as in Go. Backslashes are escaped as
+// well, so that the result is unambiguous.
+func Visible(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r == '\\' || hidden(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\\':
+			b.WriteString(`\\`)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case !hidden(r):
+			b.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
+// hidden reports whether a character has an effect other than being shown. The
+// joiners don't count, because emoji and some scripts need them.
+func hidden(r rune) bool {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	return r != nonJoiner && r != joiner && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// escapeJSON escapes the same characters in JSON, where they occur in strings
+// only. The encoder escapes the ASCII ones but not the others, and some
+// terminals obey U+009B like ESC [.
+func escapeJSON(text []byte) []byte {
+	if strings.IndexFunc(string(text), func(r rune) bool { return r >= 0x7f && hidden(r) }) < 0 {
+		return text
+	}
+	var b []byte
+	for _, r := range string(text) {
+		switch {
+		case r < 0x7f || !hidden(r):
+			b = append(b, string(r)...)
+		case r < 0x10000:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			r -= 0x10000
+			b = fmt.Appendf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		}
+	}
+	return b
+}
+
+// Wrap breaks text between words to fit a width in columns. A width of 0 leaves
+// it on one line, which is easier to search for.
+func Wrap(text string, width int) string {
+	if width == 0 {
+		return text
+	}
+	var b strings.Builder
+	column := 0
+	for word := range strings.SplitSeq(text, " ") {
+		w := uniseg.StringWidth(word)
+		switch {
+		case column == 0:
+		case column+1+w > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += w
+	}
+	return b.String()
+}
+
+// cut shortens text to the given number of columns, with an ellipsis at the end.
+func cut(text string, width int) string {
+	if uniseg.StringWidth(text) <= width {
+		return text
+	}
+	var b strings.Builder
+	used, state := 0, -1
+	for text != "" {
+		var cluster string
+		var w int
+		cluster, text, w, state = uniseg.FirstGraphemeClusterInString(text, state)
+		if used+w > width-1 {
+			break
+		}
+		b.WriteString(cluster)
+		used += w
+	}
+	return b.String() + "…"
+}
+
+// Grouped formats a number for people: 1,234,567.
+func Grouped(n int64) string {
+	digits := fmt.Sprint(n)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// Count formats a number of things: 1 pet, 2,000 pets.
+func Count(n int64, singular, plural string) string {
+	if n == 1 {
+		return "1 " + singular
+	}
+	return Grouped(n) + " " + plural
+}
+
+// Duration formats a duration for people, rounded up to seconds.
+func Duration(d time.Duration) string {
+	seconds := int64((d + time.Second - 1) / time.Second)
+	minutes, hours := seconds/60, seconds/3600
+	switch {
+	case seconds < 60:
+		return fmt.Sprintf("%d s", seconds)
+	case hours == 0:
+		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
+	}
+	return fmt.Sprintf("%d h %d min", hours, minutes%60)
+}
+
+const never = "never"
+
+// DateTime formats a time for people, in UTC. The zero time is "never".
+func DateTime(t time.Time) string {
+	if t.IsZero() {
+		return never
+	}
+	return t.UTC().Format(time.DateTime)
+}
+
+// relativeTime is how far a time is from now, in the largest unit.
+func relativeTime(t, now time.Time) string {
+	if t.IsZero() {
+		return never
+	}
+	d := t.Sub(now)
+	text := ""
+	switch distance := d.Abs(); {
+	case distance < time.Minute:
+		text = fmt.Sprintf("%d s", distance/time.Second)
+	case distance < time.Hour:
+		text = fmt.Sprintf("%d min", distance/time.Minute)
+	case distance < 48*time.Hour:
+		text = fmt.Sprintf("%d h", distance/time.Hour)
+	default:
+		text = fmt.Sprintf("%d d", distance/(24*time.Hour))
+	}
+	if d > 0 {
+		return "in " + text
+	}
+	return text + " ago"
+}

@@ -28,8 +28,6 @@ var shapeExceptions = map[string]string{
 	"bench.run":                         "not split yet",
 	"bench.quick":                       "not split yet",
 	"cmd/animalstore.petsSetCommand":    "not split yet",
-	"cmd/animalstore.petsImportCommand": "not split yet",
-	"cmd/animalstore.serve":             "not split yet",
 	"internal/db/sqlite.Open":           "not split yet",
 }
 

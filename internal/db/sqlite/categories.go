@@ -13,7 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// ensureCategory adds a category without a name, unless there is one.
+// ensureCategory adds a category without a name if it doesn't exist.
 func ensureCategory(c *sqlite.Conn, id int64) error {
 	stmt, err := c.Prepare("INSERT INTO categories (id, name) VALUES (?, '') ON CONFLICT DO NOTHING")
 	if err != nil {
@@ -46,7 +46,7 @@ func scanCategory(stmt *sqlite.Stmt) animalstore.Category {
 
 // Categories implements [db.DB].
 func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.Category, error) {
-	// Every int64 is an id, so the list starts at the lowest, not above it.
+	// Every int64 is a valid id, so the first page includes the lowest.
 	query, from := "SELECT id, name FROM categories WHERE id >= ? ORDER BY id LIMIT +?", int64(math.MinInt64)
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT +?", *q.After

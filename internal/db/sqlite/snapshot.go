@@ -48,10 +48,9 @@ func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err 
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if s.conn, err = sqlite.OpenConn(path, sqlite.OpenReadOnly); err != nil {
+	if s.conn, err = openConn(path, sqlite.OpenReadOnly); err != nil {
 		return nil, explain(path, err)
 	}
-	s.conn.SetBusyTimeout(busyTimeout)
 	// The first read fixes the state that the transaction sees.
 	for _, statement := range []string{"PRAGMA temp_store = MEMORY", "BEGIN", "SELECT 1 FROM sqlite_schema"} {
 		if err := sqlitex.ExecuteTransient(s.conn, statement, nil); err != nil {
@@ -69,26 +68,13 @@ func findStore(path string) (_ string, version int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", 0, err
 	}
-	if err := makeFile(path, true); err != nil {
+	if err := createFile(path, true); err != nil {
 		return "", 0, err
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return "", 0, err
 	}
-	if err := checkOurs(path); err != nil {
-		return "", 0, explain(path, err)
-	}
-	c, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
-	if err != nil {
-		return "", 0, explain(path, err)
-	}
-	defer c.Close()
-	c.SetBusyTimeout(busyTimeout)
-	err = sqlitex.ExecuteTransient(c, "PRAGMA user_version", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		version = stmt.ColumnInt(0)
-		return nil
-	}})
-	if err != nil {
+	if version, err = checkOurs(path); err != nil {
 		return "", 0, explain(path, err)
 	}
 	return path, version, nil

@@ -259,20 +259,17 @@ func (p *tab) lookAs(width, height int64, scheme string) {
 	}
 }
 
-// photograph takes pictures of a page in all ways it is looked at. For people to
-// see them, ANIMALSTORE_SCREENSHOTS names a directory: else most are spared.
+// photograph checks a page on every device, and takes screenshots where
+// ANIMALSTORE_SCREENSHOTS names a directory for them. They are for people: tests
+// check nothing in them, and a long page takes seconds.
 func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 	p.t.Helper()
 	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
-	if dir == "" && page != "landing" && page != "docs" {
-		p.lookAs(looks[0].width, looks[0].height, looks[0].scheme) // where it is most likely too wide
-		return
-	}
-	if dir == "" {
-		dir = p.t.TempDir()
-	}
 	for _, look := range looks {
 		p.lookAs(look.width, look.height, look.scheme)
+		if dir == "" {
+			continue
+		}
 		ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
 		taken, err := chromedp.Run(ctx, picture)
 		cancel()

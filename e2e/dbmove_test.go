@@ -95,10 +95,7 @@ func newMoveSource(t *testing.T, pets int64) moveSource {
 			t.Fatalf("keys %s: %+v", args, r)
 		}
 	}
-	hasty := newClient(t, s, m.banned)
-	eventually(t, 60*time.Second, "a client that never waits is banned", func() bool {
-		return strings.Contains(hasty.get(t, "/v1/pets?limit=1").body, "key_banned")
-	})
+	newClient(t, s, m.banned).provokeBan(t)
 	s.stop()
 	return m
 }
@@ -129,7 +126,7 @@ func (m moveSource) checkServed(t *testing.T, database string) {
 // right before its end. Every time nothing is left, and in the end it works.
 func TestMoveKilled(t *testing.T) {
 	t.Parallel()
-	pets := int64(50_000)
+	pets := int64(20_000)
 	if soak {
 		pets = 1_000_000
 	}

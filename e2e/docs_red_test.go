@@ -45,7 +45,7 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 		{"an output with more", "'''sh\necho one; echo two\n'''\n\n'''text output\none\n'''\n", "prints:\n\tone\n\ttwo"},
 		{"an output of nothing", "'''text output\none\n'''\n", "no command before this output"},
 		{"another output of a terminal", serve + "\n'''text output\nanimalstore (production) is steady.\n...\n'''\n", "is ready."},
-		{"Go that does not compile", "# A\n\n'''go\nc.ListPets(ctx)\n'''\n", "red.md:4: c.ListPets undefined"},
+		{"Go that does not compile", "# A\n\n'''go\nc.ListDogs(ctx)\n'''\n", "red.md:4: c.ListDogs undefined"},
 		{"Go that fails", serve + key + "'''go\n_, err := c.FindPet(ctx, 1)\nreturn err\n'''\n", "pet_not_found"},
 		{"Go that prints something else", serve + key + "'''go\nfmt.Println(c.BaseURL())\n'''\n\n'''text output\nhttp://localhost\n'''\n", "prints:\n\thttp://127.0.0.1:8080/v1"},
 		{"a file that is used", "'''sh\nmkdir -p a\n'''\n\n'''ini file=a/b.ini\n[$x]\n'''\n\n'''sh\ncat a/b.ini\n'''\n\n'''text output\n[$x]\n'''\n", ""},
@@ -86,7 +86,7 @@ func TestSessionsEndWhatTheyStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the process in the background is gone", func() bool {
+	eventually(t, time.Minute, "the process in the background is gone", func() bool {
 		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 	})
 }

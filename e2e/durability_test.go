@@ -17,8 +17,10 @@ import (
 //
 // The same check has to object to a server built not to wait.
 func TestNoAnswerBeforeTheDisk(t *testing.T) {
+	t.Parallel()
 	needsStrace(t)
 	t.Run("as released", func(t *testing.T) {
+		t.Parallel()
 		answers, early := answersBeforeTheDisk(t)
 		t.Logf("%d answers 201, %d before their fsync", answers, len(early))
 		if len(early) > 0 {
@@ -26,6 +28,7 @@ func TestNoAnswerBeforeTheDisk(t *testing.T) {
 		}
 	})
 	t.Run("built not to wait", func(t *testing.T) {
+		t.Parallel()
 		answers, early := answersBeforeTheDisk(t, withBinary(unsafeBinary(t)))
 		t.Logf("%d answers 201, %d before their fsync", answers, len(early))
 		if len(early) == 0 {
@@ -43,7 +46,7 @@ func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []st
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
 	// Long names, so that the log is moved into the database meanwhile.
 	l := startLoad(t, s, key, 8, "traced", 4000)
-	eventually(t, 60*time.Second, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
+	eventually(t, time.Minute, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
 	acknowledged := l.stop()
 	s.stop()
 	s.awaitTrace(trace)

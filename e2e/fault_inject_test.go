@@ -47,6 +47,7 @@ func (f injection) when() string {
 // stop or refuse, but everything it acknowledged, before the fault or after,
 // must be there when it is started again.
 func TestInjectedFaults(t *testing.T) {
+	t.Parallel()
 	needsStrace(t)
 	used := usedDatabase(t)
 	var sum faultSummary
@@ -118,7 +119,7 @@ func usedDatabase(t *testing.T) usedServer {
 	u.key = loadKey(t, u.database)
 	s := start(t, onDatabase(u.database))
 	l := startLoad(t, s, u.key, 8, "before", 1000)
-	eventually(t, 30*time.Second, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
+	eventually(t, time.Minute, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
 	u.pets = l.stop()
 	s.stop()
 	// The next start finds a log to recover, a short one: most calls are to be

@@ -22,7 +22,7 @@ var (
 func (s *server) printed(pattern *regexp.Regexp) string {
 	s.t.Helper()
 	var found []string
-	eventually(s.t, 10*time.Second, "it prints "+pattern.String(), func() bool {
+	eventually(s.t, time.Minute, "it prints "+pattern.String(), func() bool {
 		found = pattern.FindStringSubmatch(s.stdout.String())
 		return found != nil
 	})

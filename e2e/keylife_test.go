@@ -24,7 +24,7 @@ import (
 // was sent more than a second after this call still met the old state.
 func seenWithinASecond(t *testing.T, what string, seen func() bool) {
 	t.Helper()
-	for begun := time.Now(); ; {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		sent := time.Since(begun)
 		if seen() {
 			return

@@ -25,7 +25,6 @@ func TestTerminate(t *testing.T) {
 	const clients = 32
 	s := start(t)
 	key := loadKey(t, s.database)
-	slow := startSlowRequests(t, s, key)
 
 	var answered, terminated, late atomic.Int64
 	acknowledged := make([][]pet, clients)
@@ -62,10 +61,12 @@ func TestTerminate(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, 20*time.Second, "the load is on", func() bool { return answered.Load() > 10*clients })
+	eventually(t, time.Minute, "the load is on", func() bool { return answered.Load() > 10*clients })
+	// Not before: the server cuts off a header that takes more than five seconds.
+	slow := startSlowRequests(t, s, key)
 	terminated.Add(1)
 	s.signal(syscall.SIGTERM)
-	eventually(t, 20*time.Second, "new connections are refused", func() bool {
+	eventually(t, time.Minute, "new connections are refused", func() bool {
 		c, err := tryDial(s)
 		if err == nil {
 			c.Close()
@@ -148,6 +149,11 @@ func startSlowRequests(t *testing.T, s *server, key string) *slowRequests {
 	slow.rest = whole[len(whole)-10:]
 	slow.halfBody.send(t, strings.TrimSuffix(whole, slow.rest))
 	slow.halfHeader.send(t, "GET /v1/pets HTTP/1.1\r\nHost: test\r\n")
+	// Connections are accepted in order: once a later one is served, all these were
+	// accepted.
+	last := dial(t, s)
+	last.send(t, message("GET", "/livez", "", ""))
+	wantStatus(t, last.mustReceive(t), 200, "")
 	return slow
 }
 

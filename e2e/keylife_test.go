@@ -54,6 +54,7 @@ func update(t testing.TB, database, change string) {
 // a second on a server that has just used it.
 func TestChangesBesideTheServer(t *testing.T) {
 	t.Parallel()
+	awayFromMidnight(t)
 	s := start(t)
 	limit := func(want string) func(answer) bool {
 		return func(a answer) bool { return a.header.Get("X-RateLimit-Limit") == want }

@@ -115,3 +115,50 @@ func (l *load) stop() []pet {
 	l.clients.Wait()
 	return l.pets
 }
+
+// Where a test bounds how long something may take, it adds what a busy machine takes
+// for something simple meanwhile.
+
+// watchAlive repeats GET /livez until the returned function is called, which returns
+// how long the slowest response took.
+func watchAlive(t *testing.T, s *server) (slowest func() time.Duration) {
+	t.Helper()
+	return watch(t, newClient(t, s, ""), 200, "GET", "/livez", "")
+}
+
+// watchWrites is watchAlive for a request that waits for the disk.
+func watchWrites(t *testing.T, s *server, key string) (slowest func() time.Duration) {
+	t.Helper()
+	return watch(t, newClient(t, s, key), 201, "POST", "/v1/pets", newPetBody("watched", 1, "sold"))
+}
+
+func watch(t *testing.T, c *client, want int, method, path, body string) (slowest func() time.Duration) {
+	stop, stopped := make(chan struct{}), make(chan time.Duration, 1)
+	go func() {
+		var longest time.Duration
+		defer func() { stopped <- longest }()
+		for {
+			begun := time.Now()
+			a, err := c.try(method, path, body)
+			if t.Context().Err() != nil {
+				return // the test has ended, and the server with it
+			}
+			if err != nil || a.status != want {
+				t.Errorf("%s %s: got %d %s, %v, want %d", method, path, a.status, a.body, err, want)
+				return
+			}
+			longest = max(longest, time.Since(begun))
+			select {
+			case <-stop:
+				return
+			case <-t.Context().Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(stop)
+		return <-stopped
+	}
+}

@@ -163,43 +163,6 @@ func testGone(t *testing.T, s *server, key string, trouble trouble) {
 	t.Logf("slowest: %v", slowest)
 }
 
-// watchAlive asks a server over and over whether it is alive, until the returned
-// function is called: that returns how long the slowest response took. Where a test
-// bounds how long something may take, this is how much longer a busy machine takes.
-func watchAlive(t *testing.T, s *server) (slowest func() time.Duration) {
-	t.Helper()
-	c := newClient(t, s, "")
-	stop, stopped := make(chan struct{}), make(chan time.Duration, 1)
-	go func() {
-		var longest time.Duration
-		for {
-			begun := time.Now()
-			a, err := c.try("GET", "/livez", "")
-			if t.Context().Err() != nil {
-				return // the test has failed, and its server is gone
-			}
-			if err != nil || a.status != 200 {
-				t.Errorf("/livez: got %d %s, %v, want 200", a.status, a.body, err)
-				stopped <- longest
-				return
-			}
-			longest = max(longest, time.Since(begun))
-			select {
-			case <-stop:
-				stopped <- longest
-				return
-			case <-t.Context().Done():
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	}()
-	return func() time.Duration {
-		close(stop)
-		return <-stopped
-	}
-}
-
 // TestPostgresWarmKey: a key that was just seen stays valid for its second when
 // the database goes away: what needs no storage is served.
 func TestPostgresWarmKey(t *testing.T) {

@@ -28,7 +28,8 @@ const clusterSize = 3
 // startCluster starts the servers. redisURL is Redis's address for them.
 func startCluster(t testing.TB, redisURL string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dsn: pgtest.Shared(t).NewDatabase(t, "")}
+	// Fewer connections than by default: other tests use the same PostgreSQL.
+	c := &cluster{t: t, dsn: pgtest.Shared(t).NewDatabase(t, "") + "&pool_max_conns=6"}
 	for range clusterSize {
 		c.servers = append(c.servers, start(t, withOps(), withArgs("--database", c.dsn, "--redis", redisURL)))
 	}

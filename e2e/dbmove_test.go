@@ -68,7 +68,7 @@ type moveSource struct {
 	owner, banned string   // secrets
 	revoked, old  string   // the latter was rotated and still works
 	retry         []string // headers of a write that was done
-	created       answer   // and its answer
+	created       response // and its response
 }
 
 func newMoveSource(t *testing.T, pets int64) moveSource {
@@ -110,7 +110,7 @@ func (m moveSource) checkServed(t *testing.T, database string) {
 	c := newClient(t, s, m.owner)
 	again := c.do(t, "POST", "/v1/pets", `{"name":"Zoë 🐕‍🦺\t\\N","categoryId":-9223372036854775808}`, m.retry...)
 	if again.status != 201 || again.body != m.created.body || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("a write sent again: got %d %s %v, want the answer from before, %s", again.status, again.body, again.header, m.created.body)
+		t.Errorf("a write sent again: got %d %s %v, want the response from before, %s", again.status, again.body, again.header, m.created.body)
 	}
 	wantStatus(t, newClient(t, s, m.banned).get(t, "/v1/pets"), 429, "key_banned")
 	wantStatus(t, newClient(t, s, m.old).get(t, "/v1/pets"), 200, "")

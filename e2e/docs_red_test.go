@@ -38,7 +38,7 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 		{"a failure in a pipe", "'''sh\nfalse | cat\n'''\n", "2: the session ends here"},
 		{"a variable that is not set", "'''sh\necho $NOTHING_OF_THIS_NAME\n'''\n", "unbound variable"},
 		{"an end before the end", "'''sh\nexit 0\n'''\n\n'''sh\nfalse\n'''\n", "2: the session ends here"},
-		{"an answer that is an error", serve + "'''sh\ncurl http://127.0.0.1:8080/v1/pets\n'''\n", "missing_api_key"},
+		{"a response that is an error", serve + "'''sh\ncurl http://127.0.0.1:8080/v1/pets\n'''\n", "missing_api_key"},
 		{"a server that does not start", "'''sh terminal\nbin/animalstore serve --database sqlite:nowhere/store.db\n'''\n", "does not exist"},
 		{"a variable of another terminal", "'''sh\nexport DIR=here\nmkdir here\n'''\n\n'''sh terminal\nbin/animalstore serve --database sqlite:$DIR/store.db\n'''\n", "DIR: unbound variable"},
 		{"another output", "'''sh\necho one\n'''\n\n'''text output\ntwo\n'''\n", "shown is, at 6:\n\ttwo"},

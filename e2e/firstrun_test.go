@@ -36,7 +36,7 @@ func (s *server) ownerKey() string {
 }
 
 // paste runs a line in a shell, as a person would, and returns what curl says
-// of the answer's status.
+// of the response's status.
 func paste(t *testing.T, line string, env ...string) (status, output string) {
 	t.Helper()
 	needs(t, "curl")

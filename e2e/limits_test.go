@@ -66,7 +66,7 @@ func TestSlowBodyIsCut(t *testing.T) {
 			t.Error("the connection of a client that is too slow is kept")
 		}
 	} else if !wasReset(err) {
-		t.Errorf("got %v, want an answer or the end", err)
+		t.Errorf("got %v, want a response or the end", err)
 	}
 	within(t, begun, 9500*time.Millisecond, 30*time.Second, "cutting off a slow body")
 	s.awaitOnlyListener(time.Minute)
@@ -92,7 +92,7 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	// Until the first byte comes, the server may not have taken the connection
 	// from the system's queue, and would look as if it had closed it.
 	if _, err := deaf.r.Peek(1); err != nil {
-		t.Fatalf("no answer begins: %v", err)
+		t.Fatalf("no response begins: %v", err)
 	}
 	s.awaitOnlyListener(time.Minute)
 	within(t, begun, 9*time.Second, 60*time.Second, "cutting off a client that does not read")

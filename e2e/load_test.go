@@ -16,14 +16,14 @@ import (
 type load struct {
 	acknowledged atomic.Int64
 	unanswered   atomic.Int64 // requests whose outcome nobody knows
-	slowest      atomic.Int64 // nanoseconds an answer took
+	slowest      atomic.Int64 // nanoseconds a response took
 
-	over     atomic.Bool // answers no longer count
+	over     atomic.Bool // responses no longer count
 	stopping chan struct{}
 	clients  sync.WaitGroup
 	mu       sync.Mutex
 	pets     []pet
-	refused  map[string]int // answers 503 by their code
+	refused  map[string]int // responses with 503 by their code
 }
 
 // startLoad has clients add pets until stop, or until the server is gone.
@@ -58,7 +58,7 @@ func startLoad(t *testing.T, s *server, key string, clients int, label string, s
 	return l
 }
 
-// add sends one pet. An error is an answer that must not be given.
+// add sends one pet. An error is a response that must not be given.
 func (l *load) add(c *client, want pet) error {
 	begun := time.Now()
 	a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))
@@ -93,14 +93,14 @@ func (l *load) add(c *client, want pet) error {
 	return fmt.Errorf("sent %.40q, got %d %s, want 201 or 503", want.Name, a.status, a.body)
 }
 
-// refusals are the answers 503 so far, by code.
+// refusals are the responses with 503 so far, by code.
 func (l *load) refusals() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.refused)
 }
 
-// callTime returns what was acknowledged up to now. The load goes on, but no answer
+// callTime returns what was acknowledged up to now. The load goes on, but no response
 // counts any more.
 func (l *load) callTime() []pet {
 	l.over.Store(true)

@@ -47,7 +47,7 @@ func (in *instance) wasUp(then int64) bool { return then > 0 && in.up.Load() == 
 
 // shoppers are clients of several instances who add pets, each with an
 // Idempotency-Key, and send it again to another instance until they have the
-// answer.
+// response.
 type shoppers struct {
 	t         *testing.T
 	instances []*instance
@@ -145,7 +145,7 @@ func (s *shoppers) look(to []*client, k int, want pet) {
 	}
 }
 
-func (s *shoppers) tolerates(a answer) bool {
+func (s *shoppers) tolerates(a response) bool {
 	for _, code := range s.tolerate {
 		if a.status == 503 && strings.Contains(a.body, `"code":"`+code+`"`) {
 			return true
@@ -174,7 +174,7 @@ func (s *shoppers) stop() {
 	if len(stored) != len(s.pets.pets) {
 		s.t.Errorf("stored are %d pets, want the %d acknowledged ones, each once", len(stored), len(s.pets.pets))
 	}
-	s.t.Logf("%d pets acknowledged, %d attempts sent again, %d answers replayed", s.acknowledged.Load(), s.retried.Load(), s.replayed.Load())
+	s.t.Logf("%d pets acknowledged, %d attempts sent again, %d responses replayed", s.acknowledged.Load(), s.retried.Load(), s.replayed.Load())
 }
 
 func (in *instance) mustStillRun(t *testing.T) {

@@ -181,7 +181,7 @@ func TestPostgresWarmKey(t *testing.T) {
 		pg.Freeze()
 		warm := c.get(t, "/v1/limits")
 		took := time.Since(begun)
-		var cold answer
+		var cold response
 		eventually(t, time.Minute, "the key has to be read again", func() bool {
 			cold = c.get(t, "/v1/limits")
 			return cold.status != 200

@@ -75,8 +75,8 @@ func awayFromMidnight(t testing.TB) {
 }
 
 // untilItEnds asks a server to end and calls it on and on until it is gone. It
-// calls back with each answer: the last ones came when all else was saved.
-func untilItEnds(t testing.TB, s *server, c *client, path string, answered func(answer)) {
+// calls back with each response: the last ones came when all else was saved.
+func untilItEnds(t testing.TB, s *server, c *client, path string, answered func(response)) {
 	t.Helper()
 	s.signal(syscall.SIGTERM)
 	for n := 0; ; n++ {
@@ -119,7 +119,7 @@ func TestCountsSurviveTermination(t *testing.T) {
 			t.Errorf("round %d: %d of the minute remain, want %d", round, got.Minute.Remaining, limit-used)
 		}
 		minute = got.Minute
-		untilItEnds(t, s, c, "/v1/pets", func(a answer) {
+		untilItEnds(t, s, c, "/v1/pets", func(a response) {
 			wantStatus(t, a, 200, "")
 			used++
 		})

@@ -63,7 +63,7 @@ func (c *cluster) key(plan string) string {
 type outcome struct {
 	admitted [clusterSize]int64
 	refused  int64
-	wrong    []string // answers that are neither, at most a few
+	wrong    []string // responses that are neither, at most a few
 }
 
 func (o outcome) total() (n int64) {
@@ -107,7 +107,7 @@ func (c *cluster) burst(clients int, requests int64, key string) outcome {
 	}
 	o.refused = refused.Load()
 	if len(o.wrong) > 0 {
-		c.t.Errorf("%d answers are neither 200 nor 429, such as %s", len(o.wrong), o.wrong[0])
+		c.t.Errorf("%d responses are neither 200 nor 429, such as %s", len(o.wrong), o.wrong[0])
 	}
 	return o
 }

@@ -16,10 +16,10 @@ import (
 //
 // Whether a request was accepted is seen from outside like this. If no
 // connection could be made, it was not. If the connection was made but is reset
-// before it carried any answer, it was not either: when a listening socket is
+// before it carried any response, it was not either: when a listening socket is
 // closed, the system resets the connections that still waited in its queue,
-// which the server never saw. Anything else but a whole answer is a request cut
-// off: an end of the stream, half an answer, a timeout, and whatever happens on
+// which the server never saw. Anything else but a whole response is a request cut
+// off: an end of the stream, half a response, a timeout, and whatever happens on
 // a connection that has been answered before.
 func TestTerminate(t *testing.T) {
 	const clients = 32
@@ -105,11 +105,11 @@ func TestTerminate(t *testing.T) {
 var errRefused = fmt.Errorf("refused")
 
 // request sends one request on conn, or on a new one if there is none.
-func request(s *server, conn **rawConn, key string, write bool, name string) (answer, bool, error) {
+func request(s *server, conn **rawConn, key string, write bool, name string) (response, bool, error) {
 	if *conn == nil {
 		c, err := tryDial(s)
 		if err != nil {
-			return answer{}, false, errRefused
+			return response{}, false, errRefused
 		}
 		*conn = c
 	}
@@ -118,7 +118,7 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (an
 	if write {
 		m = message("POST", "/v1/pets", key, newPetBody(name, 1, "sold"))
 	}
-	var a answer
+	var a response
 	var closes bool
 	_, err := io.WriteString(c, m)
 	if err == nil {
@@ -129,7 +129,7 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (an
 		if c.answered == 0 && wasReset(err) {
 			return a, false, errRefused
 		}
-		err = fmt.Errorf("after %d answers on this connection: %w", c.answered, err)
+		err = fmt.Errorf("after %d responses on this connection: %w", c.answered, err)
 	}
 	return a, closes, err
 }
@@ -176,7 +176,7 @@ func (slow *slowRequests) finish(t *testing.T) {
 	}
 	wantStatus(t, a, 503, "shutting_down")
 	if !closes || a.header.Get("Retry-After") == "" {
-		t.Errorf("the answer of a server that stops has headers %v, want Connection: close and Retry-After", a.header)
+		t.Errorf("the response of a server that stops has headers %v, want Connection: close and Retry-After", a.header)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestBackupWhileServing(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, 30*time.Second, "pets are being added", func() bool { return count() > 200 || t.Failed() })
+	eventually(t, time.Minute, "pets are being added", func() bool { return count() > 200 || t.Failed() })
 	before := count()
 	copied := filepath.Join(t.TempDir(), "backup.db")
 	backup := exec.Command("sh", "-c", fmt.Sprintf(`umask 077; sqlite3 '%s' "VACUUM INTO '%s'"`, s.database, copied))
@@ -61,7 +61,7 @@ func TestBackupWhileServing(t *testing.T) {
 		t.Errorf("back up: %v\n%s", err, out)
 	}
 	during := count()
-	eventually(t, 30*time.Second, "pets are added after the backup", func() bool { return count() > during || t.Failed() })
+	eventually(t, time.Minute, "pets are added after the backup", func() bool { return count() > during || t.Failed() })
 	close(stop)
 	writers.Wait()
 	s.stop()

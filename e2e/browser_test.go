@@ -259,20 +259,17 @@ func (p *tab) lookAs(width, height int64, scheme string) {
 	}
 }
 
-// photograph takes pictures of a page in all ways it is looked at. For people to
-// see them, ANIMALSTORE_SCREENSHOTS names a directory: else most are spared.
+// photograph checks a page on every device, and takes screenshots where
+// ANIMALSTORE_SCREENSHOTS names a directory for them. They are for people: tests
+// check nothing in them, and a long page takes seconds.
 func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 	p.t.Helper()
 	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
-	if dir == "" && page != "landing" && page != "docs" {
-		p.lookAs(looks[0].width, looks[0].height, looks[0].scheme) // where it is most likely too wide
-		return
-	}
-	if dir == "" {
-		dir = p.t.TempDir()
-	}
 	for _, look := range looks {
 		p.lookAs(look.width, look.height, look.scheme)
+		if dir == "" {
+			continue
+		}
 		ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
 		taken, err := chromedp.Run(ctx, picture)
 		cancel()
@@ -350,7 +347,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 
 	const list = "#operations-pets-listPets"
 	p.do("send listPets", click(list+" .opblock-summary-control"), click(list+" .execute"), visible(list+" .live-responses-table"))
-	status, body := p.answer(list)
+	status, body := p.response(list)
 	var pets []pet
 	if err := json.Unmarshal([]byte(body), &pets); status != "200" || err != nil || len(pets) != 20 || pets[0].ID != 60 {
 		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 pets", status, body, err)
@@ -359,7 +356,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 	const create, wanted = "#operations-pets-createPet", `{"name": "Zoë of the browser", "categoryId": 7, "status": "pending"}`
 	p.do("send createPet", click(create+" .opblock-summary-control"), write(create+" textarea", wanted),
 		click(create+" .execute"), visible(create+" .live-responses-table"))
-	status, body = p.answer(create)
+	status, body = p.response(create)
 	want := pet{ID: 61, Name: "Zoë of the browser", CategoryID: 7, Status: "pending"}
 	if got, err := decodePet(body); status != "201" || err != nil || got != want {
 		t.Errorf("createPet: got %s %s (%v), want 201 %+v", status, body, err, want)
@@ -367,7 +364,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 	if got := newClient(t, s, key).allPets(t, 0)[61]; got != want {
 		t.Errorf("the store has %+v, want %+v", got, want)
 	}
-	p.photograph("docs-answer", func(ctx context.Context, target *chromedp.Target) ([]byte, error) { // the whole page is a mile long
+	p.photograph("docs-response", func(ctx context.Context, target *chromedp.Target) ([]byte, error) { // the whole page is a mile long
 		if _, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).scrollIntoView()`, create+" .execute"))(ctx, target); err != nil {
 			return nil, err
 		}
@@ -383,8 +380,8 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 	p.wantBlameless()
 }
 
-// answer is what an operation shows of the server's answer.
-func (p *tab) answer(operation string) (status, body string) {
+// response is what an operation shows of the server's response.
+func (p *tab) response(operation string) (status, body string) {
 	p.t.Helper()
 	row := operation + " .live-responses-table .response "
 	return strings.TrimSpace(p.text(row + ".response-col_status")), p.text(row + ".highlight-code code")

@@ -32,8 +32,8 @@ func newClient(t testing.TB, s *server, key string) *client {
 	return &client{url: s.url, key: key, http: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
 }
 
-// answer is a response that was read to its end.
-type answer struct {
+// response is a response that was read to its end.
+type response struct {
 	status int
 	header http.Header
 	body   string
@@ -44,14 +44,14 @@ type answer struct {
 type once struct{ io.Reader }
 
 // try sends a request. The error is that of the connection.
-func (c *client) try(method, path, body string, headers ...string) (answer, error) {
+func (c *client) try(method, path, body string, headers ...string) (response, error) {
 	var content io.Reader
 	if body != "" {
 		content = once{strings.NewReader(body)}
 	}
 	req, err := http.NewRequest(method, c.url+path, content)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if body != "" {
 		req.ContentLength = int64(len(body))
@@ -64,15 +64,15 @@ func (c *client) try(method, path, body string, headers ...string) (answer, erro
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, string(got)}, err
+	return response{resp.StatusCode, resp.Header, string(got)}, err
 }
 
 // do is try where a failed connection fails the test.
-func (c *client) do(t testing.TB, method, path, body string, headers ...string) answer {
+func (c *client) do(t testing.TB, method, path, body string, headers ...string) response {
 	t.Helper()
 	a, err := c.try(method, path, body, headers...)
 	if err != nil {
@@ -81,13 +81,13 @@ func (c *client) do(t testing.TB, method, path, body string, headers ...string) 
 	return a
 }
 
-func (c *client) get(t testing.TB, path string) answer {
+func (c *client) get(t testing.TB, path string) response {
 	t.Helper()
 	return c.do(t, "GET", path, "")
 }
 
-// wantStatus checks the status of an answer, and of an Error also its code.
-func wantStatus(t testing.TB, a answer, status int, code string) {
+// wantStatus checks the status of a response, and of an Error also its code.
+func wantStatus(t testing.TB, a response, status int, code string) {
 	t.Helper()
 	if a.status != status || code != "" && !strings.Contains(a.body, `"code":"`+code+`"`) {
 		t.Fatalf("got %d %s, want %d %s", a.status, a.body, status, code)

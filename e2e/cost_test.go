@@ -107,7 +107,7 @@ func TestCostOfARequest(t *testing.T) {
 	t.Logf("%s", table.String())
 }
 
-// send has 16 clients make requests and checks each answer.
+// send has 16 clients make requests and checks each response.
 func send(t testing.TB, s *server, key, method, path, body string, count int64, status int) {
 	t.Helper()
 	var sent atomic.Int64

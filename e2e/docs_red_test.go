@@ -38,14 +38,14 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 		{"a failure in a pipe", "'''sh\nfalse | cat\n'''\n", "2: the session ends here"},
 		{"a variable that is not set", "'''sh\necho $NOTHING_OF_THIS_NAME\n'''\n", "unbound variable"},
 		{"an end before the end", "'''sh\nexit 0\n'''\n\n'''sh\nfalse\n'''\n", "2: the session ends here"},
-		{"an answer that is an error", serve + "'''sh\ncurl http://127.0.0.1:8080/v1/pets\n'''\n", "missing_api_key"},
+		{"a response that is an error", serve + "'''sh\ncurl http://127.0.0.1:8080/v1/pets\n'''\n", "missing_api_key"},
 		{"a server that does not start", "'''sh terminal\nbin/animalstore serve --database sqlite:nowhere/store.db\n'''\n", "does not exist"},
 		{"a variable of another terminal", "'''sh\nexport DIR=here\nmkdir here\n'''\n\n'''sh terminal\nbin/animalstore serve --database sqlite:$DIR/store.db\n'''\n", "DIR: unbound variable"},
 		{"another output", "'''sh\necho one\n'''\n\n'''text output\ntwo\n'''\n", "shown is, at 6:\n\ttwo"},
 		{"an output with more", "'''sh\necho one; echo two\n'''\n\n'''text output\none\n'''\n", "prints:\n\tone\n\ttwo"},
 		{"an output of nothing", "'''text output\none\n'''\n", "no command before this output"},
 		{"another output of a terminal", serve + "\n'''text output\nanimalstore (production) is steady.\n...\n'''\n", "is ready."},
-		{"Go that does not compile", "# A\n\n'''go\nc.ListPets(ctx)\n'''\n", "red.md:4: c.ListPets undefined"},
+		{"Go that does not compile", "# A\n\n'''go\nc.ListDogs(ctx)\n'''\n", "red.md:4: c.ListDogs undefined"},
 		{"Go that fails", serve + key + "'''go\n_, err := c.FindPet(ctx, 1)\nreturn err\n'''\n", "pet_not_found"},
 		{"Go that prints something else", serve + key + "'''go\nfmt.Println(c.BaseURL())\n'''\n\n'''text output\nhttp://localhost\n'''\n", "prints:\n\thttp://127.0.0.1:8080/v1"},
 		{"a file that is used", "'''sh\nmkdir -p a\n'''\n\n'''ini file=a/b.ini\n[$x]\n'''\n\n'''sh\ncat a/b.ini\n'''\n\n'''text output\n[$x]\n'''\n", ""},
@@ -86,7 +86,7 @@ func TestSessionsEndWhatTheyStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the process in the background is gone", func() bool {
+	eventually(t, time.Minute, "the process in the background is gone", func() bool {
 		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 	})
 }

@@ -11,30 +11,33 @@ import (
 	"time"
 )
 
-// TestNoAnswerBeforeTheDisk watches the system calls of a server under load. An
-// answer 201 may go out only after an fsync of the log that began when all of
+// TestNoResponseBeforeTheDisk watches the system calls of a server under load. An
+// response with 201 may go out only after an fsync of the log that began when all of
 // the transaction with that pet was written, its commit mark included.
 //
 // The same check has to object to a server built not to wait.
-func TestNoAnswerBeforeTheDisk(t *testing.T) {
+func TestNoResponseBeforeTheDisk(t *testing.T) {
+	t.Parallel()
 	needsStrace(t)
 	t.Run("as released", func(t *testing.T) {
-		answers, early := answersBeforeTheDisk(t)
-		t.Logf("%d answers 201, %d before their fsync", answers, len(early))
+		t.Parallel()
+		responses, early := responsesBeforeTheDisk(t)
+		t.Logf("%d responses with 201, %d before their fsync", responses, len(early))
 		if len(early) > 0 {
-			t.Errorf("%d of %d answers went out too early, such as %s", len(early), answers, early[0])
+			t.Errorf("%d of %d responses went out too early, such as %s", len(early), responses, early[0])
 		}
 	})
 	t.Run("built not to wait", func(t *testing.T) {
-		answers, early := answersBeforeTheDisk(t, withBinary(unsafeBinary(t)))
-		t.Logf("%d answers 201, %d before their fsync", answers, len(early))
+		t.Parallel()
+		responses, early := responsesBeforeTheDisk(t, withBinary(unsafeBinary(t)))
+		t.Logf("%d responses with 201, %d before their fsync", responses, len(early))
 		if len(early) == 0 {
-			t.Errorf("none of %d answers of a server with synchronous=NORMAL is found too early: the check is blind", answers)
+			t.Errorf("none of %d responses of a server with synchronous=NORMAL is found too early: the check is blind", responses)
 		}
 	})
 }
 
-func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []string) {
+func responsesBeforeTheDisk(t *testing.T, opts ...option) (responses int, early []string) {
 	t.Helper()
 	database := newDatabase(t)
 	key := loadKey(t, database)
@@ -43,7 +46,7 @@ func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []st
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
 	// Long names, so that the log is moved into the database meanwhile.
 	l := startLoad(t, s, key, 8, "traced", 4000)
-	eventually(t, 60*time.Second, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
+	eventually(t, time.Minute, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
 	acknowledged := l.stop()
 	s.stop()
 	s.awaitTrace(trace)
@@ -53,7 +56,7 @@ func answersBeforeTheDisk(t *testing.T, opts ...option) (answers int, early []st
 	for _, p := range acknowledged {
 		name := tracedName.FindString(p.Name)
 		if !w.answered[name] {
-			t.Fatalf("the answer for %q is not in the trace", name)
+			t.Fatalf("the response for %q is not in the trace", name)
 		}
 	}
 	t.Logf("%d commits in a log begun %d times", w.commits, w.begun)
@@ -97,7 +100,7 @@ func (w *diskWatch) see(e syscallEvent) {
 		}
 	case "write", "writev", "sendto":
 		if content := e.content(); e.begins && bytes.HasPrefix(content, []byte("HTTP/1.1 201 ")) {
-			w.answer(tracedName.FindString(string(content)))
+			w.response(tracedName.FindString(string(content)))
 		}
 	}
 }
@@ -138,7 +141,7 @@ func (w *diskWatch) sync(e syscallEvent) {
 	w.waiting = waiting
 }
 
-func (w *diskWatch) answer(name string) {
+func (w *diskWatch) response(name string) {
 	w.answered[name] = true
 	switch tx := w.saved[name]; {
 	case tx == nil:

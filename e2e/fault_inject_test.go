@@ -47,6 +47,7 @@ func (f injection) when() string {
 // stop or refuse, but everything it acknowledged, before the fault or after,
 // must be there when it is started again.
 func TestInjectedFaults(t *testing.T) {
+	t.Parallel()
 	needsStrace(t)
 	used := usedDatabase(t)
 	var sum faultSummary
@@ -118,7 +119,7 @@ func usedDatabase(t *testing.T) usedServer {
 	u.key = loadKey(t, u.database)
 	s := start(t, onDatabase(u.database))
 	l := startLoad(t, s, u.key, 8, "before", 1000)
-	eventually(t, 30*time.Second, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
+	eventually(t, time.Minute, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
 	u.pets = l.stop()
 	s.stop()
 	// The next start finds a log to recover, a short one: most calls are to be
@@ -148,7 +149,7 @@ type faultSummary struct {
 	refused      int // servers that answered 503
 	acknowledged int
 	unanswered   int
-	refusals     map[string]int // answers 503 by code
+	refusals     map[string]int // responses with 503 by code
 }
 
 func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
@@ -173,16 +174,16 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 			key = loadKey(t, database)
 		}
 		l = startLoad(t, s, key, 8, "during", 4000)
-		// A fault that has come is followed by some more answers. One that does
+		// A fault that has come is followed by some more responses. One that does
 		// not come, because the calls are spread over threads, is given up.
 		enough := int64(math.MaxInt64)
 		deadline := time.Now().Add(f.patience())
 		eventually(t, time.Minute, "the load meets the fault", func() bool {
-			answers := l.acknowledged.Load() + int64(l.refusals()["storage_full"])
+			responses := l.acknowledged.Load() + int64(l.refusals()["storage_full"])
 			if enough == math.MaxInt64 && wasInjected(trace) {
-				enough = answers + 100
+				enough = responses + 100
 			}
-			return s.ended() || answers >= enough || time.Now().After(deadline)
+			return s.ended() || responses >= enough || time.Now().After(deadline)
 		})
 		for _, p := range l.stop() {
 			if err := acknowledged.add(p); err != nil {
@@ -286,7 +287,7 @@ func (s *faultSummary) add(f injection, ordinals []int, stopped bool, l *load) {
 }
 
 func (s *faultSummary) String() string {
-	text := fmt.Sprintf("%d runs, faults injected in %v; %d servers stopped, %d answered 503 %v; %d pets acknowledged, %d requests without an answer",
+	text := fmt.Sprintf("%d runs, faults injected in %v; %d servers stopped, %d answered 503 %v; %d pets acknowledged, %d requests without a response",
 		s.runs, s.injected, s.stopped, s.refused, s.refusals, s.acknowledged, s.unanswered)
 	for call, all := range s.ordinals {
 		slices.Sort(all)

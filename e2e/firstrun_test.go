@@ -22,7 +22,7 @@ var (
 func (s *server) printed(pattern *regexp.Regexp) string {
 	s.t.Helper()
 	var found []string
-	eventually(s.t, 10*time.Second, "it prints "+pattern.String(), func() bool {
+	eventually(s.t, time.Minute, "it prints "+pattern.String(), func() bool {
 		found = pattern.FindStringSubmatch(s.stdout.String())
 		return found != nil
 	})
@@ -36,7 +36,7 @@ func (s *server) ownerKey() string {
 }
 
 // paste runs a line in a shell, as a person would, and returns what curl says
-// of the answer's status.
+// of the response's status.
 func paste(t *testing.T, line string, env ...string) (status, output string) {
 	t.Helper()
 	needs(t, "curl")

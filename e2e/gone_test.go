@@ -58,7 +58,7 @@ func TestClientsGoAway(t *testing.T) {
 			c.send(t, message("POST", "/v1/pets", key, body(name)))
 			c.Conn.(*net.TCPConn).SetLinger(0)
 		},
-		"half way, expecting an answer": func(c *rawConn, name string) {
+		"half way, expecting a response": func(c *rawConn, name string) {
 			m := message("POST", "/v1/pets", key, body(name))
 			c.send(t, m[:len(m)-5])
 			c.Conn.(*net.TCPConn).CloseWrite()
@@ -72,7 +72,7 @@ func TestClientsGoAway(t *testing.T) {
 			c.Close()
 		}
 	}
-	s.awaitOnlyListener(20 * time.Second)
+	s.awaitOnlyListener(time.Minute)
 
 	c := newClient(t, s, key)
 	stored := c.allPets(t, 0)
@@ -87,11 +87,11 @@ func TestClientsGoAway(t *testing.T) {
 		}
 		seen[p.Name] = true
 	}
-	t.Logf("%d of %d pets whose clients left without the answer are stored", len(stored), 2*times)
+	t.Logf("%d of %d pets whose clients left without the response are stored", len(stored), 2*times)
 
 	wantStatus(t, c.do(t, "POST", "/v1/pets", body("after")), 201, "")
 	c.http.CloseIdleConnections()
-	s.awaitOnlyListener(20 * time.Second)
+	s.awaitOnlyListener(time.Minute)
 	if log := s.stderr.String(); strings.Contains(log, "panic") || strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log complains of clients that left:\n%s", log)
 	}

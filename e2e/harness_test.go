@@ -7,6 +7,7 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +31,11 @@ var binary string
 var soak = os.Getenv("ANIMALSTORE_SOAK") != ""
 
 func TestMain(m *testing.M) {
+	// Most tests wait most of the time, for processes and timeouts, so more of them
+	// run at once than there are processors. -parallel overrides it.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	dir, err := os.MkdirTemp("", "animalstore-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -190,7 +196,7 @@ func cleanEnv() []string {
 var serving = regexp.MustCompile(`\bapi"?[=:]"?(https?://[^/"\s]+)/v1`)
 
 func (s *server) awaitServing() bool {
-	eventually(s.t, 20*time.Second, "the server serves or ends", func() bool {
+	eventually(s.t, time.Minute, "the server serves or ends", func() bool {
 		if m := serving.FindStringSubmatch(s.stderr.String()); m != nil {
 			s.url = m[1]
 			return true
@@ -229,7 +235,7 @@ func (s *server) wait() int {
 	s.t.Helper()
 	select {
 	case <-s.exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		s.signal(syscall.SIGQUIT) // for the stacks
 		<-s.exited
 		s.t.Fatalf("the server does not end.\n%s", s.output())

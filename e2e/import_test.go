@@ -22,9 +22,11 @@ import (
 // and speed to what is promised of a million lines.
 func TestImportIsInterrupted(t *testing.T) {
 	t.Parallel()
-	lines, workers := 12_000, 3
+	// With one worker, even a fast machine is far from done when the journal is
+	// first written, after a second.
+	lines, before, workers := 6_000, 1, 4
 	if soak {
-		lines, workers = 1_000_000, 16
+		lines, before, workers = 1_000_000, 16, 16
 	}
 	s := start(t)
 	key := loadKey(t, s.database)
@@ -34,9 +36,9 @@ func TestImportIsInterrupted(t *testing.T) {
 		raw = rawCreates(t, s, key, workers, 20*time.Second)
 	}
 
-	first := startImport(t, s, key, file, workers)
+	first := startImport(t, s, key, file, before)
 	journal := file + ".progress"
-	eventually(t, 5*time.Minute, "a part of the file is imported", func() bool { return journalRows(journal) > lines/5 })
+	eventually(t, 5*time.Minute, "the import has written its journal", func() bool { return journalRows(journal) > 0 })
 	first.Process.Kill()
 	first.Wait()
 	done := journalRows(journal)

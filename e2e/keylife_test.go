@@ -24,7 +24,7 @@ import (
 // was sent more than a second after this call still met the old state.
 func seenWithinASecond(t *testing.T, what string, seen func() bool) {
 	t.Helper()
-	for begun := time.Now(); ; {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		sent := time.Since(begun)
 		if seen() {
 			return
@@ -54,12 +54,13 @@ func update(t testing.TB, database, change string) {
 // a second on a server that has just used it.
 func TestChangesBesideTheServer(t *testing.T) {
 	t.Parallel()
+	awayFromMidnight(t)
 	s := start(t)
-	limit := func(want string) func(answer) bool {
-		return func(a answer) bool { return a.header.Get("X-RateLimit-Limit") == want }
+	limit := func(want string) func(response) bool {
+		return func(a response) bool { return a.header.Get("X-RateLimit-Limit") == want }
 	}
-	status := func(want int) func(answer) bool {
-		return func(a answer) bool { return a.status == want }
+	status := func(want int) func(response) bool {
+		return func(a response) bool { return a.status == want }
 	}
 	const read, write, admin = 1, 2, 4
 	changes := []struct {
@@ -67,7 +68,7 @@ func TestChangesBesideTheServer(t *testing.T) {
 		change func(id string)
 		path   string
 		before int
-		after  func(answer) bool
+		after  func(response) bool
 	}{
 		{"revocation", func(id string) { command(t, s.database, "revoke", id) }, "/v1/pets", 200, status(401)},
 		{"a larger plan", func(id string) { command(t, s.database, "set-plan", id, "--plan", "business") }, "/v1/pets", 200, limit("1000")},
@@ -139,7 +140,7 @@ func TestUsageAddsUp(t *testing.T) {
 			})
 		}
 		group.Wait()
-		untilItEnds(t, s, newClient(t, s, key), "/v1/pets", func(a answer) { counted[a.status == 429]++ })
+		untilItEnds(t, s, newClient(t, s, key), "/v1/pets", func(a response) { counted[a.status == 429]++ })
 		s = start(t, onDatabase(s.database))
 	}
 	var hours []struct{ Admitted, Refused int64 }
@@ -200,7 +201,7 @@ func TestCanary(t *testing.T) {
 		metrics := s.metrics()
 		look := func(when string) {
 			t.Helper()
-			places := map[string][]byte{"metrics": []byte(metrics), "log": []byte(s.stderr.String()), "standard output": []byte(s.stdout.String()), "answers and commands": said.Bytes(), "process arguments": arguments}
+			places := map[string][]byte{"metrics": []byte(metrics), "log": []byte(s.stderr.String()), "standard output": []byte(s.stdout.String()), "responses and commands": said.Bytes(), "process arguments": arguments}
 			files, err := filepath.Glob(database + "*")
 			if err != nil || len(files) < 2 {
 				t.Fatalf("%s: the files are %q (%v), want the database and more", when, files, err)
@@ -273,7 +274,7 @@ func TestFind(t *testing.T) {
 func session(t testing.TB, s *server, secret string, said io.Writer) {
 	t.Helper()
 	c := newClient(t, s, secret)
-	keep := func(a answer) { fmt.Fprintln(said, a.status, a.header, a.body) }
+	keep := func(a response) { fmt.Fprintln(said, a.status, a.header, a.body) }
 	for _, r := range [][3]string{
 		{"GET", "/v1/pets", ""}, {"HEAD", "/v1/pets", ""}, {"OPTIONS", "/v1/pets", ""}, {"GET", "/v1/pets/99", ""}, {"GET", "/v1/nothing", ""}, {"PUT", "/v1/pets", ""},
 		{"POST", "/v1/pets", `{"name":"Rex","categoryId":1}`}, {"POST", "/v1/pets", `{"name":"Rex","categoryId":"` + secret + `"}`}, {"POST", "/v1/pets", secret},

@@ -47,7 +47,7 @@ func TestSlowHeaderIsCut(t *testing.T) {
 	}
 	// Below the time a whole request may take, or that would do instead.
 	within(t, begun, 4500*time.Millisecond, 9*time.Second, "cutting off slow headers")
-	s.awaitOnlyListener(20 * time.Second)
+	s.awaitOnlyListener(time.Minute)
 }
 
 func TestSlowBodyIsCut(t *testing.T) {
@@ -66,10 +66,10 @@ func TestSlowBodyIsCut(t *testing.T) {
 			t.Error("the connection of a client that is too slow is kept")
 		}
 	} else if !wasReset(err) {
-		t.Errorf("got %v, want an answer or the end", err)
+		t.Errorf("got %v, want a response or the end", err)
 	}
 	within(t, begun, 9500*time.Millisecond, 30*time.Second, "cutting off a slow body")
-	s.awaitOnlyListener(20 * time.Second)
+	s.awaitOnlyListener(time.Minute)
 }
 
 // TestClientThatDoesNotReadIsCut asks for far more than the system buffers and
@@ -92,9 +92,9 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	// Until the first byte comes, the server may not have taken the connection
 	// from the system's queue, and would look as if it had closed it.
 	if _, err := deaf.r.Peek(1); err != nil {
-		t.Fatalf("no answer begins: %v", err)
+		t.Fatalf("no response begins: %v", err)
 	}
-	s.awaitOnlyListener(60 * time.Second)
+	s.awaitOnlyListener(time.Minute)
 	within(t, begun, 9*time.Second, 60*time.Second, "cutting off a client that does not read")
 }
 

@@ -16,14 +16,14 @@ import (
 type load struct {
 	acknowledged atomic.Int64
 	unanswered   atomic.Int64 // requests whose outcome nobody knows
-	slowest      atomic.Int64 // nanoseconds an answer took
+	slowest      atomic.Int64 // nanoseconds a response took
 
-	over     atomic.Bool // answers no longer count
+	over     atomic.Bool // responses no longer count
 	stopping chan struct{}
 	clients  sync.WaitGroup
 	mu       sync.Mutex
 	pets     []pet
-	refused  map[string]int // answers 503 by their code
+	refused  map[string]int // responses with 503 by their code
 }
 
 // startLoad has clients add pets until stop, or until the server is gone.
@@ -58,7 +58,7 @@ func startLoad(t *testing.T, s *server, key string, clients int, label string, s
 	return l
 }
 
-// add sends one pet. An error is an answer that must not be given.
+// add sends one pet. An error is a response that must not be given.
 func (l *load) add(c *client, want pet) error {
 	begun := time.Now()
 	a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))
@@ -93,14 +93,14 @@ func (l *load) add(c *client, want pet) error {
 	return fmt.Errorf("sent %.40q, got %d %s, want 201 or 503", want.Name, a.status, a.body)
 }
 
-// refusals are the answers 503 so far, by code.
+// refusals are the responses with 503 so far, by code.
 func (l *load) refusals() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.refused)
 }
 
-// callTime returns what was acknowledged up to now. The load goes on, but no answer
+// callTime returns what was acknowledged up to now. The load goes on, but no response
 // counts any more.
 func (l *load) callTime() []pet {
 	l.over.Store(true)
@@ -114,4 +114,51 @@ func (l *load) stop() []pet {
 	close(l.stopping)
 	l.clients.Wait()
 	return l.pets
+}
+
+// Where a test bounds how long something may take, it adds what a busy machine takes
+// for something simple meanwhile.
+
+// watchAlive repeats GET /livez until the returned function is called, which returns
+// how long the slowest response took.
+func watchAlive(t *testing.T, s *server) (slowest func() time.Duration) {
+	t.Helper()
+	return watch(t, newClient(t, s, ""), 200, "GET", "/livez", "")
+}
+
+// watchWrites is watchAlive for a request that waits for the disk.
+func watchWrites(t *testing.T, s *server, key string) (slowest func() time.Duration) {
+	t.Helper()
+	return watch(t, newClient(t, s, key), 201, "POST", "/v1/pets", newPetBody("watched", 1, "sold"))
+}
+
+func watch(t *testing.T, c *client, want int, method, path, body string) (slowest func() time.Duration) {
+	stop, stopped := make(chan struct{}), make(chan time.Duration, 1)
+	go func() {
+		var longest time.Duration
+		defer func() { stopped <- longest }()
+		for {
+			begun := time.Now()
+			a, err := c.try(method, path, body)
+			if t.Context().Err() != nil {
+				return // the test has ended, and the server with it
+			}
+			if err != nil || a.status != want {
+				t.Errorf("%s %s: got %d %s, %v, want %d", method, path, a.status, a.body, err, want)
+				return
+			}
+			longest = max(longest, time.Since(begun))
+			select {
+			case <-stop:
+				return
+			case <-t.Context().Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(stop)
+		return <-stopped
+	}
 }

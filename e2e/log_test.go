@@ -52,7 +52,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 	for _, id := range ids {
 		line := regexp.MustCompile(`msg=request request_id=` + regexp.QuoteMeta(id) + ` method=GET path=\S+ status=\d+ `)
-		eventually(t, 10*time.Second, "request "+id+" is in the access log", func() bool { return line.MatchString(s.stderr.String()) })
+		eventually(t, time.Minute, "request "+id+" is in the access log", func() bool { return line.MatchString(s.stderr.String()) })
 	}
 
 	quiet := start(t)

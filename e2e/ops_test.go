@@ -82,8 +82,8 @@ func TestMetrics(t *testing.T) {
 		`animalstore_http_errors_total{code="pet_not_found"}`:                                 1,
 		`animalstore_http_errors_total{code="unavailable"}`:                                   0,
 	} {
-		// A request is counted after its answer is on its way.
-		eventually(t, 10*time.Second, fmt.Sprintf("%s is %v", series, want), func() bool { return s.metric(series) == want })
+		// A request is counted after its response is on its way.
+		eventually(t, time.Minute, fmt.Sprintf("%s is %v", series, want), func() bool { return s.metric(series) == want })
 	}
 	if strings.Contains(s.metrics(), "4711") {
 		t.Error("a path is in the metrics as a client sent it")

@@ -127,9 +127,9 @@ func TestPostgresRevocation(t *testing.T) {
 	}
 }
 
-// TestPostgresLostAnswer: a write whose commit was sent and not answered says so,
+// TestPostgresLostResponse: a write whose commit was sent and not answered says so,
 // and can be sent again with its Idempotency-Key.
-func TestPostgresLostAnswer(t *testing.T) {
+func TestPostgresLostResponse(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Shared(t).NewDatabase(t, "")
 	proxy := pgtest.NewProxy(t, database)

@@ -58,14 +58,14 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 		l := startLoad(t, s, key, 16, fmt.Sprint("cut ", cut), 100)
 		// Cuts at different moments meet different states of the log.
 		enough := int64(1 + cut*997%1500)
-		eventually(t, 60*time.Second, "the load is on", func() bool { return l.acknowledged.Load() >= enough })
+		eventually(t, time.Minute, "the load is on", func() bool { return l.acknowledged.Load() >= enough })
 		// Only what was answered before the cut counts. A machine without power
 		// answers nothing, while this one lives on, and ext4 has been seen to
 		// report success for an fsync that such a cut met half way.
 		pets := l.callTime()
 		d.cut(t)
 		// It must not go on without its disk.
-		eventually(t, 20*time.Second, "the server notices", s.ended)
+		eventually(t, time.Minute, "the server notices", s.ended)
 		if code := s.wait(); code != 1 {
 			t.Errorf("cut %d: the server ended with exit code %d, want 1.\n%s", cut, code, s.output())
 		}
@@ -147,7 +147,7 @@ func (d *disk) mount(t *testing.T) {
 
 func (d *disk) unmount(t *testing.T) {
 	t.Helper()
-	eventually(t, 20*time.Second, "the disk is no longer in use", func() bool {
+	eventually(t, time.Minute, "the disk is no longer in use", func() bool {
 		err := syscall.Unmount(d.dir, 0)
 		if err != nil && !errors.Is(err, syscall.EBUSY) {
 			t.Fatalf("unmount: %v", err)

@@ -60,22 +60,22 @@ func (c *rawConn) send(t testing.TB, text string) {
 	}
 }
 
-// receive reads an answer to its end. closes tells whether the server is going
+// receive reads a response to its end. closes tells whether the server is going
 // to close the connection after it.
-func (c *rawConn) receive() (a answer, closes bool, err error) {
+func (c *rawConn) receive() (a response, closes bool, err error) {
 	resp, err := http.ReadResponse(c.r, nil)
 	if err != nil {
-		return answer{}, false, err
+		return response{}, false, err
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return answer{}, false, fmt.Errorf("in the middle of an answer: %w", err)
+		return response{}, false, fmt.Errorf("in the middle of a response: %w", err)
 	}
 	c.answered++
-	return answer{resp.StatusCode, resp.Header, string(body)}, resp.Close, nil
+	return response{resp.StatusCode, resp.Header, string(body)}, resp.Close, nil
 }
 
-func (c *rawConn) mustReceive(t testing.TB) answer {
+func (c *rawConn) mustReceive(t testing.TB) response {
 	t.Helper()
 	a, _, err := c.receive()
 	if err != nil {

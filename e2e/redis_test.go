@@ -28,7 +28,8 @@ const clusterSize = 3
 // startCluster starts the servers. redisURL is Redis's address for them.
 func startCluster(t testing.TB, redisURL string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dsn: pgtest.Start(t).NewDatabase(t, "")}
+	// Fewer connections than by default: other tests use the same PostgreSQL.
+	c := &cluster{t: t, dsn: pgtest.Shared(t).NewDatabase(t, "") + "&pool_max_conns=6"}
 	for range clusterSize {
 		c.servers = append(c.servers, start(t, withOps(), withArgs("--database", c.dsn, "--redis", redisURL)))
 	}
@@ -62,7 +63,7 @@ func (c *cluster) key(plan string) string {
 type outcome struct {
 	admitted [clusterSize]int64
 	refused  int64
-	wrong    []string // answers that are neither, at most a few
+	wrong    []string // responses that are neither, at most a few
 }
 
 func (o outcome) total() (n int64) {
@@ -106,7 +107,7 @@ func (c *cluster) burst(clients int, requests int64, key string) outcome {
 	}
 	o.refused = refused.Load()
 	if len(o.wrong) > 0 {
-		c.t.Errorf("%d answers are neither 200 nor 429, such as %s", len(o.wrong), o.wrong[0])
+		c.t.Errorf("%d responses are neither 200 nor 429, such as %s", len(o.wrong), o.wrong[0])
 	}
 	return o
 }
@@ -126,17 +127,19 @@ const (
 	sharedDecisions   = "animalstore_limit_shared_decisions_total"
 )
 
-// exact checks that a burst with a new key admits its limit to the request. On a
-// machine so busy that Redis does not answer in time, an instance honestly goes on
-// by itself: such a round says nothing about sharing and is made again.
+// exact checks that a burst with a new key is admitted exactly up to its limit. On a
+// machine so busy that Redis doesn't respond in time, an instance falls back to its
+// own limiter, as it should: such a round says nothing about sharing, and is repeated
+// with fewer clients.
 func (c *cluster) exact(when, plan string, limit int64) {
 	c.t.Helper()
-	for range 15 {
+	for attempt := range 15 {
 		c.awaitShared()
 		before := c.sum(fallbackDecisions)
-		o := c.burst(64, limit+limit/4+64, c.key(plan))
+		clients := max(4, 64>>attempt)
+		o := c.burst(clients, limit+limit/4+64, c.key(plan))
 		if alone := c.sum(fallbackDecisions) - before; alone > 0 {
-			c.t.Logf("%s, plan %s: this machine kept Redis from answering in time, %v requests were decided without it: once more", when, plan, alone)
+			c.t.Logf("%s, plan %s: Redis was too slow for %d clients on this machine, %v requests were decided without it: trying again", when, plan, clients, alone)
 			continue
 		}
 		if got := o.total(); got != limit {
@@ -154,7 +157,7 @@ func (c *cluster) exact(when, plan string, limit int64) {
 
 func (c *cluster) awaitShared() {
 	c.t.Helper()
-	eventually(c.t, 30*time.Second, "limits are shared", func() bool { return c.sum(fallbackNow) == 0 })
+	eventually(c.t, time.Minute, "limits are shared", func() bool { return c.sum(fallbackNow) == 0 })
 }
 
 // clusterPlans are all plans and what they allow in a minute.
@@ -168,7 +171,7 @@ func TestSharedLimitsAreExact(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	c := startCluster(t, redis.URL())
-	rounds := 3
+	rounds := 1
 	if soak {
 		rounds = 100
 	}
@@ -204,7 +207,7 @@ func TestRedisOutages(t *testing.T) {
 	proxy := redistest.NewProxy(t, redis)
 	c := startCluster(t, proxy.URL())
 	rude := c.key("1")
-	banEnd := c.ban(rude)
+	banEnd := newClient(t, c.servers[0], rude).provokeBan(t)
 	c.exact("at first", "60", 60)
 	busy := c.key("100")
 
@@ -244,7 +247,7 @@ func TestRedisOutages(t *testing.T) {
 				}
 			}
 			for i, s := range c.servers {
-				eventually(t, 30*time.Second, fmt.Sprintf("%s: server %d says that it is alone", outage.name, i), func() bool { return s.metric(fallbackNow) == 1 })
+				eventually(t, time.Minute, fmt.Sprintf("%s: server %d says that it is alone", outage.name, i), func() bool { return s.metric(fallbackNow) == 1 })
 				wantStatus(t, newClient(t, s, "").get(t, "/readyz"), 200, "")
 			}
 			c.banned(outage.name+", known to be gone", rude, banEnd)
@@ -272,18 +275,6 @@ func TestRedisOutages(t *testing.T) {
 	if o := c.burst(16, 200, busy); o.total() != 100 {
 		t.Errorf("a window after the last outage: got %d admitted (%v), want 100", o.total(), o.admitted)
 	}
-}
-
-// ban has a key banned and returns the ban's end.
-func (c *cluster) ban(key string) (end string) {
-	c.t.Helper()
-	cl := newClient(c.t, c.servers[0], key)
-	eventually(c.t, 60*time.Second, "a client that never waits is banned", func() bool {
-		a := cl.get(c.t, "/v1/pets")
-		end = a.header.Get("X-RateLimit-Reset")
-		return strings.Contains(a.body, "key_banned")
-	})
-	return end
 }
 
 // banned checks that every server refuses a key until the same second.

@@ -17,17 +17,18 @@ type order struct {
 	Status string `json:"status"`
 }
 
-// intent is a write that its client retries until it has the answer.
+// intent is a write that its client retries until it has the response.
 type intent struct {
 	path, body, token string
-	answers           []answer // all it ever got
+	responses         []response // all it ever got
 }
 
 // TestRetryAfterKill: clients send pets and orders, each with an
-// Idempotency-Key, while the server is killed under them. Whoever has no answer
+// Idempotency-Key, while the server is killed under them. Whoever has no response
 // sends again to the next server. In the end each write was done once, and all
-// answers to it are the same.
+// responses to it are the same.
 func TestRetryAfterKill(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if soak {
 		rounds = 300
@@ -47,7 +48,7 @@ func TestRetryAfterKill(t *testing.T) {
 		}()
 		// Kill at another moment of the work in each round.
 		enough := int64(len(intents) * (1 + round%4) / 5)
-		eventually(t, 20*time.Second, "some writes are answered", func() bool { return answered.Load() >= enough })
+		eventually(t, time.Minute, "some writes are answered", func() bool { return answered.Load() >= enough })
 		s.kill()
 		<-done
 		if answered.Load() == int64(len(intents)) {
@@ -55,7 +56,7 @@ func TestRetryAfterKill(t *testing.T) {
 		}
 
 		// Everybody sends again, several times at once: also those that have an
-		// answer, which a lost connection might have kept from them.
+		// response, which a lost connection might have kept from them.
 		s = start(t, onDatabase(database))
 		for range 2 {
 			sendAll(t, s, key, intents, &answered)
@@ -70,7 +71,7 @@ func TestRetryAfterKill(t *testing.T) {
 	}
 	s := start(t, onDatabase(database))
 	checkStored(t, newClient(t, s, key), all)
-	t.Logf("%d kills, %d writes, %d answers replayed; of %d the first answer was never heard", 2*rounds, len(all), replays, unheard)
+	t.Logf("%d kills, %d writes, %d responses replayed; of %d the first response was never heard", 2*rounds, len(all), replays, unheard)
 	s.stop()
 	if got := integrity(t, database); got != "ok" {
 		t.Errorf("the file is damaged: %s", got)
@@ -80,6 +81,7 @@ func TestRetryAfterKill(t *testing.T) {
 // TestRetryOneKeyAfterKill: the server is killed under two hundred requests with
 // one Idempotency-Key, which are then sent again.
 func TestRetryOneKeyAfterKill(t *testing.T) {
+	t.Parallel()
 	rounds := 4
 	if soak {
 		rounds = 200
@@ -103,19 +105,19 @@ func TestRetryOneKeyAfterKill(t *testing.T) {
 			defer close(done)
 			sendAtOnce(t, s, key, same, &answered)
 		}()
-		eventually(t, 20*time.Second, "one is answered", func() bool { return answered.Load() > 0 })
+		eventually(t, time.Minute, "one is answered", func() bool { return answered.Load() > 0 })
 		s.kill()
 		<-done
-		before := len(in.answers)
+		before := len(in.responses)
 		s = start(t, onDatabase(database))
 		sendAtOnce(t, s, key, same, &answered)
-		if len(in.answers)-before != 200 {
-			t.Errorf("round %d: got %d answers from the second server, want 200", round, len(in.answers)-before)
+		if len(in.responses)-before != 200 {
+			t.Errorf("round %d: got %d responses from the second server, want 200", round, len(in.responses)-before)
 		}
 		checkIntents(t, []*intent{in})
 		checkStored(t, newClient(t, s, key), []*intent{in})
 		s.kill()
-		t.Logf("round %d: %d answers before the kill", round, before)
+		t.Logf("round %d: %d responses before the kill", round, before)
 	}
 }
 
@@ -132,7 +134,7 @@ func sendAtOnce(t *testing.T, s *server, key string, intents []*intent, answered
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			in.answers = append(in.answers, a)
+			in.responses = append(in.responses, a)
 			answered.Add(1)
 		})
 	}
@@ -172,7 +174,7 @@ func sendAll(t *testing.T, s *server, key string, intents []*intent, answered *a
 					return // the server is gone: whether this one is stored is open
 				}
 				mu.Lock()
-				if in.answers = append(in.answers, a); len(in.answers) == 1 {
+				if in.responses = append(in.responses, a); len(in.responses) == 1 {
 					answered.Add(1)
 				}
 				mu.Unlock()
@@ -182,24 +184,24 @@ func sendAll(t *testing.T, s *server, key string, intents []*intent, answered *a
 	wg.Wait()
 }
 
-// checkIntents compares all answers to each write, and counts the replays, and
-// the writes whose first answer was lost with the server.
+// checkIntents compares all responses to each write, and counts the replays, and
+// the writes whose first response was lost with the server.
 func checkIntents(t *testing.T, intents []*intent) (replays, unheard int) {
 	t.Helper()
 	for _, in := range intents {
 		firsts := 0
-		for _, a := range in.answers {
-			if a.status != 201 || a.body != in.answers[0].body || a.header.Get("Location") != in.answers[0].header.Get("Location") {
-				t.Fatalf("%s %s: got %d %s and %d %s, want them the same", in.path, in.body, a.status, a.body, in.answers[0].status, in.answers[0].body)
+		for _, a := range in.responses {
+			if a.status != 201 || a.body != in.responses[0].body || a.header.Get("Location") != in.responses[0].header.Get("Location") {
+				t.Fatalf("%s %s: got %d %s and %d %s, want them the same", in.path, in.body, a.status, a.body, in.responses[0].status, in.responses[0].body)
 			}
 			if a.header.Get("Idempotent-Replayed") == "" {
 				firsts++
 			}
 		}
-		if len(in.answers) < 4 || firsts > 1 {
-			t.Fatalf("%s %s: got %d answers of which %d are no replay, want at least 4 and at most 1", in.path, in.body, len(in.answers), firsts)
+		if len(in.responses) < 4 || firsts > 1 {
+			t.Fatalf("%s %s: got %d responses of which %d are no replay, want at least 4 and at most 1", in.path, in.body, len(in.responses), firsts)
 		}
-		replays, unheard = replays+len(in.answers)-firsts, unheard+1-firsts
+		replays, unheard = replays+len(in.responses)-firsts, unheard+1-firsts
 	}
 	return replays, unheard
 }
@@ -226,14 +228,14 @@ func checkStored(t *testing.T, c *client, intents []*intent) {
 	}
 	for _, in := range intents {
 		if in.path == "/v1/pets" {
-			p, err := decodePet(in.answers[0].body)
+			p, err := decodePet(in.responses[0].body)
 			if err != nil || names[p.Name] != 1 {
 				t.Errorf("%s: stored %d times, want once (%v)", in.body, names[p.Name], err)
 			}
 			continue
 		}
 		var o order
-		if err := json.Unmarshal([]byte(in.answers[0].body), &o); err != nil {
+		if err := json.Unmarshal([]byte(in.responses[0].body), &o); err != nil {
 			t.Fatal(err)
 		}
 		if got := orders[o.PetID]; !slices.Equal(got, []order{o}) {

@@ -84,7 +84,7 @@ func wantSameContent(t *testing.T, file, database string) (rows int64) {
 	return rows
 }
 
-// sameRows asks both the same and compares the answers, row by row.
+// sameRows asks both the same and compares the responses, row by row.
 func sameRows(t *testing.T, plain *sqlite.Conn, conn *pgx.Conn, query string) (n int64) {
 	t.Helper()
 	moved, err := conn.Query(context.Background(), query)

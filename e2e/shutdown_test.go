@@ -16,16 +16,15 @@ import (
 //
 // Whether a request was accepted is seen from outside like this. If no
 // connection could be made, it was not. If the connection was made but is reset
-// before it carried any answer, it was not either: when a listening socket is
+// before it carried any response, it was not either: when a listening socket is
 // closed, the system resets the connections that still waited in its queue,
-// which the server never saw. Anything else but a whole answer is a request cut
-// off: an end of the stream, half an answer, a timeout, and whatever happens on
+// which the server never saw. Anything else but a whole response is a request cut
+// off: an end of the stream, half a response, a timeout, and whatever happens on
 // a connection that has been answered before.
 func TestTerminate(t *testing.T) {
 	const clients = 32
 	s := start(t)
 	key := loadKey(t, s.database)
-	slow := startSlowRequests(t, s, key)
 
 	var answered, terminated, late atomic.Int64
 	acknowledged := make([][]pet, clients)
@@ -62,10 +61,12 @@ func TestTerminate(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, 20*time.Second, "the load is on", func() bool { return answered.Load() > 10*clients })
+	eventually(t, time.Minute, "the load is on", func() bool { return answered.Load() > 10*clients })
+	// Not before: the server cuts off a header that takes more than five seconds.
+	slow := startSlowRequests(t, s, key)
 	terminated.Add(1)
 	s.signal(syscall.SIGTERM)
-	eventually(t, 20*time.Second, "new connections are refused", func() bool {
+	eventually(t, time.Minute, "new connections are refused", func() bool {
 		c, err := tryDial(s)
 		if err == nil {
 			c.Close()
@@ -104,11 +105,11 @@ func TestTerminate(t *testing.T) {
 var errRefused = fmt.Errorf("refused")
 
 // request sends one request on conn, or on a new one if there is none.
-func request(s *server, conn **rawConn, key string, write bool, name string) (answer, bool, error) {
+func request(s *server, conn **rawConn, key string, write bool, name string) (response, bool, error) {
 	if *conn == nil {
 		c, err := tryDial(s)
 		if err != nil {
-			return answer{}, false, errRefused
+			return response{}, false, errRefused
 		}
 		*conn = c
 	}
@@ -117,7 +118,7 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (an
 	if write {
 		m = message("POST", "/v1/pets", key, newPetBody(name, 1, "sold"))
 	}
-	var a answer
+	var a response
 	var closes bool
 	_, err := io.WriteString(c, m)
 	if err == nil {
@@ -128,7 +129,7 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (an
 		if c.answered == 0 && wasReset(err) {
 			return a, false, errRefused
 		}
-		err = fmt.Errorf("after %d answers on this connection: %w", c.answered, err)
+		err = fmt.Errorf("after %d responses on this connection: %w", c.answered, err)
 	}
 	return a, closes, err
 }
@@ -148,6 +149,11 @@ func startSlowRequests(t *testing.T, s *server, key string) *slowRequests {
 	slow.rest = whole[len(whole)-10:]
 	slow.halfBody.send(t, strings.TrimSuffix(whole, slow.rest))
 	slow.halfHeader.send(t, "GET /v1/pets HTTP/1.1\r\nHost: test\r\n")
+	// Connections are accepted in order: once a later one is served, all these were
+	// accepted.
+	last := dial(t, s)
+	last.send(t, message("GET", "/livez", "", ""))
+	wantStatus(t, last.mustReceive(t), 200, "")
 	return slow
 }
 
@@ -170,7 +176,7 @@ func (slow *slowRequests) finish(t *testing.T) {
 	}
 	wantStatus(t, a, 503, "shutting_down")
 	if !closes || a.header.Get("Retry-After") == "" {
-		t.Errorf("the answer of a server that stops has headers %v, want Connection: close and Retry-After", a.header)
+		t.Errorf("the response of a server that stops has headers %v, want Connection: close and Retry-After", a.header)
 	}
 }
 

@@ -30,7 +30,7 @@ type valve struct {
 type stops struct {
 	up, down int64  // after so many bytes to the server, or from it
 	before   string // before this reaches the server
-	sent     string // after this reached the server, before the answer
+	sent     string // after this reached the server, before the response
 }
 
 // newValve leads to the server of a postgres:// URL, and returns the URL that
@@ -118,7 +118,7 @@ func (v *valve) admit(passed *int64, chunk []byte) (n int, hold bool) {
 	case toServer && v.stops.before != "" && bytes.Contains(chunk, []byte(v.stops.before)):
 		n, hold = bytes.Index(chunk, []byte(v.stops.before)), true
 	case toServer && v.stops.sent != "" && bytes.Contains(chunk, []byte(v.stops.sent)):
-		v.reach() // it passes, but the answer does not
+		v.reach() // it passes, but the response does not
 	}
 	*passed += int64(n)
 	if hold {

@@ -87,6 +87,7 @@ func TestKeyFailures(t *testing.T) {
 
 // TestDeadline: an operation is given up after the handler's time, not later.
 func TestDeadline(t *testing.T) {
+	sqliteOnly(t, "the connections of PostgreSQL do not fit in a bubble of synctest")
 	stuck := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for _, op := range operations {
 		t.Run(op.id, func(t *testing.T) {

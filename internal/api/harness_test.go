@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,10 +20,8 @@ import (
 	"animalstore"
 	"animalstore/internal/api"
 	"animalstore/internal/db"
-	"animalstore/internal/db/sqlite"
-	"animalstore/internal/http1"
 	"animalstore/internal/keys"
-	"animalstore/internal/ratelimit"
+	"animalstore/internal/server"
 )
 
 const (
@@ -33,22 +30,21 @@ const (
 	noKey      = "-" // as the key of a call: send no Authorization header
 )
 
-// service is a server on a database of its own. Its clock stands still until a
-// test moves it.
+// service is a server on a separate database. Its clock stands still until a test
+// moves it.
 type service struct {
-	url     string
-	addr    string
-	file    string // the database
-	env     animalstore.Environment
-	db      *faultyDB
-	clock   *clock
-	log     *logBuffer
-	handler *api.Server
-	limiter *ratelimit.Memory
-	usage   *ratelimit.Usage
-	owner   string // a key that may read and write
-	admin   string // a key that may do everything, the only one that manages keys
-	client  *http.Client
+	url      string
+	addr     string
+	database string // its URL
+	env      animalstore.Environment
+	db       *faultyDB
+	clock    *clock
+	log      *logBuffer
+	server   *server.Server
+	handler  *api.Server
+	owner    string // a key that may read and write
+	admin    string // a key that may do everything, the only one that manages keys
+	client   *http.Client
 }
 
 type setup struct {
@@ -60,50 +56,45 @@ type setup struct {
 	observer  api.Observer
 }
 
+// start runs a server until the test ends.
 func start(t testing.TB, change ...func(*setup)) *service {
 	t.Helper()
 	with := setup{env: animalstore.Production}
 	for _, f := range change {
 		f(&with)
 	}
-	file := filepath.Join(t.TempDir(), "store.db")
-	store, err := sqlite.Open(t.Context(), file, sqlite.Options{Serve: true})
+	s := &service{
+		database: engine.newDatabase(t),
+		env:      with.env,
+		clock:    &clock{now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)},
+		log:      &logBuffer{},
+	}
+	var err error
+	s.server, err = server.New(t.Context(), server.Config{
+		Database:       s.database,
+		Environment:    with.env,
+		Log:            slog.New(slog.NewTextHandler(s.log, nil)),
+		Listen:         "127.0.0.1:0",
+		TrustedProxies: with.proxies,
+		CORSOrigins:    with.origins,
+		AccessLog:      with.accessLog,
+		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
+		Now:            s.clock.Now,
+		Observer:       with.observer,
+		WrapDB: func(store db.DB) db.DB {
+			s.db = &faultyDB{DB: store}
+			if with.echo {
+				return echoDB{s.db}
+			}
+			return s.db
+		},
+		NoBackground: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Errorf("close database: %v", err)
-		}
-	})
-	s := &service{
-		file:  file,
-		env:   with.env,
-		db:    &faultyDB{DB: store},
-		clock: &clock{now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)},
-		log:   &logBuffer{},
-	}
-	log := slog.New(slog.NewTextHandler(s.log, nil))
-	var used db.DB = s.db
-	if with.echo {
-		used = echoDB{s.db}
-	}
-	s.limiter = ratelimit.NewMemory(s.db, s.clock.Now, log)
-	s.usage = ratelimit.NewUsage(s.db, s.clock.Now, log)
-	s.handler = api.New(api.Config{
-		DB:             used,
-		Keys:           keys.NewChecker(with.env, s.db, log, s.clock.Now),
-		Limiter:        s.limiter,
-		Usage:          s.usage,
-		Log:            log,
-		TrustedProxies: with.proxies,
-		Now:            s.clock.Now,
-		CORSOrigins:    with.origins,
-		AccessLog:      with.accessLog,
-		Observer:       with.observer,
-	})
-	s.addr = serve(t, s.handler)
-	s.url = "http://" + s.addr
+	s.handler, s.addr, s.url = s.server.Handler(), s.server.Addr().String(), s.server.URL()
+	s.run(t)
 	transport := &http.Transport{
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   32,
@@ -116,30 +107,17 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	return s
 }
 
-// serve serves on a port of its own, as the program does, until the test ends.
-func serve(t testing.TB, handler http.Handler) (addr string) {
-	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: time.Minute,
-		IdleTimeout:       time.Minute,
-		WriteTimeout:      time.Minute,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-	}
-	l := http1.Listen(tcp, server, api.Plain)
-	go server.Serve(l)
+// run serves in the background until the test ends.
+func (s *service) run(t testing.TB) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.server.Run(ctx) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := l.Shutdown(ctx); err != nil {
-			t.Errorf("shut down: %v", err)
+		stop()
+		if err := errors.Join(<-done, s.server.Close()); err != nil {
+			t.Errorf("stop the server: %v", err)
 		}
 	})
-	return tcp.Addr().String()
 }
 
 // checkingClient never follows a redirect: there must be none.

@@ -239,7 +239,7 @@ func TestLastUse(t *testing.T) {
 	secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 1, PerDay: 100} })
 	lastUse := func() string {
 		t.Helper()
-		if err := s.usage.Save(t.Context()); err != nil {
+		if err := s.server.Save(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return s.asAdmin(t, "GET", keyPath(id), "").key(t).LastUsedAt

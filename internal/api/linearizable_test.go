@@ -28,6 +28,7 @@ import (
 // every answer is right. A page from the cache that is older than any answer
 // given before has no place in such an order.
 func TestCachedReadsAreLinearizable(t *testing.T) {
+	sqliteOnly(t, "PostgreSQL goes without the page cache")
 	// Commits to a real disk take long, which gives readers time in the middle
 	// of them; where memory serves as the disk there are many more to meet.
 	t.Run("disk", func(t *testing.T) { checkCachedReads(t) })

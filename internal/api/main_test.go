@@ -65,10 +65,19 @@ func (c *coverage) missing() (missing []string) {
 	return missing
 }
 
-// TestMain fails a full run in which a documented status of an operation, or a
-// code, never came up.
+// stopPostgres ends the server of postgresEngine.
+var stopPostgres = func() {}
+
+// TestMain runs the tests on each engine. It fails a full run in which a
+// documented status of an operation, or a code, never came up.
 func TestMain(m *testing.M) {
 	status := m.Run()
+	if runsTests() && postgresEngine.newDatabase != nil {
+		engine = postgresEngine
+		fmt.Println("the same on PostgreSQL:")
+		status = max(status, m.Run())
+		stopPostgres()
+	}
 	if status == 0 && fullRun() {
 		for _, what := range provoked.missing() {
 			fmt.Printf("%s is documented, but no test provokes it\n", what)
@@ -78,6 +87,18 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// runsTests reports whether the command line asks for tests, rather than for
+// fuzzing, benchmarks or a list.
+func runsTests() bool {
+	for _, flagName := range []string{"fuzz", "bench", "list"} {
+		if flag.Lookup("test."+flagName).Value.String() != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// fullRun reports whether no test is left out.
 func fullRun() bool {
 	for _, filter := range []string{"run", "skip", "fuzz", "list"} {
 		if v := flag.Lookup("test." + filter).Value.String(); v != "" && v != "." {

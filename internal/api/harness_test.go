@@ -54,6 +54,8 @@ type setup struct {
 	accessLog bool
 	echo      bool // keep new pets off the disk
 	observer  api.Observer
+
+	noPageCache bool
 }
 
 // start runs a server until the test ends.
@@ -89,6 +91,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 			return s.db
 		},
 		NoBackground: true,
+		NoPageCache:  with.noPageCache,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"animalstore"
 )
 
-// What tests in package api_test may see of the inside.
+// Internals for the tests in package api_test.
 
 var (
 	ParseInteger = parseInteger

@@ -17,11 +17,11 @@ import (
 var (
 	validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-	// leaks is what a message to a caller never holds.
+	// leaks must never show in a message to a caller.
 	leaks = regexp.MustCompile(`(?i)sqlite|\bsql\b|goroutine|\.go\b|runtime error|nil pointer|panic|/tmp/|/internal/|\.db\b|secret detail`)
 )
 
-// provoked is what the suite has seen.
+// provoked collects what the tests have seen.
 var provoked = &coverage{statuses: map[string]bool{}, codes: map[animalstore.Code]bool{}}
 
 type coverage struct {
@@ -45,7 +45,7 @@ func (c *coverage) addCode(code animalstore.Code) {
 	c.codes[code] = true
 }
 
-// missing is what the document has and the suite has not seen.
+// missing lists what is documented and no test has seen.
 func (c *coverage) missing() (missing []string) {
 	for _, item := range document().Paths.Map() {
 		for _, op := range item.Operations() {

@@ -27,9 +27,9 @@ func TestClientAddress(t *testing.T) {
 		want      string // without trusted proxies it is always the peer
 	}{
 		{"a peer", "198.51.100.1:1", nil, "198.51.100.1"},
-		{"a peer that nobody trusts", "198.51.100.1:1", []string{"203.0.113.9"}, "198.51.100.1"},
-		{"a peer beside a trusted network", "11.0.0.1:1", []string{"203.0.113.9"}, "11.0.0.1"},
-		{"a peer beside a trusted address", "192.0.2.8:1", []string{"203.0.113.9"}, "192.0.2.8"},
+		{"an untrusted peer", "198.51.100.1:1", []string{"203.0.113.9"}, "198.51.100.1"},
+		{"a peer next to a trusted network", "11.0.0.1:1", []string{"203.0.113.9"}, "11.0.0.1"},
+		{"a peer next to a trusted address", "192.0.2.8:1", []string{"203.0.113.9"}, "192.0.2.8"},
 		{"a proxy that says nothing", "10.0.0.1:1", nil, "10.0.0.1"},
 		{"a proxy that says nothing at all", "10.0.0.1:1", []string{""}, "10.0.0.1"},
 		{"a proxy", "10.0.0.1:1", []string{"203.0.113.9"}, "203.0.113.9"},
@@ -79,8 +79,8 @@ func TestClientAddress(t *testing.T) {
 // strange is a request without a valid key from an address.
 func strange(from string) call { return call{path: "/v1/pets", key: noKey, from: from} }
 
-// TestStrangers: what comes without a valid key is counted by address.
-func TestStrangers(t *testing.T) {
+// TestAnonymous: requests without a valid key are counted by address.
+func TestAnonymous(t *testing.T) {
 	t.Parallel()
 	s := start(t).inProcess()
 	const here, there = "198.51.100.1:4711", "198.51.100.2:4711"
@@ -135,9 +135,10 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// TestStrangersByNetwork: an IPv6 customer has a /64, and a way of writing an
+// TestAnonymousByNetwork: an IPv6 customer has a /64, and a way of writing an
 // address makes it no other.
-func TestStrangersByNetwork(t *testing.T) {
+func TestAnonymousByNetwork(t *testing.T) {
+	sqliteOnly(t, "requests without a key never reach the database")
 	s := start(t).inProcess()
 	tests := []struct {
 		from string
@@ -161,8 +162,8 @@ func TestStrangersByNetwork(t *testing.T) {
 	}
 }
 
-// TestStrangersBehindProxy: the proxy's word decides whose bucket it is.
-func TestStrangersBehindProxy(t *testing.T) {
+// TestAnonymousBehindProxy: the address that the proxy names is the one that is charged.
+func TestAnonymousBehindProxy(t *testing.T) {
 	s := start(t, func(with *setup) { with.proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	for i, forwarded := range []string{"203.0.113.1", "203.0.113.2", "1.2.3.4, 203.0.113.1", "203.0.113.1:99"} {
 		c := call{path: "/v1/pets", key: noKey, header: http.Header{"X-Forwarded-For": {forwarded}}}
@@ -175,14 +176,14 @@ func TestStrangersBehindProxy(t *testing.T) {
 	for i := range int64(3) {
 		c := call{path: "/v1/pets", key: noKey, header: http.Header{"X-Forwarded-For": {fmt.Sprint("203.0.113.", i)}}}
 		if got, want := unproxied.do(t, c).limits().remaining, 2_999-i; got != want {
-			t.Errorf("nobody trusted: got %d remaining, want %d", got, want)
+			t.Errorf("no trusted proxy: got %d remaining, want %d", got, want)
 		}
 	}
 }
 
-// TestNobodyCharged: what tells nothing of a key, and what a browser asks in
+// TestNotCharged: what tells nothing of a key, and what a browser asks in
 // advance, costs neither the address nor the key.
-func TestNobodyCharged(t *testing.T) {
+func TestNotCharged(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(with *setup) { with.origins = []string{shop} }).inProcess()
 	const from = "198.51.100.1:1"

@@ -19,8 +19,8 @@ func (s *service) exhaust(t testing.TB, key string) {
 	s.do(t, call{path: "/v1/pets", key: key}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
 }
 
-// hammer sends on after 429 until the key is banned, and returns that answer.
-func (s *service) hammer(t testing.TB, key string) answer {
+// hammer sends on after 429 until the key is banned, and returns that response.
+func (s *service) hammer(t testing.TB, key string) response {
 	t.Helper()
 	s.exhaust(t, key)
 	s.clock.advance(time.Second + time.Millisecond)

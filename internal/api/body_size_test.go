@@ -96,7 +96,7 @@ func TestExpectRefused(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// raw reads the first answer there is: 100 would be one.
+			// raw reads the first response there is: 100 would be one.
 			s.raw(t, test.request).want(t, test.want, test.code)
 		})
 	}

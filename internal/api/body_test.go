@@ -16,17 +16,17 @@ func TestAddPet(t *testing.T) {
 		name, body string
 		want       string // after the id
 	}{
-		{"the required members", `{"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"the required fields", `{"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"available", `{"name":"Rex","categoryId":7,"status":"available"}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"pending", `{"name":"Rex","categoryId":7,"status":"pending"}`, `"name":"Rex","categoryId":7,"status":"pending"`},
 		{"sold", `{"name":"Rex","categoryId":7,"status":"sold"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
-		{"members in another order", `{"status":"sold","categoryId":7,"name":"Rex"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
+		{"fields in another order", `{"status":"sold","categoryId":7,"name":"Rex"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
 		{"white space around", " \t\r\n{ \"name\" : \"Rex\" , \"categoryId\" : 7 } \n", `"name":"Rex","categoryId":7,"status":"available"`},
 		{"a sent id is ignored", `{"id":999,"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"an id of any type is ignored", `{"id":"x","name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"unknown members are ignored", `{"name":"Rex","tags":[{"a":null}],"categoryId":7,"":0}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"other capitals are unknown members", `{"name":"Rex","NAME":1,"Status":null,"categoryId":7,"categoryid":"x"}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"an escaped member name", `{"n\u0061me":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"unknown fields are ignored", `{"name":"Rex","tags":[{"a":null}],"categoryId":7,"":0}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"other capitals are unknown fields", `{"name":"Rex","NAME":1,"Status":null,"categoryId":7,"categoryid":"x"}`, `"name":"Rex","categoryId":7,"status":"available"`},
+		{"an escaped field name", `{"n\u0061me":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"an escaped status", `{"name":"Rex","categoryId":7,"status":"s\u006fld"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
 		{"a name of one space and a letter, kept as sent", `{"name":" x ","categoryId":7}`, `"name":" x ","categoryId":7,"status":"available"`},
 		{"a name with escapes", `{"name":"\"\\\/\b\f\n\r\t\u0001","categoryId":7}`, `"name":"\"\\/\b\f\n\r\t\u0001","categoryId":7,"status":"available"`},
@@ -56,7 +56,7 @@ func TestAddPet(t *testing.T) {
 	}
 }
 
-// TestRefusedBody is what is no pet. Nothing of it is stored.
+// TestRefusedBody: a body that isn't a valid pet is refused, and nothing is stored.
 func TestRefusedBody(t *testing.T) {
 	const malformed, invalid = animalstore.MalformedJSON, animalstore.ValidationFailed
 	tests := []struct {
@@ -83,17 +83,17 @@ func TestRefusedBody(t *testing.T) {
 		{"a byte order mark", "\xef\xbb\xbf" + `{"name":"Rex","categoryId":7}`, malformed, "JSON"},
 		{"UTF-16", "{\x00\"\x00n\x00", malformed, "JSON"},
 		{"invalid UTF-8 in a value", "{\"name\":\"R\xffx\",\"categoryId\":7}", malformed, "UTF-8"},
-		{"invalid UTF-8 in an unknown member", "{\"name\":\"Rex\",\"categoryId\":7,\"x\":\"\xc0\x80\"}", malformed, "UTF-8"},
-		{"invalid UTF-8 in a name of a member", "{\"name\":\"Rex\",\"categoryId\":7,\"\xed\xa0\x80\":1}", malformed, "UTF-8"},
+		{"invalid UTF-8 in an unknown field", "{\"name\":\"Rex\",\"categoryId\":7,\"x\":\"\xc0\x80\"}", malformed, "UTF-8"},
+		{"invalid UTF-8 in a name of a field", "{\"name\":\"Rex\",\"categoryId\":7,\"\xed\xa0\x80\":1}", malformed, "UTF-8"},
 		{"a lone high surrogate", `{"name":"\ud83d","categoryId":7}`, malformed, "JSON"},
 		{"a lone low surrogate", `{"name":"\ude00","categoryId":7}`, malformed, "JSON"},
 		{"surrogates the wrong way round", `{"name":"\ude00\ud83d","categoryId":7}`, malformed, "JSON"},
 		{"a raw control character", "{\"name\":\"a\nb\",\"categoryId\":7}", malformed, "JSON"},
 		{"an unknown escape", `{"name":"\x41","categoryId":7}`, malformed, "JSON"},
 		{"a name given twice", `{"name":"Rex","name":"Rex","categoryId":7}`, malformed, "same name"},
-		{"an unknown member given twice", `{"name":"Rex","categoryId":7,"x":1,"x":1}`, malformed, "same name"},
-		{"a member given twice, once escaped", `{"name":"Rex","categoryId":7,"n\u0061me":"Rex"}`, malformed, "same name"},
-		{"a member given twice at depth", `{"name":"Rex","categoryId":7,"x":[{"y":{"z":1,"z":1}}]}`, malformed, "same name"},
+		{"an unknown field given twice", `{"name":"Rex","categoryId":7,"x":1,"x":1}`, malformed, "same name"},
+		{"a field given twice, once escaped", `{"name":"Rex","categoryId":7,"n\u0061me":"Rex"}`, malformed, "same name"},
+		{"a field given twice at depth", `{"name":"Rex","categoryId":7,"x":[{"y":{"z":1,"z":1}}]}`, malformed, "same name"},
 		{"broken JSON after a wrong value", `{"name":null,"categoryId":7`, malformed, "ends"},
 		{"deep nesting", `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`, malformed, "JSON"},
 		{"a number with a leading zero", `{"name":"Rex","categoryId":01}`, malformed, "JSON"},

@@ -82,7 +82,7 @@ func TestDocumentIsStrict(t *testing.T) {
 	}
 }
 
-// TestCheckGoesRed breaks a good answer in one place at a time: the check that
+// TestCheckGoesRed breaks a good response in one place at a time: the check that
 // every exchange of this suite passes must notice.
 func TestCheckGoesRed(t *testing.T) {
 	s := start(t)
@@ -141,8 +141,8 @@ func TestCheckGoesRed(t *testing.T) {
 		{"a Link elsewhere", call{path: list}, set("Link", `</pets>; rel="first"`), "Link"},
 		{"a second Link", call{path: list}, set("Link", `</v1/pets>; rel="first"`, "x"), "Link"},
 		{"another media type", call{path: list}, set("Content-Type", "text/plain"), "Content-Type"},
-		{"an extra member", call{path: list}, replace(`"id":1`, `"age":3,"id":1`), "age"},
-		{"a missing member", call{path: list}, replace(`,"categoryId":7`, ``), "categoryId"},
+		{"an extra field", call{path: list}, replace(`"id":1`, `"age":3,"id":1`), "age"},
+		{"a missing field", call{path: list}, replace(`,"categoryId":7`, ``), "categoryId"},
 		{"an unknown status of a pet", call{path: pet}, replace(`"available"`, `"lost"`), "status"},
 		{"an id as a string", call{path: pet}, replace(`"id":1`, `"id":"1"`), "id"},
 		{"an undocumented status", call{path: pet}, status(202), "status is not supported"},
@@ -156,8 +156,8 @@ func TestCheckGoesRed(t *testing.T) {
 		{"a challenge without need", call{path: list}, set("Www-Authenticate", "Bearer"), "WWW-Authenticate"},
 		{"no challenge", call{path: list, key: noKey}, drop("Www-Authenticate"), "WWW-Authenticate"},
 		{"another challenge", call{path: list, key: noKey}, set("Www-Authenticate", `Basic realm="x"`), "WWW-Authenticate"},
-		{"an extra member of an error", call{path: list, key: noKey}, replace(`"code"`, `"detail":"x","code"`), "detail"},
-		{"a missing member of an error", call{path: nothing}, replace(`,"status":404`, ``), "status"},
+		{"an extra field of an error", call{path: list, key: noKey}, replace(`"code"`, `"detail":"x","code"`), "detail"},
+		{"a missing field of an error", call{path: nothing}, replace(`,"status":404`, ``), "status"},
 		{"another status in the body", call{path: nothing}, replace(`"status":404`, `"status":400`), "want 404"},
 		{"an unknown code", call{path: nothing}, replace("route_not_found", "no_route"), "no_route"},
 		{"a code of another status", call{path: nothing}, replace("route_not_found", "method_not_allowed"), "method_not_allowed"},
@@ -187,7 +187,7 @@ func TestCheckGoesRed(t *testing.T) {
 	}
 }
 
-// spoiler changes answers on their way.
+// spoiler changes responses on their way.
 type spoiler struct {
 	http.RoundTripper
 	spoil func(*http.Response, string) string

@@ -11,8 +11,8 @@ import (
 
 const shop = "https://shop.example"
 
-// cors are the headers of an answer that browsers act on.
-func (a answer) cors() map[string]string {
+// cors are the headers of a response that browsers act on.
+func (a response) cors() map[string]string {
 	found := map[string]string{}
 	for name, values := range a.header {
 		if strings.HasPrefix(name, "Access-Control-") || name == "Vary" {
@@ -63,15 +63,15 @@ func TestCORS(t *testing.T) {
 		{"a preflight over http", "OPTIONS", "/v1/pets", noKey, []string{"http://shop.example"}, "POST", 401, false},
 		{"a preflight from another port", "OPTIONS", "/v1/pets", noKey, []string{shop + ":8443"}, "POST", 401, false},
 		{"a preflight from null", "OPTIONS", "/v1/pets", noKey, []string{"null"}, "POST", 401, false},
-		{"a preflight from nobody", "OPTIONS", "/v1/pets", noKey, nil, "POST", 401, false},
-		{"OPTIONS that is no preflight", "OPTIONS", "/v1/pets", noKey, []string{shop}, "", 401, true},
-		{"OPTIONS that is no preflight, with a key", "OPTIONS", "/v1/pets", "", []string{shop}, "", 204, true},
+		{"a preflight without an origin", "OPTIONS", "/v1/pets", noKey, nil, "POST", 401, false},
+		{"OPTIONS that isn't a preflight", "OPTIONS", "/v1/pets", noKey, []string{shop}, "", 401, true},
+		{"OPTIONS that isn't a preflight, with a key", "OPTIONS", "/v1/pets", "", []string{shop}, "", 204, true},
 		{"a GET that looks like a preflight", "GET", "/v1/pets", noKey, []string{shop}, "GET", 401, true},
 		{"a list", "GET", "/v1/pets", "", []string{shop}, "", 200, true},
 		{"a refusal can be read", "GET", "/v1/pets", noKey, []string{shop}, "", 401, true},
 		{"an error can be read", "GET", "/v1/nothing", "", []string{shop}, "", 404, true},
 		{"a list for elsewhere", "GET", "/v1/pets", "", []string{"https://evil.example"}, "", 200, false},
-		{"a list for nobody", "GET", "/v1/pets", "", nil, "", 200, false},
+		{"a list without an origin", "GET", "/v1/pets", "", nil, "", 200, false},
 		{"a list for two", "GET", "/v1/pets", "", []string{"https://evil.example", shop}, "", 200, false},
 	}
 	for _, test := range tests {
@@ -199,7 +199,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestAccessLog: a line a request, without what is nobody's business.
+// TestAccessLog: one line per request, without secrets.
 func TestAccessLog(t *testing.T) {
 	s := start(t, func(with *setup) { with.accessLog = true })
 	s.do(t, call{method: "POST", path: "/v1/pets?hidden=query", body: `{"name":"hidden-name","categoryId":7}`, header: http.Header{"X-Request-Id": {"one"}}}).want(t, http.StatusCreated, "")

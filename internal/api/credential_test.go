@@ -111,7 +111,7 @@ func btoi(b bool) int {
 }
 
 // TestRefusalsReadTheSame: who found a key does not learn whether it ever
-// worked, neither by what the answer says nor by what it takes to make it.
+// worked, neither by what the response says nor by what it takes to make it.
 func TestRefusalsReadTheSame(t *testing.T) {
 	s := start(t).inProcess()
 	refused := map[string]string{"broken": "ast_live_x", "of the other deployment": keys.Mint(animalstore.Staging), "short": "x"}
@@ -122,7 +122,7 @@ func TestRefusalsReadTheSame(t *testing.T) {
 	}
 	asks := []string{"unknown", "revoked", "expired", "rotated away, after its grace period", "rotated away without grace"}
 	for _, path := range []string{"/v1/pets", "/v1/keys", "/v1/nothing"} {
-		var want answer
+		var want response
 		for i, name := range append([]string{"unknown"}, slices.Sorted(maps.Keys(refused))...) {
 			for try := range 3 {
 				s.db.called()

@@ -14,14 +14,14 @@ import (
 
 var removal = time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC)
 
-// notice is what getPet's answers say of its end.
+// notice is how getPet's responses announce its removal.
 var notice = map[string]string{
 	"Deprecation": "@1794700800",
 	"Sunset":      "Thu, 05 Dec 2030 00:00:00 GMT",
 	"Link":        `</v1/pets>; rel="successor-version"`,
 }
 
-func (a answer) wantNotice(t *testing.T, want bool) {
+func (a response) wantNotice(t *testing.T, want bool) {
 	t.Helper()
 	for name, value := range notice {
 		if !want {

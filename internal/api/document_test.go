@@ -75,7 +75,7 @@ func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// exchange is a request and its answer.
+// exchange is a request and its response.
 type exchange struct {
 	method       string
 	url          *url.URL
@@ -93,7 +93,7 @@ func (e *exchange) check() error {
 		return e.checkError()
 	}
 	if err := errors.Join(e.checkAlways(), e.checkLimits(), e.checkError()); err != nil {
-		return fmt.Errorf("%w\nin answer %d %v %s", err, e.status, e.answered, e.body)
+		return fmt.Errorf("%w\nin response %d %v %s", err, e.status, e.answered, e.body)
 	}
 	route, params := e.route()
 	if route == nil {
@@ -107,7 +107,7 @@ func (e *exchange) check() error {
 }
 
 // checkOperation holds the exchange to the operation it belongs to. Compiling
-// schemas is most of the work, so an answer that was found good once is not
+// schemas is most of the work, so a response that was found good once is not
 // checked again.
 func (e *exchange) checkOperation(route *routers.Route, params map[string]string) error {
 	if err := e.checkRequest(route, params); err != nil {
@@ -117,18 +117,18 @@ func (e *exchange) checkOperation(route *routers.Route, params map[string]string
 	for _, seenTo := range []string{"Date", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
 		same.Del(seenTo) // by checkAlways and checkLimits
 	}
-	answer := fmt.Sprintf("%s %s %d %v %s", route.Operation.OperationID, e.method, e.status, same, e.body)
-	if good.has(answer) {
+	response := fmt.Sprintf("%s %s %d %v %s", route.Operation.OperationID, e.method, e.status, same, e.body)
+	if good.has(response) {
 		return nil
 	}
 	if err := e.checkResponse(route, params); err != nil {
 		return err
 	}
-	good.add(answer)
+	good.add(response)
 	return nil
 }
 
-// good remembers answers that keep to the document.
+// good remembers responses that keep to the document.
 var good = &memory{seen: map[string]bool{}}
 
 type memory struct {
@@ -212,7 +212,7 @@ func (e *exchange) checkResponse(route *routers.Route, params map[string]string)
 		Options:                in.Options,
 	})
 	if err != nil {
-		return fmt.Errorf("%s: answer %d %s: %w", route.Operation.OperationID, e.status, e.body, err)
+		return fmt.Errorf("%s: response %d %s: %w", route.Operation.OperationID, e.status, e.body, err)
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (e *exchange) input(route *routers.Route, params map[string]string) *openap
 	}
 }
 
-// checkAlways is what every answer under /v1 keeps to, whatever its status and
+// checkAlways is what every response under /v1 keeps to, whatever its status and
 // whether or not there is an operation. It is the place for further headers
 // that all of them carry.
 func (e *exchange) checkAlways() error {
@@ -249,7 +249,7 @@ func (e *exchange) checkAlways() error {
 		}
 	}
 	if e.status < 200 || e.status >= 300 && e.status < 400 && e.status != http.StatusNotModified {
-		complain("got status %d, want neither an interim answer nor a redirect", e.status)
+		complain("got status %d, want neither an interim response nor a redirect", e.status)
 	}
 	bodiless := e.status == http.StatusNoContent || e.status == http.StatusNotModified
 	mayHaveBody := e.method != http.MethodHead && !bodiless
@@ -307,7 +307,7 @@ var codesOf = map[int][]animalstore.Code{
 	503: {"unavailable", "storage_full", "overloaded", "shutting_down"},
 }
 
-// checkError holds an answer of 400 or above, anywhere, to the Error schema and
+// checkError holds a response of 400 or above, anywhere, to the Error schema and
 // its message to silence about our insides.
 func (e *exchange) checkError() error {
 	if e.status < 400 || e.method == http.MethodHead {
@@ -315,7 +315,7 @@ func (e *exchange) checkError() error {
 	}
 	var value map[string]any
 	if err := json.Unmarshal(e.body, &value); err != nil {
-		return fmt.Errorf("got an error that is no JSON object: %w", err)
+		return fmt.Errorf("got an error that isn't a JSON object: %w", err)
 	}
 	if good.has(strconv.Itoa(e.status) + string(e.body)) {
 		return nil
@@ -333,7 +333,7 @@ func (e *exchange) checkError() error {
 		wrong = append(wrong, fmt.Errorf("code: got %q, want one of %q with status %d", code, codesOf[e.status], e.status))
 	}
 	if leak := leaks.FindString(fmt.Sprint(value["message"])); leak != "" {
-		wrong = append(wrong, fmt.Errorf("message: got %q, which tells of %q", value["message"], leak))
+		wrong = append(wrong, fmt.Errorf("message: got %q, which leaks %q", value["message"], leak))
 	}
 	if len(wrong) == 0 {
 		provoked.addCode(animalstore.Code(code))

@@ -46,7 +46,7 @@ func TestEveryOperation(t *testing.T) {
 					t.Errorf("got %v, want %d %s", got, status, code)
 				}
 				if !slices.Contains(statuses, status) {
-					t.Errorf("got %d, want it documented beside %d", status, statuses)
+					t.Errorf("got %d, want it documented along with %d", status, statuses)
 				}
 			}
 			provoke(401, "missing_api_key", func(c *call) { c.key = noKey })

@@ -16,7 +16,7 @@ import (
 
 func failWith(err error) fault { return func(context.Context) error { return err } }
 
-// TestFailures: whatever breaks inside, each operation answers with a documented
+// TestFailures: when something breaks inside, each operation responds with a documented
 // error that says nothing of it, the log has it, and the next request is served.
 func TestFailures(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestFailures(t *testing.T) {
 		{"a panic", func(context.Context) error { panic(detail) }, 500, "internal_error", "secret detail"},
 		{"a nil pointer", func(context.Context) error { var p *animalstore.Pet; p.ID++; return nil }, 500, "internal_error", "nil pointer"},
 		{"storage gone", failWith(fmt.Errorf("%w: %s", db.ErrUnavailable, detail)), 503, "unavailable", "secret detail"},
-		{"storage whose answer was lost", failWith(fmt.Errorf("commit: %w: %w: %s", db.ErrOutcomeUnknown, context.DeadlineExceeded, detail)), 503, "unavailable", "secret detail"},
+		{"storage whose response was lost", failWith(fmt.Errorf("commit: %w: %w: %s", db.ErrOutcomeUnknown, context.DeadlineExceeded, detail)), 503, "unavailable", "secret detail"},
 		{"storage full", failWith(fmt.Errorf("%w: %s", db.ErrFull, detail)), 503, "storage_full", "secret detail"},
 		{"a deadline inside", failWith(fmt.Errorf("%s: %w", detail, context.DeadlineExceeded)), 503, "overloaded", "secret detail"},
 	}
@@ -87,6 +87,7 @@ func TestKeyFailures(t *testing.T) {
 
 // TestDeadline: an operation is given up after the handler's time, not later.
 func TestDeadline(t *testing.T) {
+	sqliteOnly(t, "the connections of PostgreSQL do not fit in a bubble of synctest")
 	stuck := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for _, op := range operations {
 		t.Run(op.id, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestDeadline(t *testing.T) {
 				got := s.do(t, c)
 				got.want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
 				if took := time.Since(start); took != api.HandlerTimeout {
-					t.Errorf("got an answer after %v, want %v", took, api.HandlerTimeout)
+					t.Errorf("got a response after %v, want %v", took, api.HandlerTimeout)
 				}
 			})
 		})
@@ -112,7 +113,7 @@ func TestDeadline(t *testing.T) {
 			start := time.Now()
 			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusServiceUnavailable, animalstore.Overloaded)
 			if took := time.Since(start); took > api.HandlerTimeout {
-				t.Errorf("got an answer after %v, want at most %v", took, api.HandlerTimeout)
+				t.Errorf("got a response after %v, want at most %v", took, api.HandlerTimeout)
 			}
 		})
 	})
@@ -175,7 +176,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestPanicHalfWay: an answer that breaks off is cut off, for what is out
+// TestPanicHalfWay: a response that breaks off is cut off, for what is out
 // cannot be taken back.
 func TestPanicHalfWay(t *testing.T) {
 	s := start(t)
@@ -186,7 +187,7 @@ func TestPanicHalfWay(t *testing.T) {
 	}()
 	r := s.request("GET", "/v1/pets", "", nil)
 	s.handler.ServeHTTP(brokenWriter{http.Header{}}, r)
-	t.Error("got an answer, want the connection aborted")
+	t.Error("got a response, want the connection aborted")
 }
 
 // brokenWriter panics once the header is out.

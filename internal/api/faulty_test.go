@@ -8,7 +8,7 @@ import (
 	"animalstore/internal/db"
 )
 
-// faultyDB is the real database, until a fault is armed. It counts its calls.
+// faultyDB is the real database until a test arms a fault. It counts calls.
 type faultyDB struct {
 	db.DB
 	mu     sync.Mutex
@@ -16,10 +16,10 @@ type faultyDB struct {
 	calls  map[string]int
 }
 
-// fault is what a method does instead of its work; nil lets it do its work.
+// fault replaces the work of a method, unless it is nil.
 type fault func(context.Context) error
 
-// arm makes a method fail from now on. A nil fault mends it.
+// arm makes a method fail from now on. A nil fault ends that.
 func (f *faultyDB) arm(method string, do fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -29,7 +29,7 @@ func (f *faultyDB) arm(method string, do fault) {
 	f.faults[method] = do
 }
 
-// called is how often each method was called since it was last asked.
+// called returns how often each method was called since the last call of called.
 func (f *faultyDB) called() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

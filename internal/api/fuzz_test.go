@@ -22,9 +22,9 @@ import (
 )
 
 // fuzzed sends a request that a fuzzer made up past the network, which would
-// refuse some of them. The answer is held to the document, and unless sent is
+// refuse some of them. The response is held to the document, and unless sent is
 // nil, what the server takes the document must allow.
-func (s *service) fuzzed(t *testing.T, r *http.Request, sent []byte) answer {
+func (s *service) fuzzed(t *testing.T, r *http.Request, sent []byte) response {
 	t.Helper()
 	r = r.WithContext(context.WithValue(t.Context(), badRequest{}, true))
 	r.URL.Scheme, r.URL.Host = "http", "fuzz"
@@ -36,7 +36,7 @@ func (s *service) fuzzed(t *testing.T, r *http.Request, sent []byte) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := answer{res.StatusCode, res.Header, body}
+	got := response{res.StatusCode, res.Header, body}
 	if got.status >= 500 {
 		t.Fatalf("got %v, want no 5xx", got)
 	}
@@ -59,7 +59,7 @@ func (s *service) request(method, path, query string, body []byte) *http.Request
 	}
 }
 
-// echoDB makes a pet of whatever is to be stored, without a disk.
+// echoDB returns the pet it is given without storing it.
 type echoDB struct{ *faultyDB }
 
 func (echoDB) CreatePet(ctx context.Context, p animalstore.NewPet, _ *db.Idempotency) (animalstore.Pet, bool, error) {
@@ -81,13 +81,13 @@ func FuzzBody(f *testing.F) {
 	s := start(f, func(with *setup) { with.echo = true }).inProcess()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := s.fuzzed(t, s.request("POST", "/v1/pets", "", body), body)
-		switch members, wellFormed, certain := strictObject(body); {
+		switch fields, wellFormed, certain := strictObject(body); {
 		case got.status == http.StatusCreated:
 			var pet animalstore.Pet
 			if err := json.Unmarshal(got.body, &pet); err != nil {
 				t.Fatal(err)
 			}
-			checkPet(t, pet, members)
+			checkPet(t, pet, fields)
 		case got.code() == animalstore.MalformedJSON && wellFormed && certain:
 			t.Errorf("got %v, want %q read: it is one JSON object", got, body)
 		case got.code() == animalstore.ValidationFailed && !wellFormed && certain:
@@ -99,19 +99,19 @@ func FuzzBody(f *testing.F) {
 }
 
 // checkPet compares what the server made of a body with what encoding/json does.
-func checkPet(t *testing.T, pet animalstore.Pet, members map[string]json.RawMessage) {
+func checkPet(t *testing.T, pet animalstore.Pet, fields map[string]json.RawMessage) {
 	t.Helper()
 	var name, status string
-	if err := json.Unmarshal(members["name"], &name); err != nil || pet.Name != name {
+	if err := json.Unmarshal(fields["name"], &name); err != nil || pet.Name != name {
 		t.Errorf("name: got %q, want %q (%v)", pet.Name, name, err)
 	}
 	if n := utf8.RuneCountInString(name); n < 1 || n > 1024 || strings.TrimSpace(name) == "" || strings.Contains(name, "\x00") {
 		t.Errorf("name: got %q accepted", name)
 	}
-	if want, ok := exactInteger(members["categoryId"]); !ok || pet.CategoryID != want {
-		t.Errorf("categoryId: got %d, want %s", pet.CategoryID, members["categoryId"])
+	if want, ok := exactInteger(fields["categoryId"]); !ok || pet.CategoryID != want {
+		t.Errorf("categoryId: got %d, want %s", pet.CategoryID, fields["categoryId"])
 	}
-	if raw, ok := members["status"]; !ok {
+	if raw, ok := fields["status"]; !ok {
 		status = "available"
 	} else if err := json.Unmarshal(raw, &status); err != nil {
 		t.Errorf("status: got %s accepted", raw)
@@ -124,19 +124,19 @@ func checkPet(t *testing.T, pet animalstore.Pet, members map[string]json.RawMess
 // strictObject reads one object as the contract wants it, by other means than
 // the server's. It is not certain where there may be lone surrogates or great
 // depth, which encoding/json takes.
-func strictObject(body []byte) (members map[string]json.RawMessage, wellFormed, certain bool) {
-	members = map[string]json.RawMessage{}
-	if json.Unmarshal(body, &members) != nil || members == nil {
+func strictObject(body []byte) (fields map[string]json.RawMessage, wellFormed, certain bool) {
+	fields = map[string]json.RawMessage{}
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
 		return nil, false, true
 	}
 	certain = !bytes.Contains(bytes.ToLower(body), []byte(`\ud`)) && bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) < 1000
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
-	return members, utf8.Valid(body) && uniqueNames(d), certain
+	return fields, utf8.Valid(body) && uniqueNames(d), certain
 }
 
-// uniqueNames reads one value and tells whether no object in it, nor the value
-// itself, names a member twice.
+// uniqueNames reads one value and reports whether no object in it, nor the value
+// itself, names a field twice.
 func uniqueNames(d *json.Decoder) bool {
 	token, err := d.Token()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestHalfClosedClient: a client that has closed its sending half still waits for
-// the answer, and its change is made.
+// the response, and its change is made.
 func TestHalfClosedClient(t *testing.T) {
 	s := start(t)
 	const body = `{"name":"Rex","categoryId":7}`

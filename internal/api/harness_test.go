@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,10 +20,8 @@ import (
 	"animalstore"
 	"animalstore/internal/api"
 	"animalstore/internal/db"
-	"animalstore/internal/db/sqlite"
-	"animalstore/internal/http1"
 	"animalstore/internal/keys"
-	"animalstore/internal/ratelimit"
+	"animalstore/internal/server"
 )
 
 const (
@@ -33,22 +30,21 @@ const (
 	noKey      = "-" // as the key of a call: send no Authorization header
 )
 
-// service is a server on a database of its own. Its clock stands still until a
-// test moves it.
+// service is a server on a separate database. Its clock stands still until a test
+// moves it.
 type service struct {
-	url     string
-	addr    string
-	file    string // the database
-	env     animalstore.Environment
-	db      *faultyDB
-	clock   *clock
-	log     *logBuffer
-	handler *api.Server
-	limiter *ratelimit.Memory
-	usage   *ratelimit.Usage
-	owner   string // a key that may read and write
-	admin   string // a key that may do everything, the only one that manages keys
-	client  *http.Client
+	url      string
+	addr     string
+	database string // its URL
+	env      animalstore.Environment
+	db       *faultyDB
+	clock    *clock
+	log      *logBuffer
+	server   *server.Server
+	handler  *api.Server
+	owner    string // a key that may read and write
+	admin    string // a key that may do everything, the only one that manages keys
+	client   *http.Client
 }
 
 type setup struct {
@@ -58,52 +54,50 @@ type setup struct {
 	accessLog bool
 	echo      bool // keep new pets off the disk
 	observer  api.Observer
+
+	noPageCache bool
 }
 
+// start runs a server until the test ends.
 func start(t testing.TB, change ...func(*setup)) *service {
 	t.Helper()
 	with := setup{env: animalstore.Production}
 	for _, f := range change {
 		f(&with)
 	}
-	file := filepath.Join(t.TempDir(), "store.db")
-	store, err := sqlite.Open(t.Context(), file, sqlite.Options{Serve: true})
+	s := &service{
+		database: engine.newDatabase(t),
+		env:      with.env,
+		clock:    &clock{now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)},
+		log:      &logBuffer{},
+	}
+	var err error
+	s.server, err = server.New(t.Context(), server.Config{
+		Database:       s.database,
+		Environment:    with.env,
+		Log:            slog.New(slog.NewTextHandler(s.log, nil)),
+		Listen:         "127.0.0.1:0",
+		TrustedProxies: with.proxies,
+		CORSOrigins:    with.origins,
+		AccessLog:      with.accessLog,
+		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
+		Now:            s.clock.Now,
+		Observer:       with.observer,
+		WrapDB: func(store db.DB) db.DB {
+			s.db = &faultyDB{DB: store}
+			if with.echo {
+				return echoDB{s.db}
+			}
+			return s.db
+		},
+		NoBackground: true,
+		NoPageCache:  with.noPageCache,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Errorf("close database: %v", err)
-		}
-	})
-	s := &service{
-		file:  file,
-		env:   with.env,
-		db:    &faultyDB{DB: store},
-		clock: &clock{now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)},
-		log:   &logBuffer{},
-	}
-	log := slog.New(slog.NewTextHandler(s.log, nil))
-	var used db.DB = s.db
-	if with.echo {
-		used = echoDB{s.db}
-	}
-	s.limiter = ratelimit.NewMemory(s.db, s.clock.Now, log)
-	s.usage = ratelimit.NewUsage(s.db, s.clock.Now, log)
-	s.handler = api.New(api.Config{
-		DB:             used,
-		Keys:           keys.NewChecker(with.env, s.db, log, s.clock.Now),
-		Limiter:        s.limiter,
-		Usage:          s.usage,
-		Log:            log,
-		TrustedProxies: with.proxies,
-		Now:            s.clock.Now,
-		CORSOrigins:    with.origins,
-		AccessLog:      with.accessLog,
-		Observer:       with.observer,
-	})
-	s.addr = serve(t, s.handler)
-	s.url = "http://" + s.addr
+	s.handler, s.addr, s.url = s.server.Handler(), s.server.Addr().String(), s.server.URL()
+	s.run(t)
 	transport := &http.Transport{
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   32,
@@ -116,30 +110,17 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	return s
 }
 
-// serve serves on a port of its own, as the program does, until the test ends.
-func serve(t testing.TB, handler http.Handler) (addr string) {
-	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: time.Minute,
-		IdleTimeout:       time.Minute,
-		WriteTimeout:      time.Minute,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-	}
-	l := http1.Listen(tcp, server, api.Plain)
-	go server.Serve(l)
+// run serves in the background until the test ends.
+func (s *service) run(t testing.TB) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.server.Run(ctx) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := l.Shutdown(ctx); err != nil {
-			t.Errorf("shut down: %v", err)
+		stop()
+		if err := errors.Join(<-done, s.server.Close()); err != nil {
+			t.Errorf("stop the server: %v", err)
 		}
 	})
-	return tcp.Addr().String()
 }
 
 // checkingClient never follows a redirect: there must be none.
@@ -150,14 +131,14 @@ func checkingClient(base http.RoundTripper, now func() time.Time) *http.Client {
 	}
 }
 
-// inProcess answers requests by the handler itself, without a network between.
+// inProcess calls the handler directly, without a network.
 func (s *service) inProcess() *service {
 	direct := *s
 	direct.client = checkingClient(handlerTransport{s.handler}, s.clock.Now)
 	return &direct
 }
 
-// remoteAddr marks, in a request's context, where it comes from.
+// remoteAddr is the context key of the address that a request comes from.
 type remoteAddr struct{}
 
 type handlerTransport struct{ http.Handler }
@@ -171,7 +152,7 @@ func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, in)
-	io.Copy(io.Discard, in.Body) // what the server left unread was sent all the same
+	io.Copy(io.Discard, in.Body) // the client has sent what the server left unread
 	res := w.Result()
 	if err := wireSpelling(r.URL.Path, res.Header); err != nil {
 		return nil, err
@@ -186,14 +167,14 @@ func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// key makes a key with these permissions and returns its secret.
+// key creates a key with these permissions and returns its secret.
 func (s *service) key(t testing.TB, permissions animalstore.Permissions) string {
 	t.Helper()
 	secret, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.Permissions = permissions })
 	return secret
 }
 
-// limitedKey makes a key that may make so many requests a minute and a day.
+// limitedKey creates a key with the given limits.
 func (s *service) limitedKey(t testing.TB, perMinute, perDay int64) string {
 	t.Helper()
 	secret, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
@@ -203,7 +184,7 @@ func (s *service) limitedKey(t testing.TB, perMinute, perDay int64) string {
 	return secret
 }
 
-// revoke withdraws a key.
+// revoke revokes a key.
 func (s *service) revoke(t testing.TB, id int64) (animalstore.Key, error) {
 	t.Helper()
 	now := animalstore.At(s.clock.Now())
@@ -213,7 +194,7 @@ func (s *service) revoke(t testing.TB, id int64) (animalstore.Key, error) {
 	})
 }
 
-// makeKey stores a key under a secret, changed from the usual as a test likes.
+// makeKey creates a key with the given secret. The test may change it first.
 func (s *service) makeKey(t testing.TB, secret string, change ...func(*animalstore.NewKey)) (string, int64) {
 	t.Helper()
 	k := animalstore.NewKey{Name: t.Name(), Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: 1 << 40, PerDay: 1 << 40}, Permissions: readWrite, Environment: s.env}
@@ -236,26 +217,26 @@ func (s *service) makeKey(t testing.TB, secret string, change ...func(*animalsto
 // call is a request.
 type call struct {
 	method string // "": GET
-	path   string // with its query, as it stands
+	path   string // with its query, sent as is
 	key    string // "": the owner's; noKey: none
 	header http.Header
 	body   string
 	stream io.Reader // a body of unknown length, instead of body
 	from   string    // the peer's address and port, where the call is in process
-	bad    bool      // breaks the document on purpose: only the answer must keep to it
+	bad    bool      // breaks the document on purpose: only the response must keep to it
 }
 
 // reads reports whether the call changes nothing.
 func (c call) reads() bool { return c.method == "" || c.method == http.MethodGet }
 
-type answer struct {
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends a request and returns the answer, which is held to the document.
-func (s *service) do(t testing.TB, c call) answer {
+// do sends a request and returns the response, which is held to the document.
+func (s *service) do(t testing.TB, c call) response {
 	t.Helper()
 	got, err := s.send(t.Context(), c)
 	if err != nil {
@@ -264,8 +245,8 @@ func (s *service) do(t testing.TB, c call) answer {
 	return got
 }
 
-// send is do for any goroutine: only a test's own may stop it.
-func (s *service) send(ctx context.Context, c call) (answer, error) {
+// send is do for other goroutines, which may not stop the test.
+func (s *service) send(ctx context.Context, c call) (response, error) {
 	if c.bad {
 		ctx = context.WithValue(ctx, badRequest{}, true)
 	}
@@ -281,7 +262,7 @@ func (s *service) send(ctx context.Context, c call) (answer, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, c.method, s.url+c.path, body)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if c.body != "" {
 		req.Header.Set("Content-Type", "application/json")
@@ -298,24 +279,24 @@ func (s *service) send(ctx context.Context, c call) (answer, error) {
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer res.Body.Close()
 	content, err := io.ReadAll(res.Body)
-	return answer{res.StatusCode, res.Header, content}, err
+	return response{res.StatusCode, res.Header, content}, err
 }
 
 // code is the code of an error, or "".
-func (a answer) code() animalstore.Code {
+func (a response) code() animalstore.Code {
 	var e struct{ Code animalstore.Code }
-	json.Unmarshal(a.body, &e) // what is no error has no code
+	json.Unmarshal(a.body, &e) // anything but an error has no code
 	return e.Code
 }
 
-func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, a.body) }
+func (a response) String() string { return fmt.Sprintf("%d %s", a.status, a.body) }
 
-// want fails the test unless the answer has this status and code ("": none).
-func (a answer) want(t testing.TB, status int, code animalstore.Code) {
+// want fails the test unless the response has this status and code ("": none).
+func (a response) want(t testing.TB, status int, code animalstore.Code) {
 	t.Helper()
 	if got := a.code(); a.status != status || got != code && len(a.body) > 0 {
 		t.Errorf("got %v\nwant %d %s", a, status, code)
@@ -323,7 +304,7 @@ func (a answer) want(t testing.TB, status int, code animalstore.Code) {
 }
 
 // wantMessage fails the test unless the error's message has all parts in it.
-func (a answer) wantMessage(t testing.TB, parts ...string) {
+func (a response) wantMessage(t testing.TB, parts ...string) {
 	t.Helper()
 	var e struct{ Message string }
 	if err := json.Unmarshal(a.body, &e); err != nil {
@@ -337,7 +318,7 @@ func (a answer) wantMessage(t testing.TB, parts ...string) {
 }
 
 // pets decodes a page of pets.
-func (a answer) pets(t testing.TB) []animalstore.Pet {
+func (a response) pets(t testing.TB) []animalstore.Pet {
 	t.Helper()
 	var pets []animalstore.Pet
 	if err := json.Unmarshal(a.body, &pets); err != nil || a.status != http.StatusOK {
@@ -346,7 +327,7 @@ func (a answer) pets(t testing.TB) []animalstore.Pet {
 	return pets
 }
 
-// add puts pets into the store and returns them, oldest first.
+// add creates pets and returns them, oldest first.
 func (s *service) add(t testing.TB, pets ...animalstore.NewPet) []animalstore.Pet {
 	t.Helper()
 	var added []animalstore.Pet
@@ -388,7 +369,7 @@ func (c *clock) set(t time.Time) {
 
 func (c *clock) advance(d time.Duration) { c.set(c.Now().Add(d)) }
 
-// logBuffer keeps what a server logs.
+// logBuffer collects the log of a server.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -400,7 +381,7 @@ func (b *logBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// lines are the lines with all of these parts.
+// lines returns the lines that contain all of these parts.
 func (b *logBuffer) lines(parts ...string) (found []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,7 +20,7 @@ func TestUpdateKey(t *testing.T) {
 		change     func(*keyBody)
 	}{
 		{"nothing", `{}`, func(*keyBody) {}},
-		{"unknown members", `{"id":9,"secret":"x","createdAt":null}`, func(*keyBody) {}},
+		{"unknown fields", `{"id":9,"secret":"x","createdAt":null}`, func(*keyBody) {}},
 		{"a name", `{"name":"Büro 🦊"}`, func(k *keyBody) { k.Name = "Büro 🦊" }},
 		{"a plan", `{"plan":"business"}`, func(k *keyBody) { k.Plan, k.Limits = "business", business }},
 		{"the same plan", `{"plan":"free"}`, func(k *keyBody) {}},
@@ -78,12 +78,12 @@ func TestUpdateKeyRefused(t *testing.T) {
 	s := start(t)
 	before := s.asAdmin(t, "POST", "/v1/keys", `{"name":"shop"}`).key(t)
 	before.Secret = ""
-	for _, test := range badKeyMembers {
+	for _, test := range badKeyFields {
 		t.Run(test.name, func(t *testing.T) {
 			// What comes before the mistake must not be stored either.
-			body := `{"expiresAt":"2030-01-01T00:00:00Z",` + test.members + "}"
-			if strings.Contains(test.members, "expiresAt") {
-				body = `{"name":"other",` + test.members + "}"
+			body := `{"expiresAt":"2030-01-01T00:00:00Z",` + test.fields + "}"
+			if strings.Contains(test.fields, "expiresAt") {
+				body = `{"name":"other",` + test.fields + "}"
 			}
 			got := s.do(t, call{method: "PATCH", path: keyPath(before.ID), body: body, key: s.admin, bad: true})
 			got.want(t, http.StatusBadRequest, animalstore.ValidationFailed)
@@ -104,11 +104,11 @@ func TestKeyBodyBeforeKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/keys/99", "/v1/keys/abc", keyPath(id)} {
-		for _, test := range badKeyMembers {
+		for _, test := range badKeyFields {
 			if test.name == "limits on no plan" || test.name == "enterprise without limits" {
 				continue // which depends on the key
 			}
-			got := s.do(t, call{method: "PATCH", path: path, body: "{" + test.members + "}", key: s.admin, bad: true})
+			got := s.do(t, call{method: "PATCH", path: path, body: "{" + test.fields + "}", key: s.admin, bad: true})
 			if got.status != http.StatusBadRequest {
 				t.Errorf("PATCH %s with %s: got %v, want 400", path, test.name, got)
 			}
@@ -204,10 +204,10 @@ func TestRotate(t *testing.T) {
 			s.do(t, call{path: "/v1/pets", key: old}).wantLimits(t, 9, 8, s.clock.Now().Add(time.Minute))
 			before := s.asAdmin(t, "GET", keyPath(id), "").key(t)
 			s.clock.advance(2 * time.Second)
-			answer := s.asAdmin(t, "POST", keyPath(id, "/rotate"), body)
-			answer.want(t, http.StatusOK, "")
-			got := answer.key(t)
-			answer.wantSecretOnce(t, s, got)
+			response := s.asAdmin(t, "POST", keyPath(id, "/rotate"), body)
+			response.want(t, http.StatusOK, "")
+			got := response.key(t)
+			response.wantSecretOnce(t, s, got)
 			before.Secret, before.LastUsedAt = got.Secret, got.LastUsedAt
 			if !reflect.DeepEqual(got, before) || got.Secret == old {
 				t.Errorf("got %+v, want the same key with a new secret", got)
@@ -233,7 +233,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestRotateTwice: a second rotation gives nobody more time than the first.
+// TestRotateTwice: a second rotation doesn't extend the grace period of the first.
 func TestRotateTwice(t *testing.T) {
 	s := start(t)
 	first, id := s.with(t, readWrite, nil)

@@ -24,7 +24,7 @@ type keyBody struct {
 	Secret                                      string
 }
 
-func (a answer) key(t testing.TB) keyBody {
+func (a response) key(t testing.TB) keyBody {
 	t.Helper()
 	var k keyBody
 	if err := json.Unmarshal(a.body, &k); err != nil || a.status >= 300 {
@@ -34,7 +34,7 @@ func (a answer) key(t testing.TB) keyBody {
 }
 
 // asAdmin sends a request with the key that may do everything.
-func (s *service) asAdmin(t testing.TB, method, path, body string) answer {
+func (s *service) asAdmin(t testing.TB, method, path, body string) response {
 	t.Helper()
 	return s.do(t, call{method: method, path: path, body: body, key: s.admin})
 }
@@ -52,9 +52,9 @@ func TestCreateKey(t *testing.T) {
 		want       keyBody
 	}{
 		{"a name", `{"name":"shop"}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}}},
-		{"unknown members", `{"name":"shop","id":7,"secret":"x","environment":"staging","revokedAt":"x"}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}}},
+		{"unknown fields", `{"name":"shop","id":7,"secret":"x","environment":"staging","revokedAt":"x"}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}}},
 		{"a plan", `{"name":"shop","plan":"pro"}`, keyBody{Plan: "pro", Limits: animalstore.Limits{PerMinute: 300, PerDay: 10_000}, Permissions: []string{"read", "write"}}},
-		{"limits of its own", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: []string{"read", "write"}}},
+		{"custom limits", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: []string{"read", "write"}}},
 		{"permissions in any order", `{"name":"shop","permissions":["admin","read"]}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "admin"}}},
 		{"a permission twice", `{"name":"shop","permissions":["read","read"]}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read"}}},
 		{"an expiry", `{"name":"shop","expiresAt":"2026-11-15T13:00:00.1239+01:00"}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
@@ -62,21 +62,21 @@ func TestCreateKey(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			answer := s.asAdmin(t, "POST", "/v1/keys", test.body)
-			answer.want(t, http.StatusCreated, "")
-			got := answer.key(t)
+			response := s.asAdmin(t, "POST", "/v1/keys", test.body)
+			response.want(t, http.StatusCreated, "")
+			got := response.key(t)
 			test.want.ID, test.want.Name, test.want.Secret = got.ID, "shop", got.Secret
 			test.want.Environment, test.want.CreatedAt = "production", noonText
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v\nwant %+v", got, test.want)
 			}
-			if got := answer.header.Get("Location"); got != keyPath(test.want.ID) {
+			if got := response.header.Get("Location"); got != keyPath(test.want.ID) {
 				t.Errorf("Location: got %q, want %q", got, keyPath(test.want.ID))
 			}
 			if keys.Environment(got.Secret) != animalstore.Production {
 				t.Errorf("got secret %.9s…, want a well-formed one", got.Secret)
 			}
-			answer.wantSecretOnce(t, s, got)
+			response.wantSecretOnce(t, s, got)
 			c := call{path: "/v1/pets", key: got.Secret}
 			if test.want.Permissions[0] == "read" {
 				s.do(t, c).want(t, http.StatusOK, "")
@@ -85,9 +85,9 @@ func TestCreateKey(t *testing.T) {
 	}
 }
 
-// wantSecretOnce fails the test if nothing forbids to keep the answer, or if the
+// wantSecretOnce fails the test if nothing forbids to keep the response, or if the
 // secret is shown anywhere else.
-func (a answer) wantSecretOnce(t *testing.T, s *service, k keyBody) {
+func (a response) wantSecretOnce(t *testing.T, s *service, k keyBody) {
 	t.Helper()
 	if got := a.header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("Cache-Control: got %q, want no-store", got)
@@ -109,8 +109,8 @@ func (a answer) wantSecretOnce(t *testing.T, s *service, k keyBody) {
 	}
 }
 
-// badKeyMembers are refused wherever a key is made or changed.
-var badKeyMembers = []struct{ name, members, message string }{
+// badKeyFields are refused wherever a key is made or changed.
+var badKeyFields = []struct{ name, fields, message string }{
 	{"an empty name", `"name":""`, "name must not be empty"},
 	{"a blank name", `"name":" \t"`, "name"},
 	{"a name too long", `"name":"` + strings.Repeat("x", 101) + `"`, "at most 100"},
@@ -151,13 +151,13 @@ var badKeyMembers = []struct{ name, members, message string }{
 
 func TestCreateKeyRefused(t *testing.T) {
 	s := start(t)
-	tests := badKeyMembers
-	tests = append(tests, struct{ name, members, message string }{"no name", `"plan":"free"`, "name is required"})
+	tests := badKeyFields
+	tests = append(tests, struct{ name, fields, message string }{"no name", `"plan":"free"`, "name is required"})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			body := "{" + test.members + "}"
+			body := "{" + test.fields + "}"
 			if !strings.Contains(body, `"name"`) && test.name != "no name" {
-				body = `{"name":"shop",` + test.members + "}"
+				body = `{"name":"shop",` + test.fields + "}"
 			}
 			got := s.do(t, call{method: "POST", path: "/v1/keys", body: body, key: s.admin, bad: true})
 			got.want(t, http.StatusBadRequest, animalstore.ValidationFailed)
@@ -205,9 +205,9 @@ func TestListKeys(t *testing.T) {
 	for path, sizes := range map[string][]int{"/v1/keys": {20, 20, 5}, "/v1/keys?limit=45": {45}, "/v1/keys?limit=44": {44, 1}, "/v1/keys?limit=15&x=y": {15, 15, 15}} {
 		got, last := []int{}, int64(46)
 		for next := path; next != ""; {
-			answer := s.asAdmin(t, "GET", next, "")
+			response := s.asAdmin(t, "GET", next, "")
 			var page []keyBody
-			if err := json.Unmarshal(answer.body, &page); err != nil {
+			if err := json.Unmarshal(response.body, &page); err != nil {
 				t.Fatal(err)
 			}
 			for _, k := range page {
@@ -219,7 +219,7 @@ func TestListKeys(t *testing.T) {
 				}
 			}
 			got = append(got, len(page))
-			_, next = answer.links(t)
+			_, next = response.links(t)
 		}
 		if !reflect.DeepEqual(got, sizes) {
 			t.Errorf("%s: got pages of %d, want %d", path, got, sizes)
@@ -233,13 +233,13 @@ func TestListKeys(t *testing.T) {
 	}
 }
 
-// TestLastUse: a key tells when it was last used, refusals included.
+// TestLastUse: a key shows when it was last used, also by a refused request.
 func TestLastUse(t *testing.T) {
 	s := start(t)
 	secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 1, PerDay: 100} })
 	lastUse := func() string {
 		t.Helper()
-		if err := s.usage.Save(t.Context()); err != nil {
+		if err := s.server.Save(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return s.asAdmin(t, "GET", keyPath(id), "").key(t).LastUsedAt

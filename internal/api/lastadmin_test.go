@@ -93,7 +93,7 @@ func TestLastAdminsAtOnce(t *testing.T) {
 		for _, a := range admins {
 			s.do(t, call{path: "/v1/keys", key: a.secret}).want(t, http.StatusOK, "")
 		}
-		answers := make([]answer, len(admins))
+		responses := make([]response, len(admins))
 		var group sync.WaitGroup
 		begin := make(chan struct{})
 		for i, a := range admins {
@@ -105,7 +105,7 @@ func TestLastAdminsAtOnce(t *testing.T) {
 			group.Go(func() {
 				<-begin
 				var err error
-				if answers[i], err = s.send(context.Background(), c); err != nil {
+				if responses[i], err = s.send(context.Background(), c); err != nil {
 					t.Error(err)
 				}
 			})
@@ -113,7 +113,7 @@ func TestLastAdminsAtOnce(t *testing.T) {
 		close(begin)
 		group.Wait()
 		refused := 0
-		for i, got := range answers {
+		for i, got := range responses {
 			if got.status >= 300 {
 				refused++
 				got.want(t, http.StatusConflict, animalstore.LastAdminKey)
@@ -121,7 +121,7 @@ func TestLastAdminsAtOnce(t *testing.T) {
 			}
 		}
 		if refused != 1 {
-			t.Fatalf("round %d: got %v, want one of %d refused", round, answers, len(admins))
+			t.Fatalf("round %d: got %v, want one of %d refused", round, responses, len(admins))
 		}
 		s.clock.advance(time.Second)
 		s.do(t, call{path: fmt.Sprint("/v1/keys/", lastID), key: last}).want(t, http.StatusOK, "")

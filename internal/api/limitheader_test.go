@@ -12,7 +12,7 @@ import (
 // limitHeaders are spelled here as the interface spells them.
 var limitHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
-// wireSpelling refuses an answer under /v1 whose limits are not spelled as
+// wireSpelling refuses a response under /v1 whose limits are not spelled as
 // documented. Clients that read headers as they stand depend on it.
 func wireSpelling(path string, h http.Header) error {
 	if path != "/v1" && !strings.HasPrefix(path, "/v1/") {
@@ -31,11 +31,11 @@ func wireSpelling(path string, h http.Header) error {
 // back by.
 const longestReset = 49 * time.Hour
 
-// limits are the three headers of an answer.
+// limits are the three headers of a response.
 type limits struct{ limit, remaining, reset int64 }
 
-func (a answer) limits() limits {
-	l, _ := readLimits(a.header) // every answer is checked on its way
+func (a response) limits() limits {
+	l, _ := readLimits(a.header) // every response is checked on its way
 	return l
 }
 
@@ -52,7 +52,7 @@ func readLimits(h http.Header) (l limits, err error) {
 }
 
 // checkLimits holds the headers that tell the caller how it stands to what they
-// may say, whatever the answer.
+// may say, whatever the response.
 func (e *exchange) checkLimits() error {
 	l, err := readLimits(e.answered)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"animalstore"
 )
 
-// limitsBody is what GET /v1/limits answers.
+// limitsBody is the body of GET /v1/limits.
 type limitsBody struct {
 	Plan        animalstore.Plan `json:"plan"`
 	Minute, Day struct {

@@ -25,9 +25,10 @@ import (
 // TestCachedReadsAreLinearizable has clients add pets, list the newest and
 // look for the next one, all at once, and asks whether there is an order of all
 // these calls, each at an instant between its beginning and its end, in which
-// every answer is right. A page from the cache that is older than any answer
+// every response is right. A page from the cache that is older than any response
 // given before has no place in such an order.
 func TestCachedReadsAreLinearizable(t *testing.T) {
+	sqliteOnly(t, "PostgreSQL goes without the page cache")
 	// Commits to a real disk take long, which gives readers time in the middle
 	// of them; where memory serves as the disk there are many more to meet.
 	t.Run("disk", func(t *testing.T) { checkCachedReads(t) })
@@ -116,7 +117,7 @@ func sameHerd(a, b *herd) bool {
 	return a == b || a != nil && b != nil && a.newest == b.newest
 }
 
-// step says whether an answer, a list of pets, is right for a herd, and what
+// step says whether a response, a list of pets, is right for a herd, and what
 // the herd is afterwards.
 func step(state, in, out any) (bool, any) {
 	h, q, pets := state.(*herd), in.(question), out.([]animalstore.Pet)
@@ -146,7 +147,7 @@ func step(state, in, out any) (bool, any) {
 	return len(pets) == 1 && pets[0] == at.newest, h
 }
 
-// newestID is the highest id in an answer.
+// newestID is the highest id in a response.
 func newestID(op porcupine.Operation) int64 {
 	if pets := op.Output.([]animalstore.Pet); len(pets) > 0 {
 		return pets[0].ID
@@ -154,7 +155,7 @@ func newestID(op porcupine.Operation) int64 {
 	return 0
 }
 
-// stale picks out of a history the lists that are older than an answer given
+// stale picks out of a history the lists that are older than a response given
 // before they were asked for.
 func stale(ops []porcupine.Operation) string {
 	var text strings.Builder
@@ -178,7 +179,7 @@ type history struct {
 	names   atomic.Int64
 }
 
-// round has writers add so many pets each while readers read.
+// round has each writer add the given number of pets while readers read.
 func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operation {
 	const writers, readers = 2, 4
 	clients := make([][]porcupine.Operation, writers+readers)
@@ -228,7 +229,7 @@ func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operat
 	return slices.Concat(clients...)
 }
 
-// ask puts one question. Its answer is a list of pets, of one or none too.
+// ask puts one question. Its response is a list of pets, of one or none too.
 func (h *history) ask(q question) (porcupine.Operation, error) {
 	method, path, body := "GET", fmt.Sprintf("/v1/pets/%d", q.get), ""
 	switch {

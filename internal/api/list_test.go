@@ -26,7 +26,7 @@ func some(n int) (pets []animalstore.NewPet) {
 var linkGrammar = regexp.MustCompile(`^<(/v1/[^>]+)>; rel="first"(?:, <(/v1/[^>]+)>; rel="next")?$`)
 
 // links are where the list starts and where it goes on ("": nowhere).
-func (a answer) links(t testing.TB) (first, next string) {
+func (a response) links(t testing.TB) (first, next string) {
 	t.Helper()
 	found := linkGrammar.FindStringSubmatch(a.header.Get("Link"))
 	if found == nil {

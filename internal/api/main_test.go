@@ -17,11 +17,11 @@ import (
 var (
 	validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-	// leaks is what a message to a caller never holds.
+	// leaks must never show in a message to a caller.
 	leaks = regexp.MustCompile(`(?i)sqlite|\bsql\b|goroutine|\.go\b|runtime error|nil pointer|panic|/tmp/|/internal/|\.db\b|secret detail`)
 )
 
-// provoked is what the suite has seen.
+// provoked collects what the tests have seen.
 var provoked = &coverage{statuses: map[string]bool{}, codes: map[animalstore.Code]bool{}}
 
 type coverage struct {
@@ -45,7 +45,7 @@ func (c *coverage) addCode(code animalstore.Code) {
 	c.codes[code] = true
 }
 
-// missing is what the document has and the suite has not seen.
+// missing lists what is documented and no test has seen.
 func (c *coverage) missing() (missing []string) {
 	for _, item := range document().Paths.Map() {
 		for _, op := range item.Operations() {
@@ -65,10 +65,19 @@ func (c *coverage) missing() (missing []string) {
 	return missing
 }
 
-// TestMain fails a full run in which a documented status of an operation, or a
-// code, never came up.
+// stopPostgres ends the server of postgresEngine.
+var stopPostgres = func() {}
+
+// TestMain runs the tests on each engine. It fails a full run in which a
+// documented status of an operation, or a code, never came up.
 func TestMain(m *testing.M) {
 	status := m.Run()
+	if runsTests() && postgresEngine.newDatabase != nil {
+		engine = postgresEngine
+		fmt.Println("the same on PostgreSQL:")
+		status = max(status, m.Run())
+		stopPostgres()
+	}
 	if status == 0 && fullRun() {
 		for _, what := range provoked.missing() {
 			fmt.Printf("%s is documented, but no test provokes it\n", what)
@@ -78,6 +87,18 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// runsTests reports whether the command line asks for tests, rather than for
+// fuzzing, benchmarks or a list.
+func runsTests() bool {
+	for _, flagName := range []string{"fuzz", "bench", "list"} {
+		if flag.Lookup("test."+flagName).Value.String() != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// fullRun reports whether no test is left out.
 func fullRun() bool {
 	for _, filter := range []string{"run", "skip", "fuzz", "list"} {
 		if v := flag.Lookup("test." + filter).Value.String(); v != "" && v != "." {

@@ -130,6 +130,7 @@ func (q *quick) Failed(animalstore.Code)                { q.n++ }
 // TestObservingDoesNotAllocate compares a server that is observed with one that
 // is not.
 func TestObservingDoesNotAllocate(t *testing.T) {
+	sqliteOnly(t, "it measures what a warm read costs")
 	perRequest := func(change ...func(*setup)) float64 {
 		s := start(t, change...)
 		s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetAvailable})

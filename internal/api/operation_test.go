@@ -15,7 +15,7 @@ type operation struct {
 	permission animalstore.Permissions // by the contract, not by the code
 	method     string                  // of the database, which it stands on
 	ok         int                     // the status of success
-	// call succeeds, every time anew, with a key that may do everything.
+	// call succeeds every time, with a key that may do everything.
 	call func(t testing.TB, s *service) call
 }
 
@@ -23,14 +23,14 @@ func fixed(c call) func(testing.TB, *service) call {
 	return func(testing.TB, *service) call { return c }
 }
 
-// onPet is a call on a pet of its own.
+// onPet is a call on a new pet.
 func onPet(method, body string) func(testing.TB, *service) call {
 	return func(t testing.TB, s *service) call {
 		return call{method: method, path: fmt.Sprint("/v1/pets/", s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID), body: body}
 	}
 }
 
-// onOrder is a call on an order of its own.
+// onOrder is a call on a new order.
 func onOrder(method, body string) func(testing.TB, *service) call {
 	return func(t testing.TB, s *service) call {
 		order, _, err := s.db.DB.PlaceOrder(t.Context(), s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID, animalstore.At(s.clock.Now()), nil)
@@ -41,7 +41,7 @@ func onOrder(method, body string) func(testing.TB, *service) call {
 	}
 }
 
-// onKey is a call on a key of its own.
+// onKey is a call on a new key.
 func onKey(method, rest, body string) func(testing.TB, *service) call {
 	return func(t testing.TB, s *service) call {
 		_, id := s.makeKey(t, keys.Mint(s.env))

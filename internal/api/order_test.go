@@ -52,8 +52,8 @@ func TestOrderOfChecks(t *testing.T) {
 		{"body size before JSON", call{method: "POST", path: "/v1/pets", body: strings.Repeat("x", api.MaxBody+1)}, 413, "payload_too_large"},
 		{"media type before JSON", call{method: "POST", path: "/v1/pets", body: "x", header: text}, 415, "unsupported_media_type"},
 		{"media type before an empty body", call{method: "POST", path: "/v1/pets", header: text}, 415, "unsupported_media_type"},
-		{"JSON before members", call{method: "POST", path: "/v1/pets", body: `{"name":1`}, 400, "malformed_json"},
-		{"members", call{method: "POST", path: "/v1/pets", body: `{"name":1}`}, 400, "validation_failed"},
+		{"JSON before fields", call{method: "POST", path: "/v1/pets", body: `{"name":1`}, 400, "malformed_json"},
+		{"fields", call{method: "POST", path: "/v1/pets", body: `{"name":1}`}, 400, "validation_failed"},
 		{"the query of a POST is not read", call{method: "POST", path: "/v1/pets?limit=0&cursor=x&%zz", body: `{"name":1}`}, 400, "validation_failed"},
 	}
 	for _, test := range tests {

@@ -55,7 +55,7 @@ func TestEscapedPath(t *testing.T) {
 	got.want(t, http.StatusOK, "")
 }
 
-// TestPetID: what is no positive int64 names no pet.
+// TestPetID: an id that isn't a positive int64 doesn't name a pet.
 func TestPetID(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"})
@@ -148,7 +148,7 @@ func equalHeaders(a, b http.Header) bool {
 	return true
 }
 
-// TestPublic is what is served beside the API, without a key.
+// TestPublic: the pages next to the API need no key.
 func TestPublic(t *testing.T) {
 	s := start(t)
 	for _, path := range []string{"/", "/docs", "/docs/", "/livez", "/readyz", "/openapi.yaml", "/openapi.json"} {

@@ -7,9 +7,6 @@ import (
 	"testing"
 
 	"animalstore"
-
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // TestQuery is each parameter of each list, right and wrong.
@@ -107,7 +104,7 @@ func TestQuery(t *testing.T) {
 // TestOrders lists orders as they are in the database.
 func TestOrders(t *testing.T) {
 	s := start(t)
-	s.exec(t, `INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES
+	engine.exec(t, s.database, `INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES
 		(1, 3, 1794700800000, 1794700800000), (2, 1, 1794700800001, 1794700800020), (1, 2, 1794700800002, 1794700800999),
 		(2, 3, 1794700801000, 1794700801000), (1, 0, 1794700801001, 1794700801001)`)
 	const first = `{"id":1,"petId":1,"status":"cancelled","createdAt":"2026-11-15T00:00:00.000Z","updatedAt":"2026-11-15T00:00:00.000Z"}`
@@ -150,17 +147,4 @@ func TestOrders(t *testing.T) {
 		}
 		s.do(t, call{path: "/v1/pets?cursor=" + cursor}).want(t, http.StatusBadRequest, animalstore.InvalidCursor)
 	})
-}
-
-// exec runs SQL on the server's file, beside the server.
-func (s *service) exec(t testing.TB, query string) {
-	t.Helper()
-	conn, err := sqlite.OpenConn(s.file, sqlite.OpenReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := sqlitex.ExecuteTransient(conn, query, nil); err != nil {
-		t.Fatal(err)
-	}
 }

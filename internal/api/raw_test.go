@@ -13,16 +13,15 @@ import (
 	"time"
 )
 
-// raw sends text over a connection of its own and returns the first answer,
+// raw sends text over a new connection and returns the first response,
 // which is held to the document.
-func (s *service) raw(t testing.TB, text string) answer {
+func (s *service) raw(t testing.TB, text string) response {
 	t.Helper()
 	return s.rawEnd(t, text, false)
 }
 
-// rawEnd does the same and, if cut, sends no more than text. To net/http a
-// client that does so in the middle of nothing is gone.
-func (s *service) rawEnd(t testing.TB, text string, cut bool) answer {
+// rawEnd does the same and, if cut, closes the sending side after text.
+func (s *service) rawEnd(t testing.TB, text string, cut bool) response {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
@@ -60,10 +59,10 @@ func (s *service) rawEnd(t testing.TB, text string, cut bool) answer {
 	if err := errors.Join(e.check(), wireSpelling(u.Path, rawHeader(wire.String()))); err != nil {
 		t.Fatal(err)
 	}
-	return answer{res.StatusCode, res.Header, body}
+	return response{res.StatusCode, res.Header, body}
 }
 
-// rawHeader is the header of an answer with its names as they were sent.
+// rawHeader is the header of a response with its names as they were sent.
 func rawHeader(wire string) http.Header {
 	head, _, _ := strings.Cut(wire, "\r\n\r\n")
 	h := http.Header{}

@@ -80,13 +80,13 @@ func TestETags(t *testing.T) {
 	}
 }
 
-// TestTagsAreOfBytes: an answer to a write has the tag that a read will have,
+// TestTagsAreOfBytes: a response to a write has the tag that a read will have,
 // and two lists with the same bytes have the same.
 func TestTagsAreOfBytes(t *testing.T) {
 	s := start(t)
 	created := s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":7}`))
 	pet := read[animalstore.Pet](t, created, 201)
-	same := func(what string, a answer, path string) {
+	same := func(what string, a response, path string) {
 		t.Helper()
 		if want := s.do(t, call{path: path}); a.header.Get("ETag") != want.header.Get("ETag") || string(a.body) != string(want.body) {
 			t.Errorf("%s: got %v with ETag %q, read %v with %q", what, a, a.header.Get("ETag"), want, want.header.Get("ETag"))

@@ -10,7 +10,7 @@ import (
 	"animalstore"
 )
 
-// often is a count that ANIMALSTORE_SOAK=1 makes larger.
+// often returns the larger count if ANIMALSTORE_SOAK=1 is set.
 func often(usually, soaking int) int {
 	if os.Getenv("ANIMALSTORE_SOAK") != "" {
 		return soaking
@@ -18,8 +18,8 @@ func often(usually, soaking int) int {
 	return usually
 }
 
-// unchecked is the service without the comparison with the document, for tests
-// that send thousands of requests alike.
+// unchecked doesn't compare responses with the document, for tests that send
+// thousands of similar requests.
 func (s *service) unchecked() *service {
 	quick := *s
 	quick.client = &http.Client{Transport: s.client.Transport.(*checkingTransport).base}
@@ -61,8 +61,8 @@ func with(c call, header ...string) call {
 // bad marks a call that breaks the document on purpose.
 func bad(c call) call { c.bad = true; return c }
 
-// read decodes an answer that must have this status.
-func read[T any](t testing.TB, a answer, status int) (v T) {
+// read decodes a response that must have this status.
+func read[T any](t testing.TB, a response, status int) (v T) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, &v); err != nil || a.status != status {
 		t.Fatalf("got %v, want %d and a %T (%v)", a, status, v, err)
@@ -70,7 +70,7 @@ func read[T any](t testing.TB, a answer, status int) (v T) {
 	return v
 }
 
-// pet is the pet as the database has it.
+// pet reads a pet from the database.
 func (s *service) pet(t testing.TB, id int64) animalstore.Pet {
 	t.Helper()
 	pet, err := s.db.DB.Pet(t.Context(), id)
@@ -80,13 +80,13 @@ func (s *service) pet(t testing.TB, id int64) animalstore.Pet {
 	return pet
 }
 
-// addOne puts a pet of this status into the store.
+// addOne creates a pet with this status.
 func (s *service) addOne(t testing.TB, status animalstore.PetStatus) animalstore.Pet {
 	t.Helper()
 	return s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7, Status: status})[0]
 }
 
-// order places an order over HTTP and takes it so far.
+// order places an order over HTTP and moves it through the given statuses.
 func (s *service) order(t testing.TB, petID int64, steps ...animalstore.OrderStatus) animalstore.Order {
 	t.Helper()
 	order := read[animalstore.Order](t, s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, petID))), 201)
@@ -96,7 +96,7 @@ func (s *service) order(t testing.TB, petID int64, steps ...animalstore.OrderSta
 	return order
 }
 
-// stepsTo are the moves that take a new order to a status.
+// stepsTo are the statuses a new order passes through to reach a status.
 var stepsTo = map[animalstore.OrderStatus][]animalstore.OrderStatus{
 	"placed":    nil,
 	"approved":  {"approved"},

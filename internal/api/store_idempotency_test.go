@@ -19,7 +19,7 @@ const rex = `{"name":"Rex","categoryId":7}`
 func retried(path, body, token string) call { return post(path, body, "Idempotency-Key", token) }
 
 // wantReplay fails the test unless got is first again, and says so.
-func wantReplay(t testing.TB, first, got answer) {
+func wantReplay(t testing.TB, first, got response) {
 	t.Helper()
 	if got.header.Get("Idempotent-Replayed") != "true" || first.header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("Idempotent-Replayed: got %q and then %q, want none and then true", first.header.Get("Idempotent-Replayed"), got.header.Get("Idempotent-Replayed"))
@@ -80,7 +80,7 @@ func TestReplay(t *testing.T) {
 func TestTokensAreApart(t *testing.T) {
 	s := start(t)
 	secret, id := s.makeKey(t, keys.Mint(s.env))
-	send := func(c call, key string) answer { c.key = key; return s.do(t, c) }
+	send := func(c call, key string) response { c.key = key; return s.do(t, c) }
 	first := send(retried("/v1/pets", rex, "a"), secret)
 	first.want(t, 201, "")
 	for name, body := range map[string]string{"another body": `{"name":"Max","categoryId":7}`, "the same in other bytes": rex + " "} {
@@ -93,7 +93,7 @@ func TestTokensAreApart(t *testing.T) {
 	// Another token, key or route is another write.
 	send(retried("/v1/pets", rex, "A"), secret).want(t, 201, "")
 	if got := send(retried("/v1/pets", rex, "a"), s.owner); got.status != 201 || got.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("another key: got %v, want a pet of its own", got)
+		t.Errorf("another key: got %v, want another pet", got)
 	}
 	order := send(retried("/v1/store/orders", `{"petId":1}`, "a"), secret)
 	if order.want(t, 201, ""); order.header.Get("Idempotent-Replayed") != "" {

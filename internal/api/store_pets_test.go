@@ -35,7 +35,7 @@ func TestPetStatusMoves(t *testing.T) {
 			})
 		}
 	}
-	// A pet under an open order is pending, and nobody else moves it.
+	// A pet with an open order is pending, and only the order changes that.
 	for _, steps := range [][]animalstore.OrderStatus{nil, {"approved"}} {
 		for _, to := range animalstore.PetStatuses {
 			t.Run(fmt.Sprintf("ordered %v to %s", steps, to), func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestPatchPet(t *testing.T) {
 		{"category", `{"categoryId":-9223372036854775808}`, animalstore.Pet{Name: "Rex", CategoryID: -1 << 63, Status: "available"}},
 		{"category as 1e2", `{"categoryId":1e2}`, animalstore.Pet{Name: "Rex", CategoryID: 100, Status: "available"}},
 		{"all", `{"status":"sold","categoryId":0,"name":"Max"}`, animalstore.Pet{Name: "Max", CategoryID: 0, Status: "sold"}},
-		{"unknown members", `{"id":99,"Name":"never","tags":[null],"status":"pending"}`, animalstore.Pet{Name: "Rex", CategoryID: 7, Status: "pending"}},
+		{"unknown fields", `{"id":99,"Name":"never","tags":[null],"status":"pending"}`, animalstore.Pet{Name: "Rex", CategoryID: 7, Status: "pending"}},
 	} {
 		for _, mediaType := range []string{"application/json", "application/merge-patch+json", "application/merge-patch+json; charset=utf-8", ""} {
 			t.Run(test.name+" as "+mediaType, func(t *testing.T) {

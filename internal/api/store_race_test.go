@@ -11,10 +11,10 @@ import (
 	"animalstore"
 )
 
-// atOnce sends n calls at the same time and returns the answers.
-func (s *service) atOnce(t testing.TB, n int, c func(i int) call) []answer {
+// atOnce sends n calls at the same time and returns the responses.
+func (s *service) atOnce(t testing.TB, n int, c func(i int) call) []response {
 	t.Helper()
-	answers, gate := make([]answer, n), make(chan struct{})
+	responses, gate := make([]response, n), make(chan struct{})
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
@@ -23,7 +23,7 @@ func (s *service) atOnce(t testing.TB, n int, c func(i int) call) []answer {
 			if err != nil {
 				t.Error(err)
 			}
-			answers[i] = got
+			responses[i] = got
 		})
 	}
 	close(gate)
@@ -31,7 +31,7 @@ func (s *service) atOnce(t testing.TB, n int, c func(i int) call) []answer {
 	if t.Failed() {
 		t.FailNow()
 	}
-	return answers
+	return responses
 }
 
 // TestOneOrderWins: of a hundred orders for one pet at once, one gets it.
@@ -40,10 +40,10 @@ func TestOneOrderWins(t *testing.T) {
 	quick := s.unchecked()
 	for round := range often(8, 500) {
 		pet := s.addOne(t, "available")
-		answers := quick.atOnce(t, 100, func(int) call { return post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pet.ID)) })
+		responses := quick.atOnce(t, 100, func(int) call { return post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pet.ID)) })
 		counts := map[string]int{}
-		var won answer
-		for _, a := range answers {
+		var won response
+		for _, a := range responses {
 			counts[fmt.Sprint(a.status, " ", a.code())]++
 			if a.status == 201 {
 				won = a
@@ -63,7 +63,7 @@ func TestOneOrderWins(t *testing.T) {
 }
 
 // TestSentManyTimes: however often a POST with one Idempotency-Key is sent at
-// once, it is done once and all get the same answer.
+// once, it is done once and all get the same response.
 func TestSentManyTimes(t *testing.T) {
 	s := start(t)
 	quick := s.unchecked()
@@ -71,11 +71,11 @@ func TestSentManyTimes(t *testing.T) {
 		ordered := s.addOne(t, "available")
 		for path, body := range map[string]string{"/v1/pets": rex, "/v1/store/orders": fmt.Sprintf(`{"petId":%d}`, ordered.ID)} {
 			pets, orders := s.total(t)
-			answers := quick.atOnce(t, 200, func(int) call { return retried(path, body, fmt.Sprint("round-", round)) })
+			responses := quick.atOnce(t, 200, func(int) call { return retried(path, body, fmt.Sprint("round-", round)) })
 			firsts := 0
-			for _, a := range answers {
-				if a.status != 201 || string(a.body) != string(answers[0].body) || a.header.Get("Etag") != answers[0].header.Get("Etag") || a.header.Get("Location") != answers[0].header.Get("Location") {
-					t.Fatalf("round %d: got %v and %v, want them the same", round, a, answers[0])
+			for _, a := range responses {
+				if a.status != 201 || string(a.body) != string(responses[0].body) || a.header.Get("Etag") != responses[0].header.Get("Etag") || a.header.Get("Location") != responses[0].header.Get("Location") {
+					t.Fatalf("round %d: got %v and %v, want them the same", round, a, responses[0])
 				}
 				if a.header.Get("Idempotent-Replayed") == "" {
 					firsts++
@@ -83,7 +83,7 @@ func TestSentManyTimes(t *testing.T) {
 			}
 			morePets, moreOrders := s.total(t)
 			if got := morePets + moreOrders - pets - orders; got != 1 || firsts != 1 {
-				t.Fatalf("round %d, %s: %d rows were added and %d answers are no replay, want 1 and 1", round, path, got, firsts)
+				t.Fatalf("round %d, %s: %d rows were added and %d responses aren't replays, want 1 and 1", round, path, got, firsts)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestNoLostUpdates(t *testing.T) {
 				t.Errorf("got %d marks, want %d: %q", len(marks)-1, clients*each, got.Name)
 			}
 			if slices.Max(refused) == 0 {
-				t.Error("nobody was ever refused: the clients did not meet")
+				t.Error("no request was refused: the clients never met")
 			}
 		})
 	}

@@ -57,7 +57,7 @@ func TestCursorOutlivesItsRow(t *testing.T) {
 // and none that does not match.
 func TestWalkWhileOthersChange(t *testing.T) {
 	s := start(t)
-	var still, moving []animalstore.Pet // of which nobody touches the still ones
+	var still, moving []animalstore.Pet // the still ones never change
 	for i := range 90 {
 		pet := s.add(t, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: int64(1 + i%2), Status: []animalstore.PetStatus{"available", "available", "sold"}[i%3]})[0]
 		if i%3 != 2 && i%4 == 0 {

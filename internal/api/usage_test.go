@@ -17,7 +17,7 @@ type hour struct {
 	Admitted, Refused int64
 }
 
-func (a answer) hours(t testing.TB) []hour {
+func (a response) hours(t testing.TB) []hour {
 	t.Helper()
 	var hours []hour
 	if err := json.Unmarshal(a.body, &hours); err != nil || a.status != http.StatusOK {

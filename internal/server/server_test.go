@@ -1,0 +1,344 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/server"
+)
+
+// wait is how long a test waits for something that has to happen.
+const wait = 30 * time.Second
+
+// localConfig is a server on a free port and a new file.
+func localConfig(t testing.TB) server.Config {
+	t.Helper()
+	return server.Config{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
+		Listen:   "127.0.0.1:0",
+		Timeouts: server.Timeouts{Drain: wait},
+	}
+}
+
+// running is a server in the background.
+type running struct {
+	*server.Server
+	stop  func()
+	ended chan error
+}
+
+func run(t testing.TB, cfg server.Config) *running {
+	t.Helper()
+	s, err := server.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &running{s, stop, make(chan error, 1)}
+	go func() { r.ended <- s.Run(ctx) }()
+	t.Cleanup(stop)
+	return r
+}
+
+// wait returns what Run returns.
+func (r *running) wait(t testing.TB) error {
+	t.Helper()
+	select {
+	case err := <-r.ended:
+		return err
+	case <-time.After(wait):
+		t.Fatalf("Run hasn't returned after %v", wait)
+		return nil
+	}
+}
+
+// TestRunFinishesRequests: Run returns once its context has ended, and not before
+// the request in progress has its response.
+func TestRunFinishesRequests(t *testing.T) {
+	cfg := localConfig(t)
+	inside, finish := make(chan struct{}), make(chan struct{})
+	cfg.Middleware = func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(inside)
+			<-finish
+			io.WriteString(w, "whole")
+		})
+	}
+	s := run(t, cfg)
+	got := make(chan string, 1)
+	go func() {
+		res, err := http.Get(s.URL())
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		got <- fmt.Sprint(string(body), err)
+	}()
+	<-inside
+	s.stop()
+	for range 50 { // a server that doesn't wait ends within this time
+		select {
+		case err := <-s.ended:
+			t.Fatalf("Run returned %v while a request was in progress", err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	close(finish)
+	if got := <-got; got != "whole<nil>" {
+		t.Errorf("got %q, want the whole response", got)
+	}
+	if err := s.wait(t); err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+	if _, err := net.Dial("tcp", s.Addr().String()); err == nil {
+		t.Error("the port is still open after Run")
+	}
+}
+
+// TestRunCutsOff: a request that takes too long doesn't hold up the end.
+func TestRunCutsOff(t *testing.T) {
+	cfg := localConfig(t)
+	cfg.Timeouts = server.Timeouts{Drain: 20 * time.Millisecond}
+	inside := make(chan struct{})
+	cfg.Middleware = func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			close(inside)
+			<-r.Context().Done()
+		})
+	}
+	s := run(t, cfg)
+	go http.Get(s.URL()) // fails: the connection is cut
+	<-inside
+	s.stop()
+	if err := s.wait(t); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "longer than 20ms") {
+		t.Errorf("got %v, want an error about a request that took longer than 20ms", err)
+	}
+}
+
+// TestTakenPort: a start that fails creates no owner key and leaves the database
+// to the next.
+func TestTakenPort(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, ops := range []bool{false, true} {
+		t.Run(fmt.Sprint("ops ", ops), func(t *testing.T) {
+			cfg := localConfig(t)
+			bad := cfg
+			if ops {
+				bad.OpsListen = taken.Addr().String()
+			} else {
+				bad.Listen = taken.Addr().String()
+			}
+			_, err := server.New(t.Context(), bad)
+			var listen *server.ListenError
+			if !errors.As(err, &listen) || listen.Ops != ops {
+				t.Fatalf("got %v, want a ListenError with Ops %t", err, ops)
+			}
+			s, err := server.New(t.Context(), cfg)
+			if err != nil {
+				t.Fatalf("the next start: %v", err)
+			}
+			defer s.Close()
+			if owner, err := s.CreateOwnerKey(t.Context(), ""); err != nil || !owner.Created {
+				t.Errorf("got %+v, %v, want the owner key created by the start that succeeds", owner, err)
+			}
+		})
+	}
+}
+
+// TestOptionalOps: a server can do without metrics, and says so.
+func TestOptionalOps(t *testing.T) {
+	cfg := localConfig(t)
+	cfg.OpsListen, cfg.OpsOptional = "127.0.0.1:0", true
+	var log lines
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	first, err := server.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := first.OpsError(); err != nil {
+		t.Errorf("got %v, want metrics on a free port", err)
+	}
+	_, address, _ := strings.Cut(log.String(), "ops=http://")
+	address, _, ok := strings.Cut(address, "/metrics")
+	if !ok {
+		t.Fatalf("got no address of the metrics in the log:\n%s", log.String())
+	}
+	res, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("got %d from /metrics, want 200", res.StatusCode)
+	}
+	second := localConfig(t)
+	second.OpsListen, second.OpsOptional = address, true
+	s, err := server.New(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.OpsError() == nil {
+		t.Error("got no OpsError on a taken address")
+	}
+}
+
+// TestOwnerKey: the first key of a database is created once, with the secret that
+// was given or a new one.
+func TestOwnerKey(t *testing.T) {
+	const given = "a-key-from-elsewhere-0123456789"
+	cfg := localConfig(t)
+	s, err := server.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.CreateOwnerKey(t.Context(), "x y"); err == nil {
+		t.Error("a secret that can't be sent: got no error")
+	}
+	for _, test := range []struct {
+		secret string
+		want   server.OwnerKey
+	}{
+		{given, server.OwnerKey{Secret: given, Created: true, Exists: true}},
+		{given, server.OwnerKey{Secret: given, Created: false, Exists: true}},
+		{given + "-other", server.OwnerKey{Secret: given + "-other"}},
+	} {
+		if got, err := s.CreateOwnerKey(t.Context(), test.secret); err != nil || got != test.want {
+			t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+		}
+	}
+	keys, err := s.DB().Keys(t.Context(), db.KeyQuery{Limit: 10})
+	if err != nil || len(keys) != 1 || keys[0].Permissions != animalstore.Read|animalstore.Write|animalstore.Admin {
+		t.Errorf("got %+v, %v, want one key that may do everything", keys, err)
+	}
+}
+
+// TestCloseOrder: what requests left behind is saved before the database closes.
+func TestCloseOrder(t *testing.T) {
+	cfg := localConfig(t)
+	recorded := &recorder{}
+	cfg.WrapDB = func(store db.DB) db.DB {
+		recorded.DB = store
+		return recorded
+	}
+	s := run(t, cfg)
+	owner, err := s.CreateOwnerKey(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest("GET", s.URL()+"/v1/pets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+owner.Secret)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	s.stop()
+	if err := errors.Join(s.wait(t), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// Opening the file shows that it is closed, and what is in it.
+	store, err := sqlite.Open(t.Context(), strings.TrimPrefix(cfg.Database, "sqlite:"), sqlite.Options{Serve: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	usage, err := store.Usage(t.Context(), 1, animalstore.Time{})
+	if err != nil || len(usage) != 1 || usage[0].Admitted != 1 {
+		t.Errorf("got usage %+v, %v, want the one request", usage, err)
+	}
+	if failed := recorded.failures(); len(failed) > 0 {
+		t.Errorf("saved after the database was closed: %v", failed)
+	}
+}
+
+// recorder notes which saves failed.
+type recorder struct {
+	db.DB
+	mu     sync.Mutex
+	failed []error
+}
+
+func (r *recorder) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+	err := r.DB.SaveUsage(ctx, usage)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.failed = append(r.failed, err)
+	}
+	return err
+}
+
+func (r *recorder) failures() []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.failed)
+}
+
+// TestDatabaseURL: a password shows in no error and in nothing that is printed.
+func TestDatabaseURL(t *testing.T) {
+	for _, url := range []string{"", "store.db", "sqlite:", "mysql://root:hunter2@host/x", "postgres://root:hunter2@host:port/x"} {
+		err := server.CheckDatabaseURL("--database", url)
+		if err == nil || !strings.HasPrefix(err.Error(), "--database") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: got %v, want an error that names the flag and no password", url, err)
+		}
+		if _, opened := server.OpenDatabase(t.Context(), url, sqlite.Options{}); opened == nil || strings.Contains(opened.Error(), "hunter2") {
+			t.Errorf("%q: OpenDatabase got %v, want an error without a password", url, opened)
+		}
+	}
+	for url, want := range map[string]string{
+		"sqlite:store.db": "sqlite:store.db",
+		"postgres://root:hunter2@db.example:5433/store?sslmode=disable": "postgres://db.example:5433/store",
+	} {
+		if err := server.CheckDatabaseURL("--database", url); err != nil {
+			t.Errorf("%q: got %v, want no error", url, err)
+		}
+		if got := server.RedactDatabaseURL(url); got != want {
+			t.Errorf("%q: got %q, want %q", url, got, want)
+		}
+	}
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

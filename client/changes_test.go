@@ -81,7 +81,7 @@ var changes = []change{
 		}},
 	{"updatePet", false,
 		func(w *world, c *client.Client) error {
-			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, client.PetPatch{Name: &w.name})
+			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, animalstore.PetPatch{Name: &w.name})
 			return err
 		},
 		func(w *world) int {
@@ -94,7 +94,7 @@ var changes = []change{
 			if _, err := w.clean.GetPet(w.t.Context(), w.pet.ID, client.ReadMeta(&m)); err != nil {
 				return err
 			}
-			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, client.PetPatch{Name: &w.name}, client.IfMatch(m.ETag))
+			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, animalstore.PetPatch{Name: &w.name}, client.IfMatch(m.ETag))
 			return err
 		},
 		func(w *world) int {
@@ -113,7 +113,7 @@ var changes = []change{
 		}},
 	{"updateOrder", true,
 		func(w *world, c *client.Client) error {
-			_, err := c.UpdateOrder(w.t.Context(), w.order.ID, animalstore.OrderApproved)
+			_, err := c.UpdateOrder(w.t.Context(), w.order.ID, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)})
 			return err
 		},
 		func(w *world) int {

@@ -90,10 +90,10 @@ func ExampleIfMatch() {
 		log.Fatal(err)
 	}
 	// Meanwhile, somebody else:
-	if _, err := c.UpdatePet(ctx, pet.ID, client.PetPatch{Name: new("Rexy")}); err != nil {
+	if _, err := c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")}); err != nil {
 		log.Fatal(err)
 	}
-	_, err = c.UpdatePet(ctx, pet.ID, client.PetPatch{Name: new("Rexer")}, client.IfMatch(seen.ETag))
+	_, err = c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexer")}, client.IfMatch(seen.ETag))
 	var coded *animalstore.Error
 	if errors.As(err, &coded) {
 		fmt.Println(coded.Code)

@@ -92,7 +92,7 @@ func TestListInMotion(t *testing.T) {
 					wantCode(t, err, animalstore.PetNotFound)
 				}
 			}
-			if _, err := c.UpdatePet(t.Context(), lasting[rand.IntN(len(lasting))], client.PetPatch{Name: new("renamed")}); err != nil {
+			if _, err := c.UpdatePet(t.Context(), lasting[rand.IntN(len(lasting))], animalstore.PetPatch{Name: new("renamed")}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -53,7 +53,7 @@ func (r repeatable) Unwrap() error { return r.error }
 func (c *connection) inWords(ctx context.Context, key string, err error) (text string, code int) {
 	var (
 		limit  *client.RateLimitError
-		answer *client.AnswerError
+		answer *client.ResponseError
 		coded  *animalstore.Error
 	)
 	switch {
@@ -125,7 +125,7 @@ func madeFor(key string) string {
 }
 
 // answerInWords tells of an answer that is not the service's.
-func (c *connection) answerInWords(e *client.AnswerError) string {
+func (c *connection) answerInWords(e *client.ResponseError) string {
 	if strings.Contains(e.Excerpt, "HTTP request to an HTTPS server") {
 		return fmt.Sprintf("the server at %s speaks HTTPS: write https:// in --url", c.url)
 	}

@@ -156,7 +156,7 @@ follows: it is sold when the order is delivered, and available when cancelled.`,
 				return usageError{errors.New("say where to move it with --status: " + alternatives(names(animalstore.OrderStatuses)))}
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {
-				order, err := s.UpdateOrder(cmd.Context(), id, status)
+				order, err := s.UpdateOrder(cmd.Context(), id, animalstore.OrderPatch{Status: &status})
 				if err != nil {
 					return err
 				}

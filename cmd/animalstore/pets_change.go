@@ -36,7 +36,7 @@ which "pets add" and "pets set" tell with --etag.`,
 			if err != nil {
 				return err
 			}
-			var patch client.PetPatch
+			var patch animalstore.PetPatch
 			if cmd.Flag("name").Changed {
 				if err := animalstore.ValidateName(name); err != nil {
 					return err
@@ -49,7 +49,7 @@ which "pets add" and "pets set" tell with --etag.`,
 			if status != "" {
 				patch.Status = &status
 			}
-			if patch == (client.PetPatch{}) {
+			if patch == (animalstore.PetPatch{}) {
 				return usageError{errors.New("say what to change: --name, --category or --status")}
 			}
 			if err := notEmpty(cmd, "if-match"); err != nil {

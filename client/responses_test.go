@@ -35,11 +35,11 @@ func TestOddAnswers(t *testing.T) {
 		"a page instead of pets":   {answer(200, "<html>\n  <title>Log in</title>", html...), 200, []string{"text/html", "Log in", "base URL"}, 1},
 		"an empty object":          {answer(200, `{}`), 200, []string{"lacks"}, 5},
 		"null":                     {answer(200, `null`), 200, []string{"lacks"}, 5},
-		"an array":                 {answer(200, `[]`), 200, []string{"not the JSON"}, 5},
-		"two values":               {answer(200, petJSON+petJSON), 200, []string{"not the JSON"}, 5},
-		"another status":           {answer(202, petJSON), 202, []string{"another status"}, 1},
-		"no body where one is due": {answer(204, ""), 204, []string{"another status"}, 1},
-		"unasked 304":              {answer(304, ""), 304, []string{"another status"}, 1},
+		"an array":                 {answer(200, `[]`), 200, []string{"not the expected JSON"}, 5},
+		"two values":               {answer(200, petJSON+petJSON), 200, []string{"not the expected JSON"}, 5},
+		"not the expected one":           {answer(202, petJSON), 202, []string{"not the expected one"}, 1},
+		"no body where one is due": {answer(204, ""), 204, []string{"not the expected one"}, 1},
+		"unasked 304":              {answer(304, ""), 304, []string{"not the expected one"}, 1},
 		"a proxy's 404":            {answer(404, "<h1>nothing here</h1>", html...), 404, []string{"nothing here"}, 1},
 		"a proxy's 502":            {answer(502, "<h1>sorry</h1>", html...), 502, []string{"sorry", "after 5 attempts"}, 5},
 		"an error of another API":  {answer(400, `{"error":"nope"}`), 400, []string{"nope"}, 1},
@@ -59,9 +59,9 @@ func TestOddAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = c.GetPet(t.Context(), 1)
-				var odd *client.AnswerError
+				var odd *client.ResponseError
 				if !errors.As(err, &odd) || odd.Status != test.status || odd.Operation != "getPet" {
-					t.Fatalf("got %v, want an AnswerError of getPet with status %d", err, test.status)
+					t.Fatalf("got %v, want an ResponseError of getPet with status %d", err, test.status)
 				}
 				for _, part := range append(test.want, "getPet") {
 					if !strings.Contains(err.Error(), part) {
@@ -142,7 +142,7 @@ func TestRedirects(t *testing.T) {
 			"POST": only(c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})),
 		}
 		for method, err := range calls {
-			var odd *client.AnswerError
+			var odd *client.ResponseError
 			if !errors.As(err, &odd) || odd.Status != status || !strings.Contains(err.Error(), other.URL) || errors.Is(err, client.ErrOutcomeUnknown) {
 				t.Errorf("%s, %d: got %v, want an error that names where it would lead", method, status, err)
 			}
@@ -178,12 +178,12 @@ func TestHugeAnswer(t *testing.T) {
 	}
 	defer c.CloseIdleConnections()
 	_, err = c.FindPet(t.Context(), 1)
-	var odd *client.AnswerError
+	var odd *client.ResponseError
 	if !errors.As(err, &odd) || !strings.Contains(err.Error(), "MiB") || requests.Load() != 1 {
-		t.Errorf("got %v after %d requests, want an AnswerError about the size after one", err, requests.Load())
+		t.Errorf("got %v after %d requests, want an ResponseError about the size after one", err, requests.Load())
 	}
 	// What is under way in buffers is beyond the client.
-	if got, most := sent.Load(), int64(client.MaxAnswer+64<<20); got > most {
+	if got, most := sent.Load(), int64(client.MaxResponse+64<<20); got > most {
 		t.Errorf("got %d bytes sent, want at most %d", got, most)
 	}
 }
@@ -324,10 +324,10 @@ func placeOrder(ctx context.Context, c *client.Client) error {
 	return only(c.PlaceOrder(ctx, 1))
 }
 func updatePet(ctx context.Context, c *client.Client) error {
-	return only(c.UpdatePet(ctx, 1, client.PetPatch{}, client.IfMatch(`"a"`)))
+	return only(c.UpdatePet(ctx, 1, animalstore.PetPatch{}, client.IfMatch(`"a"`)))
 }
 func updateOrder(ctx context.Context, c *client.Client) error {
-	return only(c.UpdateOrder(ctx, 1, animalstore.OrderApproved))
+	return only(c.UpdateOrder(ctx, 1, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}))
 }
 
 // TestRealRefusals: errors of the real service arrive with code and all.

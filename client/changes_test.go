@@ -9,7 +9,7 @@ import (
 	"animalstore/client"
 )
 
-// world is what one change is made in, with names of its own. clean meets no
+// world is a store with the resources for one change. The client clean gets no
 // faults.
 type world struct {
 	t      *testing.T
@@ -41,8 +41,8 @@ func (w *world) prepare() {
 	}
 }
 
-// change is an operation that changes something, and how often it shows in the
-// store that it was made.
+// change is an operation that changes something, and how often the store shows
+// that it was made.
 type change struct {
 	name    string
 	mayFail bool // one fault can be enough
@@ -162,7 +162,7 @@ func once(t *testing.T, err error, done bool) int {
 	return 0
 }
 
-// verify holds what was reported of a change against the store.
+// verify compares the reported outcome of a change with the store.
 func (w *world) verify(c change, err error) {
 	w.t.Helper()
 	got := c.times(w)

@@ -16,13 +16,13 @@ import (
 	"animalstore/openapi"
 )
 
-// operation is one of the OpenAPI document.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	id, method string
 	path       *regexp.Regexp
 }
 
-// operations are all of the document.
+// operations are all operations of the document.
 func operations(t *testing.T) (all []operation) {
 	t.Helper()
 	var document struct {
@@ -47,8 +47,8 @@ func operations(t *testing.T) (all []operation) {
 	return all
 }
 
-// TestEveryOperation: each operation of the document has a method of its name,
-// which sends that operation and succeeds.
+// TestEveryOperation: each operation of the document has a method of the same
+// name, which calls that operation and succeeds.
 func TestEveryOperation(t *testing.T) {
 	var mu sync.Mutex
 	var called []string
@@ -80,15 +80,17 @@ func TestEveryOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := map[string]func() error{
-		"listPets":       func() error { return first(c.ListPets(ctx, client.PetQuery{})) },
-		"createPet":      func() error { return only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"})) },
-		"getPet":         func() error { return only(c.GetPet(ctx, pet.ID)) },
-		"updatePet":      func() error { return only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")})) },
-		"deletePet":      func() error { return c.DeletePet(ctx, goner.ID) },
-		"listOrders":     func() error { return first(c.ListOrders(ctx, client.OrderQuery{})) },
-		"placeOrder":     func() error { return only(c.PlaceOrder(ctx, add(t, c, "Kim").ID)) },
-		"getOrder":       func() error { return only(c.GetOrder(ctx, order.ID)) },
-		"updateOrder":    func() error { return only(c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)})) },
+		"listPets":   func() error { return first(c.ListPets(ctx, client.PetQuery{})) },
+		"createPet":  func() error { return only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"})) },
+		"getPet":     func() error { return only(c.GetPet(ctx, pet.ID)) },
+		"updatePet":  func() error { return only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")})) },
+		"deletePet":  func() error { return c.DeletePet(ctx, goner.ID) },
+		"listOrders": func() error { return first(c.ListOrders(ctx, client.OrderQuery{})) },
+		"placeOrder": func() error { return only(c.PlaceOrder(ctx, add(t, c, "Kim").ID)) },
+		"getOrder":   func() error { return only(c.GetOrder(ctx, order.ID)) },
+		"updateOrder": func() error {
+			return only(c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}))
+		},
 		"listCategories": func() error { return first(c.ListCategories(ctx, client.PageQuery{})) },
 		"getCategory":    func() error { return only(c.GetCategory(ctx, 1)) },
 		"putCategory":    func() error { return only(c.PutCategory(ctx, animalstore.Category{ID: -3, Name: "fish"})) },
@@ -126,7 +128,7 @@ func TestEveryOperation(t *testing.T) {
 
 func only[T any](_ T, err error) error { return err }
 
-// first is the first error of a list, or one if the list is empty.
+// first is the first error of a list, or an error if the list is empty.
 func first[T any](list func(func(T, error) bool)) error {
 	for _, err := range list {
 		return err
@@ -134,7 +136,7 @@ func first[T any](list func(func(T, error) bool)) error {
 	return animalstore.Errorf(animalstore.InternalError, "the list is empty")
 }
 
-// TestWhatComesBack: every field of every type survives the way.
+// TestWhatComesBack: every field of every type survives the round trip.
 func TestWhatComesBack(t *testing.T) {
 	store := clienttest.New(t)
 	c, ctx := store.Client, t.Context()
@@ -202,7 +204,7 @@ func TestWhatComesBack(t *testing.T) {
 	}
 }
 
-// TestConditions: tags, replays and what else is beside a body.
+// TestConditions: ETags, replays and everything else that isn't in a body.
 func TestConditions(t *testing.T) {
 	store := clienttest.New(t)
 	c, ctx := store.Client, t.Context()
@@ -248,10 +250,10 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestNamesArriveAsTheyAre: JSON has no bytes that are no text, and would have a
-// replacement instead, of which nobody would know.
+// TestNamesArriveAsTheyAre: a name that isn't valid UTF-8 is an error, because
+// encoding/json would silently replace the invalid bytes.
 func TestNamesArriveAsTheyAre(t *testing.T) {
-	c, s := scriptedClient(t, []reply{answer(200, petJSON)})
+	c, s := scriptedClient(t, []reply{response(200, petJSON)})
 	broken := "R\xffx"
 	for what, err := range map[string]error{
 		"createPet":   only(c.CreatePet(t.Context(), animalstore.NewPet{Name: broken})),

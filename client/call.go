@@ -51,8 +51,7 @@ type call struct {
 // changes reports whether the call can change anything.
 func (k *call) changes() bool { return k.method != http.MethodGet }
 
-// prepare applies the options and encodes the body. An option that would have no
-// effect is an error, because its caller relies on it.
+// prepare applies the options and encodes the body.
 func (k *call) prepare(options []CallOption) error {
 	for _, option := range options {
 		option(&k.callOptions)
@@ -60,15 +59,8 @@ func (k *call) prepare(options []CallOption) error {
 	if k.meta != nil {
 		*k.meta = Meta{}
 	}
-	switch {
-	case k.matchGiven && k.ifMatch == "":
-		return fmt.Errorf("%s: IfMatch needs an ETag: without one the change would be unconditional", k.operation)
-	case k.keyGiven && k.repeat != replayed:
-		return fmt.Errorf("%s: the service doesn't support Idempotency-Key for this", k.operation)
-	case k.ifMatch != "" && k.changes() && !k.conditional:
-		return fmt.Errorf("%s: the service doesn't support If-Match for this", k.operation)
-	case k.ifNoneMatch != "" && k.changes():
-		return fmt.Errorf("%s: If-None-Match is only for reads", k.operation)
+	if err := k.checkOptions(); err != nil {
+		return err
 	}
 	if k.repeat == replayed && !k.keyGiven {
 		k.idempotencyKey = rand.Text()
@@ -86,6 +78,22 @@ func (k *call) prepare(options []CallOption) error {
 		return fmt.Errorf("%s: encode the request: %w", k.operation, err)
 	}
 	k.content = b.Bytes()
+	return nil
+}
+
+// checkOptions returns an error for an option that would have no effect, because
+// its caller relies on it.
+func (k *call) checkOptions() error {
+	switch {
+	case k.matchGiven && k.ifMatch == "":
+		return fmt.Errorf("%s: IfMatch needs an ETag: without one the change would be unconditional", k.operation)
+	case k.keyGiven && k.repeat != replayed:
+		return fmt.Errorf("%s: the service doesn't support Idempotency-Key for this", k.operation)
+	case k.ifMatch != "" && k.changes() && !k.conditional:
+		return fmt.Errorf("%s: the service doesn't support If-Match for this", k.operation)
+	case k.ifNoneMatch != "" && k.changes():
+		return fmt.Errorf("%s: If-None-Match is only for reads", k.operation)
+	}
 	return nil
 }
 

@@ -48,7 +48,7 @@ func TestUnexpectedResponses(t *testing.T) {
 		"the key in a page":        {response(500, strings.Repeat("x", 160)+"Authorization: Bearer "+secret, html...), 500, []string{"[API key]"}, 5},
 		"the key in half a page":   {response(200, `{"id":1,"headers":"Bearer `+secret), 200, []string{"[API key]"}, 5},
 		"the key in a redirect":    {response(302, "", "Location", "http://evil.test/"+secret), 302, []string{"[API key]", "redirect"}, 1},
-		"bytes that are not text":   {response(403, "\x00\xff\xfe\x1b[31m", html...), 403, []string{`\x00`}, 1},
+		"bytes that are not text":  {response(403, "\x00\xff\xfe\x1b[31m", html...), 403, []string{`\x00`}, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (r repeatable) Unwrap() error { return r.error }
 func (c *connection) explanation(ctx context.Context, key string, err error) (text string, code int) {
 	var (
 		limit  *client.RateLimitError
-		answer *client.AnswerError
+		answer *client.ResponseError
 		coded  *animalstore.Error
 	)
 	switch {
@@ -149,7 +149,7 @@ func keyHint(key string) string {
 }
 
 // explainResponse explains a response that isn't from the service.
-func (c *connection) explainResponse(e *client.AnswerError) string {
+func (c *connection) explainResponse(e *client.ResponseError) string {
 	if strings.Contains(e.Excerpt, "HTTP request to an HTTPS server") {
 		return fmt.Sprintf("the server at %s uses HTTPS: write https:// in --url", c.url)
 	}

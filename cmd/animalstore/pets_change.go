@@ -37,7 +37,7 @@ its ETag, which "pets add" and "pets set" print with --etag.`,
 			if err != nil {
 				return err
 			}
-			var patch client.PetPatch
+			var patch animalstore.PetPatch
 			if cmd.Flag("name").Changed {
 				if err := animalstore.ValidateName(name); err != nil {
 					return err
@@ -50,7 +50,7 @@ its ETag, which "pets add" and "pets set" print with --etag.`,
 			if status != "" {
 				patch.Status = &status
 			}
-			if patch == (client.PetPatch{}) {
+			if patch == (animalstore.PetPatch{}) {
 				return usageError{errors.New("nothing to change: use --name, --category or --status")}
 			}
 			if err := notEmpty(cmd, "if-match"); err != nil {

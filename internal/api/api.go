@@ -41,12 +41,12 @@ type Config struct {
 	AccessLog bool
 	// Observer is notified of every request. It may be nil.
 	Observer Observer
+	// NoPageCache turns off the cache of encoded pages, for a benchmark.
+	NoPageCache bool
 	// Environment and Version are shown on the pages. Empty means production and
 	// no version.
 	Environment animalstore.Environment
 	Version     string
-	// NoPageCache is for benchmarks, to show the difference.
-	NoPageCache bool
 }
 
 // Server serves the API and a few public pages.

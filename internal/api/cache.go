@@ -20,9 +20,9 @@ const (
 // It has a fixed number of slots, and a new page replaces the one in the slot of
 // its key. That bounds its size and makes a lock unnecessary.
 type cache struct {
-	off   bool
-	seed  maphash.Seed
-	slots [cacheSlots]atomic.Pointer[page]
+	disabled bool
+	seed     maphash.Seed
+	slots    [cacheSlots]atomic.Pointer[page]
 }
 
 // page is an encoded page of a list. Once cached, it's shared between requests
@@ -39,7 +39,9 @@ func newPage(hot bool, link string, body []byte) *page {
 	return &page{hot: hot, link: []string{link}, entity: newEntity(body)}
 }
 
-func newCache(off bool) *cache { return &cache{off: off, seed: maphash.MakeSeed()} }
+func newCache(disabled bool) *cache {
+	return &cache{disabled: disabled, seed: maphash.MakeSeed()}
+}
 
 func (c *cache) slot(key string) *atomic.Pointer[page] {
 	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
@@ -56,7 +58,7 @@ func (c *cache) get(key string, generation uint64) *page {
 
 // put caches p under key for as long as the store stays in this generation.
 func (c *cache) put(key string, generation uint64, p *page) {
-	if !c.off && len(p.body) <= maxCached && len(key) <= maxCacheKey {
+	if !c.disabled && len(p.body) <= maxCached && len(key) <= maxCacheKey {
 		p.key, p.generation = key, generation
 		c.slot(key).Store(p)
 	}

@@ -225,7 +225,7 @@ func run(ctx context.Context, tcp net.Listener, tlsConfig *tls.Config, handler *
 	if tlsConfig != nil {
 		plain = nil
 	}
-	l := http1.Listen(tcp, srv, plain)
+	l := http1.Listen(tcp, srv, plain, log)
 	var secured net.Listener = l
 	if tlsConfig != nil {
 		secured = tls.NewListener(l, tlsConfig)

@@ -130,7 +130,7 @@ func serve(t testing.TB, handler http.Handler) (addr string) {
 		WriteTimeout:      time.Minute,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-	l := http1.Listen(tcp, server, api.Plain)
+	l := http1.Listen(tcp, server, api.Plain, slog.New(slog.DiscardHandler))
 	go server.Serve(l)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,11 +14,15 @@ import (
 
 // response is the [http.ResponseWriter] of plain requests. It buffers its output,
 // so that a response of ordinary size takes one write.
+//
+// A handler may keep it and use it later, also from another goroutine: once the
+// handler has returned, it accepts nothing more.
 type response struct {
 	conn   *conn
 	header http.Header
-	fields []field // the header's, sorted by name
 
+	mu       sync.Mutex
+	over     bool // the handler has returned
 	method   string
 	status   int       // 0 until WriteHeader
 	began    time.Time // when WriteHeader was called
@@ -40,15 +45,15 @@ const flushSize = 64 << 10
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-func (w *response) init(c *conn) { w.conn, w.header = c, http.Header{} }
+// usualFields is enough for the header of most responses.
+const usualFields = 16
 
-func (w *response) reset(method string) {
-	clear(w.header)
-	pooled := buffers.Get().(*[]byte)
-	*w = response{
-		conn: w.conn, header: w.header, fields: w.fields,
-		method: method, declared: -1, out: *pooled, pooled: pooled,
-	}
+var errOver = errors.New("http1: the handler has returned")
+
+func (w *response) init(c *conn, method string) {
+	w.conn, w.header, w.method, w.declared = c, make(http.Header, usualFields), method, -1
+	w.pooled = buffers.Get().(*[]byte)
+	w.out = *w.pooled
 }
 
 // Header implements [http.ResponseWriter].
@@ -56,6 +61,15 @@ func (w *response) Header() http.Header { return w.header }
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *response) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.writeHeader(status)
+	}
+}
+
+// writeHeader is called with the lock held.
+func (w *response) writeHeader(status int) {
 	if w.status != 0 {
 		return
 	}
@@ -72,7 +86,7 @@ func (w *response) WriteHeader(status int) {
 	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
 	w.sortFields()
-	for _, f := range w.fields {
+	for _, f := range w.conn.sorted {
 		for _, value := range f.values {
 			b = appendField(b, f.name, value)
 		}
@@ -117,21 +131,22 @@ func (w *response) checkHeader() {
 // sortFields sorts the header by name. If its names are those of the previous
 // response, they are sorted already.
 func (w *response) sortFields() {
-	if len(w.fields) == len(w.header) && w.sameNames() {
+	if len(w.conn.sorted) == len(w.header) && w.sameNames() {
 		return
 	}
-	w.fields = w.fields[:0]
+	sorted := w.conn.sorted[:0]
 	for name, values := range w.header {
 		if name != "" && consistsOf(name, inName) {
-			w.fields = append(w.fields, field{name, values})
+			sorted = append(sorted, field{name, values})
 		}
 	}
-	slices.SortFunc(w.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(sorted, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	w.conn.sorted = sorted
 }
 
 func (w *response) sameNames() bool {
-	for i := range w.fields {
-		f := &w.fields[i]
+	for i := range w.conn.sorted {
+		f := &w.conn.sorted[i]
 		if f.values = w.header[f.name]; f.values == nil {
 			return false
 		}
@@ -153,7 +168,12 @@ func appendField(b []byte, name, value string) []byte {
 
 // Write implements [http.ResponseWriter].
 func (w *response) Write(b []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return 0, errOver
+	}
+	w.writeHeader(http.StatusOK)
 	switch {
 	case len(b) == 0:
 		return 0, nil
@@ -178,10 +198,21 @@ func (w *response) mayHaveBody() bool {
 	return w.status != http.StatusNoContent && w.status != http.StatusNotModified
 }
 
+// void makes later calls of the handler fail.
+func (w *response) void() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+}
+
 // finish sends the rest of the response and reports whether the connection can be
-// used for another.
+// used for another. Nothing more can be written from then on.
 func (w *response) finish() bool {
-	w.WriteHeader(http.StatusOK)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.writeHeader(http.StatusOK)
+	w.conn.responded = w.began
 	head := w.method == http.MethodHead
 	if w.declared < 0 && w.mayHaveBody() && !(head && w.written == 0) {
 		w.declared = w.written

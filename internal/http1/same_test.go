@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -37,6 +38,8 @@ func newServer(handler http.Handler) *http.Server {
 
 func anyTarget(string) bool { return true }
 
+var discard = slog.New(slog.DiscardHandler)
+
 // listen serves on a free port until the test ends.
 func listen(t testing.TB, server *http.Server) *Listener {
 	t.Helper()
@@ -44,7 +47,13 @@ func listen(t testing.TB, server *http.Server) *Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(tcp, server, anyTarget)
+	l := Listen(tcp, server, anyTarget, discard)
+	serve(t, server, l)
+	return l
+}
+
+// serve serves on l until the test ends.
+func serve(t testing.TB, server *http.Server, l *Listener) {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -57,7 +66,6 @@ func listen(t testing.TB, server *http.Server) *Listener {
 			t.Errorf("serve: %v", err)
 		}
 	})
-	return l
 }
 
 // echo responds with everything it sees of a request. It counts the requests that

@@ -29,12 +29,11 @@ type conn struct {
 	read, write deadline
 
 	buf        []byte
-	start, end int       // the bytes in buf that are not answered yet
-	served     bool      // at least one response was sent
-	posted     bool      // the last request was a POST
-	responded  time.Time // when the last response began
+	start, end int  // the bytes in buf that are not answered yet
+	served     bool // at least one response was sent
+	posted     bool // the last request was a POST
 	parser     parser
-	sorted     []field // of the last response's header
+	response   response
 
 	// The time of a request starts when its connection is accepted or, if it isn't
 	// the first, when its first byte arrives. started is zero if that was just now.
@@ -67,7 +66,7 @@ func (c *conn) serve() {
 		}
 	}()
 	if c.listener.plain == nil || c.servePlain() {
-		c.parser, c.sorted = parser{}, nil
+		c.parser, c.response = parser{}, response{}
 		if !c.started.IsZero() {
 			c.late = time.Since(c.started)
 		}
@@ -89,6 +88,7 @@ func (c *conn) servePlain() (other bool) {
 	}()
 	c.buf = make([]byte, maxPlain)
 	c.parser.init(c)
+	c.response.conn = c
 	for {
 		if !c.awaitRequest() {
 			return false
@@ -97,7 +97,8 @@ func (c *conn) servePlain() (other bool) {
 		if !ok {
 			return true
 		}
-		if !c.handle(r) {
+		c.handle(r)
+		if !c.response.finish() {
 			return false
 		}
 		c.start += size
@@ -116,7 +117,7 @@ func (c *conn) awaitRequest() bool {
 	}
 	// Like net/http, wait for four bytes of a further request, and skip the empty
 	// line that old browsers send after the body of a POST.
-	idleEnd := deadlineAfter(c.responded, c.listener.server.IdleTimeout)
+	idleEnd := deadlineAfter(c.response.began, c.listener.server.IdleTimeout)
 	c.SetReadDeadline(idleEnd)
 	for c.end < 4 {
 		if c.end > 0 && c.started.IsZero() {
@@ -160,27 +161,25 @@ func earlier(a, b time.Time) time.Time {
 // own, so that nothing a handler keeps, and uses after it has returned, can reach
 // another request. It is one allocation.
 type exchange struct {
-	context  requestContext
-	response response
-	request  http.Request
-	url      url.URL
+	context requestContext
+	writer  writer
+	request http.Request
+	url     url.URL
+	values  [6]string // of the request's header, if they fit
 }
 
-// handle runs the handler for a request and sends the response. It reports whether
-// the connection can be used for another.
-func (c *conn) handle(r request) bool {
+// handle runs the handler for a request.
+func (c *conn) handle(r request) {
+	c.response.reset(r.method)
 	x := new(exchange)
 	x.context.conn = c
-	x.response.init(c, r.method)
+	x.writer.header, x.writer.response = c.response.header, &c.response
 	c.parser.forHandler(x, r)
-	defer x.response.void() // also if the handler panics
-	x.run(c.listener.server.Handler)
-	return x.response.finish()
-}
-
-func (x *exchange) run(handler http.Handler) {
-	defer x.context.end()
-	handler.ServeHTTP(&x.response, &x.request)
+	defer func() {
+		x.writer.detach()
+		x.context.end()
+	}()
+	c.listener.server.Handler.ServeHTTP(&x.writer, &x.request)
 }
 
 func (c *conn) Close() error {

@@ -170,23 +170,22 @@ func (p *parser) forHandler(x *exchange, r request) {
 	x.request = *p.request.WithContext(&x.context)
 	x.url = p.url
 	x.request.Method, x.request.URL, x.request.RequestURI = r.method, &x.url, p.target
-	x.request.Header = p.newHeader()
+	x.request.Header = p.newHeader(x.values[:0])
 	x.request.Body = http.NoBody
 	if len(r.body) > 0 {
 		x.request.Body = io.NopCloser(bytes.NewReader(bytes.Clone(r.body)))
 	}
 }
 
-// newHeader returns a header that shares no memory with others.
-func (p *parser) newHeader() http.Header {
-	count := 0
+// newHeader returns a header that shares no memory with those of other requests. Its
+// values are in room, if they fit.
+func (p *parser) newHeader(room []string) http.Header {
+	header := make(http.Header, len(p.parsed))
 	for i := range p.parsed {
-		count += len(p.parsed[i].values)
-	}
-	header, values := make(http.Header, len(p.parsed)), make([]string, 0, count)
-	for _, f := range p.parsed {
-		values = append(values, f.values...)
-		header[f.name] = values[len(values)-len(f.values) : len(values) : len(values)]
+		f := &p.parsed[i]
+		start := len(room)
+		room = append(room, f.values...)
+		header[f.name] = room[start:len(room):len(room)]
 	}
 	return header
 }

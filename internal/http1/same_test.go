@@ -73,7 +73,7 @@ func serve(t testing.TB, server *http.Server, l *Listener) {
 type echo struct{ plain atomic.Int64 }
 
 func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, ok := w.(*response); ok {
+	if _, ok := w.(*writer); ok {
 		e.plain.Add(1)
 	}
 	body, err := io.ReadAll(r.Body)

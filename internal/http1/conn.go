@@ -2,9 +2,9 @@ package http1
 
 import (
 	"errors"
-	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -35,13 +35,22 @@ type conn struct {
 	parser     parser
 	response   response
 
+	// The time of a request starts when its connection is accepted or, if it isn't
+	// the first, when its first byte arrives. started is zero if that was just now.
+	started time.Time
+
 	handedOver atomic.Bool // net/http serves it
+	// net/http's first deadlines after the handover, one for the header and one for
+	// the whole request, are late by the time that the request already took.
+	late      time.Duration
+	deadlines atomic.Int32 // set since the handover
 }
 
 func newConn(raw net.Conn, l *Listener) *conn {
 	c := &conn{
 		Conn:     raw,
 		listener: l,
+		started:  time.Now(),
 		read:     deadline{arm: raw.SetReadDeadline},
 		write:    deadline{arm: raw.SetWriteDeadline},
 	}
@@ -58,6 +67,9 @@ func (c *conn) serve() {
 	}()
 	if c.listener.plain == nil || c.servePlain() {
 		c.parser, c.response = parser{}, response{}
+		if !c.started.IsZero() {
+			c.late = time.Since(c.started)
+		}
 		c.handedOver.Store(true)
 		c.listener.handOver(c)
 	}
@@ -70,13 +82,13 @@ func (c *conn) servePlain() (other bool) {
 		if v := recover(); v != nil {
 			other = false
 			if v != http.ErrAbortHandler {
-				c.listener.logf("panic serving %v: %v\n%s", c.RemoteAddr(), v, debug.Stack())
+				c.listener.log.Error("panic in a handler", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
 			}
 		}
 	}()
 	c.buf = make([]byte, maxPlain)
 	c.parser.init(c)
-	c.response.init(c)
+	c.response.conn = c
 	for {
 		if !c.awaitRequest() {
 			return false
@@ -90,7 +102,7 @@ func (c *conn) servePlain() (other bool) {
 			return false
 		}
 		c.start += size
-		c.served, c.posted = true, r.method == http.MethodPost
+		c.served, c.posted, c.started = true, r.method == http.MethodPost, time.Time{}
 	}
 }
 
@@ -100,13 +112,18 @@ func (c *conn) awaitRequest() bool {
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
 	if !c.served {
-		c.SetReadDeadline(deadlineAfter(time.Now(), c.listener.server.ReadHeaderTimeout))
+		c.SetReadDeadline(deadlineAfter(c.started, c.listener.server.ReadHeaderTimeout))
 		return c.end > 0 || c.fill()
 	}
 	// Like net/http, wait for four bytes of a further request, and skip the empty
 	// line that old browsers send after the body of a POST.
-	c.SetReadDeadline(deadlineAfter(c.response.began, c.listener.server.IdleTimeout))
+	idleEnd := deadlineAfter(c.response.began, c.listener.server.IdleTimeout)
+	c.SetReadDeadline(idleEnd)
 	for c.end < 4 {
+		if c.end > 0 && c.started.IsZero() {
+			c.started = time.Now()
+			c.SetReadDeadline(earlier(idleEnd, deadlineAfter(c.started, c.listener.server.ReadHeaderTimeout)))
+		}
 		c.state.Store(idle)
 		if !c.fill() || !c.state.CompareAndSwap(idle, busy) {
 			return false
@@ -132,20 +149,37 @@ func deadlineAfter(from time.Time, timeout time.Duration) time.Time {
 	return from.Add(timeout)
 }
 
-// handle runs the handler for a request.
-func (c *conn) handle(r request) {
-	ctx := &requestContext{conn: c}
-	defer ctx.end()
-	c.response.reset(r.method)
-	c.listener.server.Handler.ServeHTTP(&c.response, c.parser.forHandler(r, ctx))
+// earlier returns the earlier of two deadlines, where the zero time means none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
-func (l *Listener) logf(format string, args ...any) {
-	if l.server.ErrorLog != nil {
-		l.server.ErrorLog.Printf("http1: "+format, args...)
-	} else {
-		log.Printf("http1: "+format, args...)
-	}
+// exchange is everything that a handler gets for one request. Each request has its
+// own, so that nothing a handler keeps, and uses after it has returned, can reach
+// another request. It is one allocation.
+type exchange struct {
+	context requestContext
+	writer  writer
+	request http.Request
+	url     url.URL
+	values  [6]string // of the request's header, if they fit
+}
+
+// handle runs the handler for a request.
+func (c *conn) handle(r request) {
+	c.response.reset(r.method)
+	x := new(exchange)
+	x.context.conn = c
+	x.writer.header, x.writer.response = c.response.header, &c.response
+	c.parser.forHandler(x, r)
+	defer func() {
+		x.writer.detach()
+		x.context.end()
+	}()
+	c.listener.server.Handler.ServeHTTP(&x.writer, &x.request)
 }
 
 func (c *conn) Close() error {
@@ -194,7 +228,13 @@ func (c *conn) Write(b []byte) (written int, err error) {
 	}
 }
 
-func (c *conn) SetReadDeadline(t time.Time) error  { return c.read.set(t) }
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if c.late > 0 && !t.IsZero() && c.deadlines.Add(1) <= 2 {
+		t = t.Add(-c.late)
+	}
+	return c.read.set(t)
+}
+
 func (c *conn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
 
 func (c *conn) SetDeadline(t time.Time) error {

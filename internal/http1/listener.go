@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -28,9 +29,10 @@ type Listener struct {
 	inner  net.Listener
 	server *http.Server
 	plain  func(target string) bool // nil if net/http serves every request
+	log    *slog.Logger
 
 	handovers chan net.Conn // to net/http
-	failures  chan error    // errors from inner.Accept, to net/http
+	failures  chan error    // permanent errors from inner.Accept, to net/http
 	stopping  chan struct{} // closed when no more connections should be accepted
 	stopped   chan struct{} // closed when the accept loop has returned
 	closed    chan struct{} // closed when no more connections are handed over
@@ -42,22 +44,23 @@ type Listener struct {
 }
 
 // Listen returns a Listener for server to serve on. Requests whose target plain
-// rejects are left to net/http. A nil plain leaves every request to net/http;
-// underneath TLS it must be nil.
+// rejects are left to net/http. If plain is nil, net/http reads every byte of every
+// request; underneath TLS it must be nil. Failed accepts and the panics of plain
+// requests are logged at level Error.
 //
 // The Listener uses the server's Handler, ReadHeaderTimeout, WriteTimeout and
 // IdleTimeout, where 0 means no timeout, and sets its ConnState. The server's other
 // settings apply only to the requests that net/http serves.
 //
 // A handler of plain requests must set Content-Type and must not use Flush, 1xx
-// statuses or trailers. It must not change the request's URL or header, which
-// the next request shares if it was sent with the same bytes. The response is
-// sent when the handler returns, or earlier if it grows large.
-func Listen(inner net.Listener, server *http.Server, plain func(target string) bool) *Listener {
+// statuses or trailers. The response is sent when the handler returns, or earlier
+// if it grows large. Nothing that a handler keeps can reach another request.
+func Listen(inner net.Listener, server *http.Server, plain func(target string) bool, log *slog.Logger) *Listener {
 	l := &Listener{
 		inner:     inner,
 		server:    server,
 		plain:     plain,
+		log:       log,
 		handovers: make(chan net.Conn),
 		failures:  make(chan error),
 		stopping:  make(chan struct{}),
@@ -78,29 +81,73 @@ func Listen(inner net.Listener, server *http.Server, plain func(target string) b
 	return l
 }
 
+const (
+	minBackoff = 5 * time.Millisecond
+	maxBackoff = 100 * time.Millisecond
+	// acceptLogEvery limits how often failed accepts are logged.
+	acceptLogEvery = time.Second
+)
+
+// acceptLoop accepts connections until the listener is closed. If accepting fails
+// for a while, because there are no file descriptors left, it backs off itself:
+// net/http's back-off would hold up every connection that is handed over.
 func (l *Listener) acceptLoop() {
 	defer close(l.stopped)
+	var backoff time.Duration
+	var logged time.Time
 	for {
 		raw, err := l.inner.Accept()
 		if err != nil {
-			select {
-			case <-l.stopping: // net/http keeps running for handed-over connections
-				return
-			default:
+			if l.isStopping() {
+				return // net/http keeps running for handed-over connections
 			}
-			// net/http decides whether to retry after a while or give up.
+			if !isTemporary(err) {
+				l.log.Error("accept failed", "err", err)
+				l.fail(err)
+				return
+			}
+			if time.Since(logged) >= acceptLogEvery {
+				l.log.Error("accept failed: retrying until it works", "err", err)
+				logged = time.Now()
+			}
+			backoff = min(max(2*backoff, minBackoff), maxBackoff)
 			select {
-			case l.failures <- err:
-				continue
+			case <-time.After(backoff):
 			case <-l.stopping:
 				return
 			}
+			continue
 		}
+		backoff = 0
 		c := newConn(raw, l)
 		l.mu.Lock()
 		l.conns[c] = struct{}{}
 		l.mu.Unlock()
 		go c.serve()
+	}
+}
+
+func (l *Listener) isStopping() bool {
+	select {
+	case <-l.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// isTemporary reports whether accepting may work again later. It is the same rule
+// as net/http's.
+func isTemporary(err error) bool {
+	var temporary interface{ Temporary() bool }
+	return errors.As(err, &temporary) && temporary.Temporary()
+}
+
+// fail makes the server's Serve return err.
+func (l *Listener) fail(err error) {
+	select {
+	case l.failures <- err:
+	case <-l.stopping:
 	}
 }
 

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -36,6 +40,13 @@ func get(t testing.TB, c net.Conn) string {
 
 func body(t testing.TB, c net.Conn) string {
 	t.Helper()
+	_, text := readText(t, c)
+	return text
+}
+
+// readText reads a response and its body.
+func readText(t testing.TB, c net.Conn) (*http.Response, string) {
+	t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -44,12 +55,16 @@ func body(t testing.TB, c net.Conn) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b)
+	return res, string(b)
 }
 
 // TestPanic has handlers panic before and after they write.
 func TestPanic(t *testing.T) {
 	logged := make(lines, 10)
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			panic(http.ErrAbortHandler)
@@ -57,8 +72,8 @@ func TestPanic(t *testing.T) {
 		io.WriteString(w, "half a resp")
 		panic("a mistake")
 	}))
-	server.ErrorLog = log.New(logged, "", 0)
-	l := listen(t, server)
+	l := Listen(tcp, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
+	serve(t, server, l)
 	for _, request := range []string{plainGet, "POST / HTTP/1.1\r\nHost: a\r\n\r\n"} {
 		c := dial(t, l)
 		fmt.Fprint(c, request)
@@ -66,8 +81,11 @@ func TestPanic(t *testing.T) {
 			t.Errorf("got %q, %v, want the connection closed without a response", b, err)
 		}
 	}
-	if line := <-logged; !strings.Contains(line, "panic serving 127.0.0.1:") || !strings.Contains(line, "a mistake") {
-		t.Errorf("got log line %q, want it to report a panic", line)
+	line := <-logged
+	for _, want := range []string{"level=ERROR", "peer=127.0.0.1:", "a mistake", "listener_test.go"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("got log line %q, want %s in it", line, want)
+		}
 	}
 	if len(logged) > 0 {
 		t.Errorf("got another log line %q, want only one panic reported", <-logged)
@@ -98,49 +116,110 @@ func TestListenerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := newServer(http.NotFoundHandler())
-	l := Listen(tcp, server, anyTarget)
+	l := Listen(tcp, server, anyTarget, discard)
 	tcp.Close()
 	if err := server.Serve(l); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want %v", err, net.ErrClosed)
 	}
 }
 
-// TestAcceptFails has the system fail to accept for a while, as it does when there
-// are no file descriptors left.
-func TestAcceptFails(t *testing.T) {
+// outOfDescriptors is a listener whose Accept fails as if there were no file
+// descriptors left, while failing is set.
+type outOfDescriptors struct {
+	pipes
+	failing  atomic.Bool
+	failures atomic.Int64
+}
+
+func (l *outOfDescriptors) Accept() (net.Conn, error) {
+	if l.failing.Load() {
+		l.failures.Add(1)
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	c, err := l.pipes.Accept()
+	if l.failing.Load() && c != nil { // it began to fail while Accept waited
+		c.Close()
+		return l.Accept()
+	}
+	return c, err
+}
+
+// TestOutOfDescriptors: while no connection can be accepted, open connections are
+// served without delay, also those that net/http serves. Afterwards new clients
+// are served soon. The log reports the failures, but not every one.
+func TestOutOfDescriptors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logged := make(lines, 100)
+		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+		inner := &outOfDescriptors{pipes: make(pipes)}
+		l := Listen(inner, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
+		go server.Serve(l)
+		connect := func() net.Conn {
+			client, far := net.Pipe()
+			inner.pipes <- far
+			return client
+		}
+		plain, other := connect(), connect()
+		get(t, plain)
+		inner.failing.Store(true)
+		_, far := net.Pipe()
+		inner.pipes <- far // ends the Accept that waits
+		const outage = 10 * time.Second
+		for start := time.Now(); time.Since(start) < outage; time.Sleep(time.Second + time.Millisecond) {
+			for request, c := range map[string]net.Conn{plainGet: plain, "GET / HTTP/1.1\r\nHost: a\r\nPragma: no-cache\r\n\r\n": other} {
+				sent := time.Now()
+				if time.Since(start) == 0 && c == other {
+					continue // the first request of this connection comes later
+				}
+				io.WriteString(c, request)
+				if got := body(t, c); got != "hello" || time.Since(sent) > 0 {
+					t.Errorf("%q: got %q after %v, want hello at once", request, got, time.Since(sent))
+				}
+			}
+		}
+		if n := inner.failures.Load(); n > int64(outage/maxBackoff)+20 {
+			t.Errorf("got %d calls of Accept in %v, want a back-off", n, outage)
+		}
+		inner.failing.Store(false)
+		began := time.Now()
+		late := connect()
+		if got := get(t, late); got != "hello" || time.Since(began) > maxBackoff {
+			t.Errorf("afterwards: got %q after %v, want hello within %v", got, time.Since(began), maxBackoff)
+		}
+		if n := len(logged); n < 5 || n > int(outage/acceptLogEvery)+2 {
+			t.Errorf("got %d log lines in %v, want about one a second", n, outage)
+		}
+		if line := <-logged; !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "too many open files") {
+			t.Errorf("got log line %q, want an error about open files", line)
+		}
+		for _, c := range []net.Conn{plain, other, late} {
+			c.Close()
+		}
+		if err := l.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFastPathOff: without plain, net/http serves every request.
+func TestFastPathOff(t *testing.T) {
+	e := &echo{}
+	server := newServer(e)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-	l := Listen(&failing{Listener: tcp, left: 3}, server, anyTarget)
-	go server.Serve(l)
-	if got := get(t, dial(t, l)); got != "hello" {
-		t.Errorf("got %q, want hello", got)
+	l := Listen(tcp, server, nil, discard)
+	serve(t, server, l)
+	s := newSame(t)
+	s.here, s.echo = l.Addr().String(), e
+	for _, c := range conversations {
+		s.check(t, c.text)
 	}
-	if err := l.Shutdown(t.Context()); err != nil {
-		t.Error(err)
+	if n := e.plain.Load(); n != 0 {
+		t.Errorf("got %d requests served without net/http, want 0", n)
 	}
 }
-
-type failing struct {
-	net.Listener
-	left int
-}
-
-func (f *failing) Accept() (net.Conn, error) {
-	if f.left > 0 {
-		f.left--
-		return nil, temporary{}
-	}
-	return f.Listener.Accept()
-}
-
-type temporary struct{}
-
-func (temporary) Error() string   { return "too many open files" }
-func (temporary) Timeout() bool   { return false }
-func (temporary) Temporary() bool { return true }
 
 // TestRespondsImmediately has clients wait for a response to something that isn't a
 // valid request. They get it as soon as net/http can tell.

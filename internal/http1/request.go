@@ -2,11 +2,11 @@ package http1
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,10 +18,11 @@ import (
 type parser struct {
 	plain   func(target string) bool
 	fields  []byte       // as received
+	parsed  []field      // the same, parsed
 	request http.Request // the parts that depend only on fields
 
 	target string
-	url    *url.URL
+	url    url.URL
 }
 
 // request holds the parts of a plain request that aren't in parser.
@@ -87,7 +88,7 @@ func plainMethod(verb []byte) string {
 
 // setTarget parses a path of unreserved characters and an optional query.
 func (p *parser) setTarget(target []byte) bool {
-	if p.url != nil && string(target) == p.target {
+	if p.target != "" && string(target) == p.target {
 		return true
 	}
 	path, query, hasQuery := bytes.Cut(target, []byte("?"))
@@ -100,7 +101,7 @@ func (p *parser) setTarget(target []byte) bool {
 		return false
 	}
 	p.target = text
-	p.url = &url.URL{Path: text[:len(path)]}
+	p.url = url.URL{Path: text[:len(path)]}
 	if hasQuery {
 		p.url.RawQuery = text[len(path)+1:]
 	}
@@ -112,8 +113,8 @@ func (p *parser) setFields(fields []byte) bool {
 	if bytes.Equal(fields, p.fields) {
 		return true
 	}
-	p.fields = nil
-	p.request.Header, p.request.Host, p.request.ContentLength = http.Header{}, "", 0
+	p.fields, p.parsed = nil, nil
+	p.request.Host, p.request.ContentLength = "", 0
 	for rest := string(fields); rest != "\r\n"; {
 		line, after, _ := strings.Cut(rest, "\r\n")
 		name, value, colon := strings.Cut(line, ":")
@@ -135,7 +136,7 @@ func (p *parser) setFields(fields []byte) bool {
 // setField adds a header field. It reports false for a field that changes how a
 // request must be read or answered: such a request isn't plain.
 func (p *parser) setField(name, value string) bool {
-	header := p.request.Header
+	i := slices.IndexFunc(p.parsed, func(f field) bool { return f.name == name })
 	switch name {
 	case "Host":
 		if value == "" || p.request.Host != "" || !consistsOf(value, inHost) {
@@ -145,7 +146,7 @@ func (p *parser) setField(name, value string) bool {
 		return true
 	case "Content-Length":
 		n, err := strconv.ParseUint(value, 10, 31)
-		if err != nil || header[name] != nil {
+		if err != nil || i >= 0 {
 			return false
 		}
 		p.request.ContentLength = int64(n)
@@ -156,18 +157,37 @@ func (p *parser) setField(name, value string) bool {
 	case "Expect", "Pragma", "Trailer", "Transfer-Encoding", "Upgrade":
 		return false
 	}
-	header[name] = append(header[name], value)
+	if i < 0 {
+		p.parsed = append(p.parsed, field{name, []string{value}})
+	} else {
+		p.parsed[i].values = append(p.parsed[i].values, value)
+	}
 	return true
 }
 
-// forHandler returns the request that was just parsed for the handler.
-func (p *parser) forHandler(r request, ctx context.Context) *http.Request {
-	hr := p.request.WithContext(ctx)
-	hr.Method, hr.URL, hr.RequestURI, hr.Body = r.method, p.url, p.target, http.NoBody
+// forHandler fills in the request that was just parsed for the handler.
+func (p *parser) forHandler(x *exchange, r request) {
+	x.request = *p.request.WithContext(&x.context)
+	x.url = p.url
+	x.request.Method, x.request.URL, x.request.RequestURI = r.method, &x.url, p.target
+	x.request.Header = p.newHeader(x.values[:0])
+	x.request.Body = http.NoBody
 	if len(r.body) > 0 {
-		hr.Body = io.NopCloser(bytes.NewReader(bytes.Clone(r.body)))
+		x.request.Body = io.NopCloser(bytes.NewReader(bytes.Clone(r.body)))
 	}
-	return hr
+}
+
+// newHeader returns a header that shares no memory with those of other requests. Its
+// values are in room, if they fit.
+func (p *parser) newHeader(room []string) http.Header {
+	header := make(http.Header, len(p.parsed))
+	for i := range p.parsed {
+		f := &p.parsed[i]
+		start := len(room)
+		room = append(room, f.values...)
+		header[f.name] = room[start:len(room):len(room)]
+	}
+	return header
 }
 
 // The characters allowed in each part of a plain request.

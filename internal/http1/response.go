@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,12 +12,52 @@ import (
 	"time"
 )
 
-// response is the [http.ResponseWriter] of plain requests. It buffers its output,
-// so that a response of ordinary size takes one write.
+// writer is the [http.ResponseWriter] of one plain request. A handler may keep it
+// and use it later, also from another goroutine: once the handler has returned, it
+// writes nothing more.
+type writer struct {
+	header http.Header
+
+	mu       sync.Mutex
+	response *response // nil once the handler has returned
+}
+
+var errReturned = errors.New("http1: the handler has returned")
+
+// Header implements [http.ResponseWriter].
+func (w *writer) Header() http.Header { return w.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *writer) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.response != nil {
+		w.response.writeHeader(status)
+	}
+}
+
+// Write implements [http.ResponseWriter].
+func (w *writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.response == nil {
+		return 0, errReturned
+	}
+	return w.response.write(b)
+}
+
+func (w *writer) detach() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.response = nil
+}
+
+// response is the response that a connection is currently sending. It buffers its
+// output, so that a response of ordinary size takes one write.
 type response struct {
 	conn   *conn
 	header http.Header
-	fields []field // the header's, sorted by name
+	sorted []field // the header, sorted by name
 
 	method   string
 	status   int       // 0 until WriteHeader
@@ -40,22 +81,17 @@ const flushSize = 64 << 10
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-func (w *response) init(c *conn) { w.conn, w.header = c, http.Header{} }
-
+// reset starts the response to the next request. The header is probably as large as
+// the one before.
 func (w *response) reset(method string) {
-	clear(w.header)
 	pooled := buffers.Get().(*[]byte)
 	*w = response{
-		conn: w.conn, header: w.header, fields: w.fields,
+		conn: w.conn, header: make(http.Header, len(w.sorted)), sorted: w.sorted,
 		method: method, declared: -1, out: *pooled, pooled: pooled,
 	}
 }
 
-// Header implements [http.ResponseWriter].
-func (w *response) Header() http.Header { return w.header }
-
-// WriteHeader implements [http.ResponseWriter].
-func (w *response) WriteHeader(status int) {
+func (w *response) writeHeader(status int) {
 	if w.status != 0 {
 		return
 	}
@@ -72,7 +108,7 @@ func (w *response) WriteHeader(status int) {
 	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
 	w.sortFields()
-	for _, f := range w.fields {
+	for _, f := range w.sorted {
 		for _, value := range f.values {
 			b = appendField(b, f.name, value)
 		}
@@ -117,21 +153,22 @@ func (w *response) checkHeader() {
 // sortFields sorts the header by name. If its names are those of the previous
 // response, they are sorted already.
 func (w *response) sortFields() {
-	if len(w.fields) == len(w.header) && w.sameNames() {
+	if len(w.sorted) == len(w.header) && w.sameNames() {
 		return
 	}
-	w.fields = w.fields[:0]
+	sorted := w.sorted[:0]
 	for name, values := range w.header {
 		if name != "" && consistsOf(name, inName) {
-			w.fields = append(w.fields, field{name, values})
+			sorted = append(sorted, field{name, values})
 		}
 	}
-	slices.SortFunc(w.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(sorted, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	w.sorted = sorted
 }
 
 func (w *response) sameNames() bool {
-	for i := range w.fields {
-		f := &w.fields[i]
+	for i := range w.sorted {
+		f := &w.sorted[i]
 		if f.values = w.header[f.name]; f.values == nil {
 			return false
 		}
@@ -143,17 +180,18 @@ func appendField(b []byte, name, value string) []byte {
 	b = append(append(b, name...), ": "...)
 	start := len(b)
 	b = append(b, value...)
-	for i, c := range b[start:] {
-		if c == '\r' || c == '\n' { // it would end the field
-			b[start+i] = ' '
+	if strings.IndexByte(value, '\r') >= 0 || strings.IndexByte(value, '\n') >= 0 {
+		for i, c := range b[start:] {
+			if c == '\r' || c == '\n' { // it would end the field
+				b[start+i] = ' '
+			}
 		}
 	}
 	return append(b, "\r\n"...)
 }
 
-// Write implements [http.ResponseWriter].
-func (w *response) Write(b []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
+func (w *response) write(b []byte) (int, error) {
+	w.writeHeader(http.StatusOK)
 	switch {
 	case len(b) == 0:
 		return 0, nil
@@ -181,7 +219,7 @@ func (w *response) mayHaveBody() bool {
 // finish sends the rest of the response and reports whether the connection can be
 // used for another.
 func (w *response) finish() bool {
-	w.WriteHeader(http.StatusOK)
+	w.writeHeader(http.StatusOK)
 	head := w.method == http.MethodHead
 	if w.declared < 0 && w.mayHaveBody() && !(head && w.written == 0) {
 		w.declared = w.written

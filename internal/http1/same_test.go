@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -22,6 +23,8 @@ import (
 	"time"
 )
 
+const maxHeader = 12 << 10
+
 // newServer returns a server with the timeouts of the product.
 func newServer(handler http.Handler) *http.Server {
 	return &http.Server{
@@ -30,12 +33,14 @@ func newServer(handler http.Handler) *http.Server {
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      15 * time.Second,
 		IdleTimeout:       60 * time.Second,
-		MaxHeaderBytes:    12 << 10,
+		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 }
 
 func anyTarget(string) bool { return true }
+
+var discard = slog.New(slog.DiscardHandler)
 
 // listen serves on a free port until the test ends.
 func listen(t testing.TB, server *http.Server) *Listener {
@@ -44,7 +49,13 @@ func listen(t testing.TB, server *http.Server) *Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(tcp, server, anyTarget)
+	l := Listen(tcp, server, anyTarget, discard)
+	serve(t, server, l)
+	return l
+}
+
+// serve serves on l until the test ends.
+func serve(t testing.TB, server *http.Server, l *Listener) {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -57,7 +68,6 @@ func listen(t testing.TB, server *http.Server) *Listener {
 			t.Errorf("serve: %v", err)
 		}
 	})
-	return l
 }
 
 // echo responds with everything it sees of a request. It counts the requests that
@@ -65,7 +75,7 @@ func listen(t testing.TB, server *http.Server) *Listener {
 type echo struct{ plain atomic.Int64 }
 
 func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, ok := w.(*response); ok {
+	if _, ok := w.(*writer); ok {
 		e.plain.Add(1)
 	}
 	body, err := io.ReadAll(r.Body)
@@ -135,9 +145,63 @@ func (s *same) check(t testing.TB, pieces ...string) {
 			break
 		}
 	}
-	if got != want {
+	if got != want && !s.differsInLimitOnly(t, strings.Join(pieces, ""), got, want) {
 		t.Errorf("%.500q\ngot  %s\nwant %s", pieces, got, want)
 	}
+}
+
+// differsInLimitOnly reports whether the responses differ only because net/http
+// doesn't count what it had already read of a request against the limit of its
+// header. If a request with a header over the limit is sent together with the
+// request before it, net/http may read more of it than if it is sent on its own,
+// and then come to another response than 431. How much it reads depends on how the
+// bytes arrive, and they arrive differently after a handover.
+//
+// That is the case if both are the same up to that request, one of the two then
+// responds with 431, and so does net/http to that request on its own.
+func (s *same) differsInLimitOnly(t testing.TB, text, got, want string) bool {
+	t.Helper()
+	gotLines, wantLines := strings.SplitAfter(got, "\n"), strings.SplitAfter(want, "\n")
+	served := 0
+	for served < min(len(gotLines), len(wantLines)) && gotLines[served] == wantLines[served] {
+		served++
+	}
+	rest, ok := skipRequests(text, served)
+	if served == 0 || !ok || len(rest) <= maxHeader {
+		return false
+	}
+	gotRest, wantRest := strings.Join(gotLines[served:], ""), strings.Join(wantLines[served:], "")
+	if strings.HasPrefix(gotRest, "431 ") == strings.HasPrefix(wantRest, "431 ") {
+		return false
+	}
+	alone, _ := talk(t, s.there, []string{rest})
+	tooLarge := gotRest
+	if strings.HasPrefix(wantRest, "431 ") {
+		tooLarge = wantRest
+	}
+	return alone == tooLarge
+}
+
+// skipRequests returns text without its first n requests.
+func skipRequests(text string, n int) (rest string, ok bool) {
+	in := strings.NewReader(text)
+	br := bufio.NewReader(in)
+	for range n {
+		r, err := http.ReadRequest(br)
+		if err != nil {
+			return "", false
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return "", false
+		}
+		for i := 0; i < 4 && r.Method == http.MethodPost; i++ { // net/http skips as many
+			if next, err := br.Peek(1); err != nil || next[0] != '\r' && next[0] != '\n' {
+				break
+			}
+			br.Discard(1)
+		}
+	}
+	return text[len(text)-in.Len()-br.Buffered():], true
 }
 
 // talk sends the pieces and returns the responses. all is false if some may be
@@ -208,90 +272,6 @@ func readResponse(br *bufio.Reader) (string, error) {
 	return fmt.Sprintf("%s %v close=%v %q", res.Status, res.Header, res.Close, body), err
 }
 
-// conversations are what clients might send on one connection, with the number of
-// requests that are plain.
-var conversations = []struct {
-	text  string
-	plain int64
-}{
-	{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
-	{"GET /x/y-z_1.2~?a=b&c=%20 HTTP/1.1\r\nHost: localhost:80\r\nAccept: */*\r\nx-a:  b \t\r\nX-A: c\r\nX-Empty:\r\n\r\n", 1},
-	{"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
-	{"PATCH / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\nPUT / HTTP/1.1\r\nHost: a\r\ncontent-length: 1\r\n\r\nxDELETE /x HTTP/1.1\r\nHost: a\r\n\r\n", 3},
-	{"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhiGET /x HTTP/1.1\r\nHost: a\r\n\r\n", 2},
-	{"GET / HTTP/1.1\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n", 1},
-	{"GET /204 HTTP/1.1\r\nHost: a\r\n\r\nGET /304 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /big HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\nGET /twice HTTP/1.1\r\nHost: a\r\n\r\nGET /nothing HTTP/1.1\r\nHost: a\r\n\r\nGET /split HTTP/1.1\r\nHost: a\r\n\r\n", 7},
-	{"GET /close HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
-	// Old browsers end a body with an empty line. It isn't allowed anywhere else.
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\n\r\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 2},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
-	{"GET / HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
-	{"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /204 HTTP/1.1\r\nHost: a\r\n\r\n", 2},
-	// The same fields again, and different ones.
-	{"GET /a HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 2\r\n\r\nGET /b HTTP/1.1\r\nHost: b\r\n\r\n", 4},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nonePOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\ntwoGET / HTTP/1.1\r\nHost: a\r\n\r\n", 3},
-	// After a request that isn't plain, no request is.
-	{"GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /%61 HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n", 1},
-	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n2\r\nhi\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\nContent-Length: 0\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhiGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2, 2\r\n\r\nhi", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nhi", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\nhi", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\nhi", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nnot all", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nPragma: no-cache\r\n\r\n", 0},
-	{"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost:\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: \r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nHost:\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nX : a\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\n: x\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nX: ä\r\n\r\n", 0},
-	{"GET / HTTP/1.1\nHost: a\n\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\nX: y\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\rX: y\r\n\r\n", 0},
-	{"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET / x HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET /? HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET /a?b#c HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET //a HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET http://b/a HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET * HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"get / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/1.1 \r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 0},
-	{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0},
-	{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 0},
-	{"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\n\r\ngarbage\r\n\r\n", 1},
-	{"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HT", 1},
-	{"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 5000) + "\r\n\r\n", 0},
-	{"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 50000) + "\r\n\r\n", 0},
-	{"GET /" + strings.Repeat("x", 5000) + " HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000) + "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
-	// The fifth doesn't fit into the buffer.
-	{strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("y", 900)+"\r\n\r\n", 20), 4},
-	{"", 0},
-}
-
 // TestSame compares every response with net/http's.
 func TestSame(t *testing.T) {
 	s := newSame(t)
@@ -331,39 +311,34 @@ func TestSameRandom(t *testing.T) {
 	}
 }
 
-// randomRequest returns a request, which sometimes has a mistake in it.
-func randomRequest() string {
-	some := func(of ...string) string { return of[rand.IntN(len(of))] }
-	seldom := func(usual string, of ...string) string {
-		if rand.IntN(12) == 0 {
-			return some(of...)
+// TestSameOverLimit has the one difference that is allowed, and some like it that
+// are not.
+func TestSameOverLimit(t *testing.T) {
+	s := newSame(t)
+	const first = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	over := func(size int, end string) string {
+		return "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", size) + end
+	}
+	const limit = maxHeader + 4096 // net/http allows 4096 more
+	for _, text := range []string{
+		first + over(limit+50, "\x00\r\n\r\n"), // 400 if net/http reads beyond the limit
+		first + over(limit+50, "\r\n\r\n"),     // 200
+		first + first + over(limit+50, "\r\n\r\n"),
+		first + over(limit+5000, "\r\n\r\n"), // 431 in any case
+		over(limit+50, "\x00\r\n\r\n"),
+	} {
+		s.check(t, text)
+	}
+	for _, c := range []struct{ name, text, got, want string }{
+		{"the first request", over(limit+50, "\r\n\r\n"), "431 \n", "400 \n"},
+		{"other responses", first + over(limit+50, "\r\n\r\n"), "200 \n400 \n", "200 \n200 \n"},
+		{"a header within the limit", first + over(100, "\r\n\r\n"), "200 \n431 \n", "200 \n400 \n"},
+		{"a large body", first + "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n" + strings.Repeat("x", 20000), "200 \n431 \n", "200 \n400 \n"},
+	} {
+		if s.differsInLimitOnly(t, c.text, c.got, c.want) {
+			t.Errorf("%s: a difference was allowed, want it reported", c.name)
 		}
-		return usual
 	}
-	end := func() string { return seldom("\r\n", "\n", "\r", "\r\r\n", "\n\r\n", " \r\n") }
-	body := strings.Repeat("b", rand.IntN(6))
-	lines := []string{"Host: a"}
-	for range rand.IntN(4) {
-		lines = append(lines, some("X: y", "x:  y ", "X:", "Accept: */*", "Connection: keep-alive", "connection:Keep-Alive",
-			"Connection: close", "Connection: keep-alive, close", "Host: b", "Transfer-Encoding: chunked", "transfer-encoding: identity",
-			"Transfer-Encoding:", "Te: trailers", "Content-Length: 0", "Content-Length: 00", "Content-Length: 1", "Content-Length: -0",
-			"Content-Length: 1_0", "Content-Length: 0x1", "Expect: 100-continue", "Expect:", "X-\x7f: y", "X: \x80", " folded",
-			"\tfolded: x", "a b: c", "!#$%&'*+-.^_`|~: ok", "Pragma: no-cache", "Trailer: X", "Upgrade: h2c", "Keep-Alive: 5",
-			"Proxy-Connection: close", "1: 2", ": x", "X: a\tb", "Cookie: a=b; c=d"))
-	}
-	if body != "" || rand.IntN(3) == 0 {
-		lines = append(lines, seldom("Content-Length", "content-length", "Content-length ", "CONTENT-LENGTH")+
-			seldom(": ", ":", " : ", ":\t")+fmt.Sprint(len(body))+seldom("", " ", ", 1", "a", "\t"))
-	}
-	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	text := some("GET", "POST", "POST", "HEAD", "PUT", "DELETE", seldom("PATCH", "OPTIONS", "get", "CONNECT", "TRACE", "G=T")) +
-		seldom(" ", "  ", "\t", "") +
-		some("/", "/a", "/204", "/304", "/a/../b", "/a//b", "/a;b", "/%41", "/?x", "/?", "/a?b?c", "//x", "/a?%zz", "/a?b=c&d", "/a?\"<>|", "/nothing", "/.", "/:", "/a?x#y") +
-		" " + seldom("HTTP/1.1", "HTTP/1.0", "HTTP/1.2", "HTTP/1.1 ", "http/1.1", "HTTP/01.1") + end()
-	for _, line := range lines {
-		text += line + end()
-	}
-	return text + end() + body
 }
 
 func FuzzSame(f *testing.F) {

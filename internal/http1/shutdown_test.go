@@ -31,7 +31,7 @@ func TestShutdown(t *testing.T) {
 		}
 		io.WriteString(w, "whole")
 	}))
-	l := Listen(tcp, server, anyTarget)
+	l := Listen(tcp, server, anyTarget, discard)
 	go server.Serve(l)
 
 	idle, otherIdle, busy, otherBusy := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
@@ -82,7 +82,7 @@ func TestShutdownServesAcceptedConnections(t *testing.T) {
 			w.Header().Set("Connection", "close")
 			io.WriteString(w, "hello")
 		}))
-		l := Listen(tcp, server, anyTarget)
+		l := Listen(tcp, server, anyTarget, discard)
 		go server.Serve(l)
 		conns := map[string]net.Conn{plainGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
 		ended := make(chan error)
@@ -114,7 +114,7 @@ func TestShutdownIsFinal(t *testing.T) {
 		requests.Add(1)
 		io.WriteString(w, "hello")
 	}))
-	l := Listen(tcp, server, anyTarget)
+	l := Listen(tcp, server, anyTarget, discard)
 	go server.Serve(l)
 	c := dial(t, l)
 	get(t, c)
@@ -147,7 +147,7 @@ func TestShutdownOverTLS(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-			l := Listen(tcp, server, nil)
+			l := Listen(tcp, server, nil, discard)
 			config := &tls.Config{Certificates: certificates, NextProtos: []string{"h2", "http/1.1"}}
 			go server.Serve(tls.NewListener(l, config))
 			conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{c.protocol}})
@@ -190,7 +190,7 @@ func TestShutdownTimeout(t *testing.T) {
 		close(entered)
 		<-leave
 	}))
-	l := Listen(tcp, server, anyTarget)
+	l := Listen(tcp, server, anyTarget, discard)
 	go server.Serve(l)
 	c := dial(t, l)
 	fmt.Fprint(c, plainGet)
@@ -222,7 +222,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 			}
 			io.WriteString(w, "whole")
 		}))
-		l := Listen(tcp, server, anyTarget)
+		l := Listen(tcp, server, anyTarget, discard)
 		go server.Serve(l)
 		var clients sync.WaitGroup
 		for i := range 16 {

@@ -39,7 +39,12 @@ func TestTimeouts(t *testing.T) {
 		{"idle", []string{plainGet}, 60 * time.Second, 2 * time.Second},
 		{"idle, and then half a head", []string{plainGet, "GET / HT"}, 7 * time.Second, 2 * time.Second},
 		{"half a head after a response", []string{plainGet + "GET / HT"}, 5 * time.Second, 2 * time.Second},
-		{"idle, and then a byte", []string{plainGet, "\r"}, 60 * time.Second, 40 * time.Second},
+		{"idle, and then a byte", []string{plainGet, "G"}, 45 * time.Second, 40 * time.Second},
+		{"idle, and then bytes slowly", []string{plainGet, "G", "E", "T", " ", "/"}, 7 * time.Second, 2 * time.Second},
+		{"idle, and a byte near the end", []string{plainGet, "G"}, 60 * time.Second, 58 * time.Second},
+		{"idle, and then a slow head", []string{plainGet, "G", "E", "T", " ", "/"}, 6200 * time.Millisecond, 1200 * time.Millisecond},
+		{"a late first byte", []string{"", "G"}, 5 * time.Second, 4700 * time.Millisecond},
+		{"a late first byte and half a body", []string{"", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhi"}, 10 * time.Second, 4 * time.Second},
 		{"half a body", []string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhi"}, 10 * time.Second, 2 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -49,7 +54,7 @@ func TestTimeouts(t *testing.T) {
 					io.WriteString(w, "hello")
 				}))
 				p := make(pipes)
-				l := Listen(p, server, anyTarget)
+				l := Listen(p, server, anyTarget, discard)
 				go server.Serve(l)
 				client, far := net.Pipe()
 				p <- far
@@ -60,13 +65,16 @@ func TestTimeouts(t *testing.T) {
 						if i > 0 {
 							time.Sleep(c.wait)
 						}
+						if text == "" {
+							continue
+						}
 						if _, err := io.WriteString(client, text); err != nil {
 							return
 						}
 					}
 				})
 				io.Copy(io.Discard, client)
-				if took := time.Since(start); took < c.want || took > c.want+time.Second {
+				if took := time.Since(start); took < c.want || took > c.want+100*time.Millisecond {
 					t.Errorf("cut after %v, want %v", took, c.want)
 				}
 				client.Close()
@@ -84,7 +92,7 @@ func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
 		p := make(pipes)
-		l := Listen(p, server, anyTarget)
+		l := Listen(p, server, anyTarget, discard)
 		go server.Serve(l)
 		client, far := net.Pipe()
 		p <- far
@@ -115,7 +123,7 @@ func TestSlowHandler(t *testing.T) {
 			}
 		}))
 		p := make(pipes)
-		l := Listen(p, server, anyTarget)
+		l := Listen(p, server, anyTarget, discard)
 		go server.Serve(l)
 		client, far := net.Pipe()
 		p <- far
@@ -136,7 +144,7 @@ func TestNoTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })}
 		p := make(pipes)
-		l := Listen(p, server, anyTarget)
+		l := Listen(p, server, anyTarget, discard)
 		go server.Serve(l)
 		client, far := net.Pipe()
 		p <- far

@@ -131,7 +131,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.cfg.TLS != nil || s.cfg.Middleware != nil {
 		fast = nil
 	}
-	l := http1.Listen(s.listener, srv, fast)
+	l := http1.Listen(s.listener, srv, fast, s.cfg.Log)
 	var secured net.Listener = l
 	if s.cfg.TLS != nil {
 		secured = tls.NewListener(l, s.cfg.TLS)

@@ -1,0 +1,121 @@
+package http1
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestHandlerCannotReachNextRequest has a handler keep everything it gets and use
+// it, from another goroutine, while the next request on the same connection is
+// being served, which was sent with the same bytes.
+func TestHandlerCannotReachNextRequest(t *testing.T) {
+	const request = "POST /path?query HTTP/1.1\r\nHost: a\r\nX-Kept: one\r\nContent-Length: 4\r\n\r\nbody"
+	type kept struct {
+		w      http.ResponseWriter
+		r      *http.Request
+		header http.Header
+		out    http.Header
+	}
+	var (
+		first   *kept
+		late    sync.WaitGroup
+		wrote   error
+		content []byte
+	)
+	misuse := func(k *kept) {
+		k.header.Set("X-Kept", "changed")
+		k.header["X-Added"] = []string{"added"}
+		k.r.Header["X-Kept"][0] = "changed"
+		k.r.URL.Path, k.r.URL.RawQuery = "/changed", "changed"
+		k.r.Host, k.r.Method = "changed", "PUT"
+		k.out.Set("X-Late", "late")
+		k.w.Header()["X-Seen"][0] = "late"
+		k.w.WriteHeader(http.StatusTeapot)
+		_, wrote = k.w.Write(bytes.Repeat([]byte("late"), flushSize))
+		content, _ = io.ReadAll(k.r.Body)
+		<-k.r.Context().Done()
+	}
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("X-Seen", "seen")
+		if first == nil {
+			first = &kept{w, r, r.Header, w.Header()}
+			io.WriteString(w, "first")
+			return
+		}
+		late.Go(func() { misuse(first) })
+		// Both run at once here, and once more when the other has ended.
+		show := func() {
+			b, err := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "%s %s?%s %s %v %s %v %v\n", r.Method, r.URL.Path, r.URL.RawQuery, r.Host, r.Header, b, err, r.Context().Err())
+		}
+		show()
+		late.Wait()
+		show()
+	})))
+	c := dial(t, l)
+	for i, want := range []string{
+		"first",
+		"POST /path?query a map[Content-Length:[4] X-Kept:[one]] body <nil> <nil>\nPOST /path?query a map[Content-Length:[4] X-Kept:[one]]  <nil> <nil>\n",
+	} {
+		io.WriteString(c, request)
+		res, text := readText(t, c)
+		if text != want || res.StatusCode != 200 || res.Header.Get("X-Late") != "" || res.Header.Get("X-Seen") != "seen" {
+			t.Errorf("request %d: got %d %v\n%s\nwant 200\n%s", i, res.StatusCode, res.Header, text, want)
+		}
+	}
+	if wrote == nil {
+		t.Error("a write after the handler returned: got nil, want an error")
+	}
+	if string(content) != "body" {
+		t.Errorf("the kept body: got %q, want its own content", content)
+	}
+	// The connection still works.
+	fmt.Fprint(c, "GET /again HTTP/1.1\r\nHost: a\r\n\r\n")
+	if _, text := readText(t, c); !strings.HasPrefix(text, "GET /again") {
+		t.Errorf("afterwards: got %q, want GET /again", text)
+	}
+}
+
+// TestLateWritesUnderLoad has handlers return while a goroutine still writes. It
+// may end up in its own response, never in another.
+func TestLateWritesUnderLoad(t *testing.T) {
+	var writers sync.WaitGroup
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.URL.RawQuery
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(http.StatusOK)
+		ctx, cancel := context.WithCancel(context.Background())
+		writers.Go(func() {
+			for ctx.Err() == nil {
+				io.WriteString(w, id)
+				if _, err := io.WriteString(w, id); err != nil {
+					return
+				}
+			}
+		})
+		defer cancel()
+		io.WriteString(w, id)
+	})))
+	var clients sync.WaitGroup
+	for n := range 4 {
+		c := dial(t, l)
+		clients.Go(func() {
+			for i := range 200 {
+				id := fmt.Sprintf("%d-%03d.", n, i)
+				fmt.Fprintf(c, "GET /?%s HTTP/1.1\r\nHost: a\r\n\r\n", id)
+				if _, text := readText(t, c); strings.ReplaceAll(text, id, "") != "" || text == "" {
+					t.Errorf("request %s: got %.200q, want only its own id", id, text)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	writers.Wait()
+}

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	binary = filepath.Join(dir, "animalstore")
 	code := 1
-	if err := build(binary); err != nil {
+	if err := build(binary, "animalstore/cmd/animalstore"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
 		code = m.Run()
@@ -47,12 +47,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build makes a binary with these linker flags.
-func build(path string, ldflags ...string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", path, "animalstore/cmd/animalstore")
+// build compiles a command.
+func build(path, command string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, command)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the binary: %v\n%s", err, out)
+		return fmt.Errorf("build %s: %v\n%s", command, err, out)
 	}
 	return nil
 }

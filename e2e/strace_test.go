@@ -122,7 +122,7 @@ func unhex(text string) []byte {
 	return content
 }
 
-// unsafeBinary is a build that does not wait for the disk.
+// unsafeBinary is a server that doesn't wait for the disk.
 func unsafeBinary(t *testing.T) string {
 	t.Helper()
 	path, err := buildUnsafe()
@@ -133,6 +133,6 @@ func unsafeBinary(t *testing.T) string {
 }
 
 var buildUnsafe = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "animalstore-unsafe")
-	return path, build(path, "-X animalstore/internal/db/sqlite.synchronous=NORMAL")
+	path := filepath.Join(filepath.Dir(binary), "weakserver")
+	return path, build(path, "./testdata/weakserver")
 })

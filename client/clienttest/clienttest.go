@@ -13,8 +13,8 @@ package clienttest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -22,10 +22,8 @@ import (
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/api"
-	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
-	"animalstore/internal/ratelimit"
+	"animalstore/internal/server"
 )
 
 // Server is the service, for one test.
@@ -40,7 +38,7 @@ type Server struct {
 	Client *client.Client
 
 	t         testing.TB
-	db        *sqlite.DB
+	server    *server.Server
 	now       func() time.Time
 	transport *http.Transport
 }
@@ -109,73 +107,65 @@ func New(t testing.TB, options ...Option) *Server {
 		option(&with)
 	}
 	s := &Server{t: t, now: with.now}
-	s.open(t)
-	s.serve(t, with.middleware(dated(s.handler(t), with.now)), with.inMemory)
+	s.start(t, with)
 	key := with.key
 	s.Key = s.NewKey(key.Plan, key.Limits, key.Permissions)
 	s.Client = s.NewClient(s.Key, with.clientOptions...)
 	return s
 }
 
-func (s *Server) open(t testing.TB) {
+// start runs the service until the test ends.
+func (s *Server) start(t testing.TB, with setup) {
 	t.Helper()
-	var err error
-	if s.db, err = sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Serve: true}); err != nil {
-		t.Fatalf("clienttest: open the database: %v", err)
+	cfg := server.Config{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
+		Log:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Listen:   "127.0.0.1:0",
+		// A client may be idle for hours of a test's own time.
+		Timeouts: server.Timeouts{Drain: time.Second},
+		Now:      with.now,
+		Middleware: func(h http.Handler) http.Handler {
+			return with.middleware(dated(h, with.now))
+		},
+		NoBackground: true,
 	}
+	s.transport = http.DefaultTransport.(*http.Transport).Clone()
+	s.transport.Proxy = nil
+	s.transport.MaxIdleConnsPerHost = 64
+	if with.inMemory {
+		network := newPipes()
+		cfg.Listener = network
+		s.transport.DialContext = network.dial
+	}
+	var err error
+	if s.server, err = server.New(context.Background(), cfg); err != nil {
+		t.Fatalf("clienttest: %v", err)
+	}
+	s.URL = s.server.URL()
+	if with.inMemory {
+		s.URL = "http://animalstore.test"
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.server.Run(ctx) }()
 	t.Cleanup(func() {
-		if err := s.db.Close(); err != nil {
-			t.Errorf("clienttest: close the database: %v", err)
+		s.transport.CloseIdleConnections()
+		stop()
+		// A request that the test left hanging is cut off.
+		if err := <-done; err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("clienttest: %v", err)
+		}
+		if err := s.server.Close(); err != nil {
+			t.Errorf("clienttest: %v", err)
 		}
 	})
 }
 
-func (s *Server) handler(t testing.TB) http.Handler {
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return api.New(api.Config{
-		DB:      s.db,
-		Keys:    keys.NewChecker(animalstore.Production, s.db, log, s.now),
-		Limiter: ratelimit.NewMemory(s.db, s.now, log),
-		Usage:   ratelimit.NewUsage(s.db, s.now, log),
-		Log:     log,
-		Now:     s.now,
-	})
-}
-
-// dated tells in every answer what time it is for the service.
+// dated sends the service's time in every response.
 func dated(h http.Handler, now func() time.Time) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", now().UTC().Format(http.TimeFormat))
 		h.ServeHTTP(w, r)
-	})
-}
-
-func (s *Server) serve(t testing.TB, h http.Handler, inMemory bool) {
-	t.Helper()
-	s.transport = http.DefaultTransport.(*http.Transport).Clone()
-	s.transport.Proxy = nil
-	s.transport.MaxIdleConnsPerHost = 64
-	listener := net.Listener(newPipes())
-	if inMemory {
-		s.URL = "http://animalstore.test"
-		s.transport.DialContext = listener.(*pipes).dial
-	} else {
-		var err error
-		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatalf("clienttest: listen: %v", err)
-		}
-		s.URL = "http://" + listener.Addr().String()
-	}
-	server := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		server.Serve(listener)
-	}()
-	t.Cleanup(func() {
-		s.transport.CloseIdleConnections()
-		server.Close()
-		<-done
 	})
 }
 
@@ -188,7 +178,7 @@ func (s *Server) NewKey(plan animalstore.Plan, limits animalstore.Limits, permis
 		s.t.Fatalf("clienttest: make a key: %v", err)
 	}
 	secret := keys.Mint(animalstore.Production)
-	if _, err := s.db.CreateKey(context.Background(), key, keys.Hash(secret), animalstore.At(s.now())); err != nil {
+	if _, err := s.server.DB().CreateKey(context.Background(), key, keys.Hash(secret), animalstore.At(s.now())); err != nil {
 		s.t.Fatalf("clienttest: make a key: %v", err)
 	}
 	return secret

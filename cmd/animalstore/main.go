@@ -4,18 +4,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
 	"animalstore/internal/db"
-	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/server"
 
 	"github.com/spf13/cobra"
 )
@@ -99,26 +97,21 @@ func versionString() string {
 
 const databaseUsage = "where the store is kept: sqlite:FILE or postgres://USER@HOST/NAME"
 
-// openDatabase opens what a --database flag names.
+// openDatabase opens the database that a --database flag names.
 func openDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
-	if postgres.Is(url) {
-		if err := postgres.CheckURL(url); err != nil {
-			return nil, usageError{fmt.Errorf("--database: %w", err)}
-		}
-		return postgres.Open(ctx, url, postgres.Options{MustExist: opts.MustExist})
+	if err := checkDatabase(url); err != nil {
+		return nil, err
 	}
-	scheme, path, _ := strings.Cut(url, ":")
-	if scheme != "sqlite" || path == "" {
-		// The value may hold a password, so it is not repeated.
-		return nil, usageError{errors.New("--database must be sqlite:FILE, such as sqlite:animalstore.db, or a URL like postgres://user@host:5432/database")}
-	}
-	return sqlite.Open(ctx, path, opts)
+	return server.OpenDatabase(ctx, url, opts)
 }
 
-// shownDatabase is what may be shown of a --database flag: no credential.
-func shownDatabase(url string) string {
-	if postgres.Is(url) {
-		return postgres.Redacted(url)
+// checkDatabase refuses a --database flag that isn't a valid URL.
+func checkDatabase(url string) error {
+	if err := server.CheckDatabaseURL("--database", url); err != nil {
+		return usageError{err}
 	}
-	return url
+	return nil
 }
+
+// shownDatabase is a --database flag without credentials.
+func shownDatabase(url string) string { return server.RedactDatabaseURL(url) }

@@ -8,41 +8,21 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"animalstore"
-	"animalstore/internal/api"
-	"animalstore/internal/db"
-	"animalstore/internal/db/sqlite"
-	"animalstore/internal/http1"
-	"animalstore/internal/keys"
 	"animalstore/internal/ratelimit"
+	"animalstore/internal/server"
 
 	"github.com/spf13/cobra"
 )
 
-// The limits that keep one client from holding a connection for ever.
-const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 10 * time.Second
-	writeTimeout      = 15 * time.Second
-	idleTimeout       = 60 * time.Second
-	// net/http allows 4 KiB on top of its setting: 16 KiB in all.
-	maxHeaderBytes = 12 << 10
-	// drainTimeout is how long requests under way may still take at the end.
-	drainTimeout = 10 * time.Second
-	// drainNotice is how long new requests are still served after a signal,
-	// each with the word to connect elsewhere. A client that keeps a busy
-	// connection learns of the end by an answer instead of a cut.
-	drainNotice = 500 * time.Millisecond
-)
+// defaultOpsListen is where metrics and profiles are served by default.
+const defaultOpsListen = "127.0.0.1:8081"
 
 // ownerKeyVariable is not a flag: arguments can be read by other users.
 const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
@@ -97,11 +77,10 @@ bring a key of your own instead.`,
 	return cmd
 }
 
-// A server keeps few megabytes. Under load it would collect garbage dozens of
-// times a second, whenever there is as much of it as is kept. Ballast is memory that
-// is never touched and so costs none, but counts as kept where the collector
-// decides. In return it tolerates less garbage, so that one with more to keep does
-// not take twice that.
+// The heap of a server is a few megabytes, so under load it would collect garbage
+// dozens of times a second. The ballast is memory that is never touched and so
+// costs nothing, but counts as heap when the collector decides whether to run. In
+// return the collector tolerates less garbage, so that a larger heap doesn't double.
 const (
 	ballast          = 8 << 20
 	garbageTolerated = 60 // percent
@@ -113,16 +92,68 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbageTolerated)
 	}
-	log, err := newLogger(f.logFormat, stderr)
+	cfg, err := f.config(stderr)
 	if err != nil {
 		return err
 	}
-	if f.listen == "" { // to net.Listen that is any port, open to the world
-		return usageError{errors.New("--listen must be an address and port, such as 127.0.0.1:8080")}
+	s, err := server.New(ctx, cfg)
+	if err != nil {
+		return explainListenError(err)
+	}
+	if err := s.OpsError(); err != nil {
+		cfg.Log.Warn("no metrics and profiles: their address is taken, choose another with --ops-listen", "err", err)
+	}
+	if err := createOwnerKey(ctx, s, cfg, stdout); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return s.Run(ctx)
+}
+
+// config checks the flags and turns them into the configuration of a server.
+func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
+	log, err := newLogger(f.logFormat, stderr)
+	if err != nil {
+		return server.Config{}, err
 	}
 	env, err := animalstore.ParseEnvironment(f.environment)
 	if err != nil {
-		return err
+		return server.Config{}, err
+	}
+	if err := f.check(); err != nil {
+		return server.Config{}, err
+	}
+	tlsConfig, err := loadTLS(f.tlsCert, f.tlsKey)
+	if err != nil {
+		return server.Config{}, err
+	}
+	proxies, err := parseProxies(f.proxies)
+	if err != nil {
+		return server.Config{}, err
+	}
+	return server.Config{
+		Database:       f.database,
+		Redis:          f.redis,
+		Environment:    env,
+		Version:        versionString(),
+		Log:            log,
+		Listen:         f.listen,
+		TLS:            tlsConfig,
+		OpsListen:      f.opsListen,
+		OpsOptional:    !f.opsAsked,
+		TrustedProxies: proxies,
+		CORSOrigins:    f.corsOrigins,
+		AccessLog:      f.accessLog,
+		Fatal: func(err error) {
+			log.Error("storage failed: stopping, so that nothing is acknowledged that isn't on disk", "err", err)
+			os.Exit(exitError)
+		},
+	}, nil
+}
+
+// check refuses flags that no server can start with.
+func (f serveFlags) check() error {
+	if f.listen == "" { // to net.Listen that is any port, open to the world
+		return usageError{errors.New("--listen must be an address and port, such as 127.0.0.1:8080")}
 	}
 	if err := checkListen("--listen", f.listen); err != nil {
 		return err
@@ -132,159 +163,47 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if err := checkRedis(f.redis); err != nil {
-		return err
-	}
-	tlsConfig, err := loadTLS(f.tlsCert, f.tlsKey)
-	if err != nil {
-		return err
-	}
-	if err := checkOrigins(f.corsOrigins); err != nil {
-		return err
-	}
-	proxies, err := parseProxies(f.proxies)
-	if err != nil {
-		return err
-	}
-	store, err := openDatabase(ctx, f.database, sqlite.Options{
-		Serve: true,
-		Fatal: func(err error) {
-			log.Error("storage failed: stopping, so that nothing is answered that is not on disk", "err", err)
-			os.Exit(exitError)
-		},
-	})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			log.Error("close database", "err", err)
+	if f.redis != "" {
+		if err := ratelimit.CheckRedisURL(f.redis); err != nil {
+			return usageError{fmt.Errorf("--redis: %w", err)}
 		}
-	}()
-	metrics := newMetrics()
-	limiter, clock, closeLimiter, err := openLimiter(f.redis, env, store, metrics, log)
-	if err != nil {
+	}
+	if err := checkDatabase(f.database); err != nil {
 		return err
 	}
-	defer closeLimiter()
-	usage := ratelimit.NewUsage(store, clock, log)
-	stopSaving := runInBackground(limiter.Run, usage.Run, sweeper(store))
-	defer stopSaving() // after the last request, before the database closes
-	handler := api.New(api.Config{
-		DB:             store,
-		Keys:           keys.NewChecker(env, store, log, time.Now),
-		Limiter:        limiter,
-		Usage:          usage,
-		Log:            log,
-		TrustedProxies: proxies,
-		CORSOrigins:    f.corsOrigins,
-		AccessLog:      f.accessLog,
-		Observer:       metrics,
-		Environment:    env,
-		Version:        versionString(),
-	})
-	stopOps, err := serveOps(f.opsListen, f.opsAsked, metrics, log)
-	if err != nil {
-		return err
-	}
-	defer stopOps()
-	// The port is taken before the owner key is made, so that a start that
-	// fails does not swallow the key.
-	tcp, err := net.Listen("tcp", f.listen)
-	if err != nil {
-		return fmt.Errorf("cannot serve: %w. Choose another address with --listen", err)
-	}
-	base := "http://" + reachable(tcp.Addr())
-	if tlsConfig != nil {
-		base = "https://" + reachable(tcp.Addr())
-	}
-	secret, err := makeOwnerKey(ctx, store, env, log)
-	if err != nil {
-		tcp.Close()
-		return err
-	}
-	if secret != "" {
-		greet(stdout, base, shownDatabase(f.database), env, secret)
-	}
-	log.Info("serving", "api", base+"/v1", "environment", env, "version", versionString())
-	return run(ctx, tcp, tlsConfig, handler, log)
+	return checkOrigins(f.corsOrigins)
 }
 
-// run serves until ctx ends, then lets every request under way finish.
-func run(ctx context.Context, tcp net.Listener, tlsConfig *tls.Config, handler *api.Server, log *slog.Logger) error {
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
-	plain := api.Plain
-	if tlsConfig != nil {
-		plain = nil
-	}
-	l := http1.Listen(tcp, srv, plain)
-	var secured net.Listener = l
-	if tlsConfig != nil {
-		secured = tls.NewListener(l, tlsConfig)
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(secured) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	log.Info("shutting down: finishing the requests under way")
-	handler.Drain()
-	time.Sleep(drainNotice)
-	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
-	defer cancel()
-	if err := l.Shutdown(ctx); err != nil {
-		return fmt.Errorf("some requests took longer than %v to finish and were cut off: %w", drainTimeout, err)
-	}
-	log.Info("stopped")
-	return nil
-}
-
-// makeOwnerKey makes the first key of an empty database and returns its secret,
-// or "" where there are keys already or the operator brought the secret.
-func makeOwnerKey(ctx context.Context, store db.DB, env animalstore.Environment, log *slog.Logger) (string, error) {
-	secret := os.Getenv(ownerKeyVariable)
-	brought := secret != ""
-	if !brought {
-		secret = keys.Mint(env)
-	} else if err := keys.ValidateForeign(secret, env); err != nil {
-		return "", fmt.Errorf("%s: %w", ownerKeyVariable, err)
-	}
-	owner := animalstore.NewKey{
-		Name:        "owner",
-		Plan:        animalstore.PlanBusiness,
-		Permissions: animalstore.Read | animalstore.Write | animalstore.Admin,
-		Environment: env,
-	}
-	if err := owner.Validate(); err != nil {
-		return "", err
-	}
-	created, err := store.CreateFirstKey(ctx, owner, keys.Hash(secret), animalstore.At(time.Now()))
+// explainListenError names the flag to change if a port is taken.
+func explainListenError(err error) error {
+	var taken *server.ListenError
 	switch {
-	case err != nil:
-		return "", fmt.Errorf("make the owner key: %w", err)
-	case brought && created:
-		log.Info("the key in " + ownerKeyVariable + " is the owner key")
-		return "", nil
-	case brought:
-		_, found, err := store.KeyByHash(ctx, keys.Hash(secret))
-		if err == nil && !found {
-			log.Warn("the key in " + ownerKeyVariable + " was not imported: the database has keys already")
-		}
-		return "", err
-	case created:
-		return secret, nil
+	case !errors.As(err, &taken):
+		return err
+	case taken.Ops:
+		return fmt.Errorf("cannot serve metrics: %w. Choose another address with --ops-listen, or none with --ops-listen \"\"", taken.Err)
 	}
-	return "", nil
+	return fmt.Errorf("cannot serve: %w. Choose another address with --listen", taken.Err)
+}
+
+// createOwnerKey creates the first key of an empty database. It prints the key,
+// unless the operator supplied it.
+func createOwnerKey(ctx context.Context, s *server.Server, cfg server.Config, stdout io.Writer) error {
+	given := os.Getenv(ownerKeyVariable)
+	owner, err := s.CreateOwnerKey(ctx, given)
+	switch {
+	case err != nil && given != "":
+		return fmt.Errorf("%s: %w", ownerKeyVariable, err)
+	case err != nil:
+		return err
+	case given == "" && owner.Created:
+		greet(stdout, s.URL(), shownDatabase(cfg.Database), cfg.Environment, owner.Secret)
+	case owner.Created:
+		cfg.Log.Info("the key in " + ownerKeyVariable + " is the owner key")
+	case given != "" && !owner.Exists:
+		cfg.Log.Warn("the key in " + ownerKeyVariable + " was not imported: the database has keys already")
+	}
+	return nil
 }
 
 func greet(w io.Writer, base, database string, env animalstore.Environment, secret string) {
@@ -308,15 +227,6 @@ Try it:%s
   curl -H "Authorization: Bearer %s" %s/v1/pets
 
 `, env, base, base, base, database, secret, insecure, secret, base)
-}
-
-// reachable is an address under which a listener on this machine is found.
-func reachable(addr net.Addr) string {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok || !tcp.IP.IsUnspecified() {
-		return addr.String()
-	}
-	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
 }
 
 // checkListen refuses what is no address and port. An empty host would be every
@@ -354,19 +264,6 @@ func loadTLS(certFile, keyFile string) (*tls.Config, error) {
 		return nil, fmt.Errorf("load the certificate of --tls-cert and --tls-key: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
-}
-
-// runInBackground starts these and returns a function that ends them and waits.
-func runInBackground(runs ...func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	for _, run := range runs {
-		wg.Go(func() { run(ctx) })
-	}
-	return func() {
-		cancel()
-		wg.Wait()
-	}
 }
 
 func parseProxies(networks []string) ([]netip.Prefix, error) {

@@ -45,6 +45,8 @@ type Config struct {
 	// no version.
 	Environment animalstore.Environment
 	Version     string
+	// NoPageCache is for benchmarks, to show the difference.
+	NoPageCache bool
 }
 
 // Server answers for the API and the few public pages beside it.
@@ -84,7 +86,7 @@ func New(c Config) *Server {
 		accessLog: c.AccessLog,
 		observer:  c.Observer,
 		router:    newRouter(routes),
-		cache:     newCache(),
+		cache:     newCache(c.NoPageCache),
 		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
 	}
 	if s.observer == nil {

@@ -7,10 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// pageCache is a linker setting (-X), so that a benchmark can build a server
-// without it. A release leaves it alone.
-var pageCache = "on"
-
 const (
 	cacheSlots  = 512
 	maxCached   = 32 << 10 // bytes of a page; larger ones are not kept
@@ -24,6 +20,7 @@ const (
 // It has a fixed number of slots and a newcomer takes the slot its key falls
 // into. That bounds it, and lets it do without a lock.
 type cache struct {
+	off   bool
 	seed  maphash.Seed
 	slots [cacheSlots]atomic.Pointer[page]
 }
@@ -42,7 +39,7 @@ func newPage(hot bool, link string, body []byte) *page {
 	return &page{hot: hot, link: []string{link}, entity: newEntity(body)}
 }
 
-func newCache() *cache { return &cache{seed: maphash.MakeSeed()} }
+func newCache(off bool) *cache { return &cache{off: off, seed: maphash.MakeSeed()} }
 
 func (c *cache) slot(key string) *atomic.Pointer[page] {
 	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
@@ -59,7 +56,7 @@ func (c *cache) get(key string, generation uint64) *page {
 
 // put keeps p under key, for as long as the store stays in this generation.
 func (c *cache) put(key string, generation uint64, p *page) {
-	if pageCache == "on" && len(p.body) <= maxCached && len(key) <= maxCacheKey {
+	if !c.off && len(p.body) <= maxCached && len(key) <= maxCacheKey {
 		p.key, p.generation = key, generation
 		c.slot(key).Store(p)
 	}

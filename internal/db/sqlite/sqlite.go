@@ -6,6 +6,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -22,13 +23,6 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitemigration"
 	"zombiezen.com/go/sqlite/sqlitex"
-)
-
-// Linker settings (-X), so that a test can build a server that lacks something
-// and show the difference. A release leaves them alone.
-var (
-	synchronous = "FULL"
-	maxBatch    = "1024" // writes in one transaction
 )
 
 // busyTimeout is how long a statement waits for another process, such as a
@@ -55,6 +49,25 @@ type Options struct {
 	// from or written to the file can be trusted, and must end the process.
 	// Nil panics.
 	Fatal func(error)
+	// Tuning is for tests and benchmarks. A release uses its zero value.
+	Tuning Tuning
+}
+
+// Tuning takes something away from a database, so that tests and benchmarks can
+// show the difference it makes. No flag and no variable may set it.
+type Tuning struct {
+	// NoSync commits without waiting for the disk: a power cut loses writes
+	// that were acknowledged.
+	NoSync bool
+	// MaxBatch is the number of writes in one transaction. Zero is 1024.
+	MaxBatch int
+}
+
+func (t Tuning) synchronous() string {
+	if t.NoSync {
+		return "NORMAL"
+	}
+	return "FULL"
 }
 
 // DB is a [db.DB] in a SQLite file.
@@ -62,6 +75,7 @@ type DB struct {
 	path    string
 	lock    *os.File // held while serving; else nil
 	fatal   func(error)
+	tuning  Tuning
 	readers chan *reader
 	nread   int         // readers made
 	moving  atomic.Bool // the log is being moved into the file
@@ -90,7 +104,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: opts.Fatal, closed: make(chan struct{})}
+	d := &DB{path: path, fatal: opts.Fatal, tuning: opts.Tuning, closed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -116,9 +130,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	if d.writer, err = startWriter(conn, d.fatal); err != nil {
-		return nil, err
-	}
+	d.writer = startWriter(conn, d.fatal, cmp.Or(opts.Tuning.MaxBatch, maxBatch))
 	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
 		return nil, explain(path, err)
 	}
@@ -193,7 +205,7 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 	c.SetBusyTimeout(busyTimeout)
 	for _, pragma := range []string{
 		"PRAGMA journal_mode = WAL",
-		"PRAGMA synchronous = " + synchronous,
+		"PRAGMA synchronous = " + d.tuning.synchronous(),
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA temp_store = MEMORY",
 		"PRAGMA cache_size = " + cachePages,

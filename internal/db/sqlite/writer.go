@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,11 +65,11 @@ type write struct {
 	done chan struct{} // holds one token once err is settled
 }
 
-func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
-	most, err := strconv.Atoi(maxBatch)
-	if err != nil {
-		return nil, fmt.Errorf("maxBatch: %w", err)
-	}
+// maxBatch is the number of writes in one transaction, unless [Tuning] says
+// otherwise.
+const maxBatch = 1024
+
+func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 	w := &writer{
 		conn:   conn,
 		queue:  make(chan *write, most),
@@ -86,7 +85,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 	}
 	w.writes.New = func() any { return &write{done: make(chan struct{}, 1)} }
 	go w.loop()
-	return w, nil
+	return w
 }
 
 // do runs f in a transaction and returns once that is on disk, or has failed.

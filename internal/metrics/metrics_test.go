@@ -1,7 +1,8 @@
-package main
+package metrics
 
 import (
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -9,19 +10,19 @@ import (
 	"animalstore"
 )
 
-// scrape is what /metrics says.
-func scrape(t *testing.T, m *metrics) string {
+// scrape returns what /metrics serves.
+func scrape(t *testing.T, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	m.handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != 200 {
-		t.Fatalf("/metrics answers %d: %s", w.Code, w.Body)
+		t.Fatalf("/metrics responds %d: %s", w.Code, w.Body)
 	}
 	return w.Body.String()
 }
 
 func TestMetrics(t *testing.T) {
-	m := newMetrics()
+	m := New("v1.2.3")
 	m.Begin()
 	for range 3 {
 		m.Begin()
@@ -34,7 +35,7 @@ func TestMetrics(t *testing.T) {
 	m.End("POST", "/v1/pets", 429, time.Millisecond)
 	m.Begin()
 	m.End("GET", "", 404, time.Millisecond)
-	said := scrape(t, m)
+	text := scrape(t, m)
 	for _, want := range []string{
 		`animalstore_http_requests_total{method="GET",route="/v1/pets",status="200"} 3`,
 		`animalstore_http_requests_total{method="POST",route="/v1/pets",status="429"} 1`,
@@ -47,23 +48,47 @@ func TestMetrics(t *testing.T) {
 		`animalstore_limit_decisions_total{outcome="daily_quota_exceeded"} 0`,
 		`animalstore_limit_decisions_total{outcome="key_banned"} 1`,
 		`animalstore_http_errors_total{code="key_banned"} 1`,
-		`animalstore_build_info{goversion="go`,
+		`animalstore_build_info{goversion="` + runtime.Version() + `",version="v1.2.3"} 1`,
 		`go_goroutines `,
 	} {
-		if !strings.Contains(said, "\n"+want) {
+		if !strings.Contains(text, "\n"+want) {
 			t.Errorf("no line begins with %s", want)
 		}
 	}
 	for _, code := range animalstore.Codes {
-		if !strings.Contains(said, `animalstore_http_errors_total{code="`+string(code)+`"}`) {
+		if !strings.Contains(text, `animalstore_http_errors_total{code="`+string(code)+`"}`) {
 			t.Errorf("errors with the code %s are not counted", code)
 		}
 	}
 }
 
-// TestMetricsDoNotAllocate: they are on the way of every request.
+// TestSharedLimiter: each figure shows under its own name.
+func TestSharedLimiter(t *testing.T) {
+	m := New("v1.2.3")
+	state := SharedLimiter{Fallback: true, SharedDecisions: 1, FallbackDecisions: 2, Fallbacks: 3, Failures: 4, ForgottenKeys: 5}
+	m.WatchSharedLimiter(func() SharedLimiter { return state })
+	text := scrape(t, m)
+	for _, want := range []string{
+		"animalstore_limit_fallback 1",
+		"animalstore_limit_shared_decisions_total 1",
+		"animalstore_limit_fallback_decisions_total 2",
+		"animalstore_limit_fallbacks_total 3",
+		"animalstore_redis_failures_total 4",
+		"animalstore_redis_forgotten_keys_total 5",
+	} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("got no line %s", want)
+		}
+	}
+	state.Fallback = false
+	if text := scrape(t, m); !strings.Contains(text, "\nanimalstore_limit_fallback 0\n") {
+		t.Error("got no line animalstore_limit_fallback 0 after Redis came back")
+	}
+}
+
+// TestMetricsDoNotAllocate: every request pays for them.
 func TestMetricsDoNotAllocate(t *testing.T) {
-	m := newMetrics()
+	m := New("v1.2.3")
 	request := func() {
 		m.Begin()
 		m.Limited("")
@@ -76,7 +101,7 @@ func TestMetricsDoNotAllocate(t *testing.T) {
 }
 
 func BenchmarkMetrics(b *testing.B) {
-	m := newMetrics()
+	m := New("v1.2.3")
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

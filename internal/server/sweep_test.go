@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 	"animalstore/internal/db/sqlite"
 )
 
-// TestSweep: a server drops usage that is older than it is kept for, all of it
-// and nothing else.
+// TestSweep: a server deletes all usage that is older than 90 days, and no other.
 func TestSweep(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
@@ -40,7 +39,7 @@ func TestSweep(t *testing.T) {
 	if err := store.SaveUsage(t.Context(), usage); err != nil {
 		t.Fatal(err)
 	}
-	stop := runInBackground(sweeper(store))
+	stop := runInBackground((&Server{cfg: Config{Now: time.Now}, db: store}).sweep)
 	defer stop()
 	var got []animalstore.Usage
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {

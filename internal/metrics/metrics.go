@@ -1,0 +1,181 @@
+// Package metrics counts requests, errors and limiter decisions, and serves the
+// counts to Prometheus.
+package metrics
+
+import (
+	"maps"
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"animalstore"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics observes the requests of one server. Observing a request costs two map
+// lookups and a few additions: no allocation and no lock.
+type Metrics struct {
+	registry *prometheus.Registry
+	inFlight atomic.Int64
+	requests *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+
+	// The map behind series is never changed: addSeries replaces it.
+	series   atomic.Pointer[map[seriesKey]series]
+	seriesMu sync.Mutex // held to replace the map
+
+	decisions map[animalstore.Code]prometheus.Counter
+	failures  map[animalstore.Code]prometheus.Counter
+}
+
+type seriesKey struct {
+	method, route string
+	status        int
+}
+
+type series struct {
+	requests prometheus.Counter
+	took     prometheus.Observer
+}
+
+// unmatched is the route of requests for paths that don't exist.
+const unmatched = "unmatched"
+
+// New returns the metrics of a server of the given version.
+func New(version string) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "animalstore_http_requests_total",
+			Help: "Requests that were responded to.",
+		}, []string{"method", "route", "status"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "animalstore_http_request_duration_seconds",
+			Help:    "Time from the first line of a request to the end of its response.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}, []string{"method", "route"}),
+		decisions: map[animalstore.Code]prometheus.Counter{},
+		failures:  map[animalstore.Code]prometheus.Counter{},
+	}
+	m.series.Store(&map[seriesKey]series{})
+	decisions := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "animalstore_limit_decisions_total",
+		Help: "Rate limit decisions for requests with a valid key.",
+	}, []string{"outcome"})
+	m.decisions[""] = decisions.WithLabelValues("admitted")
+	for _, code := range []animalstore.Code{animalstore.RateLimitExceeded, animalstore.DailyQuotaExceeded, animalstore.KeyBanned} {
+		m.decisions[code] = decisions.WithLabelValues(string(code))
+	}
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "animalstore_http_errors_total",
+		Help: "Error responses by code. An unreachable database shows as unavailable, a full disk as storage_full.",
+	}, []string{"code"})
+	for _, code := range animalstore.Codes {
+		m.failures[code] = failures.WithLabelValues(string(code))
+	}
+	m.registry.MustRegister(
+		m.requests, m.took, decisions, failures,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "animalstore_http_requests_in_flight",
+			Help: "Requests in progress.",
+		}, func() float64 { return float64(m.inFlight.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "animalstore_build_info",
+			Help:        "Always 1; the labels identify the build.",
+			ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+		}, func() float64 { return 1 }),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+// SharedLimiter is the state of a limiter that several servers share.
+type SharedLimiter struct {
+	Fallback bool // Redis doesn't respond right now
+
+	SharedDecisions   int64 // made by Redis
+	FallbackDecisions int64 // made by this server without Redis
+	Fallbacks         int64 // times Redis became unreachable
+	Failures          int64 // calls without a timely reply
+	ForgottenKeys     int64 // keys that Redis had lost
+}
+
+// WatchSharedLimiter adds the metrics of a shared limiter, read from stats at
+// every scrape.
+func (m *Metrics) WatchSharedLimiter(stats func() SharedLimiter) {
+	counter := func(name, help string, value func(SharedLimiter) int64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(value(stats())) }))
+	}
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "animalstore_limit_fallback",
+		Help: "1 while Redis doesn't respond and this instance limits on its own.",
+	}, func() float64 {
+		if stats().Fallback {
+			return 1
+		}
+		return 0
+	}))
+	counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", func(s SharedLimiter) int64 { return s.SharedDecisions })
+	counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", func(s SharedLimiter) int64 { return s.FallbackDecisions })
+	counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", func(s SharedLimiter) int64 { return s.Fallbacks })
+	counter("animalstore_redis_failures_total", "Calls that Redis didn't reply to, or not in time.", func(s SharedLimiter) int64 { return s.Failures })
+	counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was given again.", func(s SharedLimiter) int64 { return s.ForgottenKeys })
+}
+
+// Handler serves the metrics in the format of Prometheus.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// Begin counts a request as in progress.
+func (m *Metrics) Begin() { m.inFlight.Add(1) }
+
+// End counts a finished request. The route is the pattern of its path, or "" if
+// the path doesn't exist.
+func (m *Metrics) End(method, route string, status int, took time.Duration) {
+	m.inFlight.Add(-1)
+	if route == "" {
+		route = unmatched
+	}
+	key := seriesKey{method, route, status}
+	s, ok := (*m.series.Load())[key]
+	if !ok {
+		s = m.addSeries(key)
+	}
+	s.requests.Inc()
+	s.took.Observe(took.Seconds())
+}
+
+func (m *Metrics) addSeries(key seriesKey) series {
+	m.seriesMu.Lock()
+	defer m.seriesMu.Unlock()
+	s := series{
+		m.requests.WithLabelValues(key.method, key.route, strconv.Itoa(key.status)),
+		m.took.WithLabelValues(key.method, key.route),
+	}
+	next := maps.Clone(*m.series.Load())
+	next[key] = s
+	m.series.Store(&next)
+	return s
+}
+
+// Limited counts a decision of the limiter: the code it refused a request with,
+// or "" if it admitted it.
+func (m *Metrics) Limited(code animalstore.Code) { increment(m.decisions, code) }
+
+// Failed counts an error response.
+func (m *Metrics) Failed(code animalstore.Code) { increment(m.failures, code) }
+
+func increment(counters map[animalstore.Code]prometheus.Counter, code animalstore.Code) {
+	if c := counters[code]; c != nil {
+		c.Inc()
+	}
+}

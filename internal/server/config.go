@@ -1,0 +1,101 @@
+package server
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/api"
+	"animalstore/internal/db"
+	"animalstore/internal/db/sqlite"
+)
+
+// Config describes a server. Only Database and either Listen or Listener are
+// required.
+type Config struct {
+	Database string // sqlite:FILE or a postgres:// URL
+	Redis    string // the redis:// URL through which servers share limits; "" keeps limits in memory
+	// Environment decides which keys are accepted. "" is production.
+	Environment animalstore.Environment
+	Version     string       // shown on the pages and in the metrics
+	Log         *slog.Logger // nil discards it
+
+	Listen   string       // the address and port to serve on
+	Listener net.Listener // instead of Listen
+	TLS      *tls.Config  // nil serves plain HTTP
+
+	// OpsListen is the address and port of metrics and profiles. "" serves none.
+	OpsListen string
+	// OpsOptional lets the server start if it can't listen on OpsListen. Its
+	// OpsError then says why.
+	OpsOptional bool
+
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	CORSOrigins    []string       // whose pages may call the API
+	AccessLog      bool           // logs a line for every request
+
+	// Fatal is called once when storage fails in a way that leaves nothing to be
+	// trusted, and must end the process. Nil panics.
+	Fatal func(error)
+	// Timeouts limit how long connections may take. The zero value is
+	// [DefaultTimeouts].
+	Timeouts Timeouts
+
+	// The rest is for tests and benchmarks. No flag and no variable may set it.
+
+	Now      func() time.Time  // nil is [time.Now]
+	Observer api.Observer      // instead of the metrics
+	WrapDB   func(db.DB) db.DB // what the service uses instead of its database
+	// Middleware wraps the API. It may do anything a handler of net/http may, so
+	// net/http then serves every request.
+	Middleware func(http.Handler) http.Handler
+	// NoBackground leaves out what a server does on its own every second and
+	// minute: saving counters and usage, and deleting old rows.
+	NoBackground bool
+	Tuning       sqlite.Tuning
+	NoPageCache  bool
+}
+
+// Timeouts limit how long a connection may take. A zero field sets no limit.
+type Timeouts struct {
+	ReadHeader, Read, Write, Idle time.Duration
+	// DrainNotice is how long new requests are still served once the server is
+	// told to stop. The responses ask clients to connect elsewhere, so a client
+	// with a busy connection isn't cut off without notice.
+	DrainNotice time.Duration
+	// Drain is how long requests in progress may still take after that.
+	Drain time.Duration
+}
+
+// DefaultTimeouts keep a client from holding a connection forever.
+var DefaultTimeouts = Timeouts{
+	ReadHeader:  5 * time.Second,
+	Read:        10 * time.Second,
+	Write:       15 * time.Second,
+	Idle:        60 * time.Second,
+	DrainNotice: 500 * time.Millisecond,
+	Drain:       10 * time.Second,
+}
+
+// maxHeaderBytes is 16 KiB in all: net/http allows 4 KiB on top of its setting.
+const maxHeaderBytes = 12 << 10
+
+func (c Config) withDefaults() Config {
+	if c.Environment == "" {
+		c.Environment = animalstore.Production
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Timeouts == (Timeouts{}) {
+		c.Timeouts = DefaultTimeouts
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}

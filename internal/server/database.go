@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+)
+
+// CheckDatabaseURL refuses a URL that [OpenDatabase] can't open. The error calls it
+// by the given name and doesn't repeat it, because it may contain a password.
+func CheckDatabaseURL(name, url string) error {
+	if postgres.Is(url) {
+		if err := postgres.CheckURL(url); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	if scheme, path, _ := strings.Cut(url, ":"); scheme != "sqlite" || path == "" {
+		return fmt.Errorf("%s must be sqlite:FILE, such as sqlite:animalstore.db, or a URL like postgres://user@host:5432/database", name)
+	}
+	return nil
+}
+
+// OpenDatabase opens a database by its URL: sqlite:FILE or postgres://…. Of the
+// options, only MustExist matters to PostgreSQL.
+func OpenDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
+	if err := CheckDatabaseURL("the database", url); err != nil {
+		return nil, err
+	}
+	if postgres.Is(url) {
+		return postgres.Open(ctx, url, postgres.Options{MustExist: opts.MustExist})
+	}
+	return sqlite.Open(ctx, strings.TrimPrefix(url, "sqlite:"), opts)
+}
+
+// RedactDatabaseURL is the part of a database's URL that may be shown: it has no
+// credentials.
+func RedactDatabaseURL(url string) string {
+	if postgres.Is(url) {
+		return postgres.Redacted(url)
+	}
+	return url
+}
+
+func (s *Server) openDatabase(ctx context.Context) error {
+	store, err := OpenDatabase(ctx, s.cfg.Database, sqlite.Options{Serve: true, Fatal: s.cfg.Fatal, Tuning: s.cfg.Tuning})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error {
+		if err := store.Close(); err != nil {
+			return fmt.Errorf("close the database: %w", err)
+		}
+		return nil
+	})
+	if s.db = store; s.cfg.WrapDB != nil {
+		s.db = s.cfg.WrapDB(store)
+	}
+	return nil
+}

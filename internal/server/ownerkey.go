@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"animalstore"
+	"animalstore/internal/keys"
+)
+
+// OwnerKey is the outcome of [Server.CreateOwnerKey].
+type OwnerKey struct {
+	Secret  string
+	Created bool // false if the database has keys already
+	Exists  bool // the database has a key with this secret
+}
+
+// CreateOwnerKey stores the first key of an empty database: the given secret, or a
+// new one if it is "". It changes nothing if there are keys already. Of several
+// servers that start at once, one creates it.
+//
+// It is not part of [New], so that a start that fails doesn't lose the key.
+func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, error) {
+	env := s.cfg.Environment
+	given := secret != ""
+	if !given {
+		secret = keys.Mint(env)
+	} else if err := keys.ValidateForeign(secret, env); err != nil {
+		return OwnerKey{}, err
+	}
+	owner := animalstore.NewKey{
+		Name:        "owner",
+		Plan:        animalstore.PlanBusiness,
+		Permissions: animalstore.Read | animalstore.Write | animalstore.Admin,
+		Environment: env,
+	}
+	if err := owner.Validate(); err != nil {
+		return OwnerKey{}, err
+	}
+	created, err := s.db.CreateFirstKey(ctx, owner, keys.Hash(secret), animalstore.At(s.cfg.Now()))
+	if err != nil {
+		return OwnerKey{}, fmt.Errorf("create the owner key: %w", err)
+	}
+	exists := created
+	if given && !created {
+		if _, exists, err = s.db.KeyByHash(ctx, keys.Hash(secret)); err != nil {
+			return OwnerKey{}, fmt.Errorf("look up the owner key: %w", err)
+		}
+	}
+	return OwnerKey{secret, created, exists}, nil
+}

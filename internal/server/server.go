@@ -1,0 +1,241 @@
+// Package server puts a running service together: database, limiter, API and
+// listeners. The serve command, clienttest, the tests of the API and the benchmarks
+// all start it.
+//
+// It reads no flags and no environment: everything is in [Config].
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"animalstore/internal/api"
+	"animalstore/internal/db"
+	"animalstore/internal/http1"
+	"animalstore/internal/keys"
+	"animalstore/internal/metrics"
+	"animalstore/internal/ratelimit"
+)
+
+// Server is a service that is ready to run.
+type Server struct {
+	cfg      Config
+	db       db.DB
+	limiter  limiter
+	usage    *ratelimit.Usage
+	metrics  *metrics.Metrics // nil without an ops listener
+	handler  *api.Server
+	listener net.Listener
+	opsErr   error
+	// closers release what the server holds. They run in reverse order.
+	closers  []func() error
+	closeErr error
+}
+
+// ListenError reports an address that a server can't listen on.
+type ListenError struct {
+	Ops bool // it is that of the ops listener
+	Err error
+}
+
+func (e *ListenError) Error() string { return fmt.Sprintf("cannot listen: %v", e.Err) }
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// New opens the database and takes the ports. [Server.Run] serves and then closes
+// all of it; without Run, call [Server.Close].
+func New(ctx context.Context, cfg Config) (_ *Server, err error) {
+	s := &Server{cfg: cfg.withDefaults()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := s.openDatabase(ctx); err != nil {
+		return nil, err
+	}
+	if s.cfg.OpsListen != "" {
+		s.metrics = metrics.New(s.cfg.Version)
+	}
+	clock, err := s.openLimiter()
+	if err != nil {
+		return nil, err
+	}
+	s.usage = ratelimit.NewUsage(s.db, clock, s.cfg.Log)
+	if !s.cfg.NoBackground {
+		s.closers = append(s.closers, runInBackground(s.limiter.Run, s.usage.Run, s.sweep))
+	}
+	s.handler = s.newHandler()
+	if err := s.serveOps(); err != nil {
+		return nil, err
+	}
+	if err := s.listen(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) newHandler() *api.Server {
+	observer := s.cfg.Observer
+	if observer == nil && s.metrics != nil {
+		observer = s.metrics
+	}
+	return api.New(api.Config{
+		DB:             s.db,
+		Keys:           keys.NewChecker(s.cfg.Environment, s.db, s.cfg.Log, s.cfg.Now),
+		Limiter:        s.limiter,
+		Usage:          s.usage,
+		Log:            s.cfg.Log,
+		TrustedProxies: s.cfg.TrustedProxies,
+		Now:            s.cfg.Now,
+		CORSOrigins:    s.cfg.CORSOrigins,
+		AccessLog:      s.cfg.AccessLog,
+		Observer:       observer,
+		Environment:    s.cfg.Environment,
+		Version:        s.cfg.Version,
+		NoPageCache:    s.cfg.NoPageCache,
+	})
+}
+
+func (s *Server) listen(ctx context.Context) error {
+	if s.listener = s.cfg.Listener; s.listener == nil {
+		var config net.ListenConfig
+		l, err := config.Listen(ctx, "tcp", s.cfg.Listen)
+		if err != nil {
+			return &ListenError{Err: err}
+		}
+		s.listener = l
+	}
+	s.closers = append(s.closers, func() error {
+		s.listener.Close() // Run has closed it, unless it was never called
+		return nil
+	})
+	return nil
+}
+
+// Run serves until ctx ends. Then it lets every request in progress finish and
+// closes the server.
+func (s *Server) Run(ctx context.Context) error {
+	defer func() {
+		if err := s.Close(); err != nil {
+			s.cfg.Log.Error("close the server", "err", err)
+		}
+	}()
+	srv := s.newHTTPServer()
+	fast := api.Plain
+	if s.cfg.TLS != nil || s.cfg.Middleware != nil {
+		fast = nil
+	}
+	l := http1.Listen(s.listener, srv, fast)
+	var secured net.Listener = l
+	if s.cfg.TLS != nil {
+		secured = tls.NewListener(l, s.cfg.TLS)
+	}
+	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "environment", s.cfg.Environment, "version", s.cfg.Version)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(secured) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	if err := s.drain(l); err != nil {
+		return err
+	}
+	<-failed
+	s.cfg.Log.Info("stopped")
+	return nil
+}
+
+func (s *Server) newHTTPServer() *http.Server {
+	var handler http.Handler = s.handler
+	if s.cfg.Middleware != nil {
+		handler = s.cfg.Middleware(handler)
+	}
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: s.cfg.Timeouts.ReadHeader,
+		ReadTimeout:       s.cfg.Timeouts.Read,
+		WriteTimeout:      s.cfg.Timeouts.Write,
+		IdleTimeout:       s.cfg.Timeouts.Idle,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// drain lets requests in progress finish and closes all connections.
+func (s *Server) drain(l *http1.Listener) error {
+	s.cfg.Log.Info("shutting down: finishing the requests in progress")
+	s.handler.Drain()
+	time.Sleep(s.cfg.Timeouts.DrainNotice)
+	ctx := context.Background()
+	if s.cfg.Timeouts.Drain > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.Timeouts.Drain)
+		defer cancel()
+	}
+	if err := l.Shutdown(ctx); err != nil {
+		return fmt.Errorf("some requests took longer than %v to finish and were cut off: %w", s.cfg.Timeouts.Drain, err)
+	}
+	return nil
+}
+
+// Close releases the ports and the database of a server that doesn't run. It saves
+// the counters before it closes the database. Another call returns the same error.
+func (s *Server) Close() error {
+	for len(s.closers) > 0 {
+		last := len(s.closers) - 1
+		s.closeErr = errors.Join(s.closeErr, s.closers[last]())
+		s.closers = s.closers[:last]
+	}
+	return s.closeErr
+}
+
+// URL is the address of the server without a path, as a client on this machine
+// would write it.
+func (s *Server) URL() string {
+	scheme := "http://"
+	if s.cfg.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + reachable(s.listener.Addr())
+}
+
+// reachable is addr, or the loopback address if addr is every address.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+}
+
+// Addr is the address that the server listens on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// OpsError says why metrics and profiles aren't served, although they were
+// configured; nil if they are. See Config.OpsOptional.
+func (s *Server) OpsError() error { return s.opsErr }
+
+// DB is the database as the service uses it.
+func (s *Server) DB() db.DB { return s.db }
+
+// Handler is the API.
+func (s *Server) Handler() *api.Server { return s.handler }
+
+// Save stores the counters and the usage that a server otherwise saves in the
+// background.
+func (s *Server) Save(ctx context.Context) error {
+	saver, ok := s.limiter.(interface{ Save(context.Context) error })
+	if ok {
+		if err := saver.Save(ctx); err != nil {
+			return err
+		}
+	}
+	return s.usage.Save(ctx)
+}

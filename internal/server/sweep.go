@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+const (
+	sweepEvery = time.Minute
+	sweepBatch = 500 // rows at a time, so that no request waits long behind it
+)
+
+// sweep deletes rows that have expired, until ctx ends. It doesn't report errors:
+// requests fail for the same reason, and the next sweep tries again.
+func (s *Server) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		now := s.cfg.Now()
+		sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
+		sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func sweepBatches(ctx context.Context, drop func(context.Context, animalstore.Time, int) (int, error), before animalstore.Time) {
+	for {
+		dropped, err := drop(ctx, before, sweepBatch)
+		if err != nil || dropped < sweepBatch {
+			return
+		}
+	}
+}
+
+// runInBackground starts the functions and returns one that ends them and waits.
+func runInBackground(runs ...func(context.Context)) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, run := range runs {
+		wg.Go(func() { run(ctx) })
+	}
+	return func() error {
+		cancel()
+		wg.Wait()
+		return nil
+	}
+}

@@ -1,134 +1,72 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
-// serveBare answers with what was captured from the real server, and does
-// nothing else: no credential, no limit, no database, not even a timeout. It is
-// the most that net/http can do for these answers.
-func serveBare(addr, file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	var captured []answer
-	if err := json.Unmarshal(text, &captured); err != nil {
-		return err
-	}
-	type ready struct {
-		header map[string][]string
-		status int
-		body   []byte
-	}
-	reads := map[string]*ready{}
-	var write *ready
-	for _, a := range captured {
-		p := &ready{map[string][]string{}, a.Status, []byte(a.Body)}
-		for _, f := range a.Fields {
-			if f[0] != "Date" && f[0] != "Connection" {
-				p.header[f[0]] = append(p.header[f[0]], f[1])
-			}
-		}
-		if a.Method == http.MethodPost {
-			write = p
+// serveBare sends responses captured from the real server, and does nothing
+// else: no credential, no limit, no database, not even a timeout. It is the most
+// that net/http can do for these responses. Its arguments are an address and the
+// file of responses.
+func serveBare(args []string) {
+	var captured []*response
+	check(json.Unmarshal(must(os.ReadFile(args[1])), &captured))
+	reads := map[string]*response{}
+	var created *response
+	for _, r := range captured {
+		r.Header.Del("Date")
+		r.Header.Del("Connection")
+		if r.Method == http.MethodPost {
+			created = r
 		} else {
-			reads[a.URI] = p
+			reads[r.URI] = r
 		}
 	}
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := reads[r.RequestURI]
+	check(http.ListenAndServe(args[0], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		found := reads[r.RequestURI]
 		if r.Method == http.MethodPost {
 			io.Copy(io.Discard, r.Body)
-			p = write
+			found = created
 		}
-		if p == nil {
+		if found == nil {
 			http.NotFound(w, r)
 			return
 		}
-		h := w.Header()
-		for name, values := range p.header {
-			h[name] = values
+		header := w.Header()
+		for name, values := range found.Header {
+			header[name] = values
 		}
-		w.WriteHeader(p.status)
-		w.Write(p.body)
-	}))
+		w.WriteHeader(found.Status)
+		w.Write(found.Body)
+	})))
 }
 
-// startBare captures what ours answers to every read, and a create that goes to
-// another server where ours has to stay as it was seeded. It starts the bare
-// server with that and makes sure that it answers the same.
-func startBare(ctx context.Context, work string, ours, other *server, reads []string) (*server, error) {
-	say("capturing answers")
-	if err := checkCursors(ours); err != nil {
-		return nil, err
+// startBare captures our response to every read and to a create, starts the bare
+// server with them, and makes sure that it sends the same.
+func (b *bench) startBare(ours *server, reads ...[]string) *server {
+	progress("capturing responses")
+	checkCursors(ours)
+	var captured []*response
+	for _, request := range append(slices.Concat(reads...), creates(ourAPI, b.pets)...) {
+		fields := append(strings.SplitN(request, " ", 3), "")
+		captured = append(captured, ours.send(fields[0], fields[1], fields[2]))
 	}
-	c, err := ours.dial()
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
-	var captured []*answer
-	for _, request := range reads {
-		a, err := c.do("GET", request[len("GET "):], "")
-		if err != nil {
-			return nil, err
-		}
-		if a.Status != 200 {
-			return nil, fmt.Errorf("%s, not 200: %s", a, a.Body)
-		}
-		captured = append(captured, a)
-	}
-	created, err := other.ask("POST", "/v1/pets", newPet)
-	if err != nil {
-		return nil, err
-	}
-	if created.Status != 201 {
-		return nil, fmt.Errorf("%s, not 201: %s", created, created.Body)
-	}
-	captured = append(captured, created)
-	text, err := json.Marshal(captured)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(work, "answers.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	bare, err := start(ctx, work, "bare", ours.key, firstPage, func(addr string) []string {
-		return []string{self, "bare", addr, file}
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, want := range []*answer{captured[0], captured[1], captured[len(captured)-2], created} {
-		body := ""
-		if want.Method == "POST" {
-			body = newPet
-		}
-		got, err := bare.ask(want.Method, want.URI, body)
-		if err == nil && !got.same(want) {
-			err = fmt.Errorf("the bare server answers differently\n got %s %q %q\nwant %s %q %q", got, got.Fields, got.Body, want, want.Fields, want.Body)
-		}
-		if err != nil {
-			bare.stop()
-			return nil, err
+	file := filepath.Join(b.work, "responses.json")
+	check(os.WriteFile(file, must(json.Marshal(captured)), 0o600))
+	bare := b.startSelf(server{name: "bare", api: ourAPI, key: ours.key, pets: ours.pets,
+		about: "a net/http server that sends the same responses as ours and does nothing else"}, "bare", file)
+	last := len(captured) - 1
+	for _, want := range []*response{captured[0], captured[1], captured[last-1], captured[last]} {
+		if got := bare.send(want.Method, want.URI, ""); got.differs(want) {
+			check(fmt.Errorf("the bare server's response differs\n got %+v\nwant %+v", got, want))
 		}
 	}
-	return bare, nil
+	return bare
 }

@@ -1,7 +1,5 @@
 package main
 
-import "fmt"
-
 // bar is the limit for a figure. The zero bar is none.
 type bar struct{ atLeast, atMost float64 }
 
@@ -28,16 +26,16 @@ var bars = []struct {
 	{"peers", "create128", "pocketbase", bar{atLeast: 9}},
 	{"peers", "create128", "fastify", bar{atLeast: 4.5}},
 	{"peers", "mix", "bare", bar{atLeast: 0.6}},
-	{"peers", "memory", "", bar{atMost: 64}}, // MiB
+	{"peers", "memory", "ours", bar{atMost: 64}}, // MiB
 
 	{"quick", "first", "bare", bar{atLeast: 0.85}},
 	{"quick", "cursor", "bare", bar{atLeast: 0.45}},
 	{"quick", "get", "bare", bar{atLeast: 0.60}},
 	{"quick", "create16", "one-by-one", bar{atLeast: 2.5}},
 	{"quick", "create128", "one-by-one", bar{atLeast: 3.5}},
-	{"quick", every, "base", bar{atLeast: 0.97}},
+	{"quick", anyWork, "base", bar{atLeast: 0.97}},
 
-	{"growth", every, "small", bar{atMost: 1.15}},
+	{"growth", anyWork, "small", bar{atMost: 1.15}},
 	{"growth", "start", "", bar{atMost: 100}}, // ms
 
 	// A tree with fifty times the rows is a level higher, and less of it stays
@@ -47,33 +45,14 @@ var bars = []struct {
 	{"filters", "ids", "small", bar{atMost: 2.5}},
 }
 
-const every = "*" // workload
+const anyWork = "*"
 
 // barFor finds a bar. Most pairs of a workload and a server have none.
 func barFor(command, work, versus string) bar {
 	for _, b := range bars {
-		if b.command == command && (b.work == work || b.work == every) && b.versus == versus {
+		if b.command == command && (b.work == work || b.work == anyWork) && b.versus == versus {
 			return b.bar
 		}
 	}
 	return bar{}
 }
-
-// verdict is the bar and whether v clears it, as two cells.
-func (b bar) verdict(v float64) (text, verdict string) {
-	missed := false
-	switch {
-	case b.atLeast != 0:
-		text, missed = fmt.Sprintf("≥ %g", b.atLeast), v < b.atLeast
-	case b.atMost != 0:
-		text, missed = fmt.Sprintf("≤ %g", b.atMost), v > b.atMost
-	default:
-		return "", ""
-	}
-	if missed {
-		return text, verdictMissed
-	}
-	return text, "met"
-}
-
-const verdictMissed = "missed"

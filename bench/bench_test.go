@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -158,7 +159,7 @@ func exampleReport() *report {
 			{"get <20 & more>", 16, "ours", ours, ours, bar{}},
 			{"get <20 & more>", 16, "bare", bare, ours, bar{atLeast: 0.75}},
 		},
-		sizes: []cost{{"memory", nil, []float64{70}, barFor("peers", "memory", "")}, {"the binary", nil, []float64{12}, bar{}}},
+		sizes: []cost{{"memory", nil, []float64{70}, barFor("peers", "memory", "ours")}, {"the binary", nil, []float64{12}, bar{}}},
 		growth: []cost{
 			{"get: CPU", []float64{1, 2}, []float64{2, 4}, barFor("growth", "get", "small")},
 			{"start: ms", nil, []float64{20}, barFor("growth", "start", "")},
@@ -195,8 +196,8 @@ func TestReportShowsBars(t *testing.T) {
 
 // A bar with a misspelled name would never be looked up.
 func TestBarsAreForSomething(t *testing.T) {
-	works := append(workloadNames(), every, "memory", "rare", "start", "page", "ids")
-	servers := append(serverNames(), oneByOne, "base", "small", "")
+	works := append(workloadNames(), anyWork, "memory", "rare", "start", "page", "ids")
+	servers := append(serverNames(), oneByOne, "ours", "base", "small", "")
 	for i, b := range bars {
 		if _, known := commands[b.command]; !known || !slices.Contains(works, b.work) || !slices.Contains(servers, b.versus) {
 			t.Errorf("there is no %s, %s, %s", b.command, b.work, b.versus)
@@ -215,10 +216,26 @@ func TestBarsAreForSomething(t *testing.T) {
 	}
 }
 
+// Of two workloads, ours is twice as fast in one and half as fast in the other.
+func TestOverall(t *testing.T) {
+	ours := inTurn(100, 100, 100)
+	got := overall([]result{
+		{server: "base", ours: ours, turns: inTurn(50, 50, 25)},
+		{server: "bare", ours: ours, turns: inTurn(1, 1, 1)},
+		{server: "base", ours: ours, turns: inTurn(200, 50, 100)},
+	}, "base")
+	for round, want := range []float64{1, 2, 2} {
+		if len(got) != 3 || math.Abs(got[round]-want) > 1e-9 {
+			t.Fatalf("overall: got %v, want 1, 2 and 2", got)
+		}
+	}
+	if got := overall(nil, "base"); got != nil {
+		t.Errorf("overall of no results: got %v, want none", got)
+	}
+}
+
 func TestMarkdown(t *testing.T) {
-	table := &table{head: []string{"work", "bar", ""}}
-	table.add("list", "≥ 1", "missed")
-	table.add("get", "", "")
+	table := &table{head: []string{"work", "bar", ""}, rows: [][]string{{"list", "≥ 1", "missed"}, {"get", "", ""}}}
 	var got bytes.Buffer
 	table.markdown(&got)
 	want := "| work | bar |  |\n| --- | --- | --- |\n| list | ≥ 1 | **missed** |\n| get |  |  |\n"

@@ -15,18 +15,14 @@ const (
 )
 
 var growthWorkloads = []workload{
-	{"cursor", "list 20, random cursor", connections, func(a api, pets int) []string {
-		return randomPages(a, pets, scattered)
-	}},
+	{"cursor", "list 20, random cursor", connections, func(a api, pets int) []string { return randomPages(a, pets, scattered) }},
 	{"rare", "list 20 of a rare status, random cursor", connections, func(a api, pets int) []string {
 		return randomReads(scattered, func(random *rand.Rand) string {
 			// The lowest tenth alone has more than a page of them.
 			return a.list(page{below: int64(pets)/10 + random.Int64N(int64(pets)*9/10), limit: 20, status: rareStatus})
 		})
 	}},
-	{"get", "get, random id", connections, func(a api, pets int) []string {
-		return randomGets(a, pets, scattered)
-	}},
+	{"get", "get, random id", connections, func(a api, pets int) []string { return randomGets(a, pets, scattered) }},
 }
 
 func growth(b *bench) []*table {

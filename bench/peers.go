@@ -147,16 +147,11 @@ func (r *report) measureMemory() {
 	}
 	r.addSize("the binary", float64(must(os.Stat(r.release)).Size())/(1<<20), bar{})
 	r.addSize(fmt.Sprintf("ours when idle, %s pets, %s keys: resident MiB", grouped(r.pets), grouped(manyKeys)), r.idle, bar{})
-	for i, s := range r.running {
-		if s.backends != nil { // the memory PostgreSQL shares would count once for each process
-			continue
+	for _, s := range r.running {
+		if s.backends == nil { // the memory PostgreSQL shares would count once for each process
+			_, peak := s.memory()
+			r.addSize(s.name+" under load: peak resident MiB", peak, barFor("peers", "memory", s.name))
 		}
-		_, peak := s.memory()
-		limit := bar{}
-		if i == 0 {
-			limit = barFor("peers", "memory", "")
-		}
-		r.addSize(s.name+" under load: peak resident MiB", peak, limit)
 	}
 }
 

@@ -2,8 +2,9 @@ package main
 
 import (
 	"bytes"
-	"encoding/xml"
+	"cmp"
 	"fmt"
+	"html"
 )
 
 const (
@@ -16,16 +17,9 @@ const (
 	plotWidest = 2.5 // multiple of ours; a longer bar is cut off
 )
 
+// plotColours are those of the other servers. Ours is blue, under each of its names.
 var plotColours = map[string]string{
 	"bare": "#9aa5b1", "postgres": "#5aa9e6", "pocketbase": "#d1495b", "fastify": "#edae49", "axum": "#66a182",
-}
-
-// plotColour is blue for ours, under each of its names.
-func plotColour(name string) string {
-	if colour, ok := plotColours[name]; ok {
-		return colour
-	}
-	return "#1b6ca8"
 }
 
 // plot draws a group of bars for each workload: the requests per second of every
@@ -47,25 +41,19 @@ func plot(results []result) []byte {
 	y := plotTop
 	for i, r := range results {
 		if i == 0 || title(r) != title(results[i-1]) {
-			fmt.Fprintf(&out, `<text x="10" y="%d" font-weight="bold">%s</text>`+"\n", y+plotTitle-5, escape(title(r)))
+			fmt.Fprintf(&out, `<text x="10" y="%d" font-weight="bold">%s</text>`+"\n", y+plotTitle-5, html.EscapeString(title(r)))
 			y += plotTitle
 		}
-		multiple := median(ratios(figures(r.turns, turn.perSecond), figures(r.ours, turn.perSecond)))
+		multiple := 1 / median(r.ratios(turn.perSecond))
 		length, arrow := max(1, multiple/plotWidest*plotBars), ""
 		if multiple > plotWidest {
 			length, arrow = plotBars, "→ "
 		}
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", plotLabels-8, y+plotBar-5, escape(r.server))
-		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", plotLabels, y+2, length, plotBar-3, plotColour(r.server))
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", plotLabels-8, y+plotBar-5, html.EscapeString(r.server))
+		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", plotLabels, y+2, length, plotBar-3, cmp.Or(plotColours[r.server], "#1b6ca8"))
 		fmt.Fprintf(&out, `<text x="%.1f" y="%d">%s%.2f · %.0f/s</text>`+"\n", plotLabels+length+6, y+plotBar-5, arrow, multiple, r.median(turn.perSecond))
 		y += plotBar
 	}
 	fmt.Fprintln(&out, `</svg>`)
 	return out.Bytes()
-}
-
-func escape(text string) string {
-	var out bytes.Buffer
-	xml.EscapeText(&out, []byte(text))
-	return out.String()
 }

@@ -34,15 +34,15 @@ func (b *bench) launch(name string, signal os.Signal, as *syscall.SysProcAttr, a
 }
 
 // await calls ready until it succeeds: in quick succession at first, then at
-// longer intervals. An error that retry rejects ends the wait.
-func (p *process) await(ready func() error, retry func(error) bool) {
+// longer intervals.
+func (b *bench) await(p *process, ready func()) {
 	began := time.Now()
 	for {
-		err := ready()
+		err := attempt(ready)
 		if err == nil {
 			return
 		}
-		if !retry(err) || time.Since(began) > 30*time.Second {
+		if b.ctx.Err() != nil || time.Since(began) > 30*time.Second {
 			p.stop()
 			text, _ := os.ReadFile(p.log)
 			check(fmt.Errorf("start %s: %w\n%s", p.cmd, err, text))
@@ -50,9 +50,6 @@ func (p *process) await(ready func() error, retry func(error) bool) {
 		time.Sleep(min(max(200*time.Microsecond, time.Since(began)/100), 50*time.Millisecond))
 	}
 }
-
-// goesOn is for await: any error is tried again unless the run is interrupted.
-func (b *bench) goesOn(error) bool { return b.ctx.Err() == nil }
 
 // stop lets the process shut down cleanly and waits until it has. A second call
 // does nothing.

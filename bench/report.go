@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,12 +13,10 @@ import (
 	"time"
 )
 
-// times is our throughput as a multiple of the server's, round by round.
-func (r result) times() []float64 {
-	return ratios(figures(r.ours, turn.perSecond), figures(r.turns, turn.perSecond))
+// ratios are of a figure of ours to the server's, round by round.
+func (r result) ratios(of func(turn) float64) []float64 {
+	return ratios(figures(r.ours, of), figures(r.turns, of))
 }
-
-func (r result) isOurs() bool { return &r.turns[0] == &r.ours[0] }
 
 // median is that of a figure over the rounds.
 func (r result) median(of func(turn) float64) float64 { return median(figures(r.turns, of)) }
@@ -57,28 +56,24 @@ func (r *report) addSize(what string, mib float64, limit bar) {
 
 // tables are the report for people. The first contains all rows with a bar.
 func (r *report) tables() []*table {
-	tables := []*table{
+	return slices.DeleteFunc([]*table{
 		r.barsTable(),
 		resultTable("Every server", r.results),
 		resultTable("From 1 to 1,000 connections", r.connections),
 		sizeTable(r.sizes),
 		growthTable("Growth", manyPets, r.growth),
-	}
-	shown := tables[:1]
-	for _, t := range tables[1:] {
-		if len(t.rows) > 0 {
-			shown = append(shown, t)
-		}
-	}
-	return shown
+	}, func(t *table) bool { return len(t.rows) == 0 })
 }
 
 func (r *report) barsTable() *table {
 	t := &table{title: "Bars", head: []string{"work", "connections", "compared with", "ours is", "bar", ""}}
 	for _, o := range r.results {
-		if o.bar != (bar{}) {
-			t.addJudged(o.bar, median(o.times()), o.work, strconv.Itoa(o.connections), o.server, "× "+spread(o.times()))
+		if times := o.ratios(turn.perSecond); o.bar != (bar{}) {
+			t.addJudged(o.bar, median(times), o.work, strconv.Itoa(o.connections), o.server, "× "+spread(times))
 		}
+	}
+	if all := overall(r.results, "base"); all != nil {
+		t.addJudged(barFor(r.command, "all", "base"), median(all), "all of these, geometric mean", "", "base", "× "+spread(all))
 	}
 	for _, c := range slices.Concat(r.sizes, r.growth) {
 		load, versus, value := "", "", spread(c.judged())
@@ -92,17 +87,38 @@ func (r *report) barsTable() *table {
 	return t
 }
 
+// overall is the geometric mean of our throughput as a multiple of a server's,
+// over all workloads, round by round.
+func overall(results []result, server string) (means []float64) {
+	var count float64
+	for _, r := range results {
+		if r.server == server {
+			count++
+			for round, times := range r.ratios(turn.perSecond) {
+				if count == 1 {
+					means = append(means, 0)
+				}
+				means[round] += math.Log(times)
+			}
+		}
+	}
+	for i := range means {
+		means[i] = math.Exp(means[i] / count)
+	}
+	return means
+}
+
 func resultTable(title string, results []result) *table {
 	t := &table{title: title, head: []string{"work", "connections", "server", "requests/s", "p50 ms", "p99 ms", "CPU µs per request", "ours is", "our CPU is"}}
 	for _, r := range results {
 		times, cpu := "", ""
-		if !r.isOurs() {
-			times = "× " + spread(r.times())
-			cpu = fmt.Sprintf("× %.2f", median(ratios(figures(r.ours, turn.cpuMicros), figures(r.turns, turn.cpuMicros))))
+		if &r.turns[0] != &r.ours[0] {
+			times = "× " + spread(r.ratios(turn.perSecond))
+			cpu = fmt.Sprintf("× %.2f", median(r.ratios(turn.cpuMicros)))
 		}
-		t.add(r.work, strconv.Itoa(r.connections), r.server, fmt.Sprintf("%.0f", r.median(turn.perSecond)),
+		t.rows = append(t.rows, []string{r.work, strconv.Itoa(r.connections), r.server, fmt.Sprintf("%.0f", r.median(turn.perSecond)),
 			fmt.Sprintf("%.2f", r.median(turn.p50Millis)), fmt.Sprintf("%.2f", r.median(turn.p99Millis)),
-			fmt.Sprintf("%.1f", r.median(turn.cpuMicros)), times, cpu)
+			fmt.Sprintf("%.1f", r.median(turn.cpuMicros)), times, cpu})
 	}
 	return t
 }
@@ -138,7 +154,7 @@ const (
 func (r *report) write(tables []*table) {
 	dir := r.options.results
 	if dir == "" {
-		if !r.complete() {
+		if len(r.servers) < len(serverNames()) || len(r.workloads) < len(workloadNames()) || r.rounds < 7 {
 			progress("not a complete run: nothing is written to bench/results (-results DIR writes it elsewhere)")
 			return
 		}
@@ -150,11 +166,6 @@ func (r *report) write(tables []*table) {
 		check(os.WriteFile(filepath.Join(dir, name), text, 0o644))
 		progress("wrote %s", filepath.Join(dir, name))
 	}
-}
-
-// complete reports whether nothing was left out on request.
-func (r *report) complete() bool {
-	return len(r.servers) == len(serverNames()) && len(r.workloads) == len(workloadNames()) && r.rounds >= 7
 }
 
 func (r *report) markdown(tables []*table) []byte {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -39,8 +38,7 @@ func (b *bench) start(s server, args func(addr string) []string) *server {
 	started := time.Now()
 	s.process = b.launch(s.name, syscall.SIGTERM, nil, args(s.addr)...)
 	probe := s.api.list(page{limit: 20})
-	s.await(func() error { return attempt(func() { s.send(http.MethodGet, probe, "") }) },
-		func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) })
+	b.await(s.process, func() { s.send(http.MethodGet, probe, "") })
 	s.startup = time.Since(started)
 	return &s
 }

@@ -18,16 +18,22 @@ type table struct {
 	missed bool // a row says so
 }
 
-func (t *table) add(cells ...string) {
-	t.missed = t.missed || cells[len(cells)-1] == verdictMissed
-	t.rows = append(t.rows, cells)
-}
-
 // addJudged adds a row that ends with a bar and whether v clears it.
 func (t *table) addJudged(b bar, v float64, cells ...string) {
-	text, verdict := b.verdict(v)
-	t.add(append(cells, text, verdict)...)
+	text, verdict := "", ""
+	switch {
+	case b.atLeast > 0:
+		text, verdict = fmt.Sprintf("≥ %g", b.atLeast), "met"
+	case b.atMost > 0:
+		text, verdict = fmt.Sprintf("≤ %g", b.atMost), "met"
+	}
+	if v < b.atLeast || b.atMost > 0 && v > b.atMost {
+		verdict, t.missed = verdictMissed, true
+	}
+	t.rows = append(t.rows, append(cells, text, verdict))
 }
+
+const verdictMissed = "missed"
 
 func (t *table) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n\n", t.title)

@@ -1,14 +1,22 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
+
+	"animalstore/internal/db/sqlite"
+	service "animalstore/internal/server"
 )
 
 // serveBare sends responses captured from the real server, and does nothing
@@ -69,4 +77,29 @@ func (b *bench) startBare(ours *server, reads ...[]string) *server {
 		}
 	}
 	return bare
+}
+
+const (
+	oneByOne = "one-by-one"
+	uncached = "uncached"
+)
+
+// variants are what the release build can't be told to do without.
+var variants = map[string]service.Config{
+	oneByOne: {Tuning: sqlite.Tuning{MaxBatch: 1}}, // each create is committed on its own
+	uncached: {NoPageCache: true},
+}
+
+// serveVariant runs the service without one of its optimizations. Its arguments
+// are an address, the URL of a database and the name of a variant.
+func serveVariant(args []string) {
+	ballast := make([]byte, 8<<20) // the serve command has this and sets the garbage collector so
+	defer runtime.KeepAlive(ballast)
+	debug.SetGCPercent(60)
+	config := variants[args[2]]
+	config.Listen, config.Database = args[0], args[1]
+	config.OpsListen = "127.0.0.1:0" // the release build keeps metrics, too
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	check(must(service.New(ctx, config)).Run(ctx))
 }

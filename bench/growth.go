@@ -47,7 +47,7 @@ func (b *bench) measureGrowth(most int) (all []cost) {
 	for _, w := range growthWorkloads {
 		results := b.race(w, stores...)
 		compare := func(name string, of func(turn) float64) {
-			all = append(all, cost{fmt.Sprintf("%s of %s pets: %s", w.title, grouped(most), name), figures(results[0].turns, of),
+			all = append(all, cost{fmt.Sprintf("%s, %s pets: %s", w.title, grouped(most), name), figures(results[0].turns, of),
 				figures(results[1].turns, of), barFor("growth", w.name, "small")})
 		}
 		compare("CPU µs per request", turn.cpuMicros)
@@ -66,5 +66,5 @@ func (b *bench) timeStarts(s server, database string) cost {
 		started.stop()
 		took = append(took, float64(started.startup.Microseconds())/1000)
 	}
-	return cost{fmt.Sprintf("start with %s pets to first response: ms", grouped(s.pets)), nil, took, barFor("growth", "start", "")}
+	return cost{fmt.Sprintf("start to first response, %s pets: ms", grouped(s.pets)), nil, took, barFor("growth", "start", "")}
 }

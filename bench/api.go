@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,37 +14,33 @@ import (
 	"animalstore"
 )
 
-// page is which animals to list, newest first.
+// page says which pets to list, newest first.
 type page struct {
 	below  int64 // an id, or 0 for the first page
 	limit  int
 	status animalstore.PetStatus // or "" for all
 }
 
-// api is how a contestant is asked for animals. Each asks for the same, in its
-// own words.
+// api is the form of a server's requests. All ask for the same.
 type api struct {
 	list   func(page) string // a request target
 	get    func(id int64) string
 	create string
-	items  func(answer []byte) (json.RawMessage, error) // the animals in a list
+	items  string // the field of a list's response that holds the pets, or "" for all of it
 }
 
 var ourAPI = api{
 	list: func(p page) string {
 		switch {
-		case p.below > 0 && p.limit == 20:
+		case p.below > 0: // always with the default limit
 			return cursorURI(p.below, p.status)
-		case p.below > 0:
-			return cursorURI(p.below, p.status) + "&limit=" + strconv.Itoa(p.limit)
 		case p.limit == 20 && p.status == "":
-			return firstPage
+			return "/v1/pets"
 		}
-		return firstPage + "?" + listQuery(p)
+		return "/v1/pets?" + listQuery(p)
 	},
 	get:    func(id int64) string { return "/v1/pets/" + strconv.FormatInt(id, 10) },
 	create: "/v1/pets",
-	items:  func(answer []byte) (json.RawMessage, error) { return answer, nil },
 }
 
 func listQuery(p page) string {
@@ -54,7 +51,7 @@ func listQuery(p page) string {
 	return query
 }
 
-// plainAPI is that of contestants written for this benchmark.
+// plainAPI is that of the servers written for this benchmark.
 var plainAPI = api{
 	list: func(p page) string {
 		query := listQuery(p)
@@ -65,12 +62,11 @@ var plainAPI = api{
 	},
 	get:    ourAPI.get,
 	create: ourAPI.create,
-	items:  ourAPI.items,
 }
 
 // pocketBaseAPI is its records API. Its ids are random, so a place in a list is
-// a moment of creation. Its answers hold the collection's name and id, and the
-// time, besides our fields: to ask for fewer of them costs it twice the time.
+// a time of creation. Its responses have the collection's name and id, and the
+// time, besides our fields: requesting fewer of them takes it twice the time.
 var pocketBaseAPI = api{
 	list: func(p page) string {
 		query := fmt.Sprintf("perPage=%d&skipTotal=1&sort=-created", p.limit)
@@ -89,100 +85,11 @@ var pocketBaseAPI = api{
 	},
 	get:    func(id int64) string { return fmt.Sprintf("/api/collections/pets/records/pet%012d", id) },
 	create: "/api/collections/pets/records",
-	items: func(answer []byte) (json.RawMessage, error) {
-		var list struct{ Items json.RawMessage }
-		err := json.Unmarshal(answer, &list)
-		return list.Items, err
-	},
+	items:  "items",
 }
 
-// shown is what every contestant tells of an animal, beside an id.
-type shown struct {
-	Name       string
-	CategoryID int64 `json:"categoryId"`
-	Status     animalstore.PetStatus
-}
-
-// checkReads compares what two contestants answer: a race between servers that
-// do different work would be worth nothing.
-func checkReads(ours, other *entrant, n int) error {
-	places := []int64{int64(n) / 7, int64(n) / 3, int64(n) - 1}
-	pages := []page{{limit: 20}, {limit: 100, status: animalstore.PetAvailable}}
-	for _, below := range places {
-		pages = append(pages, page{below: below, limit: 20})
-	}
-	for _, p := range pages {
-		want, err := ours.page(p)
-		if err != nil {
-			return err
-		}
-		got, err := other.page(p)
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(got, want) || len(got) != p.limit {
-			return fmt.Errorf("%s lists other animals than ours for %+v\n got %v\nwant %v", other.name, p, got, want)
-		}
-	}
-	for _, id := range places {
-		var got, want shown
-		if err := ours.one("GET", ours.api.get(id), "", &want); err != nil {
-			return err
-		}
-		if err := other.one("GET", other.api.get(id), "", &got); err != nil {
-			return err
-		}
-		if got != want {
-			return fmt.Errorf("%s has another animal %d: got %v, want %v", other.name, id, got, want)
-		}
-	}
-	return nil
-}
-
-// checkCreate adds an animal and expects it at the head of the list.
-func (e *entrant) checkCreate() error {
-	var want, created shown
-	if err := json.Unmarshal([]byte(newPet), &want); err != nil {
-		return err
-	}
-	if err := e.one("POST", e.api.create, newPet, &created); err != nil {
-		return err
-	}
-	list, err := e.page(page{limit: 20})
-	if err != nil {
-		return err
-	}
-	if created != want || list[0] != want {
-		return fmt.Errorf("%s: after a create got %v and %v at the head of the list, want %v", e.name, created, list[0], want)
-	}
-	return nil
-}
-
-func (e *entrant) page(p page) (animals []shown, err error) {
-	var items json.RawMessage
-	if err := e.one("GET", e.api.list(p), "", &items); err != nil {
-		return nil, err
-	}
-	if items, err = e.api.items(items); err != nil {
-		return nil, err
-	}
-	return animals, json.Unmarshal(items, &animals)
-}
-
-// one asks once and decodes the answer.
-func (e *entrant) one(method, uri, body string, into any) error {
-	status, answer, err := e.fetch(method, uri, body)
-	if err != nil {
-		return err
-	}
-	if status != 200 && status != 201 {
-		return fmt.Errorf("%s: %s %s: %d, not a success: %s", e.name, method, uri, status, answer)
-	}
-	return json.Unmarshal(answer, into)
-}
-
-// cursorURI is a page of the list that starts below an id, as the server itself
-// would link to it. Walking to a random place would take hours.
+// cursorURI is a page of the list that starts below an id, as the server would
+// link to it. Following links to a random place would take hours.
 func cursorURI(below int64, status animalstore.PetStatus) string {
 	filters := ""
 	if status != "" {
@@ -195,25 +102,68 @@ func cursorURI(below int64, status animalstore.PetStatus) string {
 	return uri
 }
 
-// checkCursors compares cursorURI with what the server links to.
-func checkCursors(s *server) error {
-	for _, status := range []animalstore.PetStatus{"", rare} {
-		uri := "/v1/pets"
-		if status != "" {
-			uri += "?status=" + string(status)
-		}
-		a, err := s.ask("GET", uri, "")
-		if err != nil {
-			return err
-		}
-		var pets []animalstore.Pet
-		if err := json.Unmarshal([]byte(a.Body), &pets); err != nil || len(pets) == 0 {
-			return fmt.Errorf("%s: no animals in %q (%v)", a, a.Body, err)
-		}
-		next := "<" + cursorURI(pets[len(pets)-1].ID, status) + `>; rel="next"`
-		if !strings.Contains(a.field("Link"), next) {
-			return fmt.Errorf("cursors have another form than this benchmark makes: bring cursorURI up to date\n got %s\nwant %s", a.field("Link"), next)
+// pet is what every server's pets have in common, apart from the id.
+type pet struct {
+	Name       string
+	CategoryID int64 `json:"categoryId"`
+	Status     animalstore.PetStatus
+}
+
+// checkReads compares the responses of two servers: comparing the speed of
+// servers that do different work would be worthless.
+func checkReads(ours, other *server) {
+	n := int64(ours.pets)
+	ids := []int64{n / 7, n / 3, n - 1}
+	pages := []page{{limit: 20}, {limit: 100, status: animalstore.PetAvailable}}
+	for _, below := range ids {
+		pages = append(pages, page{below: below, limit: 20})
+	}
+	for _, p := range pages {
+		got, want := other.list(p), ours.list(p)
+		if !slices.Equal(got, want) || len(got) != p.limit {
+			check(fmt.Errorf("%s lists different pets from ours for %+v\n got %v\nwant %v", other.name, p, got, want))
 		}
 	}
-	return nil
+	for _, id := range ids {
+		var got, want pet
+		ours.decode(http.MethodGet, ours.api.get(id), "", &want)
+		other.decode(http.MethodGet, other.api.get(id), "", &got)
+		if got != want {
+			check(fmt.Errorf("%s has a different pet %d: got %v, want %v", other.name, id, got, want))
+		}
+	}
+}
+
+// checkCreate creates a pet and expects it at the top of the list.
+func (s *server) checkCreate() {
+	var want, created pet
+	check(json.Unmarshal([]byte(newPet), &want))
+	s.decode(http.MethodPost, s.api.create, newPet, &created)
+	if top := s.list(page{limit: 20})[0]; created != want || top != want {
+		check(fmt.Errorf("%s: after a create got %v and %v at the top of the list, want %v", s.name, created, top, want))
+	}
+}
+
+func (s *server) list(p page) (pets []pet) {
+	body := json.RawMessage(s.send(http.MethodGet, s.api.list(p), "").Body)
+	if s.api.items != "" {
+		var fields map[string]json.RawMessage
+		check(json.Unmarshal(body, &fields))
+		body = fields[s.api.items]
+	}
+	check(json.Unmarshal(body, &pets))
+	return pets
+}
+
+// checkCursors compares cursorURI with the server's own links.
+func checkCursors(s *server) {
+	for status, uri := range map[animalstore.PetStatus]string{"": "/v1/pets", rareStatus: "/v1/pets?status=" + string(rareStatus)} {
+		got := s.send(http.MethodGet, uri, "")
+		var pets []animalstore.Pet
+		check(json.Unmarshal(got.Body, &pets))
+		next := "<" + cursorURI(pets[len(pets)-1].ID, status) + `>; rel="next"`
+		if link := got.Header.Get("Link"); !strings.Contains(link, next) {
+			check(fmt.Errorf("the server's cursors have a different form: update cursorURI\n got %s\nwant %s", link, next))
+		}
+	}
 }

@@ -21,40 +21,40 @@ var loadScript []byte
 
 // generator sends load with wrk, which costs a fraction of what it measures.
 //
-// It has one thread: on a machine with few cores a second one would take from
+// wrk has one thread: on a machine with few cores a second one would take from
 // the server what it gives to the client. A turn during which that thread is
-// nearly always busy measures wrk, which the notes then say.
+// nearly always busy measures wrk; the notes show that.
 type generator struct {
-	wrk    string
-	script string
-	busy   float64 // the largest share of a core that wrk took in a turn
+	wrk, script string
 
-	machine, foreign time.Duration // of all cores during turns; not wrk's or the server's
-
-	repeated []string // turns that had to be given again
+	busiest  float64       // the largest share of a core that wrk took in a turn
+	elapsed  time.Duration // of all cores, during turns
+	foreign  time.Duration // of that, taken by other processes than wrk and the server
+	repeated []string      // turns that had to be repeated
 }
 
-// notes says how far the turns can be trusted.
-func (g *generator) notes(t *table) {
-	t.note("wrk used at most %.0f %% of a core in a turn", 100*g.busy)
+// notes say how far the turns can be trusted.
+func (g *generator) notes() []string {
+	notes := []string{fmt.Sprintf("wrk used at most %.0f %% of a core in a turn", 100*g.busiest)}
 	if len(g.repeated) > 0 {
-		t.note("Given again after a failure: %s", strings.Join(g.repeated, ", "))
+		notes = append(notes, "Repeated after a failure: "+strings.Join(g.repeated, ", "))
 	}
-	t.note("Others used %.0f %% of the machine meanwhile", 100*g.foreignShare())
+	return append(notes, fmt.Sprintf("Other processes used %.0f %% of the machine meanwhile", 100*g.foreignShare()))
 }
 
-// foreignShare is the part of the machine that others took during turns.
+// foreignShare is the share of the machine that other processes took.
 func (g *generator) foreignShare() float64 {
-	return g.foreign.Seconds() / max(g.machine, time.Nanosecond).Seconds()
+	return g.foreign.Seconds() / max(g.elapsed, time.Nanosecond).Seconds()
 }
 
-func newGenerator(work string) (*generator, error) {
+func newGenerator(work string) *generator {
 	wrk, err := exec.LookPath("wrk")
 	if err != nil {
-		return nil, fmt.Errorf("wrk is needed to send load: install the package wrk (%w)", err)
+		check(fmt.Errorf("wrk is needed to send load: install the package wrk (%w)", err))
 	}
 	g := &generator{wrk: wrk, script: filepath.Join(work, "load.lua")}
-	return g, os.WriteFile(g.script, loadScript, 0o600)
+	check(os.WriteFile(g.script, loadScript, 0o600))
+	return g
 }
 
 // turn is what one server did in one burst.
@@ -62,7 +62,7 @@ type turn struct {
 	requests int
 	seconds  float64
 	cpu      time.Duration // of the server, user and system
-	p50, p99 time.Duration // from request to answer
+	p50, p99 time.Duration // from request to response
 }
 
 func (t turn) perSecond() float64 { return float64(t.requests) / t.seconds }
@@ -71,42 +71,39 @@ func (t turn) micros() float64    { return 1e6 * t.seconds / float64(t.requests)
 func (t turn) p50Millis() float64 { return float64(t.p50.Microseconds()) / 1000 }
 func (t turn) p99Millis() float64 { return float64(t.p99.Microseconds()) / 1000 }
 
-// plus has no percentiles: those of two turns together are not known.
-func (t turn) plus(other turn) turn {
-	return turn{requests: t.requests + other.requests, seconds: t.seconds + other.seconds, cpu: t.cpu + other.cpu}
+// burst sends a file of requests to a server, each connection as fast as it gets
+// responses. A response that isn't a success is an error.
+func (g *generator) burst(ctx context.Context, s *server, file string, connections int, length time.Duration) (turn, error) {
+	cpu := s.cpu()
+	busyBefore, allBefore := machineTime()
+	t, used, err := g.runWrk(ctx, s, file, connections, length)
+	if err != nil {
+		return t, err
+	}
+	t.cpu = s.cpu() - cpu
+	busyAfter, allAfter := machineTime()
+	g.busiest = max(g.busiest, used.Seconds()/t.seconds)
+	g.elapsed += allAfter - allBefore
+	g.foreign += max(0, busyAfter-busyBefore-t.cpu-used)
+	return t, nil
 }
 
-// burst sends a contestant its requests, as fast as they are answered over that
-// many connections. An answer that is no success is an error.
-func (g *generator) burst(ctx context.Context, c contestant, connections int, length time.Duration) (turn, error) {
-	s := c.server
-	before, err := s.cpu()
-	if err != nil {
-		return turn{}, err
-	}
-	busyBefore, allBefore, err := machineTime()
-	if err != nil {
-		return turn{}, err
-	}
-	// wrk counts in whole seconds, but an interrupt ends it in good order. The
-	// time given here only bounds a run in which that fails.
+// runWrk returns what wrk measured and how much processor time it used.
+func (g *generator) runWrk(ctx context.Context, s *server, file string, connections int, length time.Duration) (t turn, used time.Duration, err error) {
+	// wrk counts in whole seconds, but an interrupt ends it cleanly. The time
+	// given here only bounds a run in which that fails.
 	args := []string{"-t1", "-c" + strconv.Itoa(connections),
 		"-d" + strconv.Itoa(int(length.Seconds())+5) + "s", "--timeout", "10s", "-s", g.script,
 		"-H", "Authorization: Bearer " + s.key, "-H", "Content-Type: application/json",
-		"http://" + s.addr, "--", c.file, strconv.Itoa(rand.IntN(1 << 30))}
-	if c.keys != "" {
-		args = append(args, c.keys)
+		"http://" + s.addr, "--", file, strconv.Itoa(rand.IntN(1 << 30))}
+	if s.rotateKeys {
+		args = append(args, s.keysFile)
 	}
 	cmd := exec.CommandContext(ctx, g.wrk, args...)
 	var report bytes.Buffer
 	cmd.Stdout = &report
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return turn{}, err
-	}
-	if err := cmd.Start(); err != nil {
-		return turn{}, err
-	}
+	stderr := must(cmd.StderrPipe())
+	check(cmd.Start())
 	var last string
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		if last = lines.Text(); last == "ready" {
@@ -114,26 +111,12 @@ func (g *generator) burst(ctx context.Context, c contestant, connections int, le
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		return turn{}, fmt.Errorf("wrk: %w\n%s%s", err, report.Bytes(), last)
+		return t, 0, fmt.Errorf("wrk: %w\n%s%s", err, report.Bytes(), last)
 	}
-	t, err := parseDone(last)
-	if err != nil {
-		return turn{}, fmt.Errorf("%s: %w\n%s", s.name, err, report.Bytes())
+	if t, err = parseDone(last); err != nil {
+		return t, 0, fmt.Errorf("%s: %w\n%s", s.name, err, report.Bytes())
 	}
-	after, err := s.cpu()
-	if err != nil {
-		return turn{}, err
-	}
-	busyAfter, allAfter, err := machineTime()
-	if err != nil {
-		return turn{}, err
-	}
-	t.cpu = after - before
-	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	g.busy = max(g.busy, used.Seconds()/t.seconds)
-	g.machine += allAfter - allBefore
-	g.foreign += max(0, busyAfter-busyBefore-t.cpu-used)
-	return t, nil
+	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
 // parseDone reads the last line of load.lua.
@@ -144,7 +127,7 @@ func parseDone(line string) (turn, error) {
 	}
 	switch {
 	case status > 0:
-		return turn{}, fmt.Errorf("%d of %d answers were refusals", status, requests)
+		return turn{}, fmt.Errorf("%d of %d responses were errors", status, requests)
 	case socket > 0:
 		return turn{}, fmt.Errorf("%d connections failed or timed out", socket)
 	case requests == 0 || micros == 0:
@@ -158,58 +141,71 @@ func parseDone(line string) (turn, error) {
 	}, nil
 }
 
-// contestant is a server and the load it gets.
-type contestant struct {
-	*server
-	file string // of requests
-	keys string // a file of keys to take in turn, or "" for the server's one
-	peer bool   // not ours to mend: a turn that fails is given once more
+// result is how a server did under a workload, compared with the first server of
+// the same race, which is ours.
+type result struct {
+	work        string
+	connections int
+	server      string
+	turns, ours []turn
+	bar         bar // for our throughput as a multiple of the server's
 }
 
-// race gives the contestants turns, each round in another order, and returns
-// the turns of each. What disturbs the machine for longer than a turn disturbs
-// them alike.
-func (g *generator) race(ctx context.Context, o options, what string, connections int, contestants ...contestant) ([][]turn, error) {
-	say("%s, %d connections", what, connections)
-	turns := make([][]turn, len(contestants))
-	for _, c := range contestants { // not counted: caches and heaps settle
-		if _, err := g.turn(ctx, what, c, connections, o.warm); err != nil {
-			return nil, fmt.Errorf("%s: %w", what, err)
-		}
+// race gives servers turns under a workload, in a different order each round.
+// What disturbs the machine for longer than a turn disturbs all of them alike.
+func (b *bench) race(w workload, servers ...*server) []result {
+	progress("%s, %d connections", w.title, w.connections)
+	client.CloseIdleConnections()
+	var files []string
+	var results []result
+	for _, s := range servers {
+		files = append(files, b.writeRequests(w, s))
+		results = append(results, result{work: w.title, connections: w.connections, server: s.name, bar: barFor(b.command, w.name, s.name)})
 	}
-	for round := range o.rounds {
-		for i := range contestants {
-			i = (i + round) % len(contestants)
-			t, err := g.turn(ctx, what, contestants[i], connections, o.burst)
+	for round := range b.rounds + 1 {
+		length := b.burst
+		if round == 0 { // not counted: caches and heaps settle
+			length = b.warmup
+		}
+		for i := range servers {
+			i = (i + round) % len(servers)
+			t, err := b.load.turn(b.ctx, w, servers[i], files[i], length)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", what, err)
+				check(fmt.Errorf("%s: %w", w.title, err))
 			}
-			turns[i] = append(turns[i], t)
+			if round > 0 {
+				results[i].turns = append(results[i].turns, t)
+			}
 		}
 	}
-	return turns, nil
+	for i := range results {
+		results[i].ours = results[0].turns
+	}
+	return results
 }
 
-// errNothing is a burst that was over before the first answer, as can happen
-// where a thousand connections have to be made on a busy machine.
-var errNothing = errors.New("nothing was answered")
+// writeRequests writes a workload's requests to a file for load.lua.
+func (b *bench) writeRequests(w workload, s *server) (file string) {
+	file = filepath.Join(b.work, fmt.Sprintf("requests-%s-%s", w.name, s.name))
+	check(os.WriteFile(file, []byte(strings.Join(w.requests(s.api, s.pets), "\n")+"\n"), 0o600))
+	return file
+}
 
-// turn is a burst, given again if nothing was answered or if it is a peer's that
-// failed: a whole run must not be lost to one that starves for a while. Twice as
-// long each time, and three times at most.
-func (g *generator) turn(ctx context.Context, what string, c contestant, connections int, length time.Duration) (turn, error) {
+// errNothing is a burst that ended before the first response, as can happen when
+// a thousand connections have to be opened on a busy machine.
+var errNothing = errors.New("there was no response")
+
+// turn is a burst, repeated if there was no response or if it was a peer's that
+// failed: a whole run must not be lost to one that starves for a while. Each
+// repetition takes twice as long, and there are at most two.
+func (g *generator) turn(ctx context.Context, w workload, s *server, file string, length time.Duration) (turn, error) {
 	for tries := 1; ; tries++ {
-		t, err := g.burst(ctx, c, connections, length)
-		if err == nil || tries == 3 || ctx.Err() != nil || !c.peer && !errors.Is(err, errNothing) {
+		t, err := g.burst(ctx, s, file, w.connections, length)
+		if err == nil || tries == 3 || ctx.Err() != nil || !s.peer && !errors.Is(err, errNothing) {
 			return t, err
 		}
-		say("once more: %v", err)
-		g.repeated = append(g.repeated, fmt.Sprintf("%s of %s, %d connections", what, c.name, connections))
+		progress("trying again: %v", err)
+		g.repeated = append(g.repeated, fmt.Sprintf("%s of %s, %d connections", w.title, s.name, w.connections))
 		length *= 2
 	}
-}
-
-// writeRequests writes a file for load.lua.
-func writeRequests(path string, requests []string) error {
-	return os.WriteFile(path, []byte(strings.Join(requests, "\n")+"\n"), 0o600)
 }

@@ -1,6 +1,6 @@
--- Sends the requests of a file, one "METHOD PATH [BODY]" a line, in their order
--- and over again. They are put together before the clock starts. With a file of
--- keys, one a line, requests take these in turn.
+-- Sends the requests of a file, one "METHOD PATH [BODY]" per line, in order and
+-- repeatedly. They are formatted before the clock starts. With a file of keys, one
+-- per line, requests use them in turn.
 --
 --   wrk -s load.lua URL -- FILE FIRST [KEYS]
 

@@ -3,124 +3,142 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// outcome is how a contestant did under a load, beside ours.
-type outcome struct {
-	work        string
-	connections int
-	name        string
-	turns, ours []turn
-	bar         bar // for the throughput of ours as a multiple of its own
+// ratios are of a figure of ours to the server's, round by round.
+func (r result) ratios(of func(turn) float64) []float64 {
+	return ratios(figures(r.ours, of), figures(r.turns, of))
 }
 
-// times is the throughput of ours as a multiple of the contestant's, round by
-// round.
-func (o outcome) times() []float64 { return ratios(o.ours, o.turns, turn.perSecond) }
+// median is that of a figure over the rounds.
+func (r result) median(of func(turn) float64) float64 { return median(figures(r.turns, of)) }
 
-// isOurs reports whether it is what the others are compared with.
-func (o outcome) isOurs() bool { return &o.turns[0] == &o.ours[0] }
+// cost is that of something in a small store and in a large one, round by round.
+// Without small the bar is for large alone, otherwise for their ratio.
+type cost struct {
+	what         string
+	small, large []float64
+	bar          bar
+}
 
-// middle is the median of a figure over the rounds.
-func (o outcome) middle(of func(turn) float64) float64 {
-	values := make([]float64, len(o.turns))
-	for i, t := range o.turns {
-		values[i] = of(t)
+// judged is what the bar is for.
+func (c cost) judged() []float64 {
+	if c.small == nil {
+		return c.large
 	}
-	return median(values)
+	return ratios(c.large, c.small)
 }
 
-// size is how large something is, in MiB.
-type size struct {
-	what string
-	mib  float64
-	bar  bar
-}
-
-// report is what a run found out.
+// report is what a run found.
 type report struct {
-	options
+	*bench
 	when        time.Time
-	entrants    []*entrant
-	skipped     []string
-	foreign     float64 // the share of the machine that others took
-	outcomes    []outcome
-	connections []outcome
-	sizes       []size
-	growth      []*table
+	running     []*server // ours first
+	idle        float64   // MiB that ours took before any load
+	skipped     []string  // servers that are left out, and why
+	results     []result
+	connections []result
+	sizes       []cost // in MiB
+	growth      []cost
 }
 
-func (r *report) addSize(what string, mib float64, bar bar) {
-	r.sizes = append(r.sizes, size{what, mib, bar})
+func (r *report) addSize(what string, mib float64, limit bar) {
+	r.sizes = append(r.sizes, cost{what, nil, []float64{mib}, limit})
 }
 
-// tables are the report for people. The first holds everything that has a bar.
+// tables are the report for people. The first contains all rows with a bar.
 func (r *report) tables() []*table {
-	tables := []*table{
-		r.bars(),
-		outcomeTable("Every contestant", r.outcomes),
-		outcomeTable("From 1 to 1,000 connections", r.connections),
+	return slices.DeleteFunc([]*table{
+		r.barsTable(),
+		resultTable("Every server", r.results),
+		resultTable("From 1 to 1,000 connections", r.connections),
 		sizeTable(r.sizes),
-	}
-	shown := tables[:1]
-	for _, t := range append(tables[1:], r.growth...) {
-		if len(t.rows) > 0 {
-			shown = append(shown, t)
-		}
-	}
-	return shown
+		growthTable("Growth", manyPets, r.growth),
+	}, func(t *table) bool { return len(t.rows) == 0 })
 }
 
-func (r *report) bars() *table {
-	t := &table{title: "Bars", head: "work\tconnections\tbeside\tours is\tbar\t"}
-	for _, o := range r.outcomes {
-		if o.bar != (bar{}) {
-			t.add(o.work, strconv.Itoa(o.connections), o.name, multiple(o.times()), t.verdict(o.bar, median(o.times()), ""))
+func (r *report) barsTable() *table {
+	t := &table{title: "Bars", head: []string{"work", "connections", "compared with", "ours is", "bar", ""}}
+	for _, o := range r.results {
+		if times := o.ratios(turn.perSecond); o.bar != (bar{}) {
+			t.addJudged(o.bar, median(times), o.work, strconv.Itoa(o.connections), o.server, "× "+spread(times))
 		}
 	}
-	for _, s := range r.sizes {
-		if s.bar != (bar{}) {
-			t.add(s.what, "", "", fmt.Sprintf("%.1f MiB", s.mib), t.verdict(s.bar, s.mib, " MiB"))
+	if all := overall(r.results, "base"); all != nil {
+		t.addJudged(barFor(r.command, "all", "base"), median(all), "all of these, geometric mean", "", "base", "× "+spread(all))
+	}
+	for _, c := range slices.Concat(r.sizes, r.growth) {
+		load, versus, value := "", "", spread(c.judged())
+		if c.small != nil {
+			load, versus, value = strconv.Itoa(connections), grouped(fewPets)+" pets", "× "+value
+		}
+		if c.bar != (bar{}) {
+			t.addJudged(c.bar, median(c.judged()), c.what, load, versus, value)
 		}
 	}
-	for _, g := range r.growth {
-		for _, row := range g.rows {
-			cells := strings.Split(row, "\t")
-			what, many, ratio, verdict := cells[0], cells[2], cells[3], cells[4:]
-			load, beside, value := strconv.Itoa(connections), grouped(fewAnimals)+" animals", "× "+ratio
-			if ratio == "" { // a start, which has no load and nothing beside it
-				load, beside, value = "", "", many
+	return t
+}
+
+// overall is the geometric mean of our throughput as a multiple of a server's,
+// over all workloads, round by round.
+func overall(results []result, server string) (means []float64) {
+	var count float64
+	for _, r := range results {
+		if r.server == server {
+			count++
+			for round, times := range r.ratios(turn.perSecond) {
+				if count == 1 {
+					means = append(means, 0)
+				}
+				means[round] += math.Log(times)
 			}
-			t.add(grouped(manyAnimals)+" animals: "+what, load, beside, value, strings.Join(verdict, "\t"))
 		}
+	}
+	for i := range means {
+		means[i] = math.Exp(means[i] / count)
+	}
+	return means
+}
+
+func resultTable(title string, results []result) *table {
+	t := &table{title: title, head: []string{"work", "connections", "server", "requests/s", "p50 ms", "p99 ms", "CPU µs per request", "ours is", "our CPU is"}}
+	for _, r := range results {
+		times, cpu := "", ""
+		if &r.turns[0] != &r.ours[0] {
+			times = "× " + spread(r.ratios(turn.perSecond))
+			cpu = fmt.Sprintf("× %.2f", median(r.ratios(turn.cpuMicros)))
+		}
+		t.rows = append(t.rows, []string{r.work, strconv.Itoa(r.connections), r.server, fmt.Sprintf("%.0f", r.median(turn.perSecond)),
+			fmt.Sprintf("%.2f", r.median(turn.p50Millis)), fmt.Sprintf("%.2f", r.median(turn.p99Millis)),
+			fmt.Sprintf("%.1f", r.median(turn.cpuMicros)), times, cpu})
 	}
 	return t
 }
 
-func outcomeTable(title string, outcomes []outcome) *table {
-	t := &table{title: title, head: "work\tconnections\tcontestant\trequests/s\tp50 ms\tp99 ms\tCPU µs a request\tours is"}
-	for _, o := range outcomes {
-		times := ""
-		if !o.isOurs() {
-			times = multiple(o.times())
-		}
-		t.add(o.work, strconv.Itoa(o.connections), o.name, fmt.Sprintf("%.0f", o.middle(turn.perSecond)),
-			fmt.Sprintf("%.2f", o.middle(turn.p50Millis)), fmt.Sprintf("%.2f", o.middle(turn.p99Millis)),
-			fmt.Sprintf("%.1f", o.middle(turn.cpuMicros)), times)
-	}
-	return t
-}
-
-func sizeTable(sizes []size) *table {
-	t := &table{title: "Sizes", head: "what\tMiB\tbar\t"}
+func sizeTable(sizes []cost) *table {
+	t := &table{title: "Sizes", head: []string{"what", "MiB", "bar", ""}}
 	for _, s := range sizes {
-		t.add(s.what, fmt.Sprintf("%.1f", s.mib), t.verdict(s.bar, s.mib, ""))
+		t.addJudged(s.bar, s.large[0], s.what, spread(s.large))
+	}
+	return t
+}
+
+func growthTable(title string, pets int, costs []cost) *table {
+	t := &table{title: title, head: []string{"what", "at " + grouped(fewPets), "at " + grouped(pets), "ratio", "bar", ""}}
+	for _, c := range costs {
+		small, large, ratio := "", spread(c.large), ""
+		if c.small != nil {
+			small, large, ratio = fmt.Sprintf("%.1f", median(c.small)), fmt.Sprintf("%.1f", median(c.large)), spread(c.judged())
+		}
+		t.addJudged(c.bar, median(c.judged()), c.what, small, large, ratio)
 	}
 	return t
 }
@@ -130,49 +148,37 @@ const (
 	resultsEnd   = "<!-- results: to here -->"
 )
 
-// write keeps the report in the source tree: all of it in bench/results, and
-// its first table in docs/performance.md. A run that left something out is not
-// worth that, unless it was asked for by naming a directory.
-func (r *report) write(root string, tables []*table) error {
-	dir := r.results
+// write stores the report in the source tree: all of it in bench/results, and
+// its first table in docs/performance.md. A run that left something out is only
+// stored in a directory that was named for it.
+func (r *report) write(tables []*table) {
+	dir := r.options.results
 	if dir == "" {
-		if !r.complete() {
-			say("not a complete run: nothing is written to bench/results (-results DIR writes it elsewhere)")
-			return nil
+		if len(r.servers) < len(serverNames()) || len(r.workloads) < len(workloadNames()) || r.rounds < 7 {
+			progress("not a complete run: nothing is written to bench/results (-results DIR writes it elsewhere)")
+			return
 		}
-		dir = filepath.Join(root, "bench", "results")
-		if err := r.writeInto(filepath.Join(root, "docs", "performance.md"), tables[0]); err != nil {
-			return err
-		}
+		dir = filepath.Join(r.root, "bench", "results")
+		r.writeInto(filepath.Join(r.root, "docs", "performance.md"), tables[0])
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+	check(os.MkdirAll(dir, 0o755))
+	for name, text := range map[string][]byte{"results.md": r.markdown(tables), "results.svg": plot(r.results)} {
+		check(os.WriteFile(filepath.Join(dir, name), text, 0o644))
+		progress("wrote %s", filepath.Join(dir, name))
 	}
-	for name, text := range map[string][]byte{"results.md": r.markdown(tables), "results.svg": plot(r.outcomes)} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return err
-		}
-		say("wrote %s", filepath.Join(dir, name))
-	}
-	return nil
-}
-
-// complete reports whether everything was asked for.
-func (r *report) complete() bool {
-	return len(r.contestants) == len(contestantNames()) && len(r.workloads) == len(partNames()) && r.rounds >= 7
 }
 
 func (r *report) markdown(tables []*table) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# Results\n\nWritten by `make bench`. [docs/performance.md](../../docs/performance.md) says how to\nread them.\n\n%s\n", r.circumstances(tables))
-	fmt.Fprintf(&out, "\n![Requests a second of each contestant](results.svg)\n")
+	fmt.Fprintf(&out, "# Results\n\nWritten by `make bench`. [docs/performance.md](../../docs/performance.md) explains how to\nread them.\n\n%s\n", r.conditions())
+	fmt.Fprintf(&out, "\n![Requests per second of each server](results.svg)\n")
 	for _, t := range tables {
 		fmt.Fprintf(&out, "\n## %s\n\n", t.title)
 		t.markdown(&out)
 	}
-	fmt.Fprintf(&out, "\n## Contestants\n\n")
-	for _, e := range r.entrants {
-		fmt.Fprintf(&out, "- **%s**: %s\n", e.name, e.about)
+	fmt.Fprintf(&out, "\n## Servers\n\n")
+	for _, s := range r.running {
+		fmt.Fprintf(&out, "- **%s**: %s\n", s.name, s.about)
 	}
 	for _, line := range r.skipped {
 		fmt.Fprintf(&out, "- %s\n", line)
@@ -180,45 +186,33 @@ func (r *report) markdown(tables []*table) []byte {
 	return out.Bytes()
 }
 
-// tooBusy is a share of the machine that others may take before ratios say more
-// about how programs fare under contention than about their speed.
+// tooBusy is the share of the machine that other processes may take before
+// ratios say more about how programs cope with contention than about their speed.
 const tooBusy = 0.10
 
-// circumstances say under which conditions the figures came about.
-func (r *report) circumstances(tables []*table) string {
+// conditions describe how the figures were measured.
+func (r *report) conditions() string {
 	text := fmt.Sprintf("%s, %d cores, %s. Medians of %d rounds of %v, lowest and highest round in\nbrackets. %s.",
-		r.when.UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.Version(), r.rounds, r.burst, strings.Join(tables[0].notes, ".\n"))
-	if r.foreign > tooBusy {
+		r.when.UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.Version(), r.rounds, r.burst, strings.Join(r.notes(), ".\n"))
+	if r.load.foreignShare() > tooBusy {
 		text += "\n\n**The machine was too busy with other work for these figures to count.**"
 	}
 	return text
 }
 
 // writeInto replaces the results in a document.
-func (r *report) writeInto(path string, bars *table) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
+func (r *report) writeInto(path string, bars *table) {
 	var body bytes.Buffer
-	fmt.Fprintf(&body, "\n%s\n\n", r.circumstances([]*table{bars}))
+	fmt.Fprintf(&body, "%s\n\n%s\n\n", resultsBegin, r.conditions())
 	bars.markdown(&body)
 	for _, line := range r.skipped {
 		fmt.Fprintf(&body, "\n%s.\n", line)
 	}
-	fmt.Fprintln(&body)
-	changed, err := replaceBetween(text, resultsBegin, resultsEnd, body.Bytes())
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	fmt.Fprintf(&body, "\n%s", resultsEnd)
+	before, rest, found := bytes.Cut(must(os.ReadFile(path)), []byte(resultsBegin))
+	_, after, foundEnd := bytes.Cut(rest, []byte(resultsEnd))
+	if !found || !foundEnd {
+		check(fmt.Errorf("%s has no place for results: no %q followed by %q", path, resultsBegin, resultsEnd))
 	}
-	return os.WriteFile(path, changed, 0o644)
-}
-
-func replaceBetween(text []byte, begin, end string, body []byte) ([]byte, error) {
-	before, rest, ok := bytes.Cut(text, []byte(begin+"\n"))
-	_, after, ok2 := bytes.Cut(rest, []byte(end))
-	if !ok || !ok2 {
-		return nil, fmt.Errorf("it has no place for results: no %q followed by %q", begin, end)
-	}
-	return bytes.Join([][]byte{before, []byte(begin + "\n"), body, []byte(end), after}, nil), nil
+	check(os.WriteFile(path, slices.Concat(before, body.Bytes(), after), 0o644))
 }

@@ -2,182 +2,163 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
-
-	zombiezen "zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
+	"animalstore/internal/keys"
+	"animalstore/internal/sample"
+	service "animalstore/internal/server"
 )
 
-// rare is the status that one animal in a hundred has.
-const rare = animalstore.PetPending
+const (
+	rareStatus     = animalstore.PetPending
+	commonCategory = 12        // has one pet in fifty
+	rareCategory   = 1_000_000 // has one pet in ten thousand, with each status alike
+	rarePet        = 1         // has one order in ten thousand
+)
 
-// animal is one that is seeded.
-type animal struct {
-	name     string
-	category int64
-	status   animalstore.PetStatus
-}
-
-// animals are n of them, the same each time: 79 % available, 20 % sold, 1 %
-// pending. It tells the person who waits how far it has come.
-func animals(n int) iter.Seq[animal] {
-	return func(yield func(animal) bool) {
+// parts are a store of n pets, the same one each time, with ids that count from
+// 1. Names and categories are those of a sample store. Its history would leave
+// the pending pets together at the end, so here 1 % pending, 20 % sold and 79 %
+// available ones are scattered over the list. A small store has more than its
+// share of the rare category: enough for a page of it.
+func parts(n int, withOrders bool) iter.Seq[db.Rows] {
+	return func(yield func(db.Rows) bool) {
+		store := sample.Store{Seed: 1, Pets: int64(n)}
 		random := rand.New(rand.NewPCG(1, 2))
-		said := time.Now()
-		for i := range n {
-			a := animal{petName(random), 1 + random.Int64N(50), animalstore.PetAvailable}
-			switch p := random.IntN(100); {
-			case p < 1:
-				a.status = animalstore.PetPending
-			case p < 21:
-				a.status = animalstore.PetSold
+		every := int64(n / max(n/10_000, 150))
+		part := db.Rows{Categories: append(store.Categories(), animalstore.Category{ID: rareCategory, Name: "Rare"})}
+		said, last := time.Now(), int64(0)
+		for batch := range store.Batches() {
+			batch.Shift(last, 0)
+			part.Pets, part.Orders = batch.Pets, nil
+			for i := range part.Pets {
+				pet := &part.Pets[i]
+				scatter(pet, random, every)
+				if withOrders {
+					part.Orders = append(part.Orders, orderFor(pet.ID, every))
+				}
 			}
-			if !yield(a) {
+			if !yield(part) {
 				return
 			}
-			if i%1000 == 0 && time.Since(said) > time.Second {
+			part.Categories, last = nil, last+int64(len(part.Pets))
+			if time.Since(said) > time.Second {
 				said = time.Now()
-				say("seeding: %d of %d animals", i, n)
+				progress("seeding: %d of %d pets", last, n)
 			}
 		}
 	}
 }
 
-// writeAnimals writes animals as lines of name, category and status between
-// tabs, for what is filled by another program.
-func writeAnimals(w io.Writer, n int, status func(animalstore.PetStatus) string) error {
+// scatter gives a pet a random status, or the rare category and each status alike.
+func scatter(pet *animalstore.Pet, random *rand.Rand, every int64) {
+	switch p := random.IntN(100); {
+	case pet.ID%every == 0:
+		pet.CategoryID, pet.Status = rareCategory, animalstore.PetStatuses[pet.ID/every%3]
+	case p < 1:
+		pet.Status = rareStatus
+	case p < 21:
+		pet.Status = animalstore.PetSold
+	default:
+		pet.Status = animalstore.PetAvailable
+	}
+}
+
+// orderFor is the order that comes with a pet. One in a hundred is open. Those of
+// the rare category's pets are for one pet instead.
+func orderFor(id, every int64) animalstore.Order {
+	at := animalstore.AtMilli(1_000_000_000_000 + id)
+	order := animalstore.Order{ID: id, PetID: id, Status: animalstore.OrderDelivered, CreatedAt: at, UpdatedAt: at}
+	switch {
+	case id%every == 0:
+		order.PetID = rarePet
+		if id/every%2 == 1 {
+			order.Status = animalstore.OrderCancelled
+		}
+	case id%100 == 1:
+		order.Status = animalstore.OrderPlaced
+	case id%5 == 0:
+		order.Status = animalstore.OrderCancelled
+	}
+	return order
+}
+
+// openStore opens a database of ours to fill it. What it writes isn't durable at
+// once: if the machine crashes, this run is lost anyway.
+func (b *bench) openStore(url string) db.DB {
+	return must(service.OpenDatabase(b.ctx, url, sqlite.Options{Tuning: sqlite.Tuning{NoSync: true}}))
+}
+
+// seed fills an empty database.
+func (b *bench) seed(url string, pets int, withOrders bool) {
+	store := b.openStore(url)
+	bulk := store.(db.Bulk)
+	_, _, err := bulk.Reserve(b.ctx, int64(pets), int64(pets))
+	check(err)
+	for part := range parts(pets, withOrders) {
+		check(bulk.Load(b.ctx, part))
+	}
+	check(store.Close())
+}
+
+// writeRows writes pets as lines of name, category and status between tabs, for
+// peers, which fill their own databases.
+func writeRows(w io.Writer, n int) error {
 	out := bufio.NewWriter(w)
-	for a := range animals(n) {
-		fmt.Fprintf(out, "%s\t%d\t%s\n", a.name, a.category, status(a.status))
+	for part := range parts(n, false) {
+		for _, p := range part.Pets {
+			fmt.Fprintf(out, "%s\t%d\t%s\n", p.Name, p.CategoryID, p.Status)
+		}
 	}
 	return out.Flush()
 }
 
-func inWords(s animalstore.PetStatus) string { return string(s) }
-
-// seeded returns a database with that many animals and what more adds to it,
-// which kind names. It is kept for the next run as long as the tables stay the
-// same.
-func seeded(ctx context.Context, o options, work, kind string, n int, more ...func(path string) error) (string, error) {
-	tables, err := schemaID(ctx, filepath.Join(work, "empty.db"))
-	if err != nil {
-		return "", err
-	}
-	path, err := o.cached(fmt.Sprintf("%s-%d-%s.db", kind, n, tables), func(part string) error {
-		if err := seed(ctx, part, n); err != nil {
-			return err
-		}
-		for _, add := range more {
-			if err := add(part); err != nil {
-				return err
-			}
-		}
-		return nil
+// seededFile is a SQLite file with pets, which is kept for later runs.
+func (b *bench) seededFile(pets int, withOrders bool) string {
+	id := fingerprint(b.root, "internal/db/sqlite/schema.sql", "internal/sample", "bench/seed.go")
+	path := b.cached(fmt.Sprintf("pets-%d-orders-%v-%s.db", pets, withOrders, id), func(part string) {
+		b.seed("sqlite:"+part, pets, withOrders)
 	})
-	if err != nil {
-		return "", err
-	}
-	return path, warm(path)
+	b.output("", "dd", "if="+path, "of=/dev/null", "bs=1M") // into the page cache: the disk isn't what is measured
+	return path
 }
 
-// seed makes a database of n animals with the ids 1 to n, the same each time.
-// It goes past the server, which would take minutes.
-func seed(ctx context.Context, path string, n int) error {
-	err := inBulk(ctx, path, func(conn *zombiezen.Conn) error {
-		stmt, err := conn.Prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)")
-		if err != nil {
-			return err
-		}
-		for a := range animals(n) {
-			stmt.BindText(1, a.name)
-			stmt.BindInt64(2, a.category)
-			stmt.BindInt64(3, int64(slices.Index(statuses, a.status)))
-			if _, err := stmt.Step(); err != nil {
-				return err
-			}
-			if err := errors.Join(stmt.Reset(), ctx.Err()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("seed: %w", err)
-	}
-	return nil
+// seededCopy copies a seeded file for one server and adds keys to it. It
+// describes that server, and returns the URL of its database.
+func (b *bench) seededCopy(name string, keys int) (s server, database string) {
+	file := filepath.Join(b.work, name+".db")
+	b.copyTree(file, b.seededFile(b.pets, false))
+	return b.withKeys(name, "sqlite:"+file, b.pets, keys), "sqlite:" + file
 }
 
-// statuses are in the order of the numbers they are stored as.
-var statuses = []animalstore.PetStatus{animalstore.PetAvailable, animalstore.PetPending, animalstore.PetSold}
-
-// inBulk makes the tables where there are none and lets write fill them in one
-// transaction. Nothing of it has to survive a crash: the whole file would be
-// made anew.
-func inBulk(ctx context.Context, path string, write func(conn *zombiezen.Conn) error) (err error) {
-	db, err := sqlite.Open(ctx, path, sqlite.Options{})
-	if err != nil {
-		return err
+// withKeys adds keys that no load here can exhaust to a database. It describes
+// the server that will run on it.
+func (b *bench) withKeys(name, database string, pets, count int) server {
+	store := b.openStore(database)
+	key := animalstore.NewKey{
+		Name:        "bench",
+		Plan:        animalstore.PlanEnterprise,
+		Limits:      animalstore.Limits{PerMinute: 1_000_000_000, PerDay: 1_000_000_000},
+		Permissions: animalstore.Read | animalstore.Write,
+		Environment: animalstore.Production,
 	}
-	if err := db.Close(); err != nil {
-		return err
+	secrets := make([]string, count)
+	for i := range secrets {
+		secrets[i] = keys.Mint(key.Environment)
+		must(store.CreateKey(b.ctx, key, keys.Hash(secrets[i]), animalstore.Time{}))
 	}
-	conn, err := zombiezen.OpenConn(path, zombiezen.OpenReadWrite)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	for _, pragma := range []string{"journal_mode = OFF", "synchronous = OFF", "cache_size = -200000", "locking_mode = EXCLUSIVE"} {
-		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
-			return err
-		}
-	}
-	defer sqlitex.Transaction(conn)(&err)
-	return write(conn)
-}
-
-var (
-	firstNames = strings.Fields("Ada Bruno Cleo Dasher Ella Fidget Ginger Hazel Iggy Juno Kiki Luna Milo Nala Otto Pepper Quincy Rex Sadie Tango Uma Vito Waffles Xena Yoshi Zoë")
-	kinds      = strings.Fields("cat dog rabbit parrot gecko hamster tortoise ferret canary iguana axolotl chinchilla")
-)
-
-func petName(random *rand.Rand) string {
-	return firstNames[random.IntN(len(firstNames))] + " the " + kinds[random.IntN(len(kinds))] + " " + strconv.Itoa(random.IntN(100_000))
-}
-
-// schemaID tells one set of tables from another.
-func schemaID(ctx context.Context, path string) (string, error) {
-	db, err := sqlite.Open(ctx, path, sqlite.Options{})
-	if err != nil {
-		return "", err
-	}
-	if err := db.Close(); err != nil {
-		return "", err
-	}
-	conn, err := zombiezen.OpenConn(path, zombiezen.OpenReadOnly)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	sum := sha256.New()
-	err = sqlitex.ExecuteTransient(conn, "SELECT sql FROM sqlite_schema ORDER BY rowid", &sqlitex.ExecOptions{
-		ResultFunc: func(stmt *zombiezen.Stmt) error {
-			fmt.Fprintln(sum, stmt.ColumnText(0))
-			return nil
-		},
-	})
-	return fmt.Sprintf("%x", sum.Sum(nil))[:12], err
+	check(store.Close())
+	file := filepath.Join(b.work, name+".keys")
+	check(os.WriteFile(file, []byte(strings.Join(secrets, "\n")+"\n"), 0o600))
+	return server{name: name, api: ourAPI, key: secrets[0], keysFile: file, pets: pets}
 }

@@ -2,144 +2,113 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// build compiles the server as a release is, with the given linker settings.
-func build(ctx context.Context, work, name string, settings ...string) (string, error) {
-	bin := filepath.Join(work, name)
-	ldflags := "-s -w"
-	for _, s := range settings {
-		ldflags += " -X " + s
-	}
-	return bin, goBuild(ctx, "", name, bin, ldflags, "animalstore/cmd/animalstore")
-}
-
-// goBuild compiles a package of the module in dir without cgo.
-func goBuild(ctx context.Context, dir, name, bin, ldflags, pkg string) error {
-	say("building %s", name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", bin, pkg)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	return nil
-}
-
-// makeKey makes a key that no load here can exhaust.
-func makeKey(ctx context.Context, bin, database string) (string, error) {
-	cmd := exec.CommandContext(ctx, bin, "keys", "create", "--name", "bench", "--plan", "enterprise",
-		"--per-minute", "1000000000", "--per-day", "1000000000", "--database", database)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("make a key: %w\n%s", err, stderr.Bytes())
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// server is a process under measurement.
+// server is a running server to measure.
 type server struct {
+	name     string
+	api      api
+	key      string
+	keysFile string // all its keys
+	pets     int    // in its store when it started
+	about    string // versions and settings, for the report
+
+	rotateKeys bool // send load with all its keys in turn
+	peer       bool // not our code: failed turns are repeated
+
 	*process
-	addr   string
-	key    string        // what it lets in
-	took   time.Duration // from its start to its first answer
-	behind []*process    // what it stands on: their time counts as its own
+	addr     string
+	startup  time.Duration // from its start to its first response
+	backends []*process    // databases it depends on: their CPU time counts as its own
 }
 
-// serve starts the animalstore at bin, with default flags but for what keeps it
-// apart from others.
-func serve(ctx context.Context, work, name, bin, database, key string) (*server, error) {
-	return start(ctx, work, name, key, firstPage, func(addr string) []string {
-		return []string{bin, "serve", "--listen", addr, "--database", database}
-	})
-}
-
-const firstPage = "/v1/pets"
-
-// start starts a server on a free port and returns once it has answered a GET
-// of probe. It runs until it is stopped or ctx ends.
-func start(ctx context.Context, work, name, key, probe string, command func(addr string) []string) (*server, error) {
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
+// start starts a server that s describes, on a free port, and returns once it
+// lists pets.
+func (b *bench) start(s server, args func(addr string) []string) *server {
+	s.addr = freeAddr()
 	started := time.Now()
-	p, err := launch(ctx, work, name, syscall.SIGTERM, command(addr), nil)
-	if err != nil {
-		return nil, err
-	}
-	s := &server{process: p, addr: addr, key: key}
-	refused := func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
-	err = p.await(ctx, func(err error) bool { return !refused(err) }, func() error {
-		status, body, err := s.fetch("GET", probe, "")
-		if err == nil && status != 200 {
-			err = fmt.Errorf("GET %s: %d: %s", probe, status, body)
-		}
-		return err
+	s.process = b.launch(s.name, syscall.SIGTERM, nil, args(s.addr)...)
+	probe := s.api.list(page{limit: 20})
+	b.await(s.process, func() { s.send(http.MethodGet, probe, "") })
+	s.startup = time.Since(started)
+	return &s
+}
+
+// startSelf starts a server that is a subcommand of this program.
+func (b *bench) startSelf(s server, subcommand string, args ...string) *server {
+	self := must(os.Executable())
+	return b.start(s, func(addr string) []string { return append([]string{self, subcommand, addr}, args...) })
+}
+
+// startBuild starts a build of the service with default flags, and some more.
+func (b *bench) startBuild(s server, bin, database string, flags ...string) *server {
+	return b.start(s, func(addr string) []string {
+		return append([]string{bin, "serve", "--listen", addr, "--database", database}, flags...)
 	})
-	s.took = time.Since(started)
-	return s, err
 }
 
-// cpu is the time spent so far by the server and what stands behind it.
-func (s *server) cpu() (time.Duration, error) {
-	sum, err := s.process.cpu()
-	for _, p := range s.behind {
-		more, behindErr := p.cpu()
-		sum, err = sum+more, errors.Join(err, behindErr)
+// cpu is the processor time of the server and its backends so far.
+func (s *server) cpu() time.Duration {
+	sum := s.process.cpu()
+	for _, p := range s.backends {
+		sum += p.cpu()
 	}
-	return sum, err
+	return sum
 }
 
-// stop ends the server and what stands behind it.
-func (s *server) stop() {
-	s.process.stop()
-	for _, p := range s.behind {
-		p.stop()
+// response is what a server sent back. It is kept in files for the bare server.
+type response struct {
+	Method, URI string // of the request
+	Status      int
+	Header      http.Header
+	Body        []byte
+}
+
+// differs reports whether two responses differ in more than when they were sent.
+func (r *response) differs(other *response) bool {
+	fixed := func(h http.Header) string {
+		h = h.Clone()
+		h.Del("Date")
+		h.Del("X-Request-Id")
+		var text strings.Builder
+		h.Write(&text) // sorted
+		return text.String()
 	}
+	return r.Status != other.Status || !bytes.Equal(r.Body, other.Body) || fixed(r.Header) != fixed(other.Header)
 }
 
-var fetchClient = &http.Client{
-	Timeout:   10 * time.Second,
-	Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true},
-}
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true}}
 
-// fetch asks any server once, however it frames its answer.
-func (s *server) fetch(method, uri, body string) (status int, answer []byte, err error) {
-	r, err := http.NewRequest(method, "http://"+s.addr+uri, strings.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
+// send sends one request. A response that isn't a success is an error.
+func (s *server) send(method, uri, body string) *response {
+	r := must(http.NewRequest(method, "http://"+s.addr+uri, strings.NewReader(body)))
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	r.Header.Set("Content-Type", "application/json")
-	response, err := fetchClient.Do(r)
-	if err != nil {
-		return 0, nil, err
+	got := must(client.Do(r))
+	defer got.Body.Close()
+	text := must(io.ReadAll(got.Body))
+	if got.StatusCode != http.StatusOK && got.StatusCode != http.StatusCreated {
+		check(fmt.Errorf("%s: %s %s: %s, not a success: %s", s.name, method, uri, got.Status, text))
 	}
-	defer response.Body.Close()
-	answer, err = io.ReadAll(response.Body)
-	return response.StatusCode, answer, err
+	return &response{method, uri, got.StatusCode, got.Header, text}
 }
 
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
+// decode sends one request and decodes the response's body.
+func (s *server) decode(method, uri, body string, into any) {
+	check(json.Unmarshal(s.send(method, uri, body).Body, into))
+}
+
+func freeAddr() string {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
-	return l.Addr().String(), nil
+	return l.Addr().String()
 }

@@ -10,83 +10,68 @@ import (
 	"time"
 )
 
-// table gathers the outcome of a run. Cells are separated by tabs.
+// table shows what a run found.
 type table struct {
-	title  string // where there are several
-	head   string
-	rows   []string
-	notes  []string
-	missed bool
+	title  string
+	head   []string
+	rows   [][]string
+	missed bool // a row says so
 }
 
-func (t *table) note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
-}
-
-func (t *table) add(cells ...string) { t.rows = append(t.rows, strings.Join(cells, "\t")) }
-
-// bar is what a figure is held to. The zero bar holds it to nothing.
-type bar struct {
-	atLeast, atMost float64
-}
-
-// verdict says how v fares, in two columns.
-func (t *table) verdict(b bar, v float64, unit string) string {
-	var missed bool
-	var text string
+// addJudged adds a row that ends with a bar and whether v clears it.
+func (t *table) addJudged(b bar, v float64, cells ...string) {
+	text, verdict := "", ""
 	switch {
-	case b.atLeast != 0:
-		missed, text = v < b.atLeast, fmt.Sprintf("≥ %g%s", b.atLeast, unit)
-	case b.atMost != 0:
-		missed, text = v > b.atMost, fmt.Sprintf("≤ %g%s", b.atMost, unit)
-	default:
-		return "\t"
+	case b.atLeast > 0:
+		text, verdict = fmt.Sprintf("≥ %g", b.atLeast), "met"
+	case b.atMost > 0:
+		text, verdict = fmt.Sprintf("≤ %g", b.atMost), "met"
 	}
-	if missed {
-		t.missed = true
-		return text + "\tmissed"
+	if v < b.atLeast || b.atMost > 0 && v > b.atMost {
+		verdict, t.missed = verdictMissed, true
 	}
-	return text + "\tmet"
+	t.rows = append(t.rows, append(cells, text, verdict))
 }
 
-func (t *table) print(w io.Writer) error {
-	if t.title != "" {
-		fmt.Fprintf(w, "%s\n\n", t.title)
-	}
+const verdictMissed = "missed"
+
+func (t *table) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s\n\n", t.title)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, t.head)
-	for _, row := range t.rows {
-		fmt.Fprintln(tw, row)
+	for _, cells := range slices.Concat([][]string{t.head}, t.rows) {
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	return tw.Flush()
+	fmt.Fprintln(tw)
+	check(tw.Flush())
 }
 
-// markdown writes the table as one of Markdown's. Cells of figures are aligned
-// as they come: the source is read, too.
 func (t *table) markdown(w io.Writer) {
-	columns := strings.Count(t.head, "\t") + 1
-	line := func(cells []string) {
-		for len(cells) < columns {
-			cells = append(cells, "")
-		}
-		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
-	}
-	line(strings.Split(t.head, "\t"))
-	line(slices.Repeat([]string{"---"}, columns))
+	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
+	line(t.head)
+	line(slices.Repeat([]string{"---"}, len(t.head)))
 	for _, row := range t.rows {
-		cells := strings.Split(row, "\t")
-		if cells[len(cells)-1] == "missed" {
-			cells[len(cells)-1] = "**missed**"
+		cells := slices.Clone(row)
+		if last := len(cells) - 1; cells[last] == verdictMissed {
+			cells[last] = "**" + verdictMissed + "**"
 		}
 		line(cells)
 	}
 }
 
-// ratios are those of two contestants, round by round.
-func ratios(a, b []turn, of func(turn) float64) []float64 {
+// figures are one figure of each turn.
+func figures(turns []turn, of func(turn) float64) []float64 {
+	all := make([]float64, len(turns))
+	for i, t := range turns {
+		all[i] = of(t)
+	}
+	return all
+}
+
+// ratios are those of two series, round by round.
+func ratios(a, b []float64) []float64 {
 	all := make([]float64, len(a))
 	for i := range a {
-		all[i] = of(a[i]) / of(b[i])
+		all[i] = a[i] / b[i]
 	}
 	return all
 }
@@ -100,14 +85,10 @@ func median[N float64 | time.Duration](values []N) N {
 	return sorted[middle]
 }
 
-// spread shows the median and, in brackets, how far the rounds lie apart.
+// spread shows the median and, in brackets, the lowest and highest of several
+// values.
 func spread(values []float64) string {
-	return fmt.Sprintf("%.3f (%.2f–%.2f)", median(values), slices.Min(values), slices.Max(values))
-}
-
-// multiple is spread for ratios that may be small or large.
-func multiple(values []float64) string {
-	figures := func(v float64) string {
+	digits := func(v float64) string {
 		switch {
 		case v < 1:
 			return fmt.Sprintf("%.3f", v)
@@ -116,22 +97,17 @@ func multiple(values []float64) string {
 		}
 		return fmt.Sprintf("%.1f", v)
 	}
-	return fmt.Sprintf("× %s (%s–%s)", figures(median(values)), figures(slices.Min(values)), figures(slices.Max(values)))
+	if len(values) == 1 {
+		return digits(values[0])
+	}
+	return fmt.Sprintf("%s (%s–%s)", digits(median(values)), digits(slices.Min(values)), digits(slices.Max(values)))
 }
 
-// grouped is a count as people read it: 5,000,000.
+// grouped formats a count as people read it: 5,000,000.
 func grouped(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
-}
-
-func total(turns []turn) turn {
-	var sum turn
-	for _, t := range turns {
-		sum = sum.plus(t)
-	}
-	return sum
 }

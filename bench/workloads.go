@@ -2,43 +2,43 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"animalstore"
 )
 
 const (
-	// pool is how many cursors and ids are asked for: far more than any cache
-	// of pages would hold.
+	// pool is the number of different cursors and ids: far more than any page
+	// cache holds.
 	pool        = 5000
-	largePool   = 50_000 // of ids: more than our cache of animals holds
+	largePool   = 50_000 // more ids than our cache of pets holds
 	connections = 32
 	newPet      = `{"name":"Rex the dog 4711","categoryId":7,"status":"available"}`
 )
 
-// workload is a kind of traffic that all contestants get.
+// workload is a kind of traffic that servers are measured under.
 type workload struct {
-	name        string // for -workloads
+	name        string // in bars and for -workloads
 	title       string
 	connections int
-	requests    func(a api, n int) []string
-	bars        map[string]bar // by contestant
+	requests    func(a api, pets int) []string // lines of "METHOD TARGET [BODY]"
 }
 
-// The bars are what was asked of the service. They are not adjusted to what it
-// reaches.
 var workloads = []workload{
-	{"first", "list 20, first page", connections, firstPages,
-		map[string]bar{"bare": {atLeast: 0.92}, "pocketbase": {atLeast: 20}, "fastify": {atLeast: 4.5}}},
-	{"cursor", "list 20, random cursor", connections, cursorPages,
-		map[string]bar{"bare": {atLeast: 0.55}, "pocketbase": {atLeast: 12}, "fastify": {atLeast: 2.5}}},
-	{"status", "list 100 of a status", connections, statusPages, nil},
-	{"get", "get, random id", connections, gets,
-		map[string]bar{"bare": {atLeast: 0.85}, "pocketbase": {atLeast: 5}, "fastify": {atLeast: 1.8}}},
-	{"getmany", "get, one of 50,000", connections, manyGets, nil},
-	{"create1", "durable create", 1, creates, map[string]bar{"pocketbase": {atLeast: 2}, "fastify": {atLeast: 1.1}}},
-	{"create16", "durable create", 16, creates, map[string]bar{"pocketbase": {atLeast: 5}, "fastify": {atLeast: 3}}},
-	{"create128", "durable create", 128, creates, map[string]bar{"pocketbase": {atLeast: 9}, "fastify": {atLeast: 4.5}}},
-	{"mix", "mix: 90 % reads, 10 % creates", connections, ninetyTen, map[string]bar{"bare": {atLeast: 0.6}}},
+	{"first", "list 20, first page", connections, firstPages},
+	{"cursor", "list 20, random cursor", connections, cursorPages},
+	{"status", "list 100 of a status", connections, statusPages},
+	{"get", "get, random id", connections, gets},
+	{"getmany", "get, one of 50,000", connections, manyGets},
+	{"create1", "durable create", 1, creates},
+	{"create16", "durable create", 16, creates},
+	{"create128", "durable create", 128, creates},
+	{"mix", "mix: 90 % reads, 10 % creates", connections, ninetyTen},
+}
+
+// workloadNamed is one of workloads.
+func workloadNamed(name string) workload {
+	return workloads[slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })]
 }
 
 func firstPages(a api, _ int) []string { return []string{"GET " + a.list(page{limit: 20})} }
@@ -47,26 +47,28 @@ func statusPages(a api, _ int) []string {
 	return []string{"GET " + a.list(page{limit: 100, status: animalstore.PetAvailable})}
 }
 
-func cursorPages(a api, n int) []string {
-	random := rand.New(rand.NewPCG(3, 4))
-	requests := make([]string, pool)
-	for i := range requests {
-		requests[i] = "GET " + a.list(page{below: randomPosition(random, n), limit: 20})
-	}
-	return requests
+func cursorPages(a api, pets int) []string { return randomPages(a, pets, pool) }
+
+func randomPages(a api, pets, count int) []string {
+	return randomReads(count, func(random *rand.Rand) string {
+		// At least two pages are below it.
+		return a.list(page{below: 50 + random.Int64N(int64(pets)-50), limit: 20})
+	})
 }
 
-// randomPosition is an id below which there are at least two pages.
-func randomPosition(random *rand.Rand, n int) int64 { return 50 + random.Int64N(int64(n)-50) }
+func gets(a api, pets int) []string     { return randomGets(a, pets, pool) }
+func manyGets(a api, pets int) []string { return randomGets(a, pets, largePool) }
 
-func gets(a api, n int) []string     { return randomGets(a, n, pool) }
-func manyGets(a api, n int) []string { return randomGets(a, n, largePool) }
+func randomGets(a api, pets, count int) []string {
+	return randomReads(count, func(random *rand.Rand) string { return a.get(1 + random.Int64N(int64(pets))) })
+}
 
-func randomGets(a api, n, pool int) []string {
-	random := rand.New(rand.NewPCG(5, 6))
-	requests := make([]string, pool)
+// randomReads are GETs of random targets, the same ones each time.
+func randomReads(count int, target func(*rand.Rand) string) []string {
+	random := rand.New(rand.NewPCG(3, 4))
+	requests := make([]string, count)
 	for i := range requests {
-		requests[i] = "GET " + a.get(1+random.Int64N(int64(n)))
+		requests[i] = "GET " + target(random)
 	}
 	return requests
 }
@@ -74,12 +76,12 @@ func randomGets(a api, n, pool int) []string {
 func creates(a api, _ int) []string { return []string{"POST " + a.create + " " + newPet} }
 
 // ninetyTen has nine reads for each create. Half of the reads are lists, from
-// the head and from random places alike, and half ask for one animal.
-func ninetyTen(a api, n int) []string {
-	return mix(part{9, firstPages(a, n)}, part{9, cursorPages(a, n)}, part{18, gets(a, n)}, part{4, creates(a, n)})
+// the first page and from random places alike, and half get one pet.
+func ninetyTen(a api, pets int) []string {
+	return mix(part{9, firstPages(a, pets)}, part{9, cursorPages(a, pets)}, part{18, gets(a, pets)}, part{4, creates(a, pets)})
 }
 
-// part is a kind of request and how often it comes in a mix.
+// part is a kind of request and its share of a mix.
 type part struct {
 	share    int
 	requests []string
@@ -89,9 +91,7 @@ type part struct {
 func mix(parts ...part) []string {
 	var cycle []int
 	for i, p := range parts {
-		for range p.share {
-			cycle = append(cycle, i)
-		}
+		cycle = append(cycle, slices.Repeat([]int{i}, p.share)...)
 	}
 	random := rand.New(rand.NewPCG(7, 8))
 	var requests []string

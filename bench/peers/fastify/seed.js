@@ -1,12 +1,12 @@
-// node seed.js FILE < rows: makes FILE and prints an API key.
+// Creates a database and prints an API key.
 //
 // Rows are lines of name, category and status between tabs; ids count from 1.
 import { createHash, randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { open, schema, indexes } from './store.js'
 
-const db = open(process.argv[2])
-db.pragma('synchronous = OFF') // a seed cut short is made anew
+const db = open(process.argv[3])
+db.pragma('synchronous = OFF') // an interrupted seed is started over
 db.exec(schema)
 
 const key = randomBytes(24).toString('base64url')

@@ -1,20 +1,21 @@
-// node server.js FILE HOST:PORT PROCESSES: serves animals with Fastify and
-// better-sqlite3.
+// Serves pets with Fastify and better-sqlite3.
 //
-// Written as its documentation advises for speed: schemas for what comes in and
-// goes out, prepared statements, no log. A request costs a SHA-256 of its key
-// and a look into a table of hashes that is read from the database again each
-// second, which is how ours does it. There is no rate limit.
+// Written as the documentation advises for speed: schemas for input and output,
+// prepared statements, no log. A request costs a SHA-256 of its key and a lookup
+// in a table of hashes that is read from the database again each second, as in
+// ours. There is no rate limit.
 import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import fastify from 'fastify'
 import { open } from './store.js'
 
-const [file, address, processes] = process.argv.slice(2)
+const [file, address] = process.argv.slice(3)
 const [host, port] = address.split(':')
+const processes = availableParallelism()
 
-if (cluster.isPrimary && Number(processes) > 1) {
-  for (let i = 0; i < Number(processes); i++) cluster.fork()
+if (cluster.isPrimary && processes > 1) {
+  for (let i = 0; i < processes; i++) cluster.fork()
   process.on('SIGTERM', () => { for (const worker of Object.values(cluster.workers)) worker.process.kill() })
 } else {
   serve()
@@ -75,7 +76,7 @@ function serve() {
   app.get('/v1/pets/:id', { schema: { response: { 200: pet } } }, (request, reply) => {
     const found = one.get(request.params.id)
     if (found === undefined) {
-      return reply.code(404).send({ code: 'pet_not_found', message: 'There is no such animal.', status: 404 })
+      return reply.code(404).send({ code: 'pet_not_found', message: 'There is no such pet.', status: 404 })
     }
     reply.send(found)
   })
@@ -103,5 +104,5 @@ function serve() {
   app.listen({ host, port: Number(port) })
   const stop = () => app.close().then(() => process.exit(0))
   process.once('SIGTERM', stop)
-  process.once('disconnect', stop) // of the first process, which is gone
+  process.once('disconnect', stop) // the first process has ended
 }

@@ -14,11 +14,11 @@ export const schema = `
   ) STRICT, WITHOUT ROWID;
 `
 
-// Made after the rows, which is faster. It holds whole rows, like ours.
+// Created after the rows, which is faster. It covers whole rows, like ours.
 export const indexes = `CREATE INDEX pets_by_status ON pets (status, id, category_id, name);`
 
 // open sets what better-sqlite3's documentation recommends for a server, with
-// the durability of every other contestant: a commit is on disk.
+// the durability of every other server: a commit is on disk.
 export function open(file) {
   const db = new Database(file, { timeout: 10000 })
   db.pragma('journal_mode = WAL')

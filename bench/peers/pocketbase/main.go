@@ -1,24 +1,24 @@
-// Command pocketbase serves animals with PocketBase, for the benchmark in
-// ../..: PocketBase's own records API over a collection like ours.
+// Command pocketbase serves pets with PocketBase, for the benchmark in ../..:
+// PocketBase's own records API over a collection like ours.
 //
-//	pocketbase seed DIR < rows    makes DIR, prints the token of a client
+//	pocketbase seed DIR < rows    creates DIR, prints a client's token
 //	pocketbase serve DIR ADDRESS
 //
-// Rows are lines of name, category and status between tabs. The first animal
-// gets the id pet000000000001 and so on, and was created a millisecond before
-// the second.
+// Rows are lines of name, category and status between tabs. The first pet gets
+// the id pet000000000001 and so on, and was created a millisecond before the
+// second.
 //
-// What differs from PocketBase as it comes, all of it for equal work or in its
-// favour:
-//   - synchronous is FULL instead of NORMAL, so that what was answered survives a
-//     power cut, as with every other contestant;
-//   - requests are not logged into its second database: ours has no such log
-//     unless told to;
+// These settings differ from PocketBase's defaults, all of them for equal work or
+// in its favour:
+//   - synchronous is FULL instead of NORMAL, so that acknowledged writes survive
+//     a power cut, as with every other server;
+//   - requests aren't logged in its second database: ours doesn't log them by
+//     default either;
 //   - created is indexed, and status with it, because lists are ordered by it.
 //
-// Rules let in whoever has the token of a record in the collection clients.
-// PocketBase has no API keys: this is the nearest to one. Its rate limiter is
-// off, as it comes. The database driver is its default, without cgo.
+// Rules admit whoever has the token of a record in the collection clients.
+// PocketBase has no API keys: this is the nearest equivalent. Its rate limiter is
+// off by default. The database driver is its default, without cgo.
 package main
 
 import (
@@ -53,8 +53,8 @@ func main() {
 	}
 }
 
-// open opens the app in dir. The pragmas are PocketBase's own but for
-// synchronous.
+// open opens the app in dir. Except for synchronous, the pragmas are PocketBase's
+// own.
 func open(dir, synchronous string) (core.App, error) {
 	app := core.NewBaseApp(core.BaseAppConfig{
 		DataDir: dir,
@@ -87,7 +87,7 @@ func serve(dir, addr string) error {
 }
 
 func seed(dir string) error {
-	app, err := open(dir, "OFF") // a seed cut short is made anew
+	app, err := open(dir, "OFF") // an interrupted seed is started over
 	if err != nil {
 		return err
 	}
@@ -100,19 +100,19 @@ func seed(dir string) error {
 	}
 	token, err := makeClient(app)
 	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	pets, err := makePets(app)
 	if err != nil {
-		return fmt.Errorf("make the collection: %w", err)
+		return fmt.Errorf("create the collection: %w", err)
 	}
 	if err := app.RunInTransaction(insert); err != nil {
-		return fmt.Errorf("insert animals: %w", err)
+		return fmt.Errorf("insert pets: %w", err)
 	}
 	pets.AddIndex("pets_created", false, "created", "")
 	pets.AddIndex("pets_status", false, "status, created", "")
 	if err := app.Save(pets); err != nil {
-		return fmt.Errorf("index animals: %w", err)
+		return fmt.Errorf("index pets: %w", err)
 	}
 	fmt.Println(token)
 	return app.ResetBootstrapState()

@@ -1,16 +1,15 @@
-//! Serves animals with axum and rusqlite, for the benchmark.
+//! Serves pets with axum and rusqlite, for the benchmark.
 //!
-//!     axum seed FILE < rows      makes FILE and prints an API key
+//!     axum seed FILE < rows      creates FILE and prints an API key
 //!     axum serve FILE ADDRESS
 //!
 //! Rows are lines of name, category and status between tabs; ids count from 1.
 //!
-//! Each worker thread has a connection of its own to read with, and reads on the
-//! spot: that takes microseconds, less than handing it to another thread.
-//! Creates take turns on one connection, away from the workers, since they wait
-//! for the disk. A request costs a SHA-256 of its key and a look into a set of
-//! hashes that is read again each second, which is how ours does it. There is no
-//! rate limit.
+//! Each worker thread reads directly, with its own connection: that takes
+//! microseconds, less than handing it to another thread. Creates take turns on
+//! one connection, away from the workers, since they wait for the disk. A request
+//! costs a SHA-256 of its key and a lookup in a set of hashes that is read again
+//! each second, as in ours. There is no rate limit.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -42,7 +41,7 @@ const SCHEMA: &str = "
     hash BLOB PRIMARY KEY -- SHA-256
   ) STRICT, WITHOUT ROWID;";
 
-// Made after the rows, which is faster. It holds whole rows, like ours.
+// Created after the rows, which is faster. It covers whole rows, like ours.
 const INDEXES: &str = "CREATE INDEX pets_by_status ON pets (status, id, category_id, name)";
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -59,7 +58,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// A commit is on disk, as with every other contestant.
+/// A commit is on disk, as with every other server.
 fn open(file: &str) -> rusqlite::Result<Connection> {
     let db = Connection::open(file)?;
     db.execute_batch(
@@ -71,7 +70,7 @@ fn open(file: &str) -> rusqlite::Result<Connection> {
 
 fn seed(file: &str) -> Result<()> {
     let mut db = open(file)?;
-    db.execute_batch("PRAGMA synchronous = OFF")?; // a seed cut short is made anew
+    db.execute_batch("PRAGMA synchronous = OFF")?; // an interrupted seed is started over
     db.execute_batch(SCHEMA)?;
     let mut random = [0u8; 24];
     std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut random)?;
@@ -255,7 +254,7 @@ async fn one(State(store): State<Arc<Store>>, Path(id): Path<i64>) -> Response {
     });
     match found {
         Ok(Some(pet)) => Json(pet).into_response(),
-        Ok(None) => failure(StatusCode::NOT_FOUND, "pet_not_found", "There is no such animal."),
+        Ok(None) => failure(StatusCode::NOT_FOUND, "pet_not_found", "There is no such pet."),
         Err(error) => broken(error),
     }
 }

@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/pages", "internal/ratelimit"},
 	"internal/http1":               {},
 	"internal/pages":               {"."},
-	"internal/petfile":             {"."},
+	"internal/petfile":             {".", "internal/strictjson"},
 	"internal/sample":              {"."},
 	"internal/terminal":            {},
 }

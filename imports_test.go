@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"internal/db/postgres":         {".", "internal/db"},
 	"internal/db/postgres/pgtest":  {},
 	"internal/db/dbtest":           {".", "internal/db"},
+	"internal/db/transfer":         {".", "internal/db"},
 	"internal/api":                 {".", "openapi", "internal/db", "internal/keys", "internal/pages", "internal/ratelimit"},
 	"internal/http1":               {},
 	"internal/pages":               {"."},

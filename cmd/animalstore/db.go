@@ -15,8 +15,8 @@ import (
 func dbCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db",
-		Short: "Move, check and bring up to date a database",
-		Long:  "Move, check and bring up to date the database that a store is kept in.",
+		Short: "Move, check and update a database",
+		Long:  "Move, check and update the database of a store.",
 		Example: `  animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 		DisableFlagsInUseLine: true,
@@ -27,13 +27,13 @@ func dbCommand() *cobra.Command {
 	return cmd
 }
 
-// databaseFlag is a flag that names a database, and what was given for it.
+// databaseFlag is a flag that names a database, and its value.
 type databaseFlag struct{ flag, url string }
 
-// shown is what may be shown of it.
+// shown returns the value without credentials.
 func (d databaseFlag) shown() string { return shownDatabase(d.url) }
 
-// file is the path in sqlite:FILE, or "" where a URL of PostgreSQL is given.
+// file returns the path in sqlite:FILE, or "" for a PostgreSQL URL.
 func (d databaseFlag) file() (string, error) {
 	if postgres.Is(d.url) {
 		if err := postgres.CheckURL(d.url); err != nil {
@@ -43,14 +43,14 @@ func (d databaseFlag) file() (string, error) {
 	}
 	scheme, path, _ := strings.Cut(d.url, ":")
 	if scheme != "sqlite" || path == "" {
-		// The value may hold a password, so it is not repeated.
+		// The message doesn't repeat the value, because it may contain a password.
 		return "", usageError{fmt.Errorf("--%s must be sqlite:FILE, such as sqlite:animalstore.db, or a URL like postgres://user@host:5432/database", d.flag)}
 	}
 	return path, nil
 }
 
-// openSource opens a database to read it whole. If alone, one that is served is
-// refused.
+// openSource opens a snapshot of a database. If alone is set, it refuses a
+// database that a server is using.
 func (d databaseFlag) openSource(ctx context.Context, alone bool) (db.Source, error) {
 	path, err := d.file()
 	switch {
@@ -58,13 +58,13 @@ func (d databaseFlag) openSource(ctx context.Context, alone bool) (db.Source, er
 		return nil, err
 	case path == "":
 		source, err := postgres.OpenSource(ctx, d.url, alone)
-		return orNone[db.Source](source, d.named(err))
+		return openedOr[db.Source](source, d.named(err))
 	}
 	source, err := sqlite.OpenSource(ctx, path, alone)
-	return orNone[db.Source](source, d.named(err))
+	return openedOr[db.Source](source, d.named(err))
 }
 
-// openTarget opens a database to fill it whole.
+// openTarget opens a database to fill it.
 func (d databaseFlag) openTarget(ctx context.Context) (db.Target, error) {
 	path, err := d.file()
 	switch {
@@ -72,14 +72,14 @@ func (d databaseFlag) openTarget(ctx context.Context) (db.Target, error) {
 		return nil, err
 	case path == "":
 		target, err := postgres.OpenTarget(ctx, d.url)
-		return orNone[db.Target](target, d.named(err))
+		return openedOr[db.Target](target, d.named(err))
 	}
 	target, err := sqlite.OpenTarget(ctx, path)
-	return orNone[db.Target](target, d.named(err))
+	return openedOr[db.Target](target, d.named(err))
 }
 
-// orNone keeps a nil pointer from becoming something that is not nil.
-func orNone[T any](opened T, err error) (T, error) {
+// openedOr returns err, if any, without a nil pointer in a non-nil interface.
+func openedOr[T any](opened T, err error) (T, error) {
 	if err != nil {
 		var none T
 		return none, err
@@ -87,7 +87,7 @@ func orNone[T any](opened T, err error) (T, error) {
 	return opened, nil
 }
 
-// named makes an engine's advice speak of this flag: engines know the usual one.
+// named puts the name of this flag into an engine's message, which says --database.
 func (d databaseFlag) named(err error) error {
 	if err == nil || d.flag == "database" {
 		return err
@@ -107,9 +107,9 @@ func dbMigrateCommand() *cobra.Command {
 	database := databaseFlag{flag: "database"}
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring a database's tables up to date",
-		Long: `Bring a database's tables up to date, or make them. A server does the same when
-it starts; here it can be done before, by a user with more rights perhaps.`,
+		Short: "Create or update a database's tables",
+		Long: `Create a database's tables, or update them to this version. A server does the
+same when it starts. Use this to do it earlier, or as a user with more rights.`,
 		Example: `  animalstore db migrate --database sqlite:/var/lib/animalstore/store.db
   animalstore db migrate --database postgres://owner@db1/store`,
 		Args: noArguments,
@@ -120,7 +120,7 @@ it starts; here it can be done before, by a user with more rights perhaps.`,
 			}
 			text := fmt.Sprintf("The tables are up to date: version %d.", to)
 			if from != to {
-				text = fmt.Sprintf("The tables are brought from version %d to version %d.", from, to)
+				text = fmt.Sprintf("The tables were updated from version %d to version %d.", from, to)
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), text)
 			return nil
@@ -130,8 +130,8 @@ it starts; here it can be done before, by a user with more rights perhaps.`,
 	return cmd
 }
 
-// migrateDatabase opens a database as a server would, unless that has nothing to
-// do: a server may be running then.
+// migrateDatabase opens a database as a server would, which updates the tables. If
+// they are up to date it opens nothing, because a server may be running.
 func migrateDatabase(ctx context.Context, d databaseFlag) (from, to int64, err error) {
 	path, err := d.file()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"animalstore/internal/db"
+	"animalstore/internal/db/transfer"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,10 +20,11 @@ func dbCheckCommand() *cobra.Command {
 	database := databaseFlag{flag: "database"}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check that a store is sound",
-		Long: `Check that a store is sound: that its file is intact, and that pets, orders,
-categories and keys agree with each other. It only reads, and works while a
-server runs on the same database. It exits with 1 if anything is wrong.`,
+		Short: "Check that a store is consistent",
+		Long: `Check that a store is consistent: that its file is intact, and that pets,
+orders, categories and keys agree with each other. It only reads, so it works
+while a server is running on the same database. It exits with 1 if anything is
+wrong.`,
 		Example: `  animalstore db check
   animalstore db check --database postgres://animalstore@db1/store`,
 		Args: noArguments,
@@ -32,57 +34,66 @@ server runs on the same database. It exits with 1 if anything is wrong.`,
 				return err
 			}
 			defer source.Close()
-			return check(cmd.Context(), source, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return checkStore(cmd.Context(), source, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&database.url, "database", "sqlite:animalstore.db", databaseUsage)
 	return cmd
 }
 
-// breachesShown is how many examples of what is wrong are printed.
-const breachesShown = 5
-
-// check runs every check and prints a line for each.
-func check(ctx context.Context, source db.Source, stdout, stderr io.Writer) error {
-	checks := append(source.Checks(), db.Checks...)
-	wrong := 0
-	for _, c := range checks {
-		stop := showWork(stderr, c.Rule)
-		n, first, err := db.Breaches(ctx, source, c, breachesShown)
-		stop()
-		switch {
-		case ctx.Err() != nil:
-			return errors.New("stopped")
-		case errors.Is(err, db.ErrUnavailable):
-			return fmt.Errorf("the database did not answer: %w", err)
-		case err != nil: // a file can be so damaged that it cannot be read
-			fmt.Fprintf(stdout, "WRONG  %s: %v\n", c.Rule, err)
-		case n == 0:
-			fmt.Fprintf(stdout, "ok     %s\n", c.Rule)
-			continue
-		default:
-			fmt.Fprintf(stdout, "WRONG  %s, but %s\n", c.Rule, some(n, first))
-		}
-		wrong++
+// checkStore runs every check and prints a line for each.
+func checkStore(ctx context.Context, source db.Source, stdout, stderr io.Writer) error {
+	show := &checkProgress{stdout: stdout, stderr: stderr}
+	ran, failed, err := transfer.Check(ctx, source, show)
+	switch show.end(); {
+	case ctx.Err() != nil:
+		return errors.New("stopped")
+	case err != nil:
+		return fmt.Errorf("the database did not respond: %w", err)
+	case failed > 0:
+		return fmt.Errorf("%d of %d checks found something wrong. Keep a copy of the database as it is now, and restore an earlier backup if you have one", failed, ran)
 	}
-	if wrong > 0 {
-		return fmt.Errorf("%d of %d checks found something wrong. Keep a copy of the database as it is now, and go back to a backup from before if you have one", wrong, len(checks))
-	}
-	fmt.Fprintf(stderr, "All %d checks are fine.\n", len(checks))
+	fmt.Fprintf(stderr, "All %d checks passed.\n", ran)
 	return nil
 }
 
-// some lists examples of n.
-func some(n int64, first []string) string {
-	text := strings.ReplaceAll(strings.Join(first, "; "), "\n", ", ")
-	if rest := n - int64(len(first)); rest > 0 {
+// checkProgress prints what each check found and, while one takes long, its name.
+type checkProgress struct {
+	stdout, stderr io.Writer
+	stop           func() // nil between two checks
+}
+
+func (p *checkProgress) Checking(rule string) { p.stop = showWork(p.stderr, rule) }
+
+func (p *checkProgress) Checked(f transfer.Finding) {
+	p.end()
+	switch {
+	case f.Err != nil: // a file can be too damaged to read
+		fmt.Fprintf(p.stdout, "WRONG  %s: %v\n", f.Rule, f.Err)
+	case f.OK():
+		fmt.Fprintf(p.stdout, "ok     %s\n", f.Rule)
+	default:
+		fmt.Fprintf(p.stdout, "WRONG  %s, but %s\n", f.Rule, examplesOf(f))
+	}
+}
+
+func (p *checkProgress) end() {
+	if p.stop != nil {
+		p.stop()
+		p.stop = nil
+	}
+}
+
+func examplesOf(f transfer.Finding) string {
+	text := strings.ReplaceAll(strings.Join(f.Examples, "; "), "\n", ", ")
+	if rest := f.Violations - int64(len(f.Examples)); rest > 0 {
 		text += fmt.Sprintf("; and %s more", grouped(rest))
 	}
 	return text
 }
 
-// showWork tells that something takes its time: on a terminal how long it has
-// taken, and elsewhere with a line now and then. The returned function ends it.
+// showWork reports that something takes long: on a terminal how long so far, and
+// elsewhere with an occasional line. The returned function ends it.
 func showWork(w io.Writer, what string) (stop func()) {
 	f, ok := w.(*os.File)
 	terminal := ok && term.IsTerminal(int(f.Fd()))

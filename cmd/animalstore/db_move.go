@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore/internal/db"
+	"animalstore/internal/db/transfer"
 
 	"github.com/spf13/cobra"
 )
@@ -19,25 +20,25 @@ func dbMoveCommand() *cobra.Command {
 		Use:   "move",
 		Short: "Copy a whole store into an empty database",
 		Long: `Copy a whole store into an empty database, such as from a SQLite file to
-PostgreSQL or back: pets, orders, categories, the ids that come next, keys
-with their secrets, limits, bans and usage, and the records of retried writes.
+PostgreSQL or back: pets, orders, categories, the next ids, keys with their
+secrets, limits, bans and usage, and idempotency records.
 
-It is one transaction. Whatever ends it early, the new database is as empty as
-before, and the same command can be run again. Before the end everything is read
-back and compared. The store that is copied is only read. Stop its server first,
-and do not start it again once clients use the new database.`,
+The move is one transaction. If it fails or is interrupted, the new database is
+still empty and you can run the same command again. Before it commits, it reads
+everything back and compares it. The old store is only read. Stop its server
+first, and don't start it again once clients use the new database.`,
 		Example: `  animalstore db move --from sqlite:animalstore.db --to postgres://animalstore@db1/store
   animalstore db move --from postgres://animalstore@db1/store --to sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to sqlite:copy.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from.url == "" || to.url == "" {
-				return usageError{errors.New("say what to copy and where to, with --from and --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")}
+				return usageError{errors.New("name the store to copy with --from and the empty database with --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")}
 			}
 			if from.url == to.url {
 				return usageError{errors.New("--from and --to name the same database")}
 			}
-			return move(cmd.Context(), from, to, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return moveStore(cmd.Context(), from, to, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&from.url, "from", "", "the store to copy: sqlite:FILE or postgres://USER@HOST/NAME (required)")
@@ -45,10 +46,10 @@ and do not start it again once clients use the new database.`,
 	return cmd
 }
 
-// move copies one database into the other and tells of it.
-func move(ctx context.Context, from, to databaseFlag, stdout, stderr io.Writer) error {
+// moveStore copies one database into the other and prints the result.
+func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Writer) error {
 	if _, err := to.file(); err != nil {
-		return err // before anything is opened
+		return err // before opening anything
 	}
 	source, err := from.openSource(ctx, true)
 	if err != nil {
@@ -62,27 +63,27 @@ func move(ctx context.Context, from, to databaseFlag, stdout, stderr io.Writer) 
 	defer target.Close()
 	began := time.Now()
 	show := &moveProgress{w: stderr}
-	moved, err := db.Move(ctx, source, target, show)
+	moved, err := transfer.Move(ctx, source, target, show)
 	show.end()
 	if moved != nil {
 		printMoved(stdout, moved)
 	}
 	if err != nil {
-		return notMoved(ctx, err)
+		return explainFailedMove(ctx, err)
 	}
 	total := int64(0)
 	for _, m := range moved {
 		total += m.Into.Rows
 	}
 	took := time.Since(began).Seconds()
-	fmt.Fprintf(stderr, `Moved %s in %.1f s, %s a second, and compared them: %s holds what %s does.
-Next: "animalstore serve --database …" with the database of --to. Keep the old one as
-it is until you trust the new one, and start no server on it.
+	fmt.Fprintf(stderr, `Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.
+Next: "animalstore serve --database …" with the database of --to. Keep the old one
+until you trust the new one, and don't start a server on it.
 `, countOf(total, "row", "rows"), took, grouped(int64(float64(total)/max(took, 0.001))), to.shown(), from.shown())
 	return nil
 }
 
-// moveProgress shows a bar for each part of the work.
+// moveProgress shows a progress bar for each phase of a move.
 type moveProgress struct {
 	w io.Writer
 	*progress
@@ -92,9 +93,9 @@ func (p *moveProgress) Copying(rows int64)   { p.begin("Copying", rows) }
 func (p *moveProgress) Comparing(rows int64) { p.begin("Comparing", rows) }
 func (p *moveProgress) Did(rows int)         { p.add(rows) }
 
-func (p *moveProgress) begin(part string, rows int64) {
+func (p *moveProgress) begin(phase string, rows int64) {
 	p.end()
-	fmt.Fprintf(p.w, "%s %s.\n", part, countOf(rows, "row", "rows"))
+	fmt.Fprintf(p.w, "%s %s.\n", phase, countOf(rows, "row", "rows"))
 	p.progress = newProgress(p.w, rows, "rows")
 }
 
@@ -104,11 +105,11 @@ func (p *moveProgress) end() {
 	}
 }
 
-// printMoved prints a line for each table, or one for each side where they differ.
-func printMoved(w io.Writer, moved []db.Moved) {
+// printMoved prints a line for each table, or a line for each side if they differ.
+func printMoved(w io.Writer, moved []transfer.Moved) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WHAT\tROWS\tNEXT ID\tSHA-256")
-	line := func(what string, serial bool, c db.Contents) {
+	line := func(what string, serial bool, c transfer.Contents) {
 		next := "-"
 		if serial {
 			next = fmt.Sprint(uint64(c.LastID) + 1)
@@ -123,26 +124,27 @@ func printMoved(w io.Writer, moved []db.Moved) {
 		line(m.Table.Holds+" of the source", m.Table.Serial, m.From)
 		line(m.Table.Holds+" of the target", m.Table.Serial, m.Into)
 	}
-	table.Flush() // the buffer only fails as w does
+	table.Flush() // it fails only if w does
 }
 
-// notMoved says why, what there is now, and how to go on.
-func notMoved(ctx context.Context, err error) error {
-	const again = "Nothing was moved: the target is as it was, and so is the source. "
-	var taken *db.NotEmptyError
+// explainFailedMove says why a move failed, what the databases contain now, and
+// what to do next.
+func explainFailedMove(ctx context.Context, err error) error {
+	const unchanged = "Nothing was moved: the target and the source are unchanged. "
+	var taken *transfer.NotEmptyError
 	switch {
 	case errors.Is(err, db.ErrOutcomeUnknown):
-		return fmt.Errorf("the connection was lost at the very end, so that all was moved or nothing. Run the same command again: it refuses if all was moved (%w)", err)
+		return fmt.Errorf("the connection was lost during the commit, so either everything was moved or nothing. Run the same command again: it refuses if everything was moved (%w)", err)
 	case errors.As(err, &taken):
 		return fmt.Errorf("%w. Name an empty database with --to", err)
-	case errors.Is(err, db.ErrDiffers):
-		return fmt.Errorf("%w, see the table. %sPlease report this", err, again)
+	case errors.Is(err, transfer.ErrDiffers):
+		return fmt.Errorf("%w, see the table. %sPlease report this", err, unchanged)
 	case ctx.Err() != nil:
-		return errors.New("stopped. " + again + "Run the same command again to start over")
+		return errors.New("stopped. " + unchanged + "Run the same command again to start over")
 	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the disk of the target is full. %sMake room and run the same command again (%w)", again, err)
+		return fmt.Errorf("the disk of the target is full. %sFree some space and run the same command again (%w)", unchanged, err)
 	case errors.Is(err, db.ErrUnavailable):
-		return fmt.Errorf("the database did not answer any more. %sRun the same command again when it does (%w)", again, err)
+		return fmt.Errorf("the database stopped responding. %sRun the same command again when it is back (%w)", unchanged, err)
 	}
-	return fmt.Errorf("%w. %sRun the same command again once that is mended", err, again)
+	return fmt.Errorf("%w. %sRun the same command again once that is fixed", err, unchanged)
 }

@@ -1,19 +1,21 @@
 package main
 
 import (
-	"encoding/json"
-	"math"
+	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
 )
 
 // withStore opens a store for a moment.
@@ -46,181 +48,59 @@ func newStores(t *testing.T) map[string]string {
 	}
 }
 
-// at is a time that is not now.
-func at(hours int) animalstore.Time {
-	return animalstore.At(time.Date(2026, 5, 4, 3, 2, 1, 987e6, time.UTC).Add(time.Duration(hours) * time.Hour))
-}
-
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+// TestPrintMoved: a table that is the same on both sides has one line, and one
+// that differs has two.
+func TestPrintMoved(t *testing.T) {
+	moved := []transfer.Moved{
+		{Table: &db.Table{Holds: "pets", Serial: true}, From: transfer.Contents{Rows: 1234, LastID: 1300, Sum: [32]byte{0xab}}, Into: transfer.Contents{Rows: 1234, LastID: 1300, Sum: [32]byte{0xab}}},
+		{Table: &db.Table{Holds: "usage"}, From: transfer.Contents{Rows: 2, Sum: [32]byte{1}}, Into: transfer.Contents{Rows: 1, Sum: [32]byte{2}}},
+	}
+	const want = `WHAT                 ROWS   NEXT ID  SHA-256
+pets                 1,234  1301     ab00000000000000
+usage of the source  2      -        0100000000000000
+usage of the target  1      -        0200000000000000
+`
+	var got strings.Builder
+	if printMoved(&got, moved); got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
 	}
 }
 
-// secretHash is the hash of a secret by its number.
-func secretHash(n int) db.KeyHash { return db.KeyHash{31: byte(n), 0: byte(7 * n)} }
-
-// oddSecrets is how many secrets keys of oddStore have.
-const oddSecrets = 7
-
-// retried are writes that oddStore has done, once.
-func retried(keyID int64) (pet, order *db.Idempotency) {
-	pet = &db.Idempotency{KeyID: keyID, Route: "POST /pets", Token: `~"\N'tok`, BodyHash: [32]byte{1, 0, 255}, At: at(1)}
-	order = &db.Idempotency{KeyID: keyID, Route: "POST /store/orders", Token: "a", BodyHash: [32]byte{}, At: at(2)}
-	return pet, order
-}
-
-// oddStore fills a store with everything it can hold, and with what is easily
-// lost or changed on the way to another database.
-func oddStore(t *testing.T, store db.DB) {
-	ctx := t.Context()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	names := []string{"Rex", "Zoë 🐕‍🦺", "\\N", "\\.", "a\tb\nc\r\\", `'"; DROP TABLE pets`, strings.Repeat("ü", 1024), "e\u0301", " \u2003x", "\x01\x7f"}
-	categories := []int64{math.MinInt64, -1, 0, 1, math.MaxInt64}
-	var pets []int64
-	for i, name := range names {
-		pet, _, err := store.CreatePet(ctx, animalstore.NewPet{Name: name, CategoryID: categories[i%len(categories)]}, nil)
-		check(err)
-		pets = append(pets, pet.ID)
-	}
-	for id, name := range map[int64]string{math.MinInt64: "Vögel 🐦", 77: "of nobody"} {
-		_, err := store.PutCategory(ctx, animalstore.Category{ID: id, Name: name}, func(*animalstore.Category) error { return nil })
-		check(err)
-	}
-	for i, statuses := range [][]animalstore.OrderStatus{
-		{}, {animalstore.OrderApproved}, {animalstore.OrderApproved, animalstore.OrderDelivered}, {animalstore.OrderCancelled}, {animalstore.OrderCancelled},
+// TestExplainFailedMove: every message says why, what the databases contain, and
+// what to do next.
+func TestExplainFailedMove(t *testing.T) {
+	const unchanged = "Nothing was moved: the target and the source are unchanged. "
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for _, test := range []struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		{stopped, context.Canceled, "stopped. " + unchanged + "Run the same command again to start over"},
+		{t.Context(), fmt.Errorf("commit: %w", db.ErrOutcomeUnknown), "the connection was lost during the commit, so either everything was moved or nothing. Run the same command again: it refuses if everything was moved"},
+		{t.Context(), &transfer.NotEmptyError{Holds: []string{"pets: 12", "keys: 1"}}, "the target is not empty (pets: 12, keys: 1). Name an empty database with --to"},
+		{t.Context(), transfer.ErrDiffers, "the target doesn't contain what the source contains, see the table. " + unchanged + "Please report this"},
+		{t.Context(), fmt.Errorf("%w: 0 left", db.ErrFull), "the disk of the target is full. " + unchanged + "Free some space and run the same command again (storage full: 0 left)"},
+		{t.Context(), fmt.Errorf("%w: gone", db.ErrUnavailable), "the database stopped responding. " + unchanged + "Run the same command again when it is back (storage unavailable: gone)"},
+		{t.Context(), errors.New("copy the pets: struck by lightning"), "copy the pets: struck by lightning. " + unchanged + "Run the same command again once that is fixed"},
 	} {
-		order, _, err := store.PlaceOrder(ctx, pets[i], at(i), nil)
-		check(err)
-		for j, status := range statuses {
-			_, err := store.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { return o.Move(status, at(10+i+j)) })
-			check(err)
+		if got := explainFailedMove(test.ctx, test.err).Error(); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%v:\ngot  %q\nwant %q", test.err, got, test.want)
 		}
 	}
-	remove := func(id int64) {
-		check(store.DeletePet(ctx, id, func(*animalstore.Pet, bool) error { return nil }))
-	}
-	remove(pets[4]) // its order outlives it
-
-	key := func(k animalstore.NewKey, secret, hours int) int64 {
-		t.Helper()
-		check(k.Validate())
-		made, err := store.CreateKey(ctx, k, secretHash(secret), at(hours))
-		check(err)
-		return made.ID
-	}
-	all := animalstore.Read | animalstore.Write | animalstore.Admin
-	owner := key(animalstore.NewKey{Name: "owner", Plan: animalstore.PlanBusiness, Permissions: all, Environment: animalstore.Production}, 1, 0)
-	big := key(animalstore.NewKey{Name: "größer 🏢", Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: 1},
-		Permissions: animalstore.Read, Environment: animalstore.Production, ExpiresAt: at(1000)}, 2, 1)
-	revoked := key(animalstore.NewKey{Name: "revoked", Plan: animalstore.PlanFree, Permissions: animalstore.Write, Environment: animalstore.Staging}, 3, 2)
-	expired := key(animalstore.NewKey{Name: "expired", Plan: animalstore.PlanPro, Permissions: all, Environment: animalstore.Staging, ExpiresAt: at(3)}, 4, 3)
-	change := func(id int64, f func(*animalstore.Key)) {
-		_, err := store.UpdateKey(ctx, id, at(5), func(k *animalstore.Key, _ bool) error { f(k); return nil })
-		check(err)
-	}
-	change(revoked, func(k *animalstore.Key) { k.Revoke(at(6)) })
-	change(expired, func(k *animalstore.Key) { k.UnbannedAt = at(7) })
-	for secret := 5; secret <= oddSecrets; secret++ { // the old ones live on for a while
-		_, err := store.RotateKey(ctx, big, secretHash(secret), at(secret), at(24*secret))
-		check(err)
-	}
-	check(store.SaveUsage(ctx, []animalstore.Usage{
-		{KeyID: owner, Hour: at(0), Admitted: 1, Refused: 2, LastUsed: at(8)},
-		{KeyID: owner, Hour: at(1), Admitted: math.MaxInt64, Refused: 0, LastUsed: at(9)},
-		{KeyID: big, Hour: at(1), Admitted: 3, Refused: 4, LastUsed: at(10)},
-	}))
-	check(store.SaveLimitStates(ctx, []animalstore.KeyLimitState{
-		{KeyID: big, LimitState: animalstore.LimitState{
-			Minute: animalstore.Window{Used: 1, End: 2, Refused: 3}, Day: animalstore.Window{Used: 4, End: 5, Refused: 6},
-			Strikes: 7, StrikesSince: 8, BannedAt: 9, BannedUntil: math.MaxInt64, BanLevel: 3,
-		}},
-		{KeyID: owner, LimitState: animalstore.LimitState{Day: animalstore.Window{Used: 99, End: at(24).Milli()}}},
-	}))
-
-	oncePet, onceOrder := retried(owner)
-	pet, _, err := store.CreatePet(ctx, animalstore.NewPet{Name: "once 🐈", CategoryID: -1}, oncePet)
-	check(err)
-	_, _, err = store.PlaceOrder(ctx, pet.ID, at(2), onceOrder)
-	check(err)
-	// The highest ids are not in use: they must not be given again.
-	last, _, err := store.CreatePet(ctx, animalstore.NewPet{Name: "last", CategoryID: 1}, nil)
-	check(err)
-	remove(last.ID)
-	_, _, err = store.(db.Bulk).Reserve(ctx, 1000, 2000)
-	check(err)
 }
 
-// content is everything that callers can learn of a store, as text.
-func content(t *testing.T, url string) string {
-	t.Helper()
-	var text strings.Builder
-	withStore(t, url, func(store db.DB) {
-		enc := json.NewEncoder(&text)
-		enc.SetIndent("", " ")
-		put := func(what string, v any) {
-			text.WriteString(what + " ")
-			if err := enc.Encode(v); err != nil {
-				t.Fatal(err)
-			}
-		}
-		put("store", everything(t, store))
-		keys := must[[]animalstore.Key](t)(store.Keys(t.Context(), db.KeyQuery{Limit: 1000}))
-		for _, k := range keys {
-			put("key", k)
-			put("unbanned", k.UnbannedAt)
-			put("limits", must[animalstore.LimitState](t)(store.LimitState(t.Context(), k.ID)))
-			put("usage", must[[]animalstore.Usage](t)(store.Usage(t.Context(), k.ID, animalstore.Time{})))
-		}
-		for secret := range oddSecrets + 1 {
-			k, found, err := store.KeyByHash(t.Context(), secretHash(secret))
-			if err != nil {
-				t.Fatal(err)
-			}
-			put("secret", []any{secret, found, k.ID, k.SecretExpiresAt})
-		}
-	})
-	return text.String()
-}
-
-// checkGoesOn: a store goes on where the one it was copied from stopped. It
-// changes the store.
-func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
-	t.Helper()
-	withStore(t, url, func(store db.DB) {
-		oncePet, onceOrder := retried(1)
-		pet, replayed, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "another", CategoryID: 5}, oncePet)
-		if err != nil || !replayed || pet.Name != "once 🐈" {
-			t.Errorf("the pet sent again: got %+v, replayed %t, %v, want the one from before", pet, replayed, err)
-		}
-		if order, replayed, err := store.PlaceOrder(t.Context(), 12345, at(3), onceOrder); err != nil || !replayed || order.PetID != pet.ID {
-			t.Errorf("the order sent again: got %+v, replayed %t, %v, want the one from before", order, replayed, err)
-		}
-		oncePet.BodyHash[0]++
-		if _, _, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "another", CategoryID: 5}, oncePet); err == nil || !strings.Contains(err.Error(), "Idempotency-Key") {
-			t.Errorf("another body under the same token: got %v, want a refusal", err)
-		}
-		if pet, _, err = store.CreatePet(t.Context(), animalstore.NewPet{Name: "next", CategoryID: 1}, nil); err != nil || pet.ID != wantPet {
-			t.Errorf("the next pet has id %d (%v), want %d", pet.ID, err, wantPet)
-		}
-		if order, _, err := store.PlaceOrder(t.Context(), pet.ID, at(3), nil); err != nil || order.ID != wantOrder {
-			t.Errorf("the next order has id %d (%v), want %d", order.ID, err, wantOrder)
-		}
-		next := animalstore.NewKey{Name: "next", Plan: animalstore.PlanFree, Limits: animalstore.Limits{}, Permissions: animalstore.Read, Environment: animalstore.Production}
-		if err := next.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		if key, err := store.CreateKey(t.Context(), next, secretHash(99), at(3)); err != nil || key.ID != wantKey {
-			t.Errorf("the next key has id %d (%v), want %d", key.ID, err, wantKey)
+// TestCheckShowsSlowWork: without a terminal, an occasional line says which check
+// takes long.
+func TestCheckShowsSlowWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		stop := showWork(&said, "every cat is grey")
+		time.Sleep(2*progressEvery + time.Second)
+		stop()
+		if got, want := said.String(), "checking for 5 s: every cat is grey\nchecking for 10 s: every cat is grey\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }

@@ -72,7 +72,7 @@ func New(c Config) *Server {
 		c.Now = time.Now
 	}
 	s := &Server{
-		db:        c.DB,
+		db:        namedNotFound{c.DB},
 		keys:      c.Keys,
 		limiter:   c.Limiter,
 		usage:     c.Usage,

@@ -109,3 +109,48 @@ func printable(s string) string {
 		return '?'
 	}, s)
 }
+
+// namedNotFound is a database whose [db.ErrNotFound] says which resource is
+// missing. TODO(domain): replace it by the one place that words "not found".
+type namedNotFound struct{ db.DB }
+
+func notFound(err error, code animalstore.Code, what string, id int64) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return animalstore.Errorf(code, "there is no %s with id %d", what, id)
+	}
+	return err
+}
+
+func (d namedNotFound) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
+	pet, err := d.DB.Pet(ctx, id)
+	return pet, notFound(err, animalstore.PetNotFound, "pet", id)
+}
+
+func (d namedNotFound) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
+	pet, err := d.DB.UpdatePet(ctx, id, change)
+	return pet, notFound(err, animalstore.PetNotFound, "pet", id)
+}
+
+func (d namedNotFound) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
+	return notFound(d.DB.DeletePet(ctx, id, check), animalstore.PetNotFound, "pet", id)
+}
+
+func (d namedNotFound) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, retry *db.Idempotency) (animalstore.Order, bool, error) {
+	order, replayed, err := d.DB.PlaceOrder(ctx, petID, at, retry)
+	return order, replayed, notFound(err, animalstore.PetNotFound, "pet", petID)
+}
+
+func (d namedNotFound) Order(ctx context.Context, id int64) (animalstore.Order, error) {
+	order, err := d.DB.Order(ctx, id)
+	return order, notFound(err, animalstore.OrderNotFound, "order", id)
+}
+
+func (d namedNotFound) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
+	order, err := d.DB.UpdateOrder(ctx, id, change)
+	return order, notFound(err, animalstore.OrderNotFound, "order", id)
+}
+
+func (d namedNotFound) Category(ctx context.Context, id int64) (animalstore.Category, error) {
+	category, err := d.DB.Category(ctx, id)
+	return category, notFound(err, animalstore.CategoryNotFound, "category", id)
+}

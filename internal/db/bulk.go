@@ -6,20 +6,20 @@ import (
 	"animalstore"
 )
 
-// Bulk is a database that takes whole rows, many at a time: sample data, or a
-// store that moves in from elsewhere. What [DB] says of writes holds here too.
+// Bulk is implemented by databases that can load many complete rows at once, such
+// as sample data. The promises that [DB] makes about writes hold here too.
 type Bulk interface {
-	// Reserve sets ids of pets and of orders aside, so many of each, and
-	// returns the highest ones that were given before. The ids that follow
-	// those are the caller's: nobody else gets them, whether they are used or
-	// not. Of none it sets nothing aside, and only tells.
+	// Reserve sets aside the given numbers of pet and order ids and returns the
+	// highest ids assigned before. The ids right after those belong to the caller,
+	// whether it uses them or not. With zero it reserves nothing and just returns
+	// the highest ids.
 	Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrder int64, err error)
 
-	// Load adds rows under the ids they have: all of them or, on an error, none.
-	// ErrExists if there is a pet, an order or a category of such an id.
-	// The ids of pets and orders are reserved ones, or nobody else writes.
-	// It believes what it is given: that the rows are valid, have the category
-	// of each pet among them or in the store, and agree with each other.
+	// Load adds rows with the ids they have, all of them or none. It returns
+	// ErrExists if a pet, order or category with such an id exists. The ids of
+	// pets and orders must be reserved, unless nobody else writes. Load doesn't
+	// validate: the rows must be valid and consistent, and each pet's category
+	// must be among them or in the store.
 	Load(ctx context.Context, rows Rows) error
 }
 

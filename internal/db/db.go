@@ -1,5 +1,6 @@
-// Package db says what the service asks of a database. The comments here are
-// the storage contract; package dbtest holds every engine to it.
+// Package db defines the storage of the service: the [DB] interface and what its
+// methods promise. These comments are the contract; package dbtest holds every
+// engine to it.
 package db
 
 import (
@@ -10,165 +11,181 @@ import (
 	"animalstore"
 )
 
-// The failures an engine tells apart. Anything else it returns is either an
-// [*animalstore.Error] for the caller, the context's own error, or a defect.
+// The errors that callers can tell apart with errors.Is. Any other error is an
+// [*animalstore.Error] for the client, the context's error, or a bug.
 var (
-	// ErrNotFound: there is no such key.
+	// ErrNotFound: the pet, order, category or key doesn't exist. It is the same
+	// error for all of them and carries no code: the caller knows what it looked
+	// for and words the message.
 	ErrNotFound = errors.New("not found")
-	// ErrExists: there is a key with that secret, or a row with that id, already.
-	ErrExists = errors.New("exists already")
-	// ErrFull: there is no room left to write. Reads go on, and writes work
-	// again as soon as there is room.
+	// ErrExists: another key has this secret, or another row has this id.
+	ErrExists = errors.New("already exists")
+	// ErrFull: the disk is full. Reads still work, and writes work again as soon
+	// as there is space.
 	ErrFull = errors.New("storage full")
-	// ErrUnavailable: the database cannot be reached or is locked by somebody
-	// else. Trying again later may work. A write that failed so was not done.
+	// ErrUnavailable: the database can't be reached, or another process has
+	// locked it. A retry may succeed. A write that failed like this changed
+	// nothing.
 	ErrUnavailable = errors.New("storage unavailable")
-	// ErrOutcomeUnknown: a write was sent to the database and its answer lost, so
-	// it was done or it was not. Only one with [Idempotency] can be sent again without
-	// being done twice.
-	ErrOutcomeUnknown = errors.New("the outcome of the write is not known")
+	// ErrOutcomeUnknown: the connection was lost after a write was sent, so it
+	// may or may not have been stored. Only a write with [Idempotency] can be
+	// retried without the risk of storing it twice.
+	ErrOutcomeUnknown = errors.New("the outcome of the write is unknown")
 )
 
-// DB keeps the store. All methods may be called at once from any goroutine.
+// DB stores pets, orders, categories and keys. All methods are safe for
+// concurrent use.
 //
-// A write that returns nil is on disk and seen by every read that starts
-// afterwards. A write that returns an error changed nothing, unless it is
-// ErrOutcomeUnknown. A context that ends before a write is begun cancels it;
-// once begun it is carried through.
+// A write that returns nil is on disk, and every read that starts afterwards
+// sees it. A write that returns an error changed nothing, except possibly with
+// ErrOutcomeUnknown. A context cancels a write only until the write begins; from
+// then on the write runs to completion.
 //
-// An id is never given twice, and is higher than that of every pet, order or
-// key whose creation had returned before this one was called. Those made at the
-// same time may appear in any order.
+// Ids are never reused, not even after a pet is removed. A new id is higher than
+// the id of every pet, order or key whose creation had returned before this call
+// started; ids created concurrently are in no particular order.
+//
+// Every method that takes an id returns ErrNotFound if nothing has that id,
+// unless its comment says otherwise. It then calls none of its functions.
+//
+// Functions that callers pass in (change, check) run inside the transaction: no
+// other write happens between what they see and what is stored. If one returns an
+// error, the method changes nothing and returns that error. An engine may call it
+// again after a conflict, so it must not accumulate state.
 type DB interface {
-	// CreatePet adds a pet that passed Validate, and its category if there
-	// is none of that id. Not even the id of a removed pet is given again. If
-	// once is not nil, see [Idempotency].
-	CreatePet(ctx context.Context, p animalstore.NewPet, once *Idempotency) (pet animalstore.Pet, replayed bool, err error)
+	// CreatePet adds a pet that passed Validate, and its category if that
+	// doesn't exist. An empty status means available. idempotency may be nil.
+	CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *Idempotency) (pet animalstore.Pet, replayed bool, err error)
 
-	// Pet returns one pet, or an error with code pet_not_found.
+	// Pet returns one pet.
 	Pet(ctx context.Context, id int64) (animalstore.Pet, error)
 
-	// UpdatePet lets change alter a pet and stores it, and its category if
-	// there is none of that id, with no other change in between. ordered tells
-	// change whether the pet has an open order. An error of change leaves
-	// the pet as it was and is returned; pet_not_found if there is none.
+	// UpdatePet calls change with a pet and stores the result, and its category
+	// if that doesn't exist. ordered reports whether the pet has an open order.
 	UpdatePet(ctx context.Context, id int64, change func(p *animalstore.Pet, ordered bool) error) (animalstore.Pet, error)
 
-	// DeletePet removes a pet, unless check returns an error, which is then
-	// returned; pet_not_found if there is none.
+	// DeletePet removes a pet if check returns nil. ordered reports whether the
+	// pet has an open order.
 	DeletePet(ctx context.Context, id int64, check func(p *animalstore.Pet, ordered bool) error) error
 
-	// Pets returns pets with descending ids. What it costs depends on the
-	// limit, not on how many pets there are.
+	// Pets returns pets in descending order of id. Its cost depends on the limit,
+	// not on the number of pets stored.
 	Pets(ctx context.Context, q PetQuery) ([]animalstore.Pet, error)
 
-	// PlaceOrder adds an order for a pet and makes that pending. Of any
-	// number of callers at once, one gets the pet. The error has code
-	// pet_not_found or pet_not_available. If once is not nil, see [Idempotency].
-	PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *Idempotency) (order animalstore.Order, replayed bool, err error)
+	// PlaceOrder adds an order for a pet and makes the pet pending. If several
+	// callers order the same pet at once, exactly one succeeds. It returns
+	// ErrNotFound if the pet doesn't exist, and an error with the code
+	// pet_not_available if the pet isn't available. idempotency may be nil.
+	PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *Idempotency) (order animalstore.Order, replayed bool, err error)
 
-	// Order returns one order, or an error with code order_not_found.
+	// Order returns one order.
 	Order(ctx context.Context, id int64) (animalstore.Order, error)
 
-	// Orders returns orders with descending ids.
+	// Orders returns orders in descending order of id, at the same cost as Pets.
 	Orders(ctx context.Context, q OrderQuery) ([]animalstore.Order, error)
 
-	// UpdateOrder lets change alter an order's status and stores it together
-	// with the status it gives its pet. An error of change leaves both as
-	// they were and is returned; order_not_found if there is no such order.
+	// UpdateOrder calls change with an order and stores the new status, together
+	// with the status that it implies for the pet.
 	UpdateOrder(ctx context.Context, id int64, change func(o *animalstore.Order) error) (animalstore.Order, error)
 
-	// Category returns one category, or an error with code category_not_found.
+	// Category returns one category.
 	Category(ctx context.Context, id int64) (animalstore.Category, error)
 
-	// Categories returns categories with ascending ids.
+	// Categories returns categories in ascending order of id.
 	Categories(ctx context.Context, q CategoryQuery) ([]animalstore.Category, error)
 
-	// PutCategory names a category, unless check returns an error, which is then
-	// returned. before is the category as it was, nil if there was none.
+	// PutCategory creates or renames a category if check returns nil. before is
+	// the stored category, or nil if there is none.
 	PutCategory(ctx context.Context, c animalstore.Category, check func(before *animalstore.Category) error) (created bool, err error)
 
-	// DropIdempotencyRecords forgets the answers stored for [Idempotency] before a time, at most
-	// max of them, and tells how many it forgot.
+	// DropIdempotencyRecords removes at most max of the records stored for
+	// [Idempotency] before a time, oldest first, and returns how many it removed.
 	DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
-	// CreateKey stores a key that passed Validate, under the hash of its secret.
-	// ErrExists if a key has that secret already.
+	// CreateKey adds a key that passed Validate, with the hash of its secret. It
+	// returns ErrExists if another key has that secret.
 	CreateKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (animalstore.Key, error)
 
-	// CreateFirstKey is CreateKey where there has never been a key, and does
-	// nothing elsewhere. Of any number of callers at once, one makes it.
+	// CreateFirstKey does what CreateKey does if there has never been a key, and
+	// otherwise nothing. If several callers do this at once, exactly one creates
+	// a key.
 	CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (created bool, err error)
 
-	// KeyByHash finds the key with that secret, live or not.
+	// KeyByHash returns the key with that secret, including expired and revoked
+	// ones. An unknown secret isn't an error here: package keys asks for whatever
+	// clients send, and doesn't import this package.
 	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
 
-	// Key returns one key, live or not, or ErrNotFound.
+	// Key returns one key, including expired and revoked ones.
 	Key(ctx context.Context, id int64) (animalstore.Key, error)
 
-	// Keys returns keys with descending ids, revoked ones included.
+	// Keys returns keys in descending order of id, including expired and revoked
+	// ones.
 	Keys(ctx context.Context, q KeyQuery) ([]animalstore.Key, error)
 
-	// UpdateKey lets change alter a key and stores it, with no other change in
-	// between. otherAdmin tells change whether another key of the same
-	// environment manages keys at that time. An error of change leaves the key
-	// as it was and is returned. ErrNotFound if there is no such key.
+	// UpdateKey calls change with a key and stores the result. otherAdmin reports
+	// whether another key of the same environment can manage keys at that time.
 	UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(k *animalstore.Key, otherAdmin bool) error) (animalstore.Key, error)
 
-	// RotateKey gives a key that is not revoked a new secret, by its hash. Those
-	// it had work until the given time, unless they end sooner.
+	// RotateKey adds a secret to a key. The existing secrets expire at the given
+	// time, unless they expire earlier. It returns an error if the key is revoked,
+	// and ErrExists if another key has that secret.
 	RotateKey(ctx context.Context, id int64, hash KeyHash, at, until animalstore.Time) (animalstore.Key, error)
 
-	// SaveUsage adds to what is known of these keys' usage, and remembers when
-	// they were last used: all of it or nothing.
+	// SaveUsage adds to the stored usage of keys and updates when each was last
+	// used, for all of them or none.
 	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
 
-	// Usage returns a key's hours since a time, newest first. Hours without a
-	// request are left out.
+	// Usage returns a key's usage per hour since a time, newest first, without
+	// the hours that had no requests. A key that doesn't exist has no usage.
 	Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error)
 
-	// DropUsage forgets hours before a time, at most max of them, and tells how
-	// many it forgot.
+	// DropUsage removes at most max hours of usage before a time and returns how
+	// many it removed.
 	DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
-	// LimitState returns what was saved of a key's limits last, or the zero
-	// value.
+	// LimitState returns the state of a key's limits that was saved last, or the
+	// zero value if none was.
 	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
 
-	// SaveLimitStates replaces what is saved of these keys' limits: of all of
-	// them or of none. Of several servers that share keys, each saves what it
-	// knows, and the last to do so may know the least: a state is left out if the
-	// saved one has a later ban, or the same and more of a day (BannedAt, Day.End,
-	// Day.Used, in this order).
+	// SaveLimitStates replaces the saved limits of keys, for all of them or none.
+	// Servers that share keys each save what they know, and the last to save may
+	// know the least. So a state is skipped if the saved one is ahead of it,
+	// comparing BannedAt, then Day.End, then Day.Used.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 
-	// Generation numbers the states of pets, orders and categories: while it
-	// is stable and stays the same, every read of them has the same outcome. Keys
-	// and what belongs to them may change under it, for commands write them
-	// beside a server. An engine that cannot know of every change, because other
-	// servers write to its database too, is never stable.
+	// Generation identifies a state of the pets, orders and categories: while it
+	// is stable and doesn't change, repeating a read of them returns the same
+	// result. It doesn't cover keys, because other processes change those next to
+	// a running server. An engine that can't know of every change, because other
+	// servers write to the same database, is never stable.
 	Generation() (generation uint64, stable bool)
 
-	// Ping reports whether a read would work.
+	// Ping reports whether a read would succeed.
 	Ping(ctx context.Context) error
 
+	// Close waits for running operations and releases the database. Operations
+	// started later return an error.
 	Close() error
 }
 
-// KeyHash is the SHA-256 of a key's secret: all of it that is ever stored.
+// KeyHash is the SHA-256 hash of a key's secret. The secret itself is never
+// stored.
 type KeyHash = [32]byte
 
-// KeyQuery selects keys. The zero value of a field selects nothing out.
+// KeyQuery selects keys. A zero Before doesn't restrict the result.
 type KeyQuery struct {
-	Before int64 // only ids below this one
+	Before int64 // only lower ids
 	Limit  int   // at least 1
 }
 
-// Idempotency makes a write happen at most once, however often it is sent. The answer
-// to the first is stored in its transaction. A write with the same KeyID, Route
-// and Token within [IdempotencyWindow] of it changes nothing and gets that answer if
-// its BodyHash is the same, and otherwise the error idempotency_key_reused. One
-// that arrives while the first is under way waits for it.
+// Idempotency lets a client retry a write without repeating it. The first write
+// stores its result in the same transaction, in an idempotency record. A write
+// with the same KeyID, Route and Token within [IdempotencyWindow] changes
+// nothing: it returns the stored result and replayed = true if BodyHash is the
+// same, and otherwise an error with the code idempotency_key_reused. A retry that
+// arrives while the first write is in progress waits for it. A write that fails
+// stores no record.
 type Idempotency struct {
 	KeyID    int64
 	Route    string
@@ -177,28 +194,30 @@ type Idempotency struct {
 	At       animalstore.Time
 }
 
-// IdempotencyWindow is how long an answer is stored for [Idempotency].
+// IdempotencyWindow is how long an idempotency record is valid.
 const IdempotencyWindow = 24 * time.Hour
 
-// PetQuery selects pets. The zero value of a field selects nothing out.
+// PetQuery selects the pets that match all of its fields. A field with its zero
+// value matches every pet.
 type PetQuery struct {
 	IDs        []int64
 	CategoryID *int64
 	Status     animalstore.PetStatus
-	Before     int64 // only ids below this one
+	Before     int64 // only lower ids
 	Limit      int   // at least 1
 }
 
-// CategoryQuery selects categories.
+// CategoryQuery selects categories. A nil After doesn't restrict the result.
 type CategoryQuery struct {
-	After *int64 // only ids above this one
+	After *int64 // only higher ids
 	Limit int    // at least 1
 }
 
-// OrderQuery selects orders. The zero value of a field selects nothing out.
+// OrderQuery selects the orders that match all of its fields. A field with its
+// zero value matches every order.
 type OrderQuery struct {
 	Status animalstore.OrderStatus
 	PetID  int64
-	Before int64 // only ids below this one
+	Before int64 // only lower ids
 	Limit  int   // at least 1
 }

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Table is a table as every engine keeps it. The names are the same everywhere,
-// and so is what a value means: a store can be carried from one engine to another
-// row by row.
+// Table describes a table. Names, and the meaning of every value, are the same in
+// all engines, so that package transfer can copy a store from one engine to
+// another row by row.
 type Table struct {
 	Name    string
-	Holds   string // what its rows are, for people
-	Key     []string
-	Columns []Column // all of them, those of the key first
-	Serial  bool     // the engine gives the ids, and never one twice
+	Holds   string   // what the rows are called in messages
+	Key     []string // the columns of the primary key
+	Columns []Column // all columns, those of the key first
+	Serial  bool     // the engine assigns ids, and never reuses one
 }
 
-// Column is a column of a table. None holds nulls.
+// Column is a column of a table. No column is nullable.
 type Column struct {
 	Name string
 	Kind Kind
 }
 
-// Kind is the kind of values in a column.
+// Kind is the type of the values in a column.
 type Kind int
 
 const (
@@ -32,8 +32,7 @@ const (
 	Bytes             // []byte
 )
 
-// Tables are all that a store consists of, in an order in which rows come after
-// those they refer to.
+// Tables are all tables of a store. A table comes after those that it references.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
 	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},
@@ -51,8 +50,8 @@ var Tables = []Table{
 		Columns: columns("key_id", "route:text", "token:text", "body_hash:bytes", "answer:text", "created_at")},
 }
 
-// columns reads "name" as a column of integers, "name:text" and "name:bytes" as
-// what they say.
+// columns parses "name" as a column of integers, and "name:text" and "name:bytes"
+// as columns of those kinds.
 func columns(specs ...string) []Column {
 	all := make([]Column, len(specs))
 	for i, spec := range specs {
@@ -62,7 +61,7 @@ func columns(specs ...string) []Column {
 	return all
 }
 
-// ColumnNames are the names of all columns.
+// ColumnNames returns the names of all columns.
 func (t *Table) ColumnNames() []string {
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -71,52 +70,53 @@ func (t *Table) ColumnNames() []string {
 	return names
 }
 
-// rows is the query for all rows in the order of their keys. Engines agree on
-// that order: they compare text and bytes byte by byte.
-func (t *Table) rows() string {
-	return "SELECT " + strings.Join(t.ColumnNames(), ", ") + " FROM " + t.Name + " ORDER BY " + strings.Join(t.Key, ", ")
-}
-
-// Source is a store to read whole, as it was at one moment. It is for one
-// goroutine at a time. To read changes nothing in the store.
+// Source reads a snapshot of a whole store, without changing it. It isn't safe
+// for concurrent use.
 type Source interface {
-	// Query asks what every engine understands. Before the next query the rows
-	// are read to their end or closed.
+	// Query runs a query in the SQL that all engines understand. Only one cursor
+	// can be open at a time.
 	Query(ctx context.Context, query string) (Cursor, error)
 
-	// LastID is the last id that a serial table gave, or 0.
+	// LastID returns the last id that a serial table assigned, or 0.
 	LastID(ctx context.Context, t *Table) (int64, error)
 
-	// Checks are those that are the engine's own, besides [Checks].
+	// Checks returns the checks that only this engine needs.
 	Checks() []Check
 
 	Close() error
 }
 
-// Target is a store to fill whole, in one transaction that keeps others from
-// writing. As a [Source] it tells what it holds by then.
+// Target fills a whole store in one transaction that keeps other writers out. As
+// a [Source] it reads what was written so far.
 type Target interface {
 	Source
 
-	// Write adds rows with the columns of a table, in their order.
+	// Write adds rows. Their values are in the order of the table's columns.
 	Write(ctx context.Context, t *Table, rows Cursor) error
 
-	// SetLastID makes the next id that a serial table gives higher than this one.
+	// SetLastID sets the last id that a serial table assigned, so that the next
+	// one is higher.
 	SetLastID(ctx context.Context, t *Table, id int64) error
 
-	// Commit stores all of it. If there is none before Close, or it returns an
-	// error other than ErrOutcomeUnknown, the store is as it was.
+	// Commit stores everything. Without a Commit before Close, or if Commit
+	// returns an error other than ErrOutcomeUnknown, the store is unchanged.
 	Commit(ctx context.Context) error
 }
 
-// Cursor reads rows one after the other.
+// Cursor iterates over rows.
 type Cursor interface {
-	// Next goes to the next row, and reports whether there is one.
+	// Next advances to the next row and reports whether there is one.
 	Next() bool
-	// Values are those of the row, until Next is called again: int64, string,
-	// []byte or nil.
+	// Values returns the values of the row: int64, string, []byte or nil. They
+	// are valid until the next call of Next.
 	Values() ([]any, error)
-	// Err is what ended the rows early, if anything did.
+	// Err returns the error that ended the iteration early, if any.
 	Err() error
 	Close()
+}
+
+// Check is a rule that holds in a consistent store.
+type Check struct {
+	Rule  string
+	Query string // selects one line of text for each violation
 }

@@ -52,7 +52,7 @@ func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 func wantNoPet(t *testing.T, d db.DB, id int64) {
 	t.Helper()
 	_, err := d.Pet(t.Context(), id)
-	wantCode(t, err, animalstore.PetNotFound)
+	wantNotFound(t, err)
 	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
 		for _, q := range []db.PetQuery{{Status: status, Before: id + 1, Limit: 1}, {Status: status, IDs: []int64{id}, Limit: 1}} {
 			if page := mustList(t, d, q); len(page) > 0 && page[0].ID == id {
@@ -107,7 +107,7 @@ func refusedChange(t *testing.T, d db.DB) {
 	}
 	wantPet(t, d, pet)
 	_, err = d.Category(t.Context(), 77)
-	wantCode(t, err, animalstore.CategoryNotFound)
+	wantNotFound(t, err)
 }
 
 func removedIsGone(t *testing.T, d db.DB) {
@@ -132,10 +132,10 @@ func absentPets(t *testing.T, d db.DB) {
 	called := func(*animalstore.Pet, bool) error { t.Error("there is nothing to ask about"); return nil }
 	for _, id := range []int64{gone, gone + 1, 0, -1, math.MaxInt64, math.MinInt64} {
 		_, err := d.UpdatePet(t.Context(), id, called)
-		wantCode(t, err, animalstore.PetNotFound)
-		wantCode(t, d.DeletePet(t.Context(), id, called), animalstore.PetNotFound)
+		wantNotFound(t, err)
+		wantNotFound(t, d.DeletePet(t.Context(), id, called))
 		_, _, err = d.PlaceOrder(t.Context(), id, noon, nil)
-		wantCode(t, err, animalstore.PetNotFound)
+		wantNotFound(t, err)
 	}
 }
 

@@ -111,7 +111,9 @@ func (n *numbered) answer(ctx context.Context, c call, draw func(int) int, step 
 	switch {
 	case errors.As(err, &coded):
 		return coded.Code
-	case errors.Is(err, db.ErrNotFound), errors.Is(err, db.ErrExists), errors.Is(err, errNotNow):
+	case errors.Is(err, db.ErrNotFound):
+		return db.ErrNotFound // engines may wrap it differently
+	case errors.Is(err, db.ErrExists), errors.Is(err, errNotNow):
 		return err.Error()
 	case err != nil && (c.name == "SaveUsage" || c.name == "SaveLimitStates"):
 		return "refused" // for a key that does not exist

@@ -292,6 +292,8 @@ func carryOut(ctx context.Context, d db.DB, op operation) (got outcome, err erro
 	switch {
 	case errors.As(err, &coded):
 		return refused(coded.Code), nil
+	case errors.Is(err, db.ErrNotFound):
+		return refused(notFound), nil
 	case err != nil:
 		return got, fmt.Errorf("%T%+v: %w", op, op, err)
 	}

@@ -133,7 +133,7 @@ func failuresAreTriedAgain(t *testing.T, d db.DB) {
 		wantCode(t, err, animalstore.PetNotAvailable)
 	}
 	_, _, err := d.PlaceOrder(t.Context(), pet.ID+1, noon, onceOf("b", "body"))
-	wantCode(t, err, animalstore.PetNotFound)
+	wantNotFound(t, err)
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Status = animalstore.PetAvailable })
 	order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
 	if err != nil || replayed {

@@ -3,8 +3,8 @@ package dbtest
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -126,12 +126,15 @@ func revokeKeepsFirstTime(t *testing.T, d db.DB) {
 	wantFound(t, d, "other", other)
 }
 
-func revokeNotFound(t *testing.T, d db.DB) {
+func absentKeys(t *testing.T, d db.DB) {
 	last := mustCreateKey(t, d, plainKey(t, "one"), "one")
-	for _, id := range []int64{0, -1, last.ID + 1} {
-		if _, err := revoke(t.Context(), d, id, noon); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("revoke(%d): %v, want ErrNotFound", id, err)
-		}
+	for _, id := range []int64{0, -1, last.ID + 1, math.MaxInt64, math.MinInt64} {
+		_, err := d.Key(t.Context(), id)
+		wantNotFound(t, err)
+		_, err = d.UpdateKey(t.Context(), id, noon, func(*animalstore.Key, bool) error { t.Error("change was called"); return nil })
+		wantNotFound(t, err)
+		_, err = d.RotateKey(t.Context(), id, hashOf("new"), noon, later)
+		wantNotFound(t, err)
 	}
 	wantFound(t, d, "one", last)
 }

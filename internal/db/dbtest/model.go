@@ -46,6 +46,9 @@ type outcome struct {
 	Categories []animalstore.Category
 }
 
+// notFound stands for [db.ErrNotFound] in an outcome.
+const notFound animalstore.Code = "not found"
+
 func refused(code animalstore.Code) outcome { return outcome{Code: code} }
 
 // An operation is a call with its arguments. expect carries it out on a store
@@ -105,7 +108,7 @@ func (s *store) setPet(pet animalstore.Pet) {
 func (o getPet) expect(s *store, _ outcome) outcome {
 	pet, ok := s.pets[o.ID]
 	if !ok {
-		return refused("pet_not_found")
+		return refused(notFound)
 	}
 	return outcome{Pet: pet}
 }
@@ -123,7 +126,7 @@ func (s *store) ordered(pet int64) bool {
 func (o changePet) expect(s *store, _ outcome) outcome {
 	pet, ok := s.pets[o.ID]
 	if !ok {
-		return refused("pet_not_found")
+		return refused(notFound)
 	}
 	pet.Name, pet.CategoryID = cmp.Or(o.Name, pet.Name), cmp.Or(o.Category, pet.CategoryID)
 	if o.Status != "" && o.Status != pet.Status {
@@ -138,7 +141,7 @@ func (o changePet) expect(s *store, _ outcome) outcome {
 
 func (o deletePet) expect(s *store, _ outcome) outcome {
 	if _, ok := s.pets[o.ID]; !ok {
-		return refused("pet_not_found")
+		return refused(notFound)
 	}
 	if s.ordered(o.ID) {
 		return refused("invalid_transition")
@@ -163,7 +166,7 @@ func (o placeOrder) expect(s *store, got outcome) outcome {
 	pet, ok := s.pets[o.Pet]
 	switch {
 	case !ok:
-		return refused("pet_not_found")
+		return refused(notFound)
 	case pet.Status != "available":
 		return refused("pet_not_available")
 	case got.Order.ID <= 0 || s.orders[got.Order.ID].ID != 0: // an order is never removed
@@ -179,7 +182,7 @@ func (o placeOrder) expect(s *store, got outcome) outcome {
 func (o getOrder) expect(s *store, _ outcome) outcome {
 	order, ok := s.orders[o.ID]
 	if !ok {
-		return refused("order_not_found")
+		return refused(notFound)
 	}
 	return outcome{Order: order}
 }
@@ -195,7 +198,7 @@ var orderSteps = map[[2]animalstore.OrderStatus]animalstore.PetStatus{
 func (o moveOrder) expect(s *store, _ outcome) outcome {
 	order, ok := s.orders[o.ID]
 	if !ok {
-		return refused("order_not_found")
+		return refused(notFound)
 	}
 	status, ok := orderSteps[[2]animalstore.OrderStatus{order.Status, o.To}]
 	if !ok {
@@ -216,7 +219,7 @@ func (o listOrders) expect(s *store, _ outcome) outcome {
 func (o getCategory) expect(s *store, _ outcome) outcome {
 	name, ok := s.categories[o.ID]
 	if !ok {
-		return refused("category_not_found")
+		return refused(notFound)
 	}
 	return outcome{Category: animalstore.Category{ID: o.ID, Name: name}}
 }

@@ -92,9 +92,9 @@ func absentOrders(t *testing.T, d db.DB) {
 	_, order := orderInStatus(t, d, animalstore.OrderPlaced)
 	for _, id := range []int64{0, -1, order.ID + 1, math.MaxInt64, math.MinInt64} {
 		_, err := d.Order(t.Context(), id)
-		wantCode(t, err, animalstore.OrderNotFound)
+		wantNotFound(t, err)
 		_, err = d.UpdateOrder(t.Context(), id, func(*animalstore.Order) error { t.Error("there is nothing to change"); return nil })
-		wantCode(t, err, animalstore.OrderNotFound)
+		wantNotFound(t, err)
 	}
 }
 

@@ -75,7 +75,7 @@ func petNotFound(t *testing.T, d db.DB) {
 			t.Errorf("Pet(%d) = %+v, want an error", id, pet)
 			continue
 		}
-		wantCode(t, err, animalstore.PetNotFound)
+		wantNotFound(t, err)
 	}
 }
 

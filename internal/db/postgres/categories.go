@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"animalstore"
@@ -17,17 +16,11 @@ func ensureCategory(ctx context.Context, tx pgx.Tx, id int64) error {
 	return failed("insert category", err)
 }
 
+const selectCategory = "SELECT id, name FROM categories WHERE id = $1"
+
 // Category implements [db.DB].
 func (d *DB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
-	var category animalstore.Category
-	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
-		category, err = scanCategory(c.QueryRow(ctx, "SELECT id, name FROM categories WHERE id = $1", id))
-		if errors.Is(err, pgx.ErrNoRows) {
-			return animalstore.Errorf(animalstore.CategoryNotFound, "there is no category with id %d", id)
-		}
-		return failed("select category", err)
-	})
-	return category, err
+	return readOne(ctx, d, "select category", scanCategory, selectCategory, id)
 }
 
 func scanCategory(row pgx.Row) (animalstore.Category, error) {
@@ -57,9 +50,9 @@ func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, che
 		if created = inserted.RowsAffected() == 1; created {
 			return check(nil)
 		}
-		before, err := scanCategory(tx.QueryRow(ctx, "SELECT id, name FROM categories WHERE id = $1 FOR NO KEY UPDATE", category.ID))
+		before, err := lockOne(ctx, tx, "lock category", scanCategory, selectCategory, category.ID)
 		if err != nil {
-			return failed("select category", err)
+			return err
 		}
 		if err := check(&before); err != nil {
 			return err

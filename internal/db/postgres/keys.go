@@ -75,24 +75,18 @@ func insertSecret(ctx context.Context, tx pgx.Tx, keyID int64, hash db.KeyHash) 
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
-		key, err = oneKey(c.QueryRow(ctx, keyByHashQuery, hash[:]))
-		return err
-	})
+	key, err = readOne(ctx, d, "select key", scanKey, keyByHashQuery, hash[:])
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
 	}
 	return key, err == nil, err
 }
 
+const selectKey = "SELECT " + keyColumns + " FROM keys WHERE id = $1"
+
 // Key implements [db.DB].
 func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
-	var key animalstore.Key
-	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
-		key, err = oneKey(c.QueryRow(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = $1", id))
-		return err
-	})
-	return key, err
+	return readOne(ctx, d, "select key", scanKey, selectKey, id)
 }
 
 // Keys implements [db.DB].
@@ -147,8 +141,7 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time) (animalstore.Key, error) {
 	var key animalstore.Key
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		key, err = oneKey(tx.QueryRow(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = $1 FOR NO KEY UPDATE", id))
-		if err != nil {
+		if key, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
 			return err
 		}
 		if err := key.CheckChangeable(); err != nil {
@@ -165,15 +158,6 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 		return insertSecret(ctx, tx, id, hash)
 	})
 	return key, err
-}
-
-// oneKey returns the key of a row, or [db.ErrNotFound].
-func oneKey(row pgx.Row) (animalstore.Key, error) {
-	key, err := scanKey(row)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return key, db.ErrNotFound
-	}
-	return key, failed("select key", err)
 }
 
 func scanKey(row pgx.Row) (animalstore.Key, error) {

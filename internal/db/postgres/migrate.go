@@ -65,7 +65,7 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 	case version == 0 && mustExist:
 		return errors.New("there is no store in this database: name the server's database with --database")
 	case version > known:
-		return fmt.Errorf("this database was written by a newer animalstore (its tables are version %d, this program knows up to %d). Run that version", version, known)
+		return errNewer(version, known)
 	case version == known:
 		return nil
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -37,22 +36,11 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, o
 	return order, replayed, err
 }
 
+const selectOrder = "SELECT " + orderColumns + " FROM orders WHERE id = $1"
+
 // Order implements [db.DB].
 func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
-	var order animalstore.Order
-	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
-		order, err = oneOrder(c.QueryRow(ctx, "SELECT "+orderColumns+" FROM orders WHERE id = $1", id), id)
-		return err
-	})
-	return order, err
-}
-
-func oneOrder(row pgx.Row, id int64) (animalstore.Order, error) {
-	order, err := scanOrder(row)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return order, animalstore.Errorf(animalstore.OrderNotFound, "there is no order with id %d", id)
-	}
-	return order, failed("select order", err)
+	return readOne(ctx, d, "select order", scanOrder, selectOrder, id)
 }
 
 // UpdateOrder implements [db.DB]. It locks the order, then the pet. Whoever
@@ -60,8 +48,7 @@ func oneOrder(row pgx.Row, id int64) (animalstore.Order, error) {
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	var order animalstore.Order
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		order, err = oneOrder(tx.QueryRow(ctx, "SELECT "+orderColumns+" FROM orders WHERE id = $1 FOR NO KEY UPDATE", id), id)
-		if err != nil {
+		if order, err = lockOne(ctx, tx, "lock order", scanOrder, selectOrder, id); err != nil {
 			return err
 		}
 		before := order

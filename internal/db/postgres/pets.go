@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -58,22 +57,11 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idemp
 	return pet, replayed, err
 }
 
+const selectPet = "SELECT " + petColumns + " FROM pets WHERE id = $1"
+
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
-	var pet animalstore.Pet
-	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
-		pet, err = onePet(c.QueryRow(ctx, "SELECT "+petColumns+" FROM pets WHERE id = $1", id), id)
-		return err
-	})
-	return pet, err
-}
-
-func onePet(row pgx.Row, id int64) (animalstore.Pet, error) {
-	pet, err := scanPet(row)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return pet, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id)
-	}
-	return pet, failed("select pet", err)
+	return readOne(ctx, d, "select pet", scanPet, selectPet, id)
 }
 
 // lockPet returns a pet that nobody else can change until the transaction
@@ -81,8 +69,7 @@ func onePet(row pgx.Row, id int64) (animalstore.Pet, error) {
 // own: one that waits for a lock sees the pet as it is then, but everything
 // else as it was before.
 func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ordered bool, err error) {
-	pet, err = onePet(tx.QueryRow(ctx, "SELECT "+petColumns+" FROM pets WHERE id = $1 FOR NO KEY UPDATE", id), id)
-	if err != nil {
+	if pet, err = lockOne(ctx, tx, "lock pet", scanPet, selectPet, id); err != nil {
 		return pet, false, err
 	}
 	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM orders WHERE pet_id = $1 AND status <= 1)", id).Scan(&ordered)

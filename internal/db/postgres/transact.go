@@ -84,6 +84,35 @@ func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error)
 	})
 }
 
+// querier is a connection or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}
+
+// selectOne returns the row that a query finds, or [db.ErrNotFound].
+func selectOne[T any](ctx context.Context, q querier, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
+	one, err := scan(q.QueryRow(ctx, query, args...))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return one, db.ErrNotFound
+	}
+	return one, failed(doing, err)
+}
+
+// lockOne is selectOne of a row that nobody else can change until the transaction
+// ends.
+func lockOne[T any](ctx context.Context, tx pgx.Tx, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
+	return selectOne(ctx, tx, doing, scan, query+" FOR NO KEY UPDATE", args...)
+}
+
+// readOne is selectOne outside a transaction.
+func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (one T, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		one, err = selectOne(ctx, c, doing, scan, query, args...)
+		return err
+	})
+	return one, err
+}
+
 // list runs a statement and returns its rows, never nil.
 func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
 	all := make([]T, 0, min(limit, 128))

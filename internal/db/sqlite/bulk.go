@@ -26,8 +26,8 @@ func (d *DB) Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrde
 	return lastPet, lastOrder, err
 }
 
-// reserve moves the number on that SQLite keeps for a table with AUTOINCREMENT:
-// the highest id it ever had.
+// reserve advances the highest id that SQLite remembers for a table with
+// AUTOINCREMENT, and returns it as it was.
 func reserve(c *sqlite.Conn, table string, n int64) (last int64, err error) {
 	known := false
 	err = sqlitex.Execute(c, "SELECT seq FROM sqlite_sequence WHERE name = ?", &sqlitex.ExecOptions{
@@ -38,7 +38,7 @@ func reserve(c *sqlite.Conn, table string, n int64) (last int64, err error) {
 		return 0, fmt.Errorf("select last id of %s: %w", table, err)
 	}
 	if n < 0 || n > math.MaxInt64-last {
-		return 0, fmt.Errorf("reserve %d ids of %s after %d: there are not as many", n, table, last)
+		return 0, fmt.Errorf("reserve %d ids of %s after %d: there aren't that many", n, table, last)
 	}
 	if n == 0 {
 		return last, nil
@@ -69,7 +69,7 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 				stmt.BindInt64(1, pet.ID)
 				stmt.BindText(2, pet.Name)
 				stmt.BindInt64(3, pet.CategoryID)
-				stmt.BindInt64(4, number(petStatuses, pet.Status))
+				stmt.BindInt64(4, statusIndex(petStatuses, pet.Status))
 			})
 		if err != nil {
 			return fmt.Errorf("load pets: %w", err)
@@ -78,7 +78,7 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 			func(stmt *sqlite.Stmt, order *animalstore.Order) {
 				stmt.BindInt64(1, order.ID)
 				stmt.BindInt64(2, order.PetID)
-				stmt.BindInt64(3, number(orderStatuses, order.Status))
+				stmt.BindInt64(3, statusIndex(orderStatuses, order.Status))
 				stmt.BindInt64(4, order.CreatedAt.Milli())
 				stmt.BindInt64(5, order.UpdatedAt.Milli())
 			})

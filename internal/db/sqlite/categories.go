@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -12,7 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// ensureCategory adds a category without a name, unless there is one.
+// ensureCategory adds a category without a name if it doesn't exist.
 func ensureCategory(c *sqlite.Conn, id int64) error {
 	stmt, err := c.Prepare("INSERT INTO categories (id, name) VALUES (?, '') ON CONFLICT DO NOTHING")
 	if err != nil {
@@ -27,39 +28,25 @@ func ensureCategory(c *sqlite.Conn, id int64) error {
 
 // Category implements [db.DB].
 func (d *DB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
-	var category *animalstore.Category
+	var category animalstore.Category
 	err := d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
 		category, err = selectCategory(c, id)
 		return err
 	})
-	if err != nil {
-		return animalstore.Category{}, err
-	}
-	if category == nil {
-		return animalstore.Category{}, animalstore.Errorf(animalstore.CategoryNotFound, "there is no category with id %d", id)
-	}
-	return *category, nil
+	return category, err
 }
 
-// selectCategory returns nil where there is none.
-func selectCategory(c *sqlite.Conn, id int64) (*animalstore.Category, error) {
-	var category *animalstore.Category
-	err := sqlitex.Execute(c, "SELECT id, name FROM categories WHERE id = ?", &sqlitex.ExecOptions{
-		Args: []any{id},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			category = &animalstore.Category{ID: stmt.ColumnInt64(0), Name: stmt.ColumnText(1)}
-			return nil
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("select category: %w", err)
-	}
-	return category, nil
+func selectCategory(c *sqlite.Conn, id int64) (animalstore.Category, error) {
+	return selectByID(c, "category", "SELECT id, name FROM categories WHERE id = ?", id, scanCategory)
+}
+
+func scanCategory(stmt *sqlite.Stmt) animalstore.Category {
+	return animalstore.Category{ID: stmt.ColumnInt64(0), Name: stmt.ColumnText(1)}
 }
 
 // Categories implements [db.DB].
 func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.Category, error) {
-	// Every int64 is an id, so the list starts at the lowest, not above it.
+	// Every int64 is a valid id, so the first page includes the lowest.
 	query, from := "SELECT id, name FROM categories WHERE id >= ? ORDER BY id LIMIT +?", int64(math.MinInt64)
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT +?", *q.After
@@ -69,7 +56,7 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 		err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{
 			Args: []any{from, q.Limit},
 			ResultFunc: func(stmt *sqlite.Stmt) error {
-				categories = append(categories, animalstore.Category{ID: stmt.ColumnInt64(0), Name: stmt.ColumnText(1)})
+				categories = append(categories, scanCategory(stmt))
 				return nil
 			},
 		})
@@ -84,15 +71,18 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 // PutCategory implements [db.DB].
 func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		before, err := selectCategory(c, category.ID)
-		if err != nil {
+		var known *animalstore.Category
+		switch before, err := selectCategory(c, category.ID); {
+		case err == nil:
+			known = &before
+		case !errors.Is(err, db.ErrNotFound):
 			return err
 		}
-		if err := check(before); err != nil {
+		if err := check(known); err != nil {
 			return err
 		}
-		created = before == nil
-		err = sqlitex.Execute(c, "INSERT INTO categories (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
+		created = known == nil
+		err := sqlitex.Execute(c, "INSERT INTO categories (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
 			&sqlitex.ExecOptions{Args: []any{category.ID, category.Name}})
 		if err != nil {
 			return fmt.Errorf("put category: %w", err)

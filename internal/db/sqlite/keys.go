@@ -12,8 +12,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// keyColumns are read by scanKey. The last is the end of the secret the key was
-// found by, which a query that finds it otherwise leaves at 0.
+// keyColumns are read by scanKey. The last one is when the secret expires that the
+// key was found by; it is 0 in queries that don't search by secret.
 const (
 	keyFields      = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
 	keyColumns     = keyFields + ", 0"
@@ -100,7 +100,7 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error)
 	keys := []animalstore.Key{}
 	err := d.read(ctx, func(c *sqlite.Conn) error {
 		return sqlitex.Execute(c, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT +?", &sqlitex.ExecOptions{
-			Args: []any{below(q.Before), q.Limit},
+			Args: []any{upperBound(q.Before), q.Limit},
 			ResultFunc: func(stmt *sqlite.Stmt) error {
 				keys = append(keys, scanKey(stmt))
 				return nil
@@ -173,7 +173,7 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 }
 
 func keyByID(c *sqlite.Conn, id int64) (animalstore.Key, error) {
-	return oneKey(c, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id)
+	return selectByID(c, "key", "SELECT "+keyColumns+" FROM keys WHERE id = ?", id, scanKey)
 }
 
 // oneKey returns the key that query selects, or [db.ErrNotFound].

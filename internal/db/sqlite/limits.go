@@ -63,7 +63,7 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 	})
 }
 
-// limitFields are the fields of s in the order of the table's columns.
+// limitFields returns the fields of s in the order of the table's columns.
 func limitFields(s *animalstore.LimitState) [11]*int64 {
 	return [...]*int64{
 		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockFile refuses: without a lock, two servers could share a file.
+// lockFile always fails: without a lock, two servers could use the same file.
 func lockFile(string) (*os.File, error) {
-	return nil, errors.New("serving a SQLite file needs a Unix system, where it can be locked")
+	return nil, errors.New("serving a SQLite file needs file locks, which are only supported on Unix systems")
 }

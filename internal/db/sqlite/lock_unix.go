@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock that says a server is at work, and keeps it until the
-// file is closed or the process ends, however it ends. The database itself is
-// never locked this way: closing it would drop the locks of SQLite.
+// lockFile takes the lock of a running server. It is held until the file is closed or
+// the process ends, even if it is killed. It is a separate file, because closing the
+// database file would drop SQLite's own locks.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("%s cannot be made: a server needs the right to write to the directory of its database", path)
+		return nil, fmt.Errorf("%s cannot be created: a server needs write access to the directory of its database", path)
 	}
 	if err != nil {
 		return nil, err

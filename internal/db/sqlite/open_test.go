@@ -22,14 +22,14 @@ func wantRefused(t *testing.T, path string, opts Options, reason string) {
 	d, err := Open(t.Context(), path, opts)
 	if err == nil {
 		d.Close()
-		t.Fatalf("Open(%s) worked, want an error with %q", path, reason)
+		t.Fatalf("Open(%s) succeeded, want an error with %q", path, reason)
 	}
 	if !strings.Contains(err.Error(), reason) || !strings.Contains(err.Error(), filepath.Base(path)) {
 		t.Errorf("Open(%s): %v, want the path and %q", path, err, reason)
 	}
 }
 
-// script makes or changes a SQLite file by hand.
+// script creates or changes a SQLite file.
 func script(t *testing.T, path, sql string) {
 	t.Helper()
 	c, err := sqlite.OpenConn(path)
@@ -67,7 +67,7 @@ func TestOpenRefusesWhatIsNotSQLite(t *testing.T) {
 
 func TestOpenLeavesOtherProgramsAlone(t *testing.T) {
 	for name, sql := range map[string]string{
-		"with an id of its own":    "PRAGMA application_id = 42; CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)",
+		"with another id":          "PRAGMA application_id = 42; CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)",
 		"with an id and no tables": "PRAGMA application_id = 42",
 		"with tables and no id":    "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)",
 		"in WAL mode":              "PRAGMA journal_mode = WAL; CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)",
@@ -76,8 +76,8 @@ func TestOpenLeavesOtherProgramsAlone(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "theirs.db")
 			script(t, path, sql)
 			before := readFile(t, path)
-			wantRefused(t, path, Options{Serve: true}, "not one of animalstore's")
-			wantRefused(t, path, Options{MustExist: true}, "not one of animalstore's")
+			wantRefused(t, path, Options{Serve: true}, "belongs to another program")
+			wantRefused(t, path, Options{MustExist: true}, "belongs to another program")
 			if !bytes.Equal(readFile(t, path), before) {
 				t.Error("the file was changed")
 			}
@@ -85,8 +85,8 @@ func TestOpenLeavesOtherProgramsAlone(t *testing.T) {
 	}
 }
 
-// A program that was killed leaves its latest changes in a log beside the file.
-// They are its own to move.
+// TestOpenLeavesOtherProgramsLogAlone: a program that was killed leaves its latest
+// changes in a log next to the file, which only that program may move.
 func TestOpenLeavesOtherProgramsLogAlone(t *testing.T) {
 	dir := t.TempDir()
 	running := filepath.Join(dir, "running.db")
@@ -109,7 +109,7 @@ func TestOpenLeavesOtherProgramsLogAlone(t *testing.T) {
 	if len(before["-wal"]) == 0 {
 		t.Fatal("the test's own log is empty")
 	}
-	wantRefused(t, killed, Options{Serve: true}, "not one of animalstore's")
+	wantRefused(t, killed, Options{Serve: true}, "belongs to another program")
 	for suffix, content := range before {
 		if got, err := os.ReadFile(killed + suffix); err != nil || !bytes.Equal(got, content) {
 			t.Errorf("killed.db%s was changed (%v)", suffix, err)
@@ -117,8 +117,8 @@ func TestOpenLeavesOtherProgramsLogAlone(t *testing.T) {
 	}
 }
 
-// The very first start still uses a rollback journal. If it is killed in the
-// middle, the next start has to undo what it did.
+// TestOpenAfterStartCutOff: the very first start uses a rollback journal. If it is
+// killed, the next start has to roll back.
 func TestOpenAfterStartCutOff(t *testing.T) {
 	dir := t.TempDir()
 	running, killed := filepath.Join(dir, "running.db"), filepath.Join(dir, "killed.db")
@@ -167,7 +167,7 @@ func TestOpenRefusesWhatCannotBeAFile(t *testing.T) {
 	absent := filepath.Join(dir, "absent.db")
 	wantRefused(t, absent, Options{MustExist: true}, "does not exist")
 	if _, err := os.Stat(absent); !os.IsNotExist(err) {
-		t.Errorf("MustExist made the file: %v", err)
+		t.Errorf("MustExist created the file: %v", err)
 	}
 }
 
@@ -180,17 +180,17 @@ func TestOpenRefusesSecondServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), link, Options{Serve: true}); err == nil || !strings.Contains(err.Error(), "another animalstore serves this file") {
-		t.Errorf("a second server by way of a link: %v", err)
+		t.Errorf("a second server through a link: %v", err)
 	}
-	mustOpen(t, path, Options{MustExist: true}) // a command beside the server may
+	mustOpen(t, path, Options{MustExist: true}) // a command may open it alongside the server
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mustOpen(t, path, Options{Serve: true}).Close() // the lock goes with its holder
+	mustOpen(t, path, Options{Serve: true}).Close() // closing releases the lock
 }
 
-// heldPath makes TestOpenRefusesServerInOtherProcess, run again in a process of
-// its own, hold that file until its standard input ends.
+// heldPath is an environment variable: TestOpenRefusesServerInOtherProcess, run again
+// in a child process, serves the file that it names until its standard input ends.
 const heldPath = "ANIMALSTORE_TEST_HOLD"
 
 func TestOpenRefusesServerInOtherProcess(t *testing.T) {
@@ -219,7 +219,7 @@ func TestOpenRefusesServerInOtherProcess(t *testing.T) {
 		holder.Wait()
 	})
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "holding\n" {
-		t.Fatalf("the other process says %q, %v", line, err)
+		t.Fatalf("the other process printed %q, %v", line, err)
 	}
 	wantRefused(t, path, Options{Serve: true}, "another animalstore serves this file")
 	// A kill leaves the lock file behind, but not the lock.

@@ -14,9 +14,9 @@ import (
 const orderColumns = "id, pet_id, status, created_at, updated_at"
 
 // PlaceOrder implements [db.DB].
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, retry *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
-		replayed, err = doOnce(c, once, &order, func() error {
+		replayed, err = writeOrReplay(c, retry, &order, func() error {
 			order = animalstore.Order{PetID: petID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
 			pet, err := selectPet(c, petID)
 			if err != nil {
@@ -26,7 +26,7 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, o
 				return err
 			}
 			err = sqlitex.Execute(c, "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES (?, ?, ?, ?)",
-				&sqlitex.ExecOptions{Args: []any{petID, number(orderStatuses, order.Status), at.Milli(), at.Milli()}})
+				&sqlitex.ExecOptions{Args: []any{petID, statusIndex(orderStatuses, order.Status), at.Milli(), at.Milli()}})
 			if err != nil {
 				return fmt.Errorf("insert order: %w", err)
 			}
@@ -48,21 +48,8 @@ func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
 	return order, err
 }
 
-func selectOrder(c *sqlite.Conn, id int64) (order animalstore.Order, err error) {
-	err = sqlitex.Execute(c, "SELECT "+orderColumns+" FROM orders WHERE id = ?", &sqlitex.ExecOptions{
-		Args: []any{id},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			order = scanOrder(stmt)
-			return nil
-		},
-	})
-	if err != nil {
-		return order, fmt.Errorf("select order: %w", err)
-	}
-	if order.ID == 0 {
-		return order, animalstore.Errorf(animalstore.OrderNotFound, "there is no order with id %d", id)
-	}
-	return order, nil
+func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
+	return selectByID(c, "order", "SELECT "+orderColumns+" FROM orders WHERE id = ?", id, scanOrder)
 }
 
 // UpdateOrder implements [db.DB].
@@ -77,7 +64,7 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 			return err
 		}
 		err = sqlitex.Execute(c, "UPDATE orders SET status = ?, updated_at = ? WHERE id = ?",
-			&sqlitex.ExecOptions{Args: []any{number(orderStatuses, order.Status), order.UpdatedAt.Milli(), id}})
+			&sqlitex.ExecOptions{Args: []any{statusIndex(orderStatuses, order.Status), order.UpdatedAt.Milli(), id}})
 		if err != nil {
 			return fmt.Errorf("update order: %w", err)
 		}
@@ -86,18 +73,18 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// setPetStatus is for an order that has a say over its pet.
+// setPetStatus stores the status that an order implies for its pet.
 func (d *DB) setPetStatus(c *sqlite.Conn, petID int64, status animalstore.PetStatus) error {
-	d.changes(petID)
+	d.markChanged(petID)
 	err := sqlitex.Execute(c, "UPDATE pets SET status = ? WHERE id = ?",
-		&sqlitex.ExecOptions{Args: []any{number(petStatuses, status), petID}})
+		&sqlitex.ExecOptions{Args: []any{statusIndex(petStatuses, status), petID}})
 	if err != nil {
 		return fmt.Errorf("update status of pet: %w", err)
 	}
 	return nil
 }
 
-// hasOpenOrder finds the open order alone: orders_by_pet has them by status.
+// hasOpenOrder reads only the open order: orders_by_pet is sorted by status.
 func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	found := false
 	err := sqlitex.Execute(c, "SELECT 1 FROM orders WHERE pet_id = ? AND status <= 1", &sqlitex.ExecOptions{
@@ -110,7 +97,7 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	return found, nil
 }
 
-// The parameters are those of the lists of pets; ?4 is the pet.
+// The parameters are those of the lists of pets, with the pet in ?4.
 var (
 	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
 	listOrdersByStatus = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
@@ -139,10 +126,10 @@ func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, 
 			return fmt.Errorf("select orders: %w", err)
 		}
 		defer stmt.Reset()
-		stmt.BindInt64(1, below(q.Before))
+		stmt.BindInt64(1, upperBound(q.Before))
 		stmt.BindInt64(2, int64(q.Limit))
 		if q.Status != "" {
-			stmt.BindInt64(3, number(orderStatuses, q.Status))
+			stmt.BindInt64(3, statusIndex(orderStatuses, q.Status))
 		}
 		if q.PetID != 0 {
 			stmt.BindInt64(4, q.PetID)

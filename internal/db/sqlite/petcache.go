@@ -8,22 +8,22 @@ import (
 
 const (
 	petSlots      = 1 << 12
-	petsInSlot    = 4 // with names of the longest kind kept, 4 MB of pets in all
+	petsInSlot    = 4 // at most 4 MB of pets in all, with names of maxCachedName
 	maxCachedName = 128
 )
 
-// petCache remembers pets that were asked for by their id, because reading
-// one from the file costs as much as everything else in a request.
+// petCache caches pets that were read by id, because reading one from the file costs
+// as much as everything else in a request.
 //
-// What it returns is as fresh as what the file holds. Before a write can be seen,
-// it marks the slots of the pets it changes with the generation of its commit,
-// and a pet counts only if it was read in a later one. So whoever starts to
-// read after somebody saw the write finds the mark; and what was read before the
-// write does not count, even if it is stored here afterwards.
+// It never returns a stale pet. Before a write becomes visible, it marks the slots of
+// the pets that it changes with the generation of its commit, and a cached pet is
+// valid only if it was read in a later generation. So a read that starts after
+// somebody saw the write finds the mark, and a pet that was read before the write is
+// invalid even if it is cached afterwards.
 //
-// It has a fixed number of slots, with room for some pets each, of which a
-// newcomer replaces the oldest. So it is bounded and needs no lock. Ids follow each
-// other, so they spread evenly.
+// It has a fixed number of slots with a few pets each, where a new pet replaces the
+// oldest. So its size is bounded and it needs no lock. Ids are consecutive, so they
+// spread evenly over the slots.
 type petCache struct {
 	slots [petSlots]petSlot
 }
@@ -35,7 +35,7 @@ type petSlot struct {
 
 type cachedPet struct {
 	animalstore.Pet
-	generation uint64 // it was read in
+	generation uint64 // in which it was read
 }
 
 func (c *petCache) slot(id int64) *petSlot { return &c.slots[uint64(id)%petSlots] }
@@ -50,7 +50,7 @@ func (c *petCache) get(id int64) (pet animalstore.Pet, ok bool) {
 	return pet, false
 }
 
-// put keeps a pet. The generation is that from before it was read.
+// put caches a pet. generation is the one just before it was read.
 func (c *petCache) put(pet animalstore.Pet, generation uint64) {
 	if len(pet.Name) > maxCachedName {
 		return
@@ -64,9 +64,9 @@ func (c *petCache) put(pet animalstore.Pet, generation uint64) {
 	}
 }
 
-// changes marks a pet as changed by the transaction that the writer is about
-// to commit. It is called by the writer alone, before it commits.
-func (d *DB) changes(id int64) {
+// markChanged marks a pet as changed by the current write transaction. It must be
+// called inside that transaction.
+func (d *DB) markChanged(id int64) {
 	if d.pets != nil {
 		d.pets.slot(id).changed.Store(d.writer.generation.Load() + 1)
 	}

@@ -11,8 +11,8 @@ import (
 	"animalstore"
 )
 
-// remembers reports whether a pet would come from the cache.
-func remembers(d *DB, id int64) bool {
+// isCached reports whether a pet is in the cache.
+func isCached(d *DB, id int64) bool {
 	_, ok := d.pets.get(id)
 	return ok
 }
@@ -26,8 +26,7 @@ func mustCreate(t *testing.T, d *DB, name string) animalstore.Pet {
 	return pet
 }
 
-// warm reads a pet until the cache has it: a commit that ends just then keeps
-// it out.
+// warm reads a pet until it is cached: a concurrent commit may prevent that.
 func warm(t *testing.T, d *DB, id int64) animalstore.Pet {
 	t.Helper()
 	for range 1000 {
@@ -35,15 +34,15 @@ func warm(t *testing.T, d *DB, id int64) animalstore.Pet {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if remembers(d, id) {
+		if isCached(d, id) {
 			return pet
 		}
 	}
-	t.Fatalf("pet %d never gets into the cache", id)
+	t.Fatalf("pet %d is never cached", id)
 	panic("unreachable")
 }
 
-func TestPetCacheForgetsWhatChanges(t *testing.T) {
+func TestPetCacheDropsChangedPets(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	var order animalstore.Order
 	move := func(to animalstore.OrderStatus) func(id int64) error {
@@ -89,12 +88,12 @@ func TestPetCacheForgetsWhatChanges(t *testing.T) {
 			t.Errorf("after %s: got %q, want %q", step.name, got, step.want)
 		}
 	}
-	if !remembers(d, bystander.ID) {
-		t.Error("a pet that did not change is forgotten too")
+	if !isCached(d, bystander.ID) {
+		t.Error("a pet that did not change was dropped too")
 	}
 }
 
-// TestPetCacheRefusesLateReads stores what was read before a write after it.
+// TestPetCacheRefusesLateReads caches after a write what was read before it.
 func TestPetCacheRefusesLateReads(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	pet := mustCreate(t, d, "old")
@@ -109,8 +108,8 @@ func TestPetCacheRefusesLateReads(t *testing.T) {
 	}
 }
 
-// TestPetCacheIsFresh renames a pet while others read it: nobody may see an
-// older name than the one that was stored when the read began.
+// TestPetCacheIsFresh renames a pet while others read it: a read must not return an
+// older name than the one that was stored when it began.
 func TestPetCacheIsFresh(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	pet := mustCreate(t, d, "0")
@@ -151,10 +150,10 @@ func TestPetCacheIsBounded(t *testing.T) {
 		}
 	}
 	if kept != petsInSlot*petSlots {
-		t.Errorf("%d pets are kept, want the last %d", kept, petsInSlot*petSlots)
+		t.Errorf("%d pets are cached, want the last %d", kept, petsInSlot*petSlots)
 	}
 	c.put(animalstore.Pet{ID: 1 << 40, Name: strings.Repeat("x", maxCachedName+1)}, 2)
 	if _, ok := c.get(1 << 40); ok {
-		t.Error("a pet with a long name is kept")
+		t.Error("a pet with a long name is cached")
 	}
 }

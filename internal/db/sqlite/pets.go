@@ -15,15 +15,16 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// A status is stored as its place in the domain's list.
+// A status is stored as its index in the domain's list.
 var (
 	petStatuses   = animalstore.PetStatuses
 	orderStatuses = animalstore.OrderStatuses
 )
 
-func number[S comparable](all []S, s S) int64 {
-	for i, one := range all {
-		if one == s {
+// statusIndex panics if s is unknown: callers have validated it.
+func statusIndex[S comparable](all []S, s S) int64 {
+	for i, known := range all {
+		if known == s {
 			return int64(i)
 		}
 	}
@@ -33,12 +34,12 @@ func number[S comparable](all []S, s S) int64 {
 const petColumns = "id, category_id, status, name"
 
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	if p.Status == "" {
 		p.Status = animalstore.PetAvailable
 	}
 	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
-		replayed, err = doOnce(c, once, &pet, func() error {
+		replayed, err = writeOrReplay(c, retry, &pet, func() error {
 			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
 			if err := ensureCategory(c, p.CategoryID); err != nil {
 				return err
@@ -49,7 +50,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idemp
 			}
 			stmt.BindText(1, p.Name)
 			stmt.BindInt64(2, p.CategoryID)
-			stmt.BindInt64(3, number(petStatuses, p.Status))
+			stmt.BindInt64(3, statusIndex(petStatuses, p.Status))
 			if _, err := stmt.Step(); err != nil {
 				return fmt.Errorf("insert pet: %w", err)
 			}
@@ -81,20 +82,27 @@ func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
 }
 
 func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
-	stmt, err := c.Prepare("SELECT " + petColumns + " FROM pets WHERE id = ?")
+	return selectByID(c, "pet", "SELECT "+petColumns+" FROM pets WHERE id = ?", id, scanPet)
+}
+
+// selectByID returns the row with that id, or [db.ErrNotFound]. It binds and steps
+// the statement directly, because sqlitex takes longer for that than SQLite does
+// to find the row.
+func selectByID[Row any](c *sqlite.Conn, what, query string, id int64, scan func(*sqlite.Stmt) Row) (row Row, err error) {
+	stmt, err := c.Prepare(query)
 	if err != nil {
-		return animalstore.Pet{}, fmt.Errorf("select pet: %w", err)
+		return row, fmt.Errorf("select %s: %w", what, err)
 	}
 	defer stmt.Reset()
 	stmt.BindInt64(1, id)
 	found, err := stmt.Step()
 	if err != nil {
-		return animalstore.Pet{}, fmt.Errorf("select pet: %w", err)
+		return row, fmt.Errorf("select %s: %w", what, err)
 	}
 	if !found {
-		return animalstore.Pet{}, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id)
+		return row, db.ErrNotFound
 	}
-	return scanPet(stmt), nil
+	return scan(stmt), nil
 }
 
 // UpdatePet implements [db.DB].
@@ -115,9 +123,9 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := ensureCategory(c, pet.CategoryID); err != nil {
 			return err
 		}
-		d.changes(id)
+		d.markChanged(id)
 		err = sqlitex.Execute(c, "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
-			&sqlitex.ExecOptions{Args: []any{pet.Name, pet.CategoryID, number(petStatuses, pet.Status), id}})
+			&sqlitex.ExecOptions{Args: []any{pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status), id}})
 		if err != nil {
 			return fmt.Errorf("update pet: %w", err)
 		}
@@ -140,7 +148,7 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := check(&pet, ordered); err != nil {
 			return err
 		}
-		d.changes(id)
+		d.markChanged(id)
 		if err := sqlitex.Execute(c, "DELETE FROM pets WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}}); err != nil {
 			return fmt.Errorf("delete pet: %w", err)
 		}
@@ -148,9 +156,9 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 	})
 }
 
-// Parameters of a list: ?1 the id to stay below, ?2 the limit, ?3 and ?4 the
-// filters' values. The plus keeps SQLite from compiling the statement anew for
-// each value of the limit, which costs more than a page does.
+// Parameters of a list: ?1 is the upper bound of ids, ?2 the limit, ?3 and ?4 the
+// values of the filters. The plus keeps SQLite from compiling the statement again
+// for each value of the limit, which takes longer than reading a page.
 var (
 	listPets           = "SELECT " + petColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
 	listPetsByStatus   = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
@@ -160,8 +168,8 @@ var (
 		AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR category_id = ?4) ORDER BY id DESC LIMIT +?2`
 )
 
-// mergeStatuses makes one list out of the lists of every status. Each is read
-// along an index that starts with the status, and no further than the limit.
+// mergeStatuses merges the lists of all statuses into one. Each is read from an index
+// that starts with the status, and only up to the limit.
 func mergeStatuses(n int, query string) string {
 	parts := make([]string, n)
 	for status := range n {
@@ -194,10 +202,10 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 			return fmt.Errorf("select pets: %w", err)
 		}
 		defer stmt.Reset()
-		stmt.BindInt64(1, below(q.Before))
+		stmt.BindInt64(1, upperBound(q.Before))
 		stmt.BindInt64(2, int64(q.Limit))
 		if q.Status != "" {
-			stmt.BindInt64(3, number(petStatuses, q.Status))
+			stmt.BindInt64(3, statusIndex(petStatuses, q.Status))
 		}
 		if q.CategoryID != nil {
 			stmt.BindInt64(4, *q.CategoryID)
@@ -215,8 +223,8 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 	return pets, err
 }
 
-// scanPets appends all rows to pets. The names share one piece of memory: a page
-// comes and goes as a whole.
+// scanPets appends all rows to pets. The names share one allocation, because the pets
+// of a page are used and freed together.
 func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, error) {
 	var names []byte
 	var ends []int // where each name ends
@@ -229,7 +237,7 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, err
 			break
 		}
 		if names == nil {
-			n := min(cap(pets), 128) // a page has no more
+			n := min(cap(pets), 128) // pages aren't larger
 			names, ends = make([]byte, 0, 32*n), make([]int, 0, n)
 		}
 		start, size := len(names), stmt.ColumnLen(3)
@@ -259,8 +267,8 @@ func scanPet(stmt *sqlite.Stmt) animalstore.Pet {
 	}
 }
 
-// below is the bound of a list that starts before an id, or at the newest.
-func below(before int64) int64 {
+// upperBound returns the exclusive upper bound of the ids in a list.
+func upperBound(before int64) int64 {
 	if before == 0 {
 		return math.MaxInt64
 	}

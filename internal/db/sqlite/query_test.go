@@ -25,7 +25,7 @@ func TestReopenKeepsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
-	// An id is never given again, not even when its pet is gone.
+	// Ids are never reused, not even when the pet is deleted.
 	script(t, path, "DELETE FROM pets")
 	d = mustOpen(t, path, Options{Serve: true})
 	second, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Max", CategoryID: 2}, nil)
@@ -33,7 +33,7 @@ func TestReopenKeepsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second.ID <= pet.ID {
-		t.Errorf("id %d was given after id %d", second.ID, pet.ID)
+		t.Errorf("id %d was assigned after id %d", second.ID, pet.ID)
 	}
 	d.Close()
 	d = mustOpen(t, path, Options{Serve: true})
@@ -64,8 +64,8 @@ func TestConnectionsAreDurable(t *testing.T) {
 	}
 }
 
-// statements are the queries that reader connections have prepared so far: what
-// was really run, where a copy of it in a test would grow old.
+// statements returns the queries that reader connections have prepared so far. They
+// are what really ran, while a copy in a test would become outdated.
 func statements(t *testing.T, d *DB) []string {
 	t.Helper()
 	var queries []string
@@ -82,7 +82,7 @@ func statements(t *testing.T, d *DB) []string {
 	return queries
 }
 
-// prepared are the queries that a connection has prepared so far.
+// prepared returns the queries that a connection has prepared so far.
 func prepared(c *sqlite.Conn) (queries []string, err error) {
 	stmts := reflect.ValueOf(c).Elem().FieldByName("stmts")
 	if stmts.Kind() != reflect.Map {
@@ -116,8 +116,8 @@ func plan(t *testing.T, d *DB, query string) (steps []string) {
 	return steps
 }
 
-// lists are all combinations of filters, each with how it has to be read: along
-// one index, from the first row of the page to its last, in each of so many arms.
+// lists are all combinations of filters, each with the way it has to be read: from one
+// index, from the first row of the page to the last, in the given number of arms.
 func lists() []struct {
 	name   string
 	run    func(context.Context, *DB) error
@@ -166,7 +166,7 @@ func lists() []struct {
 	}
 }
 
-// ran is the one query that run makes, as it was really made.
+// ran returns the one query that run really prepares.
 func ran(t *testing.T, d *DB, run func(context.Context, *DB) error) string {
 	t.Helper()
 	before := statements(t, d)
@@ -214,8 +214,8 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// TestEveryIndexIsNeeded: each index that a write has to keep up is what some
-// list is read along, or keeps a promise.
+// TestEveryIndexIsNeeded: each index, which makes writes slower, serves a list or
+// enforces a rule.
 func TestEveryIndexIsNeeded(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	var indexes []string
@@ -245,8 +245,7 @@ func TestEveryIndexIsNeeded(t *testing.T) {
 	}
 }
 
-// TestWritesUseTheirIndex: what a change looks up, and what is swept, is found
-// without reading past it.
+// TestWritesUseTheirIndex: lookups and deletions in writes don't scan.
 func TestWritesUseTheirIndex(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, &db.Idempotency{KeyID: 1, Token: "a"})

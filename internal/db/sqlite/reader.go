@@ -9,29 +9,37 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// reader is a connection that reads.
+// reader is a connection for reading.
 //
-// To begin and end a transaction for each read costs as much as to find an
-// pet. So a reader keeps the one it has open while nobody commits anything, as
-// the generation tells: then it still shows the store as it is.
+// Beginning and ending a transaction costs as much as finding a pet. So a reader
+// keeps its transaction open, as a snapshot, until the generation says that
+// something was committed: until then the snapshot shows the current state.
+//
+// That is only true while this process holds the file's lock. Without it another
+// process may write pets, and this one's generation doesn't change.
 type reader struct {
 	conn     *sqlite.Conn
 	last     uint64 // the generation of its last read
 	snapshot bool   // a transaction of that generation is open
 }
 
-func (d *DB) newReader() (*reader, error) {
-	conn, err := d.connect()
-	if err != nil {
-		return nil, err
+func (d *DB) openReaders(n int) error {
+	d.readers = make(chan *reader, n)
+	for d.nread < n {
+		conn, err := d.connect()
+		if err != nil {
+			return err
+		}
+		d.readers <- &reader{conn: conn}
+		d.nread++
 	}
-	return &reader{conn: conn}, nil
+	return nil
 }
 
-func (r *reader) close() error { return errors.Join(r.end(), r.conn.Close()) }
+func (r *reader) close() error { return errors.Join(r.release(), r.conn.Close()) }
 
-// end lets go of the state of the store that the reader shows.
-func (r *reader) end() error {
+// release ends the snapshot, if any.
+func (r *reader) release() error {
 	if !r.snapshot {
 		return nil
 	}
@@ -39,47 +47,48 @@ func (r *reader) end() error {
 	return sqlitex.Execute(r.conn, "COMMIT", nil)
 }
 
-// read lends f a connection that shows the file as it is now. The queries here are
-// bounded by their LIMIT, so the context only bounds the wait for the connection.
+// read calls f with a connection that sees the current state of the file. The
+// context only limits the wait for the connection: the queries are limited by their
+// LIMIT.
 func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return d.lend(ctx, func(r *reader) error {
-		if err := r.end(); err != nil {
+		if err := r.release(); err != nil {
 			return err
 		}
 		return f(r.conn)
 	})
 }
 
-// readOwn is read for what nobody but this process changes.
+// readOwn is read for data that only a server changes, which a snapshot can serve.
 func (d *DB) readOwn(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return d.lend(ctx, func(r *reader) error {
 		if err := d.renew(r); err != nil {
 			return err
 		}
 		if err := f(r.conn); err != nil {
-			return errors.Join(err, r.end())
+			return errors.Join(err, r.release())
 		}
 		if d.moving.Load() {
-			return r.end()
+			return r.release()
 		}
 		return nil
 	})
 }
 
-// renew makes a reader show the store as it is now. It keeps a transaction open
-// from the second read in a generation on: where commits follow each other
-// quickly, it would not pay.
+// renew makes a reader see the current state. It starts a snapshot with the second
+// read of a generation, because under frequent commits a snapshot costs more than it
+// saves.
 func (d *DB) renew(r *reader) error {
 	generation, stable := d.Generation()
 	if r.snapshot && stable && r.last == generation {
 		return nil
 	}
-	if err := r.end(); err != nil {
+	if err := r.release(); err != nil {
 		return err
 	}
 	if stable && r.last == generation && !d.moving.Load() && d.lock != nil {
-		// The transaction begins with its first read. It shows all that was
-		// committed in this generation, if not more.
+		// The snapshot is taken by the first read after this, so it contains
+		// everything committed up to this generation, or later.
 		if err := sqlitex.Execute(r.conn, "BEGIN", nil); err != nil {
 			return err
 		}
@@ -89,16 +98,23 @@ func (d *DB) renew(r *reader) error {
 	return nil
 }
 
-// letGo has readers keep no transaction open while f runs, which moves the log: it
-// cannot begin anew where one needs it. One that is in use and was about to be
-// kept may escape, until the next time.
-func (d *DB) letGo(f func() error) error {
+// withoutSnapshots runs f, which is a checkpoint, after releasing the snapshots of
+// all idle readers: the log can't restart while one needs it. A busy reader may keep
+// its snapshot, until the next checkpoint.
+func (d *DB) withoutSnapshots(f func() error) error {
 	d.moving.Store(true)
 	defer d.moving.Store(false)
+	if err := d.releaseSnapshots(); err != nil {
+		return err
+	}
+	return f()
+}
+
+func (d *DB) releaseSnapshots() error {
 	for range d.nread {
 		select {
 		case r := <-d.readers:
-			err := r.end()
+			err := r.release()
 			d.readers <- r
 			if err != nil {
 				return err
@@ -106,9 +122,10 @@ func (d *DB) letGo(f func() error) error {
 		default:
 		}
 	}
-	return f()
+	return nil
 }
 
+// lend calls f with a reader, once one is free.
 func (d *DB) lend(ctx context.Context, f func(*reader) error) error {
 	var r *reader
 	select {
@@ -127,7 +144,7 @@ func (d *DB) lend(ctx context.Context, f func(*reader) error) error {
 		if !finished {
 			unwind(r.conn)
 			r.snapshot = !r.conn.AutocommitEnabled()
-			r.end()
+			r.release()
 		}
 		d.readers <- r
 	}()
@@ -139,6 +156,6 @@ func (d *DB) lend(ctx context.Context, f func(*reader) error) error {
 	return classify(err)
 }
 
-// unwind ends the statements that a panic left half way. Such a one would hold
-// its connection to the state of the store it began in, for good.
+// unwind resets the statements that a panic interrupted. Such a statement would keep
+// its connection in the state of the store it started with.
 func unwind(c *sqlite.Conn) { c.SetInterrupt(nil) }

@@ -12,8 +12,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// settle reads with every reader until each keeps a transaction open.
-func settle(t *testing.T, d *DB) {
+// takeSnapshots reads until every reader keeps a snapshot.
+func takeSnapshots(t *testing.T, d *DB) {
 	t.Helper()
 	for range 3 * d.nread {
 		if err := d.readOwn(t.Context(), func(c *sqlite.Conn) error {
@@ -22,17 +22,17 @@ func settle(t *testing.T, d *DB) {
 			t.Fatal(err)
 		}
 	}
-	if n := keeping(d); n != d.nread {
-		t.Fatalf("%d of %d readers keep a transaction open, want all", n, d.nread)
+	if n := countSnapshots(d); n != d.nread {
+		t.Fatalf("%d of %d readers keep a snapshot, want all", n, d.nread)
 	}
 }
 
-// keeping counts the readers that keep a transaction open.
-func keeping(d *DB) (n int) {
+// countSnapshots returns the number of readers that keep a snapshot.
+func countSnapshots(d *DB) (n int) {
 	for range d.nread {
 		r := <-d.readers
 		if r.snapshot != !r.conn.AutocommitEnabled() {
-			panic("a reader does not know what it keeps open")
+			panic("a reader's snapshot flag is wrong")
 		}
 		if r.snapshot {
 			n++
@@ -42,12 +42,12 @@ func keeping(d *DB) (n int) {
 	return n
 }
 
-// TestReadersSeeEveryCommit: what readers keep open never shows an old state.
+// TestReadersSeeEveryCommit: a snapshot never shows an old state.
 func TestReadersSeeEveryCommit(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	d.pets = nil // each read is one of the file
+	d.pets = nil // so that each read goes to the file
 	for range 3 {
-		settle(t, d)
+		takeSnapshots(t, d)
 		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -60,8 +60,27 @@ func TestReadersSeeEveryCommit(t *testing.T) {
 	}
 }
 
-// TestReadersSeeOthersKeys: keys may be changed by other processes, of which no
-// generation tells.
+// TestReadersWithoutTheLockSeeOthersPets: a process that doesn't serve the file keeps
+// no snapshot, because its generation doesn't count the commits of the server.
+func TestReadersWithoutTheLockSeeOthersPets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	server := mustOpen(t, path, Options{Serve: true})
+	command := mustOpen(t, path, Options{MustExist: true})
+	for range 3 {
+		pet := mustCreate(t, server, "Rex")
+		for range 3 * command.nread { // enough for a server to keep a snapshot
+			if got, err := command.Pet(t.Context(), pet.ID); err != nil || got != pet {
+				t.Fatalf("Pet(%d) = %+v, %v, want what the server stored: %+v", pet.ID, got, err, pet)
+			}
+		}
+		if n := countSnapshots(command); n != 0 {
+			t.Errorf("%d readers keep a snapshot, want none", n)
+		}
+	}
+}
+
+// TestReadersSeeOthersKeys: other processes may change keys, which the generation
+// doesn't count.
 func TestReadersSeeOthersKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
@@ -76,7 +95,7 @@ func TestReadersSeeOthersKeys(t *testing.T) {
 	}
 	defer other.Close()
 	for _, name := range []string{"b", "c"} {
-		settle(t, d)
+		takeSnapshots(t, d)
 		if err := sqlitex.Execute(other, "UPDATE keys SET name = ?", &sqlitex.ExecOptions{Args: []any{name}}); err != nil {
 			t.Fatal(err)
 		}
@@ -88,13 +107,12 @@ func TestReadersSeeOthersKeys(t *testing.T) {
 	}
 }
 
-// TestReadersLetTheLogGo: readers that nobody uses any more do not keep the log
-// from beginning anew.
-func TestReadersLetTheLogGo(t *testing.T) {
+// TestIdleReadersReleaseTheLog: idle readers don't keep the log from restarting.
+func TestIdleReadersReleaseTheLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
 	name := strings.Repeat("x", animalstore.MaxNameLength)
-	settle(t, d)
+	takeSnapshots(t, d)
 	for range 3000 { // some pages each
 		if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil); err != nil {
 			t.Fatal(err)
@@ -109,16 +127,17 @@ func TestReadersLetTheLogGo(t *testing.T) {
 	}
 }
 
-// TestFailedReadsKeepNothing: what went wrong may have been the transaction.
+// TestFailedReadsKeepNothing: a reader releases its snapshot after an error, because
+// the transaction may be the reason.
 func TestFailedReadsKeepNothing(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	settle(t, d)
+	takeSnapshots(t, d)
 	for range d.nread {
 		if err := d.readOwn(t.Context(), func(c *sqlite.Conn) error { return sqlitex.Execute(c, "FROB", nil) }); err == nil {
 			t.Error("no error")
 		}
 	}
-	if n := keeping(d); n != 0 {
-		t.Errorf("%d readers keep a transaction open, want none", n)
+	if n := countSnapshots(d); n != 0 {
+		t.Errorf("%d readers keep a snapshot, want none", n)
 	}
 }

@@ -1,4 +1,4 @@
--- An id is never given twice, not even after its row is gone: AUTOINCREMENT.
+-- Ids are never reused, not even after a row is deleted: AUTOINCREMENT.
 -- Times are Unix milliseconds; 0 means never.
 
 CREATE TABLE pets (
@@ -8,12 +8,12 @@ CREATE TABLE pets (
   status      INTEGER NOT NULL CHECK (status BETWEEN 0 AND 2) -- available, pending, sold
 ) STRICT;
 
--- Holds whole rows, so that a filtered page is read from it alone.
+-- Contains all columns, so that a filtered page is read from the index alone.
 CREATE INDEX pets_by_status ON pets (status, id, category_id, name);
 
--- Serves both a category in one status and, read once for each status, all of it.
--- It holds whole rows too. Without the name the planner would rather search all
--- of pets_by_status, because that saves it from looking up rows.
+-- For a category in one status and, read once per status, for the whole category.
+-- It contains all columns too. Without the name the planner would rather scan all of
+-- pets_by_status, because that avoids looking up rows.
 CREATE INDEX pets_by_category ON pets (category_id, status, id, name);
 
 CREATE TABLE categories (
@@ -29,15 +29,15 @@ CREATE TABLE orders (
   updated_at INTEGER NOT NULL
 ) STRICT;
 
--- Both hold whole rows, like those of pets: the orders of a rare status lie on
--- as many pages of the table as there are orders.
+-- Both contain all columns, like those of pets: the orders of a rare status would each
+-- be on a different page of the table.
 CREATE INDEX orders_by_status ON orders (status, id, pet_id, created_at, updated_at);
 CREATE INDEX orders_by_pet    ON orders (pet_id, status, id, created_at, updated_at);
 
 -- A pet has at most one open order.
 CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
 
--- The answers to writes that may be sent again.
+-- Idempotency records: the results of writes that clients may retry.
 CREATE TABLE answers (
   key_id     INTEGER NOT NULL,
   route      TEXT    NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE keys (
   unbanned_at INTEGER NOT NULL
 ) STRICT;
 
--- A key's secrets are rows of their own, because a rotated key has two for a while.
+-- Secrets are separate rows, because a rotated key has two for a while.
 CREATE TABLE key_secrets (
   hash       BLOB PRIMARY KEY, -- SHA-256
   key_id     INTEGER NOT NULL REFERENCES keys (id),
@@ -82,9 +82,9 @@ CREATE TABLE usage (
   PRIMARY KEY (key_id, hour)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX usage_by_hour ON usage (hour); -- to find what is too old
+CREATE INDEX usage_by_hour ON usage (hour); -- to drop old rows
 
--- What the rate limiter remembers of a key, so that a restart refunds nothing.
+-- The state of the rate limiter, so that a restart doesn't reset it.
 CREATE TABLE limit_states (
   key_id         INTEGER PRIMARY KEY REFERENCES keys (id),
   minute_used    INTEGER NOT NULL,

@@ -1,8 +1,8 @@
-// Package sqlite keeps the store in one SQLite file.
+// Package sqlite stores everything in one SQLite file.
 //
-// All writes go through one goroutine that commits everything queued at once
-// and answers each caller after the commit is on disk (writer.go). Reads have
-// connections of their own and never wait for a writer.
+// One connection writes (writer.go). A caller that finds it free writes directly;
+// the others queue, and share one commit. Each of them returns after that commit is
+// on disk. Reads use other connections and never wait for a write (reader.go).
 package sqlite
 
 import (
@@ -38,45 +38,45 @@ const busyTimeout = 5 * time.Second
 //go:embed schema.sql
 var schema1 string
 
-// schema may only ever grow at its end: its length is the file's version.
+// schema must only be appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
 	AppID:      0x414e5354, // "ANST"
 	Migrations: []string{schema1},
 }
 
-// Options say how a file is opened.
+// Options control how [Open] opens a file.
 type Options struct {
-	// Serve makes this process the file's one server until Close. Opening
-	// fails while another process is.
+	// Serve makes this process the only server of the file until Close. Open
+	// fails while another process is its server.
 	Serve bool
-	// MustExist refuses to make a new file.
+	// MustExist makes Open fail instead of creating a file.
 	MustExist bool
-	// Fatal is called once on an I/O error, after which nothing that was read
-	// from or written to the file can be trusted, and must end the process.
-	// Nil panics.
+	// Fatal is called on an I/O error. It must end the process, because what was
+	// read from or written to the file can't be trusted any more. The default
+	// panics.
 	Fatal func(error)
 }
 
 // DB is a [db.DB] in a SQLite file.
 type DB struct {
 	path    string
-	lock    *os.File // held while serving; else nil
+	lock    *os.File // held while serving, otherwise nil
 	fatal   func(error)
 	readers chan *reader
-	nread   int         // readers made
-	moving  atomic.Bool // the log is being moved into the file
+	nread   int         // number of readers
+	moving  atomic.Bool // a checkpoint is moving the log into the file
 	writer  *writer
-	pets    *petCache // while serving: others change pets otherwise; else nil
+	pets    *petCache // nil unless serving, because other processes may change pets
 	closing sync.Once
-	closed  chan struct{} // closed to refuse further reads
+	closed  chan struct{} // closed to reject further reads
 }
 
 var _ db.DB = (*DB)(nil)
 
-// Open opens the file at path, makes it if need be, and brings its tables up
-// to date. It refuses, with a message that says why, a file that is no SQLite
-// database, belongs to another program, was written by a newer animalstore, or
-// is served by another process (if opts.Serve).
+// Open opens the file at path, creates it if it doesn't exist, and updates its
+// tables. It refuses a file that isn't a SQLite database, belongs to another
+// program, was written by a newer animalstore or, with opts.Serve, is served by
+// another process.
 func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := checkVersion(); err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if opts.Fatal == nil {
 		opts.Fatal = func(err error) { panic(err) }
 	}
-	// An absolute path is always a file: SQLite gives "" and ":memory:" a
-	// meaning of their own.
+	// An absolute path is always a file: "" and ":memory:" mean something else to
+	// SQLite.
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -96,15 +96,15 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 			d.Close()
 		}
 	}()
-	if err := makeFile(path, opts.MustExist); err != nil {
+	if err := createFile(path, opts.MustExist); err != nil {
 		return nil, err
 	}
-	// One file has one lock, whatever links lead to it.
+	// All links to a file share one lock.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, err
 	}
 	d.path = path
-	if err := checkOurs(path); err != nil {
+	if _, err := checkOurs(path); err != nil {
 		return nil, explain(path, err)
 	}
 	if opts.Serve {
@@ -122,32 +122,25 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
 		return nil, explain(path, err)
 	}
-	nread := 1
+	readers := 1
 	if opts.Serve {
-		nread = max(4, 2*runtime.GOMAXPROCS(0))
+		readers = max(4, 2*runtime.GOMAXPROCS(0))
 		d.pets = new(petCache)
-		// A server that stopped on a failed write may have left frames in the
-		// log that the system believes written and the disk does not hold.
-		// Moving them all into the database writes each of them anew.
+		// A server that stopped on a failed write may have left frames in the log
+		// that are in the system's cache but not on disk. Moving the whole log into
+		// the database writes them again.
 		if err := d.writer.checkpoint("TRUNCATE"); err != nil {
 			return nil, explain(path, err)
 		}
 	}
-	d.readers = make(chan *reader, nread)
-	for d.nread < nread {
-		r, err := d.newReader()
-		if err != nil {
-			return nil, explain(path, err)
-		}
-		d.readers <- r
-		d.nread++
+	if err := d.openReaders(readers); err != nil {
+		return nil, explain(path, err)
 	}
-	d.writer.letGo = d.letGo
+	d.writer.withoutSnapshots = d.withoutSnapshots
 	return d, nil
 }
 
-// Close waits for the reads and writes under way and leaves one tidy file
-// behind. What comes afterwards gets an error.
+// Close implements [db.DB]. It leaves a single file, without a log.
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
 		close(d.closed)
@@ -173,31 +166,41 @@ func (d *DB) Ping(ctx context.Context) error {
 	})
 }
 
-// Generation implements [db.DB]. The writer makes the number odd while it
-// commits.
+// Generation implements [db.DB]. The number is odd during a commit.
 func (d *DB) Generation() (uint64, bool) {
 	g := d.writer.generation.Load()
 	return g, g%2 == 0
 }
 
-// cachePages are enough for what leads to the other pages in a store of millions.
-// The others are in the system's memory: to fetch one from there is faster than to
-// walk through a cache too large for the processor's.
+// cachePages holds the inner pages of the trees in a store of millions. The system
+// caches the others, and reading one from there is faster than searching a cache
+// that doesn't fit into the processor's.
 const cachePages = "200"
 
-func (d *DB) connect() (*sqlite.Conn, error) {
-	c, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite)
+// openConn opens a connection that waits for other processes. Every connection of
+// this package comes from here.
+func openConn(path string, access sqlite.OpenFlags) (*sqlite.Conn, error) {
+	c, err := sqlite.OpenConn(path, access)
 	if err != nil {
 		return nil, err
 	}
 	c.SetBusyTimeout(busyTimeout)
+	return c, nil
+}
+
+// connect opens a connection for reading and writing the store.
+func (d *DB) connect() (*sqlite.Conn, error) {
+	c, err := openConn(d.path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
 	for _, pragma := range []string{
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = " + synchronous,
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA temp_store = MEMORY",
 		"PRAGMA cache_size = " + cachePages,
-		// SQLite would do it by itself and keep a failure to itself.
+		// On its own, SQLite would not report a checkpoint that failed.
 		"PRAGMA wal_autocheckpoint = 0",
 	} {
 		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
@@ -208,52 +211,53 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 	return c, nil
 }
 
-// checkOurs refuses a file that is another program's or a newer version's. It
-// comes before anything that would write to the file.
-func checkOurs(path string) error {
-	// Whoever closes a file last moves its log into it, unless only reading.
-	err := checkOursBy(path, sqlite.OpenReadOnly)
+// checkOurs returns the version of a file's tables, 0 if there are none. It refuses
+// a file of another program or of a newer version, and runs before anything writes to
+// the file.
+func checkOurs(path string) (version int, err error) {
+	// Read-only, because the last connection to close would otherwise move the log
+	// into the file.
+	version, err = checkOursWith(path, sqlite.OpenReadOnly)
 	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultReadOnly {
-		// A change was cut off half way and has to be undone before a read.
-		err = checkOursBy(path, sqlite.OpenReadWrite)
+		// An interrupted change has to be rolled back before the file can be read.
+		version, err = checkOursWith(path, sqlite.OpenReadWrite)
 	}
-	return err
+	return version, err
 }
 
-func checkOursBy(path string, access sqlite.OpenFlags) error {
-	c, err := sqlite.OpenConn(path, access)
+func checkOursWith(path string, access sqlite.OpenFlags) (version int, err error) {
+	c, err := openConn(path, access)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer c.Close()
-	c.SetBusyTimeout(busyTimeout)
-	var version, appID, tables int
+	var appID, tables int
 	for query, n := range map[string]*int{
 		"PRAGMA user_version":                &version,
 		"PRAGMA application_id":              &appID,
 		"SELECT count(*) FROM sqlite_schema": &tables,
 	} {
-		stmt, err := c.Prepare(query) // fails where the file is no database
+		stmt, err := c.Prepare(query) // fails if the file isn't a database
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if *n, err = sqlitex.ResultInt(stmt); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	known := len(schema.Migrations)
 	switch {
 	case appID != int(schema.AppID) && (appID != 0 || tables > 0):
-		return errors.New("this is a SQLite database, but not one of animalstore's. Name another file with --database")
+		return 0, errors.New("this SQLite database belongs to another program. Name another file with --database")
 	case version > known:
-		return fmt.Errorf("this file was written by a newer animalstore (its tables are version %d, this program knows up to %d). Run that version", version, known)
+		return 0, fmt.Errorf("this file was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", version, known)
 	}
-	return nil
+	return version, nil
 }
 
-// makeFile makes an empty file that only its owner can read, unless there is
-// one. SQLite gives the files it makes beside it the same mode.
-func makeFile(path string, mustExist bool) error {
+// createFile creates an empty file that only its owner can read, if it doesn't
+// exist. SQLite creates the log and the index next to it with the same mode.
+func createFile(path string, mustExist bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -266,14 +270,14 @@ func makeFile(path string, mustExist bool) error {
 		return fmt.Errorf("%s does not exist: name the server's database with --database", path)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, os.ErrExist) { // somebody else made it just now
+	if errors.Is(err, os.ErrExist) { // another process just created it
 		return nil
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the directory %s does not exist: make it first", filepath.Dir(path))
+		return fmt.Errorf("the directory %s does not exist: create it first", filepath.Dir(path))
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("%s cannot be made: give the user that runs this the right to write to its directory", path)
+		return fmt.Errorf("%s cannot be created: give the user that runs animalstore write access to its directory", path)
 	}
 	if err != nil {
 		return err
@@ -281,8 +285,8 @@ func makeFile(path string, mustExist bool) error {
 	return f.Close()
 }
 
-// checkVersion refuses a SQLite that can corrupt a database when it resets the
-// write-ahead log, which was mended in 3.51.3.
+// checkVersion refuses a version of SQLite that can corrupt a database when it
+// resets the write-ahead log, which was fixed in 3.51.3.
 func checkVersion() error {
 	if sqlite.VersionNumber < 3_051_003 {
 		return fmt.Errorf("built with SQLite %s: at least 3.51.3 is needed", sqlite.Version)
@@ -290,7 +294,7 @@ func checkVersion() error {
 	return nil
 }
 
-// explain says in the operator's words why a file could not be opened.
+// explain tells an operator why a file can't be opened.
 func explain(path string, err error) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultNotADB:
@@ -298,12 +302,12 @@ func explain(path string, err error) error {
 	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultCantOpen:
 		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
 	case sqlite.ResultFull:
-		return fmt.Errorf("%s cannot be opened, because its disk is full: make room and try again (%w)", path, err)
+		return fmt.Errorf("%s cannot be opened, because its disk is full: free some space and try again (%w)", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// classify turns what SQLite says into what [db.DB] promises.
+// classify translates SQLite's errors into those of package db.
 func classify(err error) error {
 	if err == nil {
 		return nil
@@ -317,8 +321,8 @@ func classify(err error) error {
 	return err
 }
 
-// isIOError tells an error after which the file, or what the system believes of
-// it, cannot be trusted. The log's index failing to grow is a full disk.
+// isIOError reports whether the file, or the system's cache of it, can't be trusted
+// after err. If the log's index can't grow, the disk is full: that is none.
 func isIOError(err error) bool {
 	code := sqlite.ErrCode(err)
 	return code.ToPrimary() == sqlite.ResultIOErr && code != sqlite.ResultIOErrSHMSize && code != sqlite.ResultIOErrNoMem

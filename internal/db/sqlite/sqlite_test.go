@@ -9,7 +9,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	for name, opts := range map[string]Options{"serving": {Serve: true}, "beside a server": {}} {
+	for name, opts := range map[string]Options{"serving": {Serve: true}, "alongside a server": {}} {
 		t.Run(name, func(t *testing.T) {
 			dbtest.Run(t, func(t *testing.T) db.DB {
 				return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), opts)

@@ -52,14 +52,6 @@ func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]
 
 // DropUsage implements [db.DB].
 func (d *DB) DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		err := sqlitex.Execute(c, "DELETE FROM usage WHERE (key_id, hour) IN (SELECT key_id, hour FROM usage WHERE hour < ? LIMIT ?)",
-			&sqlitex.ExecOptions{Args: []any{before.Milli(), max}})
-		if err != nil {
-			return fmt.Errorf("drop usage: %w", err)
-		}
-		dropped = c.Changes()
-		return nil
-	})
-	return dropped, err
+	return d.drop(ctx, "drop usage",
+		"DELETE FROM usage WHERE (key_id, hour) IN (SELECT key_id, hour FROM usage WHERE hour < ? LIMIT ?)", before, max)
 }

@@ -15,55 +15,61 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// errClosed answers writes that come after Close.
+// errClosed is returned by operations that start after Close.
 var errClosed = errors.New("database is closed")
 
-// The log is moved into the database when it has this many pages. Where readers
-// keep that from finishing, they are waited for once it has many more.
+// A checkpoint moves the log into the database once it has checkpointPages. If
+// readers keep it from finishing, a later one waits for them, once the log has
+// checkpointPagesForce.
 const (
 	checkEvery           = 8 // commits
 	checkpointPages      = 1000
 	checkpointPagesForce = 16 * checkpointPages
-	checkpointPatience   = 100 * time.Millisecond
+	checkpointTimeout    = 100 * time.Millisecond
 )
 
-// writer owns the one connection that writes. It gathers whatever is queued
-// into one transaction, so that all of it shares one wait for the disk.
+// writer owns the connection that writes. Queued writes share one transaction, and
+// so one wait for the disk.
 //
-// Its goroutine does so while there is a queue. A caller that finds nobody writing
-// writes himself: to be passed from hand to hand would take a lone write about as
-// long as a fast disk does.
+// A caller that finds the connection free writes directly, in its own goroutine:
+// handing a lone write to another goroutine and back takes about as long as a fast
+// disk. All other writes are queued. They are carried out by the caller that is
+// writing, if they are queued before it begins, and otherwise by the writer's
+// goroutine.
 type writer struct {
 	conn   *sqlite.Conn
 	queue  chan *write
-	closed chan struct{} // closed to refuse further writes
-	ended  chan struct{} // closed when the last write is answered
+	closed chan struct{} // closed to reject further writes
+	ended  chan struct{} // closed after the last write is done
 	once   sync.Once
 	fatal  func(error)
-	letGo  func(func() error) error // runs a function while readers keep nothing open
-	most   int                      // writes in a transaction: the first waits for the last
-	writes sync.Pool                // of *write, for reuse by this database alone
+	most   int       // writes in a transaction: the first waits for the last
+	writes sync.Pool // of *write, which must not be shared between databases
 
-	// writing is set while somebody writes. To him alone belong the connection
-	// and what follows, until he clears it or passes all that on by wake.
+	withoutSnapshots func(func() error) error // runs a checkpoint while readers keep no snapshot
+
+	// writing is set while a goroutine writes. That goroutine owns the connection
+	// and the fields below, until it clears writing or hands everything over to
+	// the writer's goroutine by sending on wake.
 	writing atomic.Bool
 	wake    chan struct{}
 	batch   []*write
 	commits int // so far
-	force   int // pages in the log at which readers are first waited for
-	forceAt int // and at which the next time
+	force   int // pages in the log at which a checkpoint first waits for readers
+	forceAt int // pages at which it does so the next time
 
-	// generation is odd from before a commit can be seen until after, and even
-	// otherwise. It is even again before anybody learns of the commit.
+	// generation is odd from just before a commit becomes visible until just
+	// after, and even otherwise. It is even again before a caller learns of the
+	// commit.
 	generation atomic.Uint64
 }
 
-// write is one caller's change on its way through the writer.
+// write is one caller's change.
 type write struct {
 	ctx  context.Context
 	run  func(*sqlite.Conn) error
 	err  error
-	done chan struct{} // holds one token once err is settled
+	done chan struct{} // receives one token when err is final
 }
 
 func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
@@ -77,9 +83,10 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 		closed: make(chan struct{}),
 		ended:  make(chan struct{}),
 		fatal:  fatal,
-		letGo:  func(f func() error) error { return f() },
 		most:   most,
 		wake:   make(chan struct{}, 1),
+
+		withoutSnapshots: func(checkpoint func() error) error { return checkpoint() },
 
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,
@@ -89,9 +96,9 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) (*writer, error) {
 	return w, nil
 }
 
-// do runs f in a transaction and returns once that is on disk, or has failed.
-// If f returns an error, nothing it did remains. f may be called again after
-// that, so it sets its results and adds to nothing.
+// do runs f in a transaction and returns when that is on disk or has failed. If f
+// returns an error, its changes are rolled back. f may be called more than once, so
+// it must overwrite its results, not add to them.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	select {
 	case <-w.closed:
@@ -105,13 +112,13 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	} else if err := w.enqueue(wr); err != nil {
 		return err
 	}
-	// From here on the caller waits for the outcome even if its context ends,
-	// so that what it is told is always true.
+	// From here on the caller waits even if its context ends, so that it learns
+	// the real outcome.
 	select {
 	case <-wr.done:
 	case <-w.ended:
 		select {
-		case <-wr.done: // answered by the last batch
+		case <-wr.done: // it was in the last batch
 		default:
 			return errClosed
 		}
@@ -122,11 +129,11 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return classify(err)
 }
 
-// enqueue leaves a write to others.
+// enqueue leaves a write to another goroutine.
 func (w *writer) enqueue(wr *write) error {
 	select {
 	case w.queue <- wr:
-	default: // full: only now is the context asked, which may cost it a timer
+	default: // the queue is full; Done may have to start a timer, so it is only called here
 		select {
 		case w.queue <- wr:
 		case <-w.closed:
@@ -135,27 +142,28 @@ func (w *writer) enqueue(wr *write) error {
 			return wr.ctx.Err()
 		}
 	}
-	if w.writing.CompareAndSwap(false, true) { // they just stopped
+	if w.writing.CompareAndSwap(false, true) { // the other goroutine just stopped
 		w.wake <- struct{}{}
 	}
 	return nil
 }
 
-// write carries out a write of the caller's own, and what others queued.
+// write carries out the caller's write, together with those already queued.
 func (w *writer) write(own *write) {
 	defer func() {
-		if v := recover(); v != nil { // nobody could write any more
+		if v := recover(); v != nil { // writing would stay set
 			w.fatal(fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack()))
 		}
 	}()
 	w.commit(w.drain(own))
-	// The caller does not wait for the writes of others, nor for a checkpoint.
+	// The caller doesn't wait for later writes, nor for a checkpoint.
 	if w.commits%checkEvery == 0 || !w.stop() {
 		w.wake <- struct{}{}
 	}
 }
 
-// stop lets others write, unless some wait for it to be done.
+// stop clears writing and reports true, unless more writes are queued: then this
+// goroutine still owns the connection.
 func (w *writer) stop() bool {
 	w.writing.Store(false)
 	return len(w.queue) == 0 || !w.writing.CompareAndSwap(false, true)
@@ -165,8 +173,8 @@ func (w *writer) loop() {
 	for range w.wake {
 		w.checkpointIfDue()
 		for !w.stop() {
-			// Let the callers that are about to queue a write do so: without
-			// this, on few cores, most batches would hold a single write.
+			// Give other callers a chance to queue their writes: without this, on
+			// few cores, most batches would have a single write.
 			runtime.Gosched()
 			w.commit(w.drain())
 			w.checkpointIfDue()
@@ -174,7 +182,7 @@ func (w *writer) loop() {
 	}
 }
 
-// drain returns these writes and those queued, as many as may share a commit.
+// drain returns the given writes and the queued ones, up to the size of a batch.
 func (w *writer) drain(first ...*write) []*write {
 	w.batch = append(w.batch[:0], first...)
 	for len(w.batch) < w.most {
@@ -188,7 +196,7 @@ func (w *writer) drain(first ...*write) []*write {
 	return w.batch
 }
 
-// commit carries out a batch and answers its callers.
+// commit carries out a batch and wakes its callers.
 func (w *writer) commit(batch []*write) {
 	err := w.transact(batch)
 	if isIOError(err) {
@@ -203,8 +211,9 @@ func (w *writer) commit(batch []*write) {
 	}
 }
 
-// checkpointIfDue keeps the log from growing without end. A failure other than
-// of the disk costs nothing but time: the log holds everything until it works.
+// checkpointIfDue keeps the log from growing without bound. A checkpoint that fails
+// for another reason than an I/O error is harmless: the log keeps everything, and the
+// next one tries again.
 func (w *writer) checkpointIfDue() {
 	if w.commits%checkEvery != 0 {
 		return
@@ -215,13 +224,13 @@ func (w *writer) checkpointIfDue() {
 	case pages < checkpointPages:
 		w.forceAt = w.force
 	case pages < w.forceAt:
-		err = w.letGo(func() error { return w.checkpoint("PASSIVE") })
+		err = w.withoutSnapshots(func() error { return w.checkpoint("PASSIVE") })
 	default:
-		// Some other program may keep a reader open for as long as it likes. It is
-		// waited for now and then, and not long: writes wait meanwhile.
+		// Another program may keep a read transaction open for as long as it likes.
+		// Wait for it rarely and briefly, because writes wait too.
 		w.forceAt = 2 * pages
-		w.conn.SetBusyTimeout(checkpointPatience)
-		err = w.letGo(func() error { return w.checkpoint("RESTART") })
+		w.conn.SetBusyTimeout(checkpointTimeout)
+		err = w.withoutSnapshots(func() error { return w.checkpoint("RESTART") })
 		w.conn.SetBusyTimeout(busyTimeout)
 	}
 	if isIOError(err) {
@@ -233,8 +242,8 @@ func (w *writer) checkpoint(mode string) error {
 	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
 }
 
-// logPages is how many pages the log holds, moved or not: those that are moved
-// stay until a writer finds no reader in them.
+// logPages returns the number of pages in the log, including those that a checkpoint
+// has moved: they stay until no reader needs them.
 func (w *writer) logPages() (pages int, err error) {
 	err = sqlitex.Execute(w.conn, "PRAGMA wal_checkpoint(NOOP)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		pages = stmt.ColumnInt(1)
@@ -243,16 +252,16 @@ func (w *writer) logPages() (pages int, err error) {
 	return pages, err
 }
 
-// transact runs the batch in one transaction. An error of its own means that
-// none of the batch is stored; one write's error is left in that write.
+// transact runs a batch in one transaction. If it returns an error, nothing of the
+// batch is stored. The error of a single write is left in that write.
 func (w *writer) transact(batch []*write) (err error) {
 	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
-		// SQLite has ended the transaction by itself after some errors.
+		// After some errors SQLite has already rolled back.
 		if err != nil && !w.conn.AutocommitEnabled() {
-			// Of two errors, the one that must stop the process counts.
+			// An I/O error takes precedence, because it has to stop the process.
 			if rollback := w.exec("ROLLBACK"); isIOError(rollback) {
 				err = fmt.Errorf("roll back: %w", rollback)
 			}
@@ -260,7 +269,7 @@ func (w *writer) transact(batch []*write) (err error) {
 	}()
 	for _, wr := range batch {
 		if wr.err = wr.ctx.Err(); wr.err != nil {
-			continue // its caller left before it was begun
+			continue // its caller gave up before it began
 		}
 		run := w.runAlone
 		if len(batch) == 1 {
@@ -279,11 +288,11 @@ func (w *writer) transact(batch []*write) (err error) {
 	return nil
 }
 
-// runOnly runs the only write there is: its failure is that of the transaction.
+// runOnly runs the only write of a transaction: if it fails, the transaction fails.
 func (w *writer) runOnly(wr *write) error { return safely(wr.run, w.conn) }
 
-// runAlone runs one write so that its failure undoes it and nothing else. It
-// returns an error only where the whole transaction is lost.
+// runAlone runs one of several writes, so that a failure rolls back only that write.
+// It returns an error only if the whole transaction is lost.
 func (w *writer) runAlone(wr *write) error {
 	if err := w.exec("SAVEPOINT one"); err != nil {
 		return err
@@ -300,8 +309,8 @@ func (w *writer) runAlone(wr *write) error {
 	return w.exec("RELEASE one")
 }
 
-// safely turns a panic of f into an error: it is one caller's affair, and here it
-// would end the process.
+// safely turns a panic in f into an error, because it may run in another goroutine
+// than its caller's, where a panic would end the process.
 func safely(f func(*sqlite.Conn) error, c *sqlite.Conn) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -316,11 +325,11 @@ func (w *writer) exec(query string) error {
 	return sqlitex.Execute(w.conn, query, nil)
 }
 
-// close refuses further writes, finishes those queued and closes the file.
+// close rejects further writes, finishes the queued ones and closes the file.
 func (w *writer) close() error {
 	w.once.Do(func() {
 		close(w.closed)
-		for !w.writing.CompareAndSwap(false, true) { // and it stays so
+		for !w.writing.CompareAndSwap(false, true) { // never cleared again
 			time.Sleep(time.Millisecond)
 		}
 		close(w.wake)

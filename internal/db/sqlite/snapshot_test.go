@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"animalstore/internal/db"
+	"animalstore/internal/db/transfer"
 )
 
 // TestTablesAreAllThereIs: a table or column that db.Tables does not know would
-// stay behind when a store moves.
+// be lost when a store is moved.
 func TestTablesAreAllThereIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	mustOpen(t, path, Options{}).Close()
-	w, err := OpenSource(t.Context(), path, false)
+	s, err := OpenSource(t.Context(), path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	got := lines(t, w, `SELECT t.name || '.' || c.name || ' ' || c.type || ' ' || c.pk || CASE WHEN t.sql LIKE '%AUTOINCREMENT%' THEN ' serial' ELSE '' END
+	defer s.Close()
+	got := lines(t, s, `SELECT t.name || '.' || c.name || ' ' || c.type || ' ' || c.pk || CASE WHEN t.sql LIKE '%AUTOINCREMENT%' THEN ' serial' ELSE '' END
 		FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
 	var want []string
 	for _, table := range db.Tables {
@@ -39,10 +40,10 @@ func TestTablesAreAllThereIs(t *testing.T) {
 	}
 }
 
-// lines are the rows of a query of one text.
-func lines(t *testing.T, w *Whole, query string) []string {
+// lines returns the rows of a query that selects one text.
+func lines(t *testing.T, s *Snapshot, query string) []string {
 	t.Helper()
-	_, all, err := db.Breaches(t.Context(), w, db.Check{Query: query}, 1000)
+	_, all, err := transfer.Violations(t.Context(), s, db.Check{Query: query}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

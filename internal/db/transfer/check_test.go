@@ -1,23 +1,27 @@
-package main
+//go:build unix
+
+package transfer_test
 
 import (
-	"io"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/db/transfer"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// damages break a rule each, by statements that both engines understand once
-// nothing holds them back any more.
+// damages each break a rule, with statements that work in both engines once the
+// constraints are gone.
 var damages = []struct{ rule, statements, says string }{
 	{"every pet has a known status", "UPDATE pets SET status = 3 WHERE id = 7", "pet 7 has status 3"},
 	{"every order has a known status", "UPDATE orders SET status = 9 WHERE id = 4", "order 4 has status 9"},
@@ -26,8 +30,8 @@ var damages = []struct{ rule, statements, says string }{
 	{"every pet, order and key has a positive id", "UPDATE keys SET id = -4 WHERE id = 4", "key -4"},
 	{"every pet has a name", "UPDATE pets SET name = '' WHERE id = 9", "pet 9"},
 	{"every pet's category exists", "DELETE FROM categories WHERE id = 0", "pet 8 is of category 0"},
-	{"a pet with an open order is there and pending", "UPDATE pets SET status = 0 WHERE id = 1", "pet 1 has the open order 1"},
-	{"a pet with an open order is there and pending", "DELETE FROM pets WHERE id = 2", "pet 2 of order 2 is gone"},
+	{"a pet with an open order exists and is pending", "UPDATE pets SET status = 0 WHERE id = 1", "pet 1 has open order 1"},
+	{"a pet with an open order exists and is pending", "DELETE FROM pets WHERE id = 2", "pet 2 of order 2 is gone"},
 	{"a pet has at most one open order", "INSERT INTO orders (id, pet_id, status, created_at, updated_at) VALUES (1900, 1, 0, 1, 1)", "pet 1 has 2"},
 	{"a pet that was delivered is sold or gone", "UPDATE pets SET status = 0 WHERE id = 3", "pet 3 was delivered by order 3"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET plan = 'gold' WHERE id = 2", "key 2"},
@@ -40,48 +44,101 @@ var damages = []struct{ rule, statements, says string }{
 	{"every secret, usage and limit belongs to a key", "UPDATE limit_states SET key_id = 50 WHERE key_id = 2", "limits of key 50"},
 	{"every hash has 32 bytes", "UPDATE key_secrets SET hash = substr(hash, 1, 31) WHERE key_id = 1", "a secret of key 1"},
 	{"every hash has 32 bytes", "UPDATE answers SET body_hash = substr(body_hash, 2) WHERE token = 'a'", "idempotency record a of key 1"},
-	{"every idempotency record has its answer", "UPDATE answers SET answer = '' WHERE token = 'a'", "idempotency record a of key 1"},
+	{"every idempotency record has its response", "UPDATE answers SET answer = '' WHERE token = 'a'", "idempotency record a of key 1"},
 }
 
-// checked runs every check and returns the lines of those that found something.
-func checked(t *testing.T, url string) (wrong []string, err error) {
+// findings is a [transfer.CheckProgress] that collects what is wrong.
+type findings struct {
+	checking []string // rules, in order
+	checked  []string
+	wrong    []transfer.Finding
+}
+
+func (f *findings) Checking(rule string) { f.checking = append(f.checking, rule) }
+
+func (f *findings) Checked(found transfer.Finding) {
+	if f.checked = append(f.checked, found.Rule); !found.OK() {
+		f.wrong = append(f.wrong, found)
+	}
+}
+
+// checkStore runs every check and returns those that found something.
+func checkStore(t *testing.T, url string) []transfer.Finding {
 	t.Helper()
-	source, err := databaseFlag{"database", url}.openSource(t.Context(), false)
+	source := openSource(t, url, false)
+	defer source.Close()
+	var f findings
+	ran, failed, err := transfer.Check(t.Context(), source, &f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.Close()
-	var stdout strings.Builder
-	err = check(t.Context(), source, &stdout, io.Discard)
-	for line := range strings.Lines(stdout.String()) {
-		if !strings.HasPrefix(line, "ok     ") {
-			wrong = append(wrong, strings.TrimSuffix(line, "\n"))
-		}
+	if want := len(transfer.Checks) + len(source.Checks()); ran != want || failed != len(f.wrong) || len(f.checked) != want || !slices.Equal(f.checking, f.checked) {
+		t.Errorf("ran %d checks (%q, %q) of which %d failed, want %d and %d", ran, f.checking, f.checked, failed, want, len(f.wrong))
 	}
-	if got, want := strings.Count(stdout.String(), "\n"), len(db.Checks)+len(source.Checks()); got != want {
-		t.Errorf("got %d lines, want one for each of %d checks:\n%s", got, want, &stdout)
-	}
-	return wrong, err
+	return f.wrong
 }
 
 // wantWrong fails the test unless a check found what is wrong.
 func wantWrong(t *testing.T, url, rule, says string) {
 	t.Helper()
-	wrong, err := checked(t, url)
-	found := false
-	for _, line := range wrong {
-		found = found || strings.HasPrefix(line, "WRONG  "+rule) && strings.Contains(line, says)
+	wrong := checkStore(t, url)
+	for _, f := range wrong {
+		if text := fmt.Sprint(f.Examples, f.Err); f.Rule == rule && strings.Contains(text, says) {
+			return
+		}
 	}
-	if !found || err == nil || !strings.Contains(err.Error(), "found something wrong") {
-		t.Errorf("%s: got %q, %v, want a line with %q", rule, wrong, err, says)
-	}
+	t.Errorf("%s: got %+v, want a finding with %q", rule, wrong, says)
 }
 
 func wantSound(t *testing.T, url string) {
 	t.Helper()
-	if wrong, err := checked(t, url); wrong != nil || err != nil {
-		t.Fatalf("a sound store: got %q, %v", wrong, err)
+	if wrong := checkStore(t, url); wrong != nil {
+		t.Fatalf("a consistent store: got %+v, want nothing wrong", wrong)
 	}
+}
+
+// TestCheckLimitsExamples: a finding counts all violations and lists a few.
+func TestCheckLimitsExamples(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	withStore(t, "sqlite:"+path, func(store db.DB) { oddStore(t, store) })
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(sqlitex.ExecuteScript(conn, "UPDATE pets SET category_id = 55 WHERE id <= 8;", nil), conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wrong := checkStore(t, "sqlite:"+path)
+	if len(wrong) != 1 || wrong[0].Violations != 7 || len(wrong[0].Examples) != 5 {
+		t.Errorf("got %+v, want one finding with 7 violations and 5 examples", wrong)
+	}
+}
+
+// TestCheckStops: a check that can't go on says so, and blames no rule.
+func TestCheckStops(t *testing.T) {
+	t.Parallel()
+	for name, url := range newStores(t) {
+		withStore(t, url, func(store db.DB) { oddStore(t, store) })
+		source := openSource(t, url, false)
+		defer source.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var f findings
+		if _, failed, err := transfer.Check(ctx, source, &f); !errors.Is(err, context.Canceled) || failed != 0 || f.wrong != nil {
+			t.Errorf("%s, cancelled: got %d failed, %v, findings %+v, want context.Canceled", name, failed, err, f.wrong)
+		}
+		if _, failed, err := transfer.Check(t.Context(), unreachable{source}, &f); !errors.Is(err, db.ErrUnavailable) || failed != 0 || f.wrong != nil {
+			t.Errorf("%s, unreachable: got %d failed, %v, findings %+v, want ErrUnavailable", name, failed, err, f.wrong)
+		}
+	}
+}
+
+// unreachable is a source whose server is gone.
+type unreachable struct{ db.Source }
+
+func (unreachable) Query(context.Context, string) (db.Cursor, error) {
+	return nil, fmt.Errorf("query: %w", db.ErrUnavailable)
 }
 
 func TestEveryCheckIsBroken(t *testing.T) {
@@ -89,14 +146,14 @@ func TestEveryCheckIsBroken(t *testing.T) {
 	for _, d := range damages {
 		broken[d.rule] = true
 	}
-	for _, c := range db.Checks {
+	for _, c := range transfer.Checks {
 		if !broken[c.Rule] {
 			t.Errorf("no damage breaks the rule that %s", c.Rule)
 		}
 	}
 }
 
-// copyStore copies a SQLite file that nobody has open.
+// copyStore copies a SQLite file that isn't open.
 func copyStore(t *testing.T, url string) (path string) {
 	t.Helper()
 	data, err := os.ReadFile(strings.TrimPrefix(url, "sqlite:"))
@@ -132,13 +189,13 @@ func TestCheckFindsDamageInSQLite(t *testing.T) {
 	for _, d := range damages {
 		wantWrong(t, damaged(d.statements), d.rule, d.says)
 	}
-	wantWrong(t, damaged("UPDATE usage SET key_id = 50 WHERE key_id = 2"), "every reference leads to a row", "usage refers to a row of keys that is not there")
-	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 10 WHERE name = 'pets'"), "no id is given twice", "pets go up to id 11, but the last given is 10")
-	wantWrong(t, damaged("DELETE FROM sqlite_sequence WHERE name = 'orders'"), "no id is given twice", "orders go up to id 6, but the last given is 0")
-	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 3 WHERE name = 'keys'"), "no id is given twice", "keys go up to id 4, but the last given is 3")
+	wantWrong(t, damaged("UPDATE usage SET key_id = 50 WHERE key_id = 2"), "every reference points to a row", "usage refers to a row of keys that doesn't exist")
+	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 10 WHERE name = 'pets'"), "no id is assigned twice", "pets go up to id 11, but the last assigned id is 10")
+	wantWrong(t, damaged("DELETE FROM sqlite_sequence WHERE name = 'orders'"), "no id is assigned twice", "orders go up to id 6, but the last assigned id is 0")
+	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 3 WHERE name = 'keys'"), "no id is assigned twice", "keys go up to id 4, but the last assigned id is 3")
 	wantWrong(t, damaged("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'answers_by_age') WHERE name = 'usage_by_hour'"),
 		"the file is intact", "")
-	// A page is overwritten: some checks cannot even read.
+	// With an overwritten page, some checks can't even read.
 	path := copyStore(t, sound)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -163,8 +220,7 @@ func TestCheckFindsDamageInPostgreSQL(t *testing.T) {
 		ALTER TABLE key_secrets DROP CONSTRAINT key_secrets_hash_check, DROP CONSTRAINT key_secrets_key_id_fkey;
 		ALTER TABLE pets ALTER COLUMN id SET GENERATED BY DEFAULT; ALTER TABLE orders ALTER COLUMN id SET GENERATED BY DEFAULT`)
 	wantSound(t, sound)
-	// The rules are the same as above, so one damage for each is enough, and one
-	// comes on top of the other.
+	// The rules are the same as above, so one damage for each is enough. They add up.
 	damage := func(statements, rule, says string) {
 		t.Helper()
 		server.MustExec(t, pgtest.Name(sound), statements)
@@ -177,22 +233,8 @@ func TestCheckFindsDamageInPostgreSQL(t *testing.T) {
 		}
 		last = d.rule
 	}
-	const rule = "no id is given twice"
-	damage("ALTER TABLE pets ALTER COLUMN id RESTART WITH 11", rule, "pets go up to id 11, but the last given is 10")
-	damage("SELECT setval('orders_id_seq', 1)", rule, "orders go up to id 1900, but the last given is 1")
-	damage("ALTER TABLE keys ALTER COLUMN id RESTART", rule, "keys go up to id 4, but the last given is 0")
-}
-
-// TestCheckTakesItsTime: where nobody watches, a line tells now and then what
-// takes so long.
-func TestCheckTakesItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var said strings.Builder
-		stop := showWork(&said, "every cat is grey")
-		time.Sleep(2*progressEvery + time.Second)
-		stop()
-		if got, want := said.String(), "checking for 5 s: every cat is grey\nchecking for 10 s: every cat is grey\n"; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
+	const rule = "no id is assigned twice"
+	damage("ALTER TABLE pets ALTER COLUMN id RESTART WITH 11", rule, "pets go up to id 11, but the last assigned id is 10")
+	damage("SELECT setval('orders_id_seq', 1)", rule, "orders go up to id 1900, but the last assigned id is 1")
+	damage("ALTER TABLE keys ALTER COLUMN id RESTART", rule, "keys go up to id 4, but the last assigned id is 0")
 }

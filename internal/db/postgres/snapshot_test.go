@@ -8,19 +8,20 @@ import (
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/db/transfer"
 )
 
 // TestTablesAreAllThereIs: a table or column that db.Tables does not know would
-// stay behind when a store moves.
+// be lost when a store is moved.
 func TestTablesAreAllThereIs(t *testing.T) {
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	mustOpen(t, url, Options{}).Close()
-	w, err := OpenSource(t.Context(), url, false)
+	s, err := OpenSource(t.Context(), url, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	got := lines(t, w, `SELECT c.table_name || '.' || c.column_name || ' ' || replace(c.data_type, 'smallint', 'bigint') || ' ' || coalesce(k.ordinal_position, 0)
+	defer s.Close()
+	got := lines(t, s, `SELECT c.table_name || '.' || c.column_name || ' ' || replace(c.data_type, 'smallint', 'bigint') || ' ' || coalesce(k.ordinal_position, 0)
 			|| CASE WHEN c.is_identity = 'YES' THEN ' serial' ELSE '' END || CASE WHEN c.is_nullable = 'YES' THEN ' null' ELSE '' END
 		FROM information_schema.columns c
 		LEFT JOIN information_schema.key_column_usage k ON k.table_name = c.table_name AND k.column_name = c.column_name AND k.constraint_name LIKE '%_pkey'
@@ -42,10 +43,10 @@ func TestTablesAreAllThereIs(t *testing.T) {
 	}
 }
 
-// lines are the rows of a query of one text.
-func lines(t *testing.T, w *Whole, query string) []string {
+// lines returns the rows of a query that selects one text.
+func lines(t *testing.T, s *Snapshot, query string) []string {
 	t.Helper()
-	_, all, err := db.Breaches(t.Context(), w, db.Check{Query: query}, 1000)
+	_, all, err := transfer.Violations(t.Context(), s, db.Check{Query: query}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,124 @@
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// wantBusyTimeout fails the test unless a connection waits for other processes, and
+// not forever, as the driver does by default.
+func wantBusyTimeout(t *testing.T, name string, c *sqlite.Conn) {
+	t.Helper()
+	var got time.Duration
+	err := sqlitex.Execute(c, "PRAGMA busy_timeout", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		got = time.Duration(stmt.ColumnInt64(0)) * time.Millisecond
+		return nil
+	}})
+	if err != nil || got != busyTimeout {
+		t.Errorf("%s has a busy timeout of %v (%v), want %v", name, got, err, busyTimeout)
+	}
+}
+
+func TestEveryConnectionHasABusyTimeout(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	for name, opts := range map[string]Options{"a server": {Serve: true}, "a command": {}} {
+		d := mustOpen(t, path, opts)
+		wantBusyTimeout(t, "the writer of "+name, d.writer.conn)
+		for range d.nread {
+			r := <-d.readers
+			wantBusyTimeout(t, "a reader of "+name, r.conn)
+			d.readers <- r
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source, err := OpenSource(t.Context(), path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantBusyTimeout(t, "a source", source.conn)
+	if err := source.Close(); err != nil {
+		t.Fatal(err)
+	}
+	target, err := OpenTarget(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantBusyTimeout(t, "a target", target.conn)
+	wantBusyTimeout(t, "the writer of a target", target.store.writer.conn)
+	if err := target.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLockedFileIsGivenUp: the connections that inspect a file before it is opened
+// wait for the busy timeout too, and then fail.
+func TestLockedFileIsGivenUp(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	mustOpen(t, path, Options{}).Close()
+	locker, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locker.Close()
+	// Without a log, an exclusive lock keeps readers out as well.
+	if err := sqlitex.ExecuteTransient(locker, "PRAGMA journal_mode = DELETE", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.Execute(locker, "BEGIN EXCLUSIVE", nil); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	var wg sync.WaitGroup
+	for name, open := range map[string]func() error{
+		"Open":       func() error { _, err := Open(t.Context(), path, Options{}); return err },
+		"OpenSource": func() error { _, err := OpenSource(t.Context(), path, false); return err },
+		"OpenTarget": func() error { _, err := OpenTarget(t.Context(), path); return err },
+		"Versions":   func() error { _, _, err := Versions(path); return err },
+	} {
+		wg.Go(func() {
+			failed := make(chan error, 1)
+			go func() { failed <- open() }()
+			select {
+			case err := <-failed:
+				if code := sqlite.ErrCode(err).ToPrimary(); code != sqlite.ResultBusy {
+					t.Errorf("%s: got %v, want that the file is locked", name, err)
+				}
+				if took := time.Since(begun); took < busyTimeout/2 {
+					t.Errorf("%s gave up after %v, want it to wait for about %v", name, took, busyTimeout)
+				}
+			case <-time.After(12 * busyTimeout):
+				t.Errorf("%s still waits after %v, want it to give up after %v", name, 12*busyTimeout, busyTimeout)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestBusyIsUnavailable: a write that another process keeps waiting can be retried.
+func TestBusyIsUnavailable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	d := mustOpen(t, path, Options{})
+	d.writer.conn.SetBusyTimeout(time.Millisecond) // nobody writes yet
+	other, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := sqlitex.Execute(other, "BEGIN IMMEDIATE", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.writer.do(t.Context(), insertPet("never", 0)); !errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+}

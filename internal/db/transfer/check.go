@@ -1,0 +1,105 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+
+	"animalstore/internal/db"
+)
+
+// Checks are the rules for every engine. Statuses are stored as their index in
+// animalstore.PetStatuses and animalstore.OrderStatuses.
+var Checks = []db.Check{
+	{Rule: "every pet has a known status", Query: `SELECT 'pet ' || id || ' has status ' || status FROM pets WHERE status NOT BETWEEN 0 AND 2`},
+	{Rule: "every order has a known status", Query: `SELECT 'order ' || id || ' has status ' || status FROM orders WHERE status NOT BETWEEN 0 AND 3`},
+	{Rule: "every pet, order and key has a positive id", Query: `
+		SELECT 'pet ' || id FROM pets WHERE id < 1 UNION ALL
+		SELECT 'order ' || id FROM orders WHERE id < 1 UNION ALL
+		SELECT 'key ' || id FROM keys WHERE id < 1`},
+	{Rule: "every pet has a name", Query: `SELECT 'pet ' || id FROM pets WHERE length(name) NOT BETWEEN 1 AND 1024`},
+	{Rule: "every pet's category exists", Query: `
+		SELECT 'pet ' || p.id || ' is of category ' || p.category_id
+		FROM pets p LEFT JOIN categories c ON c.id = p.category_id WHERE c.id IS NULL`},
+	{Rule: "a pet with an open order exists and is pending", Query: `
+		SELECT 'pet ' || o.pet_id || CASE WHEN p.id IS NULL THEN ' of order ' || o.id || ' is gone' ELSE ' has open order ' || o.id END
+		FROM orders o LEFT JOIN pets p ON p.id = o.pet_id WHERE o.status <= 1 AND (p.id IS NULL OR p.status <> 1)`},
+	{Rule: "a pet has at most one open order", Query: `
+		SELECT 'pet ' || pet_id || ' has ' || count(*) FROM orders WHERE status <= 1 GROUP BY pet_id HAVING count(*) > 1`},
+	{Rule: "a pet that was delivered is sold or gone", Query: `
+		SELECT 'pet ' || o.pet_id || ' was delivered by order ' || o.id
+		FROM orders o JOIN pets p ON p.id = o.pet_id WHERE o.status = 2 AND p.status <> 2`},
+	{Rule: "every key has a known plan and environment, limits and permissions", Query: `
+		SELECT 'key ' || id FROM keys WHERE plan NOT IN ('free', 'pro', 'business', 'enterprise') OR environment NOT IN ('production', 'staging')
+			OR per_minute < 1 OR per_day < 1 OR permissions NOT BETWEEN 1 AND 7`},
+	{Rule: "every secret, usage and limit belongs to a key", Query: `
+		SELECT 'a secret of key ' || s.key_id FROM key_secrets s LEFT JOIN keys k ON k.id = s.key_id WHERE k.id IS NULL UNION ALL
+		SELECT 'usage of key ' || u.key_id FROM usage u LEFT JOIN keys k ON k.id = u.key_id WHERE k.id IS NULL UNION ALL
+		SELECT 'limits of key ' || l.key_id FROM limit_states l LEFT JOIN keys k ON k.id = l.key_id WHERE k.id IS NULL`},
+	{Rule: "every hash has 32 bytes", Query: `
+		SELECT 'a secret of key ' || key_id FROM key_secrets WHERE length(hash) <> 32 UNION ALL
+		SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE length(body_hash) <> 32`},
+	{Rule: "every idempotency record has its response", Query: `SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE answer = ''`},
+}
+
+// Finding is the result of one check.
+type Finding struct {
+	Rule       string
+	Violations int64
+	Examples   []string // the first few violations
+	Err        error    // why the check failed to run, such as a damaged file
+}
+
+// OK reports whether the rule holds.
+func (f Finding) OK() bool { return f.Violations == 0 && f.Err == nil }
+
+// CheckProgress observes a running [Check]. For each rule, Checking is called and
+// then Checked, unless the check stops in between.
+type CheckProgress interface {
+	Checking(rule string)
+	Checked(Finding)
+}
+
+// maxExamples is how many violations a [Finding] lists.
+const maxExamples = 5
+
+// Check runs the engine's checks and all of [Checks], and returns how many it ran
+// and how many of them failed. It stops with an error if ctx ends or the database
+// becomes unavailable; any other error counts as a failed check.
+func Check(ctx context.Context, s db.Source, progress CheckProgress) (ran, failed int, err error) {
+	for _, c := range append(s.Checks(), Checks...) {
+		progress.Checking(c.Rule)
+		n, examples, err := Violations(ctx, s, c, maxExamples)
+		if ctx.Err() != nil {
+			return ran, failed, ctx.Err()
+		}
+		if errors.Is(err, db.ErrUnavailable) {
+			return ran, failed, err
+		}
+		f := Finding{Rule: c.Rule, Violations: n, Examples: examples, Err: err}
+		progress.Checked(f)
+		if ran++; !f.OK() {
+			failed++
+		}
+	}
+	return ran, failed, nil
+}
+
+// Violations runs one check. It returns the number of violations and the first
+// few of them.
+func Violations(ctx context.Context, s db.Source, c db.Check, few int) (n int64, first []string, err error) {
+	rows, err := s.Query(ctx, c.Query)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return n, first, err
+		}
+		if n++; len(first) < few {
+			first = append(first, values[0].(string))
+		}
+	}
+	return n, first, rows.Err()
+}

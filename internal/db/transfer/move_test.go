@@ -1,0 +1,309 @@
+//go:build unix
+
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/db/transfer"
+)
+
+// rowCounter is a [transfer.Progress] that counts the rows of each phase.
+type rowCounter struct{ copying, comparing, did int64 }
+
+func (c *rowCounter) Copying(rows int64)   { c.copying += rows }
+func (c *rowCounter) Comparing(rows int64) { c.comparing += rows }
+func (c *rowCounter) Did(rows int)         { c.did += int64(rows) }
+
+// moveTo moves a store into a target that around may wrap.
+func moveTo(t *testing.T, ctx context.Context, from, to string, progress transfer.Progress, around func(db.Target) db.Target) ([]transfer.Moved, error) {
+	t.Helper()
+	source := openSource(t, from, true)
+	defer source.Close()
+	target, err := openTarget(t, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	return transfer.Move(ctx, source, around(target), progress)
+}
+
+func mustMove(t *testing.T, from, to string) []transfer.Moved {
+	t.Helper()
+	var progress rowCounter
+	moved, err := moveTo(t, t.Context(), from, to, &progress, func(target db.Target) db.Target { return target })
+	if err != nil {
+		t.Fatalf("Move: %v", err)
+	}
+	rows := int64(0)
+	for _, m := range moved {
+		if rows += m.Into.Rows; m.From != m.Into {
+			t.Errorf("the %s differ: %+v and %+v", m.Table.Holds, m.From, m.Into)
+		}
+	}
+	if want := (rowCounter{rows, rows, 2 * rows}); progress != want {
+		t.Errorf("got progress %+v, want %+v", progress, want)
+	}
+	return moved
+}
+
+// TestMoveCarriesEverything from one engine to the other and back, and between two
+// databases of the same engine.
+func TestMoveCarriesEverything(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	file := func() string { return "sqlite:" + filepath.Join(t.TempDir(), "store.db") }
+	first := file()
+	withStore(t, first, func(store db.DB) { oddStore(t, store) })
+	want := content(t, first)
+	from := first
+	var firstMove []transfer.Moved
+	for i, to := range []string{server.NewDatabase(t, ""), server.NewDatabase(t, ""), file(), file()} {
+		moved := mustMove(t, from, to)
+		if got := content(t, to); got != want {
+			t.Fatalf("move %d: got\n%s\nwant\n%s", i, got, want)
+		}
+		if firstMove == nil {
+			firstMove = moved
+		}
+		if !slices.Equal(moved, firstMove) {
+			t.Errorf("move %d: got %+v, want the same as the first move: %+v", i, moved, firstMove)
+		}
+		if got := content(t, from); got != want {
+			t.Fatalf("move %d changed its source: got\n%s\nwant\n%s", i, got, want)
+		}
+		if i > 0 { // the next move has read it
+			checkGoesOn(t, from, 1013, 2007, 5)
+		}
+		from = to
+	}
+	checkGoesOn(t, from, 1013, 2007, 5)
+	checkGoesOn(t, first, 1013, 2007, 5)
+	var got []string
+	for _, m := range firstMove {
+		got = append(got, fmt.Sprintf("%s: %d rows, last id %d", m.Table.Holds, m.Into.Rows, m.Into.LastID))
+	}
+	if want := []string{
+		"categories: 6 rows, last id 0", "pets: 10 rows, last id 1012", "orders: 6 rows, last id 2006", "keys: 4 rows, last id 4",
+		"secrets of keys: 7 rows, last id 0", "limits and bans: 2 rows, last id 0", "hours of usage: 3 rows, last id 0",
+		"idempotency records: 2 rows, last id 0",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestMoveOfAnEmptyStore(t *testing.T) {
+	t.Parallel()
+	for name, to := range newStores(t) {
+		from := newStores(t)["SQLite"]
+		withStore(t, from, func(db.DB) {})
+		mustMove(t, from, to)
+		withStore(t, to, func(store db.DB) {
+			if pet, _, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "first", CategoryID: 1}, nil); err != nil || pet.ID != 1 {
+				t.Errorf("%s: the first pet has id %d (%v), want 1", name, pet.ID, err)
+			}
+		})
+	}
+}
+
+// tampering is a target that changes what is written to it.
+type tampering struct {
+	db.Target
+	write     func(t *db.Table, rows db.Cursor) db.Cursor
+	lastID    func(id int64) int64
+	committed bool
+}
+
+func (f *tampering) Write(ctx context.Context, t *db.Table, rows db.Cursor) error {
+	if f.write != nil {
+		rows = f.write(t, rows)
+	}
+	return f.Target.Write(ctx, t, rows)
+}
+
+func (f *tampering) SetLastID(ctx context.Context, t *db.Table, id int64) error {
+	if f.lastID != nil {
+		id = f.lastID(id)
+	}
+	return f.Target.SetLastID(ctx, t, id)
+}
+
+func (f *tampering) Commit(ctx context.Context) error {
+	f.committed = true
+	return f.Target.Commit(ctx)
+}
+
+// tampered is a cursor that changes or skips rows.
+type tampered struct {
+	db.Cursor
+	change func(values []any)
+	skip   int // rows
+	fail   error
+	end    func()
+}
+
+func (c *tampered) Next() bool {
+	for ; c.skip > 0; c.skip-- {
+		if !c.Cursor.Next() {
+			return false
+		}
+		c.Cursor.Values() // so that it counts as read
+	}
+	if c.end != nil {
+		c.end()
+	}
+	return c.fail == nil && c.Cursor.Next()
+}
+
+func (c *tampered) Values() ([]any, error) {
+	values, err := c.Cursor.Values()
+	if err == nil && c.change != nil {
+		c.change(values)
+	}
+	return values, err
+}
+
+func (c *tampered) Err() error {
+	if c.fail != nil {
+		return c.fail
+	}
+	return c.Cursor.Err()
+}
+
+// TestMoveComparesWhatIsStored: a move commits nothing if anything differs.
+func TestMoveComparesWhatIsStored(t *testing.T) {
+	t.Parallel()
+	from := newStores(t)["SQLite"]
+	withStore(t, from, func(store db.DB) { oddStore(t, store) })
+	in := func(table string, tamper tampered) func(*db.Table, db.Cursor) db.Cursor {
+		return func(t *db.Table, rows db.Cursor) db.Cursor {
+			if t.Name != table {
+				return rows
+			}
+			c := tamper
+			c.Cursor = rows
+			return &c
+		}
+	}
+	set := func(column int, value any) tampered {
+		return tampered{change: func(values []any) { values[column] = value }}
+	}
+	targets := newStores(t) // every failure leaves them empty
+	for name, f := range map[string]tampering{
+		"a pet is left out":        {write: in("pets", tampered{skip: 1})},
+		"a record is left out":     {write: in("answers", tampered{skip: 1})},
+		"pets are renamed":         {write: in("pets", set(1, "Rex"))},
+		"a category loses a name":  {write: in("categories", set(1, ""))},
+		"orders change times":      {write: in("orders", set(4, int64(7)))},
+		"bans end sooner":          {write: in("limit_states", set(10, int64(0)))},
+		"old secrets never expire": {write: in("key_secrets", set(2, int64(0)))},
+		"usage is doubled": {write: in("usage", tampered{change: func(values []any) {
+			values[2] = values[2].(int64) ^ 1
+		}})},
+		"keys are not revoked":   {write: in("keys", set(10, int64(0)))},
+		"ids are assigned again": {lastID: func(id int64) int64 { return id - 1 }},
+		"ids are skipped":        {lastID: func(id int64) int64 { return id + 1 }},
+	} {
+		for engine, to := range targets {
+			moved, err := moveTo(t, t.Context(), from, to, new(rowCounter), func(target db.Target) db.Target {
+				f.Target = target
+				return &f
+			})
+			if !errors.Is(err, transfer.ErrDiffers) || f.committed {
+				t.Errorf("%s, %s: got %v, committed %t, want ErrDiffers", name, engine, err, f.committed)
+			}
+			if !slices.ContainsFunc(moved, func(m transfer.Moved) bool { return m.From != m.Into }) {
+				t.Errorf("%s, %s: got %+v, want a table that differs", name, engine, moved)
+			}
+			wantEmpty(t, name+", "+engine, to)
+		}
+	}
+}
+
+// wantEmpty fails the test unless a failed move left nothing, including ids, and
+// another can begin.
+func wantEmpty(t *testing.T, what, url string) {
+	t.Helper()
+	source := openSource(t, url, true)
+	defer source.Close()
+	for i := range db.Tables {
+		table := &db.Tables[i]
+		_, rows, err := transfer.Violations(t.Context(), source, db.Check{Query: "SELECT 'row' FROM " + table.Name}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rows) > 0 {
+			t.Errorf("%s: %d rows are left in %s, want none", what, len(rows), table.Name)
+		}
+		if !table.Serial {
+			continue
+		}
+		if id, err := source.LastID(t.Context(), table); err != nil || id != 0 {
+			t.Errorf("%s: the last id in %s is %d (%v), want 0", what, table.Name, id, err)
+		}
+	}
+}
+
+// TestMoveCutOff: a move that fails or is interrupted leaves nothing in the target.
+func TestMoveCutOff(t *testing.T) {
+	t.Parallel()
+	from := newStores(t)["SQLite"]
+	withStore(t, from, func(store db.DB) { oddStore(t, store) })
+	lightning := errors.New("struck by lightning")
+	for engine, to := range newStores(t) {
+		for name, test := range map[string]struct {
+			cut  func(interrupt func()) tampered
+			want error
+		}{
+			"by Ctrl-C":                       {func(interrupt func()) tampered { return tampered{end: interrupt} }, context.Canceled},
+			"by a source that cannot be read": {func(func()) tampered { return tampered{fail: lightning} }, lightning},
+			"by a full disk":                  {func(func()) tampered { return tampered{fail: fmt.Errorf("%w: 0 left", db.ErrFull)} }, db.ErrFull},
+			"by a lost connection":            {func(func()) tampered { return tampered{fail: fmt.Errorf("%w: gone", db.ErrUnavailable)} }, db.ErrUnavailable},
+		} {
+			ctx, interrupt := context.WithCancel(t.Context())
+			_, err := moveTo(t, ctx, from, to, new(rowCounter), func(target db.Target) db.Target {
+				return &tampering{Target: target, write: func(t *db.Table, rows db.Cursor) db.Cursor {
+					if t.Name != "usage" {
+						return rows
+					}
+					c := test.cut(interrupt)
+					c.Cursor = rows
+					return &c
+				}}
+			})
+			if !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), "copy the hours of usage: ") {
+				t.Errorf("%s, %s: got %v, want %q", engine, name, err, test.want)
+			}
+			interrupt()
+			wantEmpty(t, engine+", "+name, to)
+		}
+		mustMove(t, from, to)
+		if got, want := content(t, to), content(t, from); got != want {
+			t.Errorf("%s: after the failures, got\n%s\nwant\n%s", engine, got, want)
+		}
+	}
+}
+
+// TestMoveKeepsOthersOut: a target can only be opened once at a time.
+func TestMoveKeepsOthersOut(t *testing.T) {
+	t.Parallel()
+	for engine, url := range newStores(t) {
+		target, err := openTarget(t, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := openTarget(t, url); err == nil || !strings.Contains(err.Error(), "Stop it first") {
+			t.Errorf("%s: a second target: got %v, %v, want a refusal", engine, second, err)
+		}
+		target.Close()
+	}
+}

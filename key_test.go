@@ -28,7 +28,7 @@ func TestParsePermissions(t *testing.T) {
 			got, err := ParsePermissions(test.in)
 			if test.want == 0 {
 				if code(err) != ValidationFailed || got != 0 || !strings.Contains(err.Error(), "read, write and admin") {
-					t.Errorf("got %v, %v, want it refused with what would be right", got, err)
+					t.Errorf("got %v, %v, want an error that names the valid values", got, err)
 				}
 				return
 			}
@@ -119,14 +119,14 @@ func TestNewKeyValidate(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*NewKey)
-		want   string // in the message; "": fine
+		want   string // in the message; "": no error
 	}{
 		{"good", func(*NewKey) {}, ""},
 		{"100 characters", func(k *NewKey) { k.Name = strings.Repeat("ä", 100) }, ""},
 		{"101 characters", func(k *NewKey) { k.Name = strings.Repeat("ä", 101) }, "at most 100"},
 		{"no name", func(k *NewKey) { k.Name = "" }, "name"},
 		{"a blank name", func(k *NewKey) { k.Name = " \t" }, "name"},
-		{"a line end in the name", func(k *NewKey) { k.Name = "a\nb" }, "control characters"},
+		{"a line break in the name", func(k *NewKey) { k.Name = "a\nb" }, "control characters"},
 		{"an escape in the name", func(k *NewKey) { k.Name = "a\x1b[31m" }, "control characters"},
 		{"a name that is not UTF-8", func(k *NewKey) { k.Name = "\xff" }, "plain text"},
 		{"no permission", func(k *NewKey) { k.Permissions = 0 }, "permissions"},
@@ -142,7 +142,7 @@ func TestNewKeyValidate(t *testing.T) {
 			err := k.Validate()
 			switch {
 			case test.want == "" && (err != nil || k.Limits.PerMinute == 0 || k.Limits.PerDay == 0):
-				t.Errorf("got %v and limits %v, want it fine and its limits settled", err, k.Limits)
+				t.Errorf("got %v and limits %v, want no error and the limits set", err, k.Limits)
 			case test.want != "" && (code(err) != ValidationFailed || !strings.Contains(err.Error(), test.want)):
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
@@ -157,15 +157,15 @@ func TestKeyLive(t *testing.T) {
 		key  Key
 		want bool
 	}{
-		{"for ever", Key{}, true},
-		{"until later", Key{ExpiresAt: At(now.Add(time.Millisecond))}, true},
-		{"until now", Key{ExpiresAt: At(now)}, false},
-		{"until before", Key{ExpiresAt: At(now.Add(-time.Hour))}, false},
+		{"no expiry", Key{}, true},
+		{"expires later", Key{ExpiresAt: At(now.Add(time.Millisecond))}, true},
+		{"expires now", Key{ExpiresAt: At(now)}, false},
+		{"expired", Key{ExpiresAt: At(now.Add(-time.Hour))}, false},
 		{"revoked", Key{RevokedAt: At(now)}, false},
-		{"by a secret that ends later", Key{SecretExpiresAt: At(now.Add(time.Millisecond))}, true},
-		{"by a secret that ends now", Key{SecretExpiresAt: At(now)}, false},
-		{"for ever by a secret that is over", Key{ExpiresAt: At(now.Add(time.Hour)), SecretExpiresAt: At(now.Add(-time.Hour))}, false},
-		{"revoked before its end", Key{ExpiresAt: At(now.Add(time.Hour)), RevokedAt: At(now)}, false},
+		{"a secret that expires later", Key{SecretExpiresAt: At(now.Add(time.Millisecond))}, true},
+		{"a secret that expires now", Key{SecretExpiresAt: At(now)}, false},
+		{"an expired secret of a key that expires later", Key{ExpiresAt: At(now.Add(time.Hour)), SecretExpiresAt: At(now.Add(-time.Hour))}, false},
+		{"revoked before it expires", Key{ExpiresAt: At(now.Add(time.Hour)), RevokedAt: At(now)}, false},
 	}
 	for _, test := range tests {
 		if got := test.key.Live(now); got != test.want {
@@ -174,13 +174,13 @@ func TestKeyLive(t *testing.T) {
 		for p := Permissions(0); p <= Read|Write|Admin; p++ {
 			test.key.Permissions = p
 			if got, want := test.key.Manages(now), test.want && p.Has(Admin); got != want {
-				t.Errorf("%s, with %q: got managing %t, want %t", test.name, p, got, want)
+				t.Errorf("%s, with %q: got Manages %t, want %t", test.name, p, got, want)
 			}
 		}
 	}
 }
 
-// TestRevoke: it is for good, and since the first time.
+// TestRevoke: a key is revoked permanently, from the first time.
 func TestRevoke(t *testing.T) {
 	var k Key
 	if err := k.CheckChangeable(); err != nil {
@@ -196,7 +196,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestSetPlan: a plan that is refused leaves the key on the one it had.
+// TestSetPlan: after an error the key keeps its plan.
 func TestSetPlan(t *testing.T) {
 	k := Key{Plan: PlanEnterprise, Limits: Limits{5, 7}}
 	if err := k.SetPlan(PlanEnterprise, Limits{}); code(err) != ValidationFailed || k.Plan != PlanEnterprise || k.Limits != (Limits{5, 7}) {

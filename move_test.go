@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPetMoves is every change of status, with and without an open order.
+// TestPetMoves tries every change of status, with and without an open order.
 func TestPetMoves(t *testing.T) {
 	allowed := map[[2]PetStatus]bool{
 		{PetAvailable, PetPending}: true, {PetPending, PetAvailable}: true,
@@ -42,7 +42,8 @@ func TestPetChecks(t *testing.T) {
 	}
 }
 
-// TestOrderMoves is every step of an order, and what each makes of its pet.
+// TestOrderMoves tries every change of an order's status, and checks what it means
+// for its pet.
 func TestOrderMoves(t *testing.T) {
 	allowed := map[[2]OrderStatus]bool{
 		{OrderPlaced, OrderApproved}: true, {OrderApproved, OrderDelivered}: true,

@@ -21,24 +21,24 @@ func TestNewPetValidate(t *testing.T) {
 	tests := []struct {
 		name string
 		pet  NewPet
-		want string // in the message; "": fine
+		want string // in the message; "": no error
 	}{
 		{"a name", NewPet{Name: "Rex"}, ""},
 		{"no status yet", NewPet{Name: "Rex", Status: ""}, ""},
 		{"each field", NewPet{Name: "Rex", CategoryID: -1 << 63, Status: PetSold}, ""},
 		{"one character", NewPet{Name: "x"}, ""},
-		{"blanks around", NewPet{Name: " x "}, ""},
+		{"spaces around", NewPet{Name: " x "}, ""},
 		{"a control character", NewPet{Name: "\x01"}, ""},
-		{"a character without width", NewPet{Name: "\u200b"}, ""},
+		{"a character of zero width", NewPet{Name: "\u200b"}, ""},
 		{"1024 letters", NewPet{Name: strings.Repeat("x", 1024)}, ""},
 		{"1024 code points of four bytes", NewPet{Name: strings.Repeat("😀", 1024)}, ""},
 		{"no name", NewPet{}, "name must not be empty"},
 		{"1025 letters", NewPet{Name: strings.Repeat("x", 1025)}, "name must have at most 1024 characters, not 1025"},
 		{"1025 code points of four bytes", NewPet{Name: strings.Repeat("😀", 1025)}, "not 1025"},
 		{"a NUL", NewPet{Name: "a\x00b"}, "name must not contain"},
-		{"a blank", NewPet{Name: " "}, "name must not be white space only"},
-		{"line ends", NewPet{Name: "\t\n\v\f\r"}, "name must not be white space only"},
-		{"blanks from all over", NewPet{Name: "\u0085\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"}, "name must not be white space only"},
+		{"a space", NewPet{Name: " "}, "name must not be white space only"},
+		{"line breaks", NewPet{Name: "\t\n\v\f\r"}, "name must not be white space only"},
+		{"all kinds of spaces", NewPet{Name: "\u0085\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"}, "name must not be white space only"},
 		{"not UTF-8", NewPet{Name: "a\xff"}, "name must be valid UTF-8"},
 		{"an unknown status", NewPet{Name: "Rex", Status: "lost"}, "status must be one of available, pending, sold"},
 		{"a status in capitals", NewPet{Name: "Rex", Status: "Sold"}, "status"},
@@ -48,7 +48,7 @@ func TestNewPetValidate(t *testing.T) {
 			err := test.pet.Validate()
 			switch {
 			case test.want == "" && err != nil:
-				t.Errorf("got %v, want it fine", err)
+				t.Errorf("got %v, want no error", err)
 			case test.want != "" && (code(err) != ValidationFailed || !strings.Contains(err.Error(), test.want)):
 				t.Errorf("got %v, want %s with %q", err, ValidationFailed, test.want)
 			}
@@ -76,10 +76,10 @@ func TestParseStatuses(t *testing.T) {
 		}
 	}
 	if _, ok := ParsePetStatus("placed"); ok {
-		t.Error("got the status of an order for a pet")
+		t.Error("got a pet status for an order status")
 	}
 	if _, ok := ParseOrderStatus("sold"); ok {
-		t.Error("got the status of a pet for an order")
+		t.Error("got an order status for a pet status")
 	}
 }
 

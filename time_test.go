@@ -14,7 +14,7 @@ func TestTimeString(t *testing.T) {
 	}{
 		{time.Date(2026, 11, 15, 9, 24, 5, 120_000_000, time.UTC), "2026-11-15T09:24:05.120Z"},
 		{time.Date(2026, 11, 15, 9, 24, 5, 0, time.UTC), "2026-11-15T09:24:05.000Z"},
-		{time.Date(2026, 11, 15, 9, 24, 5, 1_999_999, time.UTC), "2026-11-15T09:24:05.001Z"}, // cut, not rounded
+		{time.Date(2026, 11, 15, 9, 24, 5, 1_999_999, time.UTC), "2026-11-15T09:24:05.001Z"}, // truncated, not rounded
 		{time.Date(2026, 11, 15, 23, 59, 59, 999_999_999, time.UTC), "2026-11-15T23:59:59.999Z"},
 		{time.Date(2026, 1, 1, 2, 0, 0, 0, east), "2025-12-31T23:00:00.000Z"},
 		{time.Date(1969, 12, 31, 23, 59, 59, 999_500_000, time.UTC), "1969-12-31T23:59:59.999Z"},
@@ -40,7 +40,7 @@ func TestTimeString(t *testing.T) {
 	}
 }
 
-// TestNever: zero is never, in the store and in JSON.
+// TestNever: zero means never, in the store and in JSON.
 func TestNever(t *testing.T) {
 	if never := AtMilli(0); !never.IsZero() || never.Milli() != 0 {
 		t.Errorf("got %v, want never", never)

@@ -17,42 +17,41 @@ import (
 	"animalstore"
 )
 
-// maxAnswer is the most that is read of an answer, in bytes: several times what
-// the largest page can have.
-const maxAnswer = 8 << 20
+// maxResponse is the maximum size of a response, in bytes: several times that of
+// the largest page.
+const maxResponse = 8 << 20
 
-// repeat is what sending a request a second time does. The zero value is for
-// one that reads or brings about the same state once more.
+// repeat is the effect of sending a request again. The zero value is for one that
+// reads, or that leads to the same state again.
 type repeat int
 
 const (
-	replayed repeat = iota + 1 // an Idempotency-Key gets the first answer again
-	harmful                    // it is done as often as it is sent
+	replayed repeat = iota + 1 // the Idempotency-Key gets the first response again
+	harmful                    // it is done again
 )
 
-// call is one operation on its way: what is sent, as often as it takes.
+// call is one call of an operation, which may take several attempts.
 type call struct {
 	operation string // operationId in the OpenAPI document
 	method    string
-	path      string // under /v1, with the query
+	path      string // below /v1, with the query
 	body      any    // nil: none
-	name      string // in the body
+	name      string // the name in the body, which must be valid UTF-8
 	repeat    repeat
-	// conditional changes look at If-Match.
+	// conditional is whether the operation supports If-Match.
 	conditional bool
-	secret      bool // the answer has a secret in it, which no error may show
+	secret      bool // the response contains a secret, which no error may show
 	callOptions
 
-	content []byte // the body, encoded once: a retry must be the same to the byte
+	content []byte // the encoded body, the same bytes in every attempt
 	decode  func(body []byte) error
-	next    string // of a list: where its next page is
+	next    string // of a list: the path of the next page
 }
 
 // changes reports whether the call can change anything.
 func (k *call) changes() bool { return k.method != http.MethodGet }
 
-// prepare takes over the options, and refuses those that would have no effect: a
-// caller who sets one relies on it.
+// prepare applies the options and encodes the body.
 func (k *call) prepare(options []CallOption) error {
 	for _, option := range options {
 		option(&k.callOptions)
@@ -60,15 +59,8 @@ func (k *call) prepare(options []CallOption) error {
 	if k.meta != nil {
 		*k.meta = Meta{}
 	}
-	switch {
-	case k.matchGiven && k.ifMatch == "":
-		return fmt.Errorf("%s: IfMatch needs an ETag: without one the change would be made whatever there is", k.operation)
-	case k.keyGiven && k.repeat != replayed:
-		return fmt.Errorf("%s: the service takes no Idempotency-Key for this", k.operation)
-	case k.ifMatch != "" && k.changes() && !k.conditional:
-		return fmt.Errorf("%s: the service does not look at If-Match for this", k.operation)
-	case k.ifNoneMatch != "" && k.changes():
-		return fmt.Errorf("%s: If-None-Match is for reads", k.operation)
+	if err := k.checkOptions(); err != nil {
+		return err
 	}
 	if k.repeat == replayed && !k.keyGiven {
 		k.idempotencyKey = rand.Text()
@@ -76,7 +68,7 @@ func (k *call) prepare(options []CallOption) error {
 	if k.body == nil {
 		return nil
 	}
-	if !utf8.ValidString(k.name) { // JSON would have something else instead
+	if !utf8.ValidString(k.name) { // encoding/json would replace what isn't
 		return fmt.Errorf("%s: %w", k.operation, animalstore.Errorf(animalstore.ValidationFailed, "name must be valid UTF-8"))
 	}
 	var b bytes.Buffer
@@ -89,17 +81,33 @@ func (k *call) prepare(options []CallOption) error {
 	return nil
 }
 
-// send makes a call whose answer is a T. check refuses what decodes but cannot
-// be one.
+// checkOptions returns an error for an option that would have no effect, because
+// its caller relies on it.
+func (k *call) checkOptions() error {
+	switch {
+	case k.matchGiven && k.ifMatch == "":
+		return fmt.Errorf("%s: IfMatch needs an ETag: without one the change would be unconditional", k.operation)
+	case k.keyGiven && k.repeat != replayed:
+		return fmt.Errorf("%s: the service doesn't support Idempotency-Key for this", k.operation)
+	case k.ifMatch != "" && k.changes() && !k.conditional:
+		return fmt.Errorf("%s: the service doesn't support If-Match for this", k.operation)
+	case k.ifNoneMatch != "" && k.changes():
+		return fmt.Errorf("%s: If-None-Match is only for reads", k.operation)
+	}
+	return nil
+}
+
+// send makes a call whose response is a T. check reports whether a decoded value
+// can be one.
 func send[T any](ctx context.Context, c *Client, k *call, options []CallOption, check func(*T) bool) (T, error) {
 	var result, none T
 	k.decode = func(body []byte) error {
-		result = none // of an attempt before
+		result = none // discard that of an earlier attempt
 		if err := json.Unmarshal(body, &result); err != nil {
-			return fmt.Errorf("the body is not the JSON it should be: %w", err)
+			return fmt.Errorf("the body is not the expected JSON: %w", err)
 		}
 		if !check(&result) {
-			return errors.New("the body lacks what it should have")
+			return errors.New("the body lacks required fields")
 		}
 		return nil
 	}
@@ -112,15 +120,15 @@ func send[T any](ctx context.Context, c *Client, k *call, options []CallOption, 
 	return result, nil
 }
 
-// sendOnly makes a call whose answer has no body.
-func (c *Client) sendOnly(ctx context.Context, k *call, options []CallOption) error {
+// sendNoContent makes a call whose response has no body.
+func (c *Client) sendNoContent(ctx context.Context, k *call, options []CallOption) error {
 	if err := k.prepare(options); err != nil {
 		return err
 	}
 	return c.do(ctx, k)
 }
 
-// request makes the HTTP request of a call.
+// request creates the HTTP request of a call.
 func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	var body io.Reader
 	if k.content != nil {
@@ -153,74 +161,74 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	return req, nil
 }
 
-// errNoAnswer ends an attempt that takes too long.
-var errNoAnswer = errors.New("no answer in time")
+// errAttemptTimeout ends an attempt that takes too long.
+var errAttemptTimeout = errors.New("no response in time")
 
-// attempt sends a call once. It returns nil when that succeeded.
+// attempt sends a call once. It returns nil if that succeeded.
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	timed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(c.attemptTimeout, func() { cancel(errNoAnswer) })
+	timer := time.AfterFunc(c.attemptTimeout, func() { cancel(errAttemptTimeout) })
 	defer timer.Stop()
-	line := line{again: func() {
-		timer.Stop() // this wait is not the service's fault
-		if err := c.gate.resent(ctx, t, min(c.maxWait, answersKept)); err != nil {
-			cancel(named(k, err))
+	trace := connTrace{onResend: func() {
+		timer.Stop() // waiting for a limit doesn't count
+		if err := c.gate.enterAgain(ctx, t, min(c.maxWait, retryWindow)); err != nil {
+			cancel(withOperation(k, err))
 		}
 		timer.Reset(c.attemptTimeout)
 	}}
-	req, err := c.request(httptrace.WithClientTrace(timed, line.trace()), k)
+	req, err := c.request(httptrace.WithClientTrace(timed, trace.clientTrace()), k)
 	if err != nil {
-		c.gate.unsent(t)
-		return &failure{err: err, untouched: true}
+		c.gate.returnUnsent(t)
+		return &failure{err: err, unchanged: true}
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		f := c.unanswered(timed, k, err, line.unused())
-		if f.untouched {
-			c.gate.unsent(t)
+		f := c.noResponse(timed, k, err, trace.notConnected())
+		if f.unchanged {
+			c.gate.returnUnsent(t)
 		} else {
-			c.gate.lost(t)
+			c.gate.returnLost(t)
 		}
 		return f
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	if err == nil && len(body) > maxAnswer {
-		body, err = body[:maxAnswer], errTooLarge
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
+	if err == nil && len(body) > maxResponse {
+		body, err = body[:maxResponse], errTooLarge
 	}
 	k.readMeta(res)
 	if err != nil && timed.Err() != nil {
 		err = context.Cause(timed)
 	}
-	f := c.judge(ctx, k, res, body, err)
+	f := c.readResponse(ctx, k, res, body, err)
 	var refusal *RateLimitError
 	if f != nil {
 		errors.As(f.err, &refusal)
 	}
-	c.gate.answered(t, res, refusal)
+	c.gate.returnAnswered(t, res, refusal)
 	return f
 }
 
-var errTooLarge = fmt.Errorf("the body has more than %d MiB", maxAnswer>>20)
+var errTooLarge = fmt.Errorf("the body is larger than %d MiB", maxResponse>>20)
 
-// line watches what becomes of a request on its way to a connection.
-type line struct {
-	asked, got atomic.Bool
-	again      func() // called when the transport sends it again by itself
+// connTrace observes whether a request got a connection.
+type connTrace struct {
+	requested, connected atomic.Bool
+	onResend             func() // called when the transport sends the request again
 }
 
-func (l *line) trace() *httptrace.ClientTrace {
+func (t *connTrace) clientTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) {
-			if l.asked.Swap(true) {
-				l.again()
+			if t.requested.Swap(true) {
+				t.onResend()
 			}
 		},
-		GotConn: func(httptrace.GotConnInfo) { l.got.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { t.connected.Store(true) },
 	}
 }
 
-// unused reports that there was no connection, so nothing can have been sent. It
-// is false where that is not known, as with a RoundTripper that traces nothing.
-func (l *line) unused() bool { return l.asked.Load() && !l.got.Load() }
+// notConnected reports that there was no connection, so nothing can have been
+// sent. It's false if that isn't known, as with a RoundTripper without tracing.
+func (t *connTrace) notConnected() bool { return t.requested.Load() && !t.connected.Load() }

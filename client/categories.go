@@ -9,7 +9,7 @@ import (
 	"animalstore"
 )
 
-// ListCategories lists categories, the one with the lowest id first.
+// ListCategories lists categories by ascending id.
 func (c *Client) ListCategories(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Category, error] {
 	return list(ctx, c, "listCategories", "/categories", url.Values{}, q.PageSize, options, func(*animalstore.Category) bool { return true })
 }
@@ -20,9 +20,9 @@ func (c *Client) GetCategory(ctx context.Context, id int64, options ...CallOptio
 	return send(ctx, c, k, options, isCategory(id))
 }
 
-// PutCategory names a category, and adds it if there is none of its id.
-// [Meta.Status] is 201 if it was added, unless the answer that said so was lost
-// on the way and the call had to be sent again.
+// PutCategory sets the name of a category, and creates the category if it doesn't
+// exist. [Meta.Status] is 201 if it was created, unless that response was lost
+// and the call was retried.
 func (c *Client) PutCategory(ctx context.Context, category animalstore.Category, options ...CallOption) (animalstore.Category, error) {
 	body := struct {
 		Name string `json:"name"`

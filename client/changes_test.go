@@ -9,7 +9,7 @@ import (
 	"animalstore/client"
 )
 
-// world is what one change is made in, with names of its own. clean meets no
+// world is a store with the resources for one change. The client clean gets no
 // faults.
 type world struct {
 	t      *testing.T
@@ -41,8 +41,8 @@ func (w *world) prepare() {
 	}
 }
 
-// change is an operation that changes something, and how often it shows in the
-// store that it was made.
+// change is an operation that changes something, and how often the store shows
+// that it was made.
 type change struct {
 	name    string
 	mayFail bool // one fault can be enough
@@ -81,7 +81,7 @@ var changes = []change{
 		}},
 	{"updatePet", false,
 		func(w *world, c *client.Client) error {
-			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, client.PetPatch{Name: &w.name})
+			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, animalstore.PetPatch{Name: &w.name})
 			return err
 		},
 		func(w *world) int {
@@ -94,7 +94,7 @@ var changes = []change{
 			if _, err := w.clean.GetPet(w.t.Context(), w.pet.ID, client.ReadMeta(&m)); err != nil {
 				return err
 			}
-			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, client.PetPatch{Name: &w.name}, client.IfMatch(m.ETag))
+			_, err := c.UpdatePet(w.t.Context(), w.pet.ID, animalstore.PetPatch{Name: &w.name}, client.IfMatch(m.ETag))
 			return err
 		},
 		func(w *world) int {
@@ -113,7 +113,7 @@ var changes = []change{
 		}},
 	{"updateOrder", true,
 		func(w *world, c *client.Client) error {
-			_, err := c.UpdateOrder(w.t.Context(), w.order.ID, animalstore.OrderApproved)
+			_, err := c.UpdateOrder(w.t.Context(), w.order.ID, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)})
 			return err
 		},
 		func(w *world) int {
@@ -162,7 +162,7 @@ func once(t *testing.T, err error, done bool) int {
 	return 0
 }
 
-// verify holds what was reported of a change against the store.
+// verify compares the reported outcome of a change with the store.
 func (w *world) verify(c change, err error) {
 	w.t.Helper()
 	got := c.times(w)

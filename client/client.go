@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Client calls one deployment with one API key. It is safe for use by many
-// goroutines at once, and works best when they share it: only then does it know
-// of all requests that count against the key. Make one with [New].
+// Client calls one deployment with one API key. It's safe for concurrent use, and
+// works best if all goroutines share it: only then does it know of all requests
+// that count against the key. Create one with [New].
 type Client struct {
 	base      *url.URL                 // ends in /v1
 	http      *http.Client             // follows no redirects
-	authorize func(http.Header)        // a function, so that no %+v shows the key
-	conceal   func(text string) string // takes the key out of a text
+	authorize func(http.Header)        // a function, so that %+v doesn't print the key
+	conceal   func(text string) string // removes the key from a text
 	gate      *gate
 	settings
 }
@@ -37,7 +37,7 @@ type settings struct {
 	random         func() float64 // in [0, 1)
 }
 
-// Without options, see there.
+// The defaults of the options.
 const (
 	defaultUserAgent      = "animalstore-go/1"
 	defaultMaxAttempts    = 5
@@ -46,10 +46,9 @@ const (
 	defaultAttemptTimeout = 30 * time.Second
 )
 
-// New makes a client of the service at baseURL, such as
-// "https://pets.example" or "http://127.0.0.1:8080/v1": with or without the
-// version at its end. It sends nothing yet, so a wrong key shows with the first
-// call.
+// New creates a client of the service at baseURL, such as
+// "https://pets.example" or "http://127.0.0.1:8080/v1": the version at the end is
+// optional. It sends nothing yet, so a wrong key only shows in the first call.
 func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 	c := &Client{settings: settings{
 		userAgent:      defaultUserAgent,
@@ -84,28 +83,28 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 func (s *settings) check() error {
 	switch {
 	case s.maxAttempts < 1:
-		return fmt.Errorf("animalstore client: at least 1 attempt is needed, not %d", s.maxAttempts)
+		return fmt.Errorf("animalstore client: the maximum number of attempts must be at least 1, not %d", s.maxAttempts)
 	case s.backoffBase <= 0 || s.backoffMax < s.backoffBase:
-		return fmt.Errorf("animalstore client: backoff must grow from more than 0 to at least as much, not from %v to %v", s.backoffBase, s.backoffMax)
+		return fmt.Errorf("animalstore client: the backoff must be positive and its maximum not below its base, not from %v to %v", s.backoffBase, s.backoffMax)
 	case s.attemptTimeout <= 0:
-		return fmt.Errorf("animalstore client: an attempt needs some time, not %v", s.attemptTimeout)
+		return fmt.Errorf("animalstore client: the timeout of an attempt must be positive, not %v", s.attemptTimeout)
 	case s.maxWait < 0:
-		return fmt.Errorf("animalstore client: the longest wait cannot be %v", s.maxWait)
+		return fmt.Errorf("animalstore client: the maximum wait must not be negative, not %v", s.maxWait)
 	case strings.ContainsFunc(s.userAgent, func(r rune) bool { return r < ' ' || r > '~' }):
 		return errors.New("animalstore client: the user agent must be plain ASCII, without line breaks")
 	}
 	return nil
 }
 
-// parseBase reads the address of a deployment. What it says of a wrong one does
-// not repeat it, for there may be a password in it.
+// parseBase reads the URL of a deployment. Its errors don't quote the URL, which
+// may contain a password.
 func parseBase(baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errors.New("animalstore client: the base URL must be like https://pets.example or http://127.0.0.1:8080/v1")
 	case u.User != nil:
-		return nil, errors.New("animalstore client: the base URL must not have a user or password in it: the API key is given on its own")
+		return nil, errors.New("animalstore client: the base URL must not have a user or password in it: pass the API key separately")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("animalstore client: the base URL must not have a query or a fragment")
 	}
@@ -116,29 +115,30 @@ func parseBase(baseURL string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}, nil
 }
 
-// version is the segment of the path that every operation is under.
+// version is the path prefix of all operations.
 const version = "/v1"
 
-// checkKey refuses what cannot be sent as a bearer token, without showing it.
+// checkKey checks that a key can be sent as a bearer token. Its errors don't quote
+// the key.
 func checkKey(apiKey string) error {
 	if apiKey == "" {
 		return errors.New("animalstore client: the API key is empty")
 	}
 	if strings.ContainsFunc(apiKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("animalstore client: the API key has a character that no key has: is there a blank or a line break at its end?")
+		return errors.New("animalstore client: the API key contains a character that no key has: is there a space or a line break at the end?")
 	}
 	return nil
 }
 
-// withoutRedirects is hc, or a client of our own if there is none, that returns
-// redirects instead of following them: the service never sends one, and whoever
-// does must not get the key.
+// withoutRedirects returns a copy of hc, or a new client if that is nil, which
+// returns redirects instead of following them: the service never sends one, and
+// the target must not get the key.
 func withoutRedirects(hc *http.Client) *http.Client {
 	if hc == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxIdleConnsPerHost = 64
-		// Sooner than the server lets go of them, so that no request is sent
-		// into a connection that is about to close.
+		// Shorter than the server's, so that no request is sent on a connection
+		// that the server is about to close.
 		transport.IdleConnTimeout = 45 * time.Second
 		hc = &http.Client{Transport: transport}
 	}
@@ -147,17 +147,17 @@ func withoutRedirects(hc *http.Client) *http.Client {
 	return &copied
 }
 
-// BaseURL is the address of the API, /v1 included.
+// BaseURL is the URL of the API, including /v1.
 func (c *Client) BaseURL() string { return c.base.String() }
 
-// RateLimit is how the key stood at the last answer that told, and false before
-// there was one. It costs no request.
+// RateLimit returns the rate limit headers of the latest response that had them,
+// and false if there was none yet. It doesn't send a request.
 func (c *Client) RateLimit() (RateLimit, bool) { return c.gate.lastSeen() }
 
-// CloseIdleConnections closes the connections that are kept for further calls.
+// CloseIdleConnections closes the connections that are kept open for later calls.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// String tells where the client calls, and nothing of its key.
+// String contains the base URL, and not the key.
 func (c *Client) String() string { return "animalstore client of " + c.BaseURL() }
 
 // GoString is String, for %#v.

@@ -8,7 +8,7 @@ import (
 	"animalstore/client"
 )
 
-// TestNew: which addresses and keys are taken, and where they lead.
+// TestNew: which base URLs and keys are valid, and which URL they result in.
 func TestNew(t *testing.T) {
 	good := map[string]string{
 		"http://127.0.0.1:8080":             "http://127.0.0.1:8080/v1",
@@ -22,7 +22,7 @@ func TestNew(t *testing.T) {
 		"https://example.com/with%20blank/": "https://example.com/with%20blank/v1",
 	}
 	for base, want := range good {
-		s := &scripted{answers: []reply{answer(200, "["+petJSON+"]")}}
+		s := &scripted{responses: []reply{response(200, "["+petJSON+"]")}}
 		c, err := client.New(base, secret, client.WithHTTPClient(&http.Client{Transport: s}))
 		if err != nil {
 			t.Errorf("%s: got %v, want a client", base, err)

@@ -9,21 +9,20 @@ import (
 	"animalstore"
 )
 
-// ErrNotModified is returned when what you have, by its [IfNoneMatch], is what
-// there is.
+// ErrNotModified is returned when the ETag in [IfNoneMatch] is still current.
 var ErrNotModified = errors.New("not modified")
 
-// ErrOutcomeUnknown is in the chain of an error (errors.Is) when a change was
-// sent and nobody knows whether it was made: its answer was lost. A change that
-// failed without it was not made.
-var ErrOutcomeUnknown = errors.New("whether the change was made is not known")
+// ErrOutcomeUnknown is in the chain of an error (errors.Is) when a change was sent
+// but its response was lost, so it may or may not have been made. A change that
+// failed without this error was not made.
+var ErrOutcomeUnknown = errors.New("it is unknown whether the change was made")
 
-// Error is an error that the service answered with. Its code and message are in
-// the [*animalstore.Error] it wraps.
+// Error is an error response of the service. Its code and message are in the
+// [*animalstore.Error] it wraps.
 type Error struct {
 	Operation string // such as "createPet"
 	Status    int    // of HTTP
-	RequestID string // names the request in the server's log
+	RequestID string // identifies the request in the server's log
 	Err       *animalstore.Error
 }
 
@@ -37,23 +36,23 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Window is which limit a request ran into.
+// Window is the kind of limit that was reached.
 type Window string
 
 const (
-	WindowMinute Window = "minute" // as many requests a minute as the plan gives
-	WindowDay    Window = "day"    // as many a day, by the calendar in UTC
-	WindowBan    Window = "ban"    // the key is banned for sending on after 429
+	WindowMinute Window = "minute" // the plan's requests per minute
+	WindowDay    Window = "day"    // the plan's requests per calendar day in UTC
+	WindowBan    Window = "ban"    // the key is banned for ignoring 429 responses
 )
 
-// RateLimitError tells that a limit is reached, and when to come back. It wraps
-// the coded error of the service. Where the client knew of the limit and sent
-// nothing, the code is the one the service would have used.
+// RateLimitError says which limit is reached and how long to wait. It wraps the
+// coded error of the service. If the client knew of the limit and sent nothing,
+// the code is the one that the service would have used.
 type RateLimitError struct {
-	Window     Window        // "" if the answer was not the service's own
-	Limit      int64         // how many requests the window has; 0 if not told
-	Reset      time.Time     // when it is over, by the server's clock; zero if not told
-	RetryAfter time.Duration // how long that was from when the error was made
+	Window     Window        // "" if the response was not from the service
+	Limit      int64         // the number of requests in the window; 0 if unknown
+	Reset      time.Time     // when it ends, by the server's clock; zero if unknown
+	RetryAfter time.Duration // how long that was from when the error occurred
 	Err        error
 }
 
@@ -73,30 +72,30 @@ var codeOf = map[Window]animalstore.Code{
 	WindowBan:    animalstore.KeyBanned,
 }
 
-// AnswerError is an answer that this service does not give: a proxy's page, half
-// a body, or something else at that address altogether.
-type AnswerError struct {
+// ResponseError is for a response that can't be from the service: a proxy's page,
+// an incomplete body, or that of another server.
+type ResponseError struct {
 	Operation   string
 	Status      int
 	ContentType string
-	Excerpt     string // how the body begins
+	Excerpt     string // the beginning of the body
 	Err         error  // what is wrong with it
 }
 
-func (e *AnswerError) Error() string {
-	text := fmt.Sprintf("%s: an answer with status %d that the service does not give: %v", e.Operation, e.Status, e.Err)
+func (e *ResponseError) Error() string {
+	text := fmt.Sprintf("%s: unexpected response with status %d: %v", e.Operation, e.Status, e.Err)
 	if e.Excerpt != "" {
 		text += fmt.Sprintf(": %q", e.Excerpt)
 	}
 	return text
 }
 
-func (e *AnswerError) Unwrap() error { return e.Err }
+func (e *ResponseError) Unwrap() error { return e.Err }
 
-// excerptLength bounds what of an answer gets into an error, in bytes.
+// excerptLength is how much of a response an error may quote, in bytes.
 const excerptLength = 200
 
-// excerpt is the beginning of a text from outside, fit for one line.
+// excerpt is the beginning of a text from outside, on one line.
 func excerpt(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 4*excerptLength)], "?")), " ")
 	if len(text) > excerptLength {
@@ -105,7 +104,7 @@ func excerpt(text string) string {
 	return text
 }
 
-// notSent is the error of a call that a limit stopped before it was sent.
+// notSent is the error of a call that was not sent because of a known limit.
 func notSent(limit *RateLimitError, wait time.Duration) *RateLimitError {
 	e := *limit
 	e.RetryAfter = wait
@@ -118,6 +117,6 @@ func notSent(limit *RateLimitError, wait time.Duration) *RateLimitError {
 	case WindowBan:
 		message = "this key is banned for a while"
 	}
-	e.Err = animalstore.Errorf(codeOf[e.Window], "%s, as an answer before told, so this was not sent: wait %v", message, wait.Round(time.Second))
+	e.Err = animalstore.Errorf(codeOf[e.Window], "%s, as an earlier response said, so this was not sent: wait %v", message, wait.Round(time.Second))
 	return &e
 }

@@ -58,7 +58,7 @@ func ExampleClient_ListPets() {
 	// Kim
 }
 
-// An error of the service has a code to act on.
+// Act on the code of an error of the service.
 func ExampleError() {
 	ctx := context.Background()
 	c, err := client.New(address, apiKey)
@@ -77,7 +77,7 @@ func ExampleError() {
 	// Output: too late
 }
 
-// Change only what you have seen.
+// Change a pet only if it's still as you have read it.
 func ExampleIfMatch() {
 	ctx := context.Background()
 	c, err := client.New(address, apiKey)
@@ -90,10 +90,10 @@ func ExampleIfMatch() {
 		log.Fatal(err)
 	}
 	// Meanwhile, somebody else:
-	if _, err := c.UpdatePet(ctx, pet.ID, client.PetPatch{Name: new("Rexy")}); err != nil {
+	if _, err := c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")}); err != nil {
 		log.Fatal(err)
 	}
-	_, err = c.UpdatePet(ctx, pet.ID, client.PetPatch{Name: new("Rexer")}, client.IfMatch(seen.ETag))
+	_, err = c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexer")}, client.IfMatch(seen.ETag))
 	var coded *animalstore.Error
 	if errors.As(err, &coded) {
 		fmt.Println(coded.Code)
@@ -101,7 +101,7 @@ func ExampleIfMatch() {
 	// Output: precondition_failed
 }
 
-// A key of your own makes it safe to repeat the call itself.
+// With your own idempotency key it's safe to repeat the call itself.
 func ExampleIdempotencyKey() {
 	ctx := context.Background()
 	c, err := client.New(address, apiKey)
@@ -126,7 +126,7 @@ func ExampleIdempotencyKey() {
 	// the same pet: true - replayed: true
 }
 
-// Bound how long a limit may hold a call up.
+// Limit how long a call may wait for a limit.
 func ExampleRateLimitError() {
 	c, err := client.New(address, smallKey(), client.WithMaxWait(time.Second))
 	if err != nil {
@@ -142,7 +142,7 @@ func ExampleRateLimitError() {
 	// Output: 2 requests a minute, the next within a minute: true
 }
 
-// A job that adds many pets, at the pace the plan allows.
+// Add many pets at the pace that the plan allows.
 func ExampleWithPacing() {
 	c, err := client.New(address, apiKey, client.WithPacing(),
 		client.WithOnWait(func(w client.Wait) { log.Printf("%s: waiting %v: %v", w.Operation, w.For, w.Reason) }))
@@ -161,7 +161,7 @@ func ExampleWithPacing() {
 	// Output: 100 added
 }
 
-// smallKey is a key of two requests a minute.
+// smallKey is a key with two requests a minute.
 func smallKey() string {
 	c, err := client.New(address, apiKey)
 	if err != nil {

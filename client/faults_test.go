@@ -20,14 +20,14 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// fault is one way in which a request can go wrong between client and service.
+// fault is one way in which a request can fail between client and service.
 type fault func(w http.ResponseWriter, r *http.Request, service http.Handler)
 
-// clean is the User-Agent of clients that meet no faults.
+// clean is the User-Agent of clients that get no faults.
 const clean = "clean"
 
-// faults are all of them. Where it says "done", the service carries the request
-// out and its answer does not arrive.
+// faults are all faults. In those called "done" the service carries out the
+// request, but its response doesn't arrive.
 var faults = map[string]fault{
 	"refused for now": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Retry-After", "1")
@@ -45,7 +45,7 @@ var faults = map[string]fault{
 		}
 	},
 	"cut before it is done": func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) },
-	"done, cut before the answer": func(_ http.ResponseWriter, r *http.Request, service http.Handler) {
+	"done, cut before the response": func(_ http.ResponseWriter, r *http.Request, service http.Handler) {
 		service.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	},
@@ -69,8 +69,8 @@ var faults = map[string]fault{
 	"done, an empty body": mangled(func([]byte) ([]byte, int) { return nil, 0 }),
 }
 
-// proxyPage is what a proxy answers that cannot reach the service or no longer
-// waits for it.
+// proxyPage is the response of a proxy that can't reach the service or has stopped
+// waiting for it.
 func proxyPage(status int, done bool) fault {
 	return func(w http.ResponseWriter, r *http.Request, service http.Handler) {
 		if done {
@@ -82,18 +82,18 @@ func proxyPage(status int, done bool) fault {
 	}
 }
 
-// mangled sends another body than the service did, with another length.
+// mangled replaces the body of the service's response, and its length.
 func mangled(change func(body []byte) ([]byte, int)) fault {
 	return func(w http.ResponseWriter, r *http.Request, service http.Handler) {
-		answer := httptest.NewRecorder()
-		service.ServeHTTP(answer, r)
-		maps.Copy(w.Header(), answer.Header())
-		if answer.Code == http.StatusNoContent { // has none to mangle
+		response := httptest.NewRecorder()
+		service.ServeHTTP(response, r)
+		maps.Copy(w.Header(), response.Header())
+		if response.Code == http.StatusNoContent { // has none to mangle
 			panic(http.ErrAbortHandler)
 		}
-		body, length := change(answer.Body.Bytes())
+		body, length := change(response.Body.Bytes())
 		w.Header().Set("Content-Length", strconv.Itoa(length))
-		w.WriteHeader(answer.Code)
+		w.WriteHeader(response.Code)
 		w.Write(body)
 		if length > len(body) {
 			http.NewResponseController(w).Flush()
@@ -102,9 +102,9 @@ func mangled(change func(body []byte) ([]byte, int)) fault {
 	}
 }
 
-// TestOneFault meets every operation that changes something with every fault,
-// once: it is done exactly once and reported as done, or the caller is told that
-// nobody knows.
+// TestOneFault runs every operation that changes something with every fault once:
+// the change is made exactly once and reported as made, or its outcome is
+// reported as unknown.
 func TestOneFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var next fault // nil: none
@@ -137,8 +137,8 @@ func TestOneFault(t *testing.T) {
 	})
 }
 
-// TestManyFaults is a storm of faults over many goroutines. What the client
-// reported is compared with what the store has.
+// TestManyFaults runs many goroutines with many faults, and compares what the
+// client reported with the store.
 func TestManyFaults(t *testing.T) {
 	for _, inMemory := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in memory %t", inMemory), func(t *testing.T) {
@@ -211,8 +211,8 @@ func (c *tallyCount) add() {
 	c.n++
 }
 
-// TestUnavailableMayBeDone: with this code a server also answers where it does not
-// know whether a change was made, so nothing that cannot be repeated is.
+// TestUnavailableMayBeDone: a server also sends this code if it doesn't know
+// whether a change was made, so a change that isn't safe to repeat isn't.
 func TestUnavailableMayBeDone(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -220,7 +220,7 @@ func TestUnavailableMayBeDone(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, `{"code":"unavailable","message":"the answer was lost","status":503}`)
+		fmt.Fprint(w, `{"code":"unavailable","message":"the response was lost","status":503}`)
 	}))
 	defer server.Close()
 	c, err := client.New(server.URL, "ast_live_key")

@@ -7,64 +7,64 @@ import (
 	"time"
 )
 
-// gate lets requests through as the key's limits allow, by what the answers so
-// far told of them. It is shared by all calls of a client, so that not each of
-// them has to run into a limit to learn of it.
+// gate admits requests as the key's limits allow, according to the headers of the
+// responses so far. All calls of a client share it, so that not each of them has
+// to reach a limit to learn of it.
 //
-// What it promises rests on one observation. Take the lowest number remaining
-// that an answer told in a window: every request that the service charged after
-// that one is still without an answer, for its answer would have told a lower
-// number. So that number, less the requests under way and those whose answer was
-// lost, is never more than what is left, as long as nobody else uses the key.
+// It relies on one observation. Take the lowest Remaining of all responses in a
+// window: every request that the service charged after that one has no response
+// yet, because that would have had a lower Remaining. So this number, minus the
+// requests in flight and those whose response was lost, is never more than what
+// is left, as long as nobody else uses the key.
 type gate struct {
 	pacing bool
 	began  time.Time
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced when anything below changes
-	flying  int64         // requests under way
-	sent    int64         // requests so far; numbers the tickets
-	last    time.Time     // when the last one was sent
-	seen    RateLimit     // by the last answer that told
-	hasSeen bool
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced when anything below changes
+	inFlight int64         // requests without a response yet
+	sent     int64         // requests so far; numbers the tickets
+	last     time.Time     // when the latest one was sent
+	seen     RateLimit     // of the latest response that had the headers
+	hasSeen  bool
 
-	window  window    // the one that the last answers were about
-	asOf    int64     // the latest ticket that told of it
-	low     int64     // the least it had remaining
-	unsure  int64     // requests in it that may have been charged, and no answer tells
-	resetAt time.Time // when it is over, by our clock
-	others  others
+	window    window    // that of the latest responses
+	asOf      int64     // the latest ticket with a response about it
+	low       int64     // its lowest Remaining
+	uncertain int64     // requests in it that may have been charged, without a response that shows it
+	resetAt   time.Time // when it ends, by our clock
+	others    others
 
-	// The last refusal by the service, which holds for all calls.
+	// The latest refusal by the service, which applies to all calls.
 	refusal  *RateLimitError
-	closed   time.Time // until when, by our clock
+	closed   time.Time // its end, by our clock
 	closedBy int64     // the ticket that was refused
 
-	ahead    time.Duration // how far the server's clock is ahead, at least
+	ahead    time.Duration // how far the server's clock is ahead of ours, at least
 	hasAhead bool
 }
 
-// window tells one window from another.
+// window identifies a window.
 type window struct{ limit, reset int64 }
 
-// ticket is the right to send one request. Whoever has one gives it back by one
-// of unsent, lost and answered.
+// ticket is the right to send one request. Its holder returns it with one of
+// returnUnsent, returnLost and returnAnswered.
 type ticket struct{ number int64 }
 
-// others is what else uses the key in a window, as far as it shows.
+// others is how much others use the key in a window, as far as the headers show.
 type others struct {
-	first   int64 // what remained when the window was first seen
-	ours    int64 // our requests that can have been charged since
-	used    int64 // what others used since, at least
-	leap    int64 // the most they used between two answers
-	earlier int64 // leap of the window before
+	first   int64 // Remaining when the window was first seen
+	ours    int64 // our requests that may have been charged since
+	used    int64 // requests of others since, at least
+	leap    int64 // the most of them between two responses
+	earlier int64 // leap of the previous window
 }
 
 func newGate(pacing bool) *gate {
 	return &gate{pacing: pacing, began: time.Now(), changed: make(chan struct{})}
 }
 
-// now is the time by a clock that nobody sets.
+// now is the time by a monotonic clock, which nobody can set.
 func (g *gate) now() time.Time { return g.began.Add(time.Since(g.began)) }
 
 func (g *gate) lastSeen() (RateLimit, bool) {
@@ -73,11 +73,11 @@ func (g *gate) lastSeen() (RateLimit, bool) {
 	return g.seen, g.hasSeen
 }
 
-// enter waits until a request may be sent. It calls onWait before it waits for a
-// limit to pass, and returns a *RateLimitError instead where that would take
-// longer than maxWait or than the context allows.
+// enter waits until a request may be sent. Before it waits for a limit it calls
+// onWait. If that wait would be longer than maxWait or than the context allows,
+// it returns a *RateLimitError instead.
 func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(time.Duration, error)) (ticket, error) {
-	var told time.Time // the end of the wait that was told last
+	var reported time.Time // the end of the wait that onWait was last called for
 	for {
 		if err := ctx.Err(); err != nil {
 			return ticket{}, err
@@ -101,9 +101,9 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(tim
 			if wait > min(maxWait, left) {
 				return ticket{}, d.limit
 			}
-			if !d.at.Equal(told) {
+			if !d.at.Equal(reported) {
 				onWait(wait, d.limit)
-				told = d.at
+				reported = d.at
 			}
 		}
 		timer := time.NewTimer(wait)
@@ -118,47 +118,47 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(tim
 
 func (g *gate) admit(now time.Time) ticket {
 	g.sent++
-	g.flying++
+	g.inFlight++
 	g.others.ours++
 	g.last = now
 	return ticket{g.sent}
 }
 
-// decision is when a request may be sent, or when to look again at the latest.
+// decision is when a request may be sent, or when to decide again.
 type decision struct {
 	at    time.Time
-	limit *RateLimitError // the limit that has to pass until then, if it is known
-	pace  bool            // only pacing asks for it: there is something left
+	limit *RateLimitError // the limit to wait for, if it's known
+	pace  bool            // the wait is only for pacing: something is left
 }
 
-// doubt is after how long without any request a new call may ask whether a limit
-// still holds, for a ban may have been lifted or a plan enlarged. It is far too
-// seldom to bring a ban.
-const doubt = 2 * time.Minute
+// recheckAfter is how long after the latest request a new call may find out
+// whether a limit still applies, because a ban may have been lifted or a plan
+// upgraded. It's far too rare to lead to a ban.
+const recheckAfter = 2 * time.Minute
 
 func (g *gate) decide(now time.Time) decision {
-	doubting := !g.pacing && now.Sub(g.last) >= doubt
-	if now.Before(g.closed) && !doubting {
+	recheck := !g.pacing && now.Sub(g.last) >= recheckAfter
+	if now.Before(g.closed) && !recheck {
 		return decision{at: g.closed, limit: notSent(g.refusal, g.closed.Sub(now))}
 	}
-	if !now.Before(g.resetAt) { // nothing is known of the window
-		if g.flying < g.untold() {
+	if !now.Before(g.resetAt) { // nothing is known about the current window
+		if g.inFlight < g.maxUnknown() {
 			return decision{at: now}
 		}
-		return decision{at: now.Add(doubt)} // an answer comes sooner
+		return decision{at: now.Add(recheckAfter)} // a response comes sooner
 	}
-	if g.spare() <= 0 && !doubting {
-		if g.flying > 0 {
-			return decision{at: g.resetAt} // an answer may tell more
+	if g.spare() <= 0 && !recheck {
+		if g.inFlight > 0 {
+			return decision{at: g.resetAt} // a response may show more
 		}
 		return decision{at: g.resetAt, limit: g.usedUp(now)}
 	}
 	return decision{at: g.slot(), pace: true}
 }
 
-// untold is how many requests may be under way in a window that no answer told
-// of yet. Pacing lets one of them find out.
-func (g *gate) untold() int64 {
+// maxUnknown is how many requests may be in flight in a window that no response
+// has been about yet. With pacing, one of them finds out.
+func (g *gate) maxUnknown() int64 {
 	switch {
 	case g.pacing:
 		return 1
@@ -168,21 +168,21 @@ func (g *gate) untold() int64 {
 	return 1 << 62
 }
 
-// spare is how many requests may be sent now. With pacing it leaves to others
-// what they took between two answers: they may have done so again since the last
-// answer, and may once more before the next.
+// spare is how many requests may be sent now. With pacing it leaves room for as
+// many requests of others as there were between two responses, twice: once for
+// those since the latest response, once for those before the next.
 func (g *gate) spare() int64 {
-	spare := g.low - g.flying - g.unsure
+	spare := g.low - g.inFlight - g.uncertain
 	if g.pacing {
 		spare -= min(2*max(g.others.leap, g.others.earlier), g.window.limit/2)
 	}
 	return spare
 }
 
-// slot is when the next request is due. Without pacing that is at once. With it,
-// half of a minute's requests go as fast as they come, and the others are spread
-// evenly over the rest of it. A day is not spread: whoever has to come back
-// tomorrow rather gets done today what can be.
+// slot is when the next request may be sent. Without pacing that is immediately.
+// With pacing, half of a minute's requests are sent immediately, and the others
+// are spread evenly over the rest of the minute. A day is not spread: a job that
+// can't finish today should still do today what it can.
 func (g *gate) slot() time.Time {
 	left, rest := g.spare(), g.resetAt.Sub(g.last)
 	if !g.pacing || 2*left > g.window.limit || rest > longestMinute {
@@ -191,34 +191,33 @@ func (g *gate) slot() time.Time {
 	return g.last.Add(rest / time.Duration(left+1))
 }
 
-// longestMinute is how long the window of a minute can seem: it ends on a whole
-// second, and our idea of the server's clock is off by a second at most.
+// longestMinute is the longest that a minute window can seem to last: it ends on
+// a whole second, and our estimate of the server's clock is off by at most one.
 const longestMinute = 62 * time.Second
 
-// unsent gives back the ticket of a request that never left.
-func (g *gate) unsent(ticket) {
+// returnUnsent returns the ticket of a request that was never sent.
+func (g *gate) returnUnsent(ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.flying--
-	g.tell()
+	g.inFlight--
+	g.wake()
 }
 
-// lost gives back the ticket of a request without an answer. It may have been
-// charged.
-func (g *gate) lost(ticket) {
+// returnLost returns the ticket of a request without a response, which may have
+// been charged.
+func (g *gate) returnLost(ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.flying--
-	g.unsure++
-	g.tell()
+	g.inFlight--
+	g.uncertain++
+	g.wake()
 }
 
-// resent waits until a request may be sent once more that the transport repeats
-// by itself: it does so when a connection it had kept turns out to be closed, and
-// cannot know whether the request was charged already. Whatever it returns, the
-// ticket stays out.
-func (g *gate) resent(ctx context.Context, t ticket, maxWait time.Duration) error {
-	g.lost(t)
+// enterAgain waits until the transport may send a request again. It does so on its
+// own when an idle connection turns out to be closed, without knowing whether the
+// request was already charged. The caller keeps its ticket, even after an error.
+func (g *gate) enterAgain(ctx context.Context, t ticket, maxWait time.Duration) error {
+	g.returnLost(t)
 	_, err := g.enter(ctx, maxWait, func(time.Duration, error) {})
 	if err != nil {
 		g.mu.Lock()
@@ -228,15 +227,15 @@ func (g *gate) resent(ctx context.Context, t ticket, maxWait time.Duration) erro
 	return err
 }
 
-// answered gives back the ticket of a request with an answer. refusal is not nil
-// if that was 429.
-func (g *gate) answered(t ticket, res *http.Response, refusal *RateLimitError) {
+// returnAnswered returns the ticket of a request with a response. refusal is not
+// nil if that was a 429.
+func (g *gate) returnAnswered(t ticket, res *http.Response, refusal *RateLimitError) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.flying--
+	g.inFlight--
 	now := g.now()
 	if refusal != nil {
-		g.hasAhead = false // a wrong idea of the clock may be why
+		g.hasAhead = false // the reason may be a wrong estimate of the clock
 	}
 	g.readDate(res.Header, now)
 	limit, ok := readRateLimit(res.Header)
@@ -244,9 +243,9 @@ func (g *gate) answered(t ticket, res *http.Response, refusal *RateLimitError) {
 	case refusal != nil:
 		g.close(t, refusal, now)
 	case !ok || res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusServiceUnavailable:
-		// Before the key is known the headers are about the caller's address.
-		g.unsure++
-		g.tell()
+		// Until the key is checked, the headers are about the caller's address.
+		g.uncertain++
+		g.wake()
 		return
 	case t.number > g.closedBy:
 		g.closed = time.Time{}
@@ -256,18 +255,18 @@ func (g *gate) answered(t ticket, res *http.Response, refusal *RateLimitError) {
 		g.observe(t, limit, now)
 	}
 	if refusal != nil && now.Before(g.closed) && g.closed.Before(g.resetAt) {
-		g.resetAt = g.closed // the same instant, told more exactly
+		g.resetAt = g.closed // the same instant, more accurate
 	}
-	g.tell()
+	g.wake()
 }
 
-// tell wakes those who wait.
-func (g *gate) tell() {
+// wake makes all waiting calls decide again.
+func (g *gate) wake() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// close stops all requests for as long as the service asked one to wait.
+// close stops all requests for as long as the service told one of them to wait.
 func (g *gate) close(t ticket, refusal *RateLimitError, now time.Time) {
 	if refusal.RetryAfter == 0 || t.number < g.closedBy {
 		return
@@ -275,9 +274,9 @@ func (g *gate) close(t ticket, refusal *RateLimitError, now time.Time) {
 	g.refusal, g.closed, g.closedBy = refusal, now.Add(refusal.RetryAfter), t.number
 }
 
-// readDate learns how the server's clock stands to ours. A date is in whole
-// seconds and was a while on its way, so it shows how far the server is ahead at
-// least; the largest of these comes closest.
+// readDate compares the server's clock with ours. A date is truncated to seconds
+// and some time old, so it shows how far the server is ahead at least; the
+// largest value is the most accurate.
 func (g *gate) readDate(h http.Header, now time.Time) {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -288,20 +287,20 @@ func (g *gate) readDate(h http.Header, now time.Time) {
 	}
 }
 
-// observe takes in what an answer told of a window.
+// observe updates the window from the headers of a response.
 func (g *gate) observe(t ticket, limit RateLimit, now time.Time) {
-	told := window{limit.Limit, limit.Reset.Unix()}
+	observed := window{limit.Limit, limit.Reset.Unix()}
 	resetAt := limit.Reset.Add(-g.ahead)
 	switch {
 	case resetAt.Sub(now) > 25*time.Hour:
-		return // no window is that long: the clocks cannot be compared
-	case told == g.window:
+		return // no window is that long: the clocks can't be compared
+	case observed == g.window:
 		g.low = min(g.low, limit.Remaining)
 	case t.number < g.asOf:
-		return // a window of the past
+		return // an earlier window
 	default:
-		g.window, g.low, g.unsure = told, limit.Remaining, 0
-		g.others = others{first: limit.Remaining, ours: g.flying, earlier: g.others.leap}
+		g.window, g.low, g.uncertain = observed, limit.Remaining, 0
+		g.others = others{first: limit.Remaining, ours: g.inFlight, earlier: g.others.leap}
 	}
 	g.asOf, g.resetAt = max(g.asOf, t.number), resetAt
 	if used := g.others.first - g.low - g.others.ours; used > g.others.used {
@@ -310,7 +309,7 @@ func (g *gate) observe(t ticket, limit RateLimit, now time.Time) {
 	}
 }
 
-// usedUp is the limit that a window with nothing left is.
+// usedUp is the error for the current window, which has nothing left.
 func (g *gate) usedUp(now time.Time) *RateLimitError {
 	e := &RateLimitError{Window: WindowMinute, Limit: g.window.limit, Reset: time.Unix(g.window.reset, 0).UTC()}
 	if g.resetAt.Sub(now) > longestMinute {

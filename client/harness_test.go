@@ -18,7 +18,7 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// often is a count that ANIMALSTORE_SOAK=1 makes larger.
+// often is a count that is larger with ANIMALSTORE_SOAK=1.
 func often(usually, soaking int) int {
 	if os.Getenv("ANIMALSTORE_SOAK") != "" {
 		return soaking
@@ -26,7 +26,7 @@ func often(usually, soaking int) int {
 	return usually
 }
 
-// tally counts the answers of a service by their status.
+// tally counts the responses of a service by their status.
 type tally struct {
 	agent string // count only those to this User-Agent, if it is set
 
@@ -52,7 +52,7 @@ func (a *tally) middleware(h http.Handler) http.Handler {
 	})
 }
 
-// of is how many answers had this status.
+// of is the number of responses with this status.
 func (a *tally) of(status int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,12 +77,13 @@ func (n *noting) WriteHeader(status int) {
 
 func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// perMinute is a plan of so many requests a minute, and plenty a day.
+// perMinute is a plan with n requests a minute, and plenty a day.
 func perMinute(n int64) clienttest.Option {
 	return clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: n, PerDay: 1 << 40})
 }
 
-// inParallel runs f n times in so many goroutines and returns the errors.
+// inParallel runs f n times in the given number of goroutines and returns the
+// errors.
 func inParallel(goroutines, n int, f func(i int) error) error {
 	var next atomic.Int64
 	errs := make([]error, goroutines)
@@ -114,7 +115,7 @@ func wantCode(t testing.TB, err error, want animalstore.Code) {
 	}
 }
 
-// add puts a pet into the store.
+// add adds a pet to the store.
 func add(t testing.TB, c *client.Client, name string) animalstore.Pet {
 	t.Helper()
 	pet, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1})
@@ -144,7 +145,7 @@ func readAll(r io.Reader) string {
 
 func readCloser(body string) io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }
 
-// collect is all of a list.
+// collect returns all entries of a list.
 func collect[T any](t testing.TB, list iter.Seq2[T, error]) (all []T) {
 	t.Helper()
 	for entry, err := range list {

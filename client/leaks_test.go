@@ -17,8 +17,8 @@ import (
 	"animalstore/client"
 )
 
-// TestNothingLeaks: calls whose contexts end, wherever they are at that time,
-// leave neither goroutines nor connections behind.
+// TestNothingLeaks: calls whose contexts end, at any point, leave neither
+// goroutines nor connections behind.
 func TestNothingLeaks(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +26,7 @@ func TestNothingLeaks(t *testing.T) {
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		switch agent, _, _ := strings.Cut(r.UserAgent(), "/"); agent {
-		case "silent": // no answer
+		case "silent": // no response
 			wait(r.Context(), release)
 		case "slow": // half of one
 			io.WriteString(w, "[")
@@ -108,7 +108,7 @@ func wait(ctx context.Context, release <-chan struct{}) {
 	}
 }
 
-// connections counts those a server has open.
+// connections counts the open connections of a server.
 type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -134,8 +134,8 @@ func (c *connections) count() int {
 	return len(c.open)
 }
 
-// TestConnectionsAreReused: a call that is over leaves its connection to the
-// next, errors included.
+// TestConnectionsAreReused: a call leaves its connection to the next one, even if
+// it fails.
 func TestConnectionsAreReused(t *testing.T) {
 	var made int
 	var mu sync.Mutex

@@ -13,8 +13,8 @@ import (
 )
 
 // TestManyCallsOnASmallPlan makes 200 calls on plans far smaller than that, in
-// fake time. They all succeed, nothing comes near a ban, and there are no more
-// refusals than windows were crossed; with pacing none.
+// fake time. They all succeed, nothing comes close to a ban, and there are at most
+// as many refusals as window changes; with pacing there are none.
 func TestManyCallsOnASmallPlan(t *testing.T) {
 	ten := animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}
 	bare := func(h http.Handler) http.Handler { // as behind a proxy that drops what it does not know
@@ -47,10 +47,10 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var answers tally
-				before := func(h http.Handler) http.Handler { return answers.middleware(h) }
+				var responses tally
+				before := func(h http.Handler) http.Handler { return responses.middleware(h) }
 				if test.before != nil {
-					before = func(h http.Handler) http.Handler { return test.before(answers.middleware(h)) }
+					before = func(h http.Handler) http.Handler { return test.before(responses.middleware(h)) }
 				}
 				store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(before),
 					clienttest.WithPlan(test.plan, test.limits), clienttest.WithClientOptions(test.options...))
@@ -60,10 +60,10 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 					t.Error(err)
 				}
 				took := time.Since(began)
-				if got := answers.of(http.StatusOK); got != 200 {
+				if got := responses.of(http.StatusOK); got != 200 {
 					t.Errorf("got %d successes, want 200", got)
 				}
-				refusals, crossed := answers.of(http.StatusTooManyRequests), int(took/time.Minute)
+				refusals, crossed := responses.of(http.StatusTooManyRequests), int(took/time.Minute)
 				if refusals > crossed || refusals > 0 && !test.refusals {
 					t.Errorf("got %d refusals in %v, want at most %d, and none if paced", refusals, took, crossed)
 				}
@@ -85,7 +85,7 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 	}
 }
 
-// withoutLimits drops the three headers.
+// withoutLimits removes the three rate limit headers.
 type withoutLimits struct{ http.ResponseWriter }
 
 func (w *withoutLimits) WriteHeader(status int) {
@@ -95,18 +95,18 @@ func (w *withoutLimits) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// TestStampede: many more goroutines than requests begin at once, before any
-// answer told of the limit. What is refused then is the first burst alone, which
-// costs nothing, and no call has to be given up.
+// TestStampede: many more goroutines than allowed requests start at once, before
+// any response shows the limit. Only the first burst is refused, which costs
+// nothing, and every call succeeds.
 func TestStampede(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var answers tally
-		store := clienttest.New(t, clienttest.InMemory(), perMinute(10), clienttest.WithMiddleware(answers.middleware))
+		var responses tally
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(10), clienttest.WithMiddleware(responses.middleware))
 		err := inParallel(200, 200, func(int) error { return only(store.Client.GetLimits(t.Context())) })
 		if err != nil {
 			t.Error(err)
 		}
-		if got := answers.of(http.StatusTooManyRequests); got > 190 {
+		if got := responses.of(http.StatusTooManyRequests); got > 190 {
 			t.Errorf("got %d refusals, want none after the first burst of 200", got)
 		}
 		limits, err := store.Client.GetLimits(t.Context())
@@ -116,17 +116,17 @@ func TestStampede(t *testing.T) {
 	})
 }
 
-// TestLostAnswersCount: a request whose answer was lost may have been charged.
-// The client counts it, so that it does not run into a limit it could know of.
-func TestLostAnswersCount(t *testing.T) {
-	for _, what := range []string{"done, cut before the answer", "done, proxy is broken", "done, half a body"} {
+// TestLostResponsesCount: a request whose response was lost may have been charged.
+// The client counts it, so that it doesn't reach a limit that it could know of.
+func TestLostResponsesCount(t *testing.T) {
+	for _, what := range []string{"done, cut before the response", "done, proxy is broken", "done, half a body"} {
 		for _, kept := range []bool{false, true} { // a connection, on which net/http repeats by itself
 			t.Run(fmt.Sprintf("%s, on a kept connection %t", what, kept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var answers tally
+					var responses tally
 					troubles := 0
 					store := clienttest.New(t, clienttest.InMemory(), perMinute(3), clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-						service = answers.middleware(service)
+						service = responses.middleware(service)
 						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 							if troubles > 0 {
 								troubles--
@@ -144,10 +144,10 @@ func TestLostAnswersCount(t *testing.T) {
 						if _, err := store.Client.GetLimits(t.Context()); err != nil {
 							t.Errorf("call %d: got %v, want success in the end", i, err)
 						}
-						troubles = 2 // one answer, and the other two requests of the minute lost
+						troubles = 2 // one response, and the other two requests of the minute lost
 					}
-					if got := answers.of(http.StatusTooManyRequests); got > 0 {
-						t.Errorf("got %d refusals of %d, want none", got, answers.total())
+					if got := responses.of(http.StatusTooManyRequests); got > 0 {
+						t.Errorf("got %d refusals of %d, want none", got, responses.total())
 					}
 					if got := time.Since(began); got < time.Minute || got > 70*time.Second {
 						t.Errorf("took %v for four requests of three a minute, want a minute", got)

@@ -15,11 +15,11 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestListStopsAtBreak: a page is asked for when the loop gets there, and not
+// TestListStopsAtBreak: a page is requested when the loop gets there, and not
 // before.
 func TestListStopsAtBreak(t *testing.T) {
-	var answers tally
-	store := clienttest.New(t, clienttest.WithMiddleware(answers.middleware))
+	var responses tally
+	store := clienttest.New(t, clienttest.WithMiddleware(responses.middleware))
 	for range 10 {
 		add(t, store.Client, "Rex")
 	}
@@ -36,9 +36,9 @@ func TestListStopsAtBreak(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			before := answers.total()
+			before := responses.total()
 			list := store.Client.ListPets(t.Context(), client.PetQuery{PageSize: test.pageSize})
-			if got := answers.total() - before; got != 0 {
+			if got := responses.total() - before; got != 0 {
 				t.Errorf("got %d requests before the loop, want none", got)
 			}
 			n := 0
@@ -53,15 +53,16 @@ func TestListStopsAtBreak(t *testing.T) {
 			if want := min(test.stop, 10); n != want {
 				t.Errorf("got %d pets, want %d", n, want)
 			}
-			if got := answers.total() - before; got != test.requests {
+			if got := responses.total() - before; got != test.requests {
 				t.Errorf("got %d requests, want %d", got, test.requests)
 			}
 		})
 	}
 }
 
-// TestListInMotion walks lists while others add, change and remove: what is
-// there all the while is listed once, newest first, and nothing is listed twice.
+// TestListInMotion reads lists while others add, change and remove pets: those
+// that exist all the time are listed once, newest first, and nothing is listed
+// twice.
 func TestListInMotion(t *testing.T) {
 	store := clienttest.New(t)
 	c := store.Client
@@ -92,7 +93,7 @@ func TestListInMotion(t *testing.T) {
 					wantCode(t, err, animalstore.PetNotFound)
 				}
 			}
-			if _, err := c.UpdatePet(t.Context(), lasting[rand.IntN(len(lasting))], client.PetPatch{Name: new("renamed")}); err != nil {
+			if _, err := c.UpdatePet(t.Context(), lasting[rand.IntN(len(lasting))], animalstore.PetPatch{Name: new("renamed")}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -118,7 +119,7 @@ func TestListInMotion(t *testing.T) {
 	wg.Wait()
 }
 
-// TestListFilters: filters reach the service on every page.
+// TestListFilters: filters apply to every page.
 func TestListFilters(t *testing.T) {
 	store := clienttest.New(t)
 	c := store.Client
@@ -161,8 +162,7 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// TestListConditions: conditions are about the first page, and a later one is
-// read whatever its tag.
+// TestListConditions: conditions only apply to the first page.
 func TestListConditions(t *testing.T) {
 	store := clienttest.New(t)
 	c := store.Client
@@ -191,8 +191,8 @@ func TestListConditions(t *testing.T) {
 	}
 }
 
-// TestLinks: a next page is looked for where the link says, and only at the
-// address the key is for.
+// TestLinks: the next page is requested from where the link says, but only from
+// the service that the key is for.
 func TestLinks(t *testing.T) {
 	page := "[" + petJSON + "]"
 	tests := map[string]struct{ base, link, want string }{
@@ -213,7 +213,7 @@ func TestLinks(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &scripted{answers: []func(*http.Request) (*http.Response, error){answer(200, page, "Link", test.link), answer(200, page)}}
+			s := &scripted{responses: []func(*http.Request) (*http.Response, error){response(200, page, "Link", test.link), response(200, page)}}
 			c, err := client.New(test.base, "ast_live_secret", client.WithHTTPClient(&http.Client{Transport: s}))
 			if err != nil {
 				t.Fatal(err)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// noTest is what clienttest uses of a test, for examples, which have none.
+// noTest replaces the *testing.T that clienttest needs, which examples don't have.
 type noTest struct {
 	testing.TB
 	cleanups []func()

@@ -16,13 +16,13 @@ import (
 	"animalstore/openapi"
 )
 
-// operation is one of the OpenAPI document.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	id, method string
 	path       *regexp.Regexp
 }
 
-// operations are all of the document.
+// operations are all operations of the document.
 func operations(t *testing.T) (all []operation) {
 	t.Helper()
 	var document struct {
@@ -47,8 +47,8 @@ func operations(t *testing.T) (all []operation) {
 	return all
 }
 
-// TestEveryOperation: each operation of the document has a method of its name,
-// which sends that operation and succeeds.
+// TestEveryOperation: each operation of the document has a method of the same
+// name, which calls that operation and succeeds.
 func TestEveryOperation(t *testing.T) {
 	var mu sync.Mutex
 	var called []string
@@ -80,15 +80,17 @@ func TestEveryOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := map[string]func() error{
-		"listPets":       func() error { return first(c.ListPets(ctx, client.PetQuery{})) },
-		"createPet":      func() error { return only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"})) },
-		"getPet":         func() error { return only(c.GetPet(ctx, pet.ID)) },
-		"updatePet":      func() error { return only(c.UpdatePet(ctx, pet.ID, client.PetPatch{Name: new("Rexy")})) },
-		"deletePet":      func() error { return c.DeletePet(ctx, goner.ID) },
-		"listOrders":     func() error { return first(c.ListOrders(ctx, client.OrderQuery{})) },
-		"placeOrder":     func() error { return only(c.PlaceOrder(ctx, add(t, c, "Kim").ID)) },
-		"getOrder":       func() error { return only(c.GetOrder(ctx, order.ID)) },
-		"updateOrder":    func() error { return only(c.UpdateOrder(ctx, order.ID, animalstore.OrderApproved)) },
+		"listPets":   func() error { return first(c.ListPets(ctx, client.PetQuery{})) },
+		"createPet":  func() error { return only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"})) },
+		"getPet":     func() error { return only(c.GetPet(ctx, pet.ID)) },
+		"updatePet":  func() error { return only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")})) },
+		"deletePet":  func() error { return c.DeletePet(ctx, goner.ID) },
+		"listOrders": func() error { return first(c.ListOrders(ctx, client.OrderQuery{})) },
+		"placeOrder": func() error { return only(c.PlaceOrder(ctx, add(t, c, "Kim").ID)) },
+		"getOrder":   func() error { return only(c.GetOrder(ctx, order.ID)) },
+		"updateOrder": func() error {
+			return only(c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}))
+		},
 		"listCategories": func() error { return first(c.ListCategories(ctx, client.PageQuery{})) },
 		"getCategory":    func() error { return only(c.GetCategory(ctx, 1)) },
 		"putCategory":    func() error { return only(c.PutCategory(ctx, animalstore.Category{ID: -3, Name: "fish"})) },
@@ -97,7 +99,7 @@ func TestEveryOperation(t *testing.T) {
 		"listKeys":       func() error { return first(c.ListKeys(ctx, client.PageQuery{})) },
 		"createKey":      func() error { return only(c.CreateKey(ctx, client.NewKey{Name: "third"})) },
 		"getKey":         func() error { return only(c.GetKey(ctx, key.ID)) },
-		"updateKey":      func() error { return only(c.UpdateKey(ctx, key.ID, client.KeyPatch{Name: new("renamed")})) },
+		"updateKey":      func() error { return only(c.UpdateKey(ctx, key.ID, animalstore.KeyPatch{Name: new("renamed")})) },
 		"revokeKey":      func() error { return c.RevokeKey(ctx, revoked.ID) },
 		"rotateKey":      func() error { return only(c.RotateKey(ctx, 1, client.DefaultGrace)) },
 		"unbanKey":       func() error { return only(c.UnbanKey(ctx, 1)) },
@@ -126,7 +128,7 @@ func TestEveryOperation(t *testing.T) {
 
 func only[T any](_ T, err error) error { return err }
 
-// first is the first error of a list, or one if the list is empty.
+// first is the first error of a list, or an error if the list is empty.
 func first[T any](list func(func(T, error) bool)) error {
 	for _, err := range list {
 		return err
@@ -134,7 +136,7 @@ func first[T any](list func(func(T, error) bool)) error {
 	return animalstore.Errorf(animalstore.InternalError, "the list is empty")
 }
 
-// TestWhatComesBack: every field of every type survives the way.
+// TestWhatComesBack: every field of every type survives the round trip.
 func TestWhatComesBack(t *testing.T) {
 	store := clienttest.New(t)
 	c, ctx := store.Client, t.Context()
@@ -143,7 +145,7 @@ func TestWhatComesBack(t *testing.T) {
 	if want := (animalstore.Pet{ID: 1, Name: name, CategoryID: -1 << 63, Status: animalstore.PetPending}); err != nil || pet != want {
 		t.Errorf("got %+v, %v, want %+v", pet, err, want)
 	}
-	pet, err = c.UpdatePet(ctx, pet.ID, client.PetPatch{CategoryID: new(int64(0)), Status: new(animalstore.PetAvailable)})
+	pet, err = c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{CategoryID: new(int64(0)), Status: new(animalstore.PetAvailable)})
 	if want := (animalstore.Pet{ID: 1, Name: name, Status: animalstore.PetAvailable}); err != nil || pet != want {
 		t.Errorf("got %+v, %v, want %+v", pet, err, want)
 	}
@@ -170,7 +172,7 @@ func TestWhatComesBack(t *testing.T) {
 	if got, err := c.GetKey(ctx, made.ID); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	changed, err := c.UpdateKey(ctx, made.ID, client.KeyPatch{Plan: new(animalstore.PlanFree), Permissions: new(animalstore.Write), ExpiresAt: new(animalstore.Time{})})
+	changed, err := c.UpdateKey(ctx, made.ID, animalstore.KeyPatch{Plan: new(animalstore.PlanFree), Permissions: new(animalstore.Write), ExpiresAt: new(animalstore.Time{})})
 	want.Plan, want.Limits, want.Permissions, want.ExpiresAt = animalstore.PlanFree, animalstore.Limits{PerMinute: 60, PerDay: 1000}, animalstore.Write, animalstore.Time{}
 	if err != nil || changed != want {
 		t.Errorf("got %+v, %v, want %+v", changed, err, want)
@@ -202,7 +204,7 @@ func TestWhatComesBack(t *testing.T) {
 	}
 }
 
-// TestConditions: tags, replays and what else is beside a body.
+// TestConditions: ETags, replays and everything else that isn't in a body.
 func TestConditions(t *testing.T) {
 	store := clienttest.New(t)
 	c, ctx := store.Client, t.Context()
@@ -224,22 +226,22 @@ func TestConditions(t *testing.T) {
 	if _, err = c.GetPet(ctx, pet.ID, client.IfNoneMatch(read.ETag)); err != client.ErrNotModified {
 		t.Errorf("got %v, want ErrNotModified", err)
 	}
-	if _, err = c.UpdatePet(ctx, pet.ID, client.PetPatch{Name: new("Rexy")}, client.IfMatch(read.ETag)); err != nil {
+	if _, err = c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")}, client.IfMatch(read.ETag)); err != nil {
 		t.Error(err)
 	}
-	_, err = c.UpdatePet(ctx, pet.ID, client.PetPatch{Name: new("Rexer")}, client.IfMatch(read.ETag))
+	_, err = c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexer")}, client.IfMatch(read.ETag))
 	wantCode(t, err, animalstore.PreconditionFailed)
 	wantCode(t, c.DeletePet(ctx, pet.ID, client.IfMatch(read.ETag)), animalstore.PreconditionFailed)
 	if seen, ok := c.RateLimit(); !ok || seen.Limit != 1<<40 || seen.Remaining >= seen.Limit || time.Until(seen.Reset) > 62*time.Second {
 		t.Errorf("got %+v, %t, want what the headers told", seen, ok)
 	}
 	useless := map[string]error{
-		"If-Match on a key":               only(c.UpdateKey(ctx, 1, client.KeyPatch{}, client.IfMatch(`"x"`))),
-		"If-Match without a tag":          only(c.UpdatePet(ctx, pet.ID, client.PetPatch{}, client.IfMatch(""))),
+		"If-Match on a key":               only(c.UpdateKey(ctx, 1, animalstore.KeyPatch{}, client.IfMatch(`"x"`))),
+		"If-Match without a tag":          only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{}, client.IfMatch(""))),
 		"If-Match on an addition":         only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"}, client.IfMatch(`"x"`))),
 		"If-None-Match on a change":       only(c.PutCategory(ctx, animalstore.Category{Name: "dogs"}, client.IfNoneMatch(`*`))),
 		"Idempotency-Key on a key":        only(c.CreateKey(ctx, client.NewKey{Name: "k"}, client.IdempotencyKey("x"))),
-		"Idempotency-Key on another verb": only(c.UpdateOrder(ctx, 1, animalstore.OrderApproved, client.IdempotencyKey("x"))),
+		"Idempotency-Key on another verb": only(c.UpdateOrder(ctx, 1, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}, client.IdempotencyKey("x"))),
 	}
 	for what, err := range useless {
 		if err == nil {
@@ -248,17 +250,17 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestNamesArriveAsTheyAre: JSON has no bytes that are no text, and would have a
-// replacement instead, of which nobody would know.
+// TestNamesArriveAsTheyAre: a name that isn't valid UTF-8 is an error, because
+// encoding/json would silently replace the invalid bytes.
 func TestNamesArriveAsTheyAre(t *testing.T) {
-	c, s := scriptedClient(t, []reply{answer(200, petJSON)})
+	c, s := scriptedClient(t, []reply{response(200, petJSON)})
 	broken := "R\xffx"
 	for what, err := range map[string]error{
 		"createPet":   only(c.CreatePet(t.Context(), animalstore.NewPet{Name: broken})),
-		"updatePet":   only(c.UpdatePet(t.Context(), 1, client.PetPatch{Name: &broken})),
+		"updatePet":   only(c.UpdatePet(t.Context(), 1, animalstore.PetPatch{Name: &broken})),
 		"putCategory": only(c.PutCategory(t.Context(), animalstore.Category{Name: broken})),
 		"createKey":   only(c.CreateKey(t.Context(), client.NewKey{Name: broken})),
-		"updateKey":   only(c.UpdateKey(t.Context(), 1, client.KeyPatch{Name: &broken})),
+		"updateKey":   only(c.UpdateKey(t.Context(), 1, animalstore.KeyPatch{Name: &broken})),
 	} {
 		wantCode(t, err, animalstore.ValidationFailed)
 		if err != nil && !strings.HasPrefix(err.Error(), what+": ") {

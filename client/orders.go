@@ -9,14 +9,14 @@ import (
 	"animalstore"
 )
 
-// OrderQuery selects orders. A filter left zero selects nothing out.
+// OrderQuery selects orders. The zero value of a filter matches all of them.
 type OrderQuery struct {
 	Status   animalstore.OrderStatus
 	PetID    int64
 	PageSize int // see [PageQuery]
 }
 
-// ListOrders lists orders, the latest first, with the promise of
+// ListOrders lists orders, the newest first, with the guarantee of
 // [Client.ListPets].
 func (c *Client) ListOrders(ctx context.Context, q OrderQuery, options ...CallOption) iter.Seq2[animalstore.Order, error] {
 	query := url.Values{}
@@ -29,14 +29,10 @@ func (c *Client) ListOrders(ctx context.Context, q OrderQuery, options ...CallOp
 	return list(ctx, c, "listOrders", "/store/orders", query, q.PageSize, options, isOrder)
 }
 
-// PlaceOrder orders a pet, which has to be available and is pending from
-// then on. However often it has to be sent, one order is placed: see
-// [IdempotencyKey].
+// PlaceOrder orders a pet, which must be available and becomes pending. Only one
+// order is placed, even if the call is retried: see [IdempotencyKey].
 func (c *Client) PlaceOrder(ctx context.Context, petID int64, options ...CallOption) (animalstore.Order, error) {
-	body := struct {
-		PetID int64 `json:"petId"`
-	}{petID}
-	k := &call{operation: "placeOrder", method: http.MethodPost, path: "/store/orders", body: body, repeat: replayed}
+	k := &call{operation: "placeOrder", method: http.MethodPost, path: "/store/orders", body: animalstore.NewOrder{PetID: petID}, repeat: replayed}
 	return send(ctx, c, k, options, isOrder)
 }
 
@@ -46,15 +42,12 @@ func (c *Client) GetOrder(ctx context.Context, id int64, options ...CallOption) 
 	return send(ctx, c, k, options, isOrder)
 }
 
-// UpdateOrder moves an order to another status and returns it as it is then. Its
-// pet follows. If an attempt was lost and the next one is refused, the error
-// is [ErrOutcomeUnknown] as well: the move may have been yours or somebody
-// else's, and the order shows only that it was made.
-func (c *Client) UpdateOrder(ctx context.Context, id int64, status animalstore.OrderStatus, options ...CallOption) (animalstore.Order, error) {
-	body := struct {
-		Status animalstore.OrderStatus `json:"status"`
-	}{status}
-	k := &call{operation: "updateOrder", method: http.MethodPatch, path: orderPath(id), body: body, conditional: true}
+// UpdateOrder changes an order and returns the changed order. The status of its
+// pet changes with it. If an attempt was lost and the next one is refused, the
+// error is also [ErrOutcomeUnknown]: the order shows that it was changed, but not
+// whether by you or by somebody else.
+func (c *Client) UpdateOrder(ctx context.Context, id int64, patch animalstore.OrderPatch, options ...CallOption) (animalstore.Order, error) {
+	k := &call{operation: "updateOrder", method: http.MethodPatch, path: orderPath(id), body: patch, conditional: true}
 	return send(ctx, c, k, options, isOrder)
 }
 

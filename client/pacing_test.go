@@ -15,8 +15,8 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestPacingLetsSmallJobsRun: what fits into half a minute's requests is not
-// slowed down, and the rest is spread.
+// TestPacingLetsSmallJobsRun: the first half of a minute's requests isn't slowed
+// down, and the rest is spread.
 func TestPacingLetsSmallJobsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := clienttest.New(t, clienttest.InMemory(), perMinute(60), clienttest.WithClientOptions(client.WithPacing()))
@@ -48,8 +48,8 @@ func TestPacingLetsSmallJobsRun(t *testing.T) {
 // TestPacingDoesNotSpreadDays: what is left of a day is used when it is needed.
 func TestPacingDoesNotSpreadDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var answers tally
-		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware),
+		var responses tally
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(responses.middleware),
 			clienttest.WithClientOptions(client.WithPacing()),
 			clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 10, PerDay: 15}))
 		began := time.Now()
@@ -66,14 +66,14 @@ func TestPacingDoesNotSpreadDays(t *testing.T) {
 		defer cancel()
 		_, err := store.Client.GetLimits(ctx)
 		wantCode(t, err, animalstore.DailyQuotaExceeded)
-		if got := answers.of(http.StatusTooManyRequests); got != 0 {
+		if got := responses.of(http.StatusTooManyRequests); got != 0 {
 			t.Errorf("got %d refusals, want none: it is known that the day is used up", got)
 		}
 	})
 }
 
-// TestPacingBesideOthers: somebody else uses the same key, and the paced client
-// neither runs into the limit nor leaves nothing to them.
+// TestPacingBesideOthers: while somebody else uses the same key, the paced client
+// neither reaches the limit nor uses up everything.
 func TestPacingBesideOthers(t *testing.T) {
 	tests := map[string]struct {
 		every time.Duration
@@ -124,8 +124,8 @@ func TestPacingBesideOthers(t *testing.T) {
 	}
 }
 
-// TestUrgentCallsGoAtOnce: pacing is a courtesy. A call that cannot wait for its
-// turn goes, as long as something is left.
+// TestUrgentCallsGoAtOnce: a call that can't wait for its turn is sent
+// immediately, as long as something is left.
 func TestUrgentCallsGoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := clienttest.New(t, clienttest.InMemory(), perMinute(10), clienttest.WithClientOptions(client.WithPacing()))
@@ -147,16 +147,16 @@ func TestUrgentCallsGoAtOnce(t *testing.T) {
 	})
 }
 
-// TestClocksThatDiffer: the client goes by the server's clock as far as limits
-// are concerned, and by what it can tell of it.
+// TestClocksThatDiffer: for limits the client uses its estimate of the server's
+// clock.
 func TestClocksThatDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, -700 * time.Millisecond, 300 * time.Millisecond, time.Hour} {
 		for _, options := range [][]client.Option{nil, {client.WithPacing()}} {
 			t.Run(fmt.Sprintf("%v, %d options", ahead, len(options)), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var answers tally
+					var responses tally
 					store := clienttest.New(t, clienttest.InMemory(), perMinute(10),
-						clienttest.WithMiddleware(answers.middleware),
+						clienttest.WithMiddleware(responses.middleware),
 						clienttest.WithClock(func() time.Time { return time.Now().Add(ahead) }),
 						clienttest.WithClientOptions(options...))
 					began := time.Now()
@@ -165,7 +165,7 @@ func TestClocksThatDiffer(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					if got := answers.of(http.StatusTooManyRequests); got > 0 {
+					if got := responses.of(http.StatusTooManyRequests); got > 0 {
 						t.Errorf("got %d refusals, want none", got)
 					}
 					if got, most := time.Since(began), 4*62*time.Second; got > most {
@@ -177,14 +177,15 @@ func TestClocksThatDiffer(t *testing.T) {
 	}
 }
 
-// TestPacingThroughFaults: answers that are lost may have been charged, and some
-// tell of another limit than the key's. Neither brings a refusal.
+// TestPacingThroughFaults: requests whose responses are lost may have been
+// charged, and some responses are about another limit than the key's. Neither
+// leads to a refusal.
 func TestPacingThroughFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var answers tally
+		var responses tally
 		var n atomic.Int64
 		trouble := []fault{
-			faults["done, cut before the answer"],
+			faults["done, cut before the response"],
 			faults["done, proxy is broken"],
 			func(w http.ResponseWriter, r *http.Request, _ http.Handler) { // storage is away: the key is not known
 				w.Header().Set("X-RateLimit-Limit", "3000")
@@ -196,7 +197,7 @@ func TestPacingThroughFaults(t *testing.T) {
 		store := clienttest.New(t, clienttest.InMemory(), perMinute(20),
 			clienttest.WithClientOptions(client.WithPacing(), client.WithMaxAttempts(50)),
 			clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-				service = answers.middleware(service)
+				service = responses.middleware(service)
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if i := n.Add(1); i%4 == 0 {
 						trouble[int(i/4)%len(trouble)](w, r, service)
@@ -208,8 +209,8 @@ func TestPacingThroughFaults(t *testing.T) {
 		if err := inParallel(6, 150, func(int) error { return only(store.Client.GetLimits(t.Context())) }); err != nil {
 			t.Error(err)
 		}
-		if got := answers.of(http.StatusTooManyRequests); got > 0 {
-			t.Errorf("got %d refusals of %d, want none", got, answers.total())
+		if got := responses.of(http.StatusTooManyRequests); got > 0 {
+			t.Errorf("got %d refusals of %d, want none", got, responses.total())
 		}
 	})
 }

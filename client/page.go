@@ -13,23 +13,23 @@ import (
 
 // PageQuery is the query of a list without filters.
 type PageQuery struct {
-	// PageSize is how many entries to ask for at once, 1 to 100. 0 means 100,
-	// for every page is a request that counts.
+	// PageSize is the number of entries per page, 1 to 100. 0 means 100, because
+	// every page is a request that counts.
 	PageSize int
 }
 
 const maxPageSize = 100
 
-// list walks a list page by page. A page is asked for when its first entry is.
+// list iterates over a list. It requests a page when its first entry is needed.
 func list[T any](ctx context.Context, c *Client, operation, path string, query url.Values, pageSize int, options []CallOption, check func(*T) bool) iter.Seq2[T, error] {
 	if pageSize == 0 {
 		pageSize = maxPageSize
 	}
 	query.Set("limit", strconv.Itoa(pageSize))
 	start := path + "?" + query.Encode()
-	whole := func(page *[]T) bool {
+	checkPage := func(page *[]T) bool {
 		if *page == nil {
-			return false // null is no page
+			return false // null isn't a valid page
 		}
 		for i := range *page {
 			if !check(&(*page)[i]) {
@@ -42,9 +42,9 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 		opts := options
 		for at := start; at != ""; {
 			k := &call{operation: operation, method: http.MethodGet, path: at}
-			page, err := send(ctx, c, k, opts, whole)
+			page, err := send(ctx, c, k, opts, checkPage)
 			if err == nil && k.next == at {
-				err = fmt.Errorf("%s: the list's next page is the same again", operation)
+				err = fmt.Errorf("%s: the next page of the list is the same page again", operation)
 			}
 			if err != nil {
 				var none T
@@ -62,12 +62,12 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 	}
 }
 
-// withoutConditions keeps of a list's options what is not about its first page.
+// withoutConditions removes the options that only apply to the first page.
 func withoutConditions(options []CallOption) []CallOption {
 	return append(options[:len(options):len(options)], func(o *callOptions) { o.ifMatch, o.matchGiven, o.ifNoneMatch = "", false, "" })
 }
 
-// nextLink is where an answer says that its list goes on, under /v1, or "".
+// nextLink is the path of the next page, below /v1, or "" if there is none.
 func (c *Client) nextLink(res *http.Response) (string, error) {
 	target := findLink(res.Header.Values("Link"), "next")
 	if target == "" {
@@ -77,8 +77,8 @@ func (c *Client) nextLink(res *http.Response) (string, error) {
 	if err != nil {
 		return "", errors.New("its link to the next page is not a URL")
 	}
-	// A proxy may have put itself into the link, or the API under a path of its
-	// own, of which the service knows nothing.
+	// A proxy may have rewritten the link, or may serve the API under a different
+	// path, which the service doesn't know.
 	if u.Host != "" && (u.Scheme != c.base.Scheme || u.Host != c.base.Host) {
 		return "", errors.New("its link to the next page leads to another host, which must not get the key")
 	}
@@ -92,7 +92,7 @@ func (c *Client) nextLink(res *http.Response) (string, error) {
 	return "/" + path + "?" + u.RawQuery, nil
 }
 
-// findLink finds a link by its relation in headers of RFC 8288.
+// findLink finds a link by its relation in Link headers (RFC 8288).
 func findLink(headers []string, relation string) string {
 	rest := strings.Join(headers, ", ")
 	for {

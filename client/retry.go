@@ -13,35 +13,34 @@ import (
 	"animalstore"
 )
 
-// failure is why an attempt failed, and what follows from that.
+// failure is why an attempt failed, and what that means for a retry.
 type failure struct {
 	err       error
-	status    int              // 0 without an answer
-	code      animalstore.Code // "" unless the service told
-	passing   bool             // another attempt may fare better
-	untouched bool             // this attempt certainly changed nothing
+	status    int              // 0 without a response
+	code      animalstore.Code // "" unless the service sent one
+	retryable bool             // another attempt may succeed
+	unchanged bool             // this attempt certainly changed nothing
 	after     time.Duration    // what Retry-After asks for
 }
 
-// answersKept is how long a change may be sent again after an attempt that may
-// have been carried out. The service remembers an Idempotency-Key for 24 hours,
-// and clocks and networks take their time.
-const answersKept = 23 * time.Hour
+// retryWindow is how long a change may be retried after an attempt that may have
+// been carried out. The service stores an Idempotency-Key for 24 hours; the rest
+// is a margin for clocks and networks.
+const retryWindow = 23 * time.Hour
 
-// do makes a call: sends it until it succeeds, cannot succeed or may not be sent
-// again.
+// do makes a call: it sends it until it succeeds or must not be retried.
 func (c *Client) do(ctx context.Context, k *call) error {
-	var open time.Time // when first an attempt was made that may have been carried out
+	var unresolved time.Time // when the first attempt was sent that may have been carried out
 	for attempt := 1; ; attempt++ {
 		maxWait := c.maxWait
-		if !open.IsZero() {
-			maxWait = min(maxWait, answersKept-time.Since(open))
+		if !unresolved.IsZero() {
+			maxWait = min(maxWait, retryWindow-time.Since(unresolved))
 		}
 		t, err := c.gate.enter(ctx, maxWait, func(d time.Duration, why error) {
-			c.onWait(Wait{k.operation, attempt - 1, d, named(k, why)})
+			c.onWait(Wait{k.operation, attempt - 1, d, withOperation(k, why)})
 		})
 		if err != nil {
-			return k.unsettled(named(k, err), !open.IsZero())
+			return k.markUnknown(withOperation(k, err), !unresolved.IsZero())
 		}
 		sent := time.Now()
 		if k.meta != nil {
@@ -51,59 +50,58 @@ func (c *Client) do(ctx context.Context, k *call) error {
 		if f == nil {
 			return nil
 		}
-		if !open.IsZero() && k.settles(f) {
+		if !unresolved.IsZero() && k.settles(f) {
 			if k.isDone(f) {
 				return nil
 			}
-			open = time.Time{}
+			unresolved = time.Time{}
 		}
-		if open.IsZero() && k.changes() && !f.untouched {
-			open = sent
+		if unresolved.IsZero() && k.changes() && !f.unchanged {
+			unresolved = sent
 		}
-		if err := c.pause(ctx, k, f, attempt, open); err != nil {
-			return k.unsettled(err, !open.IsZero())
+		if err := c.pause(ctx, k, f, attempt, unresolved); err != nil {
+			return k.markUnknown(err, !unresolved.IsZero())
 		}
 	}
 }
 
-// isDone reports whether a failure shows that an attempt before it succeeded.
-// A pet that may have been removed by a former attempt, and is not there, is
-// removed.
+// isDone reports whether a failure shows that an earlier attempt succeeded: a pet
+// that an earlier attempt may have removed, and that doesn't exist, is removed.
 func (k *call) isDone(f *failure) bool {
 	return k.method == http.MethodDelete && f.code == animalstore.PetNotFound
 }
 
-// settles reports whether a failure tells what became of the attempts before it
-// that had no answer.
+// settles reports whether a failure shows the outcome of the earlier attempts that
+// got no response.
 func (k *call) settles(f *failure) bool {
 	switch {
 	case f.code == "" || f.status >= 500 || f.status == http.StatusTooManyRequests:
 		return false
 	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
-		return false // the service looked no further
+		return false // the service checked nothing else
 	case k.repeat == replayed:
-		return true // it would have given the answer it gave before
+		return true // it would have sent the earlier response again
 	}
-	// An id is not given twice, so a pet that can still refuse was not
-	// removed.
+	// Ids are never reused, so a pet that can't be removed now wasn't removed
+	// before.
 	return k.method == http.MethodDelete
 }
 
-// unsettled marks the failure of a change that may have been made nevertheless.
-func (k *call) unsettled(err error, open bool) error {
-	if !open {
+// markUnknown marks the error of a change that may have been made anyway.
+func (k *call) markUnknown(err error, unresolved bool) error {
+	if !unresolved {
 		return err
 	}
 	return fmt.Errorf("%w; %w", err, ErrOutcomeUnknown)
 }
 
-// pause waits until a call may be sent again. It returns the error to give up
-// with, if it may not.
-func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, open time.Time) error {
+// pause waits until a call may be retried, or returns the error of the call if it
+// may not.
+func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, unresolved time.Time) error {
 	switch {
-	case !f.passing:
+	case !f.retryable:
 		return f.err
-	case k.repeat == harmful && !f.untouched:
+	case k.repeat == harmful && !f.unchanged:
 		return f.err
 	case attempt >= c.maxAttempts:
 		if attempt == 1 {
@@ -116,9 +114,9 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, op
 	wait := f.after + c.jitter(attempt)
 	resume := time.Now().Add(wait)
 	if deadline, ok := ctx.Deadline(); ok && resume.After(deadline) {
-		return fmt.Errorf("%w (to wait %v for another attempt would take longer than the context allows)", f.err, wait.Round(time.Millisecond))
+		return fmt.Errorf("%w (waiting %v for another attempt would take longer than the context allows)", f.err, wait.Round(time.Millisecond))
 	}
-	if !open.IsZero() && resume.Sub(open) > answersKept {
+	if !unresolved.IsZero() && resume.Sub(unresolved) > retryWindow {
 		return f.err
 	}
 	if ctx.Err() == nil {
@@ -130,13 +128,13 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, op
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w while waiting to send it again after: %w", k.operation, ctx.Err(), f.err)
+		return fmt.Errorf("%s: %w while waiting to retry after: %w", k.operation, ctx.Err(), f.err)
 	}
 }
 
-// jitter is how long to back off after so many attempts, beyond what the service
-// asks for. It is spread over the whole span, so that clients that failed
-// together do not come back together.
+// jitter is how long to back off after the given number of attempts, in addition
+// to Retry-After. It's a random part of the whole span, so that clients that
+// failed together don't retry together.
 func (c *Client) jitter(attempts int) time.Duration {
 	span := c.backoffMax
 	if doublings := attempts - 1; doublings < 32 && c.backoffBase<<doublings > 0 {
@@ -145,32 +143,32 @@ func (c *Client) jitter(attempts int) time.Duration {
 	return time.Duration(c.random() * float64(span))
 }
 
-// unanswered tells what it means that a request got no answer. unused is whether
-// there was no connection to send it on.
-func (c *Client) unanswered(timed context.Context, k *call, err error, unused bool) *failure {
+// noResponse is the failure of a request without a response. notConnected is
+// whether there was no connection to send it on.
+func (c *Client) noResponse(timed context.Context, k *call, err error, notConnected bool) *failure {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // it repeats the address, query and all
+		err = wrapped.Err // it quotes the URL with the query
 	}
-	f := &failure{untouched: unused || neverSent(err)}
+	f := &failure{unchanged: notConnected || dialFailed(err)}
 	if timed.Err() != nil {
 		err = context.Cause(timed)
-		f.passing = err == errNoAnswer
+		f.retryable = err == errAttemptTimeout
 	} else {
-		f.passing = !hopeless(err)
+		f.retryable = !isPermanent(err)
 	}
 	f.err = fmt.Errorf("%s: %s %s: %w", k.operation, k.method, c.base.Redacted(), err)
 	return f
 }
 
-// neverSent reports whether no connection could be made.
-func neverSent(err error) bool {
+// dialFailed reports whether no connection could be opened.
+func dialFailed(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// hopeless reports whether a request would fail the same way again.
-func hopeless(err error) bool {
+// isPermanent reports whether a retry would fail in the same way.
+func isPermanent(err error) bool {
 	var (
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError
@@ -180,8 +178,8 @@ func hopeless(err error) bool {
 		errors.As(err, &dns) && dns.IsNotFound
 }
 
-// named says which call an error of the gate is about.
-func named(k *call, err error) error {
+// withOperation adds the name of the operation to an error of the gate.
+func withOperation(k *call, err error) error {
 	var limit *RateLimitError
 	if !errors.As(err, &limit) {
 		return fmt.Errorf("%s: %w", k.operation, err)

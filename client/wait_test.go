@@ -16,12 +16,11 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// scripted answers one request after the other as its script says, and the last
-// line of it for ever.
+// scripted sends one response after the other, and repeats the last one.
 type scripted struct {
-	answers []func(*http.Request) (*http.Response, error)
-	sent    []*http.Request
-	bodies  []string
+	responses []func(*http.Request) (*http.Response, error)
+	sent      []*http.Request
+	bodies    []string
 }
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,14 +30,14 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 		body = readAll(r.Body)
 	}
 	s.bodies = append(s.bodies, body)
-	return s.answers[min(len(s.sent), len(s.answers))-1](r)
+	return s.responses[min(len(s.sent), len(s.responses))-1](r)
 }
 
-// scriptedClient is a client of a service that answers by a script, and chance
-// that always takes the longest wait.
+// scriptedClient is a client of a scripted service whose backoff always takes the
+// maximum.
 func scriptedClient(t testing.TB, script []func(*http.Request) (*http.Response, error), options ...client.Option) (*client.Client, *scripted) {
 	t.Helper()
-	s := &scripted{answers: script}
+	s := &scripted{responses: script}
 	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: s}), client.WithRandom(func() float64 { return 1 })}, options...)
 	c, err := client.New("http://store.test", "ast_live_secret", options...)
 	if err != nil {
@@ -49,8 +48,8 @@ func scriptedClient(t testing.TB, script []func(*http.Request) (*http.Response, 
 
 type reply = func(*http.Request) (*http.Response, error)
 
-// answer is a reply with a JSON body. Headers are name, value, name, value.
-func answer(status int, body string, headers ...string) reply {
+// response is a reply with a JSON body. Headers are name, value, name, value.
+func response(status int, body string, headers ...string) reply {
 	return func(r *http.Request) (*http.Response, error) {
 		h := http.Header{"Content-Type": {"application/json"}}
 		for pair := range slices.Chunk(headers, 2) {
@@ -61,7 +60,7 @@ func answer(status int, body string, headers ...string) reply {
 }
 
 func apiError(status int, code animalstore.Code, headers ...string) reply {
-	return answer(status, `{"code":"`+string(code)+`","message":"as it is","status":0}`, headers...)
+	return response(status, `{"code":"`+string(code)+`","message":"as it is","status":0}`, headers...)
 }
 
 func broken(err error) reply {
@@ -73,7 +72,7 @@ const petJSON = `{"id":1,"name":"Rex","categoryId":7,"status":"available"}`
 // TestWaits: which failures are followed by another attempt, and after how long.
 func TestWaits(t *testing.T) {
 	busy := apiError(503, animalstore.Unavailable, "Retry-After", "1")
-	ok := answer(200, "["+petJSON+"]")
+	ok := response(200, "["+petJSON+"]")
 	ms := time.Millisecond
 	tests := map[string]struct {
 		script []reply
@@ -84,15 +83,15 @@ func TestWaits(t *testing.T) {
 		"503":                        {[]reply{busy, busy, ok}, []time.Duration{1500 * ms, 2000 * ms}, ""},
 		"503 for ever":               {[]reply{busy}, []time.Duration{1500 * ms, 2000 * ms, 3000 * ms, 5000 * ms}, animalstore.Unavailable},
 		"503 without Retry-After":    {[]reply{apiError(503, animalstore.Overloaded), ok}, []time.Duration{500 * ms}, ""},
-		"503 of a proxy":             {[]reply{answer(503, "<html>", "Content-Type", "text/html", "Retry-After", "3"), ok}, []time.Duration{3500 * ms}, ""},
+		"503 of a proxy":             {[]reply{response(503, "<html>", "Content-Type", "text/html", "Retry-After", "3"), ok}, []time.Duration{3500 * ms}, ""},
 		"429":                        {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "60"), ok}, []time.Duration{60500 * ms}, ""},
 		"429 with a date":            {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "Sat, 01 Jan 2000 00:00:09 GMT"), ok}, []time.Duration{9500 * ms}, ""},
 		"429 by another clock":       {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "Mon, 02 Jan 2006 15:04:07 GMT", "Date", "Mon, 02 Jan 2006 15:04:05 GMT"), ok}, []time.Duration{2500 * ms}, ""},
 		"429 with nonsense":          {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "soon"), ok}, []time.Duration{500 * ms}, ""},
 		"429 with a negative number": {[]reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "-5"), ok}, []time.Duration{500 * ms}, ""},
 		"lost connection":            {[]reply{broken(errors.New("connection reset by peer")), ok}, []time.Duration{500 * ms}, ""},
-		"502, 504":                   {[]reply{answer(502, "bad"), answer(504, "late"), ok}, []time.Duration{500 * ms, 1000 * ms}, ""},
-		"half a body":                {[]reply{answer(200, `[{"id":1,"na`), ok}, []time.Duration{500 * ms}, ""},
+		"502, 504":                   {[]reply{response(502, "bad"), response(504, "late"), ok}, []time.Duration{500 * ms, 1000 * ms}, ""},
+		"half a body":                {[]reply{response(200, `[{"id":1,"na`), ok}, []time.Duration{500 * ms}, ""},
 		"an unknown code of 503":     {[]reply{apiError(503, "resting"), ok}, []time.Duration{500 * ms}, ""},
 		"500":                        {[]reply{apiError(500, animalstore.InternalError)}, nil, animalstore.InternalError},
 		"400":                        {[]reply{apiError(400, animalstore.InvalidParameter)}, nil, animalstore.InvalidParameter},
@@ -134,7 +133,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestJitterIsFull: a wait is anything from nothing to its bound.
+// TestJitterIsFull: a wait can be anything from zero to its maximum.
 func TestJitterIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		chance := 0.0
@@ -155,8 +154,8 @@ func TestJitterIsFull(t *testing.T) {
 	})
 }
 
-// TestLimitsInVain: a call that cannot wait long enough returns at once and
-// tells what it would have had to wait for.
+// TestLimitsInVain: a call that can't wait long enough fails immediately, with the
+// limit that it would have had to wait for.
 func TestLimitsInVain(t *testing.T) {
 	headers := []string{"X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "946684860", "Retry-After", "60"}
 	reset := time.Unix(946684860, 0).UTC()
@@ -209,12 +208,12 @@ func TestLimitsInVain(t *testing.T) {
 	}
 }
 
-// TestLiftedBan: nobody tells a client that its ban was lifted, so it asks now
-// and then, and goes on.
+// TestLiftedBan: a client checks now and then whether its ban was lifted, and
+// continues.
 func TestLiftedBan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var answers tally
-		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(answers.middleware))
+		var responses tally
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(responses.middleware))
 		secret := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 1000}, animalstore.Read)
 		reckless := func() { // as no client of ours
 			c := store.NewClient(secret, client.WithMaxAttempts(1), client.WithMaxWait(0))
@@ -239,13 +238,13 @@ func TestLiftedBan(t *testing.T) {
 		if _, err := store.Client.UnbanKey(t.Context(), 2); err != nil {
 			t.Fatal(err)
 		}
-		before := answers.total()
+		before := responses.total()
 		for range 10 { // believes in the ban, and asks nobody
 			_, err = c.GetLimits(t.Context())
 			wantCode(t, err, animalstore.KeyBanned)
 			time.Sleep(10 * time.Second)
 		}
-		if got := answers.total() - before; got != 0 {
+		if got := responses.total() - before; got != 0 {
 			t.Errorf("sent %d requests during a ban, want none", got)
 		}
 		time.Sleep(20 * time.Second)
@@ -257,7 +256,8 @@ func TestLiftedBan(t *testing.T) {
 	})
 }
 
-// TestCancelledWait: a wait ends with its context, and tells both.
+// TestCancelledWait: a wait ends with its context. The error has the reasons for
+// both.
 func TestCancelledWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -291,12 +291,12 @@ func TestCancelledWait(t *testing.T) {
 	})
 }
 
-// TestNeverPastTheMemory: an Idempotency-Key is remembered for a day. A call
-// that would have to be repeated later than that is not.
+// TestNeverPastTheMemory: an Idempotency-Key is stored for a day, so a call isn't
+// retried later than that.
 func TestNeverPastTheMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tomorrow := apiError(429, animalstore.DailyQuotaExceeded, "Retry-After", "86000")
-		created := answer(201, petJSON)
+		created := response(201, petJSON)
 		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), tomorrow, created})
 		_, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
 		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
@@ -331,10 +331,10 @@ func TestNeverPastTheMemory(t *testing.T) {
 	})
 }
 
-// TestSilence: a service that says nothing is given up on, and asked again.
+// TestSilence: an attempt without a response times out and is retried.
 func TestSilence(t *testing.T) {
 	for name, silent := range map[string]http.HandlerFunc{
-		"before the answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"before the response": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"half way": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"plan":`)

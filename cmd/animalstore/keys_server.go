@@ -51,7 +51,7 @@ func (s serverKeys) rotate(ctx context.Context, id int64, grace time.Duration) (
 }
 
 func (s serverKeys) setPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error) {
-	patch := client.KeyPatch{Plan: &plan}
+	patch := animalstore.KeyPatch{Plan: &plan}
 	if custom != (animalstore.Limits{}) {
 		patch.Limits = &custom
 	}

@@ -154,7 +154,7 @@ is sold when its order is delivered, and available when it is cancelled.`,
 				return usageError{errors.New("name the new status with --status: " + alternatives(animalstore.OrderStatuses))}
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {
-				order, err := s.UpdateOrder(cmd.Context(), id, status)
+				order, err := s.UpdateOrder(cmd.Context(), id, animalstore.OrderPatch{Status: &status})
 				if err != nil {
 					return err
 				}

@@ -37,11 +37,8 @@ its ETag, which "pets add" and "pets set" print with --etag.`,
 			if err != nil {
 				return err
 			}
-			var patch client.PetPatch
+			var patch animalstore.PetPatch
 			if cmd.Flag("name").Changed {
-				if err := animalstore.ValidateName(name); err != nil {
-					return err
-				}
 				patch.Name = &name
 			}
 			if cmd.Flag("category").Changed {
@@ -50,10 +47,10 @@ its ETag, which "pets add" and "pets set" print with --etag.`,
 			if status != "" {
 				patch.Status = &status
 			}
-			if patch == (client.PetPatch{}) {
+			if patch == (animalstore.PetPatch{}) {
 				return usageError{errors.New("nothing to change: use --name, --category or --status")}
 			}
-			if err := notEmpty(cmd, "if-match"); err != nil {
+			if err := errors.Join(patch.Validate(), notEmpty(cmd, "if-match")); err != nil {
 				return err
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {

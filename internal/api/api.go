@@ -41,6 +41,8 @@ type Config struct {
 	AccessLog bool
 	// Observer is notified of every request. It may be nil.
 	Observer Observer
+	// NoPageCache turns off the cache of encoded pages, for a benchmark.
+	NoPageCache bool
 	// Environment and Version are shown on the pages. Empty means production and
 	// no version.
 	Environment animalstore.Environment
@@ -84,7 +86,7 @@ func New(c Config) *Server {
 		accessLog: c.AccessLog,
 		observer:  c.Observer,
 		router:    newRouter(routes),
-		cache:     newCache(),
+		cache:     newCache(c.NoPageCache),
 		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
 	}
 	if s.observer == nil {

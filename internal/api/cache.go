@@ -7,10 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// pageCache is a linker setting (-X), so that a benchmark can build a server
-// without the cache. A release doesn't set it.
-var pageCache = "on"
-
 const (
 	cacheSlots  = 512
 	maxCached   = 32 << 10 // bytes of a page; larger ones aren't cached
@@ -24,8 +20,9 @@ const (
 // It has a fixed number of slots, and a new page replaces the one in the slot of
 // its key. That bounds its size and makes a lock unnecessary.
 type cache struct {
-	seed  maphash.Seed
-	slots [cacheSlots]atomic.Pointer[page]
+	disabled bool
+	seed     maphash.Seed
+	slots    [cacheSlots]atomic.Pointer[page]
 }
 
 // page is an encoded page of a list. Once cached, it's shared between requests
@@ -42,7 +39,9 @@ func newPage(hot bool, link string, body []byte) *page {
 	return &page{hot: hot, link: []string{link}, entity: newEntity(body)}
 }
 
-func newCache() *cache { return &cache{seed: maphash.MakeSeed()} }
+func newCache(disabled bool) *cache {
+	return &cache{disabled: disabled, seed: maphash.MakeSeed()}
+}
 
 func (c *cache) slot(key string) *atomic.Pointer[page] {
 	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
@@ -59,7 +58,7 @@ func (c *cache) get(key string, generation uint64) *page {
 
 // put caches p under key for as long as the store stays in this generation.
 func (c *cache) put(key string, generation uint64, p *page) {
-	if pageCache == "on" && len(p.body) <= maxCached && len(key) <= maxCacheKey {
+	if !c.disabled && len(p.body) <= maxCached && len(key) <= maxCacheKey {
 		p.key, p.generation = key, generation
 		c.slot(key).Store(p)
 	}

@@ -64,7 +64,7 @@ func (r *request) checkIfMatch(tag string) error {
 	if tag == "" {
 		return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match was sent, but there is nothing here yet: leave it out to create this")
 	}
-	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not contain the current ETag, quotes included: this was changed since you read it, or the tag is wrong; read it again, then decide")
+	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not contain the current ETag, quotes included: it was changed since you read it, or the tag is wrong; read it again, then decide")
 }
 
 // anyTag reports whether ok is true for one of a header's entity tags, or the

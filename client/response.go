@@ -25,7 +25,7 @@ func (k *call) readMeta(res *http.Response) {
 	k.meta.RateLimit = limit
 }
 
-// readRateLimit reads the three headers.
+// readRateLimit reads the three rate limit headers.
 func readRateLimit(h http.Header) (RateLimit, bool) {
 	limit, err1 := strconv.ParseInt(h.Get("X-Ratelimit-Limit"), 10, 64)
 	remaining, err2 := strconv.ParseInt(h.Get("X-Ratelimit-Remaining"), 10, 64)
@@ -36,8 +36,8 @@ func readRateLimit(h http.Header) (RateLimit, bool) {
 	return RateLimit{limit, remaining, time.Unix(reset, 0).UTC()}, true
 }
 
-// judge tells what an answer means. It is nil for a success.
-func (c *Client) judge(ctx context.Context, k *call, res *http.Response, body []byte, readErr error) *failure {
+// readResponse reads the response to a call. It returns nil if the call succeeded.
+func (c *Client) readResponse(ctx context.Context, k *call, res *http.Response, body []byte, readErr error) *failure {
 	status := res.StatusCode
 	f := &failure{status: status, after: retryAfter(res.Header)}
 	switch {
@@ -45,58 +45,58 @@ func (c *Client) judge(ctx context.Context, k *call, res *http.Response, body []
 		f.err = ErrNotModified
 		return f
 	case readErr != nil:
-		f.err = c.oddAnswer(k, res, body, fmt.Errorf("reading the body: %w", readErr))
-		f.passing = ctx.Err() == nil && readErr != errTooLarge
-		f.untouched = status >= 400 && status < 500
+		f.err = c.unexpected(k, res, body, fmt.Errorf("reading the body: %w", readErr))
+		f.retryable = ctx.Err() == nil && readErr != errTooLarge
+		f.unchanged = status >= 400 && status < 500
 	case status >= 300 && status < 400 && res.Header.Get("Location") != "":
-		f.err = c.oddAnswer(k, res, nil, fmt.Errorf("a redirect to %q, which is not followed, for the key is not for others: is the base URL right?", excerpt(c.conceal(res.Header.Get("Location")))))
-		f.untouched = true
+		f.err = c.unexpected(k, res, nil, fmt.Errorf("a redirect to %q, which is not followed, because the key must not go to another address: is the base URL right?", excerpt(c.conceal(res.Header.Get("Location")))))
+		f.unchanged = true
 	case status >= 400:
-		c.judgeError(f, k, res, body)
+		c.readErrorResponse(f, k, res, body)
 	default:
-		if f.passing, f.err = c.readSuccess(k, res, body); f.err == nil {
+		if f.retryable, f.err = c.readSuccess(k, res, body); f.err == nil {
 			return nil
 		}
 	}
 	if status == http.StatusTooManyRequests {
 		f.err = rateLimited(f, res)
-		f.passing, f.untouched = true, true
+		f.retryable, f.unchanged = true, true
 	}
 	return f
 }
 
-// readSuccess reads the answer to a call that succeeded. passing is whether a
-// broken one may come whole the next time: half a body may, while what has
-// another form altogether comes from somewhere else.
-func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (passing bool, err error) {
+// readSuccess reads the response to a call that succeeded. retryable is whether a
+// broken response may be complete the next time: an incomplete body may, but a
+// different kind of response isn't from the service.
+func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryable bool, err error) {
 	if res.StatusCode == http.StatusNoContent && k.decode == nil {
 		return false, nil
 	}
 	if k.decode == nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
-		return false, c.oddAnswer(k, res, body, errors.New("another status was due"))
+		return false, c.unexpected(k, res, body, errors.New("the status is not the expected one"))
 	}
 	if !isJSON(res.Header) {
-		return false, c.oddAnswer(k, res, body, fmt.Errorf("its type is %q, not JSON: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
+		return false, c.unexpected(k, res, body, fmt.Errorf("its type is %q, not JSON: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
 	}
 	if err := k.decode(body); err != nil {
-		return true, c.oddAnswer(k, res, body, err)
+		return true, c.unexpected(k, res, body, err)
 	}
 	if k.next, err = c.nextLink(res); err != nil {
-		return false, c.oddAnswer(k, res, nil, err)
+		return false, c.unexpected(k, res, nil, err)
 	}
 	return false, nil
 }
 
-// judgeError reads an answer that tells of an error.
-func (c *Client) judgeError(f *failure, k *call, res *http.Response, body []byte) {
+// readErrorResponse reads an error response into f.
+func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body []byte) {
 	var e struct {
 		Code    animalstore.Code
 		Message string
 	}
 	if !isJSON(res.Header) || json.Unmarshal(body, &e) != nil || e.Code == "" || e.Message == "" {
-		f.err = c.oddAnswer(k, res, body, errors.New("it has no error of the service"))
-		f.passing = f.status >= 500 // something on the way has trouble
-		f.untouched = f.status < 500
+		f.err = c.unexpected(k, res, body, errors.New("its body is not an error of the service"))
+		f.retryable = f.status >= 500 // a problem between here and the service
+		f.unchanged = f.status < 500
 		return
 	}
 	f.code = e.Code
@@ -106,24 +106,24 @@ func (c *Client) judgeError(f *failure, k *call, res *http.Response, body []byte
 		RequestID: excerpt(res.Header.Get("X-Request-Id")),
 		Err:       &animalstore.Error{Code: e.Code, Message: c.conceal(e.Message)},
 	}
-	f.passing = f.status == http.StatusServiceUnavailable
-	f.untouched = f.status < 500 || nothingDone[e.Code]
+	f.retryable = f.status == http.StatusServiceUnavailable
+	f.unchanged = f.status < 500 || unchangedCodes[e.Code]
 }
 
-// nothingDone are the codes of 503 that promise that nothing was changed. A code
-// that may join them is not taken for one, and unavailable is none: on PostgreSQL
-// it is also the answer to a change whose outcome got lost.
-var nothingDone = map[animalstore.Code]bool{
+// unchangedCodes are the codes of 503 that guarantee that nothing was changed. New
+// codes don't count until they're listed here. The code unavailable doesn't count:
+// PostgreSQL also returns it for a change whose outcome is unknown.
+var unchangedCodes = map[animalstore.Code]bool{
 	animalstore.StorageFull:  true,
 	animalstore.Overloaded:   true,
 	animalstore.ShuttingDown: true,
 }
 
-func (c *Client) oddAnswer(k *call, res *http.Response, body []byte, err error) error {
+func (c *Client) unexpected(k *call, res *http.Response, body []byte, err error) error {
 	if k.secret && res.StatusCode < 400 {
 		body = nil
 	}
-	return &AnswerError{
+	return &ResponseError{
 		Operation:   k.operation,
 		Status:      res.StatusCode,
 		ContentType: excerpt(res.Header.Get("Content-Type")),
@@ -132,7 +132,7 @@ func (c *Client) oddAnswer(k *call, res *http.Response, body []byte, err error) 
 	}
 }
 
-// rateLimited makes the error of an answer with status 429.
+// rateLimited returns the error for a response with status 429.
 func rateLimited(f *failure, res *http.Response) error {
 	limit, _ := readRateLimit(res.Header)
 	return &RateLimitError{
@@ -149,7 +149,7 @@ func isJSON(h http.Header) bool {
 	return err == nil && mediaType == "application/json"
 }
 
-// retryAfter reads the header of that name: seconds or a date. It is 0 where
+// retryAfter reads the header Retry-After, seconds or a date. It returns 0 if
 // there is none.
 func retryAfter(h http.Header) time.Duration {
 	const longest = 366 * 24 * 60 * 60
@@ -163,7 +163,7 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	now := time.Now()
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date // the two are by the same clock
+		now = date // both are from the same clock
 	}
 	return min(max(at.Sub(now), 0), longest*time.Second)
 }

@@ -22,46 +22,46 @@ import (
 
 const secret = "ast_live_0123456789abcdefghijklmnopqrstuv012345"
 
-// TestOddAnswers: what the service does not say gives an error that tells what
-// came, in short and without the key.
-func TestOddAnswers(t *testing.T) {
+// TestUnexpectedResponses: the error for a response that isn't the service's says
+// what it was, on one short line and without the key.
+func TestUnexpectedResponses(t *testing.T) {
 	html := []string{"Content-Type", "text/html; charset=utf-8"}
 	tests := map[string]struct {
-		answer reply
-		status int
-		want   []string // in the error
-		sent   int
+		response reply
+		status   int
+		want     []string // in the error
+		sent     int
 	}{
-		"a page instead of pets":   {answer(200, "<html>\n  <title>Log in</title>", html...), 200, []string{"text/html", "Log in", "base URL"}, 1},
-		"an empty object":          {answer(200, `{}`), 200, []string{"lacks"}, 5},
-		"null":                     {answer(200, `null`), 200, []string{"lacks"}, 5},
-		"an array":                 {answer(200, `[]`), 200, []string{"not the JSON"}, 5},
-		"two values":               {answer(200, petJSON+petJSON), 200, []string{"not the JSON"}, 5},
-		"another status":           {answer(202, petJSON), 202, []string{"another status"}, 1},
-		"no body where one is due": {answer(204, ""), 204, []string{"another status"}, 1},
-		"unasked 304":              {answer(304, ""), 304, []string{"another status"}, 1},
-		"a proxy's 404":            {answer(404, "<h1>nothing here</h1>", html...), 404, []string{"nothing here"}, 1},
-		"a proxy's 502":            {answer(502, "<h1>sorry</h1>", html...), 502, []string{"sorry", "after 5 attempts"}, 5},
-		"an error of another API":  {answer(400, `{"error":"nope"}`), 400, []string{"nope"}, 1},
-		"no type":                  {answer(200, petJSON, "Content-Type", ""), 200, []string{"not JSON"}, 1},
-		"a long page":              {answer(403, strings.Repeat("long ", 10_000), html...), 403, []string{"long long", "…"}, 1},
-		"the key in a page":        {answer(500, strings.Repeat("x", 160)+"Authorization: Bearer "+secret, html...), 500, []string{"[API key]"}, 5},
-		"the key in half a page":   {answer(200, `{"id":1,"headers":"Bearer `+secret), 200, []string{"[API key]"}, 5},
-		"the key in a redirect":    {answer(302, "", "Location", "http://evil.test/"+secret), 302, []string{"[API key]", "redirect"}, 1},
-		"bytes that are no text":   {answer(403, "\x00\xff\xfe\x1b[31m", html...), 403, []string{`\x00`}, 1},
+		"a page instead of pets":   {response(200, "<html>\n  <title>Log in</title>", html...), 200, []string{"text/html", "Log in", "base URL"}, 1},
+		"an empty object":          {response(200, `{}`), 200, []string{"lacks"}, 5},
+		"null":                     {response(200, `null`), 200, []string{"lacks"}, 5},
+		"an array":                 {response(200, `[]`), 200, []string{"not the expected JSON"}, 5},
+		"two values":               {response(200, petJSON+petJSON), 200, []string{"not the expected JSON"}, 5},
+		"another status":           {response(202, petJSON), 202, []string{"not the expected one"}, 1},
+		"no body where one is due": {response(204, ""), 204, []string{"not the expected one"}, 1},
+		"unasked 304":              {response(304, ""), 304, []string{"not the expected one"}, 1},
+		"a proxy's 404":            {response(404, "<h1>nothing here</h1>", html...), 404, []string{"nothing here"}, 1},
+		"a proxy's 502":            {response(502, "<h1>sorry</h1>", html...), 502, []string{"sorry", "after 5 attempts"}, 5},
+		"an error of another API":  {response(400, `{"error":"nope"}`), 400, []string{"nope"}, 1},
+		"no type":                  {response(200, petJSON, "Content-Type", ""), 200, []string{"not JSON"}, 1},
+		"a long page":              {response(403, strings.Repeat("long ", 10_000), html...), 403, []string{"long long", "…"}, 1},
+		"the key in a page":        {response(500, strings.Repeat("x", 160)+"Authorization: Bearer "+secret, html...), 500, []string{"[API key]"}, 5},
+		"the key in half a page":   {response(200, `{"id":1,"headers":"Bearer `+secret), 200, []string{"[API key]"}, 5},
+		"the key in a redirect":    {response(302, "", "Location", "http://evil.test/"+secret), 302, []string{"[API key]", "redirect"}, 1},
+		"bytes that are not text":  {response(403, "\x00\xff\xfe\x1b[31m", html...), 403, []string{`\x00`}, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &scripted{answers: []reply{test.answer}}
+				s := &scripted{responses: []reply{test.response}}
 				c, err := client.New("http://store.test", secret, client.WithHTTPClient(&http.Client{Transport: s}))
 				if err != nil {
 					t.Fatal(err)
 				}
 				_, err = c.GetPet(t.Context(), 1)
-				var odd *client.AnswerError
+				var odd *client.ResponseError
 				if !errors.As(err, &odd) || odd.Status != test.status || odd.Operation != "getPet" {
-					t.Fatalf("got %v, want an AnswerError of getPet with status %d", err, test.status)
+					t.Fatalf("got %v, want a ResponseError of getPet with status %d", err, test.status)
 				}
 				for _, part := range append(test.want, "getPet") {
 					if !strings.Contains(err.Error(), part) {
@@ -79,18 +79,18 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// TestSecretOfANewKey: the answer to createKey is a secret, and half of it is no
-// reason to show it.
+// TestSecretOfANewKey: the response to createKey contains a secret, which no error
+// may show, even if the response is incomplete.
 func TestSecretOfANewKey(t *testing.T) {
-	c, s := scriptedClient(t, []reply{answer(201, `{"id":7,"secret":"ast_live_fresh","na`)})
+	c, s := scriptedClient(t, []reply{response(201, `{"id":7,"secret":"ast_live_fresh","na`)})
 	_, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"})
 	if !errors.Is(err, client.ErrOutcomeUnknown) || strings.Contains(err.Error(), "fresh") || len(s.sent) != 1 {
 		t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after one, without the secret", err, len(s.sent))
 	}
-	c, _ = scriptedClient(t, []reply{answer(201, `{"id":7,"name":"k","plan":"free","permissions":["read","fly"],"secret":"ast_live_fresh"}`)})
+	c, _ = scriptedClient(t, []reply{response(201, `{"id":7,"name":"k","plan":"free","permissions":["read","fly"],"secret":"ast_live_fresh"}`)})
 	key, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"})
 	if err != nil || key.Secret != "ast_live_fresh" || key.Permissions != animalstore.Read {
-		t.Errorf("got %+v, %v, want the secret, and of the permissions those we know", key.Key, err)
+		t.Errorf("got %+v, %v, want the secret, and the known permissions", key.Key, err)
 	}
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("made", "key", key)
@@ -99,7 +99,7 @@ func TestSecretOfANewKey(t *testing.T) {
 	}
 }
 
-// TestKeyStaysHidden: however a client is printed, its key is not.
+// TestKeyStaysHidden: printing a client in any format doesn't print its key.
 func TestKeyStaysHidden(t *testing.T) {
 	c, err := client.New("http://store.test", secret)
 	if err != nil {
@@ -121,7 +121,7 @@ func TestKeyStaysHidden(t *testing.T) {
 	}
 }
 
-// TestRedirects: the key goes to the address it is for, whoever says otherwise.
+// TestRedirects: the key is never sent to the target of a redirect.
 func TestRedirects(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
@@ -142,7 +142,7 @@ func TestRedirects(t *testing.T) {
 			"POST": only(c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})),
 		}
 		for method, err := range calls {
-			var odd *client.AnswerError
+			var odd *client.ResponseError
 			if !errors.As(err, &odd) || odd.Status != status || !strings.Contains(err.Error(), other.URL) || errors.Is(err, client.ErrOutcomeUnknown) {
 				t.Errorf("%s, %d: got %v, want an error that names where it would lead", method, status, err)
 			}
@@ -154,8 +154,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestHugeAnswer: an answer without end is not read to its end.
-func TestHugeAnswer(t *testing.T) {
+// TestHugeResponse: reading an endless response stops at a limit.
+func TestHugeResponse(t *testing.T) {
 	var sent atomic.Int64
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,18 +178,18 @@ func TestHugeAnswer(t *testing.T) {
 	}
 	defer c.CloseIdleConnections()
 	_, err = c.FindPet(t.Context(), 1)
-	var odd *client.AnswerError
+	var odd *client.ResponseError
 	if !errors.As(err, &odd) || !strings.Contains(err.Error(), "MiB") || requests.Load() != 1 {
-		t.Errorf("got %v after %d requests, want an AnswerError about the size after one", err, requests.Load())
+		t.Errorf("got %v after %d requests, want a ResponseError about the size after one", err, requests.Load())
 	}
-	// What is under way in buffers is beyond the client.
-	if got, most := sent.Load(), int64(client.MaxAnswer+64<<20); got > most {
+	// The client doesn't control what is in the buffers of the connection.
+	if got, most := sent.Load(), int64(client.MaxResponse+64<<20); got > most {
 		t.Errorf("got %d bytes sent, want at most %d", got, most)
 	}
 }
 
-// TestErrorsOfTheNetwork: they say what was being done, and whether a change may
-// have been made.
+// TestErrorsOfTheNetwork: errors name the operation, and whether a change may have
+// been made.
 func TestErrorsOfTheNetwork(t *testing.T) {
 	const address = "127.0.0.1:1" // where nothing listens
 	dead, err := client.New("http://"+address, secret, client.WithMaxAttempts(2), client.WithBackoff(1, 1))
@@ -234,12 +234,12 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	}
 }
 
-// TestUnsentIsSentAgain: where there was no connection nothing was done, so even
-// a key is asked for again.
+// TestUnsentIsSentAgain: without a connection nothing was done, so even createKey
+// is retried.
 func TestUnsentIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
-		made := answer(201, `{"id":7,"name":"k","plan":"free","secret":"ast_live_fresh"}`)
+		made := response(201, `{"id":7,"name":"k","plan":"free","secret":"ast_live_fresh"}`)
 		c, s := scriptedClient(t, []reply{broken(refused), broken(refused), made})
 		if _, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"}); err != nil || len(s.sent) != 3 {
 			t.Errorf("got %v after %d requests, want success after 3", err, len(s.sent))
@@ -259,10 +259,10 @@ func TestUnsentIsSentAgain(t *testing.T) {
 	})
 }
 
-// TestSameRequestAgain: a repeated write is the same to the byte, key included.
+// TestSameRequestAgain: a retry has the same bytes, and the same Idempotency-Key.
 func TestSameRequestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), answer(502, ""), answer(201, petJSON)})
+		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), response(502, ""), response(201, petJSON)})
 		for range 2 {
 			if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "<Rex>", CategoryID: 7}); err != nil {
 				t.Fatal(err)
@@ -280,7 +280,7 @@ func TestSameRequestAgain(t *testing.T) {
 	})
 }
 
-// TestLostAndRefused: what a refusal means after an attempt whose answer was
+// TestLostAndRefused: what a refusal means after an attempt whose response was
 // lost, operation by operation.
 func TestLostAndRefused(t *testing.T) {
 	lost := broken(errors.New("cut"))
@@ -324,13 +324,13 @@ func placeOrder(ctx context.Context, c *client.Client) error {
 	return only(c.PlaceOrder(ctx, 1))
 }
 func updatePet(ctx context.Context, c *client.Client) error {
-	return only(c.UpdatePet(ctx, 1, client.PetPatch{}, client.IfMatch(`"a"`)))
+	return only(c.UpdatePet(ctx, 1, animalstore.PetPatch{}, client.IfMatch(`"a"`)))
 }
 func updateOrder(ctx context.Context, c *client.Client) error {
-	return only(c.UpdateOrder(ctx, 1, animalstore.OrderApproved))
+	return only(c.UpdateOrder(ctx, 1, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}))
 }
 
-// TestRealRefusals: errors of the real service arrive with code and all.
+// TestRealRefusals: errors of the real service have their code, status and message.
 func TestRealRefusals(t *testing.T) {
 	store := clienttest.New(t, clienttest.WithPermissions(animalstore.Read))
 	_, err := store.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})

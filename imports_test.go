@@ -63,7 +63,7 @@ var onlyIn = map[string]string{
 	"github.com/swaggest/swgui":          "internal/pages",
 	"github.com/chromedp/":               "tests alone",
 	"github.com/rivo/uniseg":             "internal/terminal",
-	"golang.org/x/term":                  "internal/terminal cmd/animalstore",
+	"golang.org/x/term":                  "internal/terminal",
 	"github.com/creack/pty":              "tests alone",
 	"github.com/getkin/kin-openapi":      "tests alone",
 	"github.com/rogpeppe/go-internal":    "tests alone",

@@ -19,12 +19,8 @@ func dbCommand() *cobra.Command {
 		Long:  "Move, check and update the database of a store.",
 		Example: `  animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		RunE:                  onlySubcommands,
 	}
-	cmd.AddCommand(dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
-	return cmd
+	return groupCommand(cmd, dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
 }
 
 // databaseFlag is a flag that names a database, and its value.

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func dbCheckCommand() *cobra.Command {
@@ -63,7 +61,9 @@ type checkProgress struct {
 	stop           func() // nil between two checks
 }
 
-func (p *checkProgress) Checking(rule string) { p.stop = showWork(p.stderr, rule) }
+func (p *checkProgress) Checking(rule string) {
+	p.stop = terminal.ShowElapsed(p.stderr, "checking: "+rule)
+}
 
 func (p *checkProgress) Checked(f transfer.Finding) {
 	p.end()
@@ -87,45 +87,7 @@ func (p *checkProgress) end() {
 func examplesOf(f transfer.Finding) string {
 	text := strings.ReplaceAll(strings.Join(f.Examples, "; "), "\n", ", ")
 	if rest := f.Violations - int64(len(f.Examples)); rest > 0 {
-		text += fmt.Sprintf("; and %s more", grouped(rest))
+		text += fmt.Sprintf("; and %s more", terminal.Grouped(rest))
 	}
 	return text
-}
-
-// showWork reports that something takes long: on a terminal how long so far, and
-// elsewhere with an occasional line. The returned function ends it.
-func showWork(w io.Writer, what string) (stop func()) {
-	f, ok := w.(*os.File)
-	terminal := ok && term.IsTerminal(int(f.Fd()))
-	every := progressEvery
-	if terminal {
-		every = time.Second
-	}
-	began, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		shown := false
-		for {
-			select {
-			case <-tick.C:
-				line := fmt.Sprintf("checking for %.0f s: %s", time.Since(began).Seconds(), what)
-				if shown = true; terminal {
-					fmt.Fprint(w, "\r"+line)
-				} else {
-					fmt.Fprintln(w, line)
-				}
-			case <-done:
-				if shown && terminal {
-					fmt.Fprint(w, "\r\x1b[K")
-				}
-				return
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -79,42 +79,42 @@ func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Wri
 	fmt.Fprintf(stderr, `Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.
 Next: "animalstore serve --database …" with the database of --to. Keep the old one
 until you trust the new one, and don't start a server on it.
-`, countOf(total, "row", "rows"), took, grouped(int64(float64(total)/max(took, 0.001))), to.shown(), from.shown())
+`, terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), to.shown(), from.shown())
 	return nil
 }
 
 // moveProgress shows a progress bar for each phase of a move.
 type moveProgress struct {
 	w io.Writer
-	*progress
+	*terminal.Progress
 }
 
 func (p *moveProgress) Copying(rows int64)   { p.begin("Copying", rows) }
 func (p *moveProgress) Comparing(rows int64) { p.begin("Comparing", rows) }
-func (p *moveProgress) Did(rows int)         { p.add(rows) }
+func (p *moveProgress) Did(rows int)         { p.Add(rows) }
 
 func (p *moveProgress) begin(phase string, rows int64) {
 	p.end()
-	fmt.Fprintf(p.w, "%s %s.\n", phase, countOf(rows, "row", "rows"))
-	p.progress = newProgress(p.w, rows, "rows")
+	fmt.Fprintf(p.w, "%s %s.\n", phase, terminal.Count(rows, "row", "rows"))
+	p.Progress = terminal.NewProgress(p.w, rows, "rows")
 }
 
 func (p *moveProgress) end() {
-	if p.progress != nil {
-		p.progress.end()
+	if p.Progress != nil {
+		p.Clear()
 	}
 }
 
 // printMoved prints a line for each table, or a line for each side if they differ.
 func printMoved(w io.Writer, moved []transfer.Moved) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "WHAT\tROWS\tNEXT ID\tSHA-256")
+	table := terminal.NewTable(w)
+	table.AddText("WHAT", "ROWS", "NEXT ID", "SHA-256")
 	line := func(what string, serial bool, c transfer.Contents) {
 		next := "-"
 		if serial {
 			next = fmt.Sprint(uint64(c.LastID) + 1)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%x\n", what, grouped(c.Rows), next, c.Sum[:8])
+		table.AddText(what, terminal.Grouped(c.Rows), next, fmt.Sprintf("%x", c.Sum[:8]))
 	}
 	for _, m := range moved {
 		if m.From == m.Into {

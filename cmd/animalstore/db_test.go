@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"animalstore/internal/db"
@@ -89,20 +88,6 @@ func TestExplainFailedMove(t *testing.T) {
 			t.Errorf("%v:\ngot  %q\nwant %q", test.err, got, test.want)
 		}
 	}
-}
-
-// TestCheckShowsSlowWork: without a terminal, an occasional line says which check
-// takes long.
-func TestCheckShowsSlowWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var said strings.Builder
-		stop := showWork(&said, "every cat is grey")
-		time.Sleep(2*progressEvery + time.Second)
-		stop()
-		if got, want := said.String(), "checking for 5 s: every cat is grey\nchecking for 10 s: every cat is grey\n"; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
 }
 
 // TestSeedIsTheSameEverywhere: the same seed is the same store in every engine.

@@ -53,9 +53,9 @@ func (r repeatable) Unwrap() error { return r.error }
 // explanation is "" for an error that has nothing to do with the server.
 func (c *connection) explanation(ctx context.Context, key string, err error) (text string, code int) {
 	var (
-		limit  *client.RateLimitError
-		answer *client.ResponseError
-		coded  *animalstore.Error
+		limit    *client.RateLimitError
+		response *client.ResponseError
+		coded    *animalstore.Error
 	)
 	switch {
 	case ctx.Err() != nil:
@@ -64,8 +64,8 @@ func (c *connection) explanation(ctx context.Context, key string, err error) (te
 		return explainLimit(limit), exitLimited
 	case errors.As(err, &coded):
 		return c.explainCoded(key, err, coded)
-	case errors.As(err, &answer):
-		return c.explainResponse(answer), exitError
+	case errors.As(err, &response):
+		return c.explainResponse(response), exitError
 	}
 	return c.explainNetwork(err), exitError
 }

@@ -39,9 +39,6 @@ its ETag, which "pets add" and "pets set" print with --etag.`,
 			}
 			var patch animalstore.PetPatch
 			if cmd.Flag("name").Changed {
-				if err := animalstore.ValidateName(name); err != nil {
-					return err
-				}
 				patch.Name = &name
 			}
 			if cmd.Flag("category").Changed {
@@ -53,7 +50,7 @@ its ETag, which "pets add" and "pets set" print with --etag.`,
 			if patch == (animalstore.PetPatch{}) {
 				return usageError{errors.New("nothing to change: use --name, --category or --status")}
 			}
-			if err := notEmpty(cmd, "if-match"); err != nil {
+			if err := errors.Join(patch.Validate(), notEmpty(cmd, "if-match")); err != nil {
 				return err
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/strictjson"
 )
 
 // csvReader reads CSV whose first line names the columns.
@@ -68,23 +69,25 @@ func (r *csvReader) Next() (Row, error) {
 		row.Err = fmt.Errorf("got %d fields, but the first line names %d columns", len(fields), len(r.columns))
 		return row, nil
 	}
+	row.setPet(r.pet(fields))
+	return row, nil
+}
+
+func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
 	for i, name := range r.columns {
 		value := strings.Clone(fields[i]) // the reader reuses the record
 		switch name {
 		case "name":
-			row.Pet.Name = value
+			pet.Name = value
 		case "categoryId":
-			id, ok := parseWhole(strings.TrimSpace(value))
-			if !ok {
-				row.Err = fmt.Errorf("categoryId must be a 64-bit integer, not %q", value)
+			if pet.CategoryID, err = strictjson.ParseInteger([]byte(strings.TrimSpace(value))); err != nil {
+				return pet, fmt.Errorf("categoryId %w", err)
 			}
-			row.Pet.CategoryID = id
 		case "status":
-			row.Pet.Status = animalstore.PetStatus(strings.TrimSpace(value))
+			pet.Status = animalstore.PetStatus(strings.TrimSpace(value))
 		}
 	}
-	row.validate()
-	return row, nil
+	return pet, nil
 }
 
 // errTooLong ends a file: there is no telling where the next pet begins.

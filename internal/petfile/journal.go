@@ -106,7 +106,7 @@ func (j *Journal) load() (*journalState, error) {
 	case before.Key != j.state.Key:
 		return nil, MismatchError{fmt.Sprintf("%s is from an import with another API key, and only with that key can it continue without adding pets twice. Use that key, or move the file away to start over", j.path)}
 	case age > j.MaxAge:
-		return nil, MismatchError{fmt.Sprintf("%s is from an import that stopped %d hours ago after %d lines. The server may no longer know which of the next lines it added: check which pets exist, delete their lines from the file, and move %s away", j.path, age/time.Hour, before.Rows, j.path)}
+		return nil, MismatchError{fmt.Sprintf("%s is from an import that stopped %d hours ago (lines done: %d). The server may no longer know which of the next lines it added: check which pets exist, delete their lines from the file, and move %s away", j.path, age/time.Hour, before.Rows, j.path)}
 	}
 	return &before, nil
 }

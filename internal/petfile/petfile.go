@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"animalstore"
 )
@@ -106,19 +105,16 @@ func firstVisible(in *bufio.Reader) (byte, error) {
 	return 0, nil
 }
 
-// validate sets Err if the API would refuse the pet.
-func (row *Row) validate() {
-	if row.Err != nil {
-		return
-	}
-	if !utf8.ValidString(row.Pet.Name) {
-		row.Err = errors.New("name is not valid UTF-8: save the file as UTF-8")
-		return
+// setPet sets Pet, or Err if the API would refuse the pet, with the same message.
+func (row *Row) setPet(pet animalstore.NewPet, err error) {
+	if err == nil {
+		err = pet.Validate()
 	}
 	var coded *animalstore.Error
-	if err := row.Pet.Validate(); errors.As(err, &coded) {
-		row.Err = errors.New(coded.Message)
+	if errors.As(err, &coded) {
+		err = errors.New(coded.Message)
 	}
+	row.Pet, row.Err = pet, err
 }
 
 // File is a file of pets that is open for reading.

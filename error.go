@@ -1,6 +1,9 @@
 package animalstore
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Code is the machine-readable part of an error. Codes are part of the public
 // interface: new ones may be added, existing ones never change.
@@ -49,6 +52,20 @@ type Error struct {
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// NotFound is the error for a resource that doesn't exist. code says which kind of
+// resource it is, such as pet_not_found.
+func NotFound(code Code, id int64) *Error {
+	return Errorf(code, "there is no %s with id %d", resourceName(code), id)
+}
+
+// NoSuchID is NotFound for an id that isn't valid, and so can't exist. validID says
+// what a valid one is.
+func NoSuchID(code Code, validID string) *Error {
+	return Errorf(code, "there is no such %s: an id is %s", resourceName(code), validID)
+}
+
+func resourceName(code Code) string { return strings.TrimSuffix(string(code), "_not_found") }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 

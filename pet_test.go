@@ -100,6 +100,23 @@ func TestErrorf(t *testing.T) {
 	}
 }
 
+func TestNotFound(t *testing.T) {
+	for code, want := range map[Code]string{
+		PetNotFound:      "pet_not_found: there is no pet with id -7",
+		OrderNotFound:    "order_not_found: there is no order with id -7",
+		CategoryNotFound: "category_not_found: there is no category with id -7",
+		KeyNotFound:      "key_not_found: there is no key with id -7",
+	} {
+		if got := NotFound(code, -7).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	want := "key_not_found: there is no such key: an id is a positive integer"
+	if got := NoSuchID(KeyNotFound, "a positive integer").Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestCodesAreListedOnce(t *testing.T) {
 	sorted := slices.Sorted(slices.Values(Codes))
 	if len(slices.Compact(sorted)) != len(Codes) {

@@ -120,7 +120,7 @@ func TestStampede(t *testing.T) {
 // The client counts it, so that it doesn't reach a limit that it could know of.
 func TestLostResponsesCount(t *testing.T) {
 	for _, what := range []string{"done, cut before the response", "done, proxy is broken", "done, half a body"} {
-		for _, kept := range []bool{false, true} { // a connection, on which net/http repeats by itself
+		for _, kept := range []bool{false, true} { // whether connections are kept open, so that net/http resends on its own
 			t.Run(fmt.Sprintf("%s, on a kept connection %t", what, kept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var responses tally

@@ -233,7 +233,7 @@ func TestConditions(t *testing.T) {
 	wantCode(t, err, animalstore.PreconditionFailed)
 	wantCode(t, c.DeletePet(ctx, pet.ID, client.IfMatch(read.ETag)), animalstore.PreconditionFailed)
 	if seen, ok := c.RateLimit(); !ok || seen.Limit != 1<<40 || seen.Remaining >= seen.Limit || time.Until(seen.Reset) > 62*time.Second {
-		t.Errorf("got %+v, %t, want what the headers told", seen, ok)
+		t.Errorf("got %+v, %t, want the values of the headers", seen, ok)
 	}
 	useless := map[string]error{
 		"If-Match on a key":               only(c.UpdateKey(ctx, 1, animalstore.KeyPatch{}, client.IfMatch(`"x"`))),

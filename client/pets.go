@@ -50,7 +50,7 @@ func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (
 			return pet, err
 		}
 	}
-	return animalstore.Pet{}, fmt.Errorf("findPet: %w", animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id))
+	return animalstore.Pet{}, fmt.Errorf("findPet: %w", animalstore.NotFound(animalstore.PetNotFound, id))
 }
 
 // CreatePet adds a pet. It is added only once, even if the call is retried: see

@@ -339,10 +339,10 @@ func TestRealRefusals(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Status != http.StatusForbidden || refused.Operation != "createPet" || refused.RequestID == "" {
 		t.Errorf("got %+v, want a 403 of createPet with its request id", refused)
 	}
-	stranger := store.NewClient("not-a-key-of-this-store")
-	_, err = stranger.GetLimits(t.Context())
+	anonymous := store.NewClient("not-a-key-of-this-store")
+	_, err = anonymous.GetLimits(t.Context())
 	wantCode(t, err, animalstore.InvalidAPIKey)
-	if got, ok := stranger.RateLimit(); ok {
+	if got, ok := anonymous.RateLimit(); ok {
 		t.Errorf("got %+v, want nothing: it was about the address, not the key", got)
 	}
 	_, err = store.Client.GetOrder(t.Context(), 99)

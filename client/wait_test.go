@@ -239,7 +239,7 @@ func TestLiftedBan(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := responses.total()
-		for range 10 { // believes in the ban, and asks nobody
+		for range 10 { // assumes the ban, and sends nothing
 			_, err = c.GetLimits(t.Context())
 			wantCode(t, err, animalstore.KeyBanned)
 			time.Sleep(10 * time.Second)
@@ -323,7 +323,7 @@ func TestNeverPastTheMemory(t *testing.T) {
 		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
 			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
 		}
-		// Where nothing can have been done before, there is nothing to remember.
+		// If no earlier attempt can have been carried out, there is no time limit.
 		c, s = scriptedClient(t, []reply{tomorrow, created})
 		if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); err != nil || len(s.sent) != 2 {
 			t.Errorf("got %v after %d requests, want success after 2", err, len(s.sent))

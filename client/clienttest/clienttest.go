@@ -1,5 +1,5 @@
 // Package clienttest runs the real service in a test: its HTTP API on a database
-// in a temporary directory, gone when the test ends.
+// in a temporary directory, removed when the test ends.
 //
 //	func TestAdoption(t *testing.T) {
 //		store := clienttest.New(t)
@@ -7,8 +7,8 @@
 //		…
 //	}
 //
-// Everything behaves as in production, limits and bans included, except that a
-// key's last use is noted when its usage is asked for, and not every second.
+// Everything behaves as in production, including limits and bans, except that a
+// key's last use is saved when its usage is requested instead of every second.
 package clienttest
 
 import (
@@ -28,13 +28,13 @@ import (
 
 // Server is the service, for one test.
 type Server struct {
-	// URL is its address, without /v1. With [InMemory] only the clients that
-	// this package makes find it.
+	// URL is its address, without /v1. With [InMemory] only clients created by
+	// this package can reach it.
 	URL string
-	// Key is the secret of a key that may do everything, on the plan enterprise
-	// with limits no test reaches, unless an option says otherwise.
+	// Key is the secret of a key that may do everything. It is on the enterprise
+	// plan with limits that no test reaches, unless an option says otherwise.
 	Key string
-	// Client calls with Key.
+	// Client uses Key.
 	Client *client.Client
 
 	t         testing.TB
@@ -54,44 +54,44 @@ type setup struct {
 	clientOptions []client.Option
 }
 
-// WithPlan puts the first key on a plan. The limits are for enterprise, and
-// zero for any other plan.
+// WithPlan sets the plan of the first key. The limits are those of an enterprise
+// key; leave them zero for any other plan.
 func WithPlan(plan animalstore.Plan, limits animalstore.Limits) Option {
 	return func(s *setup) { s.key.Plan, s.key.Limits = plan, limits }
 }
 
-// WithPermissions restricts what the first key may do.
+// WithPermissions sets the permissions of the first key.
 func WithPermissions(p animalstore.Permissions) Option {
 	return func(s *setup) { s.key.Permissions = p }
 }
 
-// WithClock gives the service another clock than [time.Now]. It counts for
-// limits, bans, expiry and the times in answers, and is sent in the header Date.
-// Clients go by the clock of their own. For both at once use [InMemory] in a
-// bubble of testing/synctest.
+// WithClock replaces the service's clock, [time.Now]. The service uses it for
+// limits, bans, expiry, the times in responses and the Date header. Clients keep
+// using their own clock. To control both, use [InMemory] in a testing/synctest
+// bubble.
 func WithClock(now func() time.Time) Option {
 	return func(s *setup) { s.now = now }
 }
 
-// WithMiddleware puts a handler of yours before the service, to count requests
-// or to make them fail.
+// WithMiddleware wraps the service in a handler, for example to count requests or
+// to make them fail.
 func WithMiddleware(m func(http.Handler) http.Handler) Option {
 	return func(s *setup) { s.middleware = m }
 }
 
-// WithClientOptions are the options of Client.
+// WithClientOptions sets the options of Client.
 func WithClientOptions(options ...client.Option) Option {
 	return func(s *setup) { s.clientOptions = options }
 }
 
-// InMemory connects clients and service without a network. In a bubble of
-// testing/synctest time then passes as soon as everybody waits: a test of
-// hours of rate limits takes no time.
+// InMemory connects clients and service without a network. In a testing/synctest
+// bubble, time then advances as soon as every goroutine waits: a test of hours of
+// rate limiting takes no time.
 func InMemory() Option {
 	return func(s *setup) { s.inMemory = true }
 }
 
-// New starts a service that ends with the test.
+// New starts a service that stops when the test ends.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	with := setup{
@@ -121,7 +121,7 @@ func (s *Server) start(t testing.TB, with setup) {
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
 		Log:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Listen:   "127.0.0.1:0",
-		// A client may be idle for hours of a test's own time.
+		// In a bubble a client may be idle for hours.
 		Timeouts: server.Timeouts{Drain: time.Second},
 		Now:      with.now,
 		Middleware: func(h http.Handler) http.Handler {
@@ -169,28 +169,28 @@ func dated(h http.Handler, now func() time.Time) http.Handler {
 	})
 }
 
-// NewKey makes another key and returns its secret. The limits are for
-// enterprise, and zero for any other plan.
+// NewKey creates another key and returns its secret. The limits are those of an
+// enterprise key; leave them zero for any other plan.
 func (s *Server) NewKey(plan animalstore.Plan, limits animalstore.Limits, permissions animalstore.Permissions) string {
 	s.t.Helper()
 	key := animalstore.NewKey{Name: "clienttest", Plan: plan, Limits: limits, Permissions: permissions, Environment: animalstore.Production}
 	if err := key.Validate(); err != nil {
-		s.t.Fatalf("clienttest: make a key: %v", err)
+		s.t.Fatalf("clienttest: create a key: %v", err)
 	}
 	secret := keys.Mint(animalstore.Production)
 	if _, err := s.server.DB().CreateKey(context.Background(), key, keys.Hash(secret), animalstore.At(s.now())); err != nil {
-		s.t.Fatalf("clienttest: make a key: %v", err)
+		s.t.Fatalf("clienttest: create a key: %v", err)
 	}
 	return secret
 }
 
-// NewClient makes another client, of the key with this secret.
+// NewClient creates another client that uses the key with this secret.
 func (s *Server) NewClient(secret string, options ...client.Option) *client.Client {
 	s.t.Helper()
 	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: s.transport})}, options...)
 	c, err := client.New(s.URL, secret, options...)
 	if err != nil {
-		s.t.Fatalf("clienttest: make a client: %v", err)
+		s.t.Fatalf("clienttest: create a client: %v", err)
 	}
 	return c
 }

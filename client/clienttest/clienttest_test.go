@@ -13,7 +13,7 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestNew: a service of one's own in one call, and nothing shared between two.
+// TestNew: one call starts a service, and two services share nothing.
 func TestNew(t *testing.T) {
 	one, two := clienttest.New(t), clienttest.New(t)
 	if _, err := one.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); err != nil {
@@ -22,7 +22,7 @@ func TestNew(t *testing.T) {
 	for _, err := range two.Client.ListPets(t.Context(), client.PetQuery{}) {
 		t.Errorf("got a pet of another store (%v), want none", err)
 	}
-	// It is the real thing, on a real address.
+	// The service is real, on a real address.
 	res, err := http.Get(one.URL + "/v1/pets")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestOptions: each changes what it says.
+// TestOptions: each option takes effect.
 func TestOptions(t *testing.T) {
 	var requests atomic.Int64
 	at := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -74,7 +74,7 @@ func TestOptions(t *testing.T) {
 
 // TestInMemory: hours pass in no time.
 func TestInMemory(t *testing.T) {
-	for range 2 { // one after the other, too
+	for range 2 { // a second bubble works, too
 		synctest.Test(t, func(t *testing.T) {
 			store := clienttest.New(t, clienttest.InMemory())
 			key := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 1, PerDay: 1000}, animalstore.Read)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// pipes is a network of one address, in memory.
+// pipes is an in-memory network with one address.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}

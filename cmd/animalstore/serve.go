@@ -24,13 +24,13 @@ import (
 // defaultOpsListen is where metrics and profiles are served by default.
 const defaultOpsListen = "127.0.0.1:8081"
 
-// ownerKeyVariable is not a flag: arguments can be read by other users.
+// ownerKeyVariable has no flag: other users can read the arguments of a process.
 const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
 
 type serveFlags struct {
 	listen      string
 	opsListen   string
-	opsAsked    bool // opsListen was given, and is not the default
+	opsGiven    bool // opsListen was set, not left at its default
 	database    string
 	redis       string
 	environment string
@@ -49,28 +49,28 @@ func serveCommand() *cobra.Command {
 		Short: "Serve the store over HTTP",
 		Long: `Serve the store over HTTP until a SIGTERM or Ctrl-C.
 
-On an empty database it makes an owner key first, and shows it this one time, on
-standard output. The log is on standard error. Set ` + ownerKeyVariable + ` to
-bring a key of your own instead.`,
+On an empty database it first creates an owner key and prints it on standard
+output, this one time. The log goes to standard error. Set ` + ownerKeyVariable + `
+to supply the owner key yourself.`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
   animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'
   animalstore serve --environment staging --listen 127.0.0.1:8090 --database sqlite:staging.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.opsAsked = cmd.Flags().Changed("ops-listen")
+			f.opsGiven = cmd.Flags().Changed("ops-listen")
 			return serve(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to serve on; port 0 takes a free one")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to serve on; port 0 picks a free one")
 	flags.StringVar(&f.opsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
 	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
-	flags.StringVar(&f.redis, "redis", "", "Redis through which several servers share limits: redis://HOST:PORT or rediss://…")
-	flags.StringVar(&f.environment, "environment", "production", "deployment this is, production or staging: keys of the other are refused")
+	flags.StringVar(&f.redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT or rediss://…")
+	flags.StringVar(&f.environment, "environment", "production", "production or staging: keys of the other environment are refused")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "file with the certificate chain, to serve HTTPS")
-	flags.StringVar(&f.tlsKey, "tls-key", "", "file with the certificate's private key")
-	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	flags.StringVar(&f.tlsKey, "tls-key", "", "file with the private key of the certificate")
+	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
 	flags.StringSliceVar(&f.corsOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.accessLog, "access-log", false, "log a line for every request")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
@@ -139,7 +139,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 		Listen:         f.listen,
 		TLS:            tlsConfig,
 		OpsListen:      f.opsListen,
-		OpsOptional:    !f.opsAsked,
+		OpsOptional:    !f.opsGiven,
 		TrustedProxies: proxies,
 		CORSOrigins:    f.corsOrigins,
 		AccessLog:      f.accessLog,
@@ -152,7 +152,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 
 // check refuses flags that no server can start with.
 func (f serveFlags) check() error {
-	if f.listen == "" { // to net.Listen that is any port, open to the world
+	if f.listen == "" { // net.Listen would pick any port on every address
 		return usageError{errors.New("--listen must be an address and port, such as 127.0.0.1:8080")}
 	}
 	if err := checkListen("--listen", f.listen); err != nil {
@@ -229,8 +229,7 @@ Try it:%s
 `, env, base, base, base, database, secret, insecure, secret, base)
 }
 
-// checkListen refuses what is no address and port. An empty host would be every
-// address of the machine, so it has to be said.
+// checkListen refuses anything but an address and port.
 func checkListen(flag, listen string) error {
 	_, port, err := net.SplitHostPort(listen)
 	if err == nil {
@@ -281,7 +280,7 @@ func parseProxies(networks []string) ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
-// checkOrigins refuses what no browser would ever send as an origin.
+// checkOrigins refuses values that no browser sends as an origin.
 func checkOrigins(origins []string) error {
 	for _, o := range origins {
 		scheme, host, ok := strings.Cut(o, "://")

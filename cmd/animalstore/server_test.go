@@ -28,8 +28,7 @@ type serverProcess struct {
 
 var servingLine = regexp.MustCompile(`msg=serving api=(http\S+)/v1`)
 
-// startServer runs a server of this very program, which is in PATH, in a
-// directory of its own.
+// startServer runs the server of this program, which is in PATH, in dir.
 func startServer(dir string, args ...string) (*serverProcess, error) {
 	cmd := exec.Command("animalstore", append([]string{"serve"}, args...)...)
 	cmd.Dir = dir
@@ -37,7 +36,7 @@ func startServer(dir string, args ...string) (*serverProcess, error) {
 	return awaitServing(cmd)
 }
 
-// awaitServing starts a server and returns when it serves.
+// awaitServing starts a server and waits until it serves.
 func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -70,7 +69,7 @@ func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 		return nil, fmt.Errorf("the server ended before it served:\n%s", log.String())
 	case <-time.After(time.Minute):
 		s.kill()
-		return nil, errors.New("the server does not serve after a minute")
+		return nil, errors.New("the server isn't serving after a minute")
 	}
 }
 
@@ -90,7 +89,7 @@ func serving(ts *testscript.TestScript, neg bool, args []string) {
 	pointTo(ts, s.url)
 }
 
-// pointTo makes a server the one that commands of a script call.
+// pointTo makes the commands of a script call a server.
 func pointTo(ts *testscript.TestScript, url string) {
 	_, address, _ := strings.Cut(url, "://")
 	ts.Setenv("ADDRESS", address)
@@ -121,8 +120,8 @@ func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	wantCode(ts, args, code)
 }
 
-// runOnTerminal returns what a command shows on a terminal of 80 columns, and
-// its exit code.
+// runOnTerminal runs a command on a terminal of 80 columns and returns what it
+// shows and its exit code.
 func runOnTerminal(cmd *exec.Cmd) (shown string, code int, err error) {
 	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
@@ -130,7 +129,7 @@ func runOnTerminal(cmd *exec.Cmd) (shown string, code int, err error) {
 	}
 	defer screen.Close()
 	var b bytes.Buffer
-	// When the last process leaves the terminal, Linux says EIO and others EOF.
+	// When the last process closes the terminal, Linux reports EIO and others EOF.
 	if _, err := io.Copy(&b, screen); err != nil && !errors.Is(err, syscall.EIO) {
 		return "", 0, err
 	}

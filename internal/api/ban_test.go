@@ -115,6 +115,7 @@ func TestBurst(t *testing.T) {
 // TestPatientClient: whoever waits as told is served the moment it comes back,
 // and never banned, whatever its limits.
 func TestPatientClient(t *testing.T) {
+	sqliteOnly(t, "limits are counted in memory, and it takes thousands of requests")
 	t.Parallel()
 	for _, l := range []animalstore.Limits{{PerMinute: 60, PerDay: 1_000}, {PerMinute: 1, PerDay: 3}, {PerMinute: 5, PerDay: 5}, {PerMinute: 10, PerDay: 2}} {
 		t.Run(fmt.Sprint(l), func(t *testing.T) {
@@ -152,6 +153,7 @@ func TestPatientClient(t *testing.T) {
 
 // TestImpatientPlans: the larger a plan, the more it takes to be banned.
 func TestImpatientPlans(t *testing.T) {
+	sqliteOnly(t, "limits are counted in memory, and it takes thousands of requests")
 	s := start(t).inProcess()
 	for limits, want := range map[animalstore.Limits]int64{
 		{PerMinute: 1, PerDay: 1}:        100,

@@ -34,7 +34,7 @@ func (a response) wantLimits(t testing.TB, limit, remaining int64, reset time.Ti
 // TestPlans uses up every minute of a plan until the day is used up as well.
 // What the headers promise is what happens.
 func TestPlans(t *testing.T) {
-	sqliteOnly(t, "the limiter counts in memory, and 11,000 requests take long")
+	sqliteOnly(t, "limits are counted in memory, and it takes thousands of requests")
 	t.Parallel()
 	for plan, want := range map[animalstore.Plan]animalstore.Limits{
 		animalstore.PlanFree: {PerMinute: 60, PerDay: 1_000},
@@ -80,6 +80,7 @@ func TestPlans(t *testing.T) {
 
 // TestLargePlans: the last request of a minute and of a day.
 func TestLargePlans(t *testing.T) {
+	sqliteOnly(t, "limits are counted in memory, and it takes thousands of requests")
 	t.Parallel()
 	s := start(t).inProcess()
 	midnight := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)

@@ -13,33 +13,33 @@ import (
 	"animalstore/internal/db"
 )
 
-// bulkDB is a database that takes whole rows.
+// bulkDB is a database with bulk loading.
 type bulkDB interface {
 	db.DB
 	db.Bulk
 }
 
-// RunBulk holds an engine that offers [db.Bulk] to it. open is that of [Run].
+// RunBulk runs the suite for [db.Bulk] against an engine. open is the same as in [Run].
 func RunBulk(t *testing.T, open func(t *testing.T) db.DB) {
 	for _, c := range []struct {
 		promise string
 		check   func(*testing.T, bulkDB)
 	}{
-		{"rows read back under the ids they have", loadedReadsBack},
-		{"rows that were loaded are as good as others", loadedTakesPart},
-		{"ids that are given later are higher than those loaded", idsAfterLoad},
+		{"rows read back with their ids", loadedReadsBack},
+		{"loaded rows behave like others", loadedTakesPart},
+		{"ids assigned later are higher than those loaded", idsAfterLoad},
 		{"nobody else gets a reserved id", reservedIsReserved},
-		{"there are only so many ids", reservesNoMoreThanThereAre},
-		{"callers at once get ids of their own", reserveAtOnce},
-		{"rows with an id that is taken change nothing", loadTakenID},
+		{"it reserves no more ids than there are", reservesNoMoreThanThereAre},
+		{"concurrent callers get different ids", reserveAtOnce},
+		{"rows with a taken id change nothing", loadTakenID},
 		{"rows that break a rule change nothing", loadSecondOpenOrder},
-		{"a context that ended before cancels it", loadCancelled},
-		{"a load that returned has ended the generation before it", loadEndsGeneration},
+		{"a context that already ended cancels it", loadCancelled},
+		{"a load that returned has changed the generation", loadEndsGeneration},
 	} {
 		t.Run(c.promise, func(t *testing.T) {
 			d, ok := open(t).(bulkDB)
 			if !ok {
-				t.Fatal("the database is no db.Bulk")
+				t.Fatal("the database doesn't implement db.Bulk")
 			}
 			c.check(t, d)
 		})
@@ -62,7 +62,7 @@ func mustReserve(t *testing.T, d bulkDB, pets, orders int64) (lastPet, lastOrder
 	return lastPet, lastOrder
 }
 
-// someRows are a store with one of everything. Its ids start anywhere.
+// someRows returns a store with some of everything, with arbitrary ids.
 func someRows() db.Rows {
 	created := animalstore.At(time.Date(2026, 2, 3, 4, 5, 6, 789e6, time.UTC))
 	updated := animalstore.At(created.Add(90 * time.Minute))
@@ -82,8 +82,8 @@ func someRows() db.Rows {
 	}
 }
 
-// wantRows fails the test unless these are all there are. Lists by every filter
-// are compared, because an engine may keep them apart from the rows.
+// wantRows fails the test unless the store contains exactly these rows. It compares lists
+// with every filter, because an engine may read them from indexes.
 func wantRows(t *testing.T, d db.DB, want db.Rows) {
 	t.Helper()
 	wantCategories(t, d, want.Categories...)
@@ -124,7 +124,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 }
 
 func loadedReadsBack(t *testing.T, d bulkDB) {
-	mustLoad(t, d, db.Rows{}) // nothing is fine too
+	mustLoad(t, d, db.Rows{}) // loading nothing is fine too
 	mustLoad(t, d, someRows())
 	wantRows(t, d, someRows())
 }
@@ -178,13 +178,13 @@ func reservedIsReserved(t *testing.T, d bulkDB) {
 	}
 	next := mustCreatePet(t, d, animalstore.NewPet{Name: "next", CategoryID: 1})
 	if next.ID <= pet+10 {
-		t.Errorf("somebody got id %d, which is reserved up to %d", next.ID, pet+10)
+		t.Errorf("another caller got id %d, which is reserved up to %d", next.ID, pet+10)
 	}
 	placed, _, err := d.PlaceOrder(t.Context(), next.ID, animalstore.At(time.Now()), nil)
 	if err != nil || placed.ID <= order+5 {
-		t.Errorf("somebody got order id %d (%v), which is reserved up to %d", placed.ID, err, order+5)
+		t.Errorf("another caller got order id %d (%v), which is reserved up to %d", placed.ID, err, order+5)
 	}
-	// What was reserved can be used afterwards, and gives nobody an id twice.
+	// Reserved ids can be used later without assigning an id twice.
 	mustLoad(t, d, db.Rows{
 		Pets:   []animalstore.Pet{{ID: pet + 1, Name: "reserved", CategoryID: 1, Status: animalstore.PetPending}},
 		Orders: []animalstore.Order{{ID: order + 1, PetID: pet + 1, Status: animalstore.OrderPlaced, CreatedAt: placed.CreatedAt, UpdatedAt: placed.CreatedAt}},
@@ -202,7 +202,7 @@ func reservesNoMoreThanThereAre(t *testing.T, d bulkDB) {
 		}
 	}
 	if pet, order := mustReserve(t, d, 0, 0); pet != 10 || order != 10 {
-		t.Errorf("the last ids are %d and %d, want 10: what failed has reserved some", pet, order)
+		t.Errorf("the last ids are %d and %d, want 10: a failed call reserved some", pet, order)
 	}
 }
 
@@ -287,7 +287,7 @@ func loadCancelled(t *testing.T, d bulkDB) {
 func loadEndsGeneration(t *testing.T, d bulkDB) {
 	before, stable := d.Generation()
 	if !stable {
-		return // then nobody relies on it
+		return // nobody relies on it then
 	}
 	mustLoad(t, d, someRows())
 	if after, _ := d.Generation(); after == before {

@@ -23,7 +23,7 @@ func mustPutCategory(t *testing.T, d db.DB, c animalstore.Category) (created boo
 	return created
 }
 
-// wantCategories fails the test unless these are all there are.
+// wantCategories fails the test unless the store contains exactly these categories.
 func wantCategories(t *testing.T, d db.DB, want ...animalstore.Category) {
 	t.Helper()
 	got, err := d.Categories(t.Context(), db.CategoryQuery{Limit: 1000})
@@ -53,7 +53,7 @@ func categoriesComeWithPets(t *testing.T, d db.DB) {
 	wantCategories(t, d, animalstore.Category{ID: 5})
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.CategoryID = -5 })
 	wantCategories(t, d, animalstore.Category{ID: -5}, animalstore.Category{ID: 5})
-	// A name that was given stays, whatever comes and goes.
+	// A name stays, whatever pets are added and removed.
 	mustPutCategory(t, d, animalstore.Category{ID: 5, Name: "cats"})
 	second := mustCreatePet(t, d, animalstore.NewPet{Name: "Max", CategoryID: 5})
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.CategoryID = 5 })
@@ -131,7 +131,7 @@ func categoryListsSelect(t *testing.T, d db.DB) {
 	}
 }
 
-// putsAtOnce: of many that name a category at once, one makes it.
+// putsAtOnce: of many concurrent puts of a category, one creates it.
 func putsAtOnce(t *testing.T, d db.DB) {
 	var made atomic.Int64
 	together(t, 50, func(i int) error {
@@ -149,13 +149,12 @@ func putsAtOnce(t *testing.T, d db.DB) {
 		return err
 	})
 	if made.Load() != 1 {
-		t.Errorf("%d callers were told they made it, want 1", made.Load())
+		t.Errorf("%d callers created it, want 1", made.Load())
 	}
 	wantCategories(t, d, animalstore.Category{ID: 9, Name: "cats"})
 }
 
-// oneReplacesACategory: of many that put another name where they all read the
-// same one, one does.
+// oneReplacesACategory: of many that read the same name and replace it, one succeeds.
 func oneReplacesACategory(t *testing.T, d db.DB) {
 	for round := range often(5, 200) {
 		id := int64(round)

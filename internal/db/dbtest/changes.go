@@ -29,10 +29,10 @@ func mustDeletePet(t *testing.T, d db.DB, id int64) {
 	}
 }
 
-// allow is a check that has nothing against it.
+// allow is a check that always passes.
 func allow(*animalstore.Pet, bool) error { return nil }
 
-// wantPet fails the test unless the pet reads so in every way.
+// wantPet fails the test unless every way to read the pet returns it.
 func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 	t.Helper()
 	if got, err := d.Pet(t.Context(), want.ID); err != nil || got != want {
@@ -85,8 +85,8 @@ func changeReadsBack(t *testing.T, d db.DB) {
 	wantPet(t, d, around[2])
 }
 
-// refusedChange: what change did before it returned an error is not stored, nor
-// is the category of a pet that never moved there.
+// refusedChange: nothing is stored of a change that returned an error, not even a new
+// category.
 func refusedChange(t *testing.T, d db.DB) {
 	pet := fill(t, d, 1)[0]
 	refuse := errors.New("refused")
@@ -120,16 +120,16 @@ func removedIsGone(t *testing.T, d db.DB) {
 	if got := mustList(t, d, db.PetQuery{Limit: 10}); !slices.Equal(got, want) {
 		t.Errorf("left are %+v, want %+v", got, want)
 	}
-	// The newest is gone, and its id with it.
+	// The id of the newest is not reused.
 	if next := fill(t, d, 1)[0]; next.ID <= all[0].ID {
-		t.Errorf("id %d was given after id %d was removed", next.ID, all[0].ID)
+		t.Errorf("id %d was assigned after id %d was removed", next.ID, all[0].ID)
 	}
 }
 
 func absentPets(t *testing.T, d db.DB) {
 	gone := fill(t, d, 1)[0].ID
 	mustDeletePet(t, d, gone)
-	called := func(*animalstore.Pet, bool) error { t.Error("there is nothing to ask about"); return nil }
+	called := func(*animalstore.Pet, bool) error { t.Error("the function was called"); return nil }
 	for _, id := range []int64{gone, gone + 1, 0, -1, math.MaxInt64, math.MinInt64} {
 		_, err := d.UpdatePet(t.Context(), id, called)
 		wantNotFound(t, err)
@@ -139,8 +139,7 @@ func absentPets(t *testing.T, d db.DB) {
 	}
 }
 
-// changesAtOnce: each of many callers adds to the same name. None may work on
-// what another has changed meanwhile.
+// changesAtOnce: many callers append to the same name. None of the changes may be lost.
 func changesAtOnce(t *testing.T, d db.DB) {
 	const callers, each = 16, 10
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "x", CategoryID: 1})

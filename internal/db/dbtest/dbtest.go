@@ -1,5 +1,5 @@
-// Package dbtest is the one suite every database passes: it holds an engine to
-// the comments of package db.
+// Package dbtest is the test suite that every engine has to pass. It checks what the
+// comments of package db promise.
 package dbtest
 
 import (
@@ -14,89 +14,89 @@ import (
 	"animalstore/internal/db"
 )
 
-// Run puts an engine through the suite. open returns an empty database of its
-// own for each case and closes it when the test ends.
+// Run runs the suite against an engine. open returns a new, empty database for each case
+// and closes it when the test ends.
 func Run(t *testing.T, open func(t *testing.T) db.DB) {
 	cases := []struct {
 		promise string
 		check   func(*testing.T, db.DB)
 	}{
-		{"a pet reads back as it was written", petReadsBack},
+		{"a pet reads back as written", petReadsBack},
 		{"a pet without a status is available", statusDefaults},
-		{"every id is higher than those that were known before", idsRise},
+		{"every id is higher than those known before", idsRise},
 		{"an absent pet is ErrNotFound", petNotFound},
 		{"pets are listed by descending id", listOrder},
-		{"a list holds what its query selects", listSelects},
-		{"paging misses and repeats nothing while others insert", pagingBesideInserts},
-		{"paging goes on where its last pet was, whatever became of that", positionsSurvive},
-		{"paging sees what stays exactly once while others change and remove", walksBesideChanges},
+		{"a list contains what its query selects", listSelects},
+		{"paging skips and repeats nothing while others insert", pagingBesideInserts},
+		{"paging continues after its last pet, even if that was changed or removed", positionsSurvive},
+		{"paging sees unchanged pets exactly once while others change and remove", walksBesideChanges},
 		{"a changed pet reads back", changeReadsBack},
-		{"a change that is refused leaves everything as it was", refusedChange},
-		{"a removed pet is gone, and its id with it", removedIsGone},
+		{"a refused change changes nothing", refusedChange},
+		{"a removed pet is gone, and its id is not reused", removedIsGone},
 		{"an absent pet cannot be changed, removed or ordered", absentPets},
-		{"changes at once do not lose each other", changesAtOnce},
-		{"a list of no orders is empty", noOrders},
+		{"concurrent changes do not overwrite each other", changesAtOnce},
+		{"a list without orders is empty", noOrders},
 		{"an order and its pet read back", orderReadsBack},
 		{"an absent order is ErrNotFound", absentOrders},
 		{"only an available pet can be ordered", onlyAvailableIsOrdered},
-		{"whoever changes a pet is told of an open order", orderedPets},
-		{"a move that is refused leaves order and pet as they were", refusedMove},
-		{"an order outlives its pet", orderOutlivesPet},
-		{"of a hundred orders for one pet at once, one wins", oneOrderWins},
-		{"a list of orders holds what its query selects", orderListsSelect},
-		{"paging through orders sees each once while they move", orderWalksBesideChanges},
+		{"a change of a pet sees whether it has an open order", orderedPets},
+		{"a refused move changes neither order nor pet", refusedMove},
+		{"an order stays when its pet is removed", orderOutlivesPet},
+		{"of a hundred concurrent orders for one pet, one succeeds", oneOrderWins},
+		{"a list of orders contains what its query selects", orderListsSelect},
+		{"paging through orders sees each once while they change", orderWalksBesideChanges},
 		{"an absent category is ErrNotFound", absentCategories},
-		{"a category comes with its first pet", categoriesComeWithPets},
-		{"naming a category tells whether it is new", putCategoryTells},
-		{"a list of categories holds what its query selects", categoryListsSelect},
-		{"of many that name a category at once, one makes it", putsAtOnce},
-		{"of many that replace a category they read, one does", oneReplacesACategory},
-		{"a new pet sent again is answered again", replaysPets},
-		{"a stored answer stays what it was", replaysStay},
-		{"an order sent again is answered again", replaysOrders},
+		{"the first pet of a category creates it", categoriesComeWithPets},
+		{"putting a category reports whether it is new", putCategoryTells},
+		{"a list of categories contains what its query selects", categoryListsSelect},
+		{"of many concurrent puts of a category, one creates it", putsAtOnce},
+		{"of many that replace a category they read, one succeeds", oneReplacesACategory},
+		{"a retried new pet returns the stored result", replaysPets},
+		{"a stored result does not change", replaysStay},
+		{"a retried order returns the stored result", replaysOrders},
 		{"another body, token, route or key is another write", tokensAreApart},
-		{"a write that failed can be sent again", failuresAreTriedAgain},
-		{"an answer is kept for a day", answersExpire},
-		{"answers are dropped in small steps", dropsAnswers},
-		{"a write sent many times at once is done once", sentManyTimes},
-		{"a key reads back as it was written", keyReadsBack},
+		{"a failed write can be retried", failuresAreRetried},
+		{"an idempotency record is valid for a day", recordsExpire},
+		{"idempotency records are dropped in small steps", dropsRecords},
+		{"a write sent many times at once happens once", sentManyTimes},
+		{"a key reads back as written", keyReadsBack},
 		{"an unknown hash is not found", hashNotFound},
 		{"keys are listed newest first, revoked ones included", keysInOrder},
-		{"a revoked key keeps its first time", revokeKeepsFirstTime},
+		{"revoking a key again keeps the first time", revokeKeepsFirstTime},
 		{"an absent key is ErrNotFound", absentKeys},
 		{"a changed key reads back", keyChangesReadBack},
 		{"keys are listed in pages", keysInPages},
-		{"whoever changes a key is told of another that manages keys", otherAdmins},
-		{"of keys revoked at once the last that manages keys is left", lastAdminRace},
-		{"a rotated key has a new secret, and the old for a while", rotation},
+		{"a change of a key sees whether another one manages keys", otherAdmins},
+		{"of keys revoked at once, the last that manages keys stays", lastAdminRace},
+		{"a rotated key has a new secret, and the old one for a while", rotation},
 		{"usage adds up", usageAdds},
 		{"usage is dropped in small steps", dropsUsage},
 		{"the state of limits reads back", limitsReadBack},
 		{"older limits do not replace newer ones", olderLimits},
-		{"a first key is made only where there never was one", firstKeyOnlyOnce},
-		{"of many callers at once, one makes the first key", firstKeyRace},
+		{"a first key is created only if there never was a key", firstKeyOnlyOnce},
+		{"of many concurrent callers, one creates the first key", firstKeyRace},
 		{"a write that returns an error changed nothing", failedWriteChangesNothing},
 		{"a change that panics fails alone", panickedChange},
-		{"a context that ended before a write is begun cancels it", cancelledWrite},
-		{"a context that ended before a change is begun cancels it", cancelledChanges},
-		{"a write that returned is seen by every later read", writesAreSeen},
-		{"creators at once get ids of their own and see their own write", creatorsAtOnce},
-		{"reads under one stable generation have the same outcome", generationHolds},
-		{"a write that returned has ended the generation before it", generationEnds},
-		{"ping works while reads would", ping},
+		{"a context that ended before a write begins cancels it", cancelledWrite},
+		{"a context that ended before a change begins cancels it", cancelledChanges},
+		{"every later read sees a write that returned", writesAreSeen},
+		{"concurrent creators get different ids and see their own writes", creatorsAtOnce},
+		{"reads in one stable generation return the same", generationHolds},
+		{"a write that returned has changed the generation", generationEnds},
+		{"ping succeeds if reads would", ping},
 	}
 	for _, c := range cases {
 		t.Run(c.promise, func(t *testing.T) { c.check(t, open(t)) })
 	}
-	t.Run("any sequence of operations has the outcome of the model", func(t *testing.T) { sequences(t, open) })
-	t.Run("operations at once are linearizable", func(t *testing.T) { linearizable(t, open) })
-	t.Run("operations at once on each pet are linearizable", func(t *testing.T) { linearizablePets(t, open) })
+	t.Run("any sequence of operations has the same results as the model", func(t *testing.T) { sequences(t, open) })
+	t.Run("concurrent operations are linearizable", func(t *testing.T) { linearizable(t, open) })
+	t.Run("concurrent operations on each pet are linearizable", func(t *testing.T) { linearizablePets(t, open) })
 }
 
 func mustCreatePet(t *testing.T, d db.DB, p animalstore.NewPet) animalstore.Pet {
 	t.Helper()
 	if err := p.Validate(); err != nil {
-		t.Fatalf("the test's own pet %+v is not valid: %v", p, err)
+		t.Fatalf("the test's pet %+v isn't valid: %v", p, err)
 	}
 	pet, _, err := d.CreatePet(t.Context(), p, nil)
 	if err != nil {
@@ -105,7 +105,7 @@ func mustCreatePet(t *testing.T, d db.DB, p animalstore.NewPet) animalstore.Pet 
 	return pet
 }
 
-// fill adds n pets whose statuses take turns, and returns them newest first.
+// fill adds n pets with alternating statuses and returns them newest first.
 func fill(t *testing.T, d db.DB, n int) []animalstore.Pet {
 	t.Helper()
 	pets := make([]animalstore.Pet, 0, n)
@@ -135,8 +135,8 @@ func wantCode(t *testing.T, err error, code animalstore.Code) {
 	}
 }
 
-// wantNotFound fails the test unless err is [db.ErrNotFound] and nothing more:
-// an engine that adds a code of its own would decide what callers read.
+// wantNotFound fails the test unless err is [db.ErrNotFound] without a code: the caller
+// of an engine words the message.
 func wantNotFound(t *testing.T, err error) {
 	t.Helper()
 	var coded *animalstore.Error
@@ -145,8 +145,8 @@ func wantNotFound(t *testing.T, err error) {
 	}
 }
 
-// together calls f(0) … f(n-1) at once and waits for all. f must not call
-// t.Fatal: it returns its error.
+// together calls f(0) … f(n-1) concurrently and waits for all of them. f must return its
+// error instead of calling t.Fatal.
 func together(t *testing.T, n int, f func(i int) error) {
 	t.Helper()
 	var wg sync.WaitGroup

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestEnginesAgree: one caller, a clock that stands still, and any sequence of all
-// operations there are. Both engines give the same answers. Ids are compared by
-// their order, for an engine may leave some out.
+// TestEnginesAgree runs random sequences of all operations by one caller, with a fixed
+// clock: both engines return the same results. Ids are compared by their order, because an
+// engine may skip some.
 func TestEnginesAgree(t *testing.T) {
 	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Serve: true})
 	if err != nil {
@@ -52,10 +52,10 @@ func TestEnginesAgree(t *testing.T) {
 			call := calls[draw(len(calls))]
 			// The same draws for both.
 			var drawn []int
-			var answers [2]any
+			var results [2]any
 			for i, n := range both {
 				position := 0
-				answers[i] = n.answer(t.Context(), call, func(of int) int {
+				results[i] = n.result(t.Context(), call, func(of int) int {
 					if position == len(drawn) {
 						drawn = append(drawn, draw(of))
 					}
@@ -64,31 +64,30 @@ func TestEnginesAgree(t *testing.T) {
 				}, steps)
 			}
 			called[call.name]++
-			if !reflect.DeepEqual(answers[0], answers[1]) {
-				rt.Fatalf("%s%v\nSQLite     %+v\nPostgreSQL %+v", call.name, drawn, answers[0], answers[1])
+			if !reflect.DeepEqual(results[0], results[1]) {
+				rt.Fatalf("%s%v\nSQLite     %+v\nPostgreSQL %+v", call.name, drawn, results[0], results[1])
 			}
 		}
 	})
 	for _, call := range calls {
 		if called[call.name] < 5 {
-			t.Errorf("%s was called %d times, want often", call.name, called[call.name])
+			t.Errorf("%s was called %d times, want at least 5", call.name, called[call.name])
 		}
 	}
 	checkAgreement(t, server)
 }
 
-// numbered is an engine whose ids are known by their place in the order in which
-// it gave them.
+// numbered is an engine whose ids are replaced by their index in the order of creation.
 type numbered struct {
 	db                 db.DB
 	pets, orders, keys []int64
 	step               int
 }
 
-// place is the place of an id; 0 is no id.
+// place returns the place of an id; 0 is no id.
 func place(ids []int64, id int64) int64 { return int64(1 + slices.Index(ids, id)) }
 
-// some is one of the last few ids, or seldom one that was never given.
+// some returns one of the last few ids, or rarely one that was never assigned.
 func some(ids []int64, draw func(int) int) int64 {
 	back := draw(8)
 	if back >= len(ids) {
@@ -97,14 +96,14 @@ func some(ids []int64, draw func(int) int) int64 {
 	return ids[len(ids)-1-back]
 }
 
-// call is one operation. It returns what the engine answered, with ids in it.
+// call is one operation. It returns the engine's result, with real ids.
 type call struct {
 	name string
 	do   func(ctx context.Context, n *numbered, draw func(int) int) (any, error)
 }
 
-// answer is what a call comes to, with places for ids.
-func (n *numbered) answer(ctx context.Context, c call, draw func(int) int, step int) any {
+// result returns the result of a call, with places for ids.
+func (n *numbered) result(ctx context.Context, c call, draw func(int) int, step int) any {
 	n.step = step
 	got, err := c.do(ctx, n, draw)
 	var coded *animalstore.Error
@@ -123,7 +122,7 @@ func (n *numbered) answer(ctx context.Context, c call, draw func(int) int, step 
 	return n.places(got)
 }
 
-// places puts places for ids.
+// places replaces ids by their places.
 func (n *numbered) places(got any) any {
 	switch v := got.(type) {
 	case animalstore.Pet:
@@ -164,12 +163,12 @@ func (n *numbered) places(got any) any {
 	return got
 }
 
-// still is the time it is, give or take a day.
+// still returns a fixed time, plus or minus a day.
 func still(draw func(int) int) animalstore.Time {
 	return animalstore.At(noon.Add(time.Duration(draw(5)-2) * 12 * time.Hour))
 }
 
-func (n *numbered) once(draw func(int) int) *db.Idempotency {
+func (n *numbered) retry(draw func(int) int) *db.Idempotency {
 	if draw(3) == 0 {
 		return nil
 	}
@@ -186,11 +185,11 @@ func drawCategory(draw func(int) int) int64 {
 
 func drawHash(draw func(int) int) db.KeyHash { return hashOf(fmt.Sprint(draw(40))) }
 
-// calls are all methods of [db.DB] that have something to say.
+// calls are all methods of [db.DB] that return something.
 var calls = []call{
 	{"CreatePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		p := animalstore.NewPet{Name: fmt.Sprint("pet ", n.step), CategoryID: drawCategory(draw), Status: drawStatus(draw)}
-		pet, replayed, err := n.db.CreatePet(ctx, p, n.once(draw))
+		pet, replayed, err := n.db.CreatePet(ctx, p, n.retry(draw))
 		if err == nil && !replayed {
 			n.pets = append(n.pets, pet.ID)
 		}
@@ -227,7 +226,7 @@ var calls = []call{
 		return n.db.Pets(ctx, q)
 	}},
 	{"PlaceOrder", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		order, replayed, err := n.db.PlaceOrder(ctx, some(n.pets, draw), noon, n.once(draw))
+		order, replayed, err := n.db.PlaceOrder(ctx, some(n.pets, draw), noon, n.retry(draw))
 		if err == nil && !replayed {
 			n.orders = append(n.orders, order.ID)
 		}
@@ -275,7 +274,7 @@ var calls = []call{
 		return []any{created, before}, err
 	}},
 	{"DropIdempotencyRecords", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		// Not in which order: those of one time are as old as each other.
+		// All at once, because the order of records with the same time is undefined.
 		dropped, err := n.db.DropIdempotencyRecords(ctx, still(draw), 1000)
 		return dropped, err
 	}},

@@ -22,7 +22,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// soak asks for large counts.
+// soak selects large counts.
 var soak = os.Getenv("ANIMALSTORE_SOAK") != ""
 
 func often(usually, soaking int) int {
@@ -32,12 +32,12 @@ func often(usually, soaking int) int {
 	return usually
 }
 
-// sequences lets one caller do anything at all, and compares each outcome with
-// the model's.
+// sequences runs random operations by one caller and compares each outcome with the
+// model's.
 func sequences(t *testing.T, open func(*testing.T) db.DB) {
 	d := open(t)
 	model, ids := newStore(), &pool{}
-	var history []porcupine.Operation // of which only the order counts
+	var history []porcupine.Operation // only its order counts
 	rapid.Check(t, func(rt *rapid.T) {
 		source := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
 		for range rapid.IntRange(1, 30).Draw(rt, "operations") {
@@ -58,10 +58,9 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 	checkAgreement(t, d)
 }
 
-// linearizable lets several callers do anything at once: there must be an order
-// of their calls, each within its time, in which the model has the same
-// outcomes. Lists see all pets, so what came before has to be searched as a
-// whole, and the histories are short.
+// linearizable runs random operations by several callers at once: there must be an order
+// of the calls, each between its start and its end, in which the model has the same
+// outcomes. A list depends on all pets, so histories can't be split and have to be short.
 func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(8, 2000) {
 		d := open(t)
@@ -72,9 +71,8 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 	}
 }
 
-// linearizablePets is linearizable without lists. What happens to one pet
-// and its orders then depends on no other, so each has a history of its own,
-// which can be long.
+// linearizablePets is linearizable without lists. Then a pet and its orders depend on no
+// other pet, so each has a separate history, which can be long.
 func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(3, 500) {
 		d := open(t)
@@ -87,7 +85,7 @@ func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
 	}
 }
 
-// record has clients call d at once and returns what they did and saw.
+// record runs clients concurrently and returns their calls and outcomes.
 func record(t *testing.T, d db.DB, seed uint64, clients, each, kinds int) []porcupine.Operation {
 	t.Helper()
 	var clock atomic.Int64 // only its order counts
@@ -132,12 +130,12 @@ func checkHistory(t *testing.T, history []porcupine.Operation) {
 		for _, op := range history {
 			fmt.Fprintf(&text, "%4d–%4d client %2d %T%+v\n\t→ %+v\n", op.Call, op.Return, op.ClientId, op.Input, op.Input, op.Output)
 		}
-		t.Fatalf("no order of these calls explains what they saw:\n%s", &text)
+		t.Fatalf("no order of these calls explains their outcomes:\n%s", &text)
 	}
 }
 
-// checkIDs: no id is given twice, and whoever creates something gets a higher one
-// than all whose creation had returned before.
+// checkIDs: no id is assigned twice, and each is higher than those whose creation had
+// returned before.
 func checkIDs(t *testing.T, history []porcupine.Operation) {
 	t.Helper()
 	for what, id := range map[string]func(porcupine.Operation) int64{
@@ -164,14 +162,14 @@ func checkIDs(t *testing.T, history []porcupine.Operation) {
 				highest, byReturn = max(highest, id(byReturn[0])), byReturn[1:]
 			}
 			if got := id(op); got <= highest || given[got] {
-				t.Errorf("%s %d was created after %s %d was, or the id was given twice: want a higher one", what, got, what, highest)
+				t.Errorf("%s %d was created after %s %d was, or the id was assigned twice: want a higher one", what, got, what, highest)
 			}
 			given[id(op)] = true
 		}
 	}
 }
 
-// byPet is a history for each pet.
+// byPet splits a history into one for each pet.
 func byPet(history []porcupine.Operation) [][]porcupine.Operation {
 	petOf := map[int64]int64{} // by order
 	for _, op := range history {
@@ -207,8 +205,8 @@ func byPet(history []porcupine.Operation) [][]porcupine.Operation {
 	return all
 }
 
-// checkAgreement looks at a store at rest: a pet has an open order if and
-// only if that order made it pending, and a delivered one stays sold.
+// checkAgreement checks an idle store: a pet with an open order is pending, has only one
+// of them, and a delivered pet is sold.
 func checkAgreement(t *testing.T, d db.DB) {
 	t.Helper()
 	pets := map[int64]animalstore.Pet{}
@@ -249,7 +247,7 @@ func checkAgreement(t *testing.T, d db.DB) {
 
 var errNotNow = errors.New("not now")
 
-// carryOut calls d. The error is one that no caller should ever get.
+// carryOut calls d. It returns an error only if a caller should never get it.
 func carryOut(ctx context.Context, d db.DB, op operation) (got outcome, err error) {
 	switch o := op.(type) {
 	case createPet:
@@ -300,7 +298,7 @@ func carryOut(ctx context.Context, d db.DB, op operation) (got outcome, err erro
 	return got, nil
 }
 
-// pool knows the ids that were given so far, so that calls meet.
+// pool contains the ids assigned so far, so that calls use the same ones.
 type pool struct {
 	mu           sync.Mutex
 	pets, orders []int64
@@ -324,7 +322,7 @@ const (
 	everything = 20
 )
 
-// operation draws one of the first kinds, mostly on what came last.
+// operation draws one of the first kinds of operations, mostly on recent ids.
 func (p *pool) operation(draw func(n int) int, kinds int) operation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -381,7 +379,7 @@ func (p *pool) operation(draw func(n int) int, kinds int) operation {
 
 func oneOf[T any](draw func(int) int, all ...T) T { return all[draw(len(all))] }
 
-// recent is one of the last few ids, or seldom one that was never given.
+// recent returns one of the last few ids, or rarely one that was never assigned.
 func recent(draw func(int) int, ids []int64) int64 {
 	last := len(ids)
 	if last == 0 || draw(30) == 0 {

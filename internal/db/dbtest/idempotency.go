@@ -12,27 +12,27 @@ import (
 	"animalstore/internal/db"
 )
 
-// onceOf is a write with a token of its own and a body.
-func onceOf(token, body string) *db.Idempotency {
+// retryOf identifies a write with a token and a body.
+func retryOf(token, body string) *db.Idempotency {
 	return &db.Idempotency{KeyID: 1, Route: "createPet", Token: token, BodyHash: sha256.Sum256([]byte(body)), At: noon}
 }
 
-func (o otherwise) of(once *db.Idempotency) *db.Idempotency {
-	changed := *once
+func (o otherwise) of(retry *db.Idempotency) *db.Idempotency {
+	changed := *retry
 	o(&changed)
 	return &changed
 }
 
-// otherwise is a change to a Once.
+// otherwise is a change to an Idempotency.
 type otherwise func(*db.Idempotency)
 
 var rex = animalstore.NewPet{Name: "Rex", CategoryID: 1}
 
-func mustCreateOnce(t *testing.T, d db.DB, p animalstore.NewPet, once *db.Idempotency, wantReplayed bool) animalstore.Pet {
+func mustCreateWith(t *testing.T, d db.DB, p animalstore.NewPet, retry *db.Idempotency, wantReplayed bool) animalstore.Pet {
 	t.Helper()
-	pet, replayed, err := d.CreatePet(t.Context(), p, once)
+	pet, replayed, err := d.CreatePet(t.Context(), p, retry)
 	if err != nil || replayed != wantReplayed {
-		t.Fatalf("CreatePet(%+v, %+v) = %+v, replayed %t, %v; want replayed %t", p, once, pet, replayed, err, wantReplayed)
+		t.Fatalf("CreatePet(%+v, %+v) = %+v, replayed %t, %v; want replayed %t", p, retry, pet, replayed, err, wantReplayed)
 	}
 	return pet
 }
@@ -43,10 +43,10 @@ func replaysPets(t *testing.T, d db.DB) {
 		{Name: "<b>&\"\\\u2028\u2029\t🐻‍❄️ Zoe\u0308\ufffd\x7f", CategoryID: math.MinInt64, Status: animalstore.PetSold},
 		{Name: "big", CategoryID: math.MaxInt64, Status: animalstore.PetPending},
 	} {
-		once := onceOf("token of "+p.Name, p.Name)
-		first := mustCreateOnce(t, d, p, once, false)
+		retry := retryOf("token of "+p.Name, p.Name)
+		first := mustCreateWith(t, d, p, retry, false)
 		for range 3 {
-			if again := mustCreateOnce(t, d, p, once, true); again != first {
+			if again := mustCreateWith(t, d, p, retry, true); again != first {
 				t.Errorf("replay is %+v, want %+v", again, first)
 			}
 		}
@@ -56,16 +56,16 @@ func replaysPets(t *testing.T, d db.DB) {
 	}
 }
 
-// replaysStay: the answer is what it was, whatever became of the pet.
+// replaysStay: the result stays the same, even if the pet changes or is removed.
 func replaysStay(t *testing.T, d db.DB) {
-	first := mustCreateOnce(t, d, rex, onceOf("a", "rex"), false)
+	first := mustCreateWith(t, d, rex, retryOf("a", "rex"), false)
 	changed := mustUpdatePet(t, d, first.ID, func(p *animalstore.Pet) { p.Name, p.Status = "Max", animalstore.PetSold })
-	if got := mustCreateOnce(t, d, rex, onceOf("a", "rex"), true); got != first {
+	if got := mustCreateWith(t, d, rex, retryOf("a", "rex"), true); got != first {
 		t.Errorf("after a change the replay is %+v, want %+v", got, first)
 	}
 	wantPet(t, d, changed)
 	mustDeletePet(t, d, first.ID)
-	if got := mustCreateOnce(t, d, rex, onceOf("a", "rex"), true); got != first {
+	if got := mustCreateWith(t, d, rex, retryOf("a", "rex"), true); got != first {
 		t.Errorf("after removal the replay is %+v, want %+v", got, first)
 	}
 	wantNoPet(t, d, first.ID)
@@ -75,8 +75,8 @@ func replaysOrders(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, rex)
 	place := func(wantReplayed bool) animalstore.Order {
 		t.Helper()
-		once := otherwise(func(o *db.Idempotency) { o.Route = "placeOrder" }).of(onceOf("a", "body"))
-		order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+		retry := otherwise(func(o *db.Idempotency) { o.Route = "placeOrder" }).of(retryOf("a", "body"))
+		order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
 		if err != nil || replayed != wantReplayed {
 			t.Fatalf("PlaceOrder = %+v, replayed %t, %v; want replayed %t", order, replayed, err, wantReplayed)
 		}
@@ -88,7 +88,7 @@ func replaysOrders(t *testing.T, d db.DB) {
 			mustMoveOrder(t, d, first.ID, status)
 		}
 		if again := place(true); again != first {
-			t.Errorf("once %s the replay is %+v, want %+v", status, again, first)
+			t.Errorf("in status %s the replay is %+v, want %+v", status, again, first)
 		}
 	}
 	mustDeletePet(t, d, pet.ID)
@@ -101,12 +101,12 @@ func replaysOrders(t *testing.T, d db.DB) {
 }
 
 func tokensAreApart(t *testing.T, d db.DB) {
-	once := onceOf("a", "rex")
-	mustCreateOnce(t, d, rex, once, false)
-	_, replayed, err := d.CreatePet(t.Context(), rex, onceOf("a", "another body"))
+	retry := retryOf("a", "rex")
+	mustCreateWith(t, d, rex, retry, false)
+	_, replayed, err := d.CreatePet(t.Context(), rex, retryOf("a", "another body"))
 	wantCode(t, err, animalstore.IdempotencyKeyReused)
 	if replayed {
-		t.Error("another body was told of a replay")
+		t.Error("another body got a replay")
 	}
 	for name, change := range map[string]otherwise{
 		"token": func(o *db.Idempotency) { o.Token = "b" },
@@ -114,93 +114,93 @@ func tokensAreApart(t *testing.T, d db.DB) {
 		"route": func(o *db.Idempotency) { o.Route = "other" },
 		"key":   func(o *db.Idempotency) { o.KeyID = 2 },
 	} {
-		t.Run("another "+name, func(t *testing.T) { mustCreateOnce(t, d, rex, change.of(once), false) })
+		t.Run("another "+name, func(t *testing.T) { mustCreateWith(t, d, rex, change.of(retry), false) })
 	}
-	mustCreateOnce(t, d, rex, nil, false)
-	mustCreateOnce(t, d, rex, nil, false)
+	mustCreateWith(t, d, rex, nil, false)
+	mustCreateWith(t, d, rex, nil, false)
 	if got := mustList(t, d, db.PetQuery{Limit: 100}); len(got) != 7 {
 		t.Errorf("stored are %d pets, want 7", len(got))
 	}
-	mustCreateOnce(t, d, rex, once, true)
+	mustCreateWith(t, d, rex, retry, true)
 }
 
-// failuresAreTriedAgain: only what worked is remembered.
-func failuresAreTriedAgain(t *testing.T, d db.DB) {
+// failuresAreRetried: a write that failed leaves no record.
+func failuresAreRetried(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetPending})
-	once := onceOf("a", "body")
+	retry := retryOf("a", "body")
 	for range 2 {
-		_, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+		_, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
 		wantCode(t, err, animalstore.PetNotAvailable)
 	}
-	_, _, err := d.PlaceOrder(t.Context(), pet.ID+1, noon, onceOf("b", "body"))
+	_, _, err := d.PlaceOrder(t.Context(), pet.ID+1, noon, retryOf("b", "body"))
 	wantNotFound(t, err)
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Status = animalstore.PetAvailable })
-	order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+	order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
 	if err != nil || replayed {
-		t.Fatalf("PlaceOrder once it is available = %+v, replayed %t, %v", order, replayed, err)
+		t.Fatalf("PlaceOrder after it became available = %+v, replayed %t, %v", order, replayed, err)
 	}
-	// Another body is refused before its pet is looked at.
-	_, _, err = d.PlaceOrder(t.Context(), 999, noon, onceOf("a", "another body"))
+	// Another body is refused before its pet is read.
+	_, _, err = d.PlaceOrder(t.Context(), 999, noon, retryOf("a", "another body"))
 	wantCode(t, err, animalstore.IdempotencyKeyReused)
 }
 
-func answersExpire(t *testing.T, d db.DB) {
+func recordsExpire(t *testing.T, d db.DB) {
 	at := func(after time.Duration) *db.Idempotency {
-		return otherwise(func(o *db.Idempotency) { o.At = animalstore.At(noon.Add(after)) }).of(onceOf("a", "rex"))
+		return otherwise(func(o *db.Idempotency) { o.At = animalstore.At(noon.Add(after)) }).of(retryOf("a", "rex"))
 	}
-	first := mustCreateOnce(t, d, rex, at(0), false)
+	first := mustCreateWith(t, d, rex, at(0), false)
 	for _, after := range []time.Duration{-time.Hour, 0, db.IdempotencyWindow - time.Millisecond} { // clocks step back, too
-		if got := mustCreateOnce(t, d, rex, at(after), true); got != first {
+		if got := mustCreateWith(t, d, rex, at(after), true); got != first {
 			t.Errorf("after %v: got %+v, want %+v", after, got, first)
 		}
 	}
-	second := mustCreateOnce(t, d, rex, at(db.IdempotencyWindow), false)
+	second := mustCreateWith(t, d, rex, at(db.IdempotencyWindow), false)
 	if second.ID == first.ID {
 		t.Errorf("after %v: got %+v again", db.IdempotencyWindow, first)
 	}
-	if got := mustCreateOnce(t, d, rex, at(db.IdempotencyWindow+time.Hour), true); got != second {
+	if got := mustCreateWith(t, d, rex, at(db.IdempotencyWindow+time.Hour), true); got != second {
 		t.Errorf("then: got %+v, want %+v", got, second)
 	}
-	// An answer that is too old counts no more, so its body does not either.
+	// An expired record doesn't count, so a different body is fine.
 	if _, _, err := d.CreatePet(t.Context(), rex, otherwise(func(o *db.Idempotency) {
 		o.At = animalstore.At(noon.Add(3 * db.IdempotencyWindow))
 		o.BodyHash[0]++
-	}).of(onceOf("a", "rex"))); err != nil {
+	}).of(retryOf("a", "rex"))); err != nil {
 		t.Errorf("another body long after: %v", err)
 	}
 }
 
-func dropsAnswers(t *testing.T, d db.DB) {
+func dropsRecords(t *testing.T, d db.DB) {
 	const n = 25
-	once := func(i int) *db.Idempotency {
-		return otherwise(func(o *db.Idempotency) { o.At = animalstore.At(noon.Add(time.Duration(i) * time.Second)) }).of(onceOf(fmt.Sprint(i), "rex"))
+	retry := func(i int) *db.Idempotency {
+		return otherwise(func(o *db.Idempotency) { o.At = animalstore.At(noon.Add(time.Duration(i) * time.Second)) }).of(retryOf(fmt.Sprint(i), "rex"))
 	}
 	for i := range n {
-		mustCreateOnce(t, d, rex, once(i), false)
+		mustCreateWith(t, d, rex, retry(i), false)
 	}
-	// Fifteen lie before second 15; what was stored at it does not.
+	// Fifteen are before second 15; the one at second 15 is not.
 	for i, want := range []int{4, 4, 4, 3, 0} {
-		dropped, err := d.DropIdempotencyRecords(t.Context(), once(15).At, 4)
+		dropped, err := d.DropIdempotencyRecords(t.Context(), retry(15).At, 4)
 		if err != nil || dropped != want {
 			t.Errorf("step %d: dropped %d, %v, want %d", i, dropped, err, want)
 		}
 	}
 	for i := range n {
-		mustCreateOnce(t, d, rex, once(i), i >= 15)
+		mustCreateWith(t, d, rex, retry(i), i >= 15)
 	}
 }
 
-// sentManyTimes: however often a write is sent at once, it is done once and all
-// get its answer.
+// sentManyTimes: however often a write is sent at retry, it happens once and all callers
+// get its result.
 func sentManyTimes(t *testing.T, d db.DB) {
 	for round := range often(5, 300) {
 		pet := mustCreatePet(t, d, rex)
 		var mu sync.Mutex
 		created, placed, firsts := map[animalstore.Pet]int{}, map[animalstore.Order]int{}, 0
 		together(t, 200, func(i int) error {
-			once := onceOf(fmt.Sprint("round ", round), "body")
+			retry := retryOf(fmt.Sprint("round ", round), "body")
 			if i%2 == 0 {
-				got, replayed, err := d.CreatePet(t.Context(), rex, once)
+				got, replayed, err := d.CreatePet(t.Context(), rex, retry)
 				mu.Lock()
 				defer mu.Unlock()
 				created[got]++
@@ -209,8 +209,8 @@ func sentManyTimes(t *testing.T, d db.DB) {
 				}
 				return err
 			}
-			once.Route = "placeOrder"
-			got, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, once)
+			retry.Route = "placeOrder"
+			got, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
 			mu.Lock()
 			defer mu.Unlock()
 			placed[got]++
@@ -220,7 +220,7 @@ func sentManyTimes(t *testing.T, d db.DB) {
 			return err
 		})
 		if len(created) != 1 || len(placed) != 1 || firsts != 2 {
-			t.Fatalf("got pets %v, orders %v and %d that were no replay; want one, one and 2", created, placed, firsts)
+			t.Fatalf("got pets %v, orders %v and %d that were not replayed; want one, one and 2", created, placed, firsts)
 		}
 		if got := mustList(t, d, db.PetQuery{Limit: 1000}); len(got) != 2*(round+1) {
 			t.Fatalf("stored are %d pets, want %d", len(got), 2*(round+1))

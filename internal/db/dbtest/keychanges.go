@@ -69,8 +69,8 @@ func keysInPages(t *testing.T, d db.DB) {
 	}
 }
 
-// otherAdmins: whoever changes a key is told whether another one of the same
-// environment manages keys at that time.
+// otherAdmins: a change of a key sees whether another one of the same environment manages
+// keys at that time.
 func otherAdmins(t *testing.T, d db.DB) {
 	key := adminKey(t, d, "the one")
 	tell := func(at animalstore.Time) (told bool) {
@@ -95,9 +95,9 @@ func otherAdmins(t *testing.T, d db.DB) {
 			t.Errorf("with one that expires at %v, otherAdmin is %t at %v, want %t", later, got, at, want)
 		}
 	}
-	adminKey(t, d, "for good")
+	adminKey(t, d, "permanent")
 	if !tell(later) {
-		t.Error("with another for good, otherAdmin is false")
+		t.Error("with a permanent one, otherAdmin is false")
 	}
 }
 

@@ -46,7 +46,7 @@ func mustKeys(t *testing.T, d db.DB) []animalstore.Key {
 	return keys
 }
 
-// revoke is what UpdateKey does to a key that is withdrawn.
+// revoke revokes a key with UpdateKey.
 func revoke(ctx context.Context, d db.DB, id int64, at animalstore.Time) (animalstore.Key, error) {
 	return d.UpdateKey(ctx, id, at, func(k *animalstore.Key, _ bool) error {
 		k.Revoke(at)
@@ -151,8 +151,8 @@ func firstKeyOnlyOnce(t *testing.T, d db.DB) {
 	if _, err := revoke(t.Context(), d, owner.ID, noon); err != nil {
 		t.Fatal(err)
 	}
-	// A revoked key still was one: whoever revoked the last key did not ask
-	// for a new owner at the next start.
+	// A revoked key counts: revoking the last key must not create a new owner at the next
+	// start.
 	if created, err := d.CreateFirstKey(t.Context(), plainKey(t, "second"), hashOf("second"), noon); err != nil || created {
 		t.Errorf("CreateFirstKey after a revoked one = %v, %v, want false", created, err)
 	}
@@ -174,7 +174,7 @@ func firstKeyRace(t *testing.T, d db.DB) {
 	})
 	keys := mustKeys(t, d)
 	if made.Load() != 1 || len(keys) != 1 {
-		t.Fatalf("%d callers were told they made it and there are %d keys, want 1 and 1", made.Load(), len(keys))
+		t.Fatalf("%d callers created it and there are %d keys, want 1 and 1", made.Load(), len(keys))
 	}
 	wantFound(t, d, fmt.Sprint(winner.Load()), keys[0])
 }

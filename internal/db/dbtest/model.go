@@ -9,15 +9,15 @@ import (
 	"animalstore/internal/db"
 )
 
-// store is the plainest store there could be: what an engine has to behave like,
-// however many call it at once. It knows the rules by itself, so that a mistake
-// in the domain's shows too.
+// store is the simplest possible store: every engine has to behave like it, however many
+// callers there are. It implements the rules itself, so that a bug in the domain package
+// shows too.
 type store struct {
 	pets       map[int64]animalstore.Pet
 	orders     map[int64]animalstore.Order
 	categories map[int64]string
 
-	petIDs map[int64]bool // given so far, those of removed pets included
+	petIDs map[int64]bool // assigned so far, including removed pets
 }
 
 func newStore() *store {
@@ -34,7 +34,7 @@ func (s *store) equal(o *store) bool {
 	return maps.Equal(s.pets, o.pets) && maps.Equal(s.orders, o.orders) && maps.Equal(s.categories, o.categories) && maps.Equal(s.petIDs, o.petIDs)
 }
 
-// outcome is what a caller gets to see. Whatever does not apply is zero.
+// outcome is what a caller gets. Fields that don't apply are zero.
 type outcome struct {
 	Code       animalstore.Code // "": it worked
 	Pet        animalstore.Pet
@@ -51,9 +51,9 @@ const notFound animalstore.Code = "not found"
 
 func refused(code animalstore.Code) outcome { return outcome{Code: code} }
 
-// An operation is a call with its arguments. expect carries it out on a store
-// and tells what must come of it. Only what the engine chooses, a new id, is
-// taken from what it got: any that was never given. See checkIDs for their order.
+// An operation is a call with its arguments. expect applies it to a store and returns the
+// expected outcome. Only a new id, which the engine chooses, is taken from the actual
+// outcome: any that was never assigned. See checkIDs for their order.
 type operation interface {
 	expect(s *store, got outcome) outcome
 }
@@ -187,7 +187,7 @@ func (o getOrder) expect(s *store, _ outcome) outcome {
 	return outcome{Order: order}
 }
 
-// orderSteps are all moves of an order and what each makes of the pet.
+// orderSteps are the transitions of an order, with the new status of the pet.
 var orderSteps = map[[2]animalstore.OrderStatus]animalstore.PetStatus{
 	{"placed", "approved"}:    "pending",
 	{"placed", "cancelled"}:   "available",
@@ -206,7 +206,7 @@ func (o moveOrder) expect(s *store, _ outcome) outcome {
 	}
 	order.Status, order.UpdatedAt = o.To, o.At
 	s.orders[order.ID] = order
-	pet := s.pets[order.PetID] // there is one: nobody removes it while the order is open
+	pet := s.pets[order.PetID] // it exists: it can't be removed while the order is open
 	pet.Status = status
 	s.pets[order.PetID] = pet
 	return outcome{Order: order}
@@ -240,7 +240,7 @@ func (o listCategories) expect(s *store, _ outcome) outcome {
 	return outcome{Categories: list}
 }
 
-// selected is what a list of all, newest first, would show for q.
+// selected returns the part of a list, newest first, that q selects.
 func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
 	page := []animalstore.Pet{}
 	for _, p := range all {

@@ -33,7 +33,7 @@ func mustMoveOrder(t *testing.T, d db.DB, id int64, to animalstore.OrderStatus) 
 
 var later = animalstore.At(noon.Add(time.Hour + time.Millisecond))
 
-// wantOrder fails the test unless the order reads so in every way.
+// wantOrder fails the test unless every way to read the order returns it.
 func wantOrder(t *testing.T, d db.DB, want animalstore.Order) {
 	t.Helper()
 	if got, err := d.Order(t.Context(), want.ID); err != nil || got != want {
@@ -56,7 +56,7 @@ func mustListOrders(t *testing.T, d db.DB, q db.OrderQuery) []animalstore.Order 
 	return orders
 }
 
-// orderInStatus makes a pet and an order for it that has come so far.
+// orderInStatus creates a pet and an order for it with the given status.
 func orderInStatus(t *testing.T, d db.DB, status animalstore.OrderStatus) (animalstore.Pet, animalstore.Order) {
 	t.Helper()
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "for " + string(status), CategoryID: 1})
@@ -93,7 +93,7 @@ func absentOrders(t *testing.T, d db.DB) {
 	for _, id := range []int64{0, -1, order.ID + 1, math.MaxInt64, math.MinInt64} {
 		_, err := d.Order(t.Context(), id)
 		wantNotFound(t, err)
-		_, err = d.UpdateOrder(t.Context(), id, func(*animalstore.Order) error { t.Error("there is nothing to change"); return nil })
+		_, err = d.UpdateOrder(t.Context(), id, func(*animalstore.Order) error { t.Error("change was called"); return nil })
 		wantNotFound(t, err)
 	}
 }
@@ -116,8 +116,7 @@ func onlyAvailableIsOrdered(t *testing.T, d db.DB) {
 	}
 }
 
-// orderedPets: whoever changes or removes a pet is told whether an order
-// holds it.
+// orderedPets: a change or removal of a pet sees whether it has an open order.
 func orderedPets(t *testing.T, d db.DB) {
 	plain := mustCreatePet(t, d, animalstore.NewPet{Name: "never ordered", CategoryID: 1, Status: animalstore.PetPending})
 	want := map[int64]bool{plain.ID: false}
@@ -137,7 +136,7 @@ func orderedPets(t *testing.T, d db.DB) {
 			t.Errorf("got %v and %v, want the errors of change and check", err, err2)
 		}
 		if !slices.Equal(seen, []bool{want, want}) {
-			t.Errorf("pet %d: UpdatePet and DeletePet tell ordered %t, want %t", id, seen, want)
+			t.Errorf("pet %d: UpdatePet and DeletePet got ordered %t, want %t", id, seen, want)
 		}
 	}
 }
@@ -168,7 +167,7 @@ func orderOutlivesPet(t *testing.T, d db.DB) {
 	}
 }
 
-// oneOrderWins: however many want a pet at once, one gets it.
+// oneOrderWins: however many callers order a pet at once, one succeeds.
 func oneOrderWins(t *testing.T, d db.DB) {
 	for round := range often(15, 1000) {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "wanted", CategoryID: 1})

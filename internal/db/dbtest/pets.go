@@ -61,7 +61,7 @@ func idsRise(t *testing.T, d db.DB) {
 	last := int64(0)
 	for _, p := range slices.Backward(fill(t, d, 200)) {
 		if p.ID <= last {
-			t.Fatalf("id %d was given after id %d", p.ID, last)
+			t.Fatalf("id %d was assigned after id %d", p.ID, last)
 		}
 		last = p.ID
 	}
@@ -113,6 +113,12 @@ func pagingBesideInserts(t *testing.T, d db.DB) {
 	old := fill(t, d, 150)
 	stop := make(chan struct{})
 	inserted := make(chan error, 1)
+	defer func() {
+		close(stop)
+		if err := <-inserted; err != nil {
+			t.Errorf("CreatePet during the paging: %v", err)
+		}
+	}()
 	go func() {
 		for i := 0; ; i++ {
 			select {
@@ -144,17 +150,12 @@ func pagingBesideInserts(t *testing.T, d db.DB) {
 				t.Fatalf("id %d came after id %d", got[i].ID, got[i-1].ID)
 			}
 		}
-		// Those added meanwhile may or may not be in front; of the old ones
-		// none may be missing.
+		// New ones may or may not come first; none of the old ones may be missing.
 		i := slices.IndexFunc(got, func(p animalstore.Pet) bool { return p.ID <= old[0].ID })
 		want := selected(old, db.PetQuery{Status: status, Limit: len(old)})
 		if i < 0 || !slices.Equal(got[i:], want) {
 			t.Errorf("status %q: paging found %d of the %d pets there before", status, len(got)-max(i, 0), len(want))
 		}
-	}
-	close(stop)
-	if err := <-inserted; err != nil {
-		t.Errorf("CreatePet beside the paging: %v", err)
 	}
 }
 

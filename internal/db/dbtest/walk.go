@@ -12,8 +12,8 @@ import (
 	"animalstore/internal/db"
 )
 
-// petWalk pages through a list and returns all of it. between, if not nil, is
-// called after each page with that page.
+// petWalk pages through a list and returns all of it. It calls between, if not nil, with
+// each page.
 func petWalk(ctx context.Context, d db.DB, q db.PetQuery, between func(page []animalstore.Pet)) (all []animalstore.Pet, err error) {
 	for {
 		page, err := d.Pets(ctx, q)
@@ -31,7 +31,7 @@ func petWalk(ctx context.Context, d db.DB, q db.PetQuery, between func(page []an
 	}
 }
 
-// petFilters are all combinations of filters, of which ids are to be filled in.
+// petFilters returns all combinations of filters.
 func petFilters(ids []int64) []db.PetQuery {
 	category := int64(1)
 	var all []db.PetQuery
@@ -43,8 +43,8 @@ func petFilters(ids []int64) []db.PetQuery {
 	return all
 }
 
-// positionsSurvive: the last pet of each page is taken out of the list right
-// after it was seen. The next page goes on as if nothing had happened.
+// positionsSurvive: the last pet of each page leaves the list right after it was read. The
+// next page continues after it anyway.
 func positionsSurvive(t *testing.T, d db.DB) {
 	for _, what := range []struct {
 		name string
@@ -74,12 +74,11 @@ func positionsSurvive(t *testing.T, d db.DB) {
 	}
 }
 
-// walksBesideChanges: while pets come, change and go, whoever pages through a
-// list sees each that was there and matched all the time exactly once, and
-// nothing that does not match.
+// walksBesideChanges: while others add, change and remove pets, paging returns each pet
+// that matched all the time exactly once, and none that does not match.
 func walksBesideChanges(t *testing.T, d db.DB) {
 	const every = 120
-	var still, moving []animalstore.Pet // of which nobody changes the still ones
+	var still, moving []animalstore.Pet // still ones are never changed
 	for i := range every {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: int64(1 + i%2), Status: []animalstore.PetStatus{"available", "available", "pending"}[i%3]})
 		if i%4 == 0 {
@@ -163,8 +162,8 @@ func walkSeesAll(ctx context.Context, d db.DB, q db.PetQuery, still []animalstor
 	return nil
 }
 
-// orderWalksBesideChanges is walksBesideChanges for orders: an order never goes
-// away, but moves on.
+// orderWalksBesideChanges is walksBesideChanges for orders, which change but are never
+// removed.
 func orderWalksBesideChanges(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, rex)
 	var still []animalstore.Order // newest first

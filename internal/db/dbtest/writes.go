@@ -13,12 +13,12 @@ import (
 	"animalstore/internal/db"
 )
 
-// failedWriteChangesNothing fails a write at its last step: two keys cannot
-// have one secret, and the second must not remain without one.
+// failedWriteChangesNothing makes a write fail in its last step: two keys can't have the
+// same secret, and the second must not be stored without one.
 func failedWriteChangesNothing(t *testing.T, d db.DB) {
 	first := mustCreateKey(t, d, plainKey(t, "first"), "same")
 	if key, err := d.CreateKey(t.Context(), plainKey(t, "second"), hashOf("same"), noon); err == nil {
-		t.Fatalf("a second key with the same secret was made: %+v", key)
+		t.Fatalf("a second key with the same secret was created: %+v", key)
 	}
 	if keys := mustKeys(t, d); len(keys) != 1 || !reflect.DeepEqual(keys[0], first) {
 		t.Errorf("got keys %+v, want only %+v", keys, first)
@@ -29,8 +29,8 @@ func failedWriteChangesNothing(t *testing.T, d db.DB) {
 func cancelledWrite(t *testing.T, d db.DB) {
 	key := mustCreateKey(t, d, plainKey(t, "kept"), "kept")
 	before := fill(t, d, 3)
-	// More than once: an engine that chooses among several ready events might
-	// be right by luck.
+	// More than once: an engine that selects among several ready channels might be right
+	// by chance.
 	for range 20 {
 		if pet, _, err := d.CreatePet(cancelled(t), animalstore.NewPet{Name: "never", CategoryID: 1}, nil); !errors.Is(err, context.Canceled) {
 			t.Fatalf("CreatePet = %+v, %v, want context.Canceled", pet, err)
@@ -53,9 +53,8 @@ func cancelledWrite(t *testing.T, d db.DB) {
 	}
 }
 
-// writesAreSeen has readers look for an id that some writer was told of just
-// before. A reader that started after that and does not see it has read an old
-// state, be it from a snapshot or a cache.
+// writesAreSeen makes readers look for an id whose creation has just returned. A read that
+// starts later and doesn't see it was served from an old snapshot or cache.
 func writesAreSeen(t *testing.T, d db.DB) {
 	const writers, readers = 4, 4
 	each := often(50, 1500)
@@ -87,7 +86,7 @@ func publish(t *testing.T, d db.DB, newest *atomic.Int64, n int) error {
 	return nil
 }
 
-// look returns an error unless the pet id, if any, is seen in every way.
+// look returns an error unless every way to read finds the pet, if any.
 func look(t *testing.T, d db.DB, id int64) error {
 	if id == 0 {
 		return nil
@@ -122,7 +121,7 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 				return fmt.Errorf("read my own pet %d: %w", pet.ID, err)
 			}
 			if got != pet || got.Name != want.Name || got.CategoryID != want.CategoryID || got.Status != want.Status {
-				return fmt.Errorf("created %+v, was told %+v, read %+v", want, pet, got)
+				return fmt.Errorf("created %+v, got %+v, read %+v", want, pet, got)
 			}
 			ids[i] = append(ids[i], pet.ID)
 		}
@@ -132,7 +131,7 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 	for i, mine := range ids {
 		for n, id := range mine {
 			if other, taken := owner[id]; taken {
-				t.Errorf("id %d was given to creator %d and to %d", id, other, i)
+				t.Errorf("id %d was assigned to creator %d and to %d", id, other, i)
 			}
 			owner[id] = i
 			if n > 0 && id <= mine[n-1] {
@@ -145,8 +144,8 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 	}
 }
 
-// generationHolds reads beside writers and remembers what each stable
-// generation showed: two readers must never have seen it differ.
+// generationHolds reads while others write and records what each stable generation
+// returned: no two reads of a generation may differ.
 func generationHolds(t *testing.T, d db.DB) {
 	const writers, readers = 2, 4
 	each := often(50, 1500)
@@ -196,11 +195,11 @@ func generationEnds(t *testing.T, d db.DB) {
 	}
 }
 
-// panickedChange: a mistake in one caller's rule is that caller's alone.
+// panickedChange: a panic in one caller's function affects only that caller.
 func panickedChange(t *testing.T, d db.DB) {
 	rex := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 	func() {
-		defer func() { recover() }() // an engine may also let the caller have it
+		defer func() { recover() }() // an engine may pass it on to the caller
 		pet, err := d.UpdatePet(t.Context(), rex.ID, func(p *animalstore.Pet, _ bool) error {
 			p.Name = "changed"
 			panic("a mistake")

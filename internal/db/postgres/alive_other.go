@@ -4,5 +4,5 @@ package postgres
 
 import "net"
 
-// alive cannot be told here without a round trip.
+// alive can't tell on this system without a round trip.
 func alive(net.Conn) bool { return true }

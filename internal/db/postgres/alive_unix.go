@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// alive looks, without a round trip, whether the server has hung up on an idle
-// connection or said a last word on it. Whoever sent a write on such a one could
-// not tell whether it was done.
+// alive reports, without a round trip, whether an idle connection is usable: the
+// server hasn't closed it or sent a final message on it. The outcome of a write sent
+// on a dead connection would be unknown.
 func alive(c net.Conn) bool {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -24,8 +24,8 @@ func alive(c net.Conn) bool {
 		return false
 	}
 	silent := false
-	// Not raw.Read, which would wait its turn behind the driver: after a write
-	// that took long, that keeps a reader waiting for what comes next.
+	// Not raw.Read, which would wait for the driver: after a slow write, that still
+	// has a read in progress.
 	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)

@@ -16,9 +16,9 @@ import (
 
 var _ db.Bulk = (*DB)(nil)
 
-// Reserve implements [db.Bulk]. Whoever adds a row takes its id from the sequence
-// while holding a lock on the table, which the lock here keeps out. Orders come
-// first, as they do where an order changes its pet.
+// Reserve implements [db.Bulk]. An insert takes its id from the sequence while it
+// holds a lock on the table, which conflicts with the lock taken here. Orders are
+// locked first, as in UpdateOrder.
 func (d *DB) Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrder int64, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if lastOrder, err = lockLastID(ctx, tx, "orders", orders); err != nil {
@@ -27,18 +27,18 @@ func (d *DB) Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrde
 		if lastPet, err = lockLastID(ctx, tx, "pets", pets); err != nil {
 			return err
 		}
-		// A sequence does not go back with the transaction, so neither is moved
-		// before both are known to have as many ids.
-		if err := moveSequence(ctx, tx, "orders", lastOrder+orders); err != nil {
+		// A rollback doesn't reset a sequence, so neither is advanced before both
+		// are known to have enough ids.
+		if err := advanceSequence(ctx, tx, "orders", lastOrder+orders); err != nil {
 			return err
 		}
-		return moveSequence(ctx, tx, "pets", lastPet+pets)
+		return advanceSequence(ctx, tx, "pets", lastPet+pets)
 	})
 	return lastPet, lastOrder, err
 }
 
-// lockLastID returns the last id that a table gave. Until the transaction ends
-// nobody gets the n that follow.
+// lockLastID returns the last id that a table assigned. Nobody gets the next n ids
+// until the transaction ends.
 func lockLastID(ctx context.Context, tx pgx.Tx, table string, n int64) (last int64, err error) {
 	if n != 0 {
 		if _, err := tx.Exec(ctx, "LOCK TABLE "+table+" IN SHARE ROW EXCLUSIVE MODE"); err != nil {
@@ -49,23 +49,23 @@ func lockLastID(ctx context.Context, tx pgx.Tx, table string, n int64) (last int
 		return 0, err
 	}
 	if n < 0 || n > math.MaxInt64-last {
-		return 0, fmt.Errorf("reserve %d ids of %s after %d: there are not as many", n, table, last)
+		return 0, fmt.Errorf("reserve %d ids of %s after %d: there aren't that many", n, table, last)
 	}
 	return last, nil
 }
 
-// sequence is the name of what gives a table its ids.
+// sequence returns the name of the sequence of a table's ids.
 func sequence(table string) string { return table + "_id_seq" }
 
-// lastID is the last id that a table gave, or 0.
+// lastID returns the last id that a table assigned, or 0.
 func lastID(ctx context.Context, tx pgx.Tx, table string) (last int64, err error) {
 	err = tx.QueryRow(ctx, "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "+sequence(table)).Scan(&last)
 	return last, failed("select last id of "+table, err)
 }
 
-// moveSequence makes an id the last one that a table gave, unless it gave a
-// higher one.
-func moveSequence(ctx context.Context, tx pgx.Tx, table string, id int64) error {
+// advanceSequence makes id the last one that a table assigned, unless the last one is
+// higher.
+func advanceSequence(ctx context.Context, tx pgx.Tx, table string, id int64) error {
 	last, err := lastID(ctx, tx, table)
 	if err != nil || id <= last {
 		return err
@@ -86,22 +86,22 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 		var lastPet, lastOrder int64
 		err = copyAll(ctx, tx, "pets", []string{"id", "name", "category_id", "status"}, rows.Pets, func(p *animalstore.Pet) []any {
 			lastPet = max(lastPet, p.ID)
-			return []any{p.ID, p.Name, p.CategoryID, number(petStatuses, p.Status)}
+			return []any{p.ID, p.Name, p.CategoryID, statusIndex(petStatuses, p.Status)}
 		})
 		if err != nil {
 			return err
 		}
 		err = copyAll(ctx, tx, "orders", []string{"id", "pet_id", "status", "created_at", "updated_at"}, rows.Orders, func(o *animalstore.Order) []any {
 			lastOrder = max(lastOrder, o.ID)
-			return []any{o.ID, o.PetID, number(orderStatuses, o.Status), o.CreatedAt.Milli(), o.UpdatedAt.Milli()}
+			return []any{o.ID, o.PetID, statusIndex(orderStatuses, o.Status), o.CreatedAt.Milli(), o.UpdatedAt.Milli()}
 		})
 		if err != nil {
 			return err
 		}
-		if err := moveSequence(ctx, tx, "orders", lastOrder); err != nil {
+		if err := advanceSequence(ctx, tx, "orders", lastOrder); err != nil {
 			return err
 		}
-		return moveSequence(ctx, tx, "pets", lastPet)
+		return advanceSequence(ctx, tx, "pets", lastPet)
 	})
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == uniqueViolation && strings.HasSuffix(refused.ConstraintName, "_pkey") {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ensureCategory adds a category without a name, unless there is one.
+// ensureCategory adds a category without a name if it doesn't exist.
 func ensureCategory(ctx context.Context, tx pgx.Tx, id int64) error {
 	_, err := tx.Exec(ctx, "INSERT INTO categories (id, name) VALUES ($1, '') ON CONFLICT DO NOTHING", id)
 	return failed("insert category", err)
@@ -31,7 +31,7 @@ func scanCategory(row pgx.Row) (animalstore.Category, error) {
 
 // Categories implements [db.DB].
 func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.Category, error) {
-	// Every int64 is an id, so the list starts at the lowest, not above it.
+	// Every int64 is a valid id, so the first page includes the lowest.
 	query, from := "SELECT id, name FROM categories WHERE id >= $1 ORDER BY id LIMIT $2", int64(math.MinInt64)
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", *q.After
@@ -39,8 +39,8 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 	return list(ctx, d, "select categories", q.Limit, scanCategory, query, from, q.Limit)
 }
 
-// PutCategory implements [db.DB]. Of many that find none, one inserts it and the
-// others wait for that one.
+// PutCategory implements [db.DB]. If several callers create a category at once, one
+// inserts it and the others wait for that transaction.
 func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		inserted, err := tx.Exec(ctx, "INSERT INTO categories (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", category.ID, category.Name)

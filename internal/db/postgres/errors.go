@@ -14,8 +14,7 @@ import (
 	"github.com/jackc/puddle/v2"
 )
 
-// SQLSTATEs, see PostgreSQL's appendix of error codes. A class is the first two
-// characters.
+// SQLSTATEs, from the appendix of PostgreSQL's manual. A class is a prefix.
 const (
 	uniqueViolation      = "23505"
 	readOnlyTransaction  = "25006"
@@ -30,9 +29,8 @@ const (
 	shutdownClass   = "57P"
 )
 
-// failed says what was being done when the driver returned err, and turns that
-// into what [db.DB] promises. It is for errors of the driver alone: those of a
-// caller's rule are returned as they are.
+// failed adds what was being done to an error of the driver, and translates it into
+// those of package db. Errors of a caller's function must not be passed to it.
 func failed(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -41,14 +39,14 @@ func failed(doing string, err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Code == diskFull:
 		return fmt.Errorf("%s: %w: %w", doing, db.ErrFull, err)
-	case errors.As(err, &refused) && isPassing(refused.Code), isConnection(err):
+	case errors.As(err, &refused) && isTemporary(refused.Code), isConnection(err):
 		return fmt.Errorf("%s: %w: %w", doing, db.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// isPassing tells a refusal that may not be one later.
-func isPassing(code string) bool {
+// isTemporary reports whether a retry may succeed.
+func isTemporary(code string) bool {
 	switch code {
 	case readOnlyTransaction, serializationFailure, deadlockDetected, lockNotAvailable, queryCanceled:
 		return true
@@ -56,8 +54,8 @@ func isPassing(code string) bool {
 	return strings.HasPrefix(code, connectionClass) || strings.HasPrefix(code, resourcesClass) || strings.HasPrefix(code, shutdownClass)
 }
 
-// isFarewell tells a refusal after which a connection is of no more use.
-func isFarewell(err *pgconn.PgError) bool {
+// endsConnection reports whether a connection is useless after err.
+func endsConnection(err *pgconn.PgError) bool {
 	return isFatal(err) || err.Code == readOnlyTransaction || strings.HasPrefix(err.Code, shutdownClass)
 }
 
@@ -65,7 +63,7 @@ func isFatal(err *pgconn.PgError) bool {
 	return err.SeverityUnlocalized == "FATAL" || err.SeverityUnlocalized == "PANIC"
 }
 
-// isConnection tells an error of the way to the server.
+// isConnection reports whether the server couldn't be reached or the connection broke.
 func isConnection(err error) bool {
 	var connect *pgconn.ConnectError
 	var network net.Error
@@ -74,8 +72,8 @@ func isConnection(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, puddle.ErrClosedPool)
 }
 
-// isConflict tells a write that got in the way of another and was undone, so
-// that it can be tried again at once.
+// isConflict reports whether a write conflicted with another and was rolled back, so
+// that it can be retried at once.
 func isConflict(err error) bool { return hasCode(err, serializationFailure, deadlockDetected) }
 
 func hasCode(err error, codes ...string) bool {

@@ -40,8 +40,7 @@ func names(t *testing.T, d *DB) map[string]int {
 	return all
 }
 
-// refuseBy makes every insert of a pet fail with an SQLSTATE, or the first n
-// where n is not 0.
+// refuseBy makes inserts of pets fail with an SQLSTATE: the first n, or all if n is 0.
 func refuseBy(t *testing.T, server *pgtest.Server, url, code string, n int) {
 	t.Helper()
 	server.MustExec(t, pgtest.Name(url), fmt.Sprintf(`
@@ -53,8 +52,8 @@ func refuseBy(t *testing.T, server *pgtest.Server, url, code string, n int) {
 		CREATE TRIGGER refuse BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION refuse()`, n, code))
 }
 
-// TestRefusals: what the server says becomes what package db promises, alone and
-// within a transaction, and the next write is served.
+// TestRefusals: the server's errors become those of package db, with and without a
+// transaction, and the next write succeeds.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -73,7 +72,7 @@ func TestRefusals(t *testing.T) {
 		{"57014", "cancelled", db.ErrUnavailable},
 		{"55P03", "locked", db.ErrUnavailable},
 		{"08006", "connection failure", db.ErrUnavailable},
-		{"22012", "division by zero", nil}, // a defect of ours
+		{"22012", "division by zero", nil}, // a bug of ours
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for i, once := range []*db.Idempotency{nil, {KeyID: 1, Token: "refused", At: animalstore.At(time.Now())}} {
@@ -96,9 +95,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestConflictsAreTriedAgain: what got in the way of another write and was undone
-// is done again, and nobody notices.
-func TestConflictsAreTriedAgain(t *testing.T) {
+// TestConflictsAreRetried: a write that was rolled back because of another one is
+// retried, and its caller doesn't notice.
+func TestConflictsAreRetried(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
@@ -115,17 +114,16 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 			}
 		}
 	}
-	// Not for ever: who is always in the way makes it unavailable.
+	// But not forever: after too many conflicts it is unavailable.
 	refuseBy(t, server, url, serializationFailure, 0)
 	if err := create(t, d, "never", nil); !errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
 }
 
-// TestLostAnswers: of a commit that was sent and not answered nobody knows the
-// outcome, and the caller is told so. Sent again under the same token, it is done
-// once.
-func TestLostAnswers(t *testing.T) {
+// TestLostResponses: if the response to a commit is lost, the caller learns that the
+// outcome is unknown. Retried with the same token, the write is done once.
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	proxy := pgtest.NewProxy(t, url)
@@ -152,7 +150,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("a lost answer before COMMIT: got %v, want ErrUnavailable", err)
 	}
 	<-lost
-	// Nor does it matter what became of a read.
+	// The outcome of a read doesn't matter.
 	lost = proxy.LoseAnswer("SELECT 1")
 	if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("a lost answer to a read: got %v, want ErrUnavailable", err)
@@ -163,8 +161,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedCommit: a server that stops waiting for its standby says that it
-// has committed, and adds a warning. If it were lost now, so would be the write.
+// TestUnconfirmedCommit: a server that stops waiting for its standby reports a commit
+// with a warning. If that server were lost now, the write would be too.
 func TestUnconfirmedCommit(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -176,7 +174,7 @@ func TestUnconfirmedCommit(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- create(t, d, fmt.Sprint("unconfirmed ", i), once) }()
 		for waiting := true; waiting; {
-			// Somebody cancels it, as a statement_timeout would.
+			// Cancel it, as a statement_timeout would.
 			server.MustExec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'")
 			select {
 			case err := <-done:
@@ -188,7 +186,7 @@ func TestUnconfirmedCommit(t *testing.T) {
 			}
 		}
 	}
-	// Nor does a write hang that nobody confirms and nobody cancels.
+	// A write that is neither confirmed nor cancelled doesn't hang.
 	impatient := mustOpen(t, url, Options{Timeout: time.Second})
 	begun := time.Now()
 	if err := create(t, impatient, "hanging", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
@@ -199,8 +197,8 @@ func TestUnconfirmedCommit(t *testing.T) {
 	}
 }
 
-// TestServerGone: whatever happens to the server, operations end in time, and work
-// again when it does.
+// TestServerGone: whatever happens to the server, operations end in time, and succeed
+// again when it is back.
 func TestServerGone(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -219,10 +217,10 @@ func TestServerGone(t *testing.T) {
 		t.Run(trouble.name, func(t *testing.T) {
 			trouble.begin()
 			for round := range 2 {
-				// More than there are connections.
+				// More operations than connections.
 				var wg sync.WaitGroup
 				begun := time.Now()
-				for i := range 3 * usualConns {
+				for i := range 3 * defaultConns {
 					wg.Go(func() {
 						var err error
 						switch i % 3 {
@@ -239,12 +237,11 @@ func TestServerGone(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if took := time.Since(begun); took > 10*timeout { // of which most is a busy machine's
+				if took := time.Since(begun); took > 10*timeout { // a busy machine needs most of that
 					t.Errorf("it took %v, want about %v", took, timeout)
 				}
 			}
-			// Who needs many operations, one after the other, does not wait for
-			// each of them.
+			// Many operations in sequence don't wait for one timeout each.
 			begun := time.Now()
 			for range 20 {
 				if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
@@ -256,7 +253,7 @@ func TestServerGone(t *testing.T) {
 			}
 			trouble.end()
 			deadline := time.Now().Add(time.Minute)
-			for i := range 2 * usualConns {
+			for i := range 2 * defaultConns {
 				for {
 					err := create(t, d, fmt.Sprint("after ", trouble.name), nil)
 					if err == nil {
@@ -271,16 +268,16 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsOfTheDead: connections of a server that has restarted since
-// are noticed before anything is sent on them.
-func TestIdleConnectionsOfTheDead(t *testing.T) {
+// TestIdleConnectionsAfterRestart: connections from before a restart of the server are
+// detected before anything is sent on them.
+func TestIdleConnectionsAfterRestart(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
 	url := server.NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: patient})
 	for _, end := range map[string]func(){"killed": server.Kill, "stopped": func() { server.Stop(t) }} {
-		var wg sync.WaitGroup // of as many connections as there can be
-		for range 3 * usualConns {
+		var wg sync.WaitGroup // fills the pool
+		for range 3 * defaultConns {
 			wg.Go(func() { create(t, d, "before", nil) })
 		}
 		wg.Wait()
@@ -289,7 +286,7 @@ func TestIdleConnectionsOfTheDead(t *testing.T) {
 		}
 		end()
 		server.Restart(t)
-		for i := range 2 * usualConns {
+		for i := range 2 * defaultConns {
 			if err := create(t, d, "after", nil); err != nil {
 				t.Errorf("write %d: %v", i, err)
 			}
@@ -297,8 +294,8 @@ func TestIdleConnectionsOfTheDead(t *testing.T) {
 	}
 }
 
-// TestBusyLocks: a lock that somebody keeps fails those who wait for it, in time,
-// even those who wait for a connection behind them.
+// TestBusyLocks: operations that wait for a lock fail in time, and so do those that
+// wait for a connection behind them.
 func TestBusyLocks(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -321,7 +318,7 @@ func TestBusyLocks(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	begun := time.Now()
-	for range 3 * usualConns {
+	for range 3 * defaultConns {
 		wg.Go(func() {
 			_, err := d.UpdatePet(t.Context(), 1, func(p *animalstore.Pet, _ bool) error { p.Name = "never"; return nil })
 			if !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
@@ -337,7 +334,7 @@ func TestBusyLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	holder.Release()
-	deadline := time.Now().Add(30 * time.Second) // a second is not much on a busy machine
+	deadline := time.Now().Add(30 * time.Second) // a busy machine needs more than a second
 	for {
 		_, err := d.UpdatePet(t.Context(), 1, func(p *animalstore.Pet, _ bool) error { p.Name = "free"; return nil })
 		if err == nil {
@@ -349,8 +346,8 @@ func TestBusyLocks(t *testing.T) {
 	}
 }
 
-// TestDemotedServer: a server that only reads any more is left at its first
-// refusal, for the one of the URL's that takes writes.
+// TestDemotedServer: after the first refusal by a server that became read-only, writes
+// go to the server of the URL that accepts them.
 func TestDemotedServer(t *testing.T) {
 	t.Parallel()
 	first, second := pgtest.Start(t), pgtest.Start(t)
@@ -360,8 +357,8 @@ func TestDemotedServer(t *testing.T) {
 	}
 	both := strings.Replace(first.URL("store"), first.Address(), first.Address()+","+second.Address(), 1) + "&target_session_attrs=read-write"
 	d := mustOpen(t, both, Options{Timeout: patient})
-	var wg sync.WaitGroup // many connections, all to the first
-	for range 3 * usualConns {
+	var wg sync.WaitGroup // opens many connections, all to the first server
+	for range 3 * defaultConns {
 		wg.Go(func() { create(t, d, "first", nil) })
 	}
 	wg.Wait()
@@ -369,7 +366,7 @@ func TestDemotedServer(t *testing.T) {
 	there := mustOpen(t, second.URL("store"), Options{Timeout: patient})
 	refusals := 0
 	for deadline := time.Now().Add(30 * time.Second); names(t, there)["second"] == 0; {
-		// The first takes a moment to hear of it, and some writes until then.
+		// The first server needs a moment to notice, and accepts some writes until then.
 		if err := create(t, d, "second", nil); err != nil {
 			refusals++
 			if !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
@@ -380,12 +377,12 @@ func TestDemotedServer(t *testing.T) {
 			t.Fatal("writes do not reach the second server")
 		}
 	}
-	for i := range 2 * usualConns {
+	for i := range 2 * defaultConns {
 		if err := create(t, d, "third", nil); err != nil {
 			t.Errorf("write %d afterwards: %v", i, err)
 		}
 	}
-	if got := names(t, there)["third"]; got != 2*usualConns || refusals != 1 {
-		t.Errorf("the second server has %d of %d writes, after %d refusals; want all, after one", got, 2*usualConns, refusals)
+	if got := names(t, there)["third"]; got != 2*defaultConns || refusals != 1 {
+		t.Errorf("the second server has %d of %d writes, after %d refusals; want all, after one", got, 2*defaultConns, refusals)
 	}
 }

@@ -9,16 +9,15 @@ import (
 	"animalstore/internal/db"
 )
 
-// probePause lies between two questions to a server that does not answer.
+// probePause is the time between two probes of a server that doesn't respond.
 const probePause = 50 * time.Millisecond
 
-// watch knows whether the server answers at all. Once an operation has waited for
-// its whole time in vain, and nobody else has heard from the server meanwhile, the
-// ones that follow are refused at once until it answers again: a request that
-// takes several operations, or waits for others, would otherwise wait for each of
-// them in turn.
+// watch tracks whether the server responds at all. Once an operation has timed out, and
+// no other has heard from the server meanwhile, further operations fail at once until
+// the server responds again. Otherwise a request with several operations, or one that
+// waits for others, would wait for each timeout in turn.
 type watch struct {
-	heard atomic.Int64 // when the server last said anything, since started
+	heard atomic.Int64 // when the server last responded, since started
 	gone  atomic.Bool
 
 	started time.Time
@@ -34,25 +33,25 @@ func newWatch() *watch {
 
 func (w *watch) now() int64 { return int64(time.Since(w.started)) }
 
-// answered notes that the server said something.
-func (w *watch) answered() { w.heard.Store(w.now()) }
+// responded records that the server responded.
+func (w *watch) responded() { w.heard.Store(w.now()) }
 
-// check refuses an operation while the server does not answer.
+// check returns an error while the server doesn't respond.
 func (w *watch) check() error {
 	if w.gone.Load() {
-		return fmt.Errorf("%w: the server does not answer", db.ErrUnavailable)
+		return fmt.Errorf("%w: the server does not respond", db.ErrUnavailable)
 	}
 	return nil
 }
 
-// unanswered notes that an operation that began then waited in vain. ask puts a
-// question to the server.
-func (w *watch) unanswered(begun int64, ask func(context.Context) error) {
+// timedOut records that an operation that began at the given time got no response. If
+// no other has since then, it probes the server until one succeeds.
+func (w *watch) timedOut(begun int64, probe func(context.Context) error) {
 	if w.heard.Load() >= begun || !w.gone.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
-		for w.ctx.Err() == nil && ask(w.ctx) != nil {
+		for w.ctx.Err() == nil && probe(w.ctx) != nil {
 			select {
 			case <-time.After(probePause):
 			case <-w.ctx.Done():

@@ -11,64 +11,65 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// claimAnswer inserts the row that an answer will be stored in, or takes over one
-// that is too old to count. It waits for another transaction that has claimed
-// the row, and touches nothing where that one committed.
-const claimAnswer = `INSERT INTO answers AS a (key_id, route, token, body_hash, answer, created_at) VALUES ($1, $2, $3, $4, '', $5)
+// claimRecord inserts an idempotency record, or takes over one that has expired. It
+// waits for another transaction that has claimed the record, and changes nothing if that
+// one commits.
+const claimRecord = `INSERT INTO answers AS a (key_id, route, token, body_hash, answer, created_at) VALUES ($1, $2, $3, $4, '', $5)
 	ON CONFLICT (key_id, route, token) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at
 	WHERE a.created_at <= $6`
 
-// doOnce runs write, which sets result, unless the same write was done before:
-// then it sets result to what that one stored.
-func doOnce(ctx context.Context, tx pgx.Tx, once *db.Idempotency, result any, write func() error) (replayed bool, err error) {
-	if once == nil {
+// writeOrReplay runs write, which sets result, unless there is an idempotency record
+// of it: then it sets result to the stored one.
+func writeOrReplay(ctx context.Context, tx pgx.Tx, retry *db.Idempotency, result any, write func() error) (replayed bool, err error) {
+	if retry == nil {
 		return false, write()
 	}
-	claimed, err := tx.Exec(ctx, claimAnswer, once.KeyID, once.Route, once.Token, once.BodyHash[:], once.At.Milli(), once.At.Add(-db.IdempotencyWindow).UnixMilli())
+	claimed, err := tx.Exec(ctx, claimRecord, retry.KeyID, retry.Route, retry.Token, retry.BodyHash[:], retry.At.Milli(), retry.At.Add(-db.IdempotencyWindow).UnixMilli())
 	if err != nil {
-		return false, failed("claim answer", err)
+		return false, failed("claim idempotency record", err)
 	}
 	if claimed.RowsAffected() == 0 {
-		err := replay(ctx, tx, once, result)
+		err := replay(ctx, tx, retry, result)
 		return err == nil, err
 	}
 	if err := write(); err != nil {
 		return false, err
 	}
-	answer, err := json.Marshal(result)
+	stored, err := json.Marshal(result)
 	if err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, "UPDATE answers SET answer = $4 WHERE key_id = $1 AND route = $2 AND token = $3", once.KeyID, once.Route, once.Token, string(answer))
-	return false, failed("store answer", err)
+	_, err = tx.Exec(ctx, "UPDATE answers SET answer = $4 WHERE key_id = $1 AND route = $2 AND token = $3", retry.KeyID, retry.Route, retry.Token, string(stored))
+	return false, failed("store idempotency record", err)
 }
 
-// replay reads the answer that another write stored.
-func replay(ctx context.Context, tx pgx.Tx, once *db.Idempotency, result any) error {
+// replay reads the result that an earlier write stored.
+func replay(ctx context.Context, tx pgx.Tx, retry *db.Idempotency, result any) error {
 	var hash []byte
-	var answer string
+	var stored string
 	err := tx.QueryRow(ctx, "SELECT body_hash, answer FROM answers WHERE key_id = $1 AND route = $2 AND token = $3",
-		once.KeyID, once.Route, once.Token).Scan(&hash, &answer)
+		retry.KeyID, retry.Route, retry.Token).Scan(&hash, &stored)
 	if err != nil {
-		return failed("select answer", err)
+		return failed("select idempotency record", err)
 	}
-	if !bytes.Equal(hash, once.BodyHash[:]) {
+	if !bytes.Equal(hash, retry.BodyHash[:]) {
 		return animalstore.Errorf(animalstore.IdempotencyKeyReused, "Idempotency-Key was used for another body: send a new key with a new request, or the same body to retry")
 	}
-	return json.Unmarshal([]byte(answer), result)
+	return json.Unmarshal([]byte(stored), result)
 }
 
-// dropAnswers leaves alone what another program is dropping just now.
-const dropAnswers = `DELETE FROM answers WHERE (key_id, route, token) IN (
+// dropRecords skips the records that another server is deleting.
+const dropRecords = `DELETE FROM answers WHERE (key_id, route, token) IN (
 	SELECT key_id, route, token FROM answers WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 // DropIdempotencyRecords implements [db.DB].
 func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
-	return d.drop(ctx, "drop answers", dropAnswers, before, max)
+	return d.drop(ctx, "drop idempotency records", dropRecords, before, max)
 }
 
+// drop runs a DELETE whose parameters are a time and a limit.
 func (d *DB) drop(ctx context.Context, doing, query string, before animalstore.Time, max int) (dropped int, err error) {
-	err = d.writeAlone(ctx, doing, func(ctx context.Context, c *pgx.Conn) error {
+	err = d.writeStatement(ctx, doing, func(ctx context.Context, c *pgx.Conn) error {
 		tag, err := c.Exec(ctx, query, before.Milli(), max)
 		dropped = int(tag.RowsAffected())
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// keyColumns are read by scanKey. The last is the end of the secret the key was
-// found by, which a query that finds it otherwise leaves at 0.
+// keyColumns are read by scanKey. The last one is when the secret expires that the
+// key was found by; it is 0 in queries that don't search by secret.
 const (
 	keyFields      = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
 	keyColumns     = keyFields + ", 0::bigint"
@@ -28,19 +28,18 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 	return key, err
 }
 
-// CreateFirstKey implements [db.DB]. The lock on the table lets one through at a
-// time; others that make keys wait, too. Where there are keys, nobody has to wait:
-// they never go away.
+// CreateFirstKey implements [db.DB]. The lock on the table lets one caller through at a
+// time. If there are keys it isn't needed, because keys are never deleted.
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		created = false
-		if there, err := anyKey(ctx, tx); there || err != nil {
+		if exists, err := hasKeys(ctx, tx); exists || err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 			return failed("lock keys", err)
 		}
-		if there, err := anyKey(ctx, tx); there || err != nil {
+		if exists, err := hasKeys(ctx, tx); exists || err != nil {
 			return err
 		}
 		created = true
@@ -50,9 +49,9 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 	return created && err == nil, err
 }
 
-func anyKey(ctx context.Context, tx pgx.Tx) (there bool, err error) {
-	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&there)
-	return there, failed("select keys", err)
+func hasKeys(ctx context.Context, tx pgx.Tx) (exists bool, err error) {
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&exists)
+	return exists, failed("select keys", err)
 }
 
 func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
@@ -91,13 +90,13 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 
 // Keys implements [db.DB].
 func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	return list(ctx, d, "select keys", q.Limit, scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", below(q.Before), q.Limit)
+	return list(ctx, d, "select keys", q.Limit, scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", upperBound(q.Before), q.Limit)
 }
 
-// lockAdmins returns a key and all others of its environment that may manage
-// keys, by ascending id, which nobody else can change until the transaction
-// ends. All who lock several keys do so in this order. Who waited for a lock gets
-// the key as it is then, so what it may do has to be looked at again.
+// lockAdmins locks and returns a key and all others of its environment that can manage
+// keys. Everything that locks several keys does so by ascending id, to avoid deadlocks.
+// A statement that waited for a lock returns the row as changed meanwhile, so the caller
+// has to check the permissions again.
 const lockAdmins = "SELECT " + keyColumns + ` FROM keys WHERE id = ANY (ARRAY(
 		SELECT $1 UNION SELECT other.id FROM keys one JOIN keys other ON other.environment = one.environment
 		WHERE one.id = $1 AND other.permissions & 4 <> 0 AND other.revoked_at = 0))

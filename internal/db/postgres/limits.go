@@ -30,7 +30,7 @@ func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitStat
 
 const limitColumns = "minute_used, minute_end, minute_refused, day_used, day_end, day_refused, strikes, strikes_since, banned_at, banned_until, ban_level"
 
-// limitFields are the fields of s in the order of limitColumns.
+// limitFields returns the fields of s in the order of limitColumns.
 func limitFields(s *animalstore.LimitState) []any {
 	return []any{
 		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
@@ -40,7 +40,7 @@ func limitFields(s *animalstore.LimitState) []any {
 	}
 }
 
-// saveLimits inserts by ascending key, like all who lock several.
+// saveLimits inserts by ascending key, as everything that locks several keys does.
 const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
 	SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
 		AS new (key_id, ` + limitColumns + `) ORDER BY key_id
@@ -49,7 +49,7 @@ const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
 		excluded.banned_at, excluded.banned_until, excluded.ban_level)
 	WHERE (excluded.banned_at, excluded.day_end, excluded.day_used) >= (limit_states.banned_at, limit_states.day_end, limit_states.day_used)`
 
-// older reports whether s is left out where other is saved.
+// older reports whether s is skipped if other is saved.
 func older(s, other *animalstore.LimitState) bool {
 	return cmp.Or(
 		cmp.Compare(s.BannedAt, other.BannedAt),
@@ -59,7 +59,7 @@ func older(s, other *animalstore.LimitState) bool {
 
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
-	latest := make(map[int64]*animalstore.LimitState, len(states)) // a key may come twice
+	latest := make(map[int64]*animalstore.LimitState, len(states)) // a key may appear twice
 	for i := range states {
 		s := &states[i]
 		if before := latest[s.KeyID]; before == nil || !older(&s.LimitState, before) {
@@ -80,7 +80,7 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 	for i := range columns {
 		args[i] = columns[i]
 	}
-	return d.writeAlone(ctx, "save limit states", func(ctx context.Context, c *pgx.Conn) error {
+	return d.writeStatement(ctx, "save limit states", func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, saveLimits, args...)
 		return err
 	})

@@ -22,18 +22,19 @@ var migrations embed.FS
 const (
 	versionTable = "animalstore_version"
 	migrateLock  = 0x414e5354 // "ANST"
-	// A program that finds another migrating asks again every second.
-	migratePatience = 600
-	// oldest is the oldest PostgreSQL that is tested, as the server numbers itself.
+	// migrateAttempts is how often, once a second, a program checks whether another
+	// one has finished its migration.
+	migrateAttempts = 600
+	// oldest is the server_version_num of the oldest supported PostgreSQL.
 	oldest = 150000
 )
 
-// migrate brings the tables up to date, one program at a time, and refuses a
-// database that could not keep the store.
+// migrate creates or updates the tables, one program at a time. It refuses a database
+// that can't hold a store reliably.
 func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error {
 	config = config.Copy()
 	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
-		config.RuntimeParams[limit] = "0" // a large table takes its time
+		config.RuntimeParams[limit] = "0" // a large table takes long
 	}
 	config.ConnectTimeout = max(config.ConnectTimeout, startTimeout)
 	pool := stdlib.OpenDB(*config)
@@ -48,7 +49,7 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 	if err != nil {
 		return err
 	}
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrateLock), lock.WithLockTimeout(1, migratePatience))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrateLock), lock.WithLockTimeout(1, migrateAttempts))
 	if err != nil {
 		return err
 	}
@@ -63,19 +64,19 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 	case err != nil:
 		return err
 	case version == 0 && mustExist:
-		return errors.New("there is no store in this database: name the server's database with --database")
+		return errors.New("this database doesn't contain a store: name the server's database with --database")
 	case version > known:
 		return errNewer(version, known)
 	case version == known:
 		return nil
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("bring the tables up to date: %w", err)
+		return fmt.Errorf("update the tables: %w", err)
 	}
 	return nil
 }
 
-// currentVersion is 0 in a database without our tables.
+// currentVersion returns 0 for a database without our tables.
 func currentVersion(ctx context.Context, pool *sql.DB) (version int64, err error) {
 	var known bool
 	if err := pool.QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable).Scan(&known); err != nil || !known {
@@ -85,7 +86,7 @@ func currentVersion(ctx context.Context, pool *sql.DB) (version int64, err error
 	return version, err
 }
 
-// checkServer refuses a server that would not keep our promises.
+// checkServer refuses a server that can't keep the promises of package db.
 func checkServer(ctx context.Context, pool *sql.DB) error {
 	var number int
 	var version, encoding, commit string
@@ -93,24 +94,24 @@ func checkServer(ctx context.Context, pool *sql.DB) error {
 		current_setting('server_encoding'), current_setting('synchronous_commit')`).Scan(&number, &version, &encoding, &commit)
 	switch {
 	case err != nil:
-		return fmt.Errorf("ask for the server's version: %w", err)
+		return fmt.Errorf("query the server's version: %w", err)
 	case number < oldest:
 		return fmt.Errorf("the server is PostgreSQL %s: at least %d is needed", version, oldest/10000)
 	case encoding != "UTF8":
-		return fmt.Errorf("the database has the encoding %s, in which not every name can be written: make it with ENCODING 'UTF8'", encoding)
+		return fmt.Errorf("the database has the encoding %s, which can't represent every name: create it with ENCODING 'UTF8'", encoding)
 	case commit == "off":
 		return errors.New("synchronous_commit is off, so the server could lose what it has acknowledged: set it to on for this database or role")
 	}
 	return nil
 }
 
-// explain says in the operator's words why a server could not be asked.
+// explain tells an operator why a server can't be reached.
 func explain(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		return fmt.Errorf("PostgreSQL refuses the connection: %s", refused.Message)
 	}
-	// One line for each attempt, of which the last is as good as any.
+	// There is a line for each attempt; the last one is enough.
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	return fmt.Errorf("PostgreSQL cannot be reached: %s. Check that it runs, and the host and port of --database", strings.TrimSpace(lines[len(lines)-1]))
+	return fmt.Errorf("PostgreSQL cannot be reached: %s. Check that it is running, and the host and port of --database", strings.TrimSpace(lines[len(lines)-1]))
 }

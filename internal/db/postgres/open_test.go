@@ -14,8 +14,7 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-// TestOpenAtOnce: programs that start at once on an empty database do not get in
-// each other's way.
+// TestOpenAtOnce: several programs can start at once on an empty database.
 func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
@@ -39,8 +38,8 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: a database that cannot keep the store is refused in words that
-// say what to do, and that hold no password.
+// TestOpenRefuses: an unsuitable database is refused with a message that says what to do
+// and contains no password.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -63,8 +62,8 @@ func TestOpenRefuses(t *testing.T) {
 		name, url, want string
 		opts            Options
 	}{
-		{"an empty database that must exist", database(), "there is no store in this database", Options{MustExist: true}},
-		{"a newer version's", newer, "written by a newer animalstore (its tables are version 9999", Options{}},
+		{"an empty database that must exist", database(), "this database doesn't contain a store", Options{MustExist: true}},
+		{"a newer version's", newer, "written by a newer animalstore (its tables are at version 9999", Options{}},
 		{"another encoding", server.URL("latin"), "the encoding LATIN1", Options{}},
 		{"commits that are not on disk", sleepy, "synchronous_commit is off", Options{}},
 		{"an absent database", server.URL("absent"), `database "absent" does not exist`, Options{}},
@@ -85,11 +84,11 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenUnreachable: a server that is down, or does not answer, is told of
-// within seconds.
+// TestOpenUnreachable: a server that is down, or doesn't respond, is reported within
+// seconds.
 func TestOpenUnreachable(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,17 +131,17 @@ func TestURLs(t *testing.T) {
 		}
 	}
 	for url, want := range map[string]int32{
-		"postgres://db/store":                   usualConns,
+		"postgres://db/store":                   defaultConns,
 		"postgres://db/store?pool_max_conns=3":  3,
 		"postgres://db/store?pool_max_conns=40": 40,
 	} {
-		config, err := parse(url, usualTimeout)
+		config, err := parseConfig(url, defaultTimeout)
 		if err != nil || config.MaxConns != want {
 			t.Errorf("%s: got %d connections, %v, want %d", url, config.MaxConns, err, want)
 		}
 	}
-	// What the operator says of timeouts counts; what the engine relies on stays.
-	config, err := parse("postgres://db/store?statement_timeout=7&default_transaction_isolation=serializable", usualTimeout)
+	// The operator can change timeouts, but not the settings that the engine relies on.
+	config, err := parseConfig("postgres://db/store?statement_timeout=7&default_transaction_isolation=serializable", defaultTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}

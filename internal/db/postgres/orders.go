@@ -11,11 +11,11 @@ import (
 
 const orderColumns = "id, pet_id, status, created_at, updated_at"
 
-// PlaceOrder implements [db.DB]. The lock on the pet lets one of many through
-// at a time; the index orders_open would refuse a second all the same.
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+// PlaceOrder implements [db.DB]. The lock on the pet lets one caller through at a time;
+// the index orders_open would refuse a second order anyway.
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, retry *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		replayed, err = doOnce(ctx, tx, once, &order, func() error {
+		replayed, err = writeOrReplay(ctx, tx, retry, &order, func() error {
 			order = animalstore.Order{PetID: petID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
 			pet, _, err := lockPet(ctx, tx, petID)
 			if err != nil {
@@ -25,7 +25,7 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, o
 				return err
 			}
 			err = tx.QueryRow(ctx, "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES ($1, $2, $3, $3) RETURNING id",
-				petID, number(orderStatuses, order.Status), at.Milli()).Scan(&order.ID)
+				petID, statusIndex(orderStatuses, order.Status), at.Milli()).Scan(&order.ID)
 			if err != nil {
 				return failed("insert order", err)
 			}
@@ -43,8 +43,8 @@ func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
 	return readOne(ctx, d, "select order", scanOrder, selectOrder, id)
 }
 
-// UpdateOrder implements [db.DB]. It locks the order, then the pet. Whoever
-// locks the pet first waits for no order, so nobody waits in a circle.
+// UpdateOrder implements [db.DB]. It locks the order, then the pet. Operations that lock
+// the pet first don't lock an order, so there is no deadlock.
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	var order animalstore.Order
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -56,7 +56,7 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 			return err
 		}
 		_, err = tx.Exec(ctx, "UPDATE orders SET status = $2, updated_at = $3 WHERE id = $1",
-			id, number(orderStatuses, order.Status), order.UpdatedAt.Milli())
+			id, statusIndex(orderStatuses, order.Status), order.UpdatedAt.Milli())
 		if err != nil {
 			return failed("update order", err)
 		}
@@ -65,9 +65,9 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// setPetStatus is for an order that has a say over its pet.
+// setPetStatus stores the status that an order implies for its pet.
 func setPetStatus(ctx context.Context, tx pgx.Tx, petID int64, status animalstore.PetStatus) error {
-	_, err := tx.Exec(ctx, "UPDATE pets SET status = $2 WHERE id = $1", petID, number(petStatuses, status))
+	_, err := tx.Exec(ctx, "UPDATE pets SET status = $2 WHERE id = $1", petID, statusIndex(petStatuses, status))
 	return failed("update status of pet", err)
 }
 
@@ -85,14 +85,14 @@ var (
 )
 
 func orderListQuery(q db.OrderQuery) (query string, args []any) {
-	args = []any{below(q.Before), q.Limit}
+	args = []any{upperBound(q.Before), q.Limit}
 	switch {
 	case q.PetID != 0 && q.Status != "":
-		return listOrdersByBoth, append(args, q.PetID, number(orderStatuses, q.Status))
+		return listOrdersByBoth, append(args, q.PetID, statusIndex(orderStatuses, q.Status))
 	case q.PetID != 0:
 		return listOrdersByPet, append(args, q.PetID)
 	case q.Status != "":
-		return listOrdersByStatus, append(args, number(orderStatuses, q.Status))
+		return listOrdersByStatus, append(args, statusIndex(orderStatuses, q.Status))
 	}
 	return listOrders, args
 }

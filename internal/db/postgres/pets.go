@@ -12,15 +12,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A status is stored as its place in the domain's list.
+// A status is stored as its index in the domain's list.
 var (
 	petStatuses   = animalstore.PetStatuses
 	orderStatuses = animalstore.OrderStatuses
 )
 
-func number[S comparable](all []S, s S) int16 {
-	for i, one := range all {
-		if one == s {
+// statusIndex panics if s is unknown: callers have validated it.
+func statusIndex[S comparable](all []S, s S) int16 {
+	for i, known := range all {
+		if known == s {
 			return int16(i)
 		}
 	}
@@ -29,27 +30,27 @@ func number[S comparable](all []S, s S) int16 {
 
 const petColumns = "id, category_id, status, name"
 
-// insertPet adds a pet, and its category if there is none of that id, in one
-// statement: both are stored or neither is.
+// insertPet adds a pet, and its category if that doesn't exist, in one statement, so
+// that both are stored or neither.
 const insertPet = `WITH category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING)
 	INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`
 
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	if p.Status == "" {
 		p.Status = animalstore.PetAvailable
 	}
-	if once == nil {
+	if retry == nil {
 		pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-		err = d.writeAlone(ctx, "insert pet", func(ctx context.Context, c *pgx.Conn) error {
-			return c.QueryRow(ctx, insertPet, p.Name, p.CategoryID, number(petStatuses, p.Status)).Scan(&pet.ID)
+		err = d.writeStatement(ctx, "insert pet", func(ctx context.Context, c *pgx.Conn) error {
+			return c.QueryRow(ctx, insertPet, p.Name, p.CategoryID, statusIndex(petStatuses, p.Status)).Scan(&pet.ID)
 		})
 		return pet, false, err
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		replayed, err = doOnce(ctx, tx, once, &pet, func() error {
+		replayed, err = writeOrReplay(ctx, tx, retry, &pet, func() error {
 			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-			err := tx.QueryRow(ctx, insertPet, p.Name, p.CategoryID, number(petStatuses, p.Status)).Scan(&pet.ID)
+			err := tx.QueryRow(ctx, insertPet, p.Name, p.CategoryID, statusIndex(petStatuses, p.Status)).Scan(&pet.ID)
 			return failed("insert pet", err)
 		})
 		return err
@@ -64,10 +65,9 @@ func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
 	return readOne(ctx, d, "select pet", scanPet, selectPet, id)
 }
 
-// lockPet returns a pet that nobody else can change until the transaction
-// ends, and whether it has an open order. That is asked by a statement of its
-// own: one that waits for a lock sees the pet as it is then, but everything
-// else as it was before.
+// lockPet returns a pet that nobody else can change until the transaction ends, and
+// whether it has an open order. That takes a second statement: one that waits for a lock
+// sees the current state of the locked row, but everything else as of its start.
 func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ordered bool, err error) {
 	if pet, err = lockOne(ctx, tx, "lock pet", scanPet, selectPet, id); err != nil {
 		return pet, false, err
@@ -93,7 +93,7 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 			return err
 		}
 		_, err = tx.Exec(ctx, "UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1",
-			id, pet.Name, pet.CategoryID, number(petStatuses, pet.Status))
+			id, pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status))
 		return failed("update pet", err)
 	})
 	return pet, err
@@ -114,11 +114,11 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 	})
 }
 
-// Parameters of a list: $1 the id to stay below, $2 the limit, then the filters'
-// values. A list with a filter compares and orders whole keys of its index, where
-// the filter alone would do, because no other index is in that order. The planner
-// would otherwise walk down all ids where it believes the status to be common,
-// and those that have it may all be old.
+// Parameters of a list: $1 is the upper bound of ids, $2 the limit, then come the
+// values of the filters. A list with a filter compares and orders by all columns of its
+// index, which only that index can serve. With the filter alone, the planner would scan
+// the primary key if it thinks that the status is common, and the matching pets may all
+// be old.
 var (
 	listPets         = "SELECT " + petColumns + " FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2"
 	listPetsByStatus = "SELECT " + petColumns + ` FROM pets
@@ -129,13 +129,14 @@ var (
 	listPetsByCategory = mergeStatuses(len(petStatuses), "SELECT "+petColumns+` FROM pets
 		WHERE (category_id, status, id) < ($3, %[1]d, $1) AND (category_id, status) >= ($3, %[1]d)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`)
-	// The zeros keep it off the indexes of the filters, which are longer than the list of ids.
+	// The zeros keep the planner from using the indexes of the filters, because more rows
+	// match those than the list of ids.
 	listPetsByID = "SELECT " + petColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
 		AND ($4::smallint IS NULL OR status + 0 = $4) AND ($5::bigint IS NULL OR category_id + 0 = $5) ORDER BY id DESC LIMIT $2`
 )
 
-// mergeStatuses makes one list out of the lists of every status. Each is read
-// along its index, and no further than the limit.
+// mergeStatuses merges the lists of all statuses into one. Each is read from its index,
+// and only up to the limit.
 func mergeStatuses(n int, query string) string {
 	parts := make([]string, n)
 	for status := range n {
@@ -144,22 +145,22 @@ func mergeStatuses(n int, query string) string {
 	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT $2"
 }
 
-// petListQuery is the statement for q, and its arguments.
+// petListQuery returns the statement for q and its arguments.
 func petListQuery(q db.PetQuery) (query string, args []any) {
-	args = []any{below(q.Before), q.Limit}
+	args = []any{upperBound(q.Before), q.Limit}
 	switch {
 	case q.IDs != nil:
 		var status *int16
 		if q.Status != "" {
-			status = new(number(petStatuses, q.Status))
+			status = new(statusIndex(petStatuses, q.Status))
 		}
 		return listPetsByID, append(args, q.IDs, status, q.CategoryID)
 	case q.CategoryID != nil && q.Status != "":
-		return listPetsByBoth, append(args, *q.CategoryID, number(petStatuses, q.Status))
+		return listPetsByBoth, append(args, *q.CategoryID, statusIndex(petStatuses, q.Status))
 	case q.CategoryID != nil:
 		return listPetsByCategory, append(args, *q.CategoryID)
 	case q.Status != "":
-		return listPetsByStatus, append(args, number(petStatuses, q.Status))
+		return listPetsByStatus, append(args, statusIndex(petStatuses, q.Status))
 	}
 	return listPets, args
 }
@@ -180,8 +181,8 @@ func scanPet(row pgx.Row) (animalstore.Pet, error) {
 	return pet, nil
 }
 
-// below is the bound of a list that starts before an id, or at the newest.
-func below(before int64) int64 {
+// upperBound returns the exclusive upper bound of the ids in a list.
+func upperBound(before int64) int64 {
 	if before == 0 {
 		return math.MaxInt64
 	}

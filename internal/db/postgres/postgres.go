@@ -1,9 +1,9 @@
-// Package postgres keeps the store in a PostgreSQL database, which any number of
-// servers may share.
+// Package postgres stores everything in a PostgreSQL database, which any number of
+// servers can share.
 //
-// Who may do what at once is settled by constraints and row locks, under
-// PostgreSQL's usual isolation (read committed). A read is one statement and
-// costs one round trip (transact.go).
+// Constraints and row locks control concurrent writes, under PostgreSQL's default
+// isolation level (read committed). A read is one statement and takes one round trip
+// (transact.go).
 package postgres
 
 import (
@@ -18,25 +18,24 @@ import (
 )
 
 const (
-	// usualTimeout is the time an operation gets, the wait for a connection
-	// included. It leaves a request room to say so within three seconds.
-	usualTimeout = 2400 * time.Millisecond
-	// startTimeout is the least time a host gets to answer when a program starts.
+	// defaultTimeout limits an operation, including the wait for a connection. It lets
+	// a request report the failure within three seconds.
+	defaultTimeout = 2400 * time.Millisecond
+	// startTimeout is the minimum timeout per host when a program starts.
 	startTimeout = 5 * time.Second
-	// usualConns is the size of the pool. PostgreSQL admits a hundred
-	// connections, unless it is told otherwise.
-	usualConns = 16
-	// trustedFor is how long an idle connection is taken to work without a
-	// question. Something between the machines may forget it later than that.
+	// defaultConns is the size of the pool. By default PostgreSQL allows a hundred
+	// connections.
+	defaultConns = 16
+	// trustedFor is how long an idle connection is used without a ping. After a longer
+	// time, a firewall in between may have dropped it.
 	trustedFor = 30 * time.Second
 )
 
-// Options say how a database is opened.
+// Options control how [Open] opens a database.
 type Options struct {
-	// MustExist refuses a database without the store's tables.
+	// MustExist makes Open fail instead of creating the tables.
 	MustExist bool
-	// Timeout is the time an operation gets. Zero is a default that suits a
-	// server.
+	// Timeout limits each operation. The default suits a server.
 	Timeout time.Duration
 }
 
@@ -49,28 +48,28 @@ type DB struct {
 
 var _ db.DB = (*DB)(nil)
 
-// Open connects to the database that a postgres:// URL names and brings its
-// tables up to date, which any number of programs may do at once. The URL can
-// name several hosts, and the size of the pool as pool_max_conns.
+// Open connects to the database of a postgres:// URL and creates or updates its tables,
+// which is safe for concurrent use by several programs. The URL can contain several
+// hosts, and the size of the pool as pool_max_conns.
 func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if opts.Timeout == 0 {
-		opts.Timeout = usualTimeout
+		opts.Timeout = defaultTimeout
 	}
-	config, err := parse(url, opts.Timeout)
+	config, err := parseConfig(url, opts.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, config.ConnConfig, opts.MustExist); err != nil {
-		return nil, fmt.Errorf("%s: %w", place(config.ConnConfig), err)
+		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", place(config.ConnConfig), err)
+		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
 	return &DB{pool: pool, timeout: opts.Timeout, watch: newWatch()}, nil
 }
 
-// Close waits for the operations under way. What comes afterwards gets an error.
+// Close implements [db.DB].
 func (d *DB) Close() error {
 	d.watch.close()
 	closed := make(chan struct{})
@@ -80,7 +79,7 @@ func (d *DB) Close() error {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(2 * d.timeout): // nobody answers: there is nothing to wait for
+	case <-time.After(2 * d.timeout): // the server doesn't respond
 	}
 	return nil
 }
@@ -96,13 +95,13 @@ func (d *DB) Ping(ctx context.Context) error {
 // Generation implements [db.DB]. Other servers write to the database too.
 func (d *DB) Generation() (uint64, bool) { return 0, false }
 
-// parse reads a URL and adds what the engine relies on.
-func parse(url string, timeout time.Duration) (*pgxpool.Config, error) {
+// parseConfig parses a URL and adds the settings that the engine relies on.
+func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	config, err := parseURL(url)
 	if err != nil {
 		return nil, err
 	}
-	// One host must not use up all of an operation's time: the next may answer.
+	// One host must not use up the whole timeout: the next one may respond.
 	connectTimeout := timeout * 5 / 6
 	config.PingTimeout = connectTimeout
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > trustedFor }
@@ -113,14 +112,13 @@ func parse(url string, timeout time.Duration) (*pgxpool.Config, error) {
 		conn.ConnectTimeout = connectTimeout
 	}
 	for name, value := range map[string]string{
-		// Everything here was thought through for read committed: who waited for
-		// a lock has to see what its holder left.
+		// The engine relies on read committed: after waiting for a lock, a
+		// statement has to see what the holder changed.
 		"default_transaction_isolation": "read committed",
-		// A commit that was not confirmed by a standby is told by a warning.
+		// A warning reports a commit that the standby didn't confirm.
 		"client_min_messages": "warning",
-		// Every statement has an index to go by. One plan is kept for all
-		// values, and a planner that does not know the limit nor how the rows
-		// lie might rather read the table.
+		// Every statement has an index. One plan is cached for all values, and
+		// without knowing the limit the planner might prefer to scan the table.
 		"enable_seqscan":    "off",
 		"enable_bitmapscan": "off",
 		"jit":               "off",
@@ -129,9 +127,9 @@ func parse(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	}
 	for name, value := range map[string]string{
 		"application_name": "animalstore",
-		// The server gives up where we no longer listen. A statement that waits
-		// for a lock is told in time; one that commits is never cut short, for
-		// we stopped listening long before.
+		// The server gives up when we no longer wait. A wait for a lock ends early
+		// enough for us to see the error; a commit is never cut short, because we
+		// stop waiting long before.
 		"lock_timeout":                        milliseconds(timeout * 4 / 5),
 		"statement_timeout":                   milliseconds(timeout * 2),
 		"idle_in_transaction_session_timeout": milliseconds(timeout * 2),

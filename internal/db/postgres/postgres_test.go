@@ -19,13 +19,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patient is for tests of what comes out, on a machine that may be busy.
+// patient is a timeout for tests that don't test timeouts, on a busy machine.
 const patient = time.Minute
 
 func TestContract(t *testing.T) {
 	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: patient})
 	dbtest.Run(t, func(t *testing.T) db.DB {
-		// As good as a new database, and much faster.
+		// Like a new database, but much faster.
 		_, err := d.pool.Exec(t.Context(), "TRUNCATE pets, categories, orders, answers, keys, key_secrets, usage, limit_states RESTART IDENTITY")
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// planNode is a step of a plan, with what it really did.
+// planNode is a step of an executed plan.
 type planNode struct {
 	Type    string     `json:"Node Type"`
 	Index   string     `json:"Index Name"`
@@ -36,8 +36,8 @@ func (n planNode) walk(f func(planNode)) {
 	}
 }
 
-// lists are all combinations of filters, with the index each is to be read along
-// and how often.
+// lists are all combinations of filters, with the index that each has to use and how
+// often.
 func lists() []struct {
 	name  string
 	query string
@@ -84,9 +84,8 @@ func lists() []struct {
 	return all
 }
 
-// TestListsCostByLimit: in a large store whose statuses lie unevenly, a page is
-// read along one index and no further than its end, whether PostgreSQL plans for
-// these values or for any.
+// TestListsCostByLimit: in a large store with unevenly distributed statuses, a page is
+// read from one index and only up to its end, with custom and with generic plans.
 func TestListsCostByLimit(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -127,7 +126,7 @@ func TestListsCostByLimit(t *testing.T) {
 					if want := slices.Repeat([]string{list.index}, list.arms); !slices.Equal(along, want) {
 						t.Errorf("it is read along %q, want %q", along, want)
 					}
-					// Every row of every arm may lie on a page of its own.
+					// Every row of every arm may be on a different page.
 					if touched := plan.Hit + plan.Read; touched > 5*20*list.arms {
 						t.Errorf("it touched %d pages, want at most %d", touched, 5*20*list.arms)
 					}
@@ -140,7 +139,7 @@ func TestListsCostByLimit(t *testing.T) {
 	}
 }
 
-// planOf runs a query as d would and returns its plan.
+// planOf runs a query like d does and returns its plan.
 func planOf(t *testing.T, d *DB, mode, query string, args []any) planNode {
 	t.Helper()
 	conn, err := d.pool.Acquire(t.Context())
@@ -189,7 +188,7 @@ func literal(arg any) string {
 	return fmt.Sprint(arg)
 }
 
-// TestKeysAreFoundAmongMany: to change one key does not mean to look at them all.
+// TestKeysAreFoundAmongMany: changing one key doesn't read all of them.
 func TestKeysAreFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)

@@ -11,8 +11,8 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-// TestRoundTrips counts on the wire how often an operation has to wait for an
-// answer, once its statements are prepared.
+// TestRoundTrips counts on the wire how often an operation waits for a response, once
+// its statements are prepared.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
@@ -67,8 +67,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestConnectionsStay: a connection is used again, with TLS, too. One that is
-// taken for dead each time would cost several round trips more.
+// TestConnectionsStay: connections are reused, also with TLS. One that is mistaken for
+// dead each time would cost several more round trips.
 func TestConnectionsStay(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)

@@ -36,7 +36,7 @@ func OpenSource(ctx context.Context, url string, alone bool) (_ *Snapshot, err e
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", place(config.ConnConfig), err)
+			err = fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 		}
 	}()
 	have, known, err := versions(ctx, config.ConnConfig)
@@ -76,7 +76,7 @@ func OpenTarget(ctx context.Context, url string) (_ *Snapshot, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", place(config.ConnConfig), err)
+			err = fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 		}
 	}()
 	if err := migrate(ctx, config.ConnConfig, false); err != nil {
@@ -187,7 +187,7 @@ func Versions(ctx context.Context, url string) (have, known int64, err error) {
 		return 0, 0, err
 	}
 	if have, known, err = versions(ctx, config.ConnConfig); err != nil {
-		err = fmt.Errorf("%s: %w", place(config.ConnConfig), err)
+		err = fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
 	return have, known, err
 }

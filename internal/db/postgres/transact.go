@@ -12,14 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// maxAttempts is how often a write is tried that gets in the way of others. With
-// the locks as they are taken here, no two wait for each other, so once should do.
+// maxAttempts is how often a write is tried that conflicts with others. The locks are
+// taken in an order that avoids deadlocks, so one attempt should be enough.
 const maxAttempts = 10
 
-// lend gives f a connection and what is left of the operation's time. The
-// caller's context counts until f begins. From then on f is carried through:
-// cutting a statement off costs its connection, and of a write nobody would know
-// the outcome.
+// lend calls f with a connection and a context for the rest of the operation's time.
+// The caller's context counts only until f begins: cancelling a statement costs its
+// connection, and the outcome of a write would be unknown.
 func (d *DB) lend(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -30,7 +29,7 @@ func (d *DB) lend(ctx context.Context, f func(context.Context, *pgx.Conn) error)
 	return d.borrow(ctx, f)
 }
 
-// borrow is lend whether or not the server answers just now.
+// borrow is lend, even while the server is known not to respond.
 func (d *DB) borrow(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	begun := d.watch.now()
 	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
@@ -38,35 +37,35 @@ func (d *DB) borrow(ctx context.Context, f func(context.Context, *pgx.Conn) erro
 	conn, err := d.pool.Acquire(working)
 	if err != nil {
 		if working.Err() != nil {
-			d.watch.unanswered(begun, d.ask)
+			d.watch.timedOut(begun, d.probe)
 		}
 		return fmt.Errorf("connect: %w: %w", db.ErrUnavailable, err)
 	}
 	defer d.release(conn)
-	if err := ctx.Err(); err != nil { // it ended while we waited
+	if err := ctx.Err(); err != nil { // it ended during Acquire
 		return err
 	}
 	err = f(working, conn.Conn())
 	switch {
 	case !conn.Conn().IsClosed():
-		d.watch.answered()
+		d.watch.responded()
 	case working.Err() != nil:
-		d.watch.unanswered(begun, d.ask)
+		d.watch.timedOut(begun, d.probe)
 	}
 	return err
 }
 
-// ask puts a question to the server, to hear whether it answers.
-func (d *DB) ask(ctx context.Context) error {
+// probe checks whether the server responds.
+func (d *DB) probe(ctx context.Context) error {
 	return d.borrow(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, "SELECT 1")
 		return err
 	})
 }
 
-// release gives a connection back. One that broke is taken out of the pool at
-// once: pgx tells the server in the background, for which it may have to wait
-// as long as it did for the answer, and would keep its place until then.
+// release returns a connection to the pool. A broken one is removed at once:
+// otherwise it would occupy its slot until pgx has said goodbye to the server in the
+// background, which can take as long as the operation did.
 func (d *DB) release(conn *pgxpool.Conn) {
 	if conn.Conn().IsClosed() {
 		conn.Hijack()
@@ -75,7 +74,7 @@ func (d *DB) release(conn *pgxpool.Conn) {
 	conn.Release()
 }
 
-// read runs f, which is one statement.
+// read runs f, which executes one statement.
 func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		err := f(ctx, c)
@@ -134,14 +133,13 @@ func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(
 	return all, err
 }
 
-// write runs f in a transaction, as often as it takes to get past others that
-// are in its way.
+// write runs f in a transaction, and retries it after a conflict with another one.
 func (d *DB) write(ctx context.Context, f func(context.Context, pgx.Tx) error) error {
 	return d.change(ctx, func(ctx context.Context, c *pgx.Conn) error { return transact(ctx, c, f) })
 }
 
-// writeAlone runs f, which is one statement and a transaction by itself.
-func (d *DB) writeAlone(ctx context.Context, doing string, f func(context.Context, *pgx.Conn) error) error {
+// writeStatement runs f, which executes one statement without a transaction.
+func (d *DB) writeStatement(ctx context.Context, doing string, f func(context.Context, *pgx.Conn) error) error {
 	return d.change(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		forgetWarnings(c)
 		return settled(c, doing, f(ctx, c))
@@ -160,12 +158,12 @@ func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) erro
 	})
 }
 
-// resetAfter drops all connections at the first refusal of a server that is going
-// down, or is not the one to write to any more: the one that was refused, and
-// those that lead to the same server. The next goes to where the URL leads then.
+// resetAfter drops all connections if err says that the server is shutting down or
+// has become read-only, because the others lead to the same server. New connections
+// use the host that the URL leads to by then.
 func (d *DB) resetAfter(err error) {
 	var refused *pgconn.PgError
-	if errors.As(err, &refused) && isFarewell(refused) {
+	if errors.As(err, &refused) && endsConnection(refused) {
 		d.pool.Reset()
 	}
 }
@@ -175,12 +173,12 @@ func transact(ctx context.Context, c *pgx.Conn, f func(context.Context, pgx.Tx) 
 	if err != nil {
 		return failed("begin", err)
 	}
-	defer tx.Rollback(ctx) // does nothing after a commit
+	defer tx.Rollback(ctx) // a no-op after a commit
 	if err := f(ctx, tx); err != nil {
 		return err
 	}
-	// From here on it may be done without our knowing, so it is the last moment
-	// to find that it cannot be.
+	// A failure during the commit leaves the outcome unknown, so check for a lost
+	// connection first.
 	if ctx.Err() != nil || c.IsClosed() || !alive(c.PgConn().Conn()) {
 		return fmt.Errorf("commit: %w: the connection was lost before", db.ErrUnavailable)
 	}
@@ -188,24 +186,24 @@ func transact(ctx context.Context, c *pgx.Conn, f func(context.Context, pgx.Tx) 
 	return settled(c, "commit", tx.Commit(ctx))
 }
 
-// settled tells what became of a write by what its commit returned. Whether an
-// error came before anything was sent cannot be told by it: pgx says the same of a
-// connection that broke while it waited for the answer.
+// settled derives the outcome of a write from what its commit returned. An error of
+// the connection doesn't show whether the commit was sent: pgx returns the same error
+// if the connection broke while it waited for the response.
 func settled(c *pgx.Conn, doing string, err error) error {
 	var refused *pgconn.PgError
 	switch {
 	case err == nil && warned(c):
-		// It is on the disk of the one server, but not on that of its standby.
+		// The write is on disk on this server, but not on its standby.
 		return fmt.Errorf("%s: %w: the server gave up waiting for its standby", doing, db.ErrOutcomeUnknown)
 	case err == nil:
 		return nil
 	case errors.As(err, &refused) && !isFatal(refused), !isConnection(err) && refused == nil:
-		return failed(doing, err) // it was refused, or the mistake is ours
+		return failed(doing, err) // the server refused it, or this is a bug
 	}
 	return fmt.Errorf("%s: %w: %w", doing, db.ErrOutcomeUnknown, err)
 }
 
-// Whether the server warned of something is remembered with the connection.
+// warnedKey marks a connection on which the server sent a warning.
 const warnedKey = "animalstore warned"
 
 func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {

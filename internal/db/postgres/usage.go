@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lockUsed locks the keys whose usage is saved, in the order in which all lock
-// keys, so that two that save at once do not wait for each other.
+// lockUsed locks the keys whose usage is saved, by ascending id, so that concurrent
+// calls don't deadlock.
 const lockUsed = "SELECT id FROM keys WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE"
 
-// addUsage sums up, because an hour may come twice.
+// addUsage adds up first, because an hour may appear twice.
 const addUsage = `INSERT INTO usage AS u (key_id, hour, admitted, refused)
 	SELECT key_id, hour, sum(admitted), sum(refused) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS more (key_id, hour, admitted, refused)
 	GROUP BY key_id, hour

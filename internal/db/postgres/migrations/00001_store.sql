@@ -1,20 +1,19 @@
 -- +goose Up
 
--- An id is never given twice: a sequence does not go back, not even where what
--- took its number was rolled back. Times are Unix milliseconds; 0 means never.
--- Text that is compared is compared by its bytes, so that no index depends on
--- the collations of the system it lies on.
+-- Ids are never reused: a rollback doesn't reset a sequence. Times are Unix
+-- milliseconds; 0 means never. Text that is compared is compared byte by byte, so
+-- that no index depends on the collations of the system.
 
 CREATE TABLE pets (
   id          bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name        text     NOT NULL,
-  -- No foreign key: it would write a lock into the category's row for every
-  -- pet added, and that is one row for all of them. Categories stay for good.
+  -- No foreign key: it would lock the category's row for every pet added, and all
+  -- of them share a few rows. Categories are never deleted.
   category_id bigint   NOT NULL,
   status      smallint NOT NULL CHECK (status BETWEEN 0 AND 2) -- available, pending, sold
 );
--- The lists of one status, and of one category in one status. They do not hold
--- names, which can be longer than an entry of an index may be.
+-- For the lists of one status, and of one category in one status. They don't contain
+-- names, which can be too long for an index.
 CREATE INDEX pets_by_status   ON pets (status, id);
 CREATE INDEX pets_by_category ON pets (category_id, status, id);
 
@@ -35,7 +34,7 @@ CREATE INDEX orders_by_pet    ON orders (pet_id, status, id);
 -- A pet has at most one open order.
 CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
 
--- The answers to writes that may be sent again.
+-- Idempotency records: the results of writes that clients may retry.
 CREATE TABLE answers (
   key_id     bigint NOT NULL,
   route      text   COLLATE "C" NOT NULL,
@@ -61,10 +60,10 @@ CREATE TABLE keys (
   revoked_at  bigint   NOT NULL,
   unbanned_at bigint   NOT NULL
 );
--- The few keys that may manage the others.
+-- The few keys that can manage keys.
 CREATE INDEX keys_admin ON keys (environment, id) WHERE permissions & 4 <> 0 AND revoked_at = 0;
 
--- A key's secrets are rows of their own, because a rotated key has two for a while.
+-- Secrets are separate rows, because a rotated key has two for a while.
 CREATE TABLE key_secrets (
   hash       bytea  PRIMARY KEY CHECK (length(hash) = 32), -- SHA-256
   key_id     bigint NOT NULL REFERENCES keys (id),
@@ -79,9 +78,9 @@ CREATE TABLE usage (
   refused  bigint NOT NULL,
   PRIMARY KEY (key_id, hour)
 );
-CREATE INDEX usage_by_hour ON usage (hour); -- to find what is too old
+CREATE INDEX usage_by_hour ON usage (hour); -- to drop old rows
 
--- What the rate limiter remembers of a key, so that a restart refunds nothing.
+-- The state of the rate limiter, so that a restart doesn't reset it.
 CREATE TABLE limit_states (
   key_id         bigint PRIMARY KEY REFERENCES keys (id),
   minute_used    bigint NOT NULL,

@@ -1,7 +1,7 @@
-// Package pgtest starts PostgreSQL servers for tests, and puts them through what
-// happens to servers: they are killed, frozen, restarted and promoted.
+// Package pgtest starts PostgreSQL servers for tests, and can kill, freeze, restart and
+// promote them.
 //
-// The binaries are those on PATH or of the distribution. Where there are none a
-// test is skipped, or fails when CI=true. Tests that only need a database take
-// one of the server named by ANIMALSTORE_TEST_POSTGRES instead, if it is set.
+// It uses the binaries on PATH or of the distribution. Without any, a test is skipped,
+// or fails if CI=true. Tests that only need a database use the server named by
+// ANIMALSTORE_TEST_POSTGRES instead, if it is set.
 package pgtest

@@ -21,26 +21,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable names a server to take databases of, as a postgres:// URL.
+// Variable is an environment variable with the postgres:// URL of a server to use.
 const Variable = "ANIMALSTORE_TEST_POSTGRES"
 
-// oldest is the oldest major version that animalstore works with.
+// oldest is the oldest major version that animalstore supports.
 const oldest = 15
 
 // Settings are lines for postgresql.conf, such as "fsync=on".
 type Settings []string
 
-// usual makes a server quick to start and quick to forget.
+// usual makes a server start and stop quickly.
 var usual = Settings{"fsync=off", "max_connections=300", "autovacuum=off", "log_min_messages=warning", "shared_buffers=32MB"}
 
-// shared is the server of tests that only need a database.
+// shared is the server for tests that only need a database.
 var shared struct {
 	mu     sync.Mutex
 	server *Server
 }
 
-// Shared returns a server that all tests of a process have in common, and starts
-// it if need be. TestMain has to call Close at the end.
+// Shared returns a server that all tests of a process share, and starts it if needed.
+// TestMain has to call Close at the end.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	if dsn := os.Getenv(Variable); dsn != "" {
@@ -58,7 +58,7 @@ func Shared(t testing.TB) *Server {
 	return shared.server
 }
 
-// Close ends the server of Shared.
+// Close stops the server of Shared.
 func Close() {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -68,8 +68,8 @@ func Close() {
 	}
 }
 
-// Start starts a server that is the test's own and is removed when that ends.
-// Its settings come on top of the usual ones, which include fsync=off.
+// Start starts a server for one test and removes it when the test ends. The settings
+// are added to the usual ones, which include fsync=off.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s, err := start(findBinaries(t), settings)
@@ -80,7 +80,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	return s
 }
 
-// findBinaries returns the directory of a server's programs, or ends the test.
+// findBinaries returns the directory of PostgreSQL's programs, or ends the test.
 func findBinaries(t testing.TB) string {
 	t.Helper()
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -106,26 +106,25 @@ func findBinaries(t testing.TB) string {
 	return ""
 }
 
-// major is the version in a path such as /usr/lib/postgresql/15/bin.
+// major returns the version in a path such as /usr/lib/postgresql/15/bin.
 func major(dir string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	return n
 }
 
-// named is a server that somebody else runs.
+// named returns a server that is already running.
 func named(t testing.TB, dsn string) *Server {
 	t.Helper()
 	base, err := url.Parse(dsn)
 	if err != nil {
-		t.Fatalf("%s is not a URL", Variable) // which may hold a password
+		t.Fatalf("%s is not a URL", Variable) // it may contain a password
 	}
 	return &Server{base: base}
 }
 
 var databases atomic.Int64
 
-// NewDatabase makes an empty database, or one like template if that is not "",
-// and returns its URL.
+// NewDatabase creates a database, empty or as a copy of template, and returns its URL.
 func (s *Server) NewDatabase(t testing.TB, template string) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), databases.Add(1))
@@ -133,7 +132,7 @@ func (s *Server) NewDatabase(t testing.TB, template string) string {
 		template = "template0"
 	}
 	s.MustExec(t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template))
-	if s.process == nil { // other servers are thrown away whole
+	if s.process == nil { // other servers are deleted completely
 		t.Cleanup(func() {
 			if err := s.Exec(context.Background(), "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 				t.Errorf("drop a database: %v", err)
@@ -143,7 +142,7 @@ func (s *Server) NewDatabase(t testing.TB, template string) string {
 	return s.URL(name)
 }
 
-// Name is the name of the database in a URL.
+// Name returns the name of the database in a URL.
 func Name(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -152,14 +151,14 @@ func Name(dsn string) string {
 	return strings.TrimPrefix(u.Path, "/")
 }
 
-// URL is the address of a database on the server.
+// URL returns the URL of a database on the server.
 func (s *Server) URL(database string) string {
 	u := *s.base
 	u.Path = "/" + database
 	return u.String()
 }
 
-// Address is where the server listens, as host:port.
+// Address returns where the server listens, as host:port.
 func (s *Server) Address() string { return s.base.Host }
 
 // Exec runs a statement in a database.
@@ -173,7 +172,7 @@ func (s *Server) Exec(ctx context.Context, database, statement string) error {
 	return err
 }
 
-// MustExec is Exec where an error ends the test.
+// MustExec is like Exec, but an error ends the test.
 func (s *Server) MustExec(t testing.TB, database, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -183,8 +182,8 @@ func (s *Server) MustExec(t testing.TB, database, statement string) {
 	}
 }
 
-// FreeAddress is an address on this machine on which a server can be started,
-// and started again: see freePort.
+// FreeAddress returns a loopback address on which a server can be started, and
+// restarted: see freePort.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()
@@ -194,8 +193,8 @@ func FreeAddress(t testing.TB) string {
 	return fmt.Sprint("127.0.0.1:", port)
 }
 
-// freePort finds a port below those that the system gives to connections, so
-// that none of them takes it while a server is down for a moment.
+// freePort finds a port below the range for outgoing connections, so that none of them
+// takes it while a server is being restarted.
 func freePort() (int, error) {
 	for range 1000 {
 		port := 15000 + int(nextPort.Add(1)+int64(os.Getpid())*37)%15000

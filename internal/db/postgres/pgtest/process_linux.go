@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// attributes are those of a process that ends by a signal when we do.
+// attributes make a process receive a signal when this one ends.
 func (s *Server) attributes(signal syscall.Signal) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: signal}
 	if s.uid != 0 {
@@ -17,7 +17,7 @@ func (s *Server) attributes(signal syscall.Signal) *syscall.SysProcAttr {
 	return a
 }
 
-// children are the processes that a process has started.
+// children returns the child processes of a process.
 func children(pid int) (all []int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	for field := range strings.FieldsSeq(string(text)) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// attributes are those of a process that keeps our signals from its own.
+// attributes put a process into its own group, so that it doesn't get our signals.
 func (s *Server) attributes(syscall.Signal) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true}
 	if s.uid != 0 {
@@ -18,7 +18,7 @@ func (s *Server) attributes(syscall.Signal) *syscall.SysProcAttr {
 	return a
 }
 
-// children are the processes that a process has started.
+// children returns the child processes of a process.
 func children(pid int) (all []int) {
 	text, _ := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
 	for field := range strings.FieldsSeq(string(text)) {

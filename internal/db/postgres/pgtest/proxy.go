@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Proxy stands between clients and a server, counts what they say to each other
-// and can lose an answer.
+// Proxy is a proxy between clients and a server. It counts round trips and can lose a
+// response.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -20,11 +20,11 @@ type Proxy struct {
 
 	mu   sync.Mutex
 	lose []string
-	lost chan struct{} // closed when an answer was lost
+	lost chan struct{} // closed when a response was lost
 	all  map[net.Conn]struct{}
 }
 
-// NewProxy makes a Proxy to the server of a URL. It ends with the test.
+// NewProxy starts a Proxy to the server of a URL. It ends with the test.
 func NewProxy(t testing.TB, dsn string) *Proxy {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -48,7 +48,7 @@ func NewProxy(t testing.TB, dsn string) *Proxy {
 	return p
 }
 
-// URL is a URL of the server by way of the proxy.
+// URL returns a URL that leads to the server through the proxy.
 func (p *Proxy) URL(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -58,14 +58,12 @@ func (p *Proxy) URL(dsn string) string {
 	return u.String()
 }
 
-// Turns is how often a client has begun to speak, as it does once in every round
-// trip.
+// Turns returns how often a client started to send, which happens once per round trip.
 func (p *Proxy) Turns() int64 { return p.turns.Load() }
 
-// LoseAnswer waits for a client to send these texts, one after the other on one
-// connection. The message with the last of them is passed on, but the server's
-// answer is thrown away, and both are hung up on. The channel is closed once that
-// has been done.
+// LoseAnswer waits for a client to send these texts, in this order on one connection.
+// It forwards the message with the last of them, discards the server's response and
+// closes both connections. Then it closes the channel.
 func (p *Proxy) LoseAnswer(texts ...string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +71,8 @@ func (p *Proxy) LoseAnswer(texts ...string) <-chan struct{} {
 	return p.lost
 }
 
-// loses tells whether a connection on which that many of the texts were sent is
-// to lose its next answer, and how many were sent with this message.
+// loses reports whether a connection on which that many of the texts were sent should
+// lose its next response, and how many were sent including this message.
 func (p *Proxy) loses(message []byte, sent int) (lost chan struct{}, now int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,9 +112,9 @@ type conversation struct {
 	client, server net.Conn
 
 	mu       sync.Mutex
-	speaking bool          // the client spoke last
-	sent     int           // of the texts in whose wake an answer is to be lost
-	losing   chan struct{} // not nil: what the server says is thrown away
+	speaking bool          // the client sent last
+	sent     int           // how many of the texts of LoseAnswer
+	losing   chan struct{} // not nil: the server's messages are discarded
 }
 
 func (c *conversation) end() {
@@ -128,7 +126,7 @@ func (c *conversation) end() {
 	delete(c.proxy.all, c.server)
 }
 
-// up passes on what the client says.
+// up forwards what the client sends.
 func (c *conversation) up() {
 	defer c.end()
 	b := make([]byte, 64<<10)
@@ -153,7 +151,7 @@ func (c *conversation) up() {
 	}
 }
 
-// down passes on what the server says.
+// down forwards what the server sends.
 func (c *conversation) down() {
 	defer c.end()
 	b := make([]byte, 64<<10)

@@ -26,11 +26,11 @@ import (
 type Server struct {
 	base *url.URL // of its databases
 
-	// Of a server that was started here.
+	// For a server that was started here.
 	binaries string
 	dir      string
 	port     int
-	uid, gid int // whom it runs as; 0: as we do
+	uid, gid int // the user it runs as; 0: ours
 	process  *process
 }
 
@@ -40,7 +40,7 @@ type process struct {
 	exited chan struct{}
 }
 
-// start makes a server in a directory of its own and waits until it answers.
+// start creates a server in a new directory and waits until it responds.
 func start(binaries string, settings Settings) (_ *Server, err error) {
 	s, err := prepare(binaries)
 	if err != nil {
@@ -60,14 +60,14 @@ func start(binaries string, settings Settings) (_ *Server, err error) {
 	return s, s.launch()
 }
 
-// prepare makes a directory and finds a port.
+// prepare creates a directory and finds a port.
 func prepare(binaries string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "pgtest-")
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{binaries: binaries, dir: dir}
-	if os.Getuid() == 0 { // which PostgreSQL refuses to run as
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		nobody, err := user.Lookup("nobody")
 		if err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (s *Server) configure(lines Settings) error {
 	return errors.Join(err, f.Close())
 }
 
-// command runs one of PostgreSQL's programs to its end.
+// command runs one of PostgreSQL's programs and waits for it.
 func (s *Server) command(name string, args ...string) error {
 	cmd := exec.Command(filepath.Join(s.binaries, name), args...)
 	cmd.SysProcAttr = s.attributes(syscall.SIGKILL)
@@ -111,7 +111,7 @@ func (s *Server) command(name string, args ...string) error {
 	return nil
 }
 
-// launch starts the postmaster and waits until it answers.
+// launch starts the postmaster and waits until it responds.
 func (s *Server) launch() error {
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -121,11 +121,11 @@ func (s *Server) launch() error {
 	p := &process{exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The death of its parent is told to a process when the thread ends
-		// that started it.
+		// The system signals the death of a parent when the thread ends that
+		// started the process.
 		runtime.LockOSThread()
 		cmd := exec.Command(filepath.Join(s.binaries, "postgres"), "-D", s.data())
-		cmd.SysProcAttr = s.attributes(syscall.SIGQUIT) // at once, but tidy
+		cmd.SysProcAttr = s.attributes(syscall.SIGQUIT) // an immediate shutdown
 		cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 		err := cmd.Start()
 		if err == nil {
@@ -144,7 +144,7 @@ func (s *Server) launch() error {
 	return s.await(func(ctx context.Context) error { return s.Exec(ctx, "postgres", "SELECT 1") })
 }
 
-// await tries until f works.
+// await retries f until it succeeds.
 func (s *Server) await(f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -159,13 +159,13 @@ func (s *Server) await(f func(context.Context) error) error {
 		case <-s.process.exited:
 			return fmt.Errorf("the server has ended:\n%s", s.Log())
 		case <-ctx.Done():
-			return fmt.Errorf("the server does not answer: %w\n%s", err, s.Log())
+			return fmt.Errorf("the server does not respond: %w\n%s", err, s.Log())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// Log is what the server has written so far.
+// Log returns the server's log.
 func (s *Server) Log() string {
 	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 	return string(bytes.TrimSpace(text))
@@ -173,19 +173,22 @@ func (s *Server) Log() string {
 
 // Kill ends the server and everything it has started, as a power cut would.
 func (s *Server) Kill() {
-	all := s.Freeze() // so that it starts no more of them
+	all := s.Freeze() // so that it starts no more processes
 	for _, pid := range all {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	<-s.process.exited
+	// Wait until their sockets are closed too. A process that nobody reaps would stay in
+	// the list forever, so not longer than a minute.
+	deadline := time.Now().Add(time.Minute)
 	for _, pid := range all[1:] {
-		for syscall.Kill(pid, 0) == nil { // until its sockets are closed, too
+		for syscall.Kill(pid, 0) == nil && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
 	}
 }
 
-// Stop ends the server in good order, but does not wait for its clients.
+// Stop shuts the server down cleanly, without waiting for its clients.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	syscall.Kill(s.process.pid, syscall.SIGINT)
@@ -196,7 +199,7 @@ func (s *Server) Stop(t testing.TB) {
 	}
 }
 
-// Restart starts a server that has ended again, on the same port.
+// Restart starts a stopped server again, on the same port.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	if err := s.launch(); err != nil {
@@ -204,8 +207,8 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// Freeze keeps the server from doing anything, without closing a connection. It
-// returns the processes it stopped, the postmaster's first.
+// Freeze suspends the server without closing a connection. It returns the processes
+// that it stopped, the postmaster first.
 func (s *Server) Freeze() []int {
 	syscall.Kill(s.process.pid, syscall.SIGSTOP)
 	all := append([]int{s.process.pid}, children(s.process.pid)...)
@@ -215,15 +218,15 @@ func (s *Server) Freeze() []int {
 	return all
 }
 
-// Thaw undoes Freeze.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw() {
 	for _, pid := range append(children(s.process.pid), s.process.pid) {
 		syscall.Kill(pid, syscall.SIGCONT)
 	}
 }
 
-// Standby starts a copy of the server that follows it, and has the server wait
-// for the copy with every commit.
+// Standby starts a copy of the server that follows it, and makes the server wait for
+// the copy in every commit.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
 	standby, err := prepare(s.binaries)
@@ -235,8 +238,8 @@ func (s *Server) Standby(t testing.TB) *Server {
 	return standby
 }
 
-// Follow forgets everything the server had, which has ended, and makes it a
-// standby of another, that waits for it with every commit.
+// Follow deletes the data of a stopped server and makes it a standby of another, which
+// then waits for it in every commit.
 func (s *Server) Follow(t testing.TB, primary *Server) {
 	t.Helper()
 	if err := os.RemoveAll(s.data()); err != nil {
@@ -247,7 +250,7 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Once it is promoted it has nobody to wait for.
+	// Once promoted, it has no standby to wait for.
 	if err := s.configure(Settings{"synchronous_standby_names=''"}); err != nil {
 		t.Fatal(err)
 	}
@@ -263,15 +266,15 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 	}
 }
 
-// Set changes a setting of a running server and returns when it counts.
+// Set changes a setting of a running server and returns when it is in effect.
 func (s *Server) Set(t testing.TB, name, value string) {
 	t.Helper()
 	if err := s.configure(Settings{fmt.Sprintf("%s='%s'", name, value)}); err != nil {
 		t.Fatal(err)
 	}
 	s.MustExec(t, "postgres", "SELECT pg_reload_conf()")
-	// The postmaster tells its children before it starts another, and the
-	// checkpointer, which sees to standbys, hears of it before its next work.
+	// The postmaster notifies its children before it starts another, and the
+	// checkpointer, which handles standbys, applies it before its next work.
 	err := s.await(func(ctx context.Context) error {
 		return s.ask(ctx, fmt.Sprintf("SELECT current_setting('%s') = '%s'", name, value))
 	})
@@ -281,7 +284,7 @@ func (s *Server) Set(t testing.TB, name, value string) {
 	s.MustExec(t, "postgres", "CHECKPOINT")
 }
 
-// Promote makes a standby the one to write to, and returns when it is.
+// Promote turns a standby into a primary, and returns when it is one.
 func (s *Server) Promote(t testing.TB) {
 	t.Helper()
 	s.MustExec(t, "postgres", "SELECT pg_promote(true, 60)")
@@ -290,7 +293,7 @@ func (s *Server) Promote(t testing.TB) {
 	}
 }
 
-// ask returns an error unless a question is answered by true.
+// ask returns an error unless a query returns true.
 func (s *Server) ask(ctx context.Context, question string) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
@@ -307,7 +310,7 @@ func (s *Server) ask(ctx context.Context, question string) error {
 	return nil
 }
 
-// remove ends the server and everything it left.
+// remove stops the server and deletes its files.
 func (s *Server) remove() {
 	if s.process != nil {
 		select {

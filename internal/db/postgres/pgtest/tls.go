@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// EnableTLS gives the server a certificate. Connections have to ask for TLS by
-// their sslmode: see WithTLS.
+// EnableTLS gives the server a certificate. Connections use TLS if their sslmode says
+// so: see WithTLS.
 func (s *Server) EnableTLS(t testing.TB) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,7 +50,7 @@ func (s *Server) EnableTLS(t testing.TB) {
 	s.Set(t, "ssl", "on")
 }
 
-// WithTLS is a URL for connections with TLS.
+// WithTLS returns a URL for connections with TLS.
 func WithTLS(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserPatience is for one step. A step takes a fraction of a second, unless
-// everything else on the machine comes first.
-const browserPatience = 3 * time.Minute
+// stepTimeout is for one step. A step takes a fraction of a second, unless
+// the machine is very busy.
+const stepTimeout = 3 * time.Minute
 
 // startBrowser runs a Chromium that can reach nothing but this machine, and ends
 // it with the test.
@@ -60,7 +60,7 @@ func startBrowser(t *testing.T) context.Context {
 			t.Errorf("end the browser: %v", err)
 		}
 		free()
-		eventually(t, browserPatience, "no process of the browser is left", func() bool { return profile == "" || !isInUse(profile) })
+		eventually(t, stepTimeout, "no process of the browser is left", func() bool { return profile == "" || !isInUse(profile) })
 	})
 	if err := chromedp.Do(browser); err != nil {
 		t.Fatalf("start %s: %v", program, err)
@@ -91,7 +91,7 @@ func isInUse(dir string) bool {
 	return false
 }
 
-// tab is a page in a browser that takes note of everything it should not do.
+// tab is a page in a browser that records its requests and console messages.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -147,7 +147,7 @@ func (p *tab) noted(list *[]string) []string {
 // do takes steps in the page.
 func (p *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		p.t.Fatalf("%s: %v\nthe console says %q", what, err, p.noted(&p.console))
@@ -157,7 +157,7 @@ func (p *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 // eval runs JavaScript in a page.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -166,10 +166,10 @@ func eval[T any](p *tab, expression string) T {
 	return v
 }
 
-// text is what a person reads in an element, once it is there.
+// text returns the visible text of an element, once it exists.
 func (p *tab) text(selector string) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(selector)))
 	if err != nil {
@@ -202,13 +202,13 @@ func write(selector, text string) chromedp.Action[chromedp.Void] {
 	}))
 }
 
-// wantBlameless fails the test if the page has complained, which it does of what
-// its content security policy forbids too, or asked anybody but its own host.
-func (p *tab) wantBlameless() {
+// wantClean fails the test if the page logged an error, which includes violations of
+// its content security policy, or sent a request to any host but its own.
+func (p *tab) wantClean() {
 	p.t.Helper()
 	// Once the last of each kind is noted, all before it are.
 	eval[any](p, `console.log("the last word"); new Image().src = document.querySelector("link[rel=icon]").href + "?the-last-request"; null`)
-	eventually(p.t, browserPatience, "the browser tells everything", func() bool {
+	eventually(p.t, stepTimeout, "the browser has reported everything", func() bool {
 		return slices.ContainsFunc(p.noted(&p.requests), func(s string) bool { return strings.HasSuffix(s, "the-last-request") }) &&
 			slices.ContainsFunc(p.noted(&p.console), func(s string) bool { return strings.Contains(s, "the last word") })
 	})
@@ -224,7 +224,7 @@ func (p *tab) wantBlameless() {
 	}
 }
 
-// looks are the ways in which pages are looked at.
+// looks are the devices and colour schemes that pages are checked with.
 var looks = []struct {
 	name          string
 	width, height int64
@@ -236,7 +236,7 @@ var looks = []struct {
 	{"desktop-dark", 1280, 900, "dark"},
 }
 
-// lookAs makes a page look as on such a device.
+// lookAs shows a page as on a device of this size and colour scheme.
 func (p *tab) lookAs(width, height int64, scheme string) {
 	p.t.Helper()
 	p.do("look as", chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -270,7 +270,7 @@ func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 		if dir == "" {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+		ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
 		taken, err := chromedp.Run(ctx, picture)
 		cancel()
 		if err != nil {
@@ -300,7 +300,7 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("the page says it is %q, want staging", got)
 		}
 		p.photograph("staging", chromedp.FullScreenshot(100))
-		p.wantBlameless()
+		p.wantClean()
 	})
 	t.Run("docs", func(t *testing.T) { browseDocs(t, browser, s) })
 }
@@ -313,7 +313,7 @@ func browseLanding(t *testing.T, browser context.Context, s *server) {
 	}
 	p.photograph("landing", chromedp.FullScreenshot(100))
 
-	// The line is there to be pasted.
+	// The curl line must work as it is.
 	line := p.text("pre code")
 	if status, body := paste(t, line, "KEY="+s.ownerKey()); status != "200" || !strings.HasPrefix(body, `[{"id":60,`) {
 		t.Errorf("%s\ngot %s %.100s, want 200 and the newest pet", line, status, body)
@@ -325,7 +325,7 @@ func browseLanding(t *testing.T, browser context.Context, s *server) {
 		}
 		wantStatus(t, newClient(t, s, "").get(t, strings.TrimPrefix(link, s.url)), 200, "")
 	}
-	p.wantBlameless()
+	p.wantClean()
 	p.do("follow the button", click("a.button"), visible("#operations-pets-listPets"))
 }
 
@@ -375,12 +375,12 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 	p.do("open getPet", click(get+" .opblock-summary-control"), visible(get+" .opblock-description"))
 	line := eval[string](p, fmt.Sprintf(`getComputedStyle(document.querySelector(%q)).textDecorationLine`, get+" .opblock-summary-path__deprecated"))
 	if about := p.text(get + " .opblock-body"); line != "line-through" || !strings.Contains(about, "removed on 5 December 2030") {
-		t.Errorf("getPet: its path is decorated by %q and its text is %.300q, want it struck through and told when it goes", line, about)
+		t.Errorf("getPet: its path is decorated by %q and its text is %.300q, want it struck through and the date of its removal", line, about)
 	}
-	p.wantBlameless()
+	p.wantClean()
 }
 
-// response is what an operation shows of the server's response.
+// response returns what the page shows of the server's response to an operation.
 func (p *tab) response(operation string) (status, body string) {
 	p.t.Helper()
 	row := operation + " .live-responses-table .response "

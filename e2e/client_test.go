@@ -19,7 +19,7 @@ type pet struct {
 	Status     string `json:"status"`
 }
 
-// client calls a server with one key, on connections of its own.
+// client calls a server with one key, on its own connections.
 type client struct {
 	url  string
 	key  string
@@ -32,7 +32,7 @@ func newClient(t testing.TB, s *server, key string) *client {
 	return &client{url: s.url, key: key, http: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
 }
 
-// response is a response that was read to its end.
+// response is an HTTP response with its whole body.
 type response struct {
 	status int
 	header http.Header
@@ -40,7 +40,7 @@ type response struct {
 }
 
 // once is a reader that cannot be rewound, so that no transport sends a request
-// twice behind our back.
+// twice on its own.
 type once struct{ io.Reader }
 
 // try sends a request. The error is that of the connection.
@@ -144,7 +144,7 @@ func nextPage(h http.Header) string {
 	return ""
 }
 
-// ledger keeps what servers acknowledged, and objects to an id given twice.
+// ledger records the pets that servers acknowledged, and rejects an id used twice.
 type ledger struct {
 	pets map[int64]pet
 }
@@ -153,7 +153,7 @@ func newLedger() *ledger { return &ledger{pets: map[int64]pet{}} }
 
 func (l *ledger) add(p pet) error {
 	if old, taken := l.pets[p.ID]; taken {
-		return fmt.Errorf("id %d was given twice: to %+v and to %+v", p.ID, old, p)
+		return fmt.Errorf("id %d was used twice: for %+v and for %+v", p.ID, old, p)
 	}
 	l.pets[p.ID] = p
 	return nil

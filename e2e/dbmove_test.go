@@ -20,7 +20,7 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-// startMove begins to move a store.
+// startMove starts moving a store in the background.
 func startMove(t testing.TB, from, to string) *server {
 	t.Helper()
 	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
@@ -39,8 +39,8 @@ func startMove(t testing.TB, from, to string) *server {
 	return s
 }
 
-// wantUntouched: of a move that ended early nothing is left, not even an id or the
-// room that rows took.
+// wantUntouched checks that a move that ended early left nothing, not even a used id or
+// disk space.
 func wantUntouched(t *testing.T, when, database string) {
 	t.Helper()
 	eventually(t, time.Minute, "the server notices the end of the connection", func() bool {
@@ -61,7 +61,7 @@ func wantUntouched(t *testing.T, when, database string) {
 	}
 }
 
-// moveSource is a store with pets, orders, and keys that have lived.
+// moveSource is a store with pets, orders, and keys in every state.
 type moveSource struct {
 	file          string
 	pets, total   int64
@@ -100,17 +100,17 @@ func newMoveSource(t *testing.T, pets int64) moveSource {
 	return m
 }
 
-// checkServed: clients of a store that moved notice nothing.
+// checkServed checks that clients of a moved store notice nothing.
 func (m moveSource) checkServed(t *testing.T, database string) {
 	t.Helper()
 	s := start(t, withArgs("--database", database))
 	if got := s.stdout.String(); got != "" {
-		t.Errorf("the server makes an owner key in a store that has keys: %s", got)
+		t.Errorf("the server creates an owner key in a store that has keys: %s", got)
 	}
 	c := newClient(t, s, m.owner)
 	again := c.do(t, "POST", "/v1/pets", `{"name":"Zoë 🐕‍🦺\t\\N","categoryId":-9223372036854775808}`, m.retry...)
 	if again.status != 201 || again.body != m.created.body || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("a write sent again: got %d %s %v, want the response from before, %s", again.status, again.body, again.header, m.created.body)
+		t.Errorf("a write sent again: got %d %s %v, want the first response again, %s", again.status, again.body, again.header, m.created.body)
 	}
 	wantStatus(t, newClient(t, s, m.banned).get(t, "/v1/pets"), 429, "key_banned")
 	wantStatus(t, newClient(t, s, m.old).get(t, "/v1/pets"), 200, "")
@@ -122,8 +122,8 @@ func (m moveSource) checkServed(t *testing.T, database string) {
 	s.stop()
 }
 
-// TestMoveKilled kills a move where it has come half way, where it compares, and
-// right before its end. Every time nothing is left, and in the end it works.
+// TestMoveKilled kills a move halfway, while it compares, and
+// right before its end. Each time nothing is left behind, and the last move works.
 func TestMoveKilled(t *testing.T) {
 	t.Parallel()
 	pets := int64(20_000)
@@ -139,7 +139,7 @@ func TestMoveKilled(t *testing.T) {
 	for _, test := range []struct {
 		when string
 		at   stops
-		sure func() (why string) // that it is there
+		sure func() (why string) // checks that it got there
 	}{
 		{"half way", stops{up: 34 * pets}, func() string {
 			var copied int64
@@ -196,7 +196,7 @@ func TestMoveKilled(t *testing.T) {
 	source.checkServed(t, database)
 }
 
-// moveOnTerminal moves a store before somebody's eyes and returns what they saw.
+// moveOnTerminal moves a store on a terminal and returns what it showed.
 func moveOnTerminal(t *testing.T, from, to string) string {
 	t.Helper()
 	screen, terminal := openTerminal(t)
@@ -232,7 +232,7 @@ func TestMoveLosesItsConnection(t *testing.T) {
 		when string
 		at   stops
 		want string
-		full bool // the store is there all the same
+		full bool // the store was moved nevertheless
 	}{
 		{"in the middle", stops{up: 28 * 2000}, "the database did not answer any more. Nothing was moved: the target is as it was, and so is the source. Run the same command again when it does", false},
 		{"while it compares", stops{down: 20 * 2000}, "the database did not answer any more. Nothing was moved", false},
@@ -260,7 +260,7 @@ func TestMoveLosesItsConnection(t *testing.T) {
 	wantSameContent(t, file, database)
 }
 
-// TestMoveToAFullDisk: the database lies on a disk of its own.
+// TestMoveToAFullDisk puts the target database on a small disk.
 func TestMoveToAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, 16<<20)
@@ -321,8 +321,8 @@ func TestMoveAfterACrash(t *testing.T) {
 	}
 }
 
-// TestCheckBesideAServer that is busy.
-func TestCheckBesideAServer(t *testing.T) {
+// TestCheckWhileServing checks a store whose server is busy.
+func TestCheckWhileServing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key := loadKey(t, s.database)
@@ -335,7 +335,7 @@ func TestCheckBesideAServer(t *testing.T) {
 			t.Fatalf("db check: %+v", r)
 		}
 		if r := run(t, "db", "move", "--from", "sqlite:"+s.database, "--to", "sqlite:elsewhere.db"); r.code != 1 || !strings.Contains(r.stderr, "another animalstore serves this file. Stop it first") {
-			t.Fatalf("db move beside a server: %+v", r)
+			t.Fatalf("db move while a server runs: %+v", r)
 		}
 	}
 	s.stop()

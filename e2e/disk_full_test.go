@@ -28,7 +28,7 @@ func tmpfs(t *testing.T, size int) string {
 	return dir
 }
 
-// fill makes a file that leaves so many bytes of its file system free.
+// fill creates a file that leaves the given number of bytes free on its file system.
 func fill(t *testing.T, path string, leave int64) {
 	t.Helper()
 	var fs syscall.Statfs_t
@@ -71,19 +71,19 @@ func TestDiskFull(t *testing.T) {
 		busy := watchAlive(t, s)
 		l := startLoad(t, s, key, 4, fmt.Sprint("round ", round), 4000)
 		eventually(t, time.Minute, "writes work", func() bool { return l.acknowledged.Load() >= 50 })
-		// What is left makes the disk full at another moment in every round.
+		// The space left differs, so that the disk fills up at a different point each round.
 		fill(t, ballast, int64(round)*13*4096)
-		eventually(t, time.Minute, "writes are refused for want of room", func() bool { return l.refusals()["storage_full"] >= 50 })
-		// Nothing wears off while it is full: no more than an odd write that
-		// still finds room, and reads of every kind.
+		eventually(t, time.Minute, "writes are refused because the disk is full", func() bool { return l.refusals()["storage_full"] >= 50 })
+		// This doesn't change while the disk is full: at most an odd write
+		// still finds space, and reads of every kind work.
 		full := l.refusals()["storage_full"]
 		readWhileFull(t, s, c, l)
-		eventually(t, time.Minute, "writes go on being refused", func() bool { return l.refusals()["storage_full"] >= full+50 })
+		eventually(t, time.Minute, "writes are still refused", func() bool { return l.refusals()["storage_full"] >= full+50 })
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
 		freed := l.acknowledged.Load()
-		eventually(t, time.Minute, "writes work again by themselves", func() bool { return l.acknowledged.Load() >= freed+50 })
+		eventually(t, time.Minute, "writes work again without a restart", func() bool { return l.acknowledged.Load() >= freed+50 })
 		for _, p := range l.stop() {
 			if err := acknowledged.add(p); err != nil {
 				t.Error(err)
@@ -116,7 +116,7 @@ func TestDiskFull(t *testing.T) {
 	t.Logf("%d rounds, %d pets acknowledged, %d writes refused", rounds, len(acknowledged.pets), refused)
 }
 
-// TestStartOnAFullDisk finds a log to recover and no room to do it.
+// TestStartOnAFullDisk starts a server that has a log to recover and no space for it.
 func TestStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, 8<<20)

@@ -11,7 +11,7 @@ import (
 // A document is tested by the fences of its code blocks. This is all they can say:
 //
 //	sh                     run in the document's shell, at this place
-//	sh terminal            the same in a terminal of its own; the document goes on
+//	sh terminal            the same in a separate terminal; the document continues
 //	                       when the server that is started there serves
 //	go                     compiled, and run at this place as the body of a function
 //	                       with a context, ctx, and a client of the server, c
@@ -36,7 +36,7 @@ var (
 	// looseFence is a fence that would be overlooked.
 	looseFence = regexp.MustCompile("^[ \t>*-]*(~~~|[ \t>]+```)")
 	colours    = regexp.MustCompile("\x1b\\[[0-9;]*m")
-	// pasteable is how a line begins that somebody may want to paste.
+	// pasteable matches the start of a line that a reader may want to paste.
 	pasteable = regexp.MustCompile(`(?m)^(\$|animalstore|bin/animalstore|cp|curl|git|go|make|sqlite3|sudo|systemctl) `)
 )
 
@@ -50,7 +50,7 @@ func readBlocks(document string) (blocks []block, problems []string) {
 			lang, how, _ := strings.Cut(info, " ")
 			open = &block{line: i + 2, lang: lang, how: how}
 		case fence && info != "":
-			problems = append(problems, fmt.Sprintf("%d: a block begins inside of another", i+1))
+			problems = append(problems, fmt.Sprintf("%d: a block starts inside another one", i+1))
 		case fence:
 			blocks, open = append(blocks, *open), nil
 		case looseFence.MatchString(line):
@@ -65,13 +65,13 @@ func readBlocks(document string) (blocks []block, problems []string) {
 	return blocks, problems
 }
 
-// exempt tells why a block is left alone.
+// exempt returns the reason why a block isn't run.
 func (b block) exempt() (reason string, ok bool) { return strings.CutPrefix(b.how, "not run:") }
 
 // file is where a block is to be saved.
 func (b block) file() (name string, ok bool) { return strings.CutPrefix(b.how, "file=") }
 
-// problem is what is wrong with a block as it stands, "" if nothing is.
+// problem says what is wrong with a block, "" if nothing is.
 func (b block) problem() string {
 	if reason, ok := b.exempt(); ok {
 		if strings.TrimSpace(reason) == "" {
@@ -92,7 +92,7 @@ func (b block) problem() string {
 	case b.lang == "json" && b.how == "":
 		var value any
 		if err := json.Unmarshal([]byte(b.text), &value); err != nil {
-			return fmt.Sprintf("this is no JSON: %v", err)
+			return fmt.Sprintf("this isn't valid JSON: %v", err)
 		}
 		return ""
 	case slices.Contains(shown, b.lang) && b.how == "":
@@ -147,7 +147,7 @@ func heredoc(name, text string) string {
 	return fmt.Sprintf("mkdir -p \"$(dirname '%s')\"\ncat >'%s' <<'END OF FILE'\n%sEND OF FILE\n", name, name, text)
 }
 
-// prints tells whether got is what was shown. In what is shown, ... on a line of
+// prints reports whether got matches what was shown. There, ... on a line of
 // its own is any number of lines, and elsewhere any text within a line.
 func prints(shown, got string) bool {
 	pattern := `\A`

@@ -78,7 +78,7 @@ func anchors(t *testing.T, name string) (all []string) {
 }
 
 // TestDocumentCommands looks up every command, flag and variable that documents
-// mention in passing.
+// mention in their text.
 func TestDocumentCommands(t *testing.T) {
 	t.Parallel()
 	commands := helpPages(t)
@@ -97,14 +97,14 @@ func TestDocumentCommands(t *testing.T) {
 		for _, v := range variable.FindAllString(prose, -1) {
 			flag := "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(v, "ANIMALSTORE_")), "_", "-")
 			if !strings.Contains(everything, flag+" ") && !strings.Contains(everything, v) && !strings.Contains(makefile(), v) {
-				t.Errorf("%s: %s is neither in a help text nor in the Makefile, and %s is no flag", name, v, flag)
+				t.Errorf("%s: %s is neither in a help text nor in the Makefile, and there is no flag %s", name, v, flag)
 			}
 		}
 	}
 }
 
-// wrongCommand says what is wrong with a command in a document's text, "" if it is
-// none or all right.
+// wrongCommand says what is wrong with a command in a document's text, "" if it isn't
+// a command or is correct.
 func wrongCommand(span string, commands map[string]string, everything string) string {
 	words := strings.Fields(span)
 	if target, ok := strings.CutPrefix(span, "make "); ok {

@@ -41,8 +41,8 @@ func main() {
 }
 `
 
-// buildFragments makes a program of the Go blocks of a document. The compiler
-// complains by the document's lines.
+// buildFragments builds a program from the Go blocks of a document. The compiler
+// reports errors by the document's line numbers.
 func buildFragments(document string, fragments []block, dir, program string) error {
 	files := map[string]string{"main.go": fragmentMain}
 	for _, f := range fragments {

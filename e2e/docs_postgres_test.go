@@ -18,8 +18,8 @@ const documentedPostgres = "postgres://animalstore@127.0.0.1/"
 // usualPostgres is where that is.
 const usualPostgres = "127.0.0.1:5432"
 
-// bridge is set where this program is run to lead from one network into another: a
-// session has a network of its own, and files in common with the rest.
+// bridge is set where this program is run to forward from one network to another: a
+// session has its own network namespace, but shares the file system.
 const bridge = "ANIMALSTORE_E2E_BRIDGE"
 
 func init() {

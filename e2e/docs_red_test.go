@@ -49,7 +49,7 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 		{"Go that fails", serve + key + "'''go\n_, err := c.FindPet(ctx, 1)\nreturn err\n'''\n", "pet_not_found"},
 		{"Go that prints something else", serve + key + "'''go\nfmt.Println(c.BaseURL())\n'''\n\n'''text output\nhttp://localhost\n'''\n", "prints:\n\thttp://127.0.0.1:8080/v1"},
 		{"a file that is used", "'''sh\nmkdir -p a\n'''\n\n'''ini file=a/b.ini\n[$x]\n'''\n\n'''sh\ncat a/b.ini\n'''\n\n'''text output\n[$x]\n'''\n", ""},
-		{"broken JSON", "'''json\n{\"a\":}\n'''\n", "1: this is no JSON"},
+		{"broken JSON", "'''json\n{\"a\":}\n'''\n", "1: this isn't valid JSON"},
 		{"a command that is only shown", "'''text\nmake test\n'''\n", `"make " is a command`},
 		{"a block without a language", "'''\nmake test\n'''\n", "1: no rule for a block"},
 		{"a block without a rule", "'''sh sometimes\ntrue\n'''\n", "1: no rule for a block"},
@@ -69,7 +69,7 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 	}
 }
 
-// TestSessionsEndWhatTheyStart: nothing may outlive a document's session.
+// TestSessionsEndWhatTheyStart checks that no process outlives a document's session.
 func TestSessionsEndWhatTheyStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func TestSessionsEndWhatTheyStart(t *testing.T) {
 	})
 }
 
-// isZombie tells whether a process has ended and only waits for its parent, which
+// isZombie reports whether a process has ended and only waits for its parent, which
 // may be a container's first process that never asks.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

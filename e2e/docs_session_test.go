@@ -21,8 +21,8 @@ import (
 
 // walkthrough runs the steps of one document in one shell, on a terminal, as a
 // reader does. Documents print the ports that a reader will use, so each session
-// has a network of its own, where they are free. Where the system does not let us
-// make one, sessions run one by one.
+// has its own network namespace, where they are free. Where the system doesn't let us
+// create one, sessions run one at a time.
 type walkthrough struct {
 	dir     string // where it begins: the root of a clone
 	scratch string // out of the reader's sight
@@ -33,7 +33,7 @@ type walkthrough struct {
 // sessionTime is far more than any session takes, on a busy machine as well.
 const sessionTime = 10 * time.Minute
 
-// ownNetwork is the program that runs another one in a network of its own with
+// ownNetwork is the program that runs another one in a new network namespace with
 // nothing but a loopback interface, nil where this cannot be done.
 var ownNetwork = sync.OnceValue(func() []string {
 	unshare := []string{"unshare", "--net"}
@@ -47,7 +47,7 @@ var ownNetwork = sync.OnceValue(func() []string {
 	return wrapper
 })
 
-// usualPorts is held by a session without a network of its own.
+// usualPorts is held by a session without its own network namespace.
 var usualPorts sync.Mutex
 
 // awaitUsualPorts takes the machine's own ports for a session.
@@ -68,7 +68,7 @@ func awaitUsualPorts(t *testing.T) {
 	}
 }
 
-// preamble makes the shell strict, and keeps what a new terminal begins with.
+// preamble makes the shell strict, and saves the environment for new terminals.
 const preamble = `set -euo pipefail
 mapfile -d '' begin < <(env -0)
 begun_in=$PWD
@@ -139,7 +139,7 @@ func (w walkthrough) run(t *testing.T) (problems []string) {
 	return w.judge(strings.Split(output, string(mark)), err)
 }
 
-// runOnTerminal runs a program on a terminal to its end, ends whatever it started,
+// runOnTerminal runs a program on a terminal to its end, kills everything it started,
 // and returns what was printed.
 func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
 	t.Helper()
@@ -182,7 +182,7 @@ func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
 func (w walkthrough) judge(printed []string, ended error) (problems []string) {
 	for i, step := range w.steps {
 		if len(printed) < 2 {
-			return []string{fmt.Sprintf(" the session does not begin: %v\n%s", ended, indent(printed[0]))}
+			return []string{fmt.Sprintf(" the session doesn't start: %v\n%s", ended, indent(printed[0]))}
 		}
 		got := onScreen(printed[i+1])
 		if len(printed) == i+2 {
@@ -198,7 +198,7 @@ func (w walkthrough) judge(printed []string, ended error) (problems []string) {
 	return problems
 }
 
-// terminals is what was printed in terminals of their own.
+// terminals returns what was printed in separate terminals.
 func (w walkthrough) terminals() (all string) {
 	for i, step := range w.steps {
 		if step.terminal && exists(w.terminalOf(i)) {

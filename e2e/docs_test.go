@@ -29,7 +29,7 @@ func documents(t *testing.T, root string) (names []string) {
 	return names
 }
 
-// TestDocuments does what each guide says, in what a reader has after cloning and
+// TestDocuments runs the commands of each guide, in what a reader has after cloning and
 // building. The README is for TestFreshClone.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestFreshClone does what the README says where nothing was built before.
+// TestFreshClone runs the README's commands where nothing was built before.
 func TestFreshClone(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../README.md")
@@ -59,7 +59,7 @@ func TestFreshClone(t *testing.T) {
 	}
 }
 
-// tryDocument runs a document in the directory that prepare makes, and says what
+// tryDocument runs a document in the directory that prepare creates, and returns what
 // went wrong.
 func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) string) []string {
 	t.Helper()
@@ -121,7 +121,7 @@ func git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// clone is what a reader has after git clone.
+// clone creates what a reader has after git clone.
 func clone(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "animalstore")
@@ -129,7 +129,7 @@ func clone(t *testing.T) string {
 	return dir
 }
 
-// workingCopy is a clone with what is not committed yet, and with the binary.
+// workingCopy creates a clone that includes uncommitted changes and the binary.
 func workingCopy(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "animalstore")
@@ -145,7 +145,7 @@ func copyInto(t *testing.T, from, to string) {
 	t.Helper()
 	info, err := os.Stat(from)
 	if os.IsNotExist(err) {
-		return // removed, but git was not told
+		return // removed, but not in git yet
 	}
 	if err != nil {
 		t.Fatal(err)

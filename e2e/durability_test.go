@@ -15,7 +15,7 @@ import (
 // response with 201 may go out only after an fsync of the log that began when all of
 // the transaction with that pet was written, its commit mark included.
 //
-// The same check has to object to a server built not to wait.
+// The same check must fail for a server built not to wait.
 func TestNoResponseBeforeTheDisk(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
@@ -32,7 +32,7 @@ func TestNoResponseBeforeTheDisk(t *testing.T) {
 		responses, early := responsesBeforeTheDisk(t, withBinary(unsafeBinary(t)))
 		t.Logf("%d responses with 201, %d before their fsync", responses, len(early))
 		if len(early) == 0 {
-			t.Errorf("none of %d responses of a server with synchronous=NORMAL is found too early: the check is blind", responses)
+			t.Errorf("none of %d responses of a server with synchronous=NORMAL is reported as too early: the check doesn't work", responses)
 		}
 	})
 }
@@ -61,7 +61,7 @@ func responsesBeforeTheDisk(t *testing.T, opts ...option) (responses int, early 
 	}
 	t.Logf("%d commits in a log begun %d times", w.commits, w.begun)
 	if w.commits < 10 || w.begun < 2 {
-		t.Error("the load is too small to tell")
+		t.Error("the load is too small for this check")
 	}
 	return len(w.answered), w.early
 }

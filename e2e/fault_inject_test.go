@@ -20,13 +20,13 @@ type injection struct {
 	calls   string
 	errno   string
 	nth     int
-	forGood bool // every call from the nth on
+	lasting bool // every call from the nth on
 	newFile bool // on a database that does not exist yet
 }
 
 func (f injection) String() string {
 	text := fmt.Sprintf("%s %s %d", f.calls, f.errno, f.nth)
-	if f.forGood {
+	if f.lasting {
 		text += " and on"
 	}
 	if f.newFile {
@@ -35,9 +35,9 @@ func (f injection) String() string {
 	return text
 }
 
-// when is the calls that fail, as strace wants it.
+// when returns which calls fail, in strace's syntax.
 func (f injection) when() string {
-	if f.forGood {
+	if f.lasting {
 		return fmt.Sprintf("%d+", f.nth)
 	}
 	return fmt.Sprint(f.nth)
@@ -62,11 +62,11 @@ func TestInjectedFaults(t *testing.T) {
 	t.Log(&sum)
 	for _, calls := range []string{"fsync", "pwrite64", "ftruncate"} {
 		if sum.injected[calls] == 0 {
-			t.Errorf("no fault was injected into %s: the test tests nothing", calls)
+			t.Errorf("no fault was injected into %s: the test checks nothing", calls)
 		}
 	}
 	if sum.stopped == 0 || sum.refusals["storage_full"] == 0 {
-		t.Errorf("want some servers to stop and some to answer storage_full: %v", &sum)
+		t.Errorf("want some servers to stop and some to respond with storage_full: %v", &sum)
 	}
 }
 
@@ -83,7 +83,7 @@ func injections() (all []injection) {
 		add(injection{calls: sync}, 2, 20)
 		add(injection{calls: sync, newFile: true}, 1)
 		add(injection{calls: write}, 1, 60, 100)
-		add(injection{calls: write, forGood: true}, 80)
+		add(injection{calls: write, lasting: true}, 80)
 		add(injection{calls: write, newFile: true}, 20)
 		add(injection{calls: truncate}, 1, 3)
 		return all
@@ -97,7 +97,7 @@ func injections() (all []injection) {
 			add(injection{calls: truncate}, n+1)
 		}
 		if n < 10 {
-			add(injection{calls: write, forGood: true}, 10*n+1)
+			add(injection{calls: write, lasting: true}, 10*n+1)
 			// A new file is made with few calls.
 			add(injection{calls: sync, newFile: true}, n+1)
 			add(injection{calls: write, newFile: true}, 5*n+1)
@@ -139,13 +139,13 @@ func usedDatabase(t *testing.T) usedServer {
 	return u
 }
 
-// faultSummary adds up what came of the runs.
+// faultSummary sums up the results of the runs.
 type faultSummary struct {
 	mu           sync.Mutex
 	runs         int
 	injected     map[string]int // runs by call
 	ordinals     map[string][]int
-	stopped      int // servers that ended by themselves
+	stopped      int // servers that stopped because of the fault
 	refused      int // servers that answered 503
 	acknowledged int
 	unanswered   int
@@ -174,10 +174,10 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 			key = loadKey(t, database)
 		}
 		l = startLoad(t, s, key, 8, "during", 4000)
-		// A fault that has come is followed by some more responses. One that does
+		// Once the fault was injected, some more responses are counted. One that does
 		// not come, because the calls are spread over threads, is given up.
 		enough := int64(math.MaxInt64)
-		deadline := time.Now().Add(f.patience())
+		deadline := time.Now().Add(f.timeout())
 		eventually(t, time.Minute, "the load meets the fault", func() bool {
 			responses := l.acknowledged.Load() + int64(l.refusals()["storage_full"])
 			if enough == math.MaxInt64 && wasInjected(trace) {
@@ -194,7 +194,7 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 	stopped := s.ended()
 	if stopped {
 		if code, log := s.wait(), s.stderr.String(); code != 1 || l != nil && !strings.Contains(log, "storage failed") || strings.Contains(log, "goroutine ") {
-			t.Errorf("the server ended with exit code %d, want 1 and a word that storage failed.\n%s", code, s.output())
+			t.Errorf("the server ended with exit code %d, want 1 and a log line that storage failed.\n%s", code, s.output())
 		}
 	}
 	s.kill()
@@ -219,8 +219,8 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 	}
 }
 
-// patience is how long the load goes on without meeting the fault.
-func (f injection) patience() time.Duration {
+// timeout is how long the load continues without meeting the fault.
+func (f injection) timeout() time.Duration {
 	switch {
 	case f.newFile:
 		return 3 * time.Second // most faults come while the file is made
@@ -237,8 +237,8 @@ func wasInjected(trace string) bool {
 	return err == nil && injectedCall.Match(text)
 }
 
-// countInjected returns for every injected fault the how manieth call of the
-// whole process it was.
+// countInjected returns the number of each call that failed, counting all calls of the
+// process.
 func countInjected(t *testing.T, trace string) (ordinals []int) {
 	t.Helper()
 	text, err := os.ReadFile(trace)

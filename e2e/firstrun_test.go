@@ -17,7 +17,7 @@ var (
 	curlLine = regexp.MustCompile(`(?m)^ *(curl .*)$`)
 )
 
-// printed waits for what the server greets with at its first start: it comes
+// printed waits for what the server prints at its first start: it comes
 // before the log says that it serves, but by another pipe.
 func (s *server) printed(pattern *regexp.Regexp) string {
 	s.t.Helper()
@@ -67,7 +67,7 @@ func TestFirstRun(t *testing.T) {
 	wantStatus(t, c.do(t, "POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), 201, "")
 	s.stop()
 
-	// The key is shown once and goes on working.
+	// The key is shown once and keeps working.
 	s = start(t, onDatabase(s.database))
 	wantStatus(t, newClient(t, s, key).get(t, "/v1/pets/1"), 200, "")
 	s.stop()
@@ -76,7 +76,7 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// TestFirstRunFromSource is make run, ended by Ctrl-C.
+// TestFirstRunFromSource does what make run does, ended by Ctrl-C.
 func TestFirstRunFromSource(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("..")
@@ -88,30 +88,30 @@ func TestFirstRunFromSource(t *testing.T) {
 		t.Errorf("got %s %q, want 200 []", status, body)
 	}
 	s.signal(syscall.SIGINT)
-	s.wait() // go run has an exit code of its own after Ctrl-C
+	s.wait() // go run exits with its own code after Ctrl-C
 	if !strings.Contains(s.stderr.String(), "msg=stopped") {
-		t.Errorf("Ctrl-C does not end it in good order.\n%s", s.output())
+		t.Errorf("Ctrl-C doesn't stop it cleanly.\n%s", s.output())
 	}
 }
 
 func TestOwnerKeyFromEnvironment(t *testing.T) {
 	t.Parallel()
-	const brought = "a-secret-of-my-own-0123456789"
-	s := start(t, withEnv("ANIMALSTORE_OWNER_KEY="+brought))
-	wantStatus(t, newClient(t, s, brought).get(t, "/v1/pets"), 200, "")
+	const given = "a-secret-of-my-own-0123456789"
+	s := start(t, withEnv("ANIMALSTORE_OWNER_KEY="+given))
+	wantStatus(t, newClient(t, s, given).get(t, "/v1/pets"), 200, "")
 	s.stop()
-	if strings.Contains(s.output(), brought) || s.stdout.String() != "" {
-		t.Errorf("a key that was brought is not for printing.\n%s", s.output())
+	if strings.Contains(s.output(), given) || s.stdout.String() != "" {
+		t.Errorf("a key from the environment must not be printed.\n%s", s.output())
 	}
 
-	// Beside keys that are there already it is not imported, and the log says so.
+	// It isn't imported where keys already exist, and the log says so.
 	const other = "another-secret-0123456789"
 	s = start(t, onDatabase(s.database), withEnv("ANIMALSTORE_OWNER_KEY="+other))
-	wantStatus(t, newClient(t, s, brought).get(t, "/v1/pets"), 200, "")
+	wantStatus(t, newClient(t, s, given).get(t, "/v1/pets"), 200, "")
 	wantStatus(t, newClient(t, s, other).get(t, "/v1/pets"), 401, "invalid_api_key")
 	s.stop()
 	if !strings.Contains(s.stderr.String(), "was not imported") || strings.Contains(s.output(), other) {
-		t.Errorf("want a word in the log, without the key.\n%s", s.output())
+		t.Errorf("want a message in the log, without the key.\n%s", s.output())
 	}
 
 	// One that could never work is refused at the start.
@@ -148,7 +148,7 @@ func TestPortTaken(t *testing.T) {
 	if out := s.stdout.String(); out != "" {
 		t.Errorf("a server that does not serve prints %q", out)
 	}
-	// The failed start has not swallowed the key.
+	// The failed start hasn't used up the owner key.
 	s = start(t, onDatabase(s.database))
 	wantStatus(t, newClient(t, s, s.ownerKey()).get(t, "/v1/pets"), 200, "")
 }

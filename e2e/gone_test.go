@@ -35,8 +35,8 @@ func (s *server) awaitOnlyListener(atMost time.Duration) {
 	eventually(s.t, atMost, "all connections but the listener are closed", func() bool { return s.sockets() == 1 })
 }
 
-// TestClientsGoAway has clients leave at every stage of a request. What they
-// asked for is done wholly or not at all, and nothing of them remains.
+// TestClientsGoAway has clients disconnect at every stage of a request. What they
+// requested is done completely or not at all, and no connection is left open.
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
 	const times = 50
@@ -80,7 +80,7 @@ func TestClientsGoAway(t *testing.T) {
 	for _, p := range stored {
 		stage := strings.TrimRight(p.Name, " 0123456789")
 		if stage != "right after sending" && stage != "by a reset" {
-			t.Errorf("stored is %+v, of which the server never got all", p)
+			t.Errorf("stored is %+v, whose request never arrived completely", p)
 		}
 		if want := (pet{p.ID, p.Name, 7, "pending"}); p != want || seen[p.Name] {
 			t.Errorf("stored is %+v, want %+v, and once", p, want)
@@ -93,7 +93,7 @@ func TestClientsGoAway(t *testing.T) {
 	c.http.CloseIdleConnections()
 	s.awaitOnlyListener(time.Minute)
 	if log := s.stderr.String(); strings.Contains(log, "panic") || strings.Contains(log, "level=ERROR") {
-		t.Errorf("the log complains of clients that left:\n%s", log)
+		t.Errorf("the log has errors about clients that left:\n%s", log)
 	}
 	// The Go runtime's last words list every goroutine.
 	s.signal(syscall.SIGQUIT)

@@ -83,7 +83,7 @@ func skip(t testing.TB, why string, args ...any) {
 	t.Skipf(why, args...)
 }
 
-// settings say how a process is started.
+// settings control how a server is started.
 type settings struct {
 	binary   string
 	wrapper  []string
@@ -129,13 +129,13 @@ type server struct {
 	exited   chan struct{} // closed when the process is gone
 }
 
-// start runs a server on a free port and a database of its own, unless told
+// start runs a server on a free port and a new database, unless told
 // otherwise, and waits until it serves. It is killed when the test ends.
 func start(t testing.TB, opts ...option) *server {
 	t.Helper()
 	s := launch(t, opts...)
 	if !s.awaitServing() {
-		t.Fatalf("the server does not serve.\n%s", s.output())
+		t.Fatalf("the server doesn't start serving.\n%s", s.output())
 	}
 	return s
 }
@@ -156,7 +156,7 @@ func launch(t testing.TB, opts ...option) *server {
 	s.cmd = exec.Command(argv[0], argv[1:]...)
 	s.cmd.Env = append(cleanEnv(), set.env...)
 	if !set.usualOps {
-		s.cmd.Env = append(s.cmd.Env, "ANIMALSTORE_OPS_LISTEN=") // many run beside each other
+		s.cmd.Env = append(s.cmd.Env, "ANIMALSTORE_OPS_LISTEN=") // many run at the same time
 	}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	if !isURL(set.database) {
@@ -222,7 +222,7 @@ func (s *server) signal(sig syscall.Signal) {
 	}
 }
 
-// kill gives the server no chance to do anything more.
+// kill ends the server with SIGKILL.
 func (s *server) kill() {
 	if !s.ended() {
 		s.signal(syscall.SIGKILL)
@@ -238,12 +238,12 @@ func (s *server) wait() int {
 	case <-time.After(time.Minute):
 		s.signal(syscall.SIGQUIT) // for the stacks
 		<-s.exited
-		s.t.Fatalf("the server does not end.\n%s", s.output())
+		s.t.Fatalf("the server doesn't exit.\n%s", s.output())
 	}
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// stop ends the server in good order.
+// stop shuts the server down cleanly.
 func (s *server) stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
@@ -256,7 +256,7 @@ func (s *server) output() string {
 	return fmt.Sprintf("standard output:\n%s\nstandard error:\n%s", s.stdout, s.stderr)
 }
 
-// result is what came of a command.
+// result is the outcome of a command.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -278,7 +278,7 @@ func run(t testing.TB, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// newKey makes a key and returns its secret.
+// newKey creates a key and returns its secret.
 func newKey(t testing.TB, database string, args ...string) string {
 	t.Helper()
 	r := run(t, append([]string{"keys", "create", "--database", databaseFlag(database)}, args...)...)
@@ -288,7 +288,7 @@ func newKey(t testing.TB, database string, args ...string) string {
 	return strings.TrimSuffix(r.stdout, "\n")
 }
 
-// loadKey makes a key that no load test can exhaust.
+// loadKey creates a key that no load test can exhaust.
 func loadKey(t testing.TB, database string) string {
 	t.Helper()
 	return newKey(t, database, "--name", "load", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")

@@ -67,12 +67,12 @@ func TestImportIsInterrupted(t *testing.T) {
 		}
 	}
 	if got := rss.Load(); got == 0 || got > 128 {
-		t.Errorf("the import took %d MiB, want it to stay below 128 whatever the size of the file", got)
+		t.Errorf("the import took %d MiB, want less than 128 for a file of any size", got)
 	}
 }
 
 // watchMemory follows how many MiB of memory a process had at most. What the
-// system tells at its end includes the process it was forked from.
+// system reports at its end includes the process it was forked from.
 func watchMemory(t *testing.T, pid int) *atomic.Int64 {
 	most := new(atomic.Int64)
 	ctx := t.Context()
@@ -135,7 +135,7 @@ func journalRows(path string) int {
 	return journal.Rows
 }
 
-// wantEachOnce looks into the store for every line of writePets.
+// wantEachOnce checks that the store has every line of writePets exactly once.
 func wantEachOnce(t *testing.T, s *server, key string, lines int) {
 	t.Helper()
 	seen := make([]int, lines)

@@ -50,9 +50,9 @@ func update(t testing.TB, database, change string) {
 	}
 }
 
-// TestChangesBesideTheServer: what another process does to a key counts within
+// TestChangesByAnotherProcess: what another process does to a key takes effect within
 // a second on a server that has just used it.
-func TestChangesBesideTheServer(t *testing.T) {
+func TestChangesByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	awayFromMidnight(t)
 	s := start(t)
@@ -73,7 +73,7 @@ func TestChangesBesideTheServer(t *testing.T) {
 		{"revocation", func(id string) { command(t, s.database, "revoke", id) }, "/v1/pets", 200, status(401)},
 		{"a larger plan", func(id string) { command(t, s.database, "set-plan", id, "--plan", "business") }, "/v1/pets", 200, limit("1000")},
 		// A day this large is not used up by looking for the change.
-		{"limits of its own", func(id string) {
+		{"custom limits", func(id string) {
 			command(t, s.database, "set-plan", id, "--plan", "enterprise", "--per-minute", "77", "--per-day", "900000000")
 		}, "/v1/pets", 200, limit("77")},
 		{"a rotation without grace", func(id string) { command(t, s.database, "rotate", id, "--grace", "0s") }, "/v1/pets", 200, status(401)},
@@ -113,7 +113,7 @@ func TestChangesBesideTheServer(t *testing.T) {
 	})
 }
 
-// TestUsageAddsUp: what many clients counted is what the store tells in the end,
+// TestUsageAddsUp: what many clients counted is what the store reports in the end,
 // over restarts.
 func TestUsageAddsUp(t *testing.T) {
 	t.Parallel()
@@ -230,7 +230,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// find tells in which form a secret is in a text, or "".
+// find returns the encoding in which a text contains a secret, or "".
 func find(content []byte, secret string) string {
 	forms := map[string]string{"raw": secret, "without its ends": secret[9 : len(secret)-6], "hexadecimal": hex.EncodeToString([]byte(secret))}
 	for shift := range 3 { // base64 looks different by where in a text it starts
@@ -305,6 +305,6 @@ func runWithInput(t testing.TB, input string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
 	cmd.Env, cmd.Dir = cleanEnv(), t.TempDir()
-	cmd.Run() // the exit code tells
+	cmd.Run() // the exit code says whether it worked
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }

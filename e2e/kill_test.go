@@ -15,8 +15,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestKill kills the server under load again and again, on one file. Whatever it
-// acknowledged before must be there afterwards, and no id may come back.
+// TestKill kills the server under load again and again, on one file. Everything it
+// acknowledged before must be stored afterwards, and no id may be used twice.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const writers = 32
@@ -53,11 +53,11 @@ func TestKill(t *testing.T) {
 		verified = highest
 		s.kill() // a start that is killed at once must do no harm either
 	}
-	// At last everything from the beginning, of all rounds.
+	// Finally check everything, from all rounds.
 	s := start(t, onDatabase(database))
 	stored := newClient(t, s, key).allPets(t, 0)
 	if n, which := acknowledged.missing(stored, 0); n > 0 {
-		t.Errorf("%d acknowledged pets are lost or changed after all, such as %q", n, which)
+		t.Errorf("%d acknowledged pets are lost or changed in the end, such as %q", n, which)
 	}
 	t.Logf("%d kills, %d pets acknowledged, %d stored", 2*rounds, len(acknowledged.pets), len(stored))
 	s.stop()
@@ -81,7 +81,7 @@ func writeUntilDead(t *testing.T, s *server, key string, writers int, label stri
 				want := pet{Name: fmt.Sprintf("%s, writer %d, number %d 🦊", label, w, n), CategoryID: int64(n), Status: statuses[n%3]}
 				a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))
 				if err != nil {
-					return // the server is gone: whether this one is stored is open
+					return // the server is gone: this one may be stored or not
 				}
 				got, err := decodePet(a.body)
 				want.ID = got.ID
@@ -103,11 +103,11 @@ func writeUntilDead(t *testing.T, s *server, key string, writers int, label stri
 	return all
 }
 
-// integrity is what SQLite says of the file of a server that is not running. It
-// looks at a copy, so that the next server has to recover by itself.
+// integrity returns SQLite's verdict on the file of a server that isn't running. It
+// checks a copy, so that the next server has to recover the file on its own.
 func integrity(t testing.TB, database string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(t.TempDir(), "copy") // and gone at once: a soak makes a thousand
+	dir, err := os.MkdirTemp(t.TempDir(), "copy") // removed at once: a soak creates a thousand
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	c.send(t, message("GET", "/livez", "", ""))
 	wantStatus(t, c.mustReceive(t), 200, "")
 	if _, err := c.r.ReadByte(); err == nil {
-		t.Error("the server says something unasked")
+		t.Error("the server sends something without a request")
 	}
 	within(t, begun, 59*time.Second, 2*time.Minute, "closing an idle connection")
 }

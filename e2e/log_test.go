@@ -59,7 +59,7 @@ func TestRequestIDs(t *testing.T) {
 	newClient(t, quiet, quiet.ownerKey()).get(t, "/v1/pets")
 	quiet.stop()
 	if strings.Contains(quiet.stderr.String(), "msg=request") {
-		t.Errorf("requests are logged unasked:\n%s", quiet.stderr)
+		t.Errorf("requests are logged without --access-log:\n%s", quiet.stderr)
 	}
 }
 

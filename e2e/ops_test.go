@@ -25,7 +25,7 @@ func (s *server) ops(path string) (status int, body string) {
 	s.t.Helper()
 	m := opsAddress.FindStringSubmatch(s.stderr.String())
 	if m == nil {
-		s.t.Fatalf("the log does not tell where metrics are:\n%s", s.stderr)
+		s.t.Fatalf("the log doesn't say where the metrics are:\n%s", s.stderr)
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 	resp, err := client.Get("http://" + m[1] + path)
@@ -40,7 +40,7 @@ func (s *server) ops(path string) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
-// metrics are all that a server tells of itself.
+// metrics returns the server's metrics page.
 func (s *server) metrics() string {
 	s.t.Helper()
 	status, body := s.ops("/metrics")
@@ -110,19 +110,19 @@ func TestOpsAddressTaken(t *testing.T) {
 		t.Errorf("an address that is taken: exit code %d, want 1 and the way out.\n%s", code, s.output())
 	}
 	if strings.Contains(s.stdout.String(), "ast_live_") {
-		t.Error("a start that failed swallowed the owner key")
+		t.Error("a start that failed used up the owner key")
 	}
 
 	// By default it is not worth failing for, and a machine may have two servers.
 	usual, err := net.Listen("tcp", "127.0.0.1:8081")
 	if err != nil {
-		t.Logf("somebody else has the usual address, and may give it up at any time: %v", err)
+		t.Logf("another program uses the default address and may release it at any time: %v", err)
 		return
 	}
 	defer usual.Close()
 	s = start(t, onUsualOps())
 	if !strings.Contains(s.stderr.String(), "no metrics and profiles") {
-		t.Errorf("nothing tells that there are no metrics.\n%s", s.output())
+		t.Errorf("nothing says that there are no metrics.\n%s", s.output())
 	}
 	wantStatus(t, newClient(t, s, s.ownerKey()).get(t, "/v1/pets"), 200, "")
 }

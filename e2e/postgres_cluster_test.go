@@ -21,7 +21,7 @@ type instance struct {
 	up atomic.Int64
 }
 
-// startInstances starts so many servers on a database, each on an address to
+// startInstances starts n servers on a database, each on an address to
 // which it can come back.
 func startInstances(t testing.TB, n int, database string) []*instance {
 	t.Helper()
@@ -42,7 +42,7 @@ func (in *instance) start(t testing.TB, database string) {
 // goDown has to be called before an instance is ended.
 func (in *instance) goDown() { in.up.Store(-in.up.Load()) }
 
-// wasUp tells whether it was up all the time since then.
+// wasUp reports whether it was up the whole time since then.
 func (in *instance) wasUp(then int64) bool { return then > 0 && in.up.Load() == then }
 
 // shoppers are clients of several instances who add pets, each with an
@@ -131,7 +131,7 @@ func (s *shoppers) shop(to []*client, i, n int) {
 	}
 }
 
-// look fails the test if an instance that is up does not know of a pet.
+// look fails the test if an instance that is up doesn't have a pet.
 func (s *shoppers) look(to []*client, k int, want pet) {
 	up := s.instances[k].up.Load()
 	a, err := to[k].try("GET", fmt.Sprint("/v1/pets?id=", want.ID), "")
@@ -139,7 +139,7 @@ func (s *shoppers) look(to []*client, k int, want pet) {
 	case err != nil && s.instances[k].wasUp(up):
 		s.t.Errorf("instance %d, which was up: %v", k, err)
 	case err == nil && a.status == 200 && !strings.Contains(a.body, fmt.Sprintf(`"id":%d,`, want.ID)):
-		s.t.Errorf("instance %d does not know of %+v, which was acknowledged: %s", k, want, a.body)
+		s.t.Errorf("instance %d doesn't have %+v, which was acknowledged: %s", k, want, a.body)
 	case err == nil && a.status != 200 && !s.tolerates(a):
 		s.t.Errorf("instance %d: got %d %s, want the pet", k, a.status, a.body)
 	}
@@ -154,7 +154,7 @@ func (s *shoppers) tolerates(a response) bool {
 	return false
 }
 
-// awaitMore waits until so many more are acknowledged.
+// awaitMore waits until n more pets are acknowledged.
 func (s *shoppers) awaitMore(n int64) {
 	s.t.Helper()
 	before := s.acknowledged.Load()
@@ -185,7 +185,7 @@ func (in *instance) mustStillRun(t *testing.T) {
 }
 
 // TestClusterKill kills one of three instances under load, again and again. No
-// write is lost or done twice, and whoever talks to the others does not notice.
+// write is lost or done twice, and clients of the others don't notice.
 func TestClusterKill(t *testing.T) {
 	t.Parallel()
 	rounds := 4
@@ -206,7 +206,7 @@ func TestClusterKill(t *testing.T) {
 	load.awaitMore(20)
 	load.stop()
 	if load.retried.Load() == 0 {
-		t.Error("nothing had to be sent again: the test showed nothing")
+		t.Error("nothing had to be sent again: the test proves nothing")
 	}
 }
 
@@ -303,7 +303,7 @@ func TestClusterRollingRestart(t *testing.T) {
 		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
 	}
 	if moved.Load() < int64(clients) {
-		t.Errorf("clients moved %d times: the test is too gentle", moved.Load())
+		t.Errorf("clients moved %d times: the load is too light", moved.Load())
 	}
 	t.Logf("%d restarts, %d requests answered, clients moved %d times", rounds*len(instances), answered.Load(), moved.Load())
 }
@@ -360,7 +360,7 @@ func TestClusterFailover(t *testing.T) {
 	load.awaitMore(20)
 	load.stop()
 	if load.retried.Load() == 0 {
-		t.Error("nothing had to be sent again: the test showed nothing")
+		t.Error("nothing had to be sent again: the test proves nothing")
 	}
 	for _, in := range instances {
 		in.mustStillRun(t)

@@ -2,32 +2,12 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"animalstore/internal/db/postgres/pgtest"
 )
-
-// cpu is the processor time a server has used so far.
-func (s *server) cpu() time.Duration {
-	s.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		skip(s.t, "no /proc to read processor time from: %v", err)
-	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the name may hold anything
-	fields := strings.Fields(rest)
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err1 != nil || err2 != nil {
-		s.t.Fatalf("no processor time in %s", text)
-	}
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
 
 // TestPostgresCost compares the processor time that a request costs the server on
 // PostgreSQL and on SQLite. Waiting for PostgreSQL costs none, but talking to it
@@ -47,7 +27,7 @@ func TestPostgresCost(t *testing.T) {
 			wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("pet ", i), 1, "available")), 201, "")
 		}
 		measure := func(what, method, path string, body func(n int) string) {
-			before := s.cpu()
+			before := cpu(t, s.cmd.Process.Pid)
 			var wg sync.WaitGroup
 			for i := range 8 {
 				c := newClient(t, s, key)
@@ -65,7 +45,7 @@ func TestPostgresCost(t *testing.T) {
 			if perRequest[what] == nil {
 				perRequest[what] = map[string]time.Duration{}
 			}
-			perRequest[what][name] = (s.cpu() - before) / time.Duration(requests)
+			perRequest[what][name] = (cpu(t, s.cmd.Process.Pid) - before) / time.Duration(requests)
 		}
 		none := func(int) string { return "" }
 		// SQLite answers a page that did not change from memory, as it does here.

@@ -21,8 +21,8 @@ type trouble struct {
 	within     time.Duration // every request is answered
 }
 
-// TestPostgresGone: when PostgreSQL does not answer any more, no request waits for
-// more than three seconds, each is told to try again, and without a restart it all
+// TestPostgresGone: when PostgreSQL stops responding, no request waits for
+// more than three seconds, each is told to retry, and without a restart everything
 // works again when PostgreSQL does.
 func TestPostgresGone(t *testing.T) {
 	t.Parallel()
@@ -57,11 +57,11 @@ func TestPostgresGone(t *testing.T) {
 	}
 	s.stop()
 	if log := s.stderr.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "panic") {
-		t.Errorf("the log complains of more than storage that cannot be reached:\n%s", log)
+		t.Errorf("the log has errors other than unreachable storage:\n%s", log)
 	}
 }
 
-// lockTables has somebody else keep everybody from pets and orders.
+// lockTables locks pets and orders in another session.
 func lockTables(t *testing.T, pg *pgtest.Server, database string) (unlock func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -84,7 +84,7 @@ func lockTables(t *testing.T, pg *pgtest.Server, database string) (unlock func()
 // testGone sends every kind of request at once, for a while, to a server whose
 // storage is gone.
 func testGone(t *testing.T, s *server, key string, trouble trouble) {
-	stranger := "ast_live_00000000000000000000000000000000000000"
+	unknown := "ast_live_00000000000000000000000000000000000000"
 	requests := []struct {
 		method, path, body, key string
 		headers                 []string
@@ -98,7 +98,7 @@ func testGone(t *testing.T, s *server, key string, trouble trouble) {
 		{"POST", "/v1/store/orders", `{"petId":1}`, key, nil},
 		{"GET", "/v1/store/orders", "", key, nil},
 		{"PUT", "/v1/categories/1", `{"name":"cats"}`, key, nil},
-		{"GET", "/v1/pets", "", stranger, nil},
+		{"GET", "/v1/pets", "", unknown, nil},
 	}
 	if !trouble.ready { // then not even keys can be read
 		requests = append(requests, []struct {
@@ -134,7 +134,7 @@ func testGone(t *testing.T, s *server, key string, trouble trouble) {
 						continue
 					}
 					wait, _ := strconv.Atoi(a.header.Get("Retry-After"))
-					if r.key == stranger && a.status == 401 {
+					if r.key == unknown && a.status == 401 {
 						continue // its checksum is wrong: no storage is asked
 					}
 					if r.path == "/v1/nothing" && a.status == 404 {
@@ -190,7 +190,7 @@ func TestPostgresWarmKey(t *testing.T) {
 		wantStatus(t, cold, 503, "unavailable")
 		if took < 800*time.Millisecond {
 			wantStatus(t, warm, 200, "")
-			// Nor does it keep the server from ending in good order.
+			// The server shuts down cleanly nevertheless.
 			pg.Freeze()
 			s.stop()
 			return

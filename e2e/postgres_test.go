@@ -15,7 +15,7 @@ func withPassword(url, password string) string {
 	return strings.Replace(url, "animalstore@", "animalstore:"+password+"@", 1)
 }
 
-// startAll starts so many instances on one database at once.
+// startAll starts n instances on one database at the same time.
 func startAll(t testing.TB, n int, database string, opts ...option) []*server {
 	t.Helper()
 	all := make([]*server, n)
@@ -31,7 +31,7 @@ func startAll(t testing.TB, n int, database string, opts ...option) []*server {
 }
 
 // TestPostgresFirstRun: of instances that start at once on an empty database one
-// shows the owner key, which then works on all. Nothing tells the password.
+// shows the owner key, which then works on all. Nothing reveals the password.
 func TestPostgresFirstRun(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"
@@ -70,7 +70,7 @@ func TestPostgresFirstRun(t *testing.T) {
 		}
 		s.stop()
 		if strings.Contains(s.output(), password) {
-			t.Errorf("instance %d tells the password:\n%s", i, s.output())
+			t.Errorf("instance %d reveals the password:\n%s", i, s.output())
 		}
 	}
 	for _, args := range [][]string{{"keys", "list"}, {"keys", "show", "1"}, {"keys", "usage", "1"}, {"keys", "revoke", "1"}} {
@@ -163,7 +163,7 @@ func TestPostgresLostResponse(t *testing.T) {
 			t.Errorf("sent again: got %s with headers %v, want a replay", a.body, a.header)
 		}
 	}
-	// Without one it cannot be told either.
+	// Without a key it may have been created or not, and the response says so.
 	lost := proxy.LoseAnswer("without a token")
 	a := c.do(t, "POST", "/v1/pets", newPetBody("without a token", 1, "sold"))
 	<-lost

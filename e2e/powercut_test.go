@@ -30,7 +30,7 @@ func TestPowerCut(t *testing.T) {
 	t.Run("built not to wait", func(t *testing.T) {
 		acknowledged, lost := cutPower(t, 5, withBinary(unsafeBinary(t)))
 		if t.Logf("5 cuts, %d pets acknowledged, %d lost", acknowledged, lost); lost == 0 {
-			t.Errorf("a server with synchronous=NORMAL has lost none of %d acknowledged pets: this is no power cut", acknowledged)
+			t.Errorf("a server with synchronous=NORMAL has lost none of %d acknowledged pets: this isn't a power cut", acknowledged)
 		}
 	})
 }
@@ -64,7 +64,7 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 		// report success for an fsync that such a cut met half way.
 		pets := l.callTime()
 		d.cut(t)
-		// It must not go on without its disk.
+		// It must not keep running without its disk.
 		eventually(t, time.Minute, "the server notices", s.ended)
 		if code := s.wait(); code != 1 {
 			t.Errorf("cut %d: the server ended with exit code %d, want 1.\n%s", cut, code, s.output())

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// standing is what GET /v1/limits tells.
+// standing is the response of GET /v1/limits.
 type standing struct {
 	Minute, Day window
 	Strikes     struct{ Count int64 }
@@ -74,7 +74,7 @@ func awayFromMidnight(t testing.TB) {
 	}
 }
 
-// untilItEnds asks a server to end and calls it on and on until it is gone. It
+// untilItEnds sends SIGTERM to a server and requests until it is gone. It
 // calls back with each response: the last ones came when all else was saved.
 func untilItEnds(t testing.TB, s *server, c *client, path string, answered func(response)) {
 	t.Helper()
@@ -83,7 +83,7 @@ func untilItEnds(t testing.TB, s *server, c *client, path string, answered func(
 		a, err := c.try("GET", path, "")
 		if err != nil {
 			if n == 0 {
-				t.Error("nothing was answered after the signal: the test is too gentle")
+				t.Error("nothing was answered after the signal: the load is too light")
 			}
 			break
 		}
@@ -94,7 +94,7 @@ func untilItEnds(t testing.TB, s *server, c *client, path string, answered func(
 	}
 }
 
-// TestCountsSurviveTermination: an orderly end forgets no request.
+// TestCountsSurviveTermination: a clean shutdown loses no count.
 func TestCountsSurviveTermination(t *testing.T) {
 	t.Parallel()
 	awayFromMidnight(t)
@@ -134,14 +134,14 @@ func savedToday(t testing.TB, database, id string) int64 {
 	t.Helper()
 	m := leftToday.FindStringSubmatch(command(t, database, "show", id).stdout)
 	if m == nil {
-		t.Fatal("keys show does not tell what is left of the day")
+		t.Fatal("keys show doesn't say what is left of the day")
 	}
 	left, _ := strconv.ParseInt(m[1], 10, 64)
 	limit, _ := strconv.ParseInt(m[2], 10, 64)
 	return limit - left
 }
 
-// TestCountsSurviveKill: a killed server forgets at most what came in its last
+// TestCountsSurviveKill: a killed server loses at most the counts of its last
 // second, and never counts what was not sent.
 func TestCountsSurviveKill(t *testing.T) {
 	t.Parallel()
@@ -193,13 +193,13 @@ func TestCountsSurviveKill(t *testing.T) {
 // watchStalls returns a function that returns the longest time since for which this
 // machine kept a process waiting.
 func watchStalls() (worst func() time.Duration) {
-	stop, told := make(chan struct{}), make(chan time.Duration)
+	stop, result := make(chan struct{}), make(chan time.Duration)
 	go func() {
 		var longest time.Duration
 		for last := time.Now(); ; {
 			select {
 			case <-stop:
-				told <- longest
+				result <- longest
 				return
 			case <-time.After(5 * time.Millisecond):
 				longest = max(longest, time.Since(last)-5*time.Millisecond)
@@ -209,7 +209,7 @@ func watchStalls() (worst func() time.Duration) {
 	}()
 	return func() time.Duration {
 		close(stop)
-		return <-told
+		return <-result
 	}
 }
 
@@ -257,7 +257,7 @@ func TestBanSurvives(t *testing.T) {
 		return !strings.Contains(c.get(t, "/v1/pets").body, "key_banned")
 	})
 	if got := show(); !regexp.MustCompile(`Banned\s+no`).MatchString(got) {
-		t.Errorf("keys show tells of a ban:\n%s", got)
+		t.Errorf("keys show reports a ban:\n%s", got)
 	}
 	s.stop()
 	s = start(t, onDatabase(s.database))
@@ -266,7 +266,7 @@ func TestBanSurvives(t *testing.T) {
 	}
 }
 
-// TestTrustedProxies: the flag decides whose word on addresses counts.
+// TestTrustedProxies: the flag decides whose X-Forwarded-For counts.
 func TestTrustedProxies(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"127.0.0.0/8,::1", "127.0.0.1"} {
@@ -283,7 +283,7 @@ func TestTrustedProxies(t *testing.T) {
 	for i := range 3 {
 		a := newClient(t, s, "").do(t, "GET", "/v1/pets", "", "X-Forwarded-For", fmt.Sprint("203.0.113.", i))
 		if got, want := a.header.Get("X-RateLimit-Remaining"), fmt.Sprint(2999-i); got != want {
-			t.Errorf("nobody trusted: %s remain, want %s", got, want)
+			t.Errorf("no trusted proxies: %s remain, want %s", got, want)
 		}
 	}
 	for _, bad := range []string{"localhost", "10.0.0.0/33", "10.0.0", "10.0.0.0/8 11.0.0.0/8"} {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// rawConn is an HTTP/1.1 connection by hand: it does nothing unasked, above all
+// rawConn is a bare HTTP/1.1 connection: it does nothing on its own; above all
 // it never sends a request a second time.
 type rawConn struct {
 	net.Conn
@@ -60,7 +60,7 @@ func (c *rawConn) send(t testing.TB, text string) {
 	}
 }
 
-// receive reads a response to its end. closes tells whether the server is going
+// receive reads a response to its end. closes reports whether the server is going
 // to close the connection after it.
 func (c *rawConn) receive() (a response, closes bool, err error) {
 	resp, err := http.ReadResponse(c.r, nil)
@@ -84,7 +84,7 @@ func (c *rawConn) mustReceive(t testing.TB) response {
 	return a
 }
 
-// wasReset tells a connection that the other side's system tore down.
+// wasReset reports whether the other side's system reset the connection.
 func wasReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

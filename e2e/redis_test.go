@@ -41,7 +41,7 @@ func startCluster(t testing.TB, redisURL string) *cluster {
 	return c
 }
 
-// key makes a key and returns its secret. plan is a plan's name, or what an
+// key creates a key and returns its secret. plan is a plan's name, or what an
 // enterprise key may do in a minute.
 func (c *cluster) key(plan string) string {
 	c.t.Helper()
@@ -59,7 +59,7 @@ func (c *cluster) key(plan string) string {
 	return strings.TrimSpace(r.stdout)
 }
 
-// outcome is what came of many requests.
+// outcome is the result of many requests.
 type outcome struct {
 	admitted [clusterSize]int64
 	refused  int64
@@ -73,8 +73,8 @@ func (o outcome) total() (n int64) {
 	return n
 }
 
-// burst has clients send so many requests in all, each to another server than the
-// one before.
+// burst has clients send the given number of requests in total, each to a different
+// server than the one before.
 func (c *cluster) burst(clients int, requests int64, key string) outcome {
 	c.t.Helper()
 	var admitted [clusterSize]atomic.Int64
@@ -191,16 +191,16 @@ func TestSharedLimitsAreExact(t *testing.T) {
 	c.burst(16, requests, key)
 	calls := redis.Calls()
 	if c.sum(fallbackDecisions) > 0 {
-		// For a minute afterwards Redis is also told what it missed, beside the
-		// requests. TestOneRoundTrip counts where nothing else goes on.
+		// For a minute afterwards Redis also receives what it missed, in addition to the
+		// requests. TestOneRoundTrip counts where nothing else happens.
 		t.Logf("this machine kept Redis from answering in time, now or before (%v requests): %v", alone, calls)
 	} else if calls["evalsha"] != requests || calls["eval"] != 0 || calls["get"] != requests || c.sum(sharedDecisions)-before != requests {
 		t.Errorf("Redis counted %v for %d requests, want an evalsha for each", calls, requests)
 	}
 }
 
-// TestRedisOutages does to Redis what happens to servers, while clients go on. No
-// client may notice but by its limits, and no ban may be lifted.
+// TestRedisOutages breaks Redis in every way while clients keep sending requests. No
+// client may notice except by its limits, and no ban may be lifted.
 func TestRedisOutages(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -214,7 +214,7 @@ func TestRedisOutages(t *testing.T) {
 	for _, outage := range []struct {
 		name       string
 		begin, end func()
-		gone       bool // Redis does not answer meanwhile
+		gone       bool // Redis doesn't respond meanwhile
 	}{
 		{"killed", redis.Kill, redis.Restart, true},
 		{"frozen", redis.Stop, redis.Cont, true},

@@ -24,8 +24,8 @@ type intent struct {
 }
 
 // TestRetryAfterKill: clients send pets and orders, each with an
-// Idempotency-Key, while the server is killed under them. Whoever has no response
-// sends again to the next server. In the end each write was done once, and all
+// Idempotency-Key, while the server is killed. Clients without a response
+// send it again to the next server. In the end each write was done once, and all
 // responses to it are the same.
 func TestRetryAfterKill(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestRetryAfterKill(t *testing.T) {
 		s.kill()
 	}
 	if replays == 0 {
-		t.Error("no write was replayed: the test showed nothing")
+		t.Error("no write was replayed: the test proves nothing")
 	}
 	s := start(t, onDatabase(database))
 	checkStored(t, newClient(t, s, key), all)
@@ -141,7 +141,7 @@ func sendAtOnce(t *testing.T, s *server, key string, intents []*intent, answered
 	wg.Wait()
 }
 
-// newIntents are new pets, and orders for pets that are there.
+// newIntents returns writes of new pets, and of orders for existing pets.
 func newIntents(t *testing.T, c *client, round int) (intents []*intent) {
 	t.Helper()
 	for i := range 60 {
@@ -171,7 +171,7 @@ func sendAll(t *testing.T, s *server, key string, intents []*intent, answered *a
 				in := intents[n]
 				a, err := c.try("POST", in.path, in.body, "Idempotency-Key", in.token)
 				if err != nil {
-					return // the server is gone: whether this one is stored is open
+					return // the server is gone: this one may be stored or not
 				}
 				mu.Lock()
 				if in.responses = append(in.responses, a); len(in.responses) == 1 {
@@ -199,7 +199,7 @@ func checkIntents(t *testing.T, intents []*intent) (replays, unheard int) {
 			}
 		}
 		if len(in.responses) < 4 || firsts > 1 {
-			t.Fatalf("%s %s: got %d responses of which %d are no replay, want at least 4 and at most 1", in.path, in.body, len(in.responses), firsts)
+			t.Fatalf("%s %s: got %d responses of which %d aren't replays, want at least 4 and at most 1", in.path, in.body, len(in.responses), firsts)
 		}
 		replays, unheard = replays+len(in.responses)-firsts, unheard+1-firsts
 	}

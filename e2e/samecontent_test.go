@@ -15,7 +15,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// asked is what PostgreSQL answers to a question for one value.
+// asked runs a query for one value in PostgreSQL.
 func asked[T any](t testing.TB, database, query string) (answer T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -59,7 +59,7 @@ func grouped(n int) string {
 	return fmt.Sprintf("%d,%03d,%03d", n/1_000_000, n/1000%1000, n%1000)
 }
 
-// TestSeedThenServe is the way it is meant: fill a store, serve it, look at it.
+// TestSeedThenServe fills a store, serves it and reads it.
 func TestSeedThenServe(t *testing.T) {
 	t.Parallel()
 	database := newDatabase(t)
@@ -81,10 +81,10 @@ func TestSeedThenServe(t *testing.T) {
 		t.Errorf("the next pet is at %s, want /v1/pets/501", a.header.Get("Location"))
 	}
 
-	// A server does not know of what is written past it.
+	// A running server wouldn't notice what seed writes.
 	r = run(t, "seed", "--pets", "5", "--database", "sqlite:"+database)
 	if r.code != 1 || !strings.Contains(r.stderr, "another animalstore serves this file. Stop it first, or name another file with --database") {
-		t.Errorf("beside a server: exit code %d, want 1 and a reason.\n%s", r.code, r.stderr)
+		t.Errorf("while a server runs: exit code %d, want 1 and a reason.\n%s", r.code, r.stderr)
 	}
 	if n := counts(t, database, "pets"); n != 501 {
 		t.Errorf("got %d pets after a refusal, want 501", n)
@@ -142,7 +142,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	}
 }
 
-// openTerminal makes a terminal of 80 columns and the screen one sees it on.
+// openTerminal opens a pseudo-terminal of 80 columns and the screen side of it.
 func openTerminal(t *testing.T) (screen, terminal *os.File) {
 	t.Helper()
 	ioctl := func(f *os.File, request uintptr, arg unsafe.Pointer) {
@@ -212,7 +212,7 @@ func TestSeedIsAsFastAsAPlainInsert(t *testing.T) {
 			t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
 		}
 		if took > 15 && !strings.Contains(r.stderr, " of "+grouped(pets)+" pets, ") {
-			t.Errorf("it took %.0f s without a word: %q", took, r.stderr)
+			t.Errorf("it took %.0f s without a message: %q", took, r.stderr)
 		}
 		var stderr bytes.Buffer
 		cmd := exec.Command(plain, database, newDatabase(t))

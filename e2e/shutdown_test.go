@@ -80,10 +80,10 @@ func TestTerminate(t *testing.T) {
 	}
 	log := s.stderr.String()
 	if strings.Contains(log, "panic") || !strings.Contains(log, "msg=stopped") {
-		t.Errorf("the log does not tell of an orderly end:\n%s", log)
+		t.Errorf("the log doesn't report a clean shutdown:\n%s", log)
 	}
 	if late.Load() == 0 {
-		t.Error("nothing was answered after the signal: the test is too gentle")
+		t.Error("nothing was answered after the signal: the load is too light")
 	}
 	t.Logf("%d requests answered, %d of them after the signal", answered.Load(), late.Load())
 
@@ -176,11 +176,11 @@ func (slow *slowRequests) finish(t *testing.T) {
 	}
 	wantStatus(t, a, 503, "shutting_down")
 	if !closes || a.header.Get("Retry-After") == "" {
-		t.Errorf("the response of a server that stops has headers %v, want Connection: close and Retry-After", a.header)
+		t.Errorf("the response of a server that is stopping has headers %v, want Connection: close and Retry-After", a.header)
 	}
 }
 
-// TestTerminateIdle shows that connections without a request hold nothing up.
+// TestTerminateIdle checks that idle connections don't delay the shutdown.
 func TestTerminateIdle(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// selfSigned makes a certificate for 127.0.0.1 and the files a server wants.
+// selfSigned creates a certificate for 127.0.0.1 and the files a server needs.
 func selfSigned(t *testing.T) (certFile, keyFile string, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

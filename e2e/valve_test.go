@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// valve is what a connection to PostgreSQL goes through, up to a point: there it
-// holds back everything further until it is cut. So a test stops a program in the
+// valve is a proxy to PostgreSQL that passes everything up to a point: there it
+// holds back the rest until it is cut. So a test stops a program in the
 // middle of something, at the same point every time, however fast the machine is.
 type valve struct {
 	listener net.Listener
@@ -28,7 +28,7 @@ type valve struct {
 
 // stops are the points at which a valve can hold. The zero value holds nowhere.
 type stops struct {
-	up, down int64  // after so many bytes to the server, or from it
+	up, down int64  // after this many bytes to the server, or from it
 	before   string // before this reaches the server
 	sent     string // after this reached the server, before the response
 }

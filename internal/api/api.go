@@ -74,7 +74,7 @@ func New(c Config) *Server {
 		c.Now = time.Now
 	}
 	s := &Server{
-		db:        namedNotFound{c.DB},
+		db:        c.DB,
 		keys:      c.Keys,
 		limiter:   c.Limiter,
 		usage:     c.Usage,

@@ -18,7 +18,7 @@ var (
 	validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 	// leaks must never show in a message to a caller.
-	leaks = regexp.MustCompile(`(?i)sqlite|\bsql\b|goroutine|\.go\b|runtime error|nil pointer|panic|/tmp/|/internal/|\.db\b|secret detail`)
+	leaks = regexp.MustCompile(`(?i)sqlite|postgres|pgx|sqlstate|\bsql\b|goroutine|\.go\b|runtime error|nil pointer|panic|/tmp/|/internal/|\.db\b|secret detail`)
 )
 
 // provoked collects what the tests have seen.

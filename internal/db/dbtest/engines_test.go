@@ -199,15 +199,15 @@ var calls = []call{
 		return n.db.Pet(ctx, some(n.pets, draw))
 	}},
 	{"UpdatePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		status, category, told := drawStatus(draw), drawCategory(draw), false
+		status, category, seen := drawStatus(draw), drawCategory(draw), false
 		pet, err := n.db.UpdatePet(ctx, some(n.pets, draw), func(p *animalstore.Pet, ordered bool) error {
-			told, p.CategoryID = ordered, category
+			seen, p.CategoryID = ordered, category
 			if status == "" {
 				return errNotNow
 			}
 			return p.SetStatus(status, ordered)
 		})
-		return []any{pet, told}, err
+		return []any{pet, seen}, err
 	}},
 	{"DeletePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return nil, n.db.DeletePet(ctx, some(n.pets, draw), (*animalstore.Pet).CheckRemovable)
@@ -311,10 +311,10 @@ var calls = []call{
 		return n.db.Keys(ctx, q)
 	}},
 	{"UpdateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		what, told := draw(6), false
+		what, seen := draw(6), false
 		at := still(draw)
 		key, err := n.db.UpdateKey(ctx, some(n.keys, draw), at, func(k *animalstore.Key, otherAdmin bool) error {
-			told = otherAdmin
+			seen = otherAdmin
 			switch what {
 			case 0:
 				return errNotNow
@@ -331,7 +331,7 @@ var calls = []call{
 			}
 			return nil
 		})
-		return []any{key, told}, err
+		return []any{key, seen}, err
 	}},
 	{"RotateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return n.db.RotateKey(ctx, some(n.keys, draw), drawHash(draw), still(draw), still(draw))

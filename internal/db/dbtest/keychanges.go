@@ -73,13 +73,13 @@ func keysInPages(t *testing.T, d db.DB) {
 // keys at that time.
 func otherAdmins(t *testing.T, d db.DB) {
 	key := adminKey(t, d, "the one")
-	tell := func(at animalstore.Time) (told bool) {
+	otherAdminAt := func(at animalstore.Time) (seen bool) {
 		t.Helper()
-		_, err := d.UpdateKey(t.Context(), key.ID, at, func(_ *animalstore.Key, otherAdmin bool) error { told = otherAdmin; return nil })
+		_, err := d.UpdateKey(t.Context(), key.ID, at, func(_ *animalstore.Key, otherAdmin bool) error { seen = otherAdmin; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told
+		return seen
 	}
 	mustCreateKey(t, d, plainKey(t, "reads only"), "reads only")
 	adminKey(t, d, "elsewhere", func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
@@ -91,12 +91,12 @@ func otherAdmins(t *testing.T, d db.DB) {
 	for at, want := range map[animalstore.Time]bool{
 		animalstore.At(later.Add(-time.Millisecond)): true, later: false, animalstore.At(later.Add(time.Hour)): false,
 	} {
-		if got := tell(at); got != want {
+		if got := otherAdminAt(at); got != want {
 			t.Errorf("with one that expires at %v, otherAdmin is %t at %v, want %t", later, got, at, want)
 		}
 	}
 	adminKey(t, d, "permanent")
-	if !tell(later) {
+	if !otherAdminAt(later) {
 		t.Error("with a permanent one, otherAdmin is false")
 	}
 }
@@ -197,7 +197,7 @@ func usageAdds(t *testing.T, d db.DB) {
 			t.Errorf("Usage since %v = %+v, %v, want %+v", since, got, err, want)
 		}
 	}
-	one.LastUsedAt, two.LastUsedAt = later, noon // the latest it was told of
+	one.LastUsedAt, two.LastUsedAt = later, noon // the latest one saved
 	wantFound(t, d, "one", one)
 	wantFound(t, d, "two", two)
 	// All of it or nothing.

@@ -15,8 +15,8 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-func create(t *testing.T, d *DB, name string, once *db.Idempotency) error {
-	_, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, once)
+func create(t *testing.T, d *DB, name string, retry *db.Idempotency) error {
+	_, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, retry)
 	return err
 }
 
@@ -75,12 +75,12 @@ func TestRefusals(t *testing.T) {
 		{"22012", "division by zero", nil}, // a bug of ours
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for i, once := range []*db.Idempotency{nil, {KeyID: 1, Token: "refused", At: animalstore.At(time.Now())}} {
+			for i, retry := range []*db.Idempotency{nil, {KeyID: 1, Token: "refused", At: animalstore.At(time.Now())}} {
 				refuseBy(t, server, url, test.code, 0)
-				err := create(t, d, "refused", once)
+				err := create(t, d, "refused", retry)
 				for _, kind := range []error{db.ErrFull, db.ErrUnavailable, db.ErrOutcomeUnknown} {
 					if got := errors.Is(err, kind); err == nil || got != (kind == test.want) {
-						t.Errorf("once %d: got %v, which is %q: %t, want %t", i, err, kind, got, kind == test.want)
+						t.Errorf("retry %d: got %v, which is %q: %t, want %t", i, err, kind, got, kind == test.want)
 					}
 				}
 				refuseBy(t, server, url, test.code, -1)
@@ -103,10 +103,10 @@ func TestConflictsAreRetried(t *testing.T) {
 	url := server.NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: patient})
 	for _, code := range []string{serializationFailure, deadlockDetected} {
-		for i, once := range []*db.Idempotency{nil, {KeyID: 1, Token: code, At: animalstore.At(time.Now())}} {
+		for i, retry := range []*db.Idempotency{nil, {KeyID: 1, Token: code, At: animalstore.At(time.Now())}} {
 			refuseBy(t, server, url, code, 3)
 			name := fmt.Sprint(code, " ", i)
-			if err := create(t, d, name, once); err != nil {
+			if err := create(t, d, name, retry); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if got := names(t, d)[name]; got != 1 {
@@ -128,25 +128,25 @@ func TestLostResponses(t *testing.T) {
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	proxy := pgtest.NewProxy(t, url)
 	d := mustOpen(t, proxy.URL(url), Options{Timeout: patient})
-	once := &db.Idempotency{KeyID: 1, Token: "t", At: animalstore.At(time.Now())}
+	retry := &db.Idempotency{KeyID: 1, Token: "t", At: animalstore.At(time.Now())}
 
 	lost := proxy.LoseAnswer("commit\x00")
-	if err := create(t, d, "in a transaction", once); !errors.Is(err, db.ErrOutcomeUnknown) || errors.Is(err, db.ErrUnavailable) {
+	if err := create(t, d, "in a transaction", retry); !errors.Is(err, db.ErrOutcomeUnknown) || errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("a lost answer to COMMIT: got %v, want ErrOutcomeUnknown", err)
 	}
 	<-lost
-	pet, replayed, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "in a transaction", CategoryID: 1}, once)
+	pet, replayed, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "in a transaction", CategoryID: 1}, retry)
 	if err != nil || !replayed {
 		t.Errorf("sent again: %+v, replayed %t, %v, want a replay", pet, replayed, err)
 	}
-	lost = proxy.LoseAnswer("by itself")
-	if err := create(t, d, "by itself", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
-		t.Errorf("a lost answer to a statement that commits by itself: got %v, want ErrOutcomeUnknown", err)
+	lost = proxy.LoseAnswer("alone")
+	if err := create(t, d, "alone", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Errorf("a lost response to a statement without a transaction: got %v, want ErrOutcomeUnknown", err)
 	}
 	<-lost
 	// Before COMMIT is sent the outcome is known.
 	lost = proxy.LoseAnswer("too early")
-	if err := create(t, d, "too early", &db.Idempotency{KeyID: 1, Token: "u", At: once.At}); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
+	if err := create(t, d, "too early", &db.Idempotency{KeyID: 1, Token: "u", At: retry.At}); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
 		t.Errorf("a lost answer before COMMIT: got %v, want ErrUnavailable", err)
 	}
 	<-lost
@@ -156,7 +156,7 @@ func TestLostResponses(t *testing.T) {
 		t.Errorf("a lost answer to a read: got %v, want ErrUnavailable", err)
 	}
 	<-lost
-	if got, want := names(t, d), map[string]int{"in a transaction": 1, "by itself": 1}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := names(t, d), map[string]int{"in a transaction": 1, "alone": 1}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("stored are %v, want %v", got, want)
 	}
 }
@@ -170,9 +170,9 @@ func TestUnconfirmedCommit(t *testing.T) {
 	d := mustOpen(t, url, Options{Timeout: patient})
 	mustCreate(t, d, "before")
 	server.Set(t, "synchronous_standby_names", "absent")
-	for i, once := range []*db.Idempotency{nil, {KeyID: 1, Token: "t", At: animalstore.At(time.Now())}} {
+	for i, retry := range []*db.Idempotency{nil, {KeyID: 1, Token: "t", At: animalstore.At(time.Now())}} {
 		done := make(chan error, 1)
-		go func() { done <- create(t, d, fmt.Sprint("unconfirmed ", i), once) }()
+		go func() { done <- create(t, d, fmt.Sprint("unconfirmed ", i), retry) }()
 		for waiting := true; waiting; {
 			// Cancel it, as a statement_timeout would.
 			server.MustExec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'")

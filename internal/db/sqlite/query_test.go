@@ -199,7 +199,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 				t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
 			}
 			// Arms are sorted into one list, which is cheap as long as none of
-			// them holds more than the page. One alone is in order by itself.
+			// them holds more than the page. A single arm is already sorted.
 			wantSorts, limits := 0, 1
 			if list.arms > 1 {
 				wantSorts, limits = list.arms, list.arms+1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -23,7 +24,11 @@ type reader struct {
 	snapshot bool   // a transaction of that generation is open
 }
 
-func (d *DB) openReaders(n int) error {
+func (d *DB) openReaders(serve bool) error {
+	n := 1
+	if serve {
+		n = max(4, 2*runtime.GOMAXPROCS(0))
+	}
 	d.readers = make(chan *reader, n)
 	for d.nread < n {
 		conn, err := d.connect()

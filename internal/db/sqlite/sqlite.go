@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,9 +133,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
 		return nil, explain(path, err)
 	}
-	readers := 1
 	if opts.Serve {
-		readers = max(4, 2*runtime.GOMAXPROCS(0))
 		d.pets = new(petCache)
 		// A server that stopped on a failed write may have left frames in the log
 		// that are in the system's cache but not on disk. Moving the whole log into
@@ -145,7 +142,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 			return nil, explain(path, err)
 		}
 	}
-	if err := d.openReaders(readers); err != nil {
+	if err := d.openReaders(opts.Serve); err != nil {
 		return nil, explain(path, err)
 	}
 	d.writer.withoutSnapshots = d.withoutSnapshots

@@ -44,14 +44,17 @@ func TestOutOfDescriptors(t *testing.T) {
 	eventually(t, 10*time.Second, "the server is out of descriptors", func() bool {
 		return strings.Contains(s.stderr.String(), "too many open files")
 	})
-	var took []time.Duration
-	for _, c := range open {
-		d, err := exchange(c, other)
-		if err != nil {
-			t.Errorf("during the attack: %v", err)
-		}
-		took = append(took, d)
+	took := make([]time.Duration, clients)
+	var waiting sync.WaitGroup
+	for i, c := range open { // all at once, before the attackers' time is up
+		waiting.Go(func() {
+			var err error
+			if took[i], err = exchange(c, other); err != nil {
+				t.Errorf("during the attack: %v", err)
+			}
+		})
 	}
+	waiting.Wait()
 	end()
 	ended := time.Now()
 

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -18,34 +20,64 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var update = flag.Bool("update", false, "rewrite the texts that scripts compare with")
+var update = flag.Bool("update", false, "rewrite the texts that tests compare with")
 
+// TestMain puts the program in PATH, for scripts and examples. With the race
+// detector the test binary is many times slower than the product, and a script
+// runs it dozens of times, so that the product itself is built and run instead.
+// The packages it is made of have their own tests with the race detector.
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"animalstore": main})
+	if !raceDetector {
+		testscript.Main(sharedPostgres{m}, map[string]func(){"animalstore": main})
+		return
+	}
+	dir, err := os.MkdirTemp("", "animalstore-test-*")
+	if err == nil {
+		err = buildProgram(filepath.Join(dir, "animalstore"))
+	}
+	if err == nil {
+		err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := sharedPostgres{m}.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
-// tests end the PostgreSQL server that some of them share.
-type tests struct{ *testing.M }
+func buildProgram(path string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return nil
+}
 
-func (t tests) Run() int {
+// sharedPostgres ends the PostgreSQL server that tests share.
+type sharedPostgres struct{ *testing.M }
+
+func (m sharedPostgres) Run() int {
 	defer pgtest.Close()
-	return t.M.Run()
+	return m.M.Run()
 }
 
-// TestScripts runs the command line as people do: see testdata/script. A text
-// that people read stands there in full; go test ./cmd/animalstore -update
-// rewrites it. Besides the usual commands of a script there are
+// TestScripts runs the command line as people do: see testdata/script. Longer
+// texts are compared in full; go test ./cmd/animalstore -update rewrites them.
+// Besides the usual commands of a script there are
 //
-//	exits CODE COMMAND…       runs a command that ends with that exit code
-//	used FILE KEY HOURS A R   adds usage so many hours ago: admitted, refused
+//	exits CODE COMMAND…       runs a command that exits with that code
+//	used FILE KEY HOURS A R   adds usage HOURS ago: admitted and refused requests
 //	banned FILE KEY           bans a key
-//	opens FILE KEYFILE [not]  tells whether the secret in KEYFILE opens a key
+//	opens FILE KEYFILE        checks that the secret in KEYFILE is of a live key
 //	serving FILE [FLAG…]      runs a server on that database, with the key of
 //	                          ownerKey, and sets the environment for its client
-//	impostor KIND             is serving, of something that is no such server
-//	setkey FILE               makes the secret in FILE the client's
-//	terminal CODE COMMAND…    is exits on a terminal of 80 columns; what appears
-//	                          there is the standard output
+//	impostor KIND             is like serving, but of something else than our server
+//	setkey FILE               makes the secret in FILE the client's key
+//	terminal CODE COMMAND…    is exits on a terminal of 80 columns; what it shows
+//	                          is the standard output
 //	served FILE               serves a database until the script ends
 //	damage FILE STATEMENTS    runs statements in a database
 //	newer DATABASE            makes a database one of a later version
@@ -94,7 +126,7 @@ func number(ts *testscript.TestScript, s string) int64 {
 	return n
 }
 
-// inStore opens a script's database for a moment.
+// inStore opens a script's database briefly.
 func inStore(ts *testscript.TestScript, file string, f func(db.DB) error) {
 	store, err := sqlite.Open(context.Background(), ts.MkAbs(file), sqlite.Options{})
 	ts.Check(err)

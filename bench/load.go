@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,7 +152,8 @@ type result struct {
 	bar         bar // for our throughput as a multiple of the server's
 }
 
-// race gives servers turns under a workload, in a different order each round.
+// race gives servers turns under a workload, in a random order and next in the
+// reverse one: a server must not always follow the one that leaves the disk busy.
 // What disturbs the machine for longer than a turn disturbs all of them alike.
 func (b *bench) race(w workload, servers ...*server) []result {
 	progress("%s, %d connections", w.title, w.connections)
@@ -162,13 +164,18 @@ func (b *bench) race(w workload, servers ...*server) []result {
 		files = append(files, b.writeRequests(w, s))
 		results = append(results, result{work: w.title, connections: w.connections, server: s.name, bar: barFor(b.command, w.name, s.name)})
 	}
+	order := rand.Perm(len(servers))
 	for round := range b.rounds + 1 {
 		length := b.burst
 		if round == 0 { // not counted: caches and heaps settle
 			length = b.warmup
 		}
-		for i := range servers {
-			i = (i + round) % len(servers)
+		if round%2 == 1 {
+			order = rand.Perm(len(servers))
+		} else {
+			slices.Reverse(order)
+		}
+		for _, i := range order {
 			t, err := b.load.turn(b.ctx, w, servers[i], files[i], length)
 			if err != nil {
 				check(fmt.Errorf("%s: %w", w.title, err))

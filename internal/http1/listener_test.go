@@ -187,7 +187,7 @@ func TestOutOfDescriptors(t *testing.T) {
 			t.Errorf("afterwards: got %q after %v, want hello within %v", got, time.Since(began), maxBackoff)
 		}
 		if n := len(logged); n < 5 || n > int(outage/acceptLogEvery)+2 {
-			t.Errorf("got %d log lines in %v, want about one a second", n, outage)
+			t.Fatalf("got %d log lines in %v, want about one a second", n, outage)
 		}
 		if line := <-logged; !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "too many open files") {
 			t.Errorf("got log line %q, want an error about open files", line)

@@ -18,7 +18,7 @@ func completionCommand() *cobra.Command {
 		Use:   "completion SHELL",
 		Short: "Print a script for completion in your shell",
 		Long: `Print a script that lets your shell complete the commands, flags and values of
-animalstore. SHELL is ` + alternatives(shells) + `. Put the script where
+animalstore. SHELL is ` + animalstore.JoinOr(shells) + `. Put the script where
 your shell looks for such scripts, and start a new shell. In zsh that is a
 directory in $fpath, and in PowerShell your profile. In bash it needs the
 package bash-completion.`,
@@ -28,7 +28,7 @@ package bash-completion.`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usageError{fmt.Errorf("name the shell: %s", alternatives(shells))}
+				return usageError{fmt.Errorf("name the shell: %s", animalstore.JoinOr(shells))}
 			}
 			return nil
 		},

@@ -62,7 +62,7 @@ func (f *newKeyFlags) register(cmd *cobra.Command) {
 
 func registerPlan(cmd *cobra.Command, defaultPlan string, plan *string, limits *animalstore.Limits) {
 	flags := cmd.Flags()
-	flags.StringVar(plan, "plan", defaultPlan, alternatives(animalstore.Plans))
+	flags.StringVar(plan, "plan", defaultPlan, animalstore.JoinOr(animalstore.Plans))
 	flags.Int64Var(&limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
 	flags.Int64Var(&limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
 }

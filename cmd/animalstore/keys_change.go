@@ -70,7 +70,7 @@ func keysSetPlanCommand(at *keyLocation) *cobra.Command {
 		Args: oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if plan == "" {
-				return usageError{errors.New("name the plan with --plan: " + alternatives(animalstore.Plans))}
+				return usageError{errors.New("name the plan with --plan: " + animalstore.JoinOr(animalstore.Plans))}
 			}
 			if _, err := animalstore.Plan(plan).LimitsFor(custom); err != nil {
 				return err

@@ -50,7 +50,7 @@ func orderColour(o animalstore.Order) terminal.Colour {
 }
 
 func registerOrderStatus(cmd *cobra.Command, status *animalstore.OrderStatus, usage string) {
-	cmd.Flags().Var(oneOf[animalstore.OrderStatus]{status, animalstore.OrderStatuses, "status"}, "status", usage+alternatives(animalstore.OrderStatuses))
+	cmd.Flags().Var(oneOf[animalstore.OrderStatus]{status, animalstore.OrderStatuses, "status"}, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
 }
 
 func ordersListCommand(conn *connection) *cobra.Command {
@@ -151,7 +151,7 @@ is sold when its order is delivered, and available when it is cancelled.`,
 				return err
 			}
 			if status == "" {
-				return usageError{errors.New("name the new status with --status: " + alternatives(animalstore.OrderStatuses))}
+				return usageError{errors.New("name the new status with --status: " + animalstore.JoinOr(animalstore.OrderStatuses))}
 			}
 			return conn.do(cmd, *asJSON, func(s session) error {
 				order, err := s.UpdateOrder(cmd.Context(), id, animalstore.OrderPatch{Status: &status})

@@ -53,7 +53,7 @@ type wanted string
 
 func (w wanted) Error() string { return "must be " + string(w) }
 
-// oneOf is a flag with a fixed set of values, which completion offers.
+// oneOf is a flag with a fixed set of values.
 type oneOf[T ~string] struct {
 	value    *T
 	possible []T
@@ -70,8 +70,6 @@ func (o oneOf[T]) Set(s string) error {
 	*o.value = T(s)
 	return nil
 }
-
-func (o oneOf[T]) values() []string { return names(o.possible) }
 
 // idList is a flag for ids. It may be repeated.
 type idList []int64

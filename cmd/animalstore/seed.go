@@ -20,7 +20,7 @@ import (
 )
 
 type seedFlags struct {
-	database string
+	database databaseFlag
 	pets     int64
 	seed     uint64
 }
@@ -52,7 +52,7 @@ same time. Ctrl-C stops it cleanly.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
+	f.database.register(flags)
 	flags.Int64Var(&f.pets, "pets", 0, "the number of pets to add (required)")
 	flags.Int64Var(&animals, "animals", 0, "the old name of --pets")
 	flags.MarkHidden("animals")
@@ -62,7 +62,7 @@ same time. Ctrl-C stops it cleanly.`,
 
 // seed fills the database that --database names.
 func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
-	store, err := openToSeed(ctx, f.database, stderr)
+	store, err := openToSeed(ctx, f.database)
 	if err != nil {
 		return err
 	}
@@ -73,12 +73,12 @@ func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
 // because no client is waiting for a response.
 const seedTimeout = time.Minute
 
-func openToSeed(ctx context.Context, url string, stderr io.Writer) (db.DB, error) {
-	if postgres.Is(url) && postgres.CheckURL(url) == nil {
-		return postgres.Open(ctx, url, postgres.Options{Timeout: seedTimeout})
+func openToSeed(ctx context.Context, d databaseFlag) (db.DB, error) {
+	if postgres.Is(d.url) && postgres.CheckURL(d.url) == nil {
+		return postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
 	}
 	// Serve keeps a server off the file: it wouldn't notice rows written past it.
-	return openDatabase(ctx, url, sqlite.Options{Serve: true, Fatal: exitOnDamage(stderr)})
+	return d.open(ctx, sqlite.Options{Serve: true})
 }
 
 // seedCounts counts what is stored.

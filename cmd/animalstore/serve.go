@@ -36,6 +36,7 @@ type serveFlags struct {
 	proxies     []string
 	corsOrigins []string
 	accessLog   bool
+	fastPath    bool
 	logFormat   string
 }
 
@@ -70,6 +71,7 @@ to supply the owner key yourself.`,
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
 	flags.StringSliceVar(&f.corsOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.accessLog, "access-log", false, "log a line for every request")
+	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
 	completeFlag(cmd, "environment", fixedValues(environments))
 	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
@@ -139,6 +141,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 		TrustedProxies: proxies,
 		CORSOrigins:    f.corsOrigins,
 		AccessLog:      f.accessLog,
+		NoFastPath:     !f.fastPath,
 		Fatal: func(err error) {
 			log.Error("storage failed: stopping, so that nothing is acknowledged that isn't on disk", "err", err)
 			os.Exit(exitError)

@@ -82,6 +82,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		AccessLog:      with.accessLog,
 		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
 		Now:            s.clock.Now,
+		NoFastPath:     !fastPath,
 		Observer:       with.observer,
 		WrapDB: func(store db.DB) db.DB {
 			s.db = &faultyDB{DB: store}

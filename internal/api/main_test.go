@@ -68,10 +68,15 @@ func (c *coverage) missing() (missing []string) {
 // stopPostgres ends the server of postgresEngine.
 var stopPostgres = func() {}
 
-// TestMain runs the tests on each engine. It fails a full run in which a
-// documented status of an operation, or a code, never came up.
+// TestMain runs the tests on each engine, and some of them without the fast path.
+// It fails a full run in which a documented status of an operation, or a code,
+// never came up.
 func TestMain(m *testing.M) {
 	status := m.Run()
+	if fastPath && fullRun() && runsTests() {
+		fmt.Println("a part of them without the fast path:")
+		status = max(status, runWithoutFastPath(m))
+	}
 	if runsTests() && postgresEngine.newDatabase != nil {
 		engine = postgresEngine
 		fmt.Println("the same on PostgreSQL:")

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,6 +13,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -52,7 +55,9 @@ type asset struct {
 	file        string
 	contentType string
 	etag        string
+	size        string // in bytes, decimal
 	gzipped     bool
+	unpacked    func() *unpacked // what is in it, if it's gzipped; unpacked once
 }
 
 // loadAssets runs once: the files are part of the binary.
@@ -63,11 +68,13 @@ var loadAssets = sync.OnceValue(func() *assets {
 		name, gzipped := strings.CutSuffix(path.Base(f.file), ".gz")
 		found := &asset{from: f.from, file: f.file, contentType: contentTypes[path.Ext(name)], gzipped: gzipped}
 		content, sum := found.open(), sha256.New()
-		if _, err := io.Copy(io.MultiWriter(sum, all), content); err != nil {
+		size, err := io.Copy(io.MultiWriter(sum, all), content)
+		if err != nil {
 			panic(err)
 		}
 		content.Close()
-		found.etag = etag(sum)
+		found.etag, found.size = etag(sum), strconv.FormatInt(size, 10)
+		found.unpacked = sync.OnceValue(found.unpack)
 		a.byName[name] = found
 	}
 	a.prefix = "/assets/" + hex.EncodeToString(all.Sum(nil)[:6]) + "/"
@@ -95,42 +102,63 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", found.contentType)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	f := found.open()
-	defer f.Close()
 	if found.gzipped {
 		h.Set("Vary", "Accept-Encoding")
-		if !acceptsGzip(r) {
-			unpack(w, r, f)
+		if !AcceptsGzip(r) {
+			content := found.unpacked()
+			h.Set("ETag", content.etag)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content.body))
 			return
 		}
 		h.Set("Content-Encoding", "gzip")
+		// ServeContent sets the length only of what isn't encoded, or of a part.
+		h.Set("Content-Length", found.size)
 	}
+	f := found.open()
+	defer f.Close()
 	h.Set("ETag", found.etag)
 	http.ServeContent(w, r, "", time.Time{}, f.(io.ReadSeeker))
 }
 
-// unpack is for clients that don't accept gzip, such as curl.
-func unpack(w http.ResponseWriter, r *http.Request, f io.Reader) {
-	content, err := gzip.NewReader(f)
+// unpacked is the content of a compressed file, with its own ETag.
+type unpacked struct {
+	body []byte
+	etag string
+}
+
+// unpack is for clients that don't accept gzip, such as curl. It takes long enough
+// that it must not be done for each of them.
+func (a *asset) unpack() *unpacked {
+	f := a.open()
+	defer f.Close()
+	packed, err := gzip.NewReader(f)
 	if err != nil {
 		panic(err)
 	}
-	if r.Method == http.MethodHead {
-		return
+	body, err := io.ReadAll(packed)
+	if err != nil {
+		panic(err)
 	}
-	if _, err := io.Copy(w, content); err != nil {
-		panic(http.ErrAbortHandler) // the client has disconnected
-	}
+	sum := sha256.New()
+	sum.Write(body)
+	return &unpacked{body, etag(sum)}
 }
 
-func acceptsGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+// AcceptsGzip reports whether a client accepts responses in gzip.
+func AcceptsGzip(r *http.Request) bool {
+	named, other := "", "" // the weights of gzip and of *
+	for part := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
 		coding, weight, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
-		if strings.EqualFold(coding, "gzip") || coding == "*" {
-			return strings.Trim(strings.TrimPrefix(weight, "q="), "0.") != "" || weight == ""
+		weight = cmp.Or(weight, "q=1")
+		switch {
+		case strings.EqualFold(coding, "gzip"):
+			named = weight
+		case coding == "*":
+			other = weight
 		}
 	}
-	return false
+	_, value, _ := strings.Cut(cmp.Or(named, other), "=")
+	return strings.Trim(value, "0.") != "" // not absent, and not zero
 }
 
 // etag returns an ETag with the hash of the content.

@@ -26,7 +26,9 @@ type Config struct {
 
 	Listen   string       // the address and port to serve on
 	Listener net.Listener // instead of Listen
-	TLS      *tls.Config  // nil serves plain HTTP
+	// TLS serves HTTPS with these certificates; its versions and cipher suites are
+	// narrowed to the safe ones. Nil serves plain HTTP.
+	TLS *tls.Config
 
 	// OpsListen is the address and port of metrics and profiles. "" serves none.
 	OpsListen string
@@ -37,6 +39,9 @@ type Config struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	CORSOrigins    []string       // whose pages may call the API
 	AccessLog      bool           // logs a line for every request
+	// NoFastPath leaves every request to net/http. By default package http1 serves
+	// the plain ones.
+	NoFastPath bool
 
 	// Fatal is called once when storage fails in a way that leaves nothing to be
 	// trusted, and must end the process. Nil panics.

@@ -23,7 +23,7 @@ func (s *Server) serveOps() error {
 		return &ListenError{Ops: true, Err: err}
 	}
 	srv := &http.Server{
-		Handler:           s.opsHandler(),
+		Handler:           s.opsHandler(listener.Addr()),
 		ReadHeaderTimeout: s.cfg.Timeouts.ReadHeader,
 		ReadTimeout:       s.cfg.Timeouts.Read,
 		IdleTimeout:       s.cfg.Timeouts.Idle,
@@ -47,7 +47,10 @@ func (s *Server) serveOps() error {
 	return nil
 }
 
-func (s *Server) opsHandler() http.Handler {
+// opsHandler serves metrics and profiles to requests whose Host is a name of this
+// server. They need no key, so a web page whose own name leads to this address (DNS
+// rebinding) could otherwise read them through its visitors' browsers.
+func (s *Server) opsHandler(addr net.Addr) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -55,5 +58,13 @@ func (s *Server) opsHandler() http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	hosts := newOpsHosts(s.cfg.OpsListen, addr)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !hosts.include(r.Host) {
+			http.Error(w, "metrics and profiles are only served under "+hosts.String()+": use one of these in the URL, or listen on the name you use with --ops-listen", http.StatusMisdirectedRequest)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

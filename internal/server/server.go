@@ -128,13 +128,13 @@ func (s *Server) Run(ctx context.Context) error {
 	}()
 	srv := s.newHTTPServer()
 	fast := api.Plain
-	if s.cfg.TLS != nil || s.cfg.Middleware != nil {
+	if s.cfg.NoFastPath || s.cfg.TLS != nil || s.cfg.Middleware != nil {
 		fast = nil
 	}
 	l := http1.Listen(s.listener, srv, fast, s.cfg.Log)
 	var secured net.Listener = l
 	if s.cfg.TLS != nil {
-		secured = tls.NewListener(l, s.cfg.TLS)
+		secured = tls.NewListener(l, hardenTLS(s.cfg.TLS))
 	}
 	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)

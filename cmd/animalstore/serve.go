@@ -144,7 +144,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 		CORSOrigins:    f.corsOrigins,
 		AccessLog:      f.accessLog,
 		Fatal: func(err error) {
-			log.Error("storage failed: stopping, so that nothing is acknowledged that isn't on disk", "err", err)
+			log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 			os.Exit(exitError)
 		},
 	}, nil

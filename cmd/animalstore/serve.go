@@ -143,7 +143,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 		AccessLog:      f.accessLog,
 		NoFastPath:     !f.fastPath,
 		Fatal: func(err error) {
-			log.Error("storage failed: stopping, so that nothing is acknowledged that isn't on disk", "err", err)
+			log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 			os.Exit(exitError)
 		},
 	}

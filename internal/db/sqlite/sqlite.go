@@ -75,6 +75,7 @@ type DB struct {
 	lock    *os.File // held while serving, otherwise nil
 	fatal   func(error)
 	tuning  Tuning
+	turns   *db.Turns // shares the readers
 	readers chan *reader
 	nread   int         // number of readers
 	moving  atomic.Bool // a checkpoint is moving the log into the file
@@ -153,6 +154,9 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
 		close(d.closed)
+		if d.turns != nil {
+			d.turns.Close()
+		}
 		var errs []error
 		for range d.nread {
 			errs = append(errs, (<-d.readers).close())

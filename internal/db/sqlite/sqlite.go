@@ -77,6 +77,7 @@ type DB struct {
 	watch   *watch      // of a server's files, otherwise nil
 	fatal   func(error)
 	tuning  Tuning
+	turns   *db.Turns // shares the readers
 	readers chan *reader
 	nread   int         // number of readers
 	moving  atomic.Bool // a checkpoint is moving the log into the file
@@ -162,6 +163,9 @@ func (d *DB) Close() (err error) {
 		close(d.closed)
 		if d.watch != nil {
 			d.watch.close()
+		}
+		if d.turns != nil {
+			d.turns.Close()
 		}
 		var errs []error
 		for range d.nread {

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -164,7 +163,7 @@ func (s *Server) newHTTPServer() *http.Server {
 		WriteTimeout:      s.cfg.Timeouts.Write,
 		IdleTimeout:       s.cfg.Timeouts.Idle,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          newErrorLog(s.cfg.Log),
 	}
 }
 

@@ -101,8 +101,7 @@ be removed.`,
 			if len(args) == 0 {
 				return usageError{errors.New(`name the pets by their ids: "animalstore pets list" shows them`)}
 			}
-			_, err := parsePetIDs(args)
-			return err
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, err := parsePetIDs(args)

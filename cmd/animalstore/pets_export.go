@@ -56,28 +56,11 @@ preserves every name exactly.`,
 }
 
 func (s session) exportPets(cmd *cobra.Command, name string, format petfile.Format, q client.PetQuery) error {
-	file, commit, err := petfile.Create(name, s.Out)
-	if err != nil {
-		return err
-	}
 	progress := terminal.NewProgress(cmd.ErrOrStderr(), -1, "pets")
-	out := petfile.NewWriter(file, format)
-	err = func() error {
-		defer progress.Clear()
-		for pet, err := range s.ListPets(cmd.Context(), q) {
-			if err != nil {
-				return err
-			}
-			if err := out.Write(pet); err != nil {
-				return err
-			}
-			progress.Add(1)
-		}
-		return out.Flush()
-	}()
-	if err = commit(err); err != nil {
-		return err
+	err := petfile.Export(name, s.Out, format, s.ListPets(cmd.Context(), q), func() { progress.Add(1) })
+	progress.Clear()
+	if err == nil {
+		s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))
 	}
-	s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))
-	return nil
+	return err
 }

@@ -97,6 +97,9 @@ func (s session) importPets(cmd *cobra.Command, file *petfile.File, workers int)
 		return err
 	case result.Refused > 0:
 		text := fmt.Sprintf("%s couldn't be added: fix them and import them again", terminal.Count(result.Refused, "line", "lines"))
+		if result.Refused == 1 {
+			text = "1 line couldn't be added: fix it and import it again"
+		}
 		return errors.Join(cliError{errors.New("refused lines"), text, exitError}, err)
 	}
 	return err

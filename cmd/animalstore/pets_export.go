@@ -18,8 +18,8 @@ func petsExportCommand(conn *connection) *cobra.Command {
 		Use:   "export [FILE]",
 		Short: "Write pets to a file",
 		Long: `Write all pets, or those that match the filters, to a file or to standard
-output, the latest first, as CSV or JSON Lines. Pets that exist the whole time
-are written exactly once, whatever else changes meanwhile.
+output, the latest first, as CSV or JSON Lines. A pet that exists during the
+whole export is written exactly once, even if other pets change meanwhile.
 
 The requests stay within the limits of the key, and wait when those are used up.
 The file only appears when it is complete.

@@ -41,9 +41,9 @@ func serveCommand() *cobra.Command {
 		Short: "Serve the store over HTTP",
 		Long: `Serve the store over HTTP until a SIGTERM or Ctrl-C.
 
-On an empty database it first creates an owner key and prints it on standard
-output, this one time. The log goes to standard error. Set ` + ownerKeyVariable + `
-to supply the owner key yourself.`,
+On an empty database it first creates an owner key and prints it to standard
+output. It is shown only once. The log goes to standard error. Set
+` + ownerKeyVariable + ` to supply the owner key yourself.`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
   animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'

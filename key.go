@@ -167,6 +167,17 @@ func (k *Key) Live(now time.Time) bool {
 	return k.RevokedAt.IsZero() && !expired(k.ExpiresAt, now) && !expired(k.SecretExpiresAt, now)
 }
 
+// State is "live", "expired" or "revoked".
+func (k *Key) State(now time.Time) string {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return "revoked"
+	case !k.Live(now):
+		return "expired"
+	}
+	return "live"
+}
+
 func expired(end Time, now time.Time) bool { return !end.IsZero() && !now.Before(end.Time) }
 
 // SetPlan changes the plan and the limits. See [Plan.LimitsFor] for custom.

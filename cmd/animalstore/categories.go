@@ -60,7 +60,7 @@ func categoriesSetCommand(conn *connection) *cobra.Command {
 	cmd := categories.onItem(conn, &cobra.Command{
 		Use:     "set ID",
 		Short:   "Name a category, or add one",
-		Long:    `Name a category, and print it. If none has this id, it is added.`,
+		Long:    `Name a category, and print it. A category that does not exist is added.`,
 		Example: "  animalstore categories set 7 --name Dogs",
 		PreRunE: func(*cobra.Command, []string) error { return animalstore.Category{Name: name}.Validate() },
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {

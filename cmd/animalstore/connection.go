@@ -22,7 +22,7 @@ import (
 const keyVariable = "ANIMALSTORE_API_KEY"
 
 // keyHelp is in the help of every group of commands that call a server.
-const keyHelp = `The server is the one at --url. The API key is read from the environment
+const keyHelp = `Requests go to the server at --url. The API key is read from the environment
 variable ` + keyVariable + `, and never from a flag, because other users
 of the machine can read arguments.`
 
@@ -38,7 +38,7 @@ type connection struct {
 
 func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
-	flags.StringVar(&c.cacert, "cacert", "", "`file` with your own certificate to trust")
+	flags.StringVar(&c.cacert, "cacert", "", "`file` with a certificate to trust, such as your own")
 	completeFlag(cmd, "cacert", completeFiles)
 	flags.BoolVar(&c.wait, "wait", false, "wait when the key's limits are used up, instead of failing")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
@@ -63,25 +62,8 @@ func (d databaseFlag) openSource(ctx context.Context, alone bool) (db.Source, er
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	source, err := server.OpenSource(ctx, d.url, alone)
-	return source, d.named(err)
+	return server.OpenSource(ctx, "--"+d.flag, d.url, alone)
 }
-
-// named puts the name of this flag into an engine's message, which says --database.
-func (d databaseFlag) named(err error) error {
-	if err == nil || d.flag == "database" {
-		return err
-	}
-	return renamed{err, strings.ReplaceAll(err.Error(), "--database", "--"+d.flag)}
-}
-
-type renamed struct {
-	error
-	text string
-}
-
-func (e renamed) Error() string { return e.text }
-func (e renamed) Unwrap() error { return e.error }
 
 func dbMigrateCommand() *cobra.Command {
 	var database databaseFlag

@@ -41,9 +41,9 @@ wrong.`,
 
 // checkStore runs every check and prints a line for each.
 func checkStore(ctx context.Context, source db.Source, stdout, stderr io.Writer) error {
-	show := &checkProgress{stdout: stdout, stderr: stderr}
+	show := &checkProgress{stdout: stdout, stderr: stderr, stop: func() {}}
 	ran, failed, err := transfer.Check(ctx, source, show)
-	switch show.end(); {
+	switch show.stop(); {
 	case ctx.Err() != nil:
 		return errors.New("stopped")
 	case err != nil:
@@ -58,7 +58,7 @@ func checkStore(ctx context.Context, source db.Source, stdout, stderr io.Writer)
 // checkProgress prints what each check found and, while one takes long, its name.
 type checkProgress struct {
 	stdout, stderr io.Writer
-	stop           func() // nil between two checks
+	stop           func() // ends the line with the name
 }
 
 func (p *checkProgress) Checking(rule string) {
@@ -66,7 +66,7 @@ func (p *checkProgress) Checking(rule string) {
 }
 
 func (p *checkProgress) Checked(f transfer.Finding) {
-	p.end()
+	p.stop()
 	switch {
 	case f.Err != nil: // a file can be too damaged to read
 		fmt.Fprintf(p.stdout, "WRONG  %s: %v\n", f.Rule, f.Err)
@@ -74,13 +74,6 @@ func (p *checkProgress) Checked(f transfer.Finding) {
 		fmt.Fprintf(p.stdout, "ok     %s\n", f.Rule)
 	default:
 		fmt.Fprintf(p.stdout, "WRONG  %s, but %s\n", f.Rule, examplesOf(f))
-	}
-}
-
-func (p *checkProgress) end() {
-	if p.stop != nil {
-		p.stop()
-		p.stop = nil
 	}
 }
 

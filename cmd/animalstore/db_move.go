@@ -57,9 +57,9 @@ func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Wri
 		return err
 	}
 	defer source.Close()
-	target, err := server.OpenTarget(ctx, to.url)
+	target, err := server.OpenTarget(ctx, "--to", to.url)
 	if err != nil {
-		return to.named(err)
+		return err
 	}
 	defer target.Close()
 	began := time.Now()
@@ -77,10 +77,9 @@ func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Wri
 		total += m.Into.Rows
 	}
 	took := time.Since(began).Seconds()
-	fmt.Fprintf(stderr, `Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.
-Next: "animalstore serve --database …" with the database of --to. Keep the old one
-until you trust the new one, and don't start a server on it.
-`, terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), server.RedactDatabaseURL(to.url), server.RedactDatabaseURL(from.url))
+	terminal.Note(stderr, "Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.",
+		terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), server.RedactDatabaseURL(to.url), server.RedactDatabaseURL(from.url))
+	terminal.Note(stderr, `Next: "animalstore serve --database …" with the database of --to. Keep the old one until you trust the new one, and don't start a server on it.`)
 	return nil
 }
 

@@ -31,7 +31,7 @@ func TestPostgresScripts(t *testing.T) {
 	})
 }
 
-// scriptServed is what a server does to a file's lock, until the script ends.
+// scriptServed holds the lock of a SQLite file like a server, until the script ends.
 func scriptServed(ts *testscript.TestScript, _ bool, args []string) {
 	store, err := ours.Open(context.Background(), ts.MkAbs(args[0]), ours.Options{Serve: true})
 	ts.Check(err)
@@ -46,7 +46,7 @@ func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(sqlitex.ExecuteScript(conn, args[1], nil))
 }
 
-// scriptNewer makes a database one of a later version.
+// scriptNewer turns a database into one of a later version.
 func scriptNewer(ts *testscript.TestScript, _ bool, args []string) {
 	if file, ok := strings.CutPrefix(args[0], "sqlite:"); ok {
 		scriptDamage(ts, false, []string{file, "PRAGMA application_id = 0x414e5354; PRAGMA user_version = 99"})
@@ -59,11 +59,11 @@ func scriptNewer(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// scriptConnected is connected to a database until the script ends.
+// scriptConnected keeps a connection to a database open until the script ends.
 func scriptConnected(ts *testscript.TestScript, _ bool, args []string) {
 	config, err := pgx.ParseConfig(args[0])
 	ts.Check(err)
-	config.RuntimeParams["application_name"] = "somebody"
+	config.RuntimeParams["application_name"] = "another program"
 	conn, err := pgx.ConnectConfig(context.Background(), config)
 	ts.Check(err)
 	ts.Defer(func() { conn.Close(context.Background()) })

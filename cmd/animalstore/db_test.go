@@ -17,7 +17,7 @@ import (
 	"animalstore/internal/db/transfer"
 )
 
-// withStore opens a store for a moment.
+// withStore opens a store while f runs.
 func withStore(t *testing.T, url string, f func(db.DB)) {
 	t.Helper()
 	var store db.DB
@@ -82,7 +82,7 @@ func TestExplainFailedMove(t *testing.T) {
 		{t.Context(), transfer.ErrDiffers, "the target doesn't contain what the source contains, see the table. " + unchanged + "Please report this"},
 		{t.Context(), fmt.Errorf("%w: 0 left", db.ErrFull), "the disk of the target is full. " + unchanged + "Free some space and run the same command again (storage full: 0 left)"},
 		{t.Context(), fmt.Errorf("%w: gone", db.ErrUnavailable), "the database stopped responding. " + unchanged + "Run the same command again when it is back (storage unavailable: gone)"},
-		{t.Context(), errors.New("copy the pets: struck by lightning"), "copy the pets: struck by lightning. " + unchanged + "Run the same command again once that is fixed"},
+		{t.Context(), errors.New("copy the pets: unexpected failure"), "copy the pets: unexpected failure. " + unchanged + "Run the same command again once that is fixed"},
 	} {
 		if got := explainFailedMove(test.ctx, test.err).Error(); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%v:\ngot  %q\nwant %q", test.err, got, test.want)

@@ -19,9 +19,8 @@ import (
 )
 
 // TestExamples runs every example of every command's help as a newcomer would:
-// pasted into a shell. Each command has a directory of its own with a store in
-// animalstore.db, and if it is one that talks to a server, a server with a store
-// of the same content.
+// pasted into a shell. Each command runs in its own directory with a store in
+// animalstore.db. A client command also gets a server with a copy of that store.
 func TestExamples(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -35,7 +34,7 @@ func TestExamples(t *testing.T) {
 	}
 	eachCommand(newCommand(), func(cmd *cobra.Command) {
 		if cmd.Example == "" {
-			return // TestHelpIsComplete has a word on that
+			return // TestHelpIsComplete reports that
 		}
 		path, example := cmd.CommandPath(), cmd.Example
 		t.Run(strings.ReplaceAll(path, " ", "-"), func(t *testing.T) {
@@ -61,13 +60,13 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// needsOtherServer tells of examples with a PostgreSQL or a Redis in them.
+// needsOtherServer reports whether an example uses PostgreSQL or Redis.
 func needsOtherServer(line string) bool {
 	return strings.Contains(line, "postgres://") || strings.Contains(line, "redis://") || strings.Contains(line, "rediss://")
 }
 
-// fillStore makes a database with what the examples are about: the owner's key
-// and another, a dozen pets in category 7, and orders for the last two.
+// fillStore creates a database with everything that the examples refer to: the
+// owner key and another one, twelve pets in category 7, and orders for the last two.
 func fillStore(file string) error {
 	ctx, now := context.Background(), animalstore.At(time.Now())
 	store, err := sqlite.Open(ctx, file, sqlite.Options{})
@@ -117,7 +116,7 @@ func newHome(t *testing.T, store string) *home {
 	}
 	copyFile(t, store, filepath.Join(h.dir, "animalstore.db"))
 	for name, content := range map[string]string{
-		"key.txt":    "a-key-that-was-made-elsewhere\n",
+		"key.txt":    "a-key-that-was-created-elsewhere\n",
 		"pets.csv":   "name,categoryId\nRex,7\n",
 		"pets.jsonl": `{"name":"Rex","categoryId":7}` + "\n",
 	} {
@@ -152,7 +151,7 @@ func (h *home) url() string {
 	return h.server.url
 }
 
-// command is an example with the addresses and paths it has here.
+// command is the command of an example, with addresses and paths that exist here.
 func (h *home) command(line string) *exec.Cmd {
 	if strings.Contains(line, "https://pets.example") {
 		line = strings.ReplaceAll(line, "https://pets.example", h.url())

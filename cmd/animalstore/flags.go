@@ -81,8 +81,8 @@ func (l *idList) Type() string { return "ids" }
 
 func (l *idList) Set(s string) error {
 	for part := range strings.SplitSeq(s, ",") {
-		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
-		if err != nil || id < 1 {
+		id, ok := parseInteger(strings.TrimSpace(part))
+		if !ok || id < 1 {
 			return wanted("ids: positive numbers separated by commas")
 		}
 		*l = append(*l, id)
@@ -135,10 +135,15 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
+func parseInteger(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
 // parseID reads an id from an argument.
 func parseID(arg, group string) (int64, error) {
-	id, err := strconv.ParseInt(arg, 10, 64)
-	if err != nil {
+	id, ok := parseInteger(arg)
+	if !ok {
 		return 0, usageError{fmt.Errorf("%q isn't a valid id: \"animalstore %s list\" shows the ids", arg, group)}
 	}
 	return id, nil

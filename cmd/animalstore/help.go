@@ -46,7 +46,7 @@ func arrangeHelp(root *cobra.Command) {
 			return cmd.Help()
 		}
 		help.Short = "Explain a command"
-		help.Long = "Explain a command, as its --help does."
+		help.Long = "Explain a command, like its flag --help."
 		help.Example = "  animalstore help\n  animalstore help keys create"
 	}
 	cobra.AddTemplateFunc("wrapExample", func(example string) string { return terminal.WrapCommands(example, helpWidth) })

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// eachCommand calls f for every command a user can give, the root included.
+// eachCommand calls f for every visible command, including the root.
 func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	f(cmd)
 	for _, sub := range cmd.Commands() {
@@ -35,8 +35,8 @@ func help(t *testing.T, path string) string {
 	return out.String()
 }
 
-// TestHelp compares the help of every command with a file in testdata/help, for
-// it is what people read first. go test ./cmd/animalstore -update rewrites them.
+// TestHelp compares the help of every command with a file in testdata/help, because
+// it is what people read first. go test ./cmd/animalstore -update rewrites the files.
 func TestHelp(t *testing.T) {
 	dir := filepath.Join("testdata", "help")
 	if *update {
@@ -67,17 +67,17 @@ func TestHelp(t *testing.T) {
 		}
 		want, err := os.ReadFile(file)
 		if err != nil {
-			t.Errorf("%v: make it with -update", err)
+			t.Errorf("%v: create it with -update", err)
 		} else if got != string(want) {
 			t.Errorf("%s --help: got\n%s\nwant\n%s", cmd.CommandPath(), got, want)
 		}
 	})
 	for file := range left {
-		t.Errorf("%s: got a file of no command, want it removed, which -update does", file)
+		t.Errorf("%s: got a file without a command, want it removed: use -update", file)
 	}
 }
 
-// TestHelpIsComplete holds help to what a newcomer needs of it.
+// TestHelpIsComplete checks that help has what a newcomer needs and fits on a screen.
 func TestHelpIsComplete(t *testing.T) {
 	root := newCommand()
 	eachCommand(root, func(cmd *cobra.Command) {
@@ -93,7 +93,7 @@ func TestHelpIsComplete(t *testing.T) {
 				t.Errorf("%s --help: got a line of %d columns, want %d at most:\n%s", path, n, helpWidth, line)
 			}
 			if strings.TrimRight(line, " ") != line {
-				t.Errorf("%s --help: got blanks at the end of %q, want none", path, line)
+				t.Errorf("%s --help: got spaces at the end of %q, want none", path, line)
 			}
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// impostors answer instead of the service. n counts their requests from 1.
+// impostors respond in place of the service. n counts their requests from 1.
 var impostors = map[string]func(w http.ResponseWriter, r *http.Request, n int64){
 	// another program's page
 	"page": func(w http.ResponseWriter, _ *http.Request, _ int64) {
@@ -30,7 +30,7 @@ var impostors = map[string]func(w http.ResponseWriter, r *http.Request, n int64)
 	"redirect": func(w http.ResponseWriter, r *http.Request, _ int64) {
 		http.Redirect(w, r, "https://elsewhere.example/", http.StatusMovedPermanently)
 	},
-	// the service, with a limit that is over in a second
+	// the service, with a limit that ends after a second
 	"limited": func(w http.ResponseWriter, r *http.Request, n int64) {
 		const pet = `{"id":1,"name":"Rex","categoryId":7,"status":"available"}`
 		w.Header().Set("Content-Type", "application/json")
@@ -44,16 +44,16 @@ var impostors = map[string]func(w http.ResponseWriter, r *http.Request, n int64)
 			fmt.Fprint(w, "["+pet+"]")
 		}
 	},
-	// the service, with one that is not
+	// the service, with a limit that lasts an hour
 	"exhausted": func(w http.ResponseWriter, _ *http.Request, _ int64) {
 		refuse(w, http.StatusTooManyRequests, 3600, `{"code":"daily_quota_exceeded","message":"come back tomorrow","status":429}`)
 	},
-	// the service in trouble
+	// the service with a full disk
 	"broken": func(w http.ResponseWriter, _ *http.Request, _ int64) {
 		w.Header().Set("X-Request-Id", "req-4711")
 		refuse(w, http.StatusServiceUnavailable, 1, `{"code":"storage_full","message":"the disk is full","status":503}`)
 	},
-	// the service behind a network that loses every answer
+	// the service behind a network that loses every response
 	"lost": func(http.ResponseWriter, *http.Request, int64) {
 		panic(http.ErrAbortHandler)
 	},
@@ -66,18 +66,18 @@ func refuse(w http.ResponseWriter, status, seconds int, body string) {
 	fmt.Fprint(w, body)
 }
 
-// newImpostor makes a server of one of [impostors]; "tls" is a page over HTTPS.
+// newImpostor starts one of [impostors]; "tls" is "page" over HTTPS.
 func newImpostor(kind string) (*httptest.Server, error) {
 	name := kind
 	if kind == "tls" {
 		name = "page"
 	}
-	answer, known := impostors[name]
+	respond, known := impostors[name]
 	if !known {
 		return nil, fmt.Errorf("there is no impostor %q", kind)
 	}
 	var n atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r, n.Add(1)) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { respond(w, r, n.Add(1)) }))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if kind == "tls" {
 		s.StartTLS()
@@ -87,7 +87,7 @@ func newImpostor(kind string) (*httptest.Server, error) {
 	return s, nil
 }
 
-// impostor serves one to a script. The certificate of "tls" is in cert.pem.
+// impostor starts an impostor for a script. The certificate of "tls" is in cert.pem.
 func impostor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: impostor KIND")
@@ -102,7 +102,7 @@ func impostor(ts *testscript.TestScript, neg bool, args []string) {
 	pointTo(ts, s.URL)
 }
 
-// serveImpostor serves one to a test and returns its address.
+// serveImpostor starts an impostor for a test and returns its address.
 func serveImpostor(t *testing.T, kind string) string {
 	t.Helper()
 	s, err := newImpostor(kind)

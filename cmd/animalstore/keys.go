@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/keyadmin"
 	"animalstore/internal/keys"
 	"animalstore/internal/terminal"
 
@@ -110,8 +110,8 @@ deployment.`,
 			if err != nil {
 				return err
 			}
-			return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
-				if _, remote := store.(serverKeys); remote && given(cmd, "environment") {
+			return at.do(cmd, func(store keyadmin.Keys, p *terminal.Printer) error {
+				if _, remote := store.(keyadmin.Server); remote && given(cmd, "environment") {
 					return usageError{errors.New("--environment works with --database only: a server creates keys for its own deployment")}
 				}
 				key, secret, err := store.Create(cmd.Context(), k)
@@ -154,12 +154,9 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 				return err
 			}
 			return at.withDatabase(cmd, func(store db.DB) error {
-				key, err := keys.Admin{Store: store}.Import(cmd.Context(), k, secret)
-				switch {
-				case errors.Is(err, db.ErrExists):
-					return errors.New("this key already exists in the database")
-				case err != nil:
-					return fmt.Errorf("store the key: %w", err)
+				key, err := keyadmin.Database{Store: store}.Import(cmd.Context(), k, secret)
+				if err != nil {
+					return err
 				}
 				newPrinter(cmd).Note("Imported %s", describeKey(key))
 				return nil
@@ -189,22 +186,9 @@ func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 	if s == "" {
 		return animalstore.Time{}, nil
 	}
-	validity, err := parseDuration(s)
+	validity, err := terminal.ParseDuration(s)
 	if err != nil || validity <= 0 {
 		return animalstore.Time{}, usageError{fmt.Errorf("--expires must be a duration such as 90d, 12h or 30m, not %q", s)}
 	}
 	return animalstore.At(now.Add(validity)), nil
-}
-
-// parseDuration reads a duration, which unlike Go's may be in days.
-func parseDuration(s string) (time.Duration, error) {
-	days, ok := strings.CutSuffix(s, "d")
-	if !ok {
-		return time.ParseDuration(s)
-	}
-	n, err := strconv.Atoi(days)
-	if err != nil || n < 0 || n > 100*366 {
-		return 0, errors.New("not a number of days")
-	}
-	return time.Duration(n) * 24 * time.Hour, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/keyadmin"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func keysRevokeCommand(at *keyLocation) *cobra.Command {
 		Use:     "revoke ID",
 		Short:   "Revoke a key permanently",
 		Example: "  animalstore keys revoke 2",
-	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
 		key, err := store.Revoke(cmd.Context(), id)
 		if err == nil {
 			p.Note("%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
@@ -40,7 +41,7 @@ func keysUnbanCommand(at *keyLocation) *cobra.Command {
 		Long: `Lift the ban of a key that kept sending requests after it was told to wait. Its
 limits don't change, and the next ban, if it comes within a day, is even longer.`,
 		Example: "  animalstore keys unban 2",
-	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
 		key, err := store.Unban(cmd.Context(), id)
 		if err == nil {
 			p.Note("%s isn't banned now. A running server follows within a second.", keyTitle(key))
@@ -63,7 +64,7 @@ func keysSetPlanCommand(at *keyLocation) *cobra.Command {
 			_, err := animalstore.Plan(f.plan).LimitsFor(f.limits)
 			return err
 		},
-	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
 		key, err := store.SetPlan(cmd.Context(), id, animalstore.Plan(f.plan), f.limits)
 		if err == nil {
 			p.Note("%s is on plan %s: %d requests a minute, %d a day. A running server follows within a second.",
@@ -87,12 +88,15 @@ period.`,
 		Example: `  animalstore keys rotate 2
   animalstore keys rotate 2 --grace 0s`,
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if grace, err = parseDuration(graceText); err != nil || grace < 0 {
+			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 {
 				return usageError{fmt.Errorf("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)}
 			}
 			return nil
 		},
-	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
+		if _, remote := store.(keyadmin.Server); remote && grace > keyadmin.MaxServerGrace {
+			return usageError{errors.New("--grace must be at most 90d, which is the most a server allows")}
+		}
 		key, secret, err := store.Rotate(cmd.Context(), id, grace)
 		if err != nil {
 			return err

@@ -1,37 +1,17 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
-	"animalstore/internal/keys"
-	"animalstore/internal/ratelimit"
+	"animalstore/internal/keyadmin"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
-
-// keyStore is where the commands work on keys: a database or a server.
-type keyStore interface {
-	Create(context.Context, animalstore.NewKey) (key animalstore.Key, secret string, err error)
-	Rotate(ctx context.Context, id int64, grace time.Duration) (key animalstore.Key, secret string, err error)
-	SetPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error)
-	Revoke(ctx context.Context, id int64) (animalstore.Key, error)
-	Unban(ctx context.Context, id int64) (animalstore.Key, error)
-
-	// list lists keys, the latest first.
-	list(ctx context.Context, pageSize int) iter.Seq2[animalstore.Key, error]
-	// show returns a key, and its current limits if they are known.
-	show(ctx context.Context, id int64) (animalstore.Key, *ratelimit.Status, error)
-	// usage is by the hour, the latest first.
-	usage(ctx context.Context, id int64, hours int) (animalstore.Key, []animalstore.Usage, error)
-}
 
 // keyLocation is the flags that say where the keys are.
 type keyLocation struct {
@@ -55,17 +35,17 @@ func (at *keyLocation) onServer(cmd *cobra.Command) (bool, error) {
 }
 
 // do runs f on the keys.
-func (at *keyLocation) do(cmd *cobra.Command, f func(keyStore, *terminal.Printer) error) error {
+func (at *keyLocation) do(cmd *cobra.Command, f func(keyadmin.Keys, *terminal.Printer) error) error {
 	onServer, err := at.onServer(cmd)
 	if err != nil {
 		return err
 	}
 	if !onServer {
 		return at.withDatabase(cmd, func(store db.DB) error {
-			return f(databaseKeys{keys.Admin{Store: store}, store}, newPrinter(cmd))
+			return f(keyadmin.Database{Store: store}, newPrinter(cmd))
 		})
 	}
-	err = at.server.do(cmd, func(s session) error { return f(serverKeys{s.Client}, s.Printer) })
+	err = at.server.do(cmd, func(s session) error { return f(keyadmin.Server{Client: s.Client}, s.Printer) })
 	var cli cliError
 	if errors.As(err, &cli) && cli.code == exitCredential {
 		cli.text = sentence(cli.text) + " On the server's machine, --database needs no key"
@@ -87,14 +67,11 @@ func (at *keyLocation) withDatabase(cmd *cobra.Command, f func(db.DB) error) err
 
 // onKey makes cmd call run with the id in its argument. What can be checked without
 // the keys belongs in cmd.PreRunE.
-func (at *keyLocation) onKey(cmd *cobra.Command, run func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error) *cobra.Command {
+func (at *keyLocation) onKey(cmd *cobra.Command, run func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error) *cobra.Command {
 	cmd.Args = oneID("key", "keys")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseID(args[0], "keys")
-		if err != nil {
-			return err
-		}
-		return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
+		id, _ := parseInteger(args[0]) // oneID has checked it
+		return at.do(cmd, func(store keyadmin.Keys, p *terminal.Printer) error {
 			err := run(cmd, store, p, id)
 			var coded *animalstore.Error
 			if errors.Is(err, db.ErrNotFound) || errors.As(err, &coded) && coded.Code == animalstore.KeyNotFound {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/keyadmin"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/terminal"
 
@@ -24,10 +25,10 @@ func keysListCommand(at *keyLocation) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
+			return at.do(cmd, func(store keyadmin.Keys, p *terminal.Printer) error {
 				keys := resource[animalstore.Key]{"key", "keys", keyColumns(time.Now())}
 				return keys.printPages(p, &f, func(pageSize int) iter.Seq2[animalstore.Key, error] {
-					return store.list(cmd.Context(), pageSize)
+					return store.List(cmd.Context(), pageSize)
 				})
 			})
 		},
@@ -48,7 +49,7 @@ func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
 		{Title: "LAST USED", Time: func(k animalstore.Key) time.Time { return k.LastUsedAt.Time }, Relative: true},
 		{Title: "EXPIRES", Time: func(k animalstore.Key) time.Time { return k.ExpiresAt.Time }, Relative: true},
 		{Title: "STATE",
-			Text:   func(k animalstore.Key) string { return keyState(&k, now) },
+			Text:   func(k animalstore.Key) string { return k.State(now) },
 			Colour: func(k animalstore.Key) terminal.Colour { return keyColour(&k, now) }},
 	}
 }
@@ -62,8 +63,8 @@ requests the key has left and whether it is banned. A server shows that only to
 the key itself: see "animalstore limits".`,
 		Example: `  animalstore keys show 2
   animalstore keys show 2 --json`,
-	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
-		key, limits, err := store.show(cmd.Context(), id)
+	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
+		key, limits, err := store.Show(cmd.Context(), id)
 		switch {
 		case err != nil:
 			return err
@@ -85,42 +86,30 @@ the key itself: see "animalstore limits".`,
 
 // keyFields are the details of a key. limits is nil if they are unknown.
 func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []terminal.Field {
+	perMinute := terminal.Field{Name: "Requests a minute", Value: decimal(k.Limits.PerMinute)}
+	perDay := terminal.Field{Name: "Requests a day", Value: decimal(k.Limits.PerDay)}
+	if limits != nil {
+		perMinute = terminal.Field{Name: "Left this minute", Value: fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)}
+		perDay = terminal.Field{Name: "Left today", Value: fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)}
+	}
 	fields := []terminal.Field{
 		{Name: "ID", Value: decimal(k.ID)},
 		{Name: "Name", Value: k.Name},
-		{Name: "State", Value: keyState(k, now), Colour: keyColour(k, now)},
+		{Name: "State", Value: k.State(now), Colour: keyColour(k, now)},
 		{Name: "Plan", Value: string(k.Plan)},
+		perMinute,
+		perDay,
+		{Name: "Permissions", Value: k.Permissions.String()},
+		{Name: "Environment", Value: string(k.Environment)},
+		{Name: "Created", Value: terminal.DateTime(k.CreatedAt.Time)},
+		{Name: "Last used", Value: terminal.DateTime(k.LastUsedAt.Time)},
+		{Name: "Expires", Value: terminal.DateTime(k.ExpiresAt.Time)},
+		{Name: "Revoked", Value: terminal.DateTime(k.RevokedAt.Time)},
 	}
-	if limits == nil {
-		fields = append(fields,
-			terminal.Field{Name: "Requests a minute", Value: decimal(k.Limits.PerMinute)},
-			terminal.Field{Name: "Requests a day", Value: decimal(k.Limits.PerDay)})
-	} else {
-		fields = append(fields,
-			terminal.Field{Name: "Left this minute", Value: fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)},
-			terminal.Field{Name: "Left today", Value: fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)})
-	}
-	fields = append(fields,
-		terminal.Field{Name: "Permissions", Value: k.Permissions.String()},
-		terminal.Field{Name: "Environment", Value: string(k.Environment)},
-		terminal.Field{Name: "Created", Value: terminal.DateTime(k.CreatedAt.Time)},
-		terminal.Field{Name: "Last used", Value: terminal.DateTime(k.LastUsedAt.Time)},
-		terminal.Field{Name: "Expires", Value: terminal.DateTime(k.ExpiresAt.Time)},
-		terminal.Field{Name: "Revoked", Value: terminal.DateTime(k.RevokedAt.Time)})
 	if limits != nil {
 		fields = append(fields, banField(limits.BannedUntil))
 	}
 	return fields
-}
-
-func keyState(k *animalstore.Key, now time.Time) string {
-	switch {
-	case !k.RevokedAt.IsZero():
-		return "revoked"
-	case !k.Live(now):
-		return "expired"
-	}
-	return "live"
 }
 
 func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
@@ -143,8 +132,8 @@ func keysUsageCommand(at *keyLocation) *cobra.Command {
 			}
 			return nil
 		},
-	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
-		key, usage, err := store.usage(cmd.Context(), id, hours)
+	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
+		key, usage, err := store.Usage(cmd.Context(), id, hours)
 		switch {
 		case err != nil:
 			return err

@@ -83,8 +83,8 @@ func ordersPlaceCommand(conn *connection) *cobra.Command {
 		Long: `Order a pet, by its id, and print the order. The pet has to be available, and
 becomes pending. If several people order the same pet, only one of them gets it.
 
-One order is placed, however often the request has to be sent. To make the
-command itself repeatable, give it an --idempotency-key.`,
+The order is placed once, even if the request has to be sent several times. To
+make the command itself repeatable, give it an --idempotency-key.`,
 		Example: `  animalstore orders place 3
   animalstore orders place 4 --idempotency-key cart-17 --json`,
 		Args:    oneID("pet", "pets"),

@@ -124,9 +124,10 @@ func petsAddCommand(conn *connection) *cobra.Command {
 		Short: "Add a pet",
 		Long: `Add a pet, and print it with its id.
 
-It is added once, however often the request has to be sent. To make the command
-itself repeatable, give it an --idempotency-key: for 24 hours, running it again
-with the same key and the same content adds nothing and prints the same pet.`,
+The pet is added once, even if the request has to be sent several times. To make
+the command itself repeatable, give it an --idempotency-key: for 24 hours,
+running it again with the same key and the same content adds nothing and prints
+the same pet.`,
 		Example: `  animalstore pets add --name Rex --category 7
   animalstore pets add --name Mia --category 2 --status pending --json
   animalstore pets add --name Tux --category 9 --idempotency-key tux-1`,
@@ -183,7 +184,7 @@ func (s session) noteETag(cmd *cobra.Command, meta client.Meta) {
 }
 
 func registerIdempotencyKey(cmd *cobra.Command, key *string) {
-	cmd.Flags().StringVar(key, "idempotency-key", "", "`name` of this request: with the same one, it is done only once (default random)")
+	cmd.Flags().StringVar(key, "idempotency-key", "", "`key` that identifies this request: repeated with the same one, it is done only once (default random)")
 }
 
 // orRandom returns the key of a request, a random one if none was given. The

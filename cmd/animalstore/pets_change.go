@@ -50,8 +50,9 @@ func petsSetCommand(conn *connection) *cobra.Command {
 An available pet can become pending or sold, a pending one available or sold.
 Sold is final. An open order determines the status of its pet.
 
-With --if-match it is changed only if nobody else has changed it since you saw
-its ETag, which "pets add" and "pets set" print with --etag.`,
+With --if-match the pet is changed only if it still has that ETag, so that you
+don't overwrite someone else's change. "pets add" and "pets set" print the ETag
+with --etag.`,
 		Example: `  animalstore pets set 5 --status sold
   animalstore pets set 6 --name "Rex II" --category 8`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,8 +102,7 @@ be removed.`,
 			if len(args) == 0 {
 				return usageError{errors.New(`name the pets by their ids: "animalstore pets list" shows them`)}
 			}
-			_, err := parsePetIDs(args)
-			return err
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, err := parsePetIDs(args)

@@ -18,8 +18,8 @@ func petsExportCommand(conn *connection) *cobra.Command {
 		Use:   "export [FILE]",
 		Short: "Write pets to a file",
 		Long: `Write all pets, or those that match the filters, to a file or to standard
-output, the latest first, as CSV or JSON Lines. Pets that exist the whole time
-are written exactly once, whatever else changes meanwhile.
+output, the latest first, as CSV or JSON Lines. A pet that exists during the
+whole export is written exactly once, even if other pets change meanwhile.
 
 The requests stay within the limits of the key, and wait when those are used up.
 The file only appears when it is complete.
@@ -56,28 +56,11 @@ preserves every name exactly.`,
 }
 
 func (s session) exportPets(cmd *cobra.Command, name string, format petfile.Format, q client.PetQuery) error {
-	file, commit, err := petfile.Create(name, s.Out)
-	if err != nil {
-		return err
-	}
 	progress := terminal.NewProgress(cmd.ErrOrStderr(), -1, "pets")
-	out := petfile.NewWriter(file, format)
-	err = func() error {
-		defer progress.Clear()
-		for pet, err := range s.ListPets(cmd.Context(), q) {
-			if err != nil {
-				return err
-			}
-			if err := out.Write(pet); err != nil {
-				return err
-			}
-			progress.Add(1)
-		}
-		return out.Flush()
-	}()
-	if err = commit(err); err != nil {
-		return err
+	err := petfile.Export(name, s.Out, format, s.ListPets(cmd.Context(), q), func() { progress.Add(1) })
+	progress.Clear()
+	if err == nil {
+		s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))
 	}
-	s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))
-	return nil
+	return err
 }

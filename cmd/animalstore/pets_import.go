@@ -39,7 +39,7 @@ those are used up.
 
 An interrupted import can be run again within 24 hours: it continues, and in the
 end each line has been added once. Its progress is stored next to the file, in
-FILE.progress, which is removed at the end. Without that, as with standard
+FILE.progress, which is removed at the end. Without that file, as with standard
 input, finished lines are sent again, and the server recognizes them. To add the
 same file a second time on purpose, copy it and change a line, or wait for a
 day.`,
@@ -97,6 +97,9 @@ func (s session) importPets(cmd *cobra.Command, file *petfile.File, workers int)
 		return err
 	case result.Refused > 0:
 		text := fmt.Sprintf("%s couldn't be added: fix them and import them again", terminal.Count(result.Refused, "line", "lines"))
+		if result.Refused == 1 {
+			text = "1 line couldn't be added: fix it and import it again"
+		}
 		return errors.Join(cliError{errors.New("refused lines"), text, exitError}, err)
 	}
 	return err

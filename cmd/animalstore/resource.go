@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"iter"
 
 	"animalstore/internal/terminal"
@@ -23,10 +25,7 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 	}
 	jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseID(args[0], r.plural)
-		if err != nil {
-			return err
-		}
+		id, _ := parseInteger(args[0]) // oneID has checked it
 		return conn.do(cmd, func(s session) error {
 			item, err := run(cmd, s, id)
 			if err != nil {
@@ -51,4 +50,49 @@ func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, 
 		})
 	}
 	return cmd
+}
+
+// listFlags say how much of a list to print.
+type listFlags struct {
+	limit int
+	all   bool
+}
+
+// register adds the flags. A defaultLimit of 0 prints everything.
+func (f *listFlags) register(cmd *cobra.Command, defaultLimit int) {
+	flags := cmd.Flags()
+	usage := "print at most `n` of them"
+	if defaultLimit == 0 {
+		usage += " (default all)"
+	}
+	flags.IntVar(&f.limit, "limit", defaultLimit, usage)
+	flags.BoolVar(&f.all, "all", false, "print all of them")
+	jsonFlag(cmd)
+}
+
+// jsonFlag adds --json to a command. newPrinter reads it.
+func jsonFlag(cmd *cobra.Command) { cmd.Flags().Bool("json", false, "print JSON") }
+
+func (f *listFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.limit == 0 && !cmd.Flag("limit").Changed:
+		f.all = true
+	case f.limit < 1:
+		return usageError{fmt.Errorf("--limit must be at least 1, not %d", f.limit)}
+	case f.all && given(cmd, "all") && given(cmd, "limit"):
+		return usageError{errors.New("--limit and --all can't be used together")}
+	case given(cmd, "limit"):
+		f.all = false // the environment may have set it
+	}
+	return nil
+}
+
+// maxPage is the largest page that the server returns.
+const maxPage = 100
+
+// printPages prints as much of a list as the flags ask for. list is called with
+// the page size to request.
+func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, list func(pageSize int) iter.Seq2[T, error]) error {
+	pages := terminal.Pages{Limit: f.limit, All: f.all, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
+	return terminal.PrintPages(p, pages, list, r.columns)
 }

@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "rewrite the texts that tests compare wi
 
 // TestMain puts the program in PATH, for scripts and examples. With the race
 // detector the test binary is many times slower than the product, and a script
-// runs it dozens of times, so that the product itself is built and run instead.
-// The packages it is made of have their own tests with the race detector.
+// runs it dozens of times, so the product itself is built and run instead. Its
+// packages have their own tests with the race detector.
 func TestMain(m *testing.M) {
 	if !raceDetector {
 		testscript.Main(sharedPostgres{m}, map[string]func(){"animalstore": main})
@@ -66,22 +66,22 @@ func (m sharedPostgres) Run() int {
 
 // TestScripts runs the command line as people do: see testdata/script. Longer
 // texts are compared in full; go test ./cmd/animalstore -update rewrites them.
-// Besides the usual commands of a script there are
+// Scripts have these commands besides the usual ones:
 //
 //	exits CODE COMMAND…       runs a command that exits with that code
 //	used FILE KEY HOURS A R   adds usage HOURS ago: admitted and refused requests
 //	banned FILE KEY           bans a key
-//	opens FILE KEYFILE        checks that the secret in KEYFILE is of a live key
-//	serving FILE [FLAG…]      runs a server on that database, with the key of
+//	opens FILE KEYFILE        checks that the secret in KEYFILE belongs to a live key
+//	serving FILE [FLAG…]      runs a server on that database, whose owner key is
 //	                          ownerKey, and sets the environment for its client
-//	impostor KIND             is like serving, but of something else than our server
-//	setkey FILE               makes the secret in FILE the client's key
-//	terminal CODE COMMAND…    is exits on a terminal of 80 columns; what it shows
-//	                          is the standard output
-//	served FILE               serves a database until the script ends
+//	impostor KIND             is like serving, but runs one of impostors instead
+//	setkey FILE               makes the secret in FILE the key of the client
+//	terminal CODE COMMAND…    is like exits, on a terminal of 80 columns; standard
+//	                          output is what the terminal shows
+//	served FILE               locks a database like a server until the script ends
 //	damage FILE STATEMENTS    runs statements in a database
-//	newer DATABASE            makes a database one of a later version
-//	connected DATABASE        is connected to PostgreSQL until the script ends
+//	newer DATABASE            turns a database into one of a later version
+//	connected DATABASE        stays connected to PostgreSQL until the script ends
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),

@@ -81,46 +81,27 @@ func openToSeed(ctx context.Context, d databaseFlag) (db.DB, error) {
 	return d.open(ctx, sqlite.Options{Serve: true})
 }
 
-// seedCounts counts what is stored.
-type seedCounts struct{ pets, categories, orders int64 }
-
-func (n *seedCounts) add(rows db.Rows) {
-	n.pets += int64(len(rows.Pets))
-	n.categories += int64(len(rows.Categories))
-	n.orders += int64(len(rows.Orders))
-}
-
-func (n seedCounts) String() string {
-	return fmt.Sprintf("%s, %s and %s", terminal.Count(n.pets, "pet", "pets"), terminal.Count(n.categories, "category", "categories"), terminal.Count(n.orders, "order", "orders"))
-}
-
 // fill adds a sample to a database and reports on it.
 func fill(ctx context.Context, store db.DB, s sample.Store, stderr io.Writer) error {
 	bulk, ok := store.(db.Bulk)
 	if !ok {
 		return errors.New("this kind of database can't be filled. Use another one with --database")
 	}
-	names := make([]string, 0, 50)
-	for _, c := range s.Categories() {
-		names = append(names, c.Name)
-	}
-	ids, missing, err := transfer.CategoryIDs(ctx, store, names)
+	ids, missing, err := transfer.CategoryIDs(ctx, store, s.Categories())
 	if err != nil {
 		return fmt.Errorf("read the categories: %w", err)
 	}
 	s.CategoryIDs = ids
-	var stored seedCounts
 	began, show := time.Now(), terminal.NewProgress(stderr, s.Pets, "pets")
-	err = transfer.Load(ctx, bulk, sampleBatches(s, missing), func(rows db.Rows) {
-		stored.add(rows)
-		show.Add(len(rows.Pets))
-	})
+	stored, err := transfer.Load(ctx, bulk, sampleBatches(s, missing), show.Add)
 	show.Clear()
 	if err != nil {
 		return seedError(ctx, err, stored, s.Pets)
 	}
-	fmt.Fprintf(stderr, "Added %v in %.1f s, %s pets a second.\nNext: run \"animalstore serve\" with the same --database.\n",
-		stored, time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
+	terminal.Note(stderr, "Added %s, %s and %s in %.1f s, %s pets a second.",
+		terminal.Count(stored.Pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"),
+		time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
+	terminal.Note(stderr, `Next: run "animalstore serve" with the same --database.`)
 	return nil
 }
 
@@ -138,9 +119,9 @@ func sampleBatches(s sample.Store, missing []animalstore.Category) iter.Seq[db.R
 }
 
 // seedError says what is stored, and how to add the rest.
-func seedError(ctx context.Context, err error, stored seedCounts, pets int64) error {
+func seedError(ctx context.Context, err error, stored transfer.Loaded, pets int64) error {
 	rest := fmt.Sprintf("added %s of %s, with %s and %s, and nothing is half done. Add the rest with --pets %d",
-		terminal.Grouped(stored.pets), terminal.Count(pets, "pet", "pets"), terminal.Count(stored.categories, "category", "categories"), terminal.Count(stored.orders, "order", "orders"), pets-stored.pets)
+		terminal.Grouped(stored.Pets), terminal.Count(pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"), pets-stored.Pets)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped: %s", rest)

@@ -147,7 +147,7 @@ func TestSeedAdds(t *testing.T) {
 	compareRows(t, everything(t, store), want)
 }
 
-// failingStore is a database in which something happens after some batches.
+// failingStore is a database that calls then after the given number of batches.
 type failingStore struct {
 	*sqlite.DB
 	batches int
@@ -164,8 +164,8 @@ func (c *failingStore) Load(ctx context.Context, rows db.Rows) error {
 	return c.DB.Load(ctx, rows)
 }
 
-// TestSeedInterrupted: whatever ends it early, it says what is stored, which is true
-// and complete in itself.
+// TestSeedInterrupted: when seeding ends early, the message says what is stored, and
+// that is consistent.
 func TestSeedInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -174,7 +174,7 @@ func TestSeedInterrupted(t *testing.T) {
 	}{
 		"by Ctrl-C":      {func(interrupt func()) error { interrupt(); return nil }, "stopped: "},
 		"by a full disk": {func(func()) error { return fmt.Errorf("%w: no room", db.ErrFull) }, "the disk is full: "},
-		"by a failure":   {func(func()) error { return errors.New("struck by lightning") }, "struck by lightning: "},
+		"by a failure":   {func(func()) error { return errors.New("unexpected failure") }, "unexpected failure: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

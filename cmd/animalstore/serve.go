@@ -24,20 +24,15 @@ const defaultOpsListen = "127.0.0.1:8081"
 // ownerKeyVariable has no flag: other users can read the arguments of a process.
 const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
 
+// serveFlags are the flags of serve. Those that need no parsing are in the
+// configuration right away.
 type serveFlags struct {
-	listen      string
-	opsListen   string
-	opsGiven    bool // opsListen was set, not left at its default
-	database    string
-	redis       string
-	environment string
-	tlsCert     string
-	tlsKey      string
-	proxies     []string
-	corsOrigins []string
-	accessLog   bool
-	fastPath    bool
-	logFormat   string
+	server.Config
+	environment     string
+	tlsCert, tlsKey string
+	proxies         []string
+	fastPath        bool
+	logFormat       string
 }
 
 func serveCommand() *cobra.Command {
@@ -47,30 +42,30 @@ func serveCommand() *cobra.Command {
 		Short: "Serve the store over HTTP",
 		Long: `Serve the store over HTTP until a SIGTERM or Ctrl-C.
 
-On an empty database it first creates an owner key and prints it on standard
-output, this one time. The log goes to standard error. Set ` + ownerKeyVariable + `
-to supply the owner key yourself.`,
+On an empty database it first creates an owner key and prints it to standard
+output. It is shown only once. The log goes to standard error. Set
+` + ownerKeyVariable + ` to supply the owner key yourself.`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
   animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'
   animalstore serve --environment staging --listen 127.0.0.1:8090 --database sqlite:staging.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.opsGiven = cmd.Flags().Changed("ops-listen")
+			f.OpsOptional = !cmd.Flags().Changed("ops-listen")
 			return serve(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address and port to serve on; port 0 picks a free one")
-	flags.StringVar(&f.opsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
-	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
-	flags.StringVar(&f.redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT or rediss://…")
+	flags.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "address and port to serve on; port 0 picks a free one")
+	flags.StringVar(&f.OpsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
+	flags.StringVar(&f.Database, "database", "sqlite:animalstore.db", databaseUsage)
+	flags.StringVar(&f.Redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT or rediss://…")
 	flags.StringVar(&f.environment, "environment", "production", "production or staging: keys of the other environment are refused")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "file with the certificate chain, to serve HTTPS")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "file with the private key of the certificate")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
-	flags.StringSliceVar(&f.corsOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
-	flags.BoolVar(&f.accessLog, "access-log", false, "log a line for every request")
+	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
+	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
 	completeFlag(cmd, "environment", fixedValues(environments))
@@ -129,23 +124,12 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 	if err != nil {
 		return server.Config{}, usageError{err}
 	}
-	cfg := server.Config{
-		Database:       f.database,
-		Redis:          f.redis,
-		Environment:    env,
-		Version:        versionString(),
-		Log:            log,
-		Listen:         f.listen,
-		OpsListen:      f.opsListen,
-		OpsOptional:    !f.opsGiven,
-		TrustedProxies: proxies,
-		CORSOrigins:    f.corsOrigins,
-		AccessLog:      f.accessLog,
-		NoFastPath:     !f.fastPath,
-		Fatal: func(err error) {
-			log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
-			os.Exit(exitError)
-		},
+	cfg := f.Config
+	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
+	cfg.NoFastPath = !f.fastPath
+	cfg.Fatal = func(err error) {
+		log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
+		os.Exit(exitError)
 	}
 	if f.tlsCert != "" {
 		if cfg.TLS, err = server.LoadTLS(f.tlsCert, f.tlsKey); err != nil {
@@ -157,29 +141,29 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 
 // check refuses flags that no server can start with.
 func (f serveFlags) check() error {
-	if f.listen == "" { // net.Listen would pick any port on every address
+	if f.Listen == "" { // net.Listen would pick any port on every address
 		return errors.New("--listen must be an address and port, such as 127.0.0.1:8080")
 	}
-	if err := server.CheckListenAddress("--listen", f.listen); err != nil {
+	if err := server.CheckListenAddress("--listen", f.Listen); err != nil {
 		return err
 	}
-	if f.opsListen != "" {
-		if err := server.CheckListenAddress("--ops-listen", f.opsListen); err != nil {
+	if f.OpsListen != "" {
+		if err := server.CheckListenAddress("--ops-listen", f.OpsListen); err != nil {
 			return err
 		}
 	}
-	if f.redis != "" {
-		if err := ratelimit.CheckRedisURL(f.redis); err != nil {
+	if f.Redis != "" {
+		if err := ratelimit.CheckRedisURL(f.Redis); err != nil {
 			return fmt.Errorf("--redis: %w", err)
 		}
 	}
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return errors.New("--tls-cert and --tls-key go together: give both or neither")
 	}
-	if err := server.CheckDatabaseURL("--database", f.database); err != nil {
+	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {
 		return err
 	}
-	return server.CheckOrigins("--cors-origins", f.corsOrigins)
+	return server.CheckOrigins("--cors-origins", f.CORSOrigins)
 }
 
 // explainListenError names the flag to change if a port is taken.

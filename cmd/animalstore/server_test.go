@@ -28,7 +28,7 @@ type serverProcess struct {
 
 var servingLine = regexp.MustCompile(`msg=serving api=(http\S+)/v1`)
 
-// startServer runs the server of this program, which is in PATH, in dir.
+// startServer starts "animalstore serve" in dir.
 func startServer(dir string, args ...string) (*serverProcess, error) {
 	cmd := exec.Command("animalstore", append([]string{"serve"}, args...)...)
 	cmd.Dir = dir
@@ -36,7 +36,7 @@ func startServer(dir string, args ...string) (*serverProcess, error) {
 	return awaitServing(cmd)
 }
 
-// awaitServing starts a server and waits until it serves.
+// awaitServing starts a server and waits until it is ready.
 func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -66,10 +66,10 @@ func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 			return s, nil
 		}
 		s.kill()
-		return nil, fmt.Errorf("the server ended before it served:\n%s", log.String())
+		return nil, fmt.Errorf("the server ended before it was ready:\n%s", log.String())
 	case <-time.After(time.Minute):
 		s.kill()
-		return nil, errors.New("the server isn't serving after a minute")
+		return nil, errors.New("the server isn't ready after a minute")
 	}
 }
 
@@ -101,7 +101,7 @@ func setKey(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(keyVariable, strings.TrimSpace(ts.ReadFile(args[0])))
 }
 
-// terminal runs a command on a pseudo-terminal.
+// scriptTerminal runs a command on a pseudo-terminal.
 func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: terminal CODE COMMAND…")

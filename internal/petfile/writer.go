@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,16 +14,16 @@ import (
 	"animalstore"
 )
 
-// Writer writes pets in a format.
-type Writer struct {
+// writer writes pets in a format.
+type writer struct {
 	format Format
 	out    *bufio.Writer
 	csv    *csv.Writer
 }
 
-// NewWriter starts with a header where the format has one.
-func NewWriter(w io.Writer, format Format) *Writer {
-	p := &Writer{format: format, out: bufio.NewWriterSize(w, 64<<10)}
+// newWriter starts with a header where the format has one.
+func newWriter(w io.Writer, format Format) *writer {
+	p := &writer{format: format, out: bufio.NewWriterSize(w, 64<<10)}
 	p.csv = csv.NewWriter(p.out)
 	if format == CSV {
 		p.csv.Write([]string{"id", "name", "categoryId", "status"})
@@ -30,8 +31,8 @@ func NewWriter(w io.Writer, format Format) *Writer {
 	return p
 }
 
-// Write adds a pet. It is buffered until Flush.
-func (p *Writer) Write(pet animalstore.Pet) error {
+// write adds a pet. It is buffered until flush.
+func (p *writer) write(pet animalstore.Pet) error {
 	if p.format == CSV {
 		return fileError(p.csv.Write([]string{strconv.FormatInt(pet.ID, 10), pet.Name, strconv.FormatInt(pet.CategoryID, 10), string(pet.Status)}))
 	}
@@ -40,16 +41,39 @@ func (p *Writer) Write(pet animalstore.Pet) error {
 	return fileError(enc.Encode(pet))
 }
 
-// Flush writes buffered pets.
-func (p *Writer) Flush() error {
+// flush writes buffered pets.
+func (p *writer) flush() error {
 	p.csv.Flush()
 	return fileError(errors.Join(p.csv.Error(), p.out.Flush()))
 }
 
-// Create opens the file that an export is written to, or for "-" stdout. commit
+// Export writes pets to the file with that name, or to stdout if the name is "-", and
+// calls written after each. The file appears when it is complete; after an error
+// there is none.
+func Export(name string, stdout io.Writer, format Format, pets iter.Seq2[animalstore.Pet, error], written func()) error {
+	file, commit, err := create(name, stdout)
+	if err != nil {
+		return err
+	}
+	out := newWriter(file, format)
+	return commit(func() error {
+		for pet, err := range pets {
+			if err != nil {
+				return err
+			}
+			if err := out.write(pet); err != nil {
+				return err
+			}
+			written()
+		}
+		return out.flush()
+	}())
+}
+
+// create opens the file that an export is written to, or for "-" stdout. commit
 // has to be called at the end, with the error of the export: without one the
 // file gets its name, and otherwise it is removed.
-func Create(name string, stdout io.Writer) (w io.Writer, commit func(error) error, err error) {
+func create(name string, stdout io.Writer) (w io.Writer, commit func(error) error, err error) {
 	if name == "-" {
 		return stdout, func(err error) error { return err }, nil
 	}

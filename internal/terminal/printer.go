@@ -34,6 +34,11 @@ func (p *Printer) Note(format string, args ...any) {
 	fmt.Fprintln(p.Notes, Wrap(fmt.Sprintf(format, args...), p.NotesWidth))
 }
 
+// Note prints a message to w, wrapped to the width of its screen.
+func Note(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, Wrap(fmt.Sprintf(format, args...), ScreenOf(w).Width))
+}
+
 // Column is a column of a list of Ts. It has either a Text or a Time.
 type Column[T any] struct {
 	Title  string

@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -79,7 +80,7 @@ func (p *Progress) Clear() {
 
 // ShowElapsed shows that a task of unknown length is running: on a terminal as
 // one line with the seconds it has taken, elsewhere as a line now and then. The
-// returned function ends it.
+// returned function ends it, and does nothing when called again.
 func ShowElapsed(w io.Writer, task string) (stop func()) {
 	terminal, every := ScreenOf(w).Terminal, logEvery
 	if terminal {
@@ -108,8 +109,8 @@ func ShowElapsed(w io.Writer, task string) (stop func()) {
 			}
 		}
 	}()
-	return func() {
+	return sync.OnceFunc(func() {
 		close(done)
 		<-ended
-	}
+	})
 }

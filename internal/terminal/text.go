@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -180,6 +182,19 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
 	}
 	return fmt.Sprintf("%d h %d min", hours, minutes%60)
+}
+
+// ParseDuration reads a duration from a person: Go's notation or, such as 90d, days.
+func ParseDuration(s string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.Atoi(days)
+	if err != nil || n < 0 || n > 100*366 {
+		return 0, errors.New("not a number of days")
+	}
+	return time.Duration(n) * 24 * time.Hour, nil
 }
 
 const never = "never"

@@ -9,12 +9,15 @@ import (
 	"animalstore/internal/db"
 )
 
-// Load adds batches of rows to a store, each in one step, and calls loaded after
-// each. The pets and orders of a batch have ids from 1, and refer to each other by
-// them: Load gives them the next ids of the store. While one batch is written, the
-// next is generated. After an error, the batches that were reported are stored and
-// nothing else.
-func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], loaded func(db.Rows)) error {
+// Loaded counts the rows that [Load] stored.
+type Loaded struct{ Pets, Categories, Orders int64 }
+
+// Load adds batches of rows to a store, each in one step, and calls progress with the
+// number of pets after each. The pets and orders of a batch have ids from 1, and
+// refer to each other by them: Load gives them the next ids of the store. While one
+// batch is written, the next is generated. After an error, the rows that it counted
+// are stored and nothing else.
+func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], progress func(pets int)) (stored Loaded, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	generated := make(chan db.Rows, 1)
@@ -31,21 +34,24 @@ func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], loaded f
 	for rows := range generated {
 		lastPet, lastOrder, err := bulk.Reserve(ctx, int64(len(rows.Pets)), int64(len(rows.Orders)))
 		if err != nil {
-			return err
+			return stored, err
 		}
 		rows.Shift(lastPet, lastOrder)
 		if err := bulk.Load(ctx, rows); err != nil {
-			return err
+			return stored, err
 		}
-		loaded(rows)
+		stored.Pets += int64(len(rows.Pets))
+		stored.Categories += int64(len(rows.Categories))
+		stored.Orders += int64(len(rows.Orders))
+		progress(len(rows.Pets))
 	}
-	return ctx.Err()
+	return stored, ctx.Err()
 }
 
-// CategoryIDs returns an id for each of the names: that of the store's category
-// with this name, or else a free one. It also returns the categories with free
+// CategoryIDs returns an id for each of the categories: that of the store's category
+// with the same name, or else a free one. It also returns the categories with free
 // ids, which aren't in the store yet.
-func CategoryIDs(ctx context.Context, store db.DB, names []string) (ids []int64, missing []animalstore.Category, err error) {
+func CategoryIDs(ctx context.Context, store db.DB, categories []animalstore.Category) (ids []int64, missing []animalstore.Category, err error) {
 	idOf, taken := map[string]int64{}, map[int64]bool{}
 	q := db.CategoryQuery{Limit: 1000}
 	for {
@@ -65,13 +71,13 @@ func CategoryIDs(ctx context.Context, store db.DB, names []string) (ids []int64,
 		q.After = &page[len(page)-1].ID
 	}
 	free := int64(0)
-	for _, name := range names {
-		id, known := idOf[name]
+	for _, c := range categories {
+		id, known := idOf[c.Name]
 		if !known {
 			for free++; taken[free] && free < math.MaxInt64; free++ {
 			}
 			id = free
-			missing = append(missing, animalstore.Category{ID: id, Name: name})
+			missing = append(missing, animalstore.Category{ID: id, Name: c.Name})
 		}
 		ids = append(ids, id)
 	}

@@ -15,9 +15,9 @@ import (
 	"animalstore/internal/terminal"
 )
 
-// TestListAsksForNoMore: a list takes as few requests as possible, because each
+// TestListSendsFewRequests: a list takes as few requests as possible, because each
 // counts against the key's limits.
-func TestListAsksForNoMore(t *testing.T) {
+func TestListSendsFewRequests(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
 	server := clienttest.New(t, clienttest.WithMiddleware(func(h http.Handler) http.Handler {

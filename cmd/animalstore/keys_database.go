@@ -87,7 +87,7 @@ func (d databaseKeys) rotate(ctx context.Context, id int64, grace time.Duration)
 		return animalstore.Key{}, "", err
 	}
 	secret, now := keys.Mint(key.Environment), time.Now()
-	key, err = d.store.RotateKey(ctx, id, keys.Hash(secret), animalstore.At(now), animalstore.At(now.Add(grace)))
+	key, err = d.store.RotateKey(ctx, id, keys.Hash(secret), animalstore.At(now), animalstore.At(now.Add(grace)), nil)
 	return key, secret, err
 }
 

@@ -40,6 +40,7 @@ type call struct {
 	repeat    repeat
 	// conditional is whether the operation supports If-Match.
 	conditional bool
+	creates     bool // it can create the resource at its path, and supports If-None-Match: *
 	secret      bool // the response contains a secret, which no error may show
 	callOptions
 
@@ -91,8 +92,8 @@ func (k *call) checkOptions() error {
 		return fmt.Errorf("%s: the service doesn't support Idempotency-Key for this", k.operation)
 	case k.ifMatch != "" && k.changes() && !k.conditional:
 		return fmt.Errorf("%s: the service doesn't support If-Match for this", k.operation)
-	case k.ifNoneMatch != "" && k.changes():
-		return fmt.Errorf("%s: If-None-Match is only for reads", k.operation)
+	case k.ifNoneMatch != "" && k.changes() && !(k.creates && k.ifNoneMatch == "*"):
+		return fmt.Errorf("%s: If-None-Match is only for reads, and * for PutCategory", k.operation)
 	}
 	return nil
 }

@@ -22,12 +22,13 @@ func (c *Client) GetCategory(ctx context.Context, id int64, options ...CallOptio
 
 // PutCategory sets the name of a category, and creates the category if it doesn't
 // exist. [Meta.Status] is 201 if it was created, unless that response was lost
-// and the call was retried.
+// and the call was retried. With [IfNoneMatch]("*") it only creates: if the category
+// exists, the error has code precondition_failed.
 func (c *Client) PutCategory(ctx context.Context, category animalstore.Category, options ...CallOption) (animalstore.Category, error) {
 	body := struct {
 		Name string `json:"name"`
 	}{category.Name}
-	k := &call{operation: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, name: body.Name, conditional: true}
+	k := &call{operation: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, name: body.Name, conditional: true, creates: true}
 	return send(ctx, c, k, options, isCategory(category.ID))
 }
 

@@ -72,14 +72,15 @@ func (c *Client) GetKey(ctx context.Context, id int64, options ...CallOption) (a
 }
 
 // UpdateKey changes a key and returns the changed key. The change takes effect
-// within a second.
+// within a second. Use [IfMatch] to change it only if it's still as you have read
+// it; that the key was used in between doesn't matter.
 func (c *Client) UpdateKey(ctx context.Context, id int64, patch animalstore.KeyPatch, options ...CallOption) (animalstore.Key, error) {
-	return sendForKey(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, name: deref(patch.Name)}, options)
+	return sendForKey(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, name: deref(patch.Name), conditional: true}, options)
 }
 
 // RevokeKey disables a key permanently. Revoking it again is not an error.
 func (c *Client) RevokeKey(ctx context.Context, id int64, options ...CallOption) error {
-	return c.sendNoContent(ctx, &call{operation: "revokeKey", method: http.MethodDelete, path: keyPath(id)}, options)
+	return c.sendNoContent(ctx, &call{operation: "revokeKey", method: http.MethodDelete, path: keyPath(id), conditional: true}, options)
 }
 
 // RotateKey gives a key a new secret. The previous ones keep working for the grace
@@ -90,13 +91,13 @@ func (c *Client) RotateKey(ctx context.Context, id int64, grace time.Duration, o
 	body := struct {
 		GraceSeconds int64 `json:"graceSeconds"`
 	}{int64((grace + time.Second - 1) / time.Second)}
-	k := &call{operation: "rotateKey", method: http.MethodPost, path: keyPath(id) + "/rotate", body: body, repeat: harmful, secret: true}
+	k := &call{operation: "rotateKey", method: http.MethodPost, path: keyPath(id) + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
 	return sendForSecret(ctx, c, k, options)
 }
 
 // UnbanKey lifts the ban of a key, if it has one.
 func (c *Client) UnbanKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
-	return sendForKey(ctx, c, &call{operation: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban"}, options)
+	return sendForKey(ctx, c, &call{operation: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options)
 }
 
 // GetKeyUsage is like [Client.GetUsage], for any key.

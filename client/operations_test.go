@@ -236,10 +236,11 @@ func TestConditions(t *testing.T) {
 		t.Errorf("got %+v, %t, want the values of the headers", seen, ok)
 	}
 	useless := map[string]error{
-		"If-Match on a key":               only(c.UpdateKey(ctx, 1, animalstore.KeyPatch{}, client.IfMatch(`"x"`))),
+		"If-Match on a new key":           only(c.CreateKey(ctx, client.NewKey{Name: "k"}, client.IfMatch(`"x"`))),
 		"If-Match without a tag":          only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{}, client.IfMatch(""))),
 		"If-Match on an addition":         only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"}, client.IfMatch(`"x"`))),
-		"If-None-Match on a change":       only(c.PutCategory(ctx, animalstore.Category{Name: "dogs"}, client.IfNoneMatch(`*`))),
+		"If-None-Match on a change":       only(c.PutCategory(ctx, animalstore.Category{Name: "dogs"}, client.IfNoneMatch(`"x"`))),
+		"If-None-Match: * on a pet":       only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{}, client.IfNoneMatch(`*`))),
 		"Idempotency-Key on a key":        only(c.CreateKey(ctx, client.NewKey{Name: "k"}, client.IdempotencyKey("x"))),
 		"Idempotency-Key on another verb": only(c.UpdateOrder(ctx, 1, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}, client.IdempotencyKey("x"))),
 	}

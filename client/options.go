@@ -100,7 +100,7 @@ func IfMatch(etag string) CallOption {
 
 // IfNoneMatch makes a read return [ErrNotModified] if the resource still has this
 // ETag. For a list, that is the ETag of the first page. "" has no effect, for the
-// first read.
+// first read. Of the changes, only [Client.PutCategory] supports it, with "*".
 func IfNoneMatch(etag string) CallOption {
 	return func(o *callOptions) { o.ifNoneMatch = etag }
 }

@@ -83,8 +83,8 @@ func (k *call) settles(f *failure) bool {
 		return true // it would have sent the earlier response again
 	}
 	// Ids are never reused, so a pet that can't be removed now wasn't removed
-	// before.
-	return k.method == http.MethodDelete
+	// before. A revoked key remains, with another ETag.
+	return k.method == http.MethodDelete && !(k.operation == "revokeKey" && f.code == animalstore.PreconditionFailed)
 }
 
 // markUnknown marks the error of a change that may have been made anyway.

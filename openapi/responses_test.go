@@ -46,6 +46,7 @@ func requiredHeaders(op *openapi3.Operation, status string) []string {
 	add(status == "401", "WWW-Authenticate")
 	add(status == "429" || status == "503", "Retry-After")
 	add(status == "201", "Location")
+	add(status == "415" && strings.HasPrefix(op.OperationID, "update"), "Accept-Patch")
 	add(done && strings.HasPrefix(op.OperationID, "list"), "Link")
 	add(done && !slices.Contains(showSecrets, op.OperationID), "ETag")
 	add(done && slices.Contains(unstored, op.OperationID), "Cache-Control")
@@ -82,12 +83,17 @@ func findMisplacedBodies(doc document) (wrong []string) {
 }
 
 // findLooseConditions expects a conditional request header exactly where the
-// operation has the status that only this header can cause.
+// operation has the status that only this header can cause, and If-None-Match on
+// every PUT.
 func findLooseConditions(doc document) (wrong []string) {
 	for name, op := range operations(doc) {
 		for header, status := range map[string]string{"If-Match": "412", "If-None-Match": "304", "Idempotency-Key": "422"} {
 			got := op.Parameters.GetByInAndName("header", header) != nil
-			if want := op.Responses.Value(status) != nil; got != want {
+			want := op.Responses.Value(status) != nil
+			if header == "If-None-Match" && strings.HasPrefix(name, http.MethodPut) {
+				want = true // it causes 412, like If-Match
+			}
+			if got != want {
 				wrong = append(wrong, fmt.Sprintf("%s: header %s: got %t, want %t, as for status %s", name, header, got, want, status))
 			}
 		}

@@ -116,6 +116,7 @@ type request struct {
 	pattern string           // of the path; "" until the route is found
 	param   string           // the value of the path's {parameter}
 	body    []byte           // nil until it is read
+	changes bool             // its operation was called and may have changed something
 }
 
 // Context ends when the client disconnects or the request has taken too long.
@@ -144,14 +145,19 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 		}
 	}()
 	w.values[0] = r.id
-	w.Header()["X-Request-Id"] = w.values[0:1:1]
+	h := w.Header()
+	h["X-Request-Id"] = w.values[0:1:1]
+	h["X-Content-Type-Options"] = nosniff
 	if s.draining.Load() {
-		w.Header()["Connection"] = []string{"close"}
+		h["Connection"] = []string{"close"}
 	}
 	if err := s.serve(w, r); err != nil {
 		s.writeError(w, r, err)
 	}
 }
+
+// nosniff keeps browsers from guessing another type than Content-Type says.
+var nosniff = []string{"nosniff"}
 
 // serve checks a request in the order that the contract sets, and calls its
 // handler.
@@ -178,6 +184,7 @@ func (s *Server) serve(w *response, r *request) error {
 	}
 	if route.method != http.MethodGet {
 		r.ctx.detach() // a change is completed even if its client disconnects
+		r.changes = true
 	}
 	return route.handle(s, w, r)
 }
@@ -207,11 +214,14 @@ func (s *Server) recovered(w *response, r *request, v any) {
 }
 
 func (s *Server) logAccess(w *response, r *request, took time.Duration) {
-	key := slog.Attr{} // left out
+	key, client := slog.Attr{}, slog.Attr{} // left out
+	if addr := s.clientAddr(r.Request); addr.IsValid() {
+		client = slog.String("client", addr.String())
+	}
 	if r.key != nil {
 		key = slog.Int64("key_id", r.key.ID)
 	}
-	s.log.Info("request", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path,
+	s.log.Info("request", "request_id", r.id, client, "method", printable(r.Method), "path", r.URL.Path,
 		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key)
 }
 

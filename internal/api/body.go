@@ -1,8 +1,10 @@
 package api
 
 import (
+	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,7 +60,7 @@ func readBody(r *request) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, animalstore.Errorf(animalstore.MalformedJSON, "the body ended early or arrived too late: send all of it, with the length that Content-Length says")
+		return nil, unreadable(r, err)
 	}
 	if len(body) > maxBody {
 		return nil, tooLarge()
@@ -70,14 +72,59 @@ func readBody(r *request) ([]byte, error) {
 	return body, nil
 }
 
+// unreadable says why a body could not be read.
+func unreadable(r *request, err error) error {
+	var network net.Error
+	reason := "the connection broke before all of the body had arrived: send the request again"
+	switch chunked := len(r.TransferEncoding) > 0; {
+	case errors.As(err, &network) && network.Timeout():
+		reason = "the body did not arrive in time: send all of it right after the header"
+	case chunked && errors.Is(err, io.ErrUnexpectedEOF):
+		reason = "the body ended before its last chunk, which has length 0: send all chunks"
+	case chunked:
+		reason = "the body is not in valid chunks: send each chunk with its length in hexadecimal, or a Content-Length instead of Transfer-Encoding"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		reason = "the body is shorter than Content-Length says: send all of it"
+	}
+	return animalstore.Errorf(animalstore.MalformedJSON, "%s", reason)
+}
+
 func tooLarge() error {
 	return animalstore.Errorf(animalstore.PayloadTooLarge, "the body must have at most %d bytes", maxBody)
+}
+
+// What 415 responses say is accepted.
+var (
+	acceptPatch  = []string{typeJSON + ", " + typeMergePatch}
+	acceptCoding = []string{"identity"}
+)
+
+// setAccepted tells the client of a 415 what to send instead.
+func setAccepted(h http.Header, r *request) {
+	if r.Method == http.MethodPatch {
+		h["Accept-Patch"] = acceptPatch
+	}
+	if isCoded(r.Header) {
+		h["Accept-Encoding"] = acceptCoding
+	}
+}
+
+// isCoded reports whether the body is compressed or otherwise encoded.
+func isCoded(h http.Header) bool {
+	for _, codings := range h["Content-Encoding"] {
+		for coding := range strings.SplitSeq(codings, ",") {
+			if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkMediaType checks that the Content-Type is absent or one of those accepted,
 // and that the body isn't compressed.
 func checkMediaType(h http.Header, accepted ...string) error {
-	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if isCoded(h) {
 		return animalstore.Errorf(animalstore.UnsupportedMediaType, "Content-Encoding is not supported: send the body as plain JSON")
 	}
 	types := h["Content-Type"]

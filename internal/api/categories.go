@@ -55,7 +55,11 @@ func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 		if before == nil {
 			return r.checkIfMatch("")
 		}
-		return r.checkIfMatch(etagOf(encode(before)))
+		tag := etagOf(encode(before))
+		if err := r.checkIfMatch(tag); err != nil {
+			return err
+		}
+		return r.checkIfNoneMatch(tag)
 	})
 	if err != nil {
 		return err

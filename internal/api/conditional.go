@@ -24,8 +24,10 @@ type entity struct {
 	fields *[2]string // its ETag and Content-Length
 }
 
-func newEntity(body []byte) entity {
-	return entity{body, &[2]string{etagOf(body), strconv.Itoa(len(body))}}
+func newEntity(body []byte) entity { return taggedEntity(body, etagOf(body)) }
+
+func taggedEntity(body []byte, tag string) entity {
+	return entity{body, &[2]string{tag, strconv.Itoa(len(body))}}
 }
 
 // write sends the body and its ETag, or 304 if the caller already has that body.
@@ -65,6 +67,15 @@ func (r *request) checkIfMatch(tag string) error {
 		return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match was sent, but there is nothing here yet: leave it out to create this")
 	}
 	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not contain the current ETag, quotes included: it was changed since you read it, or the tag is wrong; read it again, then decide")
+}
+
+// checkIfNoneMatch is for changes: it returns an error if If-None-Match contains
+// this tag, that of a resource that exists.
+func (r *request) checkIfNoneMatch(tag string) error {
+	if !r.alreadyHas(tag) {
+		return nil
+	}
+	return animalstore.Errorf(animalstore.PreconditionFailed, "If-None-Match is * or contains the current ETag, but this exists already: leave it out to change this")
 }
 
 // anyTag reports whether ok is true for one of a header's entity tags, or the

@@ -89,6 +89,9 @@ type exchange struct {
 
 // check says in what the exchange departs from the contract.
 func (e *exchange) check() error {
+	if got := e.answered["X-Content-Type-Options"]; len(got) != 1 || got[0] != "nosniff" {
+		return fmt.Errorf("X-Content-Type-Options: got %q, want nosniff", got)
+	}
 	if path := e.url.Path; path != "/v1" && !strings.HasPrefix(path, "/v1/") {
 		return e.checkError()
 	}
@@ -274,6 +277,8 @@ func (e *exchange) checkAlways() error {
 		{"WWW-Authenticate", e.status == http.StatusUnauthorized},
 		{"Retry-After", e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests},
 		{"Location", e.status == http.StatusCreated},
+		{"Accept-Patch", e.status == http.StatusUnsupportedMediaType && e.method == http.MethodPatch || e.method == http.MethodOptions && strings.Contains(e.answered.Get("Allow"), http.MethodPatch)},
+		{"Accept-Encoding", e.status == http.StatusUnsupportedMediaType && e.header.Get("Content-Encoding") != ""},
 		{"Allow", e.status == http.StatusMethodNotAllowed || e.method == http.MethodOptions && e.status == http.StatusNoContent && e.answered.Get("Access-Control-Allow-Methods") == ""},
 	} {
 		if _, got := e.answered[http.CanonicalHeaderKey(only.header)]; got != only.want {

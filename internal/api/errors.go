@@ -69,11 +69,16 @@ func publicError(err error) *animalstore.Error {
 // writeError writes the error body for err.
 func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	e := publicError(err)
+	message := e.Message
+	if e.Code == animalstore.InternalError && r.changes {
+		message += "; the change may or may not have been made, so check before you try again"
+	}
 	s.observer.Failed(e.Code)
 	status := statusOf[e.Code]
 	switch {
 	case status == http.StatusInternalServerError:
 		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
+	case e.Code == animalstore.ShuttingDown: // a health check, which this is the right response to
 	case status == http.StatusServiceUnavailable && r.Request.Context().Err() == nil:
 		s.log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
 	}
@@ -83,11 +88,13 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 		h["WWW-Authenticate"] = []string{`Bearer realm="animalstore"`}
 	case animalstore.InvalidAPIKey:
 		h["WWW-Authenticate"] = []string{`Bearer realm="animalstore", error="invalid_token"`}
+	case animalstore.UnsupportedMediaType:
+		setAccepted(h, r)
 	}
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", strconv.Itoa(retryAfter))
 	}
-	writeJSON(w, status, errorBody{e.Code, e.Message, status})
+	writeJSON(w, status, errorBody{e.Code, message, status})
 }
 
 // errorBody is the body of every error response.

@@ -67,7 +67,7 @@ func (s *Server) getKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return keyKind.explain(err, id)
 	}
-	return writeResource(w, r, http.StatusOK, key)
+	return writeKey(w, r, key)
 }
 
 // updateKey serves PATCH /v1/keys/{keyId}.
@@ -83,7 +83,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeResource(w, r, http.StatusOK, key)
+	return writeKey(w, r, key)
 }
 
 // revokeKey serves DELETE /v1/keys/{keyId}.
@@ -108,7 +108,7 @@ func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeResource(w, r, http.StatusOK, key)
+	return writeKey(w, r, key)
 }
 
 // changeKey changes the key in the path, unless that would leave no key that can
@@ -120,6 +120,9 @@ func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) 
 	}
 	now := s.now()
 	key, err := s.db.UpdateKey(r.Context(), id, animalstore.At(now), func(k *animalstore.Key, otherAdmin bool) error {
+		if err := r.checkIfMatch(keyTag(*k)); err != nil {
+			return err
+		}
 		managed := k.Manages(now)
 		if err := change(k, now); err != nil {
 			return err
@@ -161,11 +164,25 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	secret := keys.Mint(key.Environment)
 	now := s.now()
 	until := animalstore.At(now.Add(time.Duration(*grace) * time.Second))
-	if key, err = s.db.RotateKey(r.Context(), id, keys.Hash(secret), animalstore.At(now), until); err != nil {
+	key, err = s.db.RotateKey(r.Context(), id, keys.Hash(secret), animalstore.At(now), until, func(k *animalstore.Key) error {
+		return r.checkIfMatch(keyTag(*k))
+	})
+	if err != nil {
 		return keyKind.explain(err, id)
 	}
 	writeSecret(w, http.StatusOK, keyWithSecret{key, secret})
 	return nil
+}
+
+// keyTag is the ETag of a key. It leaves out lastUsedAt, which every request with
+// the key changes: otherwise an If-Match would hardly ever match.
+func keyTag(key animalstore.Key) string {
+	key.LastUsedAt = animalstore.Time{}
+	return etagOf(encode(key))
+}
+
+func writeKey(w http.ResponseWriter, r *request, key animalstore.Key) error {
+	return taggedEntity(encode(key), keyTag(key)).write(w, r, http.StatusOK)
 }
 
 // writeSecret writes a key with its secret, which no cache may store.

@@ -10,16 +10,29 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/openapi"
 )
 
-// public serves the paths outside /v1, which need no key.
-func (s *Server) public(w http.ResponseWriter, r *request) error {
+// public serves the paths outside /v1, which need no key. All but the health checks
+// are charged to the address they come from, like requests without a valid key.
+func (s *Server) public(w *response, r *request) error {
+	switch r.URL.Path {
+	case "/livez", "/readyz": // free: a load balancer must not run out of them
+	case "/openapi.yaml", "/openapi.json":
+		if s.handlePreflight(w, r) {
+			return nil
+		}
+		fallthrough
+	default:
+		if d := s.anonymous.Take(s.clientAddr(r.Request)); !d.Allowed {
+			setLimitHeaders(w, d)
+			return animalstore.Errorf(d.Code, "too many requests from your address: wait %d s", d.RetryAfter)
+		}
+	}
 	page := map[string]func(http.ResponseWriter, *request) error{
 		"/livez":        s.livez,
 		"/readyz":       s.readyz,
-		"/openapi.yaml": document("application/yaml", openapi.YAML),
-		"/openapi.json": document("application/json", openapi.JSON),
+		"/openapi.yaml": serveDocument(yamlDocument),
+		"/openapi.json": serveDocument(jsonDocument),
 	}[r.URL.Path]
 	if page == nil && s.pages.Has(r.URL.Path) {
 		page = s.page
@@ -85,12 +98,4 @@ func (s *Server) isHTTPS(r *http.Request) bool {
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && s.trusted(peer.Addr().Unmap()) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
-}
-
-func document(contentType string, content []byte) func(http.ResponseWriter, *request) error {
-	return func(w http.ResponseWriter, _ *request) error {
-		w.Header().Set("Content-Type", contentType)
-		w.Write(content)
-		return nil
-	}
 }

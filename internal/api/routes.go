@@ -137,6 +137,9 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	r.pattern, r.param = res.pattern, param
 	if r.Method == http.MethodOptions {
 		w.Header().Set("Allow", res.allow)
+		if res.methods[http.MethodPatch] != nil {
+			w.Header()["Accept-Patch"] = acceptPatch
+		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil, nil
 	}

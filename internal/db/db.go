@@ -127,10 +127,11 @@ type DB interface {
 	// whether another key of the same environment can manage keys at that time.
 	UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(k *animalstore.Key, otherAdmin bool) error) (animalstore.Key, error)
 
-	// RotateKey adds a secret to a key. The existing secrets expire at the given
-	// time, unless they expire earlier. It returns an error if the key is revoked,
-	// and ErrExists if another key has that secret.
-	RotateKey(ctx context.Context, id int64, hash KeyHash, at, until animalstore.Time) (animalstore.Key, error)
+	// RotateKey adds a secret to a key if check returns nil. The existing secrets
+	// expire at the given time, unless they expire earlier. It returns an error if
+	// the key is revoked, and ErrExists if another key has that secret. check may
+	// be nil.
+	RotateKey(ctx context.Context, id int64, hash KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error)
 
 	// SaveUsage adds to the stored usage of keys and updates when each was last
 	// used, for all of them or none.

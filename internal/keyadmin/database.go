@@ -87,7 +87,7 @@ func (d Database) Rotate(ctx context.Context, id int64, grace time.Duration) (an
 		return animalstore.Key{}, "", err
 	}
 	secret, at := keys.Mint(key.Environment), now()
-	key, err = d.Store.RotateKey(ctx, id, keys.Hash(secret), at, animalstore.At(at.Add(grace)))
+	key, err = d.Store.RotateKey(ctx, id, keys.Hash(secret), at, animalstore.At(at.Add(grace)), nil)
 	return key, secret, err
 }
 

@@ -261,3 +261,28 @@ func luminance(t *testing.T, colour string) (sum float64) {
 	}
 	return sum
 }
+
+// TestUnpackedOnce: a client without gzip gets a file with a length and a tag, and
+// doesn't make the server unpack it again.
+func TestUnpackedOnce(t *testing.T) {
+	p := New(animalstore.Production, "")
+	const name = "swagger-ui-bundle.js"
+	bundle := p.assets.byName[name]
+	first := bundle.unpacked()
+	for range 2 {
+		got := fetchPage(p, "GET", p.assets.prefix+name, nil)
+		if got.Header.Get("Content-Length") != strconv.Itoa(len(first.body)) || got.Header.Get("ETag") != first.etag {
+			t.Errorf("got the header %v, want the length %d and the tag %s", got.Header, len(first.body), first.etag)
+		}
+	}
+	if first.etag == bundle.etag {
+		t.Error("both encodings have the same tag")
+	}
+	if again := bundle.unpacked(); again != first {
+		t.Error("it was unpacked again")
+	}
+	gzipped := fetchPage(p, "GET", p.assets.prefix+name, http.Header{"Accept-Encoding": {"gzip"}})
+	if got, want := gzipped.Header.Get("Content-Length"), strconv.Itoa(len(body(t, gzipped))); got != want {
+		t.Errorf("compressed: got the length %q, want %s", got, want)
+	}
+}

@@ -120,6 +120,13 @@ func malformed(format string, args ...any) error {
 	return animalstore.Errorf(animalstore.MalformedJSON, format, args...)
 }
 
+// maxDepth is how many arrays and objects jsontext accepts inside one another.
+// tooDeep is its error for more, which it doesn't export.
+const (
+	maxDepth = 10_000
+	tooDeep  = "exceeded max depth"
+)
+
 func explainSyntax(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -127,6 +134,8 @@ func explainSyntax(err error) error {
 		return malformed("this is not valid JSON")
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return malformed("there are two fields of the same name, the second at byte %d: send each once", syntax.ByteOffset)
+	case syntax.Err != nil && syntax.Err.Error() == tooDeep:
+		return malformed("the JSON is nested too deeply at byte %d: use at most %d levels", syntax.ByteOffset, maxDepth)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return malformed("the JSON ends in the middle: send all of it")
 	}

@@ -334,7 +334,7 @@ var calls = []call{
 		return []any{key, seen}, err
 	}},
 	{"RotateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.RotateKey(ctx, some(n.keys, draw), drawHash(draw), still(draw), still(draw))
+		return n.db.RotateKey(ctx, some(n.keys, draw), drawHash(draw), still(draw), still(draw), nil)
 	}},
 	{"SaveUsage", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		var usage []animalstore.Usage

@@ -142,7 +142,7 @@ func rotation(t *testing.T, d db.DB) {
 	}
 	rotate := func(secret string, now, until animalstore.Time) {
 		t.Helper()
-		if got, err := d.RotateKey(t.Context(), key.ID, hashOf(secret), now, until); err != nil || !reflect.DeepEqual(got, key) {
+		if got, err := d.RotateKey(t.Context(), key.ID, hashOf(secret), now, until, nil); err != nil || !reflect.DeepEqual(got, key) {
 			t.Errorf("RotateKey to %s = %+v, %v, want %+v", secret, got, err, key)
 		}
 	}
@@ -161,17 +161,27 @@ func rotation(t *testing.T, d db.DB) {
 	ends("fourth", animalstore.Time{})
 	wantFound(t, d, "other", other)
 
-	if _, err := d.RotateKey(t.Context(), key.ID, hashOf("other"), noon, later); !errors.Is(err, db.ErrExists) {
+	if _, err := d.RotateKey(t.Context(), key.ID, hashOf("other"), noon, later, nil); !errors.Is(err, db.ErrExists) {
 		t.Errorf("RotateKey to a secret in use: %v, want ErrExists", err)
 	}
 	ends("fourth", animalstore.Time{})
-	if _, err := d.RotateKey(t.Context(), other.ID+1, hashOf("new"), noon, later); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.RotateKey(t.Context(), other.ID+1, hashOf("new"), noon, later, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("RotateKey of an absent key: %v, want ErrNotFound", err)
 	}
+	_, err := d.RotateKey(t.Context(), key.ID, hashOf("new"), noon, later, func(k *animalstore.Key) error {
+		if !reflect.DeepEqual(*k, key) {
+			t.Errorf("check got %+v, want %+v", *k, key)
+		}
+		return errNotNow
+	})
+	if !errors.Is(err, errNotNow) {
+		t.Errorf("RotateKey: %v, want the error of check", err)
+	}
+	ends("fourth", animalstore.Time{})
 	if _, err := revoke(t.Context(), d, key.ID, noon); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.RotateKey(t.Context(), key.ID, hashOf("new"), noon, later)
+	_, err = d.RotateKey(t.Context(), key.ID, hashOf("new"), noon, later, nil)
 	wantCode(t, err, animalstore.InvalidTransition)
 	if _, found, _ := d.KeyByHash(t.Context(), hashOf("new")); found {
 		t.Error("a refused rotation left its secret")

@@ -137,11 +137,16 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 }
 
 // RotateKey implements [db.DB].
-func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time) (animalstore.Key, error) {
+func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	var key animalstore.Key
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if key, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
 			return err
+		}
+		if check != nil {
+			if err := check(&key); err != nil {
+				return err
+			}
 		}
 		if err := key.CheckChangeable(); err != nil {
 			return err

@@ -148,11 +148,16 @@ func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) 
 }
 
 // RotateKey implements [db.DB].
-func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time) (animalstore.Key, error) {
+func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	var key animalstore.Key
 	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		if key, err = keyByID(c, id); err != nil {
 			return err
+		}
+		if check != nil {
+			if err := check(&key); err != nil {
+				return err
+			}
 		}
 		if err := key.CheckChangeable(); err != nil {
 			return err

@@ -1,0 +1,159 @@
+package api_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/openapi"
+)
+
+// TestPublicIsCharged: everything outside /v1 but the health checks draws on the
+// bucket of the caller's address, the one of requests without a valid key.
+func TestPublicIsCharged(t *testing.T) {
+	s := start(t).inProcess()
+	charge := func(from string, n int) {
+		for range n {
+			s.unchecked().do(t, call{path: "/v1/pets", key: noKey, from: from})
+		}
+	}
+	remaining := func(from string) int64 {
+		t.Helper()
+		return atoi(t, s.do(t, call{path: "/v1/pets", key: noKey, from: from}).header.Get("X-RateLimit-Remaining"))
+	}
+	page := s.do(t, call{path: "/", key: noKey, from: "192.0.2.9:1"})
+	_, asset, _ := strings.Cut(string(page.body), `href="/assets/`)
+	asset, _, _ = strings.Cut(asset, `"`)
+	charged := []string{"/", "/docs", "/docs/", "/assets/" + asset, "/openapi.yaml", "/openapi.json", "/nothing", "/v2/pets"}
+	for i, path := range charged {
+		from := fmt.Sprintf("192.0.2.%d:1", 20+i)
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			s.do(t, call{method: method, path: path, key: noKey, from: from})
+		}
+		if got := remaining(from); got != 3000-4 {
+			t.Errorf("%s: got %d remaining after 4 requests, want %d", path, got, 3000-4)
+		}
+	}
+	const full = "192.0.2.1:1"
+	charge(full, 3000)
+	for _, path := range charged {
+		got := s.do(t, call{path: path, key: noKey, from: full})
+		got.want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+		if got.header.Get("Retry-After") != "60" || got.header.Get("X-RateLimit-Limit") != "3000" || got.header.Get("X-RateLimit-Remaining") != "0" {
+			t.Errorf("%s: got %v, want Retry-After 60 and the limit", path, got.header)
+		}
+	}
+	for range 10 {
+		s.do(t, call{path: "/livez", key: noKey, from: full}).want(t, http.StatusOK, "")
+		s.do(t, call{path: "/readyz", key: noKey, from: full}).want(t, http.StatusOK, "")
+	}
+	s.do(t, call{path: "/v1/pets", from: full}).want(t, http.StatusOK, "") // a valid key
+	s.do(t, call{path: "/docs", key: noKey, from: "192.0.2.2:1"}).want(t, http.StatusOK, "")
+	s.clock.advance(time.Minute)
+	s.do(t, call{path: "/docs", key: noKey, from: full}).want(t, http.StatusOK, "")
+}
+
+// TestOpenAPIDocument: the document has a length and a tag, compressed or not, and
+// isn't sent to a client that has it.
+func TestOpenAPIDocument(t *testing.T) {
+	s := start(t)
+	for path, want := range map[string][]byte{"/openapi.yaml": openapi.YAML, "/openapi.json": openapi.JSON} {
+		tags := map[string]bool{}
+		for coding, packed := range map[string]bool{"": false, "identity": false, "gzip;q=0, *": false, "br, gzip": true} {
+			c := call{path: path, key: noKey, header: http.Header{"Accept-Encoding": {coding}}}
+			got := s.do(t, c)
+			body := got.body
+			if packed {
+				r, err := gzip.NewReader(bytes.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if body, err = io.ReadAll(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tag := got.header.Get("ETag")
+			tags[tag] = true
+			if got.status != 200 || !bytes.Equal(body, want) || (got.header.Get("Content-Encoding") == "gzip") != packed {
+				t.Errorf("%s for %q: got %d %v and %d bytes, want the document", path, coding, got.status, got.header, len(body))
+			}
+			if got.header.Get("Content-Length") != strconv.Itoa(len(got.body)) || !strongTag.MatchString(tag) || got.header.Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s for %q: got %v, want length, ETag and Vary", path, coding, got.header)
+			}
+			if packed && len(got.body)*4 > len(want) {
+				t.Errorf("%s: got %d bytes compressed of %d, want less than a quarter", path, len(got.body), len(want))
+			}
+			unchanged := s.do(t, with(c, "If-None-Match", tag))
+			if unchanged.status != 304 || len(unchanged.body) != 0 || unchanged.header.Get("ETag") != tag || unchanged.header.Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s with If-None-Match: got %v %v, want 304", path, unchanged, unchanged.header)
+			}
+			s.do(t, with(c, "If-None-Match", `"x"`)).want(t, http.StatusOK, "")
+			s.do(t, with(c, "If-Match", `"x"`)).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
+		}
+		if len(tags) != 2 {
+			t.Errorf("%s: got tags %v, want one for each encoding", path, tags)
+		}
+	}
+}
+
+// TestOpenAPIDocumentCORS: pages of a named origin may read the document.
+func TestOpenAPIDocumentCORS(t *testing.T) {
+	s := start(t, func(with *setup) { with.origins = []string{shop} })
+	for _, path := range []string{"/openapi.yaml", "/openapi.json"} {
+		got := s.do(t, call{path: path, key: noKey, header: http.Header{"Origin": {shop}}})
+		if got.header.Get("Access-Control-Allow-Origin") != shop || !strings.Contains(got.header.Get("Access-Control-Expose-Headers"), "ETag") {
+			t.Errorf("%s: got %v, want it allowed", path, got.header)
+		}
+		if vary := strings.Join(got.header["Vary"], ", "); vary != "Origin, Accept-Encoding" {
+			t.Errorf("%s: got Vary %q, want Origin and Accept-Encoding", path, vary)
+		}
+		preflight := s.do(t, call{method: "OPTIONS", path: path, key: noKey, header: http.Header{"Origin": {shop}, "Access-Control-Request-Method": {"GET"}, "Access-Control-Request-Headers": {"if-none-match"}}})
+		if preflight.status != http.StatusNoContent || preflight.header.Get("Access-Control-Allow-Origin") != shop {
+			t.Errorf("%s: got %v %v, want the preflight allowed", path, preflight, preflight.header)
+		}
+		if got := s.do(t, call{path: path, key: noKey, header: http.Header{"Origin": {"https://evil.example"}}}).header; got.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s from another origin: got %v, want no permission", path, got)
+		}
+	}
+	if got := s.do(t, call{path: "/docs", key: noKey, header: http.Header{"Origin": {shop}}}).header; got.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("/docs: got %v, want no permission", got)
+	}
+}
+
+// TestLogOfClients: the access log has the address of the client, behind a trusted
+// proxy too, and a health check while draining is no warning.
+func TestLogOfClients(t *testing.T) {
+	s := start(t, func(with *setup) {
+		with.accessLog = true
+		with.proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	}).inProcess()
+	for i, test := range []struct{ from, forwarded, want string }{
+		{"192.0.2.7:1234", "", "192.0.2.7"},
+		{"192.0.2.7:1234", "198.51.100.1", "192.0.2.7"},
+		{"10.0.0.1:1234", "203.0.113.9, 198.51.100.1", "198.51.100.1"},
+		{"[2001:db8::1]:1234", "", "2001:db8::1"},
+	} {
+		id := fmt.Sprint("client-", i)
+		c := with(call{path: "/v1/pets", from: test.from}, "X-Request-Id", id)
+		if test.forwarded != "" {
+			c = with(c, "X-Forwarded-For", test.forwarded)
+		}
+		s.do(t, c).want(t, http.StatusOK, "")
+		if got := s.log.lines("request_id="+id, " client="+test.want+" "); len(got) != 1 {
+			t.Errorf("got %q, want one line with client=%s", s.log.lines(id), test.want)
+		}
+	}
+	s.handler.Drain()
+	s.do(t, call{path: "/readyz", key: noKey}).want(t, http.StatusServiceUnavailable, animalstore.ShuttingDown)
+	if got := s.log.lines("shutting"); len(got) != 0 {
+		t.Errorf("got %q in the log, want no warning about a health check", got)
+	}
+}

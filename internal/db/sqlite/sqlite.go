@@ -137,6 +137,9 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		return nil, explain(path, err)
 	}
 	if opts.Serve {
+		if err := checkAtStart(path, conn); err != nil {
+			return nil, explain(path, err)
+		}
 		d.pets = new(petCache)
 		// A server that stopped on a failed write may have left frames in the log
 		// that are in the system's cache but not on disk. Moving the whole log into

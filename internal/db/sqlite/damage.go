@@ -15,7 +15,7 @@ import (
 // A server checks its whole file when it starts, if the file is small enough for that to
 // take a moment. See docs/decisions/0016-flipped-bytes.md.
 const (
-	startCheckSize = 64 << 20
+	startCheckSize = 4 << 20
 	startCheckTime = 2 * time.Second
 )
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
 
@@ -184,6 +185,8 @@ func createOwnerKey(ctx context.Context, s *server.Server, cfg server.Config, st
 	given := os.Getenv(ownerKeyVariable)
 	owner, err := s.CreateOwnerKey(ctx, given)
 	switch {
+	case errors.Is(err, db.ErrFull):
+		return fmt.Errorf("the owner key cannot be stored, because the disk of the database is full: free some space and try again (%w)", err)
 	case err != nil && given != "":
 		return fmt.Errorf("%s: %w", ownerKeyVariable, err)
 	case err != nil:

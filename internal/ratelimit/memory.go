@@ -171,7 +171,7 @@ func saveRegularly(ctx context.Context, log *slog.Logger, what string, save func
 		select {
 		case <-ctx.Done():
 			if err := save(context.WithoutCancel(ctx)); err != nil {
-				log.Error(what+" could not be saved at shutdown: the latest counts are lost", "err", err)
+				log.Warn(what+" could not be saved at shutdown yet", "err", err)
 			}
 			return
 		case <-tick.C:

@@ -35,6 +35,7 @@ type Server struct {
 	// closers release what the server holds. They run in reverse order.
 	closers  []func() error
 	closeErr error
+	stopBy   time.Time // see deadline
 }
 
 // ListenError reports an address that a server can't listen on.
@@ -67,7 +68,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	}
 	s.usage = ratelimit.NewUsage(s.db, clock, s.cfg.Log)
 	if !s.cfg.NoBackground {
-		s.closers = append(s.closers, runInBackground(s.limiter.Run, s.usage.Run, s.sweep))
+		s.closers = append(s.closers, s.stopAndSave(runInBackground(s.limiter.Run, s.usage.Run, s.sweep)))
 	}
 	s.handler = s.newHandler()
 	if err := s.serveOps(); err != nil {
@@ -144,6 +145,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
+	s.deadline()
 	if err := s.drain(l); err != nil {
 		return err
 	}

@@ -49,7 +49,11 @@ func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
 }
 
 func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
-	return selectByID(c, "order", "SELECT "+orderColumns+" FROM orders WHERE id = ?", id, scanOrder)
+	order, err := selectByID(c, "order", "SELECT "+orderColumns+" FROM orders WHERE id = ?", id, scanOrder)
+	if err != nil {
+		return order, err
+	}
+	return order, checkOrder(&order)
 }
 
 // UpdateOrder implements [db.DB].
@@ -142,7 +146,11 @@ func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, 
 			if !more {
 				return nil
 			}
-			orders = append(orders, scanOrder(stmt))
+			order := scanOrder(stmt)
+			if err := checkOrder(&order); err != nil {
+				return err
+			}
+			orders = append(orders, order)
 		}
 	})
 	return orders, err
@@ -152,7 +160,7 @@ func scanOrder(stmt *sqlite.Stmt) animalstore.Order {
 	return animalstore.Order{
 		ID:        stmt.ColumnInt64(0),
 		PetID:     stmt.ColumnInt64(1),
-		Status:    orderStatuses[stmt.ColumnInt64(2)],
+		Status:    statusAt(orderStatuses, stmt.ColumnInt64(2)),
 		CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(3)),
 		UpdatedAt: animalstore.AtMilli(stmt.ColumnInt64(4)),
 	}

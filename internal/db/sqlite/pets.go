@@ -82,7 +82,11 @@ func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
 }
 
 func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
-	return selectByID(c, "pet", "SELECT "+petColumns+" FROM pets WHERE id = ?", id, scanPet)
+	pet, err := selectByID(c, "pet", "SELECT "+petColumns+" FROM pets WHERE id = ?", id, scanPet)
+	if err != nil {
+		return pet, err
+	}
+	return pet, checkPet(&pet)
 }
 
 // selectByID returns the row with that id, or [db.ErrNotFound]. It binds and steps
@@ -247,7 +251,7 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, err
 		pets = append(pets, animalstore.Pet{
 			ID:         stmt.ColumnInt64(0),
 			CategoryID: stmt.ColumnInt64(1),
-			Status:     petStatuses[stmt.ColumnInt64(2)],
+			Status:     statusAt(petStatuses, stmt.ColumnInt64(2)),
 		})
 	}
 	text, start := string(names), 0
@@ -255,14 +259,14 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, err
 		pets[i].Name = text[start:end]
 		start = end
 	}
-	return pets, nil
+	return pets, checkPets(pets)
 }
 
 func scanPet(stmt *sqlite.Stmt) animalstore.Pet {
 	return animalstore.Pet{
 		ID:         stmt.ColumnInt64(0),
 		CategoryID: stmt.ColumnInt64(1),
-		Status:     petStatuses[stmt.ColumnInt64(2)],
+		Status:     statusAt(petStatuses, stmt.ColumnInt64(2)),
 		Name:       stmt.ColumnText(3),
 	}
 }

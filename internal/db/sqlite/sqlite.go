@@ -1,8 +1,8 @@
 // Package sqlite stores everything in one SQLite file.
 //
-// One connection writes (writer.go). A caller that finds it free writes directly;
-// the others queue, and share one commit. Each of them returns after that commit is
-// on disk. Reads use other connections and never wait for a write (reader.go).
+// One connection writes (writer.go). A caller that finds it free writes at once; the
+// others queue, and share one commit. Each of them returns after that commit is on
+// disk. Reads use other connections and never wait for a write (reader.go).
 package sqlite
 
 import (
@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"animalstore/internal/db"
@@ -137,6 +138,9 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		return nil, explain(path, err)
 	}
 	if opts.Serve {
+		if err := checkAtStart(path, conn); err != nil {
+			return nil, explain(path, err)
+		}
 		d.pets = new(petCache)
 		// A server that stopped on a failed write may have left frames in the log
 		// that are in the system's cache but not on disk. Moving the whole log into
@@ -303,7 +307,7 @@ func createFile(path string, mustExist bool) error {
 		return fmt.Errorf("%s cannot be created: give the user that runs animalstore write access to its directory", path)
 	}
 	if err != nil {
-		return err
+		return explain(path, err)
 	}
 	return f.Close()
 }
@@ -319,15 +323,36 @@ func checkVersion() error {
 
 // explain tells an operator why a file can't be opened.
 func explain(path string, err error) error {
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultNotADB:
-		return fmt.Errorf("%s is not a SQLite database. Name another file with --database", path)
-	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultCantOpen:
-		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
-	case sqlite.ResultFull:
+	switch code := sqlite.ErrCode(err); {
+	case isFull(err), code.ToPrimary() == sqlite.ResultCantOpen && cannotCreate(filepath.Dir(path)):
 		return fmt.Errorf("%s cannot be opened, because its disk is full: free some space and try again (%w)", path, err)
+	case code.ToPrimary() == sqlite.ResultNotADB:
+		return fmt.Errorf("%s is not a SQLite database. Name another file with --database", path)
+	case code.ToPrimary() == sqlite.ResultReadOnly, code.ToPrimary() == sqlite.ResultPerm, code.ToPrimary() == sqlite.ResultCantOpen:
+		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
+	case isIOError(err):
+		return fmt.Errorf("%s cannot be read: the disk failed or the file is damaged. Check the disk, run \"animalstore db check\", and restore a backup if it finds anything (%w)", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+// isFull reports whether err means that the disk is full. SQLite has a code of its own
+// for a full disk that keeps the log's index from growing.
+func isFull(err error) bool {
+	code := sqlite.ErrCode(err)
+	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize || errors.Is(err, syscall.ENOSPC)
+}
+
+// cannotCreate reports whether a disk has no space for another file. SQLite doesn't say
+// why it couldn't create one.
+func cannotCreate(dir string) bool {
+	f, err := os.CreateTemp(dir, ".animalstore-*")
+	if err != nil {
+		return errors.Is(err, syscall.ENOSPC)
+	}
+	f.Close()
+	os.Remove(f.Name())
+	return false
 }
 
 // classify translates SQLite's errors into those of package db.
@@ -336,7 +361,7 @@ func classify(err error) error {
 		return nil
 	}
 	switch code := sqlite.ErrCode(err); {
-	case code.ToPrimary() == sqlite.ResultFull, code == sqlite.ResultIOErrSHMSize:
+	case isFull(err):
 		return fmt.Errorf("%w: %w", db.ErrFull, err)
 	case code.ToPrimary() == sqlite.ResultBusy, code.ToPrimary() == sqlite.ResultLocked:
 		return fmt.Errorf("%w: %w", db.ErrUnavailable, err)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +32,11 @@ const (
 // so one wait for the disk. If there are more than a transaction takes, callers take
 // turns: the only write of one doesn't wait for all writes of another.
 //
-// A caller that finds the connection free writes directly, in its own goroutine:
-// handing a lone write to another goroutine and back takes about as long as a fast
-// disk. All other writes are queued. They are carried out by the caller that is
-// writing, if they are queued before it begins, and otherwise by the writer's
-// goroutine.
+// A caller that finds the connection free starts a goroutine that writes at once:
+// waking the writer's goroutine and being woken by it takes about as long as a fast
+// disk. It doesn't write in its own, because a disk can hang, and its time is limited.
+// All other writes are queued. They are carried out by the goroutine that is writing, if
+// they are queued before it begins, and otherwise by the writer's goroutine.
 type writer struct {
 	conn   *sqlite.Conn
 	queue  writeQueue
@@ -62,6 +63,8 @@ type writer struct {
 	// after, and even otherwise. It is even again before a caller learns of the
 	// commit.
 	generation atomic.Uint64
+
+	locked lockState
 }
 
 // write is one caller's change.
@@ -70,6 +73,9 @@ type write struct {
 	run  func(*sqlite.Conn) error
 	err  error
 	done chan struct{} // receives one token when err is final
+
+	progress atomic.Int32
+	timer    *time.Timer // of its caller; nil until it is first needed
 }
 
 // maxBatch is the number of writes in one transaction, unless [Tuning] says
@@ -95,8 +101,9 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 	return w
 }
 
-// do runs f in a transaction and returns when that is on disk or has failed. If f
-// returns an error, its changes are rolled back. f may be called more than once, so
+// do runs f in a transaction and returns when that is on disk or has failed, or when the
+// deadline of ctx has passed: then it returns [db.ErrOutcomeUnknown] if the change may
+// still be stored. If f returns an error, its changes are rolled back. f may be called more than once, so
 // it must overwrite its results, not add to them.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	select {
@@ -106,25 +113,17 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	}
 	wr := w.writes.Get().(*write)
 	wr.ctx, wr.run, wr.err = ctx, f, nil
+	wr.progress.Store(writeWaiting)
 	if w.writing.CompareAndSwap(false, true) {
-		w.write(wr)
+		go w.write(wr)
 	} else {
 		w.enqueue(wr)
 	}
-	// From here on the caller waits even if its context ends, so that it learns
-	// the real outcome.
-	select {
-	case <-wr.done:
-	case <-w.ended:
-		select {
-		case <-wr.done: // it was in the last batch
-		default:
-			return errClosed
-		}
+	known, err := w.wait(wr)
+	if known {
+		wr.ctx, wr.run = nil, nil
+		w.writes.Put(wr)
 	}
-	err := wr.err
-	wr.ctx, wr.run = nil, nil
-	w.writes.Put(wr)
 	return classify(err)
 }
 
@@ -235,7 +234,7 @@ func (w *writer) logPages() (pages int, err error) {
 // transact runs a batch in one transaction. If it returns an error, nothing of the
 // batch is stored. The error of a single write is left in that write.
 func (w *writer) transact(batch []*write) (err error) {
-	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := w.begin(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
@@ -248,14 +247,16 @@ func (w *writer) transact(batch []*write) (err error) {
 		}
 	}()
 	for _, wr := range batch {
-		if wr.err = wr.ctx.Err(); wr.err != nil {
-			continue // its caller gave up before it began
+		if !wr.begin() {
+			continue // its caller gave up
 		}
 		run := w.runAlone
 		if len(batch) == 1 {
 			run = w.runOnly
 		}
-		if err := run(wr); err != nil {
+		err := run(wr)
+		wr.ran(cmp.Or(err, wr.err))
+		if err != nil {
 			return err
 		}
 	}

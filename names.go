@@ -14,8 +14,8 @@ func JoinNames[S ~string](names []S) string {
 	return b.String()
 }
 
-// joinOr lists alternatives in a message: "a", "a or b", "a, b or c".
-func joinOr[S ~string](names []S) string {
+// JoinOr lists alternatives in a message: "a", "a or b", "a, b or c".
+func JoinOr[S ~string](names []S) string {
 	last := len(names) - 1
 	if last < 1 {
 		return JoinNames(names)

@@ -65,7 +65,7 @@ func (o *Order) Move(to OrderStatus, at Time) error {
 		if len(next) == 0 {
 			return Errorf(InvalidTransition, "order %d is %s, which is final", o.ID, o.Status)
 		}
-		return Errorf(InvalidTransition, "order %d cannot become %s: it is %s and can become %s", o.ID, to, o.Status, joinOr(next))
+		return Errorf(InvalidTransition, "order %d cannot become %s: it is %s and can become %s", o.ID, to, o.Status, JoinOr(next))
 	}
 	o.Status, o.UpdatedAt = to, at
 	return nil

@@ -164,8 +164,8 @@ func TestJoinNames(t *testing.T) {
 		if got := JoinNames(names); got != test.comma {
 			t.Errorf("JoinNames(%q): got %q, want %q", names, got, test.comma)
 		}
-		if got := joinOr(names); got != test.or {
-			t.Errorf("joinOr(%q): got %q, want %q", names, got, test.or)
+		if got := JoinOr(names); got != test.or {
+			t.Errorf("JoinOr(%q): got %q, want %q", names, got, test.or)
 		}
 	}
 }

@@ -22,14 +22,7 @@ const (
 
 // shapeExceptions are the functions over the limits that we keep, with the reason.
 // The test fails for one that is within the limits again, so the list only shrinks.
-var shapeExceptions = map[string]string{
-	"bench.startBare":                "not split yet",
-	"bench.growth":                   "not split yet",
-	"bench.run":                      "not split yet",
-	"bench.quick":                    "not split yet",
-	"cmd/animalstore.petsSetCommand": "not split yet",
-	"internal/db/sqlite.Open":        "not split yet",
-}
+var shapeExceptions = map[string]string{}
 
 // function is the size of a function, including the function literals in it.
 type function struct {

@@ -39,8 +39,8 @@ func parts(n int, withOrders bool) iter.Seq[db.Rows] {
 		part := db.Rows{Categories: append(store.Categories(), animalstore.Category{ID: rareCategory, Name: "Rare"})}
 		said, last := time.Now(), int64(0)
 		for batch := range store.Batches() {
-			batch.Shift(last, 0)
 			part.Pets, part.Orders = batch.Pets, nil
+			part.Shift(last, 0)
 			for i := range part.Pets {
 				pet := &part.Pets[i]
 				scatter(pet, random, every)

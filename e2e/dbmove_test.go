@@ -178,7 +178,7 @@ func TestMoveKilled(t *testing.T) {
 	if bar := regexp.MustCompile(`[0-9]% \|.*\| \([0-9]+/[0-9]+(, [0-9]+ rows/s)?\)`); !bar.MatchString(shown) {
 		t.Errorf("got no bar on the terminal: %q", shown)
 	}
-	said := regexp.MustCompile(`Moved ([0-9,]+) rows in [0-9.]+ s, ([0-9,]+) a second, and compared them: postgres://[^@ ]+/test_[0-9_]+ holds what sqlite:`).FindStringSubmatch(shown)
+	said := regexp.MustCompile(`Moved ([0-9,]+) rows in [0-9.]+ s, ([0-9,]+) a second, and compared them: postgres://[^@ ]+/test_[0-9_]+ contains what sqlite:`).FindStringSubmatch(shown)
 	if said == nil {
 		t.Fatalf("got no summary: %q", shown)
 	}
@@ -234,10 +234,10 @@ func TestMoveLosesItsConnection(t *testing.T) {
 		want string
 		full bool // the store was moved nevertheless
 	}{
-		{"in the middle", stops{up: 28 * 2000}, "the database did not answer any more. Nothing was moved: the target is as it was, and so is the source. Run the same command again when it does", false},
-		{"while it compares", stops{down: 20 * 2000}, "the database did not answer any more. Nothing was moved", false},
-		{"before the commit", stops{before: commit}, "the connection was lost at the very end, so that all was moved or nothing. Run the same command again: it refuses if all was moved", false},
-		{"after the commit", stops{sent: commit}, "the connection was lost at the very end, so that all was moved or nothing", true},
+		{"in the middle", stops{up: 28 * 2000}, "the database stopped responding. Nothing was moved: the target and the source are unchanged. Run the same command again when it is back", false},
+		{"while it compares", stops{down: 20 * 2000}, "the database stopped responding. Nothing was moved", false},
+		{"before the commit", stops{before: commit}, "the connection was lost during the commit, so either everything was moved or nothing. Run the same command again: it refuses if everything was moved", false},
+		{"after the commit", stops{sent: commit}, "the connection was lost during the commit, so either everything was moved or nothing", true},
 	} {
 		valve, through := newValve(t, database, test.at)
 		move := startMove(t, file, through)
@@ -286,7 +286,7 @@ func TestMoveToAFullDisk(t *testing.T) {
 		t.Fatalf("seed: %+v", r)
 	}
 	r := run(t, "db", "move", "--from", "sqlite:"+file, "--to", database)
-	if r.code != 1 || !strings.Contains(r.stderr, "the disk of the target is full. Nothing was moved: the target is as it was, and so is the source. Make room and run the same command again") {
+	if r.code != 1 || !strings.Contains(r.stderr, "the disk of the target is full. Nothing was moved: the target and the source are unchanged. Free some space and run the same command again") {
 		t.Errorf("exit code %d, want 1 and what to do.\n%s", r.code, r.stderr)
 	}
 	wantUntouched(t, "a full disk", database)
@@ -331,7 +331,7 @@ func TestCheckWhileServing(t *testing.T) {
 		for range 20 {
 			wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("busy", 1, "available")), 201, "")
 		}
-		if r := run(t, "db", "check", "--database", "sqlite:"+s.database); r.code != 0 || !strings.Contains(r.stderr, "All 15 checks are fine.") {
+		if r := run(t, "db", "check", "--database", "sqlite:"+s.database); r.code != 0 || !strings.Contains(r.stderr, "All 15 checks passed.") {
 			t.Fatalf("db check: %+v", r)
 		}
 		if r := run(t, "db", "move", "--from", "sqlite:"+s.database, "--to", "sqlite:elsewhere.db"); r.code != 1 || !strings.Contains(r.stderr, "another animalstore serves this file. Stop it first") {

@@ -128,7 +128,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	s.kill()
 	fill(t, ballast, 0)
 	s = launch(t, onDatabase(database))
-	if code := s.wait(); code != 1 || !strings.Contains(s.stderr.String(), "its disk is full: make room") {
+	if code := s.wait(); code != 1 || !strings.Contains(s.stderr.String(), "its disk is full: free some space") {
 		t.Errorf("exit code %d, want 1 and advice.\n%s", code, s.output())
 	}
 	if err := os.Remove(ballast); err != nil {

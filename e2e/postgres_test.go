@@ -168,7 +168,7 @@ func TestPostgresLostResponse(t *testing.T) {
 	a := c.do(t, "POST", "/v1/pets", newPetBody("without a token", 1, "sold"))
 	<-lost
 	wantStatus(t, a, 503, "unavailable")
-	if !strings.Contains(a.body, "may have been made or not") {
+	if !strings.Contains(a.body, "may or may not have been made") {
 		t.Errorf("got %s, want to be told that it may have been made", a.body)
 	}
 	names := map[string]int{}

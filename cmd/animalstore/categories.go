@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"iter"
 	"net/http"
 
@@ -25,80 +24,57 @@ write -- before a negative one.
 		Example: `  animalstore categories list
   animalstore categories set 7 --name Dogs`,
 	}
-	conn.register(cmd.PersistentFlags())
+	conn.register(cmd, cmd.PersistentFlags())
 	return groupCommand(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesSetCommand(&conn))
 }
 
-var categoryColumns = []terminal.Column[animalstore.Category]{
+var categories = resource[animalstore.Category]{"category", "categories", []terminal.Column[animalstore.Category]{
 	{Title: "ID", Text: func(c animalstore.Category) string { return decimal(c.ID) }},
 	{Title: "NAME", Text: func(c animalstore.Category) string { return c.Name }, Shrink: true},
-}
+}}
 
 func categoriesListCommand(conn *connection) *cobra.Command {
-	var f listFlags
-	cmd := &cobra.Command{
+	return categories.onList(conn, &cobra.Command{
 		Use:   "list",
 		Short: "List categories, the lowest id first",
 		Example: `  animalstore categories list
   animalstore categories list --all --json`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			return conn.do(cmd, *f.json, func(s session) error {
-				return printPages(s.Printer, &f, "categories", categoryColumns, func(pageSize int) iter.Seq2[animalstore.Category, error] {
-					return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
-				})
-			})
-		},
-	}
-	f.register(cmd, 20)
-	return cmd
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Category, error] {
+		return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
+	})
 }
 
 func categoriesShowCommand(conn *connection) *cobra.Command {
-	cmd := showCommand(conn, "category", "categories", categoryColumns, func(ctx context.Context, s session, id int64) (animalstore.Category, error) {
-		return s.GetCategory(ctx, id)
+	return categories.onItem(conn, &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one category",
+		Example: `  animalstore categories show 7
+  animalstore categories show --json -- -3`,
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
+		return s.GetCategory(cmd.Context(), id)
 	})
-	cmd.Example = `  animalstore categories show 7
-  animalstore categories show --json -- -3`
-	return cmd
 }
 
 func categoriesSetCommand(conn *connection) *cobra.Command {
-	var asJSON *bool
-	var category animalstore.Category
-	cmd := &cobra.Command{
+	var name string
+	cmd := categories.onItem(conn, &cobra.Command{
 		Use:     "set ID",
 		Short:   "Name a category, or add one",
 		Long:    `Name a category, and print it. If none has this id, it is added.`,
 		Example: "  animalstore categories set 7 --name Dogs",
-		Args:    oneID("category", "categories"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if category.ID, err = parseID(args[0], "categories"); err != nil {
-				return err
-			}
-			if err := category.Validate(); err != nil {
-				return err
-			}
-			return conn.do(cmd, *asJSON, func(s session) error {
-				var meta client.Meta
-				category, err := s.PutCategory(cmd.Context(), category, client.ReadMeta(&meta))
-				if err != nil {
-					return err
-				}
-				did := "Named"
-				if meta.Status == http.StatusCreated {
-					did = "Added"
-				}
-				s.Note("%s category %d.", did, category.ID)
-				return terminal.PrintItem(s.Printer, category, categoryColumns)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&category.Name, "name", "", "its name (required)")
-	asJSON = jsonFlag(cmd)
+		PreRunE: func(*cobra.Command, []string) error { return animalstore.Category{Name: name}.Validate() },
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
+		var meta client.Meta
+		category, err := s.PutCategory(cmd.Context(), animalstore.Category{ID: id, Name: name}, client.ReadMeta(&meta))
+		switch {
+		case err != nil:
+		case meta.Status == http.StatusCreated:
+			s.Note("Added category %d.", category.ID)
+		default:
+			s.Note("Named category %d.", category.ID)
+		}
+		return category, err
+	})
+	cmd.Flags().StringVar(&name, "name", "", "its name (required)")
 	return cmd
 }

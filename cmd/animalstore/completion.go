@@ -8,17 +8,19 @@ import (
 	"animalstore"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-var shells = []string{"bash", "zsh", "fish", "powershell"}
+var (
+	shells       = []string{"bash", "zsh", "fish", "powershell"}
+	environments = []animalstore.Environment{animalstore.Production, animalstore.Staging}
+)
 
 func completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print a script for completion in your shell",
 		Long: `Print a script that lets your shell complete the commands, flags and values of
-animalstore. SHELL is ` + alternatives(shells) + `. Put the script where
+animalstore. SHELL is ` + animalstore.JoinOr(shells) + `. Put the script where
 your shell looks for such scripts, and start a new shell. In zsh that is a
 directory in $fpath, and in PowerShell your profile. In bash it needs the
 package bash-completion.`,
@@ -28,7 +30,7 @@ package bash-completion.`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usageError{fmt.Errorf("name the shell: %s", alternatives(shells))}
+				return usageError{fmt.Errorf("name the shell: %s", animalstore.JoinOr(shells))}
 			}
 			return nil
 		},
@@ -47,46 +49,26 @@ package bash-completion.`,
 	}
 }
 
-// flagValues are the values of flags with these names, in every command.
-var flagValues = map[string][]string{
-	"plan":        names(animalstore.Plans),
-	"environment": {string(animalstore.Production), string(animalstore.Staging)},
-	"permissions": (animalstore.Read | animalstore.Write | animalstore.Admin).Names(),
-	"log-format":  {"text", "json"},
+// registerOneOf adds a flag with a fixed set of values. The value is called like the
+// flag.
+func registerOneOf[T ~string](cmd *cobra.Command, value *T, possible []T, flag, usage string) {
+	cmd.Flags().Var(oneOf[T]{value, possible, flag}, flag, usage)
+	completeFlag(cmd, flag, fixedValues(possible))
 }
 
-func names[T ~string](values []T) []string {
+// completeFlag sets the completion of a flag. Flags without one complete to nothing.
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // the flag doesn't exist
+	}
+}
+
+func fixedValues[T ~string](values []T) cobra.CompletionFunc {
 	texts := make([]string, len(values))
 	for i, v := range values {
 		texts[i] = string(v)
 	}
-	return texts
-}
-
-// completeValues sets the completion of the flags of a command and its
-// subcommands. For flags and arguments that aren't files it turns the completion
-// of file names off.
-func completeValues(cmd *cobra.Command) {
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		values, known := flagValues[f.Name]
-		if fixed, ok := f.Value.(interface{ values() []string }); ok {
-			values, known = fixed.values(), true
-		}
-		complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-		if f.Name == "permissions" {
-			complete = completeList(values)
-		}
-		if known || f.Name != "cacert" && cmd.Name() != "serve" {
-			// It fails only for a flag that already has one.
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete)
-		}
-	})
-	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
-		cmd.ValidArgsFunction = cobra.NoFileCompletions
-	}
-	for _, sub := range cmd.Commands() {
-		completeValues(sub)
-	}
+	return cobra.FixedCompletions(texts, cobra.ShellCompDirectiveNoFileComp)
 }
 
 // completeList completes the last value of a comma-separated list.
@@ -101,4 +83,9 @@ func completeList(values []string) cobra.CompletionFunc {
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
+}
+
+// completeFiles is for an argument or a flag that is a file.
+func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"animalstore/client"
+	"animalstore/internal/diagnose"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -36,9 +36,10 @@ type connection struct {
 	bulk   bool // many requests, which stay within the limits and wait
 }
 
-func (c *connection) register(flags *pflag.FlagSet) {
+func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
 	flags.StringVar(&c.cacert, "cacert", "", "`file` with your own certificate to trust")
+	completeFlag(cmd, "cacert", completeFiles)
 	flags.BoolVar(&c.wait, "wait", false, "wait when the key's limits are used up, instead of failing")
 }
 
@@ -49,7 +50,7 @@ type session struct {
 }
 
 // do runs f with a client, and explains its errors.
-func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) error {
+func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
 		return err
@@ -70,38 +71,14 @@ func (c *connection) do(cmd *cobra.Command, asJSON bool, f func(session) error) 
 	}
 	defer calls.CloseIdleConnections()
 	defer countdown.End()
-	p := newPrinter(cmd, asJSON)
+	p := newPrinter(cmd)
 	p.Out, p.Notes = countdown.Before(p.Out), countdown.Before(p.Notes)
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
 }
 
-func newPrinter(cmd *cobra.Command, asJSON bool) *terminal.Printer {
+func newPrinter(cmd *cobra.Command) *terminal.Printer {
+	asJSON := cmd.Flag("json") != nil && cmd.Flag("json").Value.String() == "true"
 	return terminal.NewPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
-}
-
-// showCommand shows one resource of a group, by its id. The caller sets Example.
-func showCommand[T any](conn *connection, singular, group string, columns []terminal.Column[T], get func(context.Context, session, int64) (T, error)) *cobra.Command {
-	var asJSON *bool
-	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one " + singular,
-		Args:  oneID(singular, group),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], group)
-			if err != nil {
-				return err
-			}
-			return conn.do(cmd, *asJSON, func(s session) error {
-				item, err := get(cmd.Context(), s, id)
-				if err != nil {
-					return err
-				}
-				return terminal.PrintItem(s.Printer, item, columns)
-			})
-		},
-	}
-	asJSON = jsonFlag(cmd)
-	return cmd
 }
 
 // bulkAttempts take about five minutes. If the server is gone for longer, the
@@ -146,10 +123,10 @@ func showWait(countdown *terminal.Countdown) func(client.Wait) {
 	return func(wait client.Wait) {
 		var limit *client.RateLimitError
 		if errors.As(wait.Reason, &limit) {
-			countdown.Start(wait.For, limitReached(limit), "continuing")
+			countdown.Start(wait.For, diagnose.Limit(limit), "continuing")
 			return
 		}
-		countdown.Start(wait.For, "The request failed ("+terminal.Visible(rootCause(wait.Reason))+")", "trying again")
+		countdown.Start(wait.For, "The request failed ("+terminal.Visible(diagnose.RootCause(wait.Reason))+")", "trying again")
 	}
 }
 

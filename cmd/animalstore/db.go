@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"animalstore/internal/db"
-	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/server"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func dbCommand() *cobra.Command {
@@ -26,61 +28,43 @@ func dbCommand() *cobra.Command {
 // databaseFlag is a flag that names a database, and its value.
 type databaseFlag struct{ flag, url string }
 
-// shown returns the value without credentials.
-func (d databaseFlag) shown() string { return shownDatabase(d.url) }
-
-// file returns the path in sqlite:FILE, or "" for a PostgreSQL URL.
-func (d databaseFlag) file() (string, error) {
-	if postgres.Is(d.url) {
-		if err := postgres.CheckURL(d.url); err != nil {
-			return "", usageError{fmt.Errorf("--%s: %w", d.flag, err)}
-		}
-		return "", nil
-	}
-	scheme, path, _ := strings.Cut(d.url, ":")
-	if scheme != "sqlite" || path == "" {
-		// The message doesn't repeat the value, because it may contain a password.
-		return "", usageError{fmt.Errorf("--%s must be sqlite:FILE, such as sqlite:animalstore.db, or a URL like postgres://user@host:5432/database", d.flag)}
-	}
-	return path, nil
+// register adds --database, the flag of the commands that use one database.
+func (d *databaseFlag) register(flags *pflag.FlagSet) {
+	d.flag = "database"
+	flags.StringVar(&d.url, d.flag, "sqlite:animalstore.db", databaseUsage)
 }
 
-// openSource opens a snapshot of a database. If alone is set, it refuses a
-// database that a server is using.
+const databaseUsage = "the store's database: sqlite:FILE or postgres://USER@HOST/NAME"
+
+// check refuses a value that isn't a valid URL.
+func (d databaseFlag) check() error {
+	if err := server.CheckDatabaseURL("--"+d.flag, d.url); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// open opens the database as a server does. A command can't go on with a database
+// that can't be trusted any more, as after a failed write to disk.
+func (d databaseFlag) open(ctx context.Context, opts sqlite.Options) (db.DB, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	opts.Fatal = func(err error) {
+		fmt.Fprintln(os.Stderr, "animalstore: the database can't be trusted any more:", err)
+		os.Exit(exitError)
+	}
+	return server.OpenDatabase(ctx, d.url, opts)
+}
+
+// openSource opens a snapshot of the database. If alone is set, it refuses one that
+// a server is using.
 func (d databaseFlag) openSource(ctx context.Context, alone bool) (db.Source, error) {
-	path, err := d.file()
-	switch {
-	case err != nil:
+	if err := d.check(); err != nil {
 		return nil, err
-	case path == "":
-		source, err := postgres.OpenSource(ctx, d.url, alone)
-		return openedOr[db.Source](source, d.named(err))
 	}
-	source, err := sqlite.OpenSource(ctx, path, alone)
-	return openedOr[db.Source](source, d.named(err))
-}
-
-// openTarget opens a database to fill it.
-func (d databaseFlag) openTarget(ctx context.Context) (db.Target, error) {
-	path, err := d.file()
-	switch {
-	case err != nil:
-		return nil, err
-	case path == "":
-		target, err := postgres.OpenTarget(ctx, d.url)
-		return openedOr[db.Target](target, d.named(err))
-	}
-	target, err := sqlite.OpenTarget(ctx, path)
-	return openedOr[db.Target](target, d.named(err))
-}
-
-// openedOr returns err, if any, without a nil pointer in a non-nil interface.
-func openedOr[T any](opened T, err error) (T, error) {
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return opened, nil
+	source, err := server.OpenSource(ctx, d.url, alone)
+	return source, d.named(err)
 }
 
 // named puts the name of this flag into an engine's message, which says --database.
@@ -100,7 +84,7 @@ func (e renamed) Error() string { return e.text }
 func (e renamed) Unwrap() error { return e.error }
 
 func dbMigrateCommand() *cobra.Command {
-	database := databaseFlag{flag: "database"}
+	var database databaseFlag
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or update a database's tables",
@@ -122,28 +106,21 @@ same when it starts. Use this to do it earlier, or as a user with more rights.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&database.url, "database", "sqlite:animalstore.db", databaseUsage)
+	database.register(cmd.Flags())
 	return cmd
 }
 
 // migrateDatabase opens a database as a server would, which updates the tables. If
 // they are up to date it opens nothing, because a server may be running.
 func migrateDatabase(ctx context.Context, d databaseFlag) (from, to int64, err error) {
-	path, err := d.file()
-	if err != nil {
+	if err := d.check(); err != nil {
 		return 0, 0, err
 	}
-	if path == "" {
-		from, to, err = postgres.Versions(ctx, d.url)
-	} else {
-		var have, known int
-		have, known, err = sqlite.Versions(path)
-		from, to = int64(have), int64(known)
-	}
+	from, to, err = server.DatabaseVersions(ctx, d.url)
 	if err != nil || from == to {
 		return from, to, err
 	}
-	store, err := openDatabase(ctx, d.url, sqlite.Options{Serve: true})
+	store, err := d.open(ctx, sqlite.Options{Serve: true})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 func dbCheckCommand() *cobra.Command {
-	database := databaseFlag{flag: "database"}
+	var database databaseFlag
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check that a store is consistent",
@@ -35,7 +35,7 @@ wrong.`,
 			return checkStore(cmd.Context(), source, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&database.url, "database", "sqlite:animalstore.db", databaseUsage)
+	database.register(cmd.Flags())
 	return cmd
 }
 

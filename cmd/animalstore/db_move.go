@@ -9,6 +9,7 @@ import (
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/server"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ first, and don't start it again once clients use the new database.`,
 
 // moveStore copies one database into the other and prints the result.
 func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Writer) error {
-	if _, err := to.file(); err != nil {
+	if err := to.check(); err != nil {
 		return err // before opening anything
 	}
 	source, err := from.openSource(ctx, true)
@@ -56,9 +57,9 @@ func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Wri
 		return err
 	}
 	defer source.Close()
-	target, err := to.openTarget(ctx)
+	target, err := server.OpenTarget(ctx, to.url)
 	if err != nil {
-		return err
+		return to.named(err)
 	}
 	defer target.Close()
 	began := time.Now()
@@ -79,7 +80,7 @@ func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Wri
 	fmt.Fprintf(stderr, `Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.
 Next: "animalstore serve --database …" with the database of --to. Keep the old one
 until you trust the new one, and don't start a server on it.
-`, terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), to.shown(), from.shown())
+`, terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), server.RedactDatabaseURL(to.url), server.RedactDatabaseURL(from.url))
 	return nil
 }
 

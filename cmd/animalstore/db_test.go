@@ -96,7 +96,7 @@ func TestSeedIsTheSameEverywhere(t *testing.T) {
 	var stores []db.Rows
 	for _, url := range newStores(t) {
 		for range 2 { // the second adds
-			if err := seed(t.Context(), seedFlags{database: url, pets: 400, seed: 3}, &strings.Builder{}); err != nil {
+			if err := seed(t.Context(), seedFlags{database: databaseFlag{"database", url}, pets: 400, seed: 3}, &strings.Builder{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,22 +2,36 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"strings"
-	"syscall"
 
-	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/keys"
+	"animalstore/internal/diagnose"
 	"animalstore/internal/petfile"
-	"animalstore/internal/terminal"
 )
+
+// advice is what a command adds to a failed call: what to do next, and an exit code.
+var advice = map[diagnose.Problem]struct {
+	text string
+	code int
+}{
+	diagnose.LimitReached:         {". Try again then, or use --wait to let the command wait", exitLimited},
+	diagnose.LimitEndUnknown:      {". Try again later, or with --wait", exitLimited},
+	diagnose.Banned:               {`. Wait until then (--wait does), or have the ban lifted with "animalstore keys unban"`, exitLimited},
+	diagnose.KeyRefused:           {"", exitCredential},
+	diagnose.PermissionMissing:    {`. Create a key that has it with "animalstore keys create --permissions"`, exitCredential},
+	diagnose.NotFound:             {"", exitNotFound},
+	diagnose.Invalid:              {"", exitUsage},
+	diagnose.NoServer:             {`. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`, exitError},
+	diagnose.HostUnknown:          {". Is --url right?", exitError},
+	diagnose.NeedsHTTPS:           {": write https:// in --url", exitError},
+	diagnose.NeedsHTTP:            {": write http:// in --url", exitError},
+	diagnose.CertificateUntrusted: {". If it is your own, name it with --cacert", exitError},
+	diagnose.NoResponse:           {". Is it running, and is --url right?", exitError},
+	diagnose.ConnectionFailed:     {". Is the server running, and is --url right?", exitError},
+	diagnose.NotOurServer:         {". Is --url right?", exitError},
+}
 
 // explain turns an error of the client into a message for the person at the
 // command line: what happened, why, and what to do next.
@@ -26,10 +40,15 @@ func (c *connection) explain(ctx context.Context, key string, err error) error {
 		errors.As(err, new(petfile.Error)) || errors.As(err, new(petfile.MismatchError)) {
 		return err
 	}
-	text, code := c.explanation(ctx, key, err)
-	if text == "" {
+	problem, text := diagnose.Call{URL: c.url, Key: key, KeyName: keyVariable}.Explain(ctx, err)
+	if problem == diagnose.Unrelated {
 		return err
 	}
+	next, known := advice[problem]
+	if !known {
+		next.code = exitError
+	}
+	text += next.text
 	var again repeatable
 	switch {
 	case !errors.Is(err, client.ErrOutcomeUnknown):
@@ -38,7 +57,7 @@ func (c *connection) explain(ctx context.Context, key string, err error) error {
 	default:
 		text = sentence(text) + " It is unknown whether the change was made: check before you repeat it"
 	}
-	return cliError{err, text, code}
+	return cliError{err, text, next.code}
 }
 
 // repeatable is the error of a request that can be repeated with its idempotency
@@ -50,165 +69,6 @@ type repeatable struct {
 
 func (r repeatable) Unwrap() error { return r.error }
 
-// explanation is "" for an error that has nothing to do with the server.
-func (c *connection) explanation(ctx context.Context, key string, err error) (text string, code int) {
-	var (
-		limit    *client.RateLimitError
-		response *client.ResponseError
-		coded    *animalstore.Error
-	)
-	switch {
-	case ctx.Err() != nil:
-		return "stopped before it was done", exitError
-	case errors.As(err, &limit):
-		return explainLimit(limit), exitLimited
-	case errors.As(err, &coded):
-		return c.explainCoded(key, err, coded)
-	case errors.As(err, &response):
-		return c.explainResponse(response), exitError
-	}
-	return c.explainNetwork(err), exitError
-}
-
-func explainLimit(e *client.RateLimitError) string {
-	text := lowerFirst(limitReached(e))
-	if e.Window == client.WindowBan {
-		text = "the key is banned for a while, because it kept sending requests after it was told to wait"
-	}
-	switch {
-	case !e.Reset.IsZero():
-		text += fmt.Sprintf(", until %s UTC", terminal.DateTime(e.Reset))
-	case e.RetryAfter == 0:
-		return text + ". Try again later, or with --wait"
-	}
-	next := `. Try again then, or use --wait to let the command wait`
-	if e.Window == client.WindowBan {
-		next = `. Wait until then (--wait does), or have the ban lifted with "animalstore keys unban"`
-	}
-	return text + fmt.Sprintf(" (in %s)", terminal.Duration(e.RetryAfter)) + next
-}
-
-// limitReached says which limit is used up.
-func limitReached(e *client.RateLimitError) string {
-	switch e.Window {
-	case client.WindowMinute:
-		return "This minute's " + requestsAre(e.Limit) + " used up"
-	case client.WindowDay:
-		return "Today's (UTC) " + requestsAre(e.Limit) + " used up"
-	case client.WindowBan:
-		return "The key is banned for a while"
-	}
-	return "The server asks to wait"
-}
-
-func requestsAre(n int64) string {
-	switch n {
-	case 0: // the server didn't say
-		return "requests are"
-	case 1:
-		return "only request is"
-	}
-	return fmt.Sprintf("%d requests are", n)
-}
-
-// explainCoded explains an error that the service returned.
-func (c *connection) explainCoded(key string, err error, coded *animalstore.Error) (string, int) {
-	status, request := 0, ""
-	var refused *client.Error
-	if errors.As(err, &refused) {
-		status, request = refused.Status, refused.RequestID
-	}
-	text := terminal.Visible(coded.Message)
-	switch {
-	case status == http.StatusUnauthorized:
-		return fmt.Sprintf("the server at %s refuses the key in %s: %s%s", c.url, keyVariable, text, keyHint(key)), exitCredential
-	case status == http.StatusForbidden:
-		return text + `. Create a key that has it with "animalstore keys create --permissions"`, exitCredential
-	case status == http.StatusNotFound, coded.Code == animalstore.PetNotFound:
-		return text, exitNotFound
-	case coded.Code == animalstore.ValidationFailed, coded.Code == animalstore.InvalidParameter:
-		return text, exitUsage
-	case status >= 500:
-		text = fmt.Sprintf("the server at %s can't do this now: %s. Try again later", c.url, text)
-		if request != "" {
-			text += "; the server's log has it as request " + terminal.Visible(request)
-		}
-	}
-	return text, exitError
-}
-
-// keyHint says what can be seen from a key: the deployment it is for.
-func keyHint(key string) string {
-	if env := keys.Environment(key); env != "" {
-		return fmt.Sprintf(". This one was created for %s", env)
-	}
-	if strings.HasPrefix(key, "ast_") {
-		return ". This one is mistyped or cut off"
-	}
-	return ""
-}
-
-// explainResponse explains a response that isn't from the service.
-func (c *connection) explainResponse(e *client.ResponseError) string {
-	if strings.Contains(e.Excerpt, "HTTP request to an HTTPS server") {
-		return fmt.Sprintf("the server at %s uses HTTPS: write https:// in --url", c.url)
-	}
-	text := fmt.Sprintf("the response from %s isn't from an animalstore server, or something in between changed it: status %d, %s", c.url, e.Status, rootCause(e))
-	if e.Excerpt != "" {
-		text += fmt.Sprintf(" (it begins with %q)", e.Excerpt)
-	}
-	return text + ". Is --url right?"
-}
-
-// explainNetwork says why there was no response; "" if it is about something else.
-func (c *connection) explainNetwork(err error) string {
-	var (
-		dns         *net.DNSError
-		network     net.Error
-		certificate *tls.CertificateVerificationError
-		authority   x509.UnknownAuthorityError
-		record      tls.RecordHeaderError
-	)
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf(`no server responds at %s. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`, c.url)
-	case errors.As(err, &dns):
-		return fmt.Sprintf("the host of %s can't be found: %s. Is --url right?", c.url, rootCause(err))
-	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
-		return fmt.Sprintf("the server at %s doesn't use HTTPS: write http:// in --url", c.url)
-	case errors.As(err, &authority):
-		return fmt.Sprintf("this machine doesn't trust the certificate of %s. If it is your own, name it with --cacert", c.url)
-	case errors.As(err, &certificate):
-		return fmt.Sprintf("the certificate of %s isn't valid: %s", c.url, rootCause(err))
-	case errors.As(err, &network) && network.Timeout():
-		return fmt.Sprintf("the server at %s doesn't respond in time. Is it running, and is --url right?", c.url)
-	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Sprintf("the connection to %s failed: %s. Is the server running, and is --url right?", c.url, rootCause(err))
-	}
-	return ""
-}
-
-// rootCause is the text of the innermost error: the ones around it name functions
-// of the client.
-func rootCause(err error) string {
-	for {
-		switch e := err.(type) {
-		case *client.Error:
-			return e.Err.Message
-		case interface{ Unwrap() error }:
-			inner := e.Unwrap()
-			if inner == nil {
-				return err.Error()
-			}
-			err = inner
-		case interface{ Unwrap() []error }:
-			err = e.Unwrap()[0]
-		default:
-			return err.Error()
-		}
-	}
-}
-
 // sentence ends a text so that another can follow.
 func sentence(text string) string {
 	if strings.HasSuffix(text, "?") {
@@ -216,5 +76,3 @@ func sentence(text string) string {
 	}
 	return text + "."
 }
-
-func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

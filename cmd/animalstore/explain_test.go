@@ -85,7 +85,8 @@ func TestGetUsesTheList(t *testing.T) {
 // TestKeyIsNeverShown: no message about a key contains the key.
 func TestKeyIsNeverShown(t *testing.T) {
 	for _, key := range []string{"", "two words secret", "ast_live_secret", "a-secret-made-elsewhere"} {
-		text := keyHint(key)
+		refused := &client.Error{Status: http.StatusUnauthorized, Err: animalstore.Errorf(animalstore.InvalidAPIKey, "the API key isn't valid")}
+		text := message((&connection{url: "https://pets.example"}).explain(t.Context(), key, refused))
 		if err := checkKey(key); err != nil {
 			text += message(err)
 		}

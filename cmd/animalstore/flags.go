@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"animalstore"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -51,7 +53,7 @@ type wanted string
 
 func (w wanted) Error() string { return "must be " + string(w) }
 
-// oneOf is a flag with a fixed set of values, which completion offers.
+// oneOf is a flag with a fixed set of values.
 type oneOf[T ~string] struct {
 	value    *T
 	possible []T
@@ -63,13 +65,11 @@ func (o oneOf[T]) Type() string   { return o.name }
 
 func (o oneOf[T]) Set(s string) error {
 	if !slices.Contains(o.possible, T(s)) {
-		return wanted(alternatives(o.possible))
+		return wanted(animalstore.JoinOr(o.possible))
 	}
 	*o.value = T(s)
 	return nil
 }
-
-func (o oneOf[T]) values() []string { return names(o.possible) }
 
 // idList is a flag for ids. It may be repeated.
 type idList []int64
@@ -88,16 +88,6 @@ func (l *idList) Set(s string) error {
 		*l = append(*l, id)
 	}
 	return nil
-}
-
-// alternatives joins words as in a sentence: a, b or c.
-func alternatives[T ~string](words []T) string {
-	texts := names(words)
-	last := len(texts) - 1
-	if last < 1 {
-		return strings.Join(texts, "")
-	}
-	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
 // explainFlagError replaces an error of pflag, which quotes strconv and csv, by

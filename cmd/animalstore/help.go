@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"animalstore/internal/terminal"
+
 	"github.com/spf13/cobra"
 )
 
@@ -30,7 +32,6 @@ func arrangeHelp(root *cobra.Command) {
 			}
 		}
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.RunE = func(_ *cobra.Command, args []string) error {
@@ -48,7 +49,7 @@ func arrangeHelp(root *cobra.Command) {
 		help.Long = "Explain a command, as its --help does."
 		help.Example = "  animalstore help\n  animalstore help keys create"
 	}
-	cobra.AddTemplateFunc("wrapExample", wrapExample)
+	cobra.AddTemplateFunc("wrapExample", func(example string) string { return terminal.WrapCommands(example, helpWidth) })
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 }
 
@@ -62,23 +63,4 @@ func usageTemplate(cobras string) string {
 		"Additional Commands:", "Other Commands:",
 		"for more information about a command", "to learn about a command",
 	).Replace(cobras)
-}
-
-// wrapExample breaks long lines of an example with a backslash, so that a shell
-// still reads them as one.
-func wrapExample(example string) string {
-	const indent = "      "
-	var wrapped []string
-	for line := range strings.SplitSeq(example, "\n") {
-		for len(line) > helpWidth {
-			at := strings.LastIndex(line[:helpWidth-1], " --")
-			if at <= len(indent) {
-				break
-			}
-			wrapped = append(wrapped, line[:at]+` \`)
-			line = indent + line[at+1:]
-		}
-		wrapped = append(wrapped, line)
-	}
-	return strings.Join(wrapped, "\n")
 }

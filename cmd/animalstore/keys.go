@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
-	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
 	"animalstore/internal/terminal"
 
@@ -38,8 +35,8 @@ machine can read arguments.`,
   animalstore keys list
   animalstore keys list --url https://pets.example`,
 	}
-	cmd.PersistentFlags().StringVar(&at.database, "database", "sqlite:animalstore.db", databaseUsage)
-	at.server.register(cmd.PersistentFlags())
+	at.database.register(cmd.PersistentFlags())
+	at.server.register(cmd, cmd.PersistentFlags())
 	return groupCommand(cmd, keysCreateCommand(&at), keysImportCommand(&at),
 		keysListCommand(&at), keysShowCommand(&at), keysUsageCommand(&at),
 		keysRotateCommand(&at), keysSetPlanCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
@@ -47,24 +44,33 @@ machine can read arguments.`,
 
 // newKeyFlags are the flags that create and import share.
 type newKeyFlags struct {
-	name, plan, permissions, expires, environment string
-	limits                                        animalstore.Limits
+	planFlags
+	name, permissions, expires, environment string
 }
 
 func (f *newKeyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "a name for the key, such as its owner (required)")
 	flags.StringVar(&f.permissions, "permissions", "read,write", "comma-separated: read, write, admin")
+	completeFlag(cmd, "permissions", completeList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
 	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default forever)")
 	flags.StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
-	registerPlan(cmd, "free", &f.plan, &f.limits)
+	completeFlag(cmd, "environment", fixedValues(environments))
+	f.planFlags.register(cmd, "free")
 }
 
-func registerPlan(cmd *cobra.Command, defaultPlan string, plan *string, limits *animalstore.Limits) {
+// planFlags are the flags of a key's plan.
+type planFlags struct {
+	plan   string
+	limits animalstore.Limits
+}
+
+func (f *planFlags) register(cmd *cobra.Command, defaultPlan string) {
 	flags := cmd.Flags()
-	flags.StringVar(plan, "plan", defaultPlan, alternatives(animalstore.Plans))
-	flags.Int64Var(&limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
-	flags.Int64Var(&limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
+	flags.StringVar(&f.plan, "plan", defaultPlan, animalstore.JoinOr(animalstore.Plans))
+	completeFlag(cmd, "plan", fixedValues(animalstore.Plans))
+	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
+	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
 }
 
 func (f *newKeyFlags) newKey(now time.Time) (animalstore.NewKey, error) {
@@ -104,11 +110,11 @@ deployment.`,
 			if err != nil {
 				return err
 			}
-			return at.do(cmd, false, func(store keyStore, p *terminal.Printer) error {
+			return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
 				if _, remote := store.(serverKeys); remote && given(cmd, "environment") {
 					return usageError{errors.New("--environment works with --database only: a server creates keys for its own deployment")}
 				}
-				key, secret, err := store.create(cmd.Context(), k)
+				key, secret, err := store.Create(cmd.Context(), k)
 				if err != nil {
 					return err
 				}
@@ -147,12 +153,15 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 			if err := keys.ValidateForeign(secret, k.Environment); err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), at.database, false, func(store db.DB) error {
-				key, err := databaseKeys{store}.add(cmd.Context(), k, secret)
-				if err != nil {
-					return err
+			return at.withDatabase(cmd, func(store db.DB) error {
+				key, err := keys.Admin{Store: store}.Import(cmd.Context(), k, secret)
+				switch {
+				case errors.Is(err, db.ErrExists):
+					return errors.New("this key already exists in the database")
+				case err != nil:
+					return fmt.Errorf("store the key: %w", err)
 				}
-				newPrinter(cmd, false).Note("Imported %s", describeKey(key))
+				newPrinter(cmd).Note("Imported %s", describeKey(key))
 				return nil
 			})
 		},
@@ -173,27 +182,6 @@ func printSecret(p *terminal.Printer, id int64, secret string) error {
 		return fmt.Errorf("the secret of key %d couldn't be printed and is lost: %w. Create a new one with \"animalstore keys rotate %d\"", id, err, id)
 	}
 	return nil
-}
-
-// withDatabase opens the database, which a server may be using.
-func withDatabase(ctx context.Context, url string, mustExist bool, f func(db.DB) error) error {
-	store, err := openDatabase(ctx, url, sqlite.Options{
-		MustExist: mustExist,
-		Fatal:     exitOnDamage(os.Stderr),
-	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(store), store.Close())
-}
-
-// exitOnDamage is what a command does when the database can't be trusted any
-// more, as after a failed write to disk.
-func exitOnDamage(stderr io.Writer) func(error) {
-	return func(err error) {
-		fmt.Fprintln(stderr, "animalstore: the database can't be trusted any more:", err)
-		os.Exit(exitError)
-	}
 }
 
 // parseExpiry returns when a duration from now ends; never if it is empty.

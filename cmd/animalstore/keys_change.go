@@ -12,22 +12,17 @@ import (
 )
 
 func keysRevokeCommand(at *keyLocation) *cobra.Command {
-	return &cobra.Command{
+	return at.onKey(&cobra.Command{
 		Use:     "revoke ID",
 		Short:   "Revoke a key permanently",
 		Example: "  animalstore keys revoke 2",
-		Args:    oneID("key", "keys"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
-				key, err := store.revoke(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
-				p.Note("%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
-				return nil
-			})
-		},
-	}
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, err := store.Revoke(cmd.Context(), id)
+		if err == nil {
+			p.Note("%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
+		}
+		return err
+	})
 }
 
 // keyTitle is a key at the beginning of a sentence.
@@ -39,60 +34,51 @@ func keyTitle(k animalstore.Key) string {
 }
 
 func keysUnbanCommand(at *keyLocation) *cobra.Command {
-	return &cobra.Command{
+	return at.onKey(&cobra.Command{
 		Use:   "unban ID",
 		Short: "Lift the ban of a key",
 		Long: `Lift the ban of a key that kept sending requests after it was told to wait. Its
 limits don't change, and the next ban, if it comes within a day, is even longer.`,
 		Example: "  animalstore keys unban 2",
-		Args:    oneID("key", "keys"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
-				key, err := store.unban(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
-				p.Note("%s isn't banned now. A running server follows within a second.", keyTitle(key))
-				return nil
-			})
-		},
-	}
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, err := store.Unban(cmd.Context(), id)
+		if err == nil {
+			p.Note("%s isn't banned now. A running server follows within a second.", keyTitle(key))
+		}
+		return err
+	})
 }
 
 func keysSetPlanCommand(at *keyLocation) *cobra.Command {
-	var plan string
-	var custom animalstore.Limits
-	cmd := &cobra.Command{
+	var f planFlags
+	cmd := at.onKey(&cobra.Command{
 		Use:   "set-plan ID",
 		Short: "Put a key on another plan",
 		Example: `  animalstore keys set-plan 2 --plan business
   animalstore keys set-plan 2 --plan enterprise --per-minute 5000 --per-day 1000000`,
-		Args: oneID("key", "keys"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if plan == "" {
-				return usageError{errors.New("name the plan with --plan: " + alternatives(animalstore.Plans))}
+		PreRunE: func(*cobra.Command, []string) error {
+			if f.plan == "" {
+				return usageError{errors.New("name the plan with --plan: " + animalstore.JoinOr(animalstore.Plans))}
 			}
-			if _, err := animalstore.Plan(plan).LimitsFor(custom); err != nil {
-				return err
-			}
-			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
-				key, err := store.setPlan(cmd.Context(), id, animalstore.Plan(plan), custom)
-				if err != nil {
-					return err
-				}
-				p.Note("%s is on plan %s: %d requests a minute, %d a day. A running server follows within a second.",
-					keyTitle(key), key.Plan, key.Limits.PerMinute, key.Limits.PerDay)
-				return nil
-			})
+			_, err := animalstore.Plan(f.plan).LimitsFor(f.limits)
+			return err
 		},
-	}
-	registerPlan(cmd, "", &plan, &custom)
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, err := store.SetPlan(cmd.Context(), id, animalstore.Plan(f.plan), f.limits)
+		if err == nil {
+			p.Note("%s is on plan %s: %d requests a minute, %d a day. A running server follows within a second.",
+				keyTitle(key), key.Plan, key.Limits.PerMinute, key.Limits.PerDay)
+		}
+		return err
+	})
+	f.register(cmd, "")
 	return cmd
 }
 
 func keysRotateCommand(at *keyLocation) *cobra.Command {
 	var graceText string
-	cmd := &cobra.Command{
+	var grace time.Duration
+	cmd := at.onKey(&cobra.Command{
 		Use:   "rotate ID",
 		Short: "Give a key a new secret and print it",
 		Long: `Give a key a new secret and print it to standard output, with nothing else. The
@@ -100,26 +86,24 @@ key keeps its id, plan and usage. The old secret keeps working for a grace
 period.`,
 		Example: `  animalstore keys rotate 2
   animalstore keys rotate 2 --grace 0s`,
-		Args: oneID("key", "keys"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			grace, err := parseDuration(graceText)
-			if err != nil || grace < 0 {
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if grace, err = parseDuration(graceText); err != nil || grace < 0 {
 				return usageError{fmt.Errorf("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)}
 			}
-			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
-				key, secret, err := store.rotate(cmd.Context(), id, grace)
-				if err != nil {
-					return err
-				}
-				old := "works until " + animalstore.At(time.Now().Add(grace)).String()
-				if grace == 0 {
-					old = "no longer works"
-				}
-				p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
-				return printSecret(p, key.ID, secret)
-			})
+			return nil
 		},
-	}
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, secret, err := store.Rotate(cmd.Context(), id, grace)
+		if err != nil {
+			return err
+		}
+		old := "works until " + animalstore.At(time.Now().Add(grace)).String()
+		if grace == 0 {
+			old = "no longer works"
+		}
+		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
+		return printSecret(p, key.ID, secret)
+	})
 	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")
 	return cmd
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -14,26 +13,10 @@ import (
 )
 
 // databaseKeys are keys directly in the database, which only the operator can
-// access. The last admin key isn't protected here, because the operator can always
-// create another.
-type databaseKeys struct{ store db.DB }
-
-func (d databaseKeys) create(ctx context.Context, k animalstore.NewKey) (animalstore.Key, string, error) {
-	secret := keys.Mint(k.Environment)
-	key, err := d.add(ctx, k, secret)
-	return key, secret, err
-}
-
-// add stores a key with the given secret.
-func (d databaseKeys) add(ctx context.Context, k animalstore.NewKey, secret string) (animalstore.Key, error) {
-	key, err := d.store.CreateKey(ctx, k, keys.Hash(secret), animalstore.At(time.Now()))
-	if errors.Is(err, db.ErrExists) {
-		return animalstore.Key{}, errors.New("this key already exists in the database")
-	}
-	if err != nil {
-		return animalstore.Key{}, fmt.Errorf("store the key: %w", err)
-	}
-	return key, nil
+// access.
+type databaseKeys struct {
+	keys.Admin
+	store db.DB
 }
 
 func (d databaseKeys) list(ctx context.Context, pageSize int) iter.Seq2[animalstore.Key, error] {
@@ -79,35 +62,4 @@ func (d databaseKeys) usage(ctx context.Context, id int64, hours int) (animalsto
 	since := time.Now().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour)
 	usage, err := d.store.Usage(ctx, id, animalstore.At(since))
 	return key, usage, err
-}
-
-func (d databaseKeys) rotate(ctx context.Context, id int64, grace time.Duration) (animalstore.Key, string, error) {
-	key, err := d.store.Key(ctx, id)
-	if err != nil {
-		return animalstore.Key{}, "", err
-	}
-	secret, now := keys.Mint(key.Environment), time.Now()
-	key, err = d.store.RotateKey(ctx, id, keys.Hash(secret), animalstore.At(now), animalstore.At(now.Add(grace)), nil)
-	return key, secret, err
-}
-
-func (d databaseKeys) setPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error) {
-	return d.change(ctx, id, func(k *animalstore.Key) error {
-		if err := k.CheckChangeable(); err != nil {
-			return err
-		}
-		return k.SetPlan(plan, custom)
-	})
-}
-
-func (d databaseKeys) revoke(ctx context.Context, id int64) (animalstore.Key, error) {
-	return d.change(ctx, id, func(k *animalstore.Key) error { k.Revoke(animalstore.At(time.Now())); return nil })
-}
-
-func (d databaseKeys) unban(ctx context.Context, id int64) (animalstore.Key, error) {
-	return d.change(ctx, id, func(k *animalstore.Key) error { k.UnbannedAt = animalstore.At(time.Now()); return nil })
-}
-
-func (d databaseKeys) change(ctx context.Context, id int64, change func(*animalstore.Key) error) (animalstore.Key, error) {
-	return d.store.UpdateKey(ctx, id, animalstore.At(time.Now()), func(k *animalstore.Key, _ bool) error { return change(k) })
 }

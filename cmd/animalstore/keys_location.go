@@ -9,6 +9,8 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/keys"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/terminal"
 
@@ -17,22 +19,23 @@ import (
 
 // keyStore is where the commands work on keys: a database or a server.
 type keyStore interface {
-	create(context.Context, animalstore.NewKey) (key animalstore.Key, secret string, err error)
+	Create(context.Context, animalstore.NewKey) (key animalstore.Key, secret string, err error)
+	Rotate(ctx context.Context, id int64, grace time.Duration) (key animalstore.Key, secret string, err error)
+	SetPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error)
+	Revoke(ctx context.Context, id int64) (animalstore.Key, error)
+	Unban(ctx context.Context, id int64) (animalstore.Key, error)
+
 	// list lists keys, the latest first.
 	list(ctx context.Context, pageSize int) iter.Seq2[animalstore.Key, error]
 	// show returns a key, and its current limits if they are known.
 	show(ctx context.Context, id int64) (animalstore.Key, *ratelimit.Status, error)
 	// usage is by the hour, the latest first.
 	usage(ctx context.Context, id int64, hours int) (animalstore.Key, []animalstore.Usage, error)
-	rotate(ctx context.Context, id int64, grace time.Duration) (key animalstore.Key, secret string, err error)
-	setPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error)
-	revoke(ctx context.Context, id int64) (animalstore.Key, error)
-	unban(ctx context.Context, id int64) (animalstore.Key, error)
 }
 
 // keyLocation is the flags that say where the keys are.
 type keyLocation struct {
-	database string
+	database databaseFlag
 	server   connection
 }
 
@@ -51,18 +54,18 @@ func (at *keyLocation) onServer(cmd *cobra.Command) (bool, error) {
 	return at.server.url != "" && cmd.Flag("url").Changed, nil
 }
 
-// do runs f on the keys. Only create adds a database that doesn't exist.
-func (at *keyLocation) do(cmd *cobra.Command, asJSON bool, f func(keyStore, *terminal.Printer) error) error {
+// do runs f on the keys.
+func (at *keyLocation) do(cmd *cobra.Command, f func(keyStore, *terminal.Printer) error) error {
 	onServer, err := at.onServer(cmd)
 	if err != nil {
 		return err
 	}
 	if !onServer {
-		return withDatabase(cmd.Context(), at.database, cmd.Name() != "create", func(store db.DB) error {
-			return f(databaseKeys{store}, newPrinter(cmd, asJSON))
+		return at.withDatabase(cmd, func(store db.DB) error {
+			return f(databaseKeys{keys.Admin{Store: store}, store}, newPrinter(cmd))
 		})
 	}
-	err = at.server.do(cmd, asJSON, func(s session) error { return f(serverKeys{s.Client}, s.Printer) })
+	err = at.server.do(cmd, func(s session) error { return f(serverKeys{s.Client}, s.Printer) })
 	var cli cliError
 	if errors.As(err, &cli) && cli.code == exitCredential {
 		cli.text = sentence(cli.text) + " On the server's machine, --database needs no key"
@@ -71,18 +74,34 @@ func (at *keyLocation) do(cmd *cobra.Command, asJSON bool, f func(keyStore, *ter
 	return err
 }
 
-// doWithKey runs f for the key with the id in arg.
-func (at *keyLocation) doWithKey(cmd *cobra.Command, asJSON bool, arg string, f func(store keyStore, p *terminal.Printer, id int64) error) error {
-	id, err := parseID(arg, "keys")
+// withDatabase runs f on the database, which a server may be using. Only create and
+// import add one that doesn't exist.
+func (at *keyLocation) withDatabase(cmd *cobra.Command, f func(db.DB) error) error {
+	adds := cmd.Name() == "create" || cmd.Name() == "import"
+	store, err := at.database.open(cmd.Context(), sqlite.Options{MustExist: !adds})
 	if err != nil {
 		return err
 	}
-	return at.do(cmd, asJSON, func(store keyStore, p *terminal.Printer) error {
-		err := f(store, p, id)
-		var coded *animalstore.Error
-		if errors.Is(err, db.ErrNotFound) || errors.As(err, &coded) && coded.Code == animalstore.KeyNotFound {
-			return cliError{err, fmt.Sprintf(`there is no key with id %d: "animalstore keys list" shows the keys`, id), exitNotFound}
+	return errors.Join(f(store), store.Close())
+}
+
+// onKey makes cmd call run with the id in its argument. What can be checked without
+// the keys belongs in cmd.PreRunE.
+func (at *keyLocation) onKey(cmd *cobra.Command, run func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error) *cobra.Command {
+	cmd.Args = oneID("key", "keys")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := parseID(args[0], "keys")
+		if err != nil {
+			return err
 		}
-		return err
-	})
+		return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
+			err := run(cmd, store, p, id)
+			var coded *animalstore.Error
+			if errors.Is(err, db.ErrNotFound) || errors.As(err, &coded) && coded.Code == animalstore.KeyNotFound {
+				return cliError{err, fmt.Sprintf(`there is no key with id %d: "animalstore keys list" shows the keys`, id), exitNotFound}
+			}
+			return err
+		})
+	}
+	return cmd
 }

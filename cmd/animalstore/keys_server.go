@@ -14,7 +14,7 @@ import (
 // serverKeys are keys over HTTP, which takes a key with the permission admin.
 type serverKeys struct{ calls *client.Client }
 
-func (s serverKeys) create(ctx context.Context, k animalstore.NewKey) (animalstore.Key, string, error) {
+func (s serverKeys) Create(ctx context.Context, k animalstore.NewKey) (animalstore.Key, string, error) {
 	created := client.NewKey{Name: k.Name, Plan: k.Plan, Permissions: k.Permissions, ExpiresAt: k.ExpiresAt}
 	if k.Plan == animalstore.PlanEnterprise { // other plans have fixed limits
 		created.Limits = k.Limits
@@ -41,7 +41,7 @@ func (s serverKeys) usage(ctx context.Context, id int64, hours int) (animalstore
 	return key, usage, err
 }
 
-func (s serverKeys) rotate(ctx context.Context, id int64, grace time.Duration) (animalstore.Key, string, error) {
+func (s serverKeys) Rotate(ctx context.Context, id int64, grace time.Duration) (animalstore.Key, string, error) {
 	const maxGrace = 90 * 24 * time.Hour
 	if grace > maxGrace {
 		return animalstore.Key{}, "", usageError{errors.New("--grace must be at most 90d, which is the most a server allows")}
@@ -50,7 +50,7 @@ func (s serverKeys) rotate(ctx context.Context, id int64, grace time.Duration) (
 	return key.Key, key.Secret, err
 }
 
-func (s serverKeys) setPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error) {
+func (s serverKeys) SetPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error) {
 	patch := animalstore.KeyPatch{Plan: &plan}
 	if custom != (animalstore.Limits{}) {
 		patch.Limits = &custom
@@ -58,9 +58,9 @@ func (s serverKeys) setPlan(ctx context.Context, id int64, plan animalstore.Plan
 	return s.calls.UpdateKey(ctx, id, patch)
 }
 
-// revoke also reads the key, for its name. That fails if it was the caller's own
+// Revoke also reads the key, for its name. That fails if it was the caller's own
 // key, which is not an error.
-func (s serverKeys) revoke(ctx context.Context, id int64) (animalstore.Key, error) {
+func (s serverKeys) Revoke(ctx context.Context, id int64) (animalstore.Key, error) {
 	if err := s.calls.RevokeKey(ctx, id); err != nil {
 		return animalstore.Key{}, err
 	}
@@ -71,6 +71,6 @@ func (s serverKeys) revoke(ctx context.Context, id int64) (animalstore.Key, erro
 	return key, nil
 }
 
-func (s serverKeys) unban(ctx context.Context, id int64) (animalstore.Key, error) {
+func (s serverKeys) Unban(ctx context.Context, id int64) (animalstore.Key, error) {
 	return s.calls.UnbanKey(ctx, id)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -25,8 +24,9 @@ func keysListCommand(at *keyLocation) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return at.do(cmd, *f.json, func(store keyStore, p *terminal.Printer) error {
-				return printPages(p, &f, "keys", keyColumns(time.Now()), func(pageSize int) iter.Seq2[animalstore.Key, error] {
+			return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
+				keys := resource[animalstore.Key]{"key", "keys", keyColumns(time.Now())}
+				return keys.printPages(p, &f, func(pageSize int) iter.Seq2[animalstore.Key, error] {
 					return store.list(cmd.Context(), pageSize)
 				})
 			})
@@ -54,8 +54,7 @@ func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
 }
 
 func keysShowCommand(at *keyLocation) *cobra.Command {
-	var asJSON *bool
-	cmd := &cobra.Command{
+	cmd := at.onKey(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one key, without its secret",
 		Long: `Show one key, without its secret. With --database it also shows how many
@@ -63,28 +62,24 @@ requests the key has left and whether it is banned. A server shows that only to
 the key itself: see "animalstore limits".`,
 		Example: `  animalstore keys show 2
   animalstore keys show 2 --json`,
-		Args: oneID("key", "keys"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.doWithKey(cmd, *asJSON, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
-				key, limits, err := store.show(cmd.Context(), id)
-				switch {
-				case err != nil:
-					return err
-				case !p.JSON:
-					return p.PrintFields(keyFields(&key, limits, time.Now()))
-				case limits == nil:
-					return p.PrintJSON(key)
-				}
-				return p.PrintJSON(struct {
-					animalstore.Key
-					LeftThisMinute int64            `json:"leftThisMinute"`
-					LeftToday      int64            `json:"leftToday"`
-					BannedUntil    animalstore.Time `json:"bannedUntil"`
-				}{key, limits.Minute.Remaining, limits.Day.Remaining, limits.BannedUntil})
-			})
-		},
-	}
-	asJSON = jsonFlag(cmd)
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, limits, err := store.show(cmd.Context(), id)
+		switch {
+		case err != nil:
+			return err
+		case !p.JSON:
+			return p.PrintFields(keyFields(&key, limits, time.Now()))
+		case limits == nil:
+			return p.PrintJSON(key)
+		}
+		return p.PrintJSON(struct {
+			animalstore.Key
+			LeftThisMinute int64            `json:"leftThisMinute"`
+			LeftToday      int64            `json:"leftToday"`
+			BannedUntil    animalstore.Time `json:"bannedUntil"`
+		}{key, limits.Minute.Remaining, limits.Day.Remaining, limits.BannedUntil})
+	})
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -137,32 +132,29 @@ func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
 
 func keysUsageCommand(at *keyLocation) *cobra.Command {
 	var hours int
-	var asJSON *bool
-	cmd := &cobra.Command{
+	cmd := at.onKey(&cobra.Command{
 		Use:   "usage ID",
 		Short: "Show how a key was used, hour by hour",
 		Example: `  animalstore keys usage 2
   animalstore keys usage 2 --hours 168`,
-		Args: oneID("key", "keys"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			maxHours := int(animalstore.UsageKept / time.Hour)
-			if hours < 1 || hours > maxHours {
-				return usageError{fmt.Errorf("--hours must be 1 to %d", maxHours)}
+		PreRunE: func(*cobra.Command, []string) error {
+			if most := int(animalstore.UsageKept / time.Hour); hours < 1 || hours > most {
+				return usageError{fmt.Errorf("--hours must be 1 to %d", most)}
 			}
-			return at.doWithKey(cmd, *asJSON, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
-				key, usage, err := store.usage(cmd.Context(), id, hours)
-				if err != nil {
-					return err
-				}
-				if p.JSON {
-					return p.PrintJSON(usage)
-				}
-				return printUsage(p, key, usage, hours)
-			})
+			return nil
 		},
-	}
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, usage, err := store.usage(cmd.Context(), id, hours)
+		switch {
+		case err != nil:
+			return err
+		case p.JSON:
+			return p.PrintJSON(usage)
+		}
+		return printUsage(p, key, usage, hours)
+	})
 	cmd.Flags().IntVar(&hours, "hours", 24, "how many hours to look back")
-	asJSON = jsonFlag(cmd)
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -182,7 +174,7 @@ func printUsage(p *terminal.Printer, key animalstore.Key, usage []animalstore.Us
 	}
 	if p.Screen.Terminal {
 		columns = append(columns, terminal.Column[animalstore.Usage]{Title: "█ ADMITTED  ░ REFUSED",
-			Text: func(u animalstore.Usage) string { return bar(u.Admitted, u.Refused, most) }})
+			Text: func(u animalstore.Usage) string { return terminal.Bar(u.Admitted, u.Refused, most) }})
 	}
 	p.Note("Key %d (%s) in the last %d hours: %d admitted, %d refused.", key.ID, terminal.Visible(key.Name), hours, admitted, refused)
 	return terminal.PrintList(p, func(yield func(animalstore.Usage, error) bool) {
@@ -192,17 +184,4 @@ func printUsage(p *terminal.Printer, key animalstore.Key, usage []animalstore.Us
 			}
 		}
 	}, columns)
-}
-
-const barWidth = 36
-
-// bar draws an hour relative to the busiest one. Any request at all is visible.
-func bar(admitted, refused, most int64) string {
-	length := func(n int64) int {
-		if n == 0 {
-			return 0
-		}
-		return max(1, int(n*barWidth/most))
-	}
-	return strings.Repeat("█", length(admitted)) + strings.Repeat("░", length(refused))
 }

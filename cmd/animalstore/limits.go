@@ -12,7 +12,6 @@ import (
 
 func limitsCommand() *cobra.Command {
 	var conn connection
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "limits",
 		Short: "Show how many requests your key has left",
@@ -24,7 +23,7 @@ and whether it is banned. This request counts like any other.
   animalstore limits --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return conn.do(cmd, *asJSON, func(s session) error {
+			return conn.do(cmd, func(s session) error {
 				limits, err := s.GetLimits(cmd.Context())
 				if err != nil {
 					return err
@@ -36,8 +35,8 @@ and whether it is banned. This request counts like any other.
 			})
 		},
 	}
-	conn.register(cmd.Flags())
-	asJSON = jsonFlag(cmd)
+	conn.register(cmd, cmd.Flags())
+	jsonFlag(cmd)
 	return cmd
 }
 

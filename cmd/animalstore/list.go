@@ -14,7 +14,6 @@ import (
 type listFlags struct {
 	limit int
 	all   bool
-	json  *bool
 }
 
 // register adds the flags. A defaultLimit of 0 prints everything.
@@ -26,13 +25,11 @@ func (f *listFlags) register(cmd *cobra.Command, defaultLimit int) {
 	}
 	flags.IntVar(&f.limit, "limit", defaultLimit, usage)
 	flags.BoolVar(&f.all, "all", false, "print all of them")
-	f.json = jsonFlag(cmd)
+	jsonFlag(cmd)
 }
 
-// jsonFlag adds --json to a command.
-func jsonFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("json", false, "print JSON")
-}
+// jsonFlag adds --json to a command. newPrinter reads it.
+func jsonFlag(cmd *cobra.Command) { cmd.Flags().Bool("json", false, "print JSON") }
 
 func (f *listFlags) check(cmd *cobra.Command) error {
 	switch {
@@ -52,8 +49,8 @@ func (f *listFlags) check(cmd *cobra.Command) error {
 const maxPage = 100
 
 // printPages prints as much of a list as the flags ask for. list is called with
-// the page size to request. plural is what the entries are called.
-func printPages[T any](p *terminal.Printer, f *listFlags, plural string, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
+// the page size to request.
+func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, list func(pageSize int) iter.Seq2[T, error]) error {
 	hints := p.Screen.Terminal && !p.JSON
 	// Reading one entry more shows whether there are more, unless that would
 	// take another request.
@@ -81,13 +78,13 @@ func printPages[T any](p *terminal.Printer, f *listFlags, plural string, columns
 		}
 		more = ""
 	}
-	err := terminal.PrintList(p, bounded, columns)
+	err := terminal.PrintList(p, bounded, r.columns)
 	switch {
 	case err != nil || !hints:
 	case printed == 0:
-		p.Note("No %s found.", plural)
+		p.Note("No %s found.", r.plural)
 	case more != "":
-		p.Note("There %s more %s: use --limit N or --all.", more, plural)
+		p.Note("There %s more %s: use --limit N or --all.", more, r.plural)
 	}
 	return err
 }

@@ -11,9 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"animalstore/internal/db"
-	"animalstore/internal/db/sqlite"
-	"animalstore/internal/server"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -70,7 +67,8 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
 	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
 	arrangeHelp(root)
-	completeValues(root)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
 }
 
@@ -96,24 +94,3 @@ func versionString() string {
 	}
 	return "(devel)"
 }
-
-const databaseUsage = "where the store is kept: sqlite:FILE or postgres://USER@HOST/NAME"
-
-// openDatabase opens the database that a --database flag names.
-func openDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
-	if err := checkDatabase(url); err != nil {
-		return nil, err
-	}
-	return server.OpenDatabase(ctx, url, opts)
-}
-
-// checkDatabase refuses a --database flag that isn't a valid URL.
-func checkDatabase(url string) error {
-	if err := server.CheckDatabaseURL("--database", url); err != nil {
-		return usageError{err}
-	}
-	return nil
-}
-
-// shownDatabase is a --database flag without credentials.
-func shownDatabase(url string) string { return server.RedactDatabaseURL(url) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -27,17 +26,17 @@ func petsCommand() *cobra.Command {
   animalstore pets add --name Rex --category 7
   animalstore pets set 5 --status sold`,
 	}
-	conn.register(cmd.PersistentFlags())
+	conn.register(cmd, cmd.PersistentFlags())
 	return groupCommand(cmd, petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn),
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
-var petColumns = []terminal.Column[animalstore.Pet]{
+var pets = resource[animalstore.Pet]{"pet", "pets", []terminal.Column[animalstore.Pet]{
 	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
 	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
 	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }},
 	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
-}
+}}
 
 func petColour(p animalstore.Pet) terminal.Colour {
 	switch p.Status {
@@ -71,64 +70,55 @@ func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
-	cmd.Flags().Var(oneOf[animalstore.PetStatus]{status, animalstore.PetStatuses, "status"}, "status", usage)
+	registerOneOf(cmd, status, animalstore.PetStatuses, "status", usage)
 }
 
 func petsListCommand(conn *connection) *cobra.Command {
 	var f listFlags
 	var filter petFilter
 	var ids idList
-	cmd := &cobra.Command{
+	cmd := pets.onList(conn, &cobra.Command{
 		Use:   "list",
 		Short: "List pets, the latest first",
 		Example: `  animalstore pets list
   animalstore pets list --status available --category 7
   animalstore pets list --id 5,6 --json
   animalstore pets list --all --wait | cut -f 2`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if len(ids) > maxPage {
 				return usageError{fmt.Errorf("--id takes at most %d ids, not %d", maxPage, len(ids))}
 			}
 			if len(ids) > 0 && !given(cmd, "limit") {
 				f.all = true // of the named ones
 			}
-			q := filter.query(cmd)
-			q.IDs = ids
-			return conn.do(cmd, *f.json, func(s session) error {
-				return printPages(s.Printer, &f, "pets", petColumns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
-					q.PageSize = pageSize
-					return s.ListPets(cmd.Context(), q)
-				})
-			})
+			return nil
 		},
-	}
-	f.register(cmd, 20)
+	}, &f, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Pet, error] {
+		q := filter.query(cmd)
+		q.IDs, q.PageSize = ids, pageSize
+		return s.ListPets(cmd.Context(), q)
+	})
 	filter.register(cmd)
 	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
 	return cmd
 }
 
 func petsGetCommand(conn *connection) *cobra.Command {
-	cmd := showCommand(conn, "pet", "pets", petColumns, func(ctx context.Context, s session, id int64) (animalstore.Pet, error) {
+	return pets.onItem(conn, &cobra.Command{
+		Use:   "get ID",
+		Short: "Show one pet",
+		Example: `  animalstore pets get 5
+  animalstore pets get 5 --json`,
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
 		// FindPet uses the list, with an id: GET on the pet itself is deprecated
 		// and will be gone in December 2030.
-		return s.FindPet(ctx, id)
+		return s.FindPet(cmd.Context(), id)
 	})
-	cmd.Use = "get ID"
-	cmd.Example = `  animalstore pets get 5
-  animalstore pets get 5 --json`
-	return cmd
 }
 
 func petsAddCommand(conn *connection) *cobra.Command {
-	var asJSON *bool
 	var pet animalstore.NewPet
 	var idempotencyKey string
-	var etag bool
 	cmd := &cobra.Command{
 		Use:   "add",
 		Short: "Add a pet",
@@ -148,19 +138,12 @@ with the same key and the same content adds nothing and prints the same pet.`,
 			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
-			return conn.do(cmd, *asJSON, func(s session) error {
-				var meta client.Meta
-				requestKey := orRandom(idempotencyKey)
-				added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
+			return conn.do(cmd, func(s session) error {
+				added, err := s.addPet(cmd, pet, orRandom(idempotencyKey))
 				if err != nil {
-					return repeatable{err, requestKey}
+					return err
 				}
-				if meta.Replayed {
-					s.Note("Pet %d was already added with this idempotency key.", added.ID)
-				} else {
-					s.Note("Added pet %d.", added.ID)
-				}
-				return printPet(s, added, meta, etag)
+				return terminal.PrintItem(s.Printer, added, pets.columns)
 			})
 		},
 	}
@@ -168,20 +151,35 @@ with the same key and the same content adds nothing and prints the same pet.`,
 	cmd.Flags().Int64Var(&pet.CategoryID, "category", 0, "`id` of its category (required)")
 	registerPetStatus(cmd, &pet.Status, "available, pending or sold (default available)")
 	registerIdempotencyKey(cmd, &idempotencyKey)
-	registerETag(cmd, &etag)
-	asJSON = jsonFlag(cmd)
+	registerETag(cmd)
+	jsonFlag(cmd)
 	return cmd
 }
 
-func registerETag(cmd *cobra.Command, etag *bool) {
-	cmd.Flags().BoolVar(etag, "etag", false, "print the pet's ETag to standard error")
+func (s session) addPet(cmd *cobra.Command, pet animalstore.NewPet, requestKey string) (animalstore.Pet, error) {
+	var meta client.Meta
+	added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
+	switch {
+	case err != nil:
+		return added, repeatable{err, requestKey}
+	case meta.Replayed:
+		s.Note("Pet %d was already added with this idempotency key.", added.ID)
+	default:
+		s.Note("Added pet %d.", added.ID)
+	}
+	s.noteETag(cmd, meta)
+	return added, nil
 }
 
-func printPet(s session, pet animalstore.Pet, meta client.Meta, etag bool) error {
-	if etag {
+func registerETag(cmd *cobra.Command) {
+	cmd.Flags().Bool("etag", false, "print the pet's ETag to standard error")
+}
+
+// noteETag prints the ETag of a response if --etag asks for it.
+func (s session) noteETag(cmd *cobra.Command, meta client.Meta) {
+	if cmd.Flag("etag").Value.String() == "true" {
 		s.Note("ETag: %s", terminal.Visible(meta.ETag))
 	}
-	return terminal.PrintItem(s.Printer, pet, petColumns)
 }
 
 func registerIdempotencyKey(cmd *cobra.Command, key *string) {

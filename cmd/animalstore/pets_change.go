@@ -13,13 +13,36 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// petPatchFlags are the flags that say what to change in a pet.
+type petPatchFlags struct {
+	name     string
+	category int64
+	status   animalstore.PetStatus
+}
+
+func (f *petPatchFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.name, "name", "", "its new name")
+	cmd.Flags().Int64Var(&f.category, "category", 0, "`id` of its new category")
+	registerPetStatus(cmd, &f.status, "its new status: available, pending or sold")
+}
+
+func (f *petPatchFlags) patch(cmd *cobra.Command) (patch animalstore.PetPatch) {
+	if cmd.Flag("name").Changed {
+		patch.Name = &f.name
+	}
+	if cmd.Flag("category").Changed {
+		patch.CategoryID = &f.category
+	}
+	if f.status != "" {
+		patch.Status = &f.status
+	}
+	return patch
+}
+
 func petsSetCommand(conn *connection) *cobra.Command {
-	var asJSON *bool
-	var name, ifMatch string
-	var category int64
-	var status animalstore.PetStatus
-	var etag bool
-	cmd := &cobra.Command{
+	var f petPatchFlags
+	var ifMatch string
+	cmd := pets.onItem(conn, &cobra.Command{
 		Use:   "set ID",
 		Short: "Change a pet",
 		Long: `Change a pet's name, category or status, and print the changed pet.
@@ -31,46 +54,25 @@ With --if-match it is changed only if nobody else has changed it since you saw
 its ETag, which "pets add" and "pets set" print with --etag.`,
 		Example: `  animalstore pets set 5 --status sold
   animalstore pets set 6 --name "Rex II" --category 8`,
-		Args: oneID("pet", "pets"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "pets")
-			if err != nil {
-				return err
-			}
-			var patch animalstore.PetPatch
-			if cmd.Flag("name").Changed {
-				patch.Name = &name
-			}
-			if cmd.Flag("category").Changed {
-				patch.CategoryID = &category
-			}
-			if status != "" {
-				patch.Status = &status
-			}
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			patch := f.patch(cmd)
 			if patch == (animalstore.PetPatch{}) {
 				return usageError{errors.New("nothing to change: use --name, --category or --status")}
 			}
-			if err := errors.Join(patch.Validate(), notEmpty(cmd, "if-match")); err != nil {
-				return err
-			}
-			return conn.do(cmd, *asJSON, func(s session) error {
-				var meta client.Meta
-				pet, err := s.UpdatePet(cmd.Context(), id, patch, append(matchOption(ifMatch), client.ReadMeta(&meta))...)
-				if err != nil {
-					return err
-				}
-				s.Note("Changed pet %d.", pet.ID)
-				return printPet(s, pet, meta, etag)
-			})
+			return errors.Join(patch.Validate(), notEmpty(cmd, "if-match"))
 		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&name, "name", "", "its new name")
-	flags.Int64Var(&category, "category", 0, "`id` of its new category")
-	registerPetStatus(cmd, &status, "its new status: available, pending or sold")
-	flags.StringVar(&ifMatch, "if-match", "", "change it only if it still has this `ETag`")
-	registerETag(cmd, &etag)
-	asJSON = jsonFlag(cmd)
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
+		var meta client.Meta
+		pet, err := s.UpdatePet(cmd.Context(), id, f.patch(cmd), append(matchOption(ifMatch), client.ReadMeta(&meta))...)
+		if err == nil {
+			s.Note("Changed pet %d.", pet.ID)
+			s.noteETag(cmd, meta)
+		}
+		return pet, err
+	})
+	f.register(cmd)
+	cmd.Flags().StringVar(&ifMatch, "if-match", "", "change it only if it still has this `ETag`")
+	registerETag(cmd)
 	return cmd
 }
 
@@ -87,7 +89,6 @@ func matchOption(etag string) []client.CallOption {
 }
 
 func petsRemoveCommand(conn *connection) *cobra.Command {
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "remove ID...",
 		Short: "Remove pets permanently",
@@ -108,13 +109,13 @@ be removed.`,
 			if err != nil {
 				return err
 			}
-			return conn.do(cmd, *asJSON, func(s session) error {
-				pets, err := findPets(cmd, s, ids)
+			return conn.do(cmd, func(s session) error {
+				found, err := findPets(cmd, s, ids)
 				if err != nil {
 					return err
 				}
 				return terminal.PrintList(s.Printer, func(yield func(animalstore.Pet, error) bool) {
-					for _, pet := range pets {
+					for _, pet := range found {
 						err := s.DeletePet(cmd.Context(), pet.ID)
 						if err == nil {
 							s.Note("Removed pet %d.", pet.ID)
@@ -123,11 +124,11 @@ be removed.`,
 							return
 						}
 					}
-				}, petColumns)
+				}, pets.columns)
 			})
 		},
 	}
-	asJSON = jsonFlag(cmd)
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -157,13 +158,13 @@ func findPets(cmd *cobra.Command, s session, ids []int64) ([]animalstore.Pet, er
 		}
 		found[pet.ID] = pet
 	}
-	var pets []animalstore.Pet
+	var sorted []animalstore.Pet
 	for _, id := range ids {
 		pet, ok := found[id]
 		if !ok {
 			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d, so nothing was removed", id)
 		}
-		pets = append(pets, pet)
+		sorted = append(sorted, pet)
 	}
-	return pets, nil
+	return sorted, nil
 }

@@ -35,6 +35,7 @@ preserves every name exactly.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: completeFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := "-"
 			if len(args) == 1 {
@@ -44,12 +45,12 @@ preserves every name exactly.`,
 			q := filter.query(cmd)
 			q.PageSize = maxPage
 			conn.bulk = true
-			return conn.do(cmd, false, func(s session) error {
+			return conn.do(cmd, func(s session) error {
 				return s.exportPets(cmd, name, format, q)
 			})
 		},
 	}
-	cmd.Flags().Var(oneOf[petfile.Format]{&format, petfile.Formats, "format"}, "format", "csv or jsonl (default by the file's name, else csv)")
+	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
 	filter.register(cmd)
 	return cmd
 }

@@ -46,7 +46,8 @@ day.`,
 		Example: `  animalstore pets import pets.csv
   animalstore pets export | animalstore pets import --format csv -
   animalstore pets import pets.jsonl --concurrency 4`,
-		Args: oneFile,
+		Args:              oneFile,
+		ValidArgsFunction: completeFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if workers < 1 || workers > maxWorkers {
 				return usageError{fmt.Errorf("--concurrency must be 1 to %d, not %d", maxWorkers, workers)}
@@ -57,12 +58,11 @@ day.`,
 			}
 			defer file.Close()
 			conn.bulk = true
-			return conn.do(cmd, false, func(s session) error { return s.importPets(cmd, file, workers) })
+			return conn.do(cmd, func(s session) error { return s.importPets(cmd, file, workers) })
 		},
 	}
-	flags := cmd.Flags()
-	flags.Var(oneOf[petfile.Format]{&format, petfile.Formats, "format"}, "format", "csv or jsonl (default by the file's name or its first character)")
-	flags.IntVar(&workers, "concurrency", defaultWorkers, "how many requests to send at once; 1 keeps the order of the file")
+	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
+	cmd.Flags().IntVar(&workers, "concurrency", defaultWorkers, "how many requests to send at once; 1 keeps the order of the file")
 	return cmd
 }
 

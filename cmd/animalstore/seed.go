@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"iter"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
 	"animalstore/internal/sample"
 	"animalstore/internal/terminal"
 
@@ -19,7 +20,7 @@ import (
 )
 
 type seedFlags struct {
-	database string
+	database databaseFlag
 	pets     int64
 	seed     uint64
 }
@@ -51,7 +52,7 @@ same time. Ctrl-C stops it cleanly.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.database, "database", "sqlite:animalstore.db", databaseUsage)
+	f.database.register(flags)
 	flags.Int64Var(&f.pets, "pets", 0, "the number of pets to add (required)")
 	flags.Int64Var(&animals, "animals", 0, "the old name of --pets")
 	flags.MarkHidden("animals")
@@ -61,7 +62,7 @@ same time. Ctrl-C stops it cleanly.`,
 
 // seed fills the database that --database names.
 func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
-	store, err := openToSeed(ctx, f.database, stderr)
+	store, err := openToSeed(ctx, f.database)
 	if err != nil {
 		return err
 	}
@@ -72,16 +73,22 @@ func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
 // because no client is waiting for a response.
 const seedTimeout = time.Minute
 
-func openToSeed(ctx context.Context, url string, stderr io.Writer) (db.DB, error) {
-	if postgres.Is(url) && postgres.CheckURL(url) == nil {
-		return postgres.Open(ctx, url, postgres.Options{Timeout: seedTimeout})
+func openToSeed(ctx context.Context, d databaseFlag) (db.DB, error) {
+	if postgres.Is(d.url) && postgres.CheckURL(d.url) == nil {
+		return postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
 	}
 	// Serve keeps a server off the file: it wouldn't notice rows written past it.
-	return openDatabase(ctx, url, sqlite.Options{Serve: true, Fatal: exitOnDamage(stderr)})
+	return d.open(ctx, sqlite.Options{Serve: true})
 }
 
 // seedCounts counts what is stored.
 type seedCounts struct{ pets, categories, orders int64 }
+
+func (n *seedCounts) add(rows db.Rows) {
+	n.pets += int64(len(rows.Pets))
+	n.categories += int64(len(rows.Categories))
+	n.orders += int64(len(rows.Orders))
+}
 
 func (n seedCounts) String() string {
 	return fmt.Sprintf("%s, %s and %s", terminal.Count(n.pets, "pet", "pets"), terminal.Count(n.categories, "category", "categories"), terminal.Count(n.orders, "order", "orders"))
@@ -93,13 +100,21 @@ func fill(ctx context.Context, store db.DB, s sample.Store, stderr io.Writer) er
 	if !ok {
 		return errors.New("this kind of database can't be filled. Use another one with --database")
 	}
-	missing, err := placeCategories(ctx, store, &s)
+	names := make([]string, 0, 50)
+	for _, c := range s.Categories() {
+		names = append(names, c.Name)
+	}
+	ids, missing, err := transfer.CategoryIDs(ctx, store, names)
 	if err != nil {
 		return fmt.Errorf("read the categories: %w", err)
 	}
-	began := time.Now()
-	show := terminal.NewProgress(stderr, s.Pets, "pets")
-	stored, err := load(ctx, bulk, s, missing, show)
+	s.CategoryIDs = ids
+	var stored seedCounts
+	began, show := time.Now(), terminal.NewProgress(stderr, s.Pets, "pets")
+	err = transfer.Load(ctx, bulk, sampleBatches(s, missing), func(rows db.Rows) {
+		stored.add(rows)
+		show.Add(len(rows.Pets))
+	})
 	show.Clear()
 	if err != nil {
 		return seedError(ctx, err, stored, s.Pets)
@@ -109,38 +124,17 @@ func fill(ctx context.Context, store db.DB, s sample.Store, stderr io.Writer) er
 	return nil
 }
 
-// load stores a sample batch by batch. While one is written, the next is
-// generated.
-func load(ctx context.Context, bulk db.Bulk, s sample.Store, missing []animalstore.Category, show *terminal.Progress) (stored seedCounts, err error) {
-	generating, stop := context.WithCancel(ctx)
-	defer stop()
-	batches := make(chan sample.Batch, 1)
-	go func() {
-		defer close(batches)
+// sampleBatches are the batches of a sample. The first also has the categories that
+// are missing in the store.
+func sampleBatches(s sample.Store, missing []animalstore.Category) iter.Seq[db.Rows] {
+	return func(yield func(db.Rows) bool) {
 		for b := range s.Batches() {
-			select {
-			case batches <- b:
-			case <-generating.Done():
+			if !yield(db.Rows{Categories: missing, Pets: b.Pets, Orders: b.Orders}) {
 				return
 			}
+			missing = nil
 		}
-	}()
-	for b := range batches {
-		lastPet, lastOrder, err := bulk.Reserve(ctx, int64(len(b.Pets)), int64(len(b.Orders)))
-		if err != nil {
-			return stored, err
-		}
-		b.Shift(lastPet, lastOrder)
-		if err := bulk.Load(ctx, db.Rows{Categories: missing, Pets: b.Pets, Orders: b.Orders}); err != nil {
-			return stored, err
-		}
-		stored.pets += int64(len(b.Pets))
-		stored.categories += int64(len(missing))
-		stored.orders += int64(len(b.Orders))
-		missing = nil
-		show.Add(len(b.Pets))
 	}
-	return stored, ctx.Err()
 }
 
 // seedError says what is stored, and how to add the rest.
@@ -154,40 +148,4 @@ func seedError(ctx context.Context, err error, stored seedCounts, pets int64) er
 		return fmt.Errorf("the disk is full: %s when there is room", rest)
 	}
 	return fmt.Errorf("%w: %s", err, rest)
-}
-
-// placeCategories sets an id for each of the sample's categories: that of a
-// category of the same name, which an earlier run may have added, or else a free
-// one. It returns the latter, which have to be stored.
-func placeCategories(ctx context.Context, store db.DB, s *sample.Store) (missing []animalstore.Category, err error) {
-	idOf, taken := map[string]int64{}, map[int64]bool{}
-	q := db.CategoryQuery{Limit: 1000}
-	for {
-		page, err := store.Categories(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range page {
-			taken[c.ID] = true
-			if _, known := idOf[c.Name]; !known {
-				idOf[c.Name] = c.ID
-			}
-		}
-		if len(page) < q.Limit {
-			break
-		}
-		q.After = &page[len(page)-1].ID
-	}
-	free := int64(0)
-	for _, c := range s.Categories() {
-		id, known := idOf[c.Name]
-		if !known {
-			for free++; taken[free] && free < math.MaxInt64; free++ {
-			}
-			id = free
-			missing = append(missing, animalstore.Category{ID: id, Name: c.Name})
-		}
-		s.CategoryIDs = append(s.CategoryIDs, id)
-	}
-	return missing, nil
 }

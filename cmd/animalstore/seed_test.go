@@ -75,7 +75,7 @@ func everything(t *testing.T, store db.DB) (all db.Rows) {
 func sampleRows(s sample.Store, lastPet, lastOrder int64) (rows db.Rows) {
 	rows.Categories = s.Categories()
 	for b := range s.Batches() {
-		b.Shift(lastPet+int64(len(rows.Pets)), lastOrder+int64(len(rows.Orders)))
+		db.Rows{Pets: b.Pets, Orders: b.Orders}.Shift(lastPet+int64(len(rows.Pets)), lastOrder+int64(len(rows.Orders)))
 		rows.Pets, rows.Orders = append(rows.Pets, b.Pets...), append(rows.Orders, b.Orders...)
 	}
 	return rows

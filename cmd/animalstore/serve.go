@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/netip"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -76,6 +73,10 @@ to supply the owner key yourself.`,
 	flags.BoolVar(&f.accessLog, "access-log", false, "log a line for every request")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
+	completeFlag(cmd, "environment", fixedValues(environments))
+	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
+	completeFlag(cmd, "tls-cert", completeFiles)
+	completeFlag(cmd, "tls-key", completeFiles)
 	return cmd
 }
 
@@ -122,24 +123,19 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 		return server.Config{}, err
 	}
 	if err := f.check(); err != nil {
-		return server.Config{}, err
+		return server.Config{}, usageError{err}
 	}
-	tlsConfig, err := loadTLS(f.tlsCert, f.tlsKey)
+	proxies, err := server.ParseProxies("--trusted-proxies", f.proxies)
 	if err != nil {
-		return server.Config{}, err
+		return server.Config{}, usageError{err}
 	}
-	proxies, err := parseProxies(f.proxies)
-	if err != nil {
-		return server.Config{}, err
-	}
-	return server.Config{
+	cfg := server.Config{
 		Database:       f.database,
 		Redis:          f.redis,
 		Environment:    env,
 		Version:        versionString(),
 		Log:            log,
 		Listen:         f.listen,
-		TLS:            tlsConfig,
 		OpsListen:      f.opsListen,
 		OpsOptional:    !f.opsGiven,
 		TrustedProxies: proxies,
@@ -147,34 +143,43 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 		AccessLog:      f.accessLog,
 		NoFastPath:     !f.fastPath,
 		Fatal: func(err error) {
-			log.Error("storage failed: stopping, so that nothing is acknowledged that isn't on disk", "err", err)
+			log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 			os.Exit(exitError)
 		},
-	}, nil
+	}
+	if f.tlsCert != "" {
+		if cfg.TLS, err = server.LoadTLS(f.tlsCert, f.tlsKey); err != nil {
+			return server.Config{}, fmt.Errorf("load the certificate of --tls-cert and --tls-key: %w", err)
+		}
+	}
+	return cfg, nil
 }
 
 // check refuses flags that no server can start with.
 func (f serveFlags) check() error {
 	if f.listen == "" { // net.Listen would pick any port on every address
-		return usageError{errors.New("--listen must be an address and port, such as 127.0.0.1:8080")}
+		return errors.New("--listen must be an address and port, such as 127.0.0.1:8080")
 	}
-	if err := checkListen("--listen", f.listen); err != nil {
+	if err := server.CheckListenAddress("--listen", f.listen); err != nil {
 		return err
 	}
 	if f.opsListen != "" {
-		if err := checkListen("--ops-listen", f.opsListen); err != nil {
+		if err := server.CheckListenAddress("--ops-listen", f.opsListen); err != nil {
 			return err
 		}
 	}
 	if f.redis != "" {
 		if err := ratelimit.CheckRedisURL(f.redis); err != nil {
-			return usageError{fmt.Errorf("--redis: %w", err)}
+			return fmt.Errorf("--redis: %w", err)
 		}
 	}
-	if err := checkDatabase(f.database); err != nil {
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		return errors.New("--tls-cert and --tls-key go together: give both or neither")
+	}
+	if err := server.CheckDatabaseURL("--database", f.database); err != nil {
 		return err
 	}
-	return checkOrigins(f.corsOrigins)
+	return server.CheckOrigins("--cors-origins", f.corsOrigins)
 }
 
 // explainListenError names the flag to change if a port is taken.
@@ -200,7 +205,7 @@ func createOwnerKey(ctx context.Context, s *server.Server, cfg server.Config, st
 	case err != nil:
 		return err
 	case given == "" && owner.Created:
-		greet(stdout, s.URL(), shownDatabase(cfg.Database), cfg.Environment, owner.Secret)
+		greet(stdout, s.URL(), server.RedactDatabaseURL(cfg.Database), cfg.Environment, owner.Secret)
 	case owner.Created:
 		cfg.Log.Info("the key in " + ownerKeyVariable + " is the owner key")
 	case given != "" && !owner.Exists:
@@ -232,18 +237,6 @@ Try it:%s
 `, env, base, base, base, database, secret, insecure, secret, base)
 }
 
-// checkListen refuses anything but an address and port.
-func checkListen(flag, listen string) error {
-	_, port, err := net.SplitHostPort(listen)
-	if err == nil {
-		_, err = net.LookupPort("tcp", port)
-	}
-	if err != nil || port == "" {
-		return usageError{fmt.Errorf("%s must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not %q", flag, listen)}
-	}
-	return nil
-}
-
 func newLogger(format string, w io.Writer) (*slog.Logger, error) {
 	switch format {
 	case "text":
@@ -252,44 +245,4 @@ func newLogger(format string, w io.Writer) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, nil)), nil
 	}
 	return nil, usageError{fmt.Errorf("--log-format must be text or json, not %q", format)}
-}
-
-func loadTLS(certFile, keyFile string) (*tls.Config, error) {
-	if certFile == "" && keyFile == "" {
-		return nil, nil
-	}
-	if certFile == "" || keyFile == "" {
-		return nil, usageError{errors.New("--tls-cert and --tls-key go together: give both or neither")}
-	}
-	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("load the certificate of --tls-cert and --tls-key: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
-}
-
-func parseProxies(networks []string) ([]netip.Prefix, error) {
-	var prefixes []netip.Prefix
-	for _, n := range networks {
-		prefix, err := netip.ParsePrefix(n)
-		if addr, addrErr := netip.ParseAddr(n); addrErr == nil {
-			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-		}
-		if err != nil {
-			return nil, usageError{fmt.Errorf("--trusted-proxies: %q is not a network: write it like 10.0.0.0/8 or 192.0.2.7", n)}
-		}
-		prefixes = append(prefixes, prefix.Masked())
-	}
-	return prefixes, nil
-}
-
-// checkOrigins refuses values that no browser sends as an origin.
-func checkOrigins(origins []string) error {
-	for _, o := range origins {
-		scheme, host, ok := strings.Cut(o, "://")
-		if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, "/*? ") {
-			return usageError{fmt.Errorf("--cors-origins: %q is not an origin: write it like https://shop.example, without a path", o)}
-		}
-	}
-	return nil
 }

@@ -171,6 +171,7 @@ func (s *Server) serve(w *response, r *request) error {
 	if err := s.authenticate(w, r); err != nil {
 		return err
 	}
+	r.ctx.caller = r.key.ID
 	if err := s.limit(w, r); err != nil {
 		return err
 	}

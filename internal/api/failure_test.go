@@ -166,8 +166,8 @@ func TestReadiness(t *testing.T) {
 	}{
 		{nil, 200, ""},
 		{failWith(db.ErrUnavailable), 503, "unavailable"},
-		{failWith(errors.New("secret detail")), 500, "internal_error"},
-		{func(context.Context) error { panic("secret detail") }, 500, "internal_error"},
+		{failWith(errors.New("secret detail")), 503, "unavailable"},
+		{func(context.Context) error { panic("secret detail") }, 503, "unavailable"},
 		{nil, 200, ""},
 	} {
 		s.db.arm("Ping", f.fault)

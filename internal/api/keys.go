@@ -128,7 +128,7 @@ func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) 
 			return err
 		}
 		if managed && !k.Manages(now) && !otherAdmin {
-			return animalstore.Errorf(animalstore.LastAdminKey, "key %d is the last that can manage keys: give another one the permission admin first", id)
+			return animalstore.Errorf(animalstore.LastAdminKey, "key %d is the last one that can manage keys: give another key the permission admin first", id)
 		}
 		return nil
 	})

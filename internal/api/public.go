@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -63,11 +65,24 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
-	if err := s.db.Ping(ctx); err != nil {
+	if err := s.ping(ctx); err != nil {
+		// Whatever is wrong, a load balancer gets 503, and the log the reason.
+		if statusOf[publicError(err).Code] != http.StatusServiceUnavailable {
+			err = fmt.Errorf("%w (%w)", animalstore.Errorf(animalstore.Unavailable, "the storage doesn't work right now: use another instance"), err)
+		}
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	return nil
+}
+
+func (s *Server) ping(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return s.db.Ping(ctx)
 }
 
 // page serves the pages for people with a browser.

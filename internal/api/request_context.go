@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"animalstore/internal/db"
 )
 
 // requestContext is the context of a request: it ends when the client
@@ -12,10 +14,19 @@ import (
 type requestContext struct {
 	context.Context // that of the connection
 	deadline        time.Time
+	caller          int64 // whose turn an operation of the database needs
 
 	mu     sync.Mutex
 	timed  context.Context // nil until Done is called
 	cancel context.CancelFunc
+}
+
+// Value returns the caller without an allocation.
+func (c *requestContext) Value(key any) any {
+	if key == (db.CallerKey{}) {
+		return &c.caller
+	}
+	return c.Context.Value(key)
 }
 
 func (c *requestContext) Deadline() (time.Time, bool) { return c.deadline, true }

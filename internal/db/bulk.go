@@ -29,3 +29,15 @@ type Rows struct {
 	Pets       []animalstore.Pet
 	Orders     []animalstore.Order
 }
+
+// Shift adds the given numbers to the ids of pets and orders, so that they follow
+// the highest ids that are already taken.
+func (r Rows) Shift(lastPet, lastOrder int64) {
+	for i := range r.Pets {
+		r.Pets[i].ID += lastPet
+	}
+	for i := range r.Orders {
+		r.Orders[i].ID += lastOrder
+		r.Orders[i].PetID += lastPet
+	}
+}

@@ -38,6 +38,7 @@ type Listener struct {
 	closed    chan struct{} // closed when no more connections are handed over
 	stop      func() error
 	close     func() error
+	queueTime time.Duration // maxQueueTime, except in tests
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
@@ -67,6 +68,7 @@ func Listen(inner net.Listener, server *http.Server, plain func(target string) b
 		stopped:   make(chan struct{}),
 		closed:    make(chan struct{}),
 		conns:     map[*conn]struct{}{},
+		queueTime: maxQueueTime,
 	}
 	l.stop = sync.OnceValue(func() error {
 		close(l.stopping)
@@ -179,6 +181,27 @@ func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 // connections stay open.
 func (l *Listener) Close() error { return l.close() }
 
+// maxQueueTime limits how long StopAccepting waits for connections to be accepted. A
+// client that was turned away meanwhile should find the port closed when it tries
+// again, after a second.
+const maxQueueTime = 500 * time.Millisecond
+
+// StopAccepting closes the port in such a way that no client loses a request by it:
+// when a listening socket is closed, the system resets the connections that still
+// wait to be accepted, on which requests may have been sent. So new connections are
+// turned away first. Those being set up get the time handshake to complete, and
+// they are accepted. This needs Linux and a listener without multipath TCP;
+// otherwise some connections may be lost.
+func (l *Listener) StopAccepting(handshake time.Duration) error {
+	if !l.isStopping() && refuseNew(l.inner) {
+		time.Sleep(handshake)
+	}
+	for start := time.Now(); hasQueue(l.inner) && time.Since(start) < l.queueTime; {
+		time.Sleep(time.Millisecond)
+	}
+	return l.stop()
+}
+
 // Shutdown stops the listener and its server cleanly: it accepts no more
 // connections, lets every running request finish and closes the connections. If
 // ctx ends first, it cuts off the remaining requests and returns an error.
@@ -187,7 +210,7 @@ func (l *Listener) Close() error { return l.close() }
 // drops one that it reads just after the call, on a connection accepted before.
 // So Shutdown calls it only when no client is waiting for a response.
 func (l *Listener) Shutdown(ctx context.Context) error {
-	err := errors.Join(l.stop(), l.drain(ctx))
+	err := errors.Join(l.StopAccepting(0), l.drain(ctx))
 	if err == nil {
 		err = l.server.Shutdown(ctx)
 	}
@@ -222,13 +245,15 @@ func (l *Listener) drain(ctx context.Context) error {
 
 // closeIdle closes the idle connections that weren't handed over, so that no
 // request can start on them, and reports whether any connection is still busy.
-// net/http closes the idle connections it was given.
+// net/http closes the idle connections it was given. A connection isn't idle if a
+// request has arrived that its goroutine hasn't read yet.
 func (l *Listener) closeIdle() (waiting bool) {
 	for _, c := range l.connections() {
-		if !c.handedOver.Load() && c.state.CompareAndSwap(idle, ended) {
+		arrived := c.state.Load() == idle && hasUnread(c.Conn)
+		if !arrived && !c.handedOver.Load() && c.state.CompareAndSwap(idle, ended) {
 			c.Close()
 		}
-		waiting = waiting || c.state.Load() == busy
+		waiting = waiting || arrived || c.state.Load() == busy
 	}
 	return waiting
 }

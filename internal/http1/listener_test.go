@@ -154,9 +154,16 @@ func TestOutOfDescriptors(t *testing.T) {
 		inner := &outOfDescriptors{pipes: make(pipes)}
 		l := Listen(inner, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
 		go server.Serve(l)
+		defer func() { // also if the test fails
+			inner.failing.Store(false)
+			if err := l.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
 		connect := func() net.Conn {
 			client, far := net.Pipe()
 			inner.pipes <- far
+			client.SetDeadline(time.Now().Add(time.Hour))
 			return client
 		}
 		plain, other := connect(), connect()
@@ -187,16 +194,10 @@ func TestOutOfDescriptors(t *testing.T) {
 			t.Errorf("afterwards: got %q after %v, want hello within %v", got, time.Since(began), maxBackoff)
 		}
 		if n := len(logged); n < 5 || n > int(outage/acceptLogEvery)+2 {
-			t.Errorf("got %d log lines in %v, want about one a second", n, outage)
+			t.Fatalf("got %d log lines in %v, want about one a second", n, outage)
 		}
 		if line := <-logged; !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "too many open files") {
 			t.Errorf("got log line %q, want an error about open files", line)
-		}
-		for _, c := range []net.Conn{plain, other, late} {
-			c.Close()
-		}
-		if err := l.Shutdown(t.Context()); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -46,12 +46,11 @@ var endOfHead = []byte("\r\n\r\n")
 // parse parses the first request in received and returns its size. ok is false if
 // the request isn't plain, whether it is valid or not.
 func (p *parser) parse(received []byte) (r request, size int, ok bool) {
-	end := bytes.Index(received, endOfHead)
-	if end < 0 {
+	line, fields, ok := p.splitHead(received)
+	if !ok {
 		return r, 0, false
 	}
-	size = end + len(endOfHead)
-	line, fields, _ := bytes.Cut(received[:size], []byte("\r\n"))
+	size = len(line) + len("\r\n") + len(fields)
 	line, ok = bytes.CutSuffix(line, []byte(" HTTP/1.1"))
 	if !ok {
 		return r, 0, false
@@ -66,6 +65,22 @@ func (p *parser) parse(received []byte) (r request, size int, ok bool) {
 	}
 	body := received[size:][:p.request.ContentLength]
 	return request{method, body}, size + len(body), true
+}
+
+// splitHead returns the request line and the header fields up to the empty line. If
+// the fields are the same as before, it doesn't search for their end.
+func (p *parser) splitHead(received []byte) (line, fields []byte, ok bool) {
+	if i := bytes.IndexByte(received, '\n'); i > 0 && received[i-1] == '\r' && p.fields != nil {
+		if rest := received[i+1:]; bytes.HasPrefix(rest, p.fields) {
+			return received[:i-1], rest[:len(p.fields)], true
+		}
+	}
+	end := bytes.Index(received, endOfHead)
+	if end < 0 {
+		return nil, nil, false
+	}
+	line, fields, _ = bytes.Cut(received[:end+len(endOfHead)], []byte("\r\n"))
+	return line, fields, true
 }
 
 func plainMethod(verb []byte) string {

@@ -42,7 +42,7 @@ const (
 type Store struct {
 	Seed uint64
 	Pets int64 // at most MaxPets
-	// CategoryIDs are the ids of the categories, in the order of CategoryNames.
+	// CategoryIDs are the ids of the categories, in the order of Categories.
 	// If it is nil they are 1, 2, 3 and so on.
 	CategoryIDs []int64
 	// BatchSize is the number of pets in a batch; 0 means DefaultBatchSize.
@@ -50,22 +50,10 @@ type Store struct {
 }
 
 // Batch is a part of a store that can be stored on its own: its orders are for
-// its own pets. Ids start from 1 in each batch; see Shift.
+// its own pets. Ids start from 1 in each batch.
 type Batch struct {
 	Pets   []animalstore.Pet
 	Orders []animalstore.Order
-}
-
-// Shift adds the given numbers to the ids of pets and orders, so that they
-// follow the highest ids that are already taken.
-func (b *Batch) Shift(lastPet, lastOrder int64) {
-	for i := range b.Pets {
-		b.Pets[i].ID += lastPet
-	}
-	for i := range b.Orders {
-		b.Orders[i].ID += lastOrder
-		b.Orders[i].PetID += lastPet
-	}
 }
 
 // Categories returns the categories of the store's pets.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // content is everything in a store. Its field order is part of the digests in
@@ -22,7 +23,7 @@ type content struct {
 func generate(s Store) content {
 	all := content{Categories: s.Categories()}
 	for b := range s.Batches() {
-		b.Shift(int64(len(all.Pets)), int64(len(all.Orders)))
+		db.Rows{Pets: b.Pets, Orders: b.Orders}.Shift(int64(len(all.Pets)), int64(len(all.Orders)))
 		all.Pets, all.Orders = append(all.Pets, b.Pets...), append(all.Orders, b.Orders...)
 	}
 	return all

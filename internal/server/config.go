@@ -72,18 +72,22 @@ type Timeouts struct {
 	// told to stop. The responses ask clients to connect elsewhere, so a client
 	// with a busy connection isn't cut off without notice.
 	DrainNotice time.Duration
+	// DrainHandshake is how long clients that began to connect before that get to
+	// complete the connection. Its request is still served.
+	DrainHandshake time.Duration
 	// Drain is how long requests in progress may still take after that.
 	Drain time.Duration
 }
 
 // DefaultTimeouts keep a client from holding a connection forever.
 var DefaultTimeouts = Timeouts{
-	ReadHeader:  5 * time.Second,
-	Read:        10 * time.Second,
-	Write:       15 * time.Second,
-	Idle:        60 * time.Second,
-	DrainNotice: 500 * time.Millisecond,
-	Drain:       10 * time.Second,
+	ReadHeader:     5 * time.Second,
+	Read:           10 * time.Second,
+	Write:          15 * time.Second,
+	Idle:           60 * time.Second,
+	DrainNotice:    500 * time.Millisecond,
+	DrainHandshake: 250 * time.Millisecond,
+	Drain:          10 * time.Second,
 }
 
 // maxHeaderBytes is 16 KiB in all: net/http allows 4 KiB on top of its setting.

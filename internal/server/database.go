@@ -47,7 +47,11 @@ func RedactDatabaseURL(url string) string {
 }
 
 func (s *Server) openDatabase(ctx context.Context) error {
-	store, err := OpenDatabase(ctx, s.cfg.Database, sqlite.Options{Serve: true, Fatal: s.cfg.Fatal, Tuning: s.cfg.Tuning})
+	fatal := s.cfg.Fatal
+	if fatal == nil {
+		fatal = func(err error) { panic(err) }
+	}
+	store, err := OpenDatabase(ctx, s.cfg.Database, sqlite.Options{Serve: true, Fatal: fatal, Tuning: s.cfg.Tuning})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -28,7 +27,7 @@ func (s *Server) serveOps() error {
 		ReadTimeout:       s.cfg.Timeouts.Read,
 		IdleTimeout:       s.cfg.Timeouts.Idle,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          newErrorLog(s.cfg.Log),
 		// No WriteTimeout: a profile takes as long as the request says.
 	}
 	done := make(chan struct{})

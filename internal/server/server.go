@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -105,6 +104,7 @@ func (s *Server) newHandler() *api.Server {
 func (s *Server) listen(ctx context.Context) error {
 	if s.listener = s.cfg.Listener; s.listener == nil {
 		var config net.ListenConfig
+		config.SetMultipathTCP(false) // else http1 couldn't close it without losing connections
 		l, err := config.Listen(ctx, "tcp", s.cfg.Listen)
 		if err != nil {
 			return &ListenError{Err: err}
@@ -164,7 +164,7 @@ func (s *Server) newHTTPServer() *http.Server {
 		WriteTimeout:      s.cfg.Timeouts.Write,
 		IdleTimeout:       s.cfg.Timeouts.Idle,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          newErrorLog(s.cfg.Log),
 	}
 }
 
@@ -173,6 +173,9 @@ func (s *Server) drain(l *http1.Listener) error {
 	s.cfg.Log.Info("shutting down: finishing the requests in progress")
 	s.handler.Drain()
 	time.Sleep(s.cfg.Timeouts.DrainNotice)
+	if err := l.StopAccepting(s.cfg.Timeouts.DrainHandshake); err != nil {
+		s.cfg.Log.Error("close the port", "err", err)
+	}
 	ctx := context.Background()
 	if s.cfg.Timeouts.Drain > 0 {
 		var cancel context.CancelFunc

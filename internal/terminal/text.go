@@ -95,6 +95,25 @@ func Wrap(text string, width int) string {
 	return b.String()
 }
 
+// WrapCommands breaks long lines before a flag, with a backslash, so that a shell
+// still reads them as one.
+func WrapCommands(lines string, width int) string {
+	const indent = "      "
+	var wrapped []string
+	for line := range strings.SplitSeq(lines, "\n") {
+		for len(line) > width {
+			at := strings.LastIndex(line[:width-1], " --")
+			if at <= len(indent) {
+				break
+			}
+			wrapped = append(wrapped, line[:at]+` \`)
+			line = indent + line[at+1:]
+		}
+		wrapped = append(wrapped, line)
+	}
+	return strings.Join(wrapped, "\n")
+}
+
 // cut shortens text to the given number of columns, with an ellipsis at the end.
 func cut(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
@@ -134,6 +153,20 @@ func Count(n int64, singular, plural string) string {
 		return "1 " + singular
 	}
 	return Grouped(n) + " " + plural
+}
+
+const barWidth = 36
+
+// Bar draws two numbers as parts of a bar, in proportion to the largest sum of the
+// two in a table. Any number above 0 is visible.
+func Bar(solid, shaded, largest int64) string {
+	length := func(n int64) int {
+		if n == 0 {
+			return 0
+		}
+		return max(1, int(n*barWidth/largest))
+	}
+	return strings.Repeat("█", length(solid)) + strings.Repeat("░", length(shaded))
 }
 
 // Duration formats a duration for people, rounded up to seconds.

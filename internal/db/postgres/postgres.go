@@ -26,6 +26,9 @@ const (
 	// defaultConns is the size of the pool. By default PostgreSQL allows a hundred
 	// connections.
 	defaultConns = 16
+	// reservedConns is how many of them are only used to look up keys, if there are
+	// more: that takes little and must not wait for long operations.
+	reservedConns = 1
 	// trustedFor is how long an idle connection is used without a ping. After a longer
 	// time, a firewall in between may have dropped it.
 	trustedFor = 30 * time.Second
@@ -42,8 +45,10 @@ type Options struct {
 // DB is a [db.DB] in a PostgreSQL database.
 type DB struct {
 	pool    *pgxpool.Pool
+	turns   *db.Turns // shares the pool's connections
 	timeout time.Duration
 	watch   *watch
+	hosts   *hosts
 }
 
 var _ db.DB = (*DB)(nil)
@@ -59,6 +64,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	hosts := newHosts(config)
 	if err := migrate(ctx, config.ConnConfig, opts.MustExist); err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
@@ -66,7 +72,14 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
-	return &DB{pool: pool, timeout: opts.Timeout, watch: newWatch()}, nil
+	conns := int(config.MaxConns)
+	return &DB{
+		pool:    pool,
+		turns:   db.NewTurns(conns, min(reservedConns, conns-1)),
+		timeout: opts.Timeout,
+		watch:   newWatch(),
+		hosts:   hosts,
+	}, nil
 }
 
 // Close implements [db.DB].

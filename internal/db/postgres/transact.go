@@ -16,31 +16,27 @@ import (
 // taken in an order that avoids deadlocks, so one attempt should be enough.
 const maxAttempts = 10
 
-// lend calls f with a connection and a context for the rest of the operation's time.
-// The caller's context counts only until f begins: cancelling a statement costs its
-// connection, and the outcome of a write would be unknown.
-func (d *DB) lend(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+// lend calls f with a connection and a context for the rest of the operation's time,
+// once it is the caller's turn. The context counts only until f begins: cancelling a
+// statement costs its connection, and the outcome of a write would be unknown.
+func (d *DB) lend(ctx context.Context, caller int64, f func(context.Context, *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := d.watch.check(); err != nil {
 		return err
 	}
-	return d.borrow(ctx, f)
-}
-
-// borrow is lend, even while the server is known not to respond.
-func (d *DB) borrow(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	begun := d.watch.now()
 	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
 	defer cancel()
-	conn, err := d.pool.Acquire(working)
+	conn, err := d.acquire(working, caller)
 	if err != nil {
 		if working.Err() != nil {
 			d.watch.timedOut(begun, d.probe)
 		}
 		return fmt.Errorf("connect: %w: %w", db.ErrUnavailable, err)
 	}
+	defer d.turns.Done(caller)
 	defer d.release(conn)
 	if err := ctx.Err(); err != nil { // it ended during Acquire
 		return err
@@ -55,12 +51,41 @@ func (d *DB) borrow(ctx context.Context, f func(context.Context, *pgx.Conn) erro
 	return err
 }
 
-// probe checks whether the server responds.
+// acquire returns a connection and takes a turn, which ends after the connection is
+// released.
+func (d *DB) acquire(ctx context.Context, caller int64) (*pgxpool.Conn, error) {
+	if err := d.turns.Take(ctx, caller); err != nil {
+		return nil, err
+	}
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		d.turns.Done(caller)
+	}
+	return conn, err
+}
+
+// probe checks whether a server responds. Until then, no connection that was opened
+// before is used again: its server doesn't respond, and once it does, it may no longer
+// be the one to write to.
 func (d *DB) probe(ctx context.Context) error {
-	return d.borrow(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, "SELECT 1")
+	d.dropConns()
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	if err := d.hosts.find(ctx); err != nil {
 		return err
-	})
+	}
+	d.dropConns() // some were opened before it was found
+	return nil
+}
+
+// dropConns drops all connections, those in use when they are released. The idle ones
+// are closed without a word to the server: while pgx tries to say goodbye, they would
+// occupy their slots.
+func (d *DB) dropConns() {
+	for _, conn := range d.pool.AcquireAllIdle(d.watch.ctx) {
+		conn.Hijack().PgConn().Conn().Close()
+	}
+	d.pool.Reset()
 }
 
 // release returns a connection to the pool. A broken one is removed at once:
@@ -76,7 +101,12 @@ func (d *DB) release(conn *pgxpool.Conn) {
 
 // read runs f, which executes one statement.
 func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) error {
+	return d.readFor(ctx, db.CallerOf(ctx), f)
+}
+
+// readFor is read for this caller instead of the context's.
+func (d *DB) readFor(ctx context.Context, caller int64, f func(context.Context, *pgx.Conn) error) error {
+	return d.lend(ctx, caller, func(ctx context.Context, c *pgx.Conn) error {
 		err := f(ctx, c)
 		d.resetAfter(err)
 		return err
@@ -104,8 +134,13 @@ func lockOne[T any](ctx context.Context, tx pgx.Tx, doing string, scan func(pgx.
 }
 
 // readOne is selectOne outside a transaction.
-func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (one T, err error) {
-	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
+	return readOneFor(ctx, d, db.CallerOf(ctx), doing, scan, query, args...)
+}
+
+// readOneFor is readOne for this caller instead of the context's.
+func readOneFor[T any](ctx context.Context, d *DB, caller int64, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (one T, err error) {
+	err = d.readFor(ctx, caller, func(ctx context.Context, c *pgx.Conn) (err error) {
 		one, err = selectOne(ctx, c, doing, scan, query, args...)
 		return err
 	})
@@ -147,7 +182,7 @@ func (d *DB) writeStatement(ctx context.Context, doing string, f func(context.Co
 }
 
 func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.lend(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+	return d.lend(ctx, db.CallerOf(ctx), func(ctx context.Context, c *pgx.Conn) (err error) {
 		for range maxAttempts {
 			if err = f(ctx, c); !isConflict(err) || c.IsClosed() {
 				break

@@ -9,10 +9,47 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock of a running server. It is held until the file is closed or
-// the process ends, even if it is killed. It is a separate file, because closing the
-// database file would drop SQLite's own locks.
-func lockFile(path string) (*os.File, error) {
+// errServed means that another process has the lock of a file.
+var errServed = errors.New("another animalstore serves this file. Stop it first, or name another file with --database")
+
+// serverLock keeps other servers away from a database file, until it is closed or the
+// process ends, even if it is killed.
+type serverLock struct {
+	// file is the database file itself, so that the lock holds under every name of
+	// the file. It is nil on systems where such a lock would get in the way of
+	// SQLite's own.
+	file *os.File
+	// named is FILE.lock. Versions that lock nothing else refuse the file because
+	// of it.
+	named *os.File
+}
+
+// lockServer takes the lock of a running server. No connection to the file may be open
+// in this process, and all connections must be closed before the lock is: closing a
+// descriptor of the file drops SQLite's locks on it.
+func lockServer(path string) (_ *serverLock, err error) {
+	l := new(serverLock)
+	if l.file, err = lockDatabaseFile(path); err != nil {
+		return nil, err
+	}
+	if l.named, err = lockNamed(path + ".lock"); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *serverLock) Close() error {
+	var errs []error
+	for _, f := range []*os.File{l.named, l.file} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func lockNamed(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrPermission) {
 		return nil, fmt.Errorf("%s cannot be created: a server needs write access to the directory of its database", path)
@@ -20,12 +57,20 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := tryLock(f, syscall.LOCK_EX); err != nil {
 		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.New("another animalstore serves this file. Stop it first, or name another file with --database")
-		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, err
 	}
 	return f, nil
+}
+
+func tryLock(f *os.File, how int) error {
+	err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return errServed
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 
+	"animalstore/internal/db"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -25,10 +27,12 @@ type reader struct {
 }
 
 func (d *DB) openReaders(serve bool) error {
-	n := 1
+	n, reserved := 1, 0
 	if serve {
-		n = max(4, 2*runtime.GOMAXPROCS(0))
+		reserved = 1 // looking up a key takes little and must not wait for long reads
+		n = max(4, 2*runtime.GOMAXPROCS(0)) + reserved
 	}
+	d.turns = db.NewTurns(n, reserved)
 	d.readers = make(chan *reader, n)
 	for d.nread < n {
 		conn, err := d.connect()
@@ -56,7 +60,12 @@ func (r *reader) release() error {
 // context only limits the wait for the connection: the queries are limited by their
 // LIMIT.
 func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
-	return d.lend(ctx, func(r *reader) error {
+	return d.readFor(ctx, db.CallerOf(ctx), f)
+}
+
+// readFor is read for this caller instead of the context's.
+func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) error) error {
+	return d.lend(ctx, caller, func(r *reader) error {
 		if err := r.release(); err != nil {
 			return err
 		}
@@ -66,7 +75,7 @@ func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
 
 // readOwn is read for data that only a server changes, which a snapshot can serve.
 func (d *DB) readOwn(ctx context.Context, f func(*sqlite.Conn) error) error {
-	return d.lend(ctx, func(r *reader) error {
+	return d.lend(ctx, db.CallerOf(ctx), func(r *reader) error {
 		if err := d.renew(r); err != nil {
 			return err
 		}
@@ -130,19 +139,20 @@ func (d *DB) releaseSnapshots() error {
 	return nil
 }
 
-// lend calls f with a reader, once one is free.
-func (d *DB) lend(ctx context.Context, f func(*reader) error) error {
+// lend calls f with a reader, once it is the caller's turn.
+func (d *DB) lend(ctx context.Context, caller int64, f func(*reader) error) error {
+	switch err := d.turns.Take(ctx, caller); {
+	case errors.Is(err, db.ErrTurnsClosed):
+		return errClosed
+	case err != nil:
+		return err
+	}
+	defer d.turns.Done(caller)
 	var r *reader
 	select {
-	case r = <-d.readers:
-	default:
-		select {
-		case r = <-d.readers:
-		case <-d.closed:
-			return errClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	case r = <-d.readers: // soon: all that a checkpoint does with a reader is release it
+	case <-d.closed:
+		return errClosed
 	}
 	finished := false
 	defer func() {

@@ -18,8 +18,8 @@ import (
 // one open transaction.
 type Snapshot struct {
 	conn  *sqlite.Conn
-	lock  *os.File // keeps servers out; may be nil
-	store *DB      // of a target, otherwise nil
+	lock  *serverLock // keeps servers out; may be nil
+	store *DB         // of a target, otherwise nil
 }
 
 var _ db.Target = (*Snapshot)(nil)
@@ -44,8 +44,8 @@ func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err 
 		}
 	}()
 	if alone {
-		if s.lock, err = lockFile(path + ".lock"); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		if s.lock, err = lockServer(path); err != nil {
+			return nil, explain(path, err)
 		}
 	}
 	if s.conn, err = openConn(path, sqlite.OpenReadOnly); err != nil {
@@ -72,6 +72,9 @@ func findStore(path string) (_ string, version int, err error) {
 		return "", 0, err
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", 0, err
+	}
+	if err := refuseAlias(path); err != nil {
 		return "", 0, err
 	}
 	if version, err = checkOurs(path); err != nil {

@@ -44,9 +44,10 @@ type Options struct {
 	Serve bool
 	// MustExist makes Open fail instead of creating a file.
 	MustExist bool
-	// Fatal is called on an I/O error. It must end the process, because what was
-	// read from or written to the file can't be trusted any more. The default
-	// panics.
+	// Fatal is called at most once: when a read or write finds an I/O error or
+	// damage, or when a file of a server is removed, replaced or truncated. It must
+	// end the process, because what was read from or written to the file can't be
+	// trusted any more. If it is nil, errors are only returned.
 	Fatal func(error)
 	// Tuning is for tests and benchmarks. A release uses its zero value.
 	Tuning Tuning
@@ -72,9 +73,11 @@ func (t Tuning) synchronous() string {
 // DB is a [db.DB] in a SQLite file.
 type DB struct {
 	path    string
-	lock    *os.File // held while serving, otherwise nil
+	lock    *serverLock // held while serving, otherwise nil
+	watch   *watch      // of a server's files, otherwise nil
 	fatal   func(error)
 	tuning  Tuning
+	turns   *db.Turns // shares the readers
 	readers chan *reader
 	nread   int         // number of readers
 	moving  atomic.Bool // a checkpoint is moving the log into the file
@@ -94,16 +97,13 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := checkVersion(); err != nil {
 		return nil, err
 	}
-	if opts.Fatal == nil {
-		opts.Fatal = func(err error) { panic(err) }
-	}
 	// An absolute path is always a file: "" and ":memory:" mean something else to
 	// SQLite.
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: opts.Fatal, tuning: opts.Tuning, closed: make(chan struct{})}
+	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning, closed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -112,17 +112,20 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := createFile(path, opts.MustExist); err != nil {
 		return nil, err
 	}
-	// All links to a file share one lock.
+	// The log is next to the file, not next to a symbolic link.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, err
 	}
 	d.path = path
+	if err := refuseAlias(path); err != nil {
+		return nil, err
+	}
 	if _, err := checkOurs(path); err != nil {
 		return nil, explain(path, err)
 	}
 	if opts.Serve {
-		if d.lock, err = lockFile(path + ".lock"); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		if d.lock, err = lockServer(path); err != nil {
+			return nil, explain(path, err)
 		}
 	}
 	conn, err := d.connect()
@@ -146,6 +149,11 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		return nil, explain(path, err)
 	}
 	d.writer.withoutSnapshots = d.withoutSnapshots
+	if opts.Serve {
+		if err := d.startWatch(); err != nil {
+			return nil, explain(path, err)
+		}
+	}
 	return d, nil
 }
 
@@ -153,6 +161,12 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
 		close(d.closed)
+		if d.watch != nil {
+			d.watch.close()
+		}
+		if d.turns != nil {
+			d.turns.Close()
+		}
 		var errs []error
 		for range d.nread {
 			errs = append(errs, (<-d.readers).close())
@@ -328,11 +342,4 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", db.ErrUnavailable, err)
 	}
 	return err
-}
-
-// isIOError reports whether the file, or the system's cache of it, can't be trusted
-// after err. If the log's index can't grow, the disk is full: that is none.
-func isIOError(err error) bool {
-	code := sqlite.ErrCode(err)
-	return code.ToPrimary() == sqlite.ResultIOErr && code != sqlite.ResultIOErrSHMSize && code != sqlite.ResultIOErrNoMem
 }

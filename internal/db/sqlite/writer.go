@@ -28,7 +28,8 @@ const (
 )
 
 // writer owns the connection that writes. Queued writes share one transaction, and
-// so one wait for the disk.
+// so one wait for the disk. If there are more than a transaction takes, callers take
+// turns: the only write of one doesn't wait for all writes of another.
 //
 // A caller that finds the connection free writes directly, in its own goroutine:
 // handing a lone write to another goroutine and back takes about as long as a fast
@@ -37,7 +38,7 @@ const (
 // goroutine.
 type writer struct {
 	conn   *sqlite.Conn
-	queue  chan *write
+	queue  writeQueue
 	closed chan struct{} // closed to reject further writes
 	ended  chan struct{} // closed after the last write is done
 	once   sync.Once
@@ -78,7 +79,6 @@ const maxBatch = 1024
 func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 	w := &writer{
 		conn:   conn,
-		queue:  make(chan *write, most),
 		closed: make(chan struct{}),
 		ended:  make(chan struct{}),
 		fatal:  fatal,
@@ -108,8 +108,8 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	wr.ctx, wr.run, wr.err = ctx, f, nil
 	if w.writing.CompareAndSwap(false, true) {
 		w.write(wr)
-	} else if err := w.enqueue(wr); err != nil {
-		return err
+	} else {
+		w.enqueue(wr)
 	}
 	// From here on the caller waits even if its context ends, so that it learns
 	// the real outcome.
@@ -129,22 +129,11 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 }
 
 // enqueue leaves a write to another goroutine.
-func (w *writer) enqueue(wr *write) error {
-	select {
-	case w.queue <- wr:
-	default: // the queue is full; Done may have to start a timer, so it is only called here
-		select {
-		case w.queue <- wr:
-		case <-w.closed:
-			return errClosed
-		case <-wr.ctx.Done():
-			return wr.ctx.Err()
-		}
-	}
+func (w *writer) enqueue(wr *write) {
+	w.queue.push(wr)
 	if w.writing.CompareAndSwap(false, true) { // the other goroutine just stopped
 		w.wake <- struct{}{}
 	}
-	return nil
 }
 
 // write carries out the caller's write, together with those already queued.
@@ -165,7 +154,7 @@ func (w *writer) write(own *write) {
 // goroutine still owns the connection.
 func (w *writer) stop() bool {
 	w.writing.Store(false)
-	return len(w.queue) == 0 || !w.writing.CompareAndSwap(false, true)
+	return w.queue.empty() || !w.writing.CompareAndSwap(false, true)
 }
 
 func (w *writer) loop() {
@@ -183,15 +172,7 @@ func (w *writer) loop() {
 
 // drain returns the given writes and the queued ones, up to the size of a batch.
 func (w *writer) drain(first ...*write) []*write {
-	w.batch = append(w.batch[:0], first...)
-	for len(w.batch) < w.most {
-		select {
-		case wr := <-w.queue:
-			w.batch = append(w.batch, wr)
-		default:
-			return w.batch
-		}
-	}
+	w.batch = w.queue.pop(append(w.batch[:0], first...), w.most)
 	return w.batch
 }
 
@@ -332,7 +313,7 @@ func (w *writer) close() error {
 			time.Sleep(time.Millisecond)
 		}
 		close(w.wake)
-		for len(w.queue) > 0 {
+		for !w.queue.empty() {
 			w.commit(w.drain())
 		}
 		close(w.ended)

@@ -43,9 +43,9 @@ func hold(t *testing.T, d *DB) (release func()) {
 // queued waits until n writes are queued behind the one that holds the writer.
 func queued(t *testing.T, d *DB, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); len(d.writer.queue) < n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); d.writer.queue.size.Load() < int64(n); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d writes are queued, want %d", len(d.writer.queue), n)
+			t.Fatalf("%d writes are queued, want %d", d.writer.queue.size.Load(), n)
 		}
 	}
 }

@@ -1,0 +1,182 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// TestFairQueue: callers take turns, and each caller's items stay in order.
+func TestFairQueue(t *testing.T) {
+	var q FairQueue[string]
+	for i, caller := range []int64{1, 1, 1, 1, 2, 2, 3} {
+		q.Push(caller, fmt.Sprintf("%d:%d", caller, i))
+	}
+	if q.Remove(1, "1:2") != true || q.Remove(1, "1:2") != false || q.Remove(4, "4:0") != false {
+		t.Error("Remove doesn't report whether the item was queued")
+	}
+	var got []string
+	pop := func(n int) {
+		for range n {
+			_, item, ok := q.Pop()
+			if !ok {
+				item = "none"
+			}
+			got = append(got, item)
+		}
+	}
+	pop(2)
+	q.Push(4, "4:7") // goes last: the others were here before
+	item, _ := q.PopOf(1)
+	got = append(got, "of 1", item)
+	pop(5)
+	want := []string{"1:0", "2:4", "of 1", "1:1", "3:6", "1:3", "2:5", "4:7", "none"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if len(q.lines) != 0 || len(q.ring) != 0 {
+		t.Errorf("the empty queue keeps %d lines, %d in the ring", len(q.lines), len(q.ring))
+	}
+}
+
+// takeInTurn has callers wait for the only slot, and returns the order in which they
+// got it.
+func takeInTurn(t *testing.T, turns *Turns, callers ...int64) (order []int64) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, caller := range callers {
+		wg.Go(func() {
+			if err := turns.Take(t.Context(), caller); err != nil {
+				t.Error(err)
+			}
+			order = append(order, caller)
+			turns.Done(caller)
+		})
+		synctest.Wait()
+	}
+	turns.Done(callers[0])
+	wg.Wait()
+	return order
+}
+
+// TestTurns: however many turns a caller waits for, another one waits for one of them.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1, 0)
+		if err := turns.Take(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		got, want := takeInTurn(t, turns, 1, 1, 1, 1, 2, 3, 3), []int64{1, 2, 3, 1, 3, 1, 1}
+		if !slices.Equal(got, want) {
+			t.Errorf("turns of %v, want %v", got, want)
+		}
+		if turns.free != 1 {
+			t.Errorf("%d slots are free, want 1", turns.free)
+		}
+	})
+}
+
+// TestTurnsForLookups: the reserved slot is for lookups alone, and they take part in
+// the turns as well.
+func TestTurnsForLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(3, 1)
+		var served [2]atomic.Int64
+		for i, caller := range []int64{1, Lookups} {
+			for range 5 {
+				go func() {
+					if turns.Take(t.Context(), caller) == nil {
+						served[i].Add(1)
+					}
+				}()
+			}
+			synctest.Wait()
+		}
+		check := func(others, lookups int64) {
+			t.Helper()
+			if a, b := served[0].Load(), served[1].Load(); a != others || b != lookups {
+				t.Errorf("%d others and %d lookups were served, want %d and %d", a, b, others, lookups)
+			}
+		}
+		check(2, 1)
+		for _, step := range []struct{ done, others, lookups int64 }{
+			{1, 3, 1},       // the first of the others waited longest
+			{1, 3, 2},       // then it is the turn of lookups
+			{Lookups, 4, 2}, // and so on
+			{Lookups, 4, 3},
+			{Lookups, 4, 4}, // the reserved slot
+			{1, 4, 5},
+			{1, 5, 5},
+		} {
+			turns.Done(step.done)
+			synctest.Wait()
+			check(step.others, step.lookups)
+		}
+		turns.Close()
+		if err := turns.Take(t.Context(), 1); !errors.Is(err, ErrTurnsClosed) {
+			t.Errorf("after Close: got %v, want ErrTurnsClosed", err)
+		}
+	})
+}
+
+// TestTurnsGivenUp: a slot is neither lost nor taken twice when those who wait for it
+// give up.
+func TestTurnsGivenUp(t *testing.T) {
+	const slots = 3
+	turns := NewTurns(slots, 1)
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for caller := range int64(8) {
+		wg.Go(func() {
+			for range 2000 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rand.N(2) == 0 {
+					go cancel()
+				}
+				if turns.Take(ctx, caller-1) == nil {
+					if n := taken.Add(1); n > slots {
+						t.Errorf("%d of %d slots are taken", n, slots)
+					}
+					taken.Add(-1)
+					turns.Done(caller - 1)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if turns.free != slots {
+		t.Errorf("%d slots are free, want %d", turns.free, slots)
+	}
+	if len(turns.waiting.lines) != 0 {
+		t.Error("somebody still waits")
+	}
+}
+
+func TestCallerOf(t *testing.T) {
+	ctx := context.WithoutCancel(WithCaller(t.Context(), 7))
+	if got := CallerOf(ctx); got != 7 {
+		t.Errorf("got caller %d, want 7", got)
+	}
+	if got := CallerOf(t.Context()); got != System {
+		t.Errorf("without a caller: got %d, want %d", got, System)
+	}
+}
+
+func BenchmarkTurns(b *testing.B) {
+	b.ReportAllocs()
+	turns := NewTurns(4, 1)
+	ctx := b.Context()
+	for b.Loop() {
+		if err := turns.Take(ctx, 1); err != nil {
+			b.Fatal(err)
+		}
+		turns.Done(1)
+	}
+}

@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// errDamagedRow is in the chain of an error about a row that no version of this
+// program can have written.
+var errDamagedRow = errors.New("a stored row is damaged")
+
+// isIOError reports whether the file, or the system's cache of it, can't be trusted
+// after err. SQLite reports a read that failed with EIO as corruption. If the log's
+// index can't grow, the disk is full: that is none.
+func isIOError(err error) bool {
+	code := sqlite.ErrCode(err)
+	switch code.ToPrimary() {
+	case sqlite.ResultIOErr:
+		return code != sqlite.ResultIOErrSHMSize && code != sqlite.ResultIOErrNoMem
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
+		return true
+	}
+	return err != nil && errors.Is(err, errDamagedRow)
+}
+
+// reportDamage returns a function that calls fatal once, with the error and what to do
+// about it. A nil fatal leaves it to the caller, who gets the error as well.
+func reportDamage(path string, fatal func(error)) func(error) {
+	if fatal == nil {
+		return func(error) {}
+	}
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() {
+			fatal(fmt.Errorf("%w. The disk failed or %s is damaged: check the disk, run \"animalstore db check\", and restore a backup if it finds anything", err, path))
+		})
+	}
+}
+
+const (
+	watchEvery = 500 * time.Millisecond
+	// A file is too short for a moment while a checkpoint makes it longer, so it
+	// counts as truncated only if several looks in a row find it too short.
+	truncatedAfter = 4
+)
+
+// watch notices within seconds that somebody removed, replaced or truncated the files
+// of a running server, which SQLite would keep using. It compares the names with the
+// files as they were, and never opens one: closing it would drop SQLite's locks.
+type watch struct {
+	db    *DB
+	files map[string]fs.FileInfo // by path
+	short int                    // looks in a row that found the file too short
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// startWatch must be called when all connections are open, so that all files exist.
+func (d *DB) startWatch() error {
+	w := &watch{db: d, files: map[string]fs.FileInfo{}, stop: make(chan struct{}), done: make(chan struct{})}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(d.path + suffix)
+		if err != nil {
+			return err
+		}
+		w.files[d.path+suffix] = info
+	}
+	d.watch = w
+	go w.run()
+	return nil
+}
+
+// close ends the watch. It must come before the connections are closed, because the
+// last one removes the log.
+func (w *watch) close() {
+	close(w.stop)
+	<-w.done
+}
+
+func (w *watch) run() {
+	defer close(w.done)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+		}
+		if err := w.look(); err != nil {
+			w.db.fatal(err)
+			return
+		}
+	}
+}
+
+func (w *watch) look() error {
+	for path, was := range w.files {
+		switch is, err := os.Stat(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s was removed or renamed while the server was using it", path)
+		case err != nil: // says nothing about the file
+		case !os.SameFile(was, is):
+			return fmt.Errorf("%s was replaced by another file while the server was using it", path)
+		}
+	}
+	switch short, err := tooShort(w.db.lock.file); {
+	case err != nil:
+		return fmt.Errorf("read the header of the database: %w", err)
+	case !short || w.db.moving.Load():
+		w.short = 0
+		return nil
+	}
+	if w.short++; w.short < truncatedAfter {
+		return nil
+	}
+	return fmt.Errorf("%s was truncated or overwritten while the server was using it", w.db.path)
+}
+
+// tooShort reports whether a database file has fewer pages than its header says, or no
+// header.
+func tooShort(f *os.File) (bool, error) {
+	if f == nil { // a system without a lock on the file
+		return false, nil
+	}
+	var header [100]byte
+	if _, err := f.ReadAt(header[:], 0); errors.Is(err, io.EOF) {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if string(header[:16]) != "SQLite format 3\x00" {
+		return true, nil
+	}
+	pageSize := int64(binary.BigEndian.Uint16(header[16:]))
+	if pageSize == 1 {
+		pageSize = 1 << 16
+	}
+	pages := int64(binary.BigEndian.Uint32(header[28:]))
+	return info.Size() < pages*pageSize, nil
+}

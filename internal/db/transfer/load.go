@@ -1,0 +1,79 @@
+package transfer
+
+import (
+	"context"
+	"iter"
+	"math"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// Load adds batches of rows to a store, each in one step, and calls loaded after
+// each. The pets and orders of a batch have ids from 1, and refer to each other by
+// them: Load gives them the next ids of the store. While one batch is written, the
+// next is generated. After an error, the batches that were reported are stored and
+// nothing else.
+func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], loaded func(db.Rows)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	generated := make(chan db.Rows, 1)
+	go func() {
+		defer close(generated)
+		for rows := range batches {
+			select {
+			case generated <- rows:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for rows := range generated {
+		lastPet, lastOrder, err := bulk.Reserve(ctx, int64(len(rows.Pets)), int64(len(rows.Orders)))
+		if err != nil {
+			return err
+		}
+		rows.Shift(lastPet, lastOrder)
+		if err := bulk.Load(ctx, rows); err != nil {
+			return err
+		}
+		loaded(rows)
+	}
+	return ctx.Err()
+}
+
+// CategoryIDs returns an id for each of the names: that of the store's category
+// with this name, or else a free one. It also returns the categories with free
+// ids, which aren't in the store yet.
+func CategoryIDs(ctx context.Context, store db.DB, names []string) (ids []int64, missing []animalstore.Category, err error) {
+	idOf, taken := map[string]int64{}, map[int64]bool{}
+	q := db.CategoryQuery{Limit: 1000}
+	for {
+		page, err := store.Categories(ctx, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, c := range page {
+			taken[c.ID] = true
+			if _, known := idOf[c.Name]; !known {
+				idOf[c.Name] = c.ID
+			}
+		}
+		if len(page) < q.Limit {
+			break
+		}
+		q.After = &page[len(page)-1].ID
+	}
+	free := int64(0)
+	for _, name := range names {
+		id, known := idOf[name]
+		if !known {
+			for free++; taken[free] && free < math.MaxInt64; free++ {
+			}
+			id = free
+			missing = append(missing, animalstore.Category{ID: id, Name: name})
+		}
+		ids = append(ids, id)
+	}
+	return ids, missing, nil
+}

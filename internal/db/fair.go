@@ -195,6 +195,18 @@ func (t *Turns) Done(caller int64) {
 	}
 }
 
+// Waiting returns how many wait for a slot.
+func (t *Turns) Waiting() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range []*FairQueue[chan error]{&t.waiting, &t.lookups} {
+		for _, l := range q.ring {
+			n += len(l.items)
+		}
+	}
+	return n
+}
+
 // next removes and returns the caller whose turn it is: in turn a lookup and another.
 func (t *Turns) next() (caller int64, turn chan error, ok bool) {
 	if t.others > 0 && (t.after || t.lookups.Empty()) {

@@ -104,8 +104,9 @@ func testFairness(t *testing.T, s *server, heavy burst, keys int) {
 	took, p99 := time.Since(begun), waits[len(waits)*99/100]
 	t.Logf("%d keys sent %d requests in %v; meanwhile another key sent %d: median %v, p99 %v, longest %v",
 		keys, requests, took, len(waits), waits[len(waits)/2], p99, waits[len(waits)-1])
-	// Unless keys share fairly, each small request takes most of the time of the burst.
-	if len(waits) < 10 {
+	// Unless keys share fairly, each small read takes most of the time of the burst.
+	// Writes share commits, so there a burst is over too soon.
+	if heavy.method == "GET" && len(waits) < 10 {
 		t.Errorf("another key got %d responses within %v, want at least 10", len(waits), took)
 	}
 	if soak && p99 > 150*time.Millisecond {

@@ -2,22 +2,32 @@ package db
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sync"
 )
 
-// A caller is whom an operation is for: the id of an API key, or one of the values
-// below. Engines share their connections fairly between callers, so that one with much
-// to do can't make the others wait until it is done.
-const (
-	// System is the caller of what the service does by itself, and of every context
-	// without a caller.
-	System int64 = 0
-	// Lookups is the caller of what is read before the key of a request is known.
-	// Some connections are reserved for it: see [Turns].
-	Lookups int64 = -1
-)
+// System is the caller of what the service does by itself, and of every context
+// without a caller.
+//
+// A caller is whom an operation is for: the id of an API key, or a [LookupCaller].
+// Engines share their connections fairly between callers, so that one with much to do
+// can't make the others wait until it is done.
+const System int64 = 0
+
+// LookupCaller returns a caller for what is read before the key of a request is known.
+// Some connections are reserved for such callers: see [Turns]. The hash of the secret
+// stands for the key, because many requests with the same key may look it up at once.
+func LookupCaller(hash KeyHash) int64 {
+	return int64(binary.LittleEndian.Uint64(hash[:]) | 1<<63)
+}
+
+// LookupCallerOf is LookupCaller for what else is needed before a key's request can be
+// served.
+func LookupCallerOf(keyID int64) int64 { return -keyID }
+
+func isLookup(caller int64) bool { return caller < 0 }
 
 // CallerKey is the key of the context value that holds the caller, as a *int64.
 type CallerKey struct{}
@@ -50,6 +60,9 @@ type line[T comparable] struct {
 	items  []T
 }
 
+// Empty reports whether nothing is queued.
+func (q *FairQueue[T]) Empty() bool { return len(q.ring) == 0 }
+
 // Push adds an item to the end of its caller's line.
 func (q *FairQueue[T]) Push(caller int64, item T) {
 	l := q.lines[caller]
@@ -81,17 +94,6 @@ func (q *FairQueue[T]) Pop() (caller int64, item T, ok bool) {
 		q.forget(l)
 	}
 	return l.caller, item, true
-}
-
-// PopOf removes and returns the next item of one caller.
-func (q *FairQueue[T]) PopOf(caller int64) (item T, ok bool) {
-	l := q.lines[caller]
-	if l == nil {
-		return item, false
-	}
-	item = l.take()
-	q.leave(l)
-	return item, true
 }
 
 // Remove removes an item and reports whether it was queued.
@@ -135,17 +137,19 @@ var ErrTurnsClosed = errors.New("closed")
 
 // Turns shares a number of slots, such as connections, between callers. While all are
 // taken, callers wait in a [FairQueue]. A caller that is alone can have all of them,
-// except those reserved for [Lookups].
+// except those reserved for lookups.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
-	others  int // free slots that callers other than Lookups may take
+	others  int // free slots that callers other than lookups may take
 	closed  bool
 	waiting FairQueue[chan error] // each receives one result
+	lookups FairQueue[chan error]
+	after   bool // the last turn was a lookup's, though others could have had it
 }
 
 // NewTurns returns Turns with this number of slots, of which the reserved ones are only
-// for [Lookups].
+// for lookups.
 func NewTurns(slots, reserved int) *Turns { return &Turns{free: slots, others: slots - reserved} }
 
 // Take waits until it is the caller's turn and takes a slot, or fails when the context
@@ -158,13 +162,13 @@ func (t *Turns) Take(ctx context.Context, caller int64) error {
 	}
 	// Nobody is overtaken here: a slot is never left free while somebody waits who
 	// may have it.
-	if t.free > 0 && (t.others > 0 || caller == Lookups) {
+	if t.free > 0 && (t.others > 0 || isLookup(caller)) {
 		t.count(caller, -1)
 		t.mu.Unlock()
 		return nil
 	}
 	turn := make(chan error, 1)
-	t.waiting.Push(caller, turn)
+	t.queue(caller).Push(caller, turn)
 	t.mu.Unlock()
 	select {
 	case err := <-turn:
@@ -172,7 +176,7 @@ func (t *Turns) Take(ctx context.Context, caller int64) error {
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
-	queued := t.waiting.Remove(caller, turn)
+	queued := t.queue(caller).Remove(caller, turn)
 	t.mu.Unlock()
 	if !queued && <-turn == nil {
 		t.Done(caller)
@@ -185,26 +189,47 @@ func (t *Turns) Done(caller int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count(caller, +1)
-	if len(t.waiting.ring) == 0 {
-		return
-	}
-	var turn chan error
-	next, ok := Lookups, false
-	if t.others > 0 {
-		next, turn, ok = t.waiting.Pop()
-	} else {
-		turn, ok = t.waiting.PopOf(Lookups)
-	}
-	if ok {
+	if next, turn, ok := t.next(); ok {
 		t.count(next, -1)
 		turn <- nil
 	}
 }
 
+// Waiting returns how many wait for a slot.
+func (t *Turns) Waiting() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range []*FairQueue[chan error]{&t.waiting, &t.lookups} {
+		for _, l := range q.ring {
+			n += len(l.items)
+		}
+	}
+	return n
+}
+
+// next removes and returns the caller whose turn it is: in turn a lookup and another.
+func (t *Turns) next() (caller int64, turn chan error, ok bool) {
+	if t.others > 0 && (t.after || t.lookups.Empty()) {
+		if caller, turn, ok = t.waiting.Pop(); ok {
+			t.after = false
+			return caller, turn, ok
+		}
+	}
+	t.after = t.others > 0
+	return t.lookups.Pop()
+}
+
+func (t *Turns) queue(caller int64) *FairQueue[chan error] {
+	if isLookup(caller) {
+		return &t.lookups
+	}
+	return &t.waiting
+}
+
 // count adds to the free slots that a caller may take.
 func (t *Turns) count(caller int64, n int) {
 	t.free += n
-	if caller != Lookups {
+	if !isLookup(caller) {
 		t.others += n
 	}
 }
@@ -215,11 +240,10 @@ func (t *Turns) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	for {
-		_, turn, ok := t.waiting.Pop()
-		if !ok {
-			return
+	for _, q := range []*FairQueue[chan error]{&t.waiting, &t.lookups} {
+		for !q.Empty() {
+			_, turn, _ := q.Pop()
+			turn <- ErrTurnsClosed
 		}
-		turn <- ErrTurnsClosed
 	}
 }

@@ -74,7 +74,7 @@ func insertSecret(ctx context.Context, tx pgx.Tx, keyID int64, hash db.KeyHash) 
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	key, err = readOneFor(ctx, d, db.Lookups, "select key", scanKey, keyByHashQuery, hash[:])
+	key, err = readOneFor(ctx, d, db.LookupCaller(hash), "select key", scanKey, keyByHashQuery, hash[:])
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
 	}

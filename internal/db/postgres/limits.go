@@ -13,7 +13,7 @@ import (
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
 	var s animalstore.LimitState
-	err := d.readFor(ctx, db.Lookups, func(ctx context.Context, c *pgx.Conn) error {
+	err := d.readFor(ctx, db.LookupCallerOf(keyID), func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "SELECT "+limitColumns+" FROM limit_states WHERE key_id = $1", keyID)
 		if err != nil {
 			return failed("select limit state", err)

@@ -9,6 +9,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"animalstore/internal/db"
@@ -29,6 +30,9 @@ const (
 	// reservedConns is how many of them are only used to look up keys, if there are
 	// more: that takes little and must not wait for long operations.
 	reservedConns = 1
+	// longList is the length of a list that may take milliseconds of the processor to
+	// read. More of them at once than there are processors would only delay others.
+	longList = 50
 	// trustedFor is how long an idle connection is used without a ping. After a longer
 	// time, a firewall in between may have dropped it.
 	trustedFor = 30 * time.Second
@@ -46,6 +50,7 @@ type Options struct {
 type DB struct {
 	pool    *pgxpool.Pool
 	turns   *db.Turns // shares the pool's connections
+	long    *db.Turns // limits how many lists longer than longList are read at once
 	timeout time.Duration
 	watch   *watch
 	hosts   *hosts
@@ -76,6 +81,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	return &DB{
 		pool:    pool,
 		turns:   db.NewTurns(conns, min(reservedConns, conns-1)),
+		long:    db.NewTurns(max(4, 2*runtime.GOMAXPROCS(0)), 0),
 		timeout: opts.Timeout,
 		watch:   newWatch(),
 		hosts:   hosts,

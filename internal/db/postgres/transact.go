@@ -150,6 +150,13 @@ func readOneFor[T any](ctx context.Context, d *DB, caller int64, doing string, s
 // list runs a statement and returns its rows, never nil.
 func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
 	all := make([]T, 0, min(limit, 128))
+	if limit > longList {
+		caller := db.CallerOf(ctx)
+		if err := d.long.Take(ctx, caller); err != nil {
+			return nil, err
+		}
+		defer d.long.Done(caller)
+	}
 	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, query, args...)
 		if err != nil {

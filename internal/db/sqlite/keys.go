@@ -75,7 +75,7 @@ func insertSecret(c *sqlite.Conn, keyID int64, hash db.KeyHash) error {
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	err = d.readFor(ctx, db.Lookups, func(c *sqlite.Conn) (err error) {
+	err = d.readFor(ctx, db.LookupCaller(hash), func(c *sqlite.Conn) (err error) {
 		key, err = oneKey(c, keyByHashQuery, hash[:])
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
 	var s animalstore.LimitState
-	err := d.readFor(ctx, db.Lookups, func(c *sqlite.Conn) error {
+	err := d.readFor(ctx, db.LookupCallerOf(keyID), func(c *sqlite.Conn) error {
 		err := sqlitex.Execute(c, "SELECT * FROM limit_states WHERE key_id = ?", &sqlitex.ExecOptions{
 			Args: []any{keyID},
 			ResultFunc: func(stmt *sqlite.Stmt) error {

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// TestWritersTakeTurns: a caller with one write doesn't wait for all that another one
+// has queued before.
+func TestWritersTakeTurns(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, Tuning: Tuning{MaxBatch: 4}})
+	release := hold(t, d)
+	var order []int64 // only the writer appends to it
+	var wg sync.WaitGroup
+	for i := range 21 {
+		caller := int64(1)
+		if i == 20 {
+			caller = 2
+		}
+		wg.Go(func() {
+			err := d.writer.do(db.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
+				order = append(order, caller)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		queued(t, d, i+1)
+	}
+	release()
+	wg.Wait()
+	if len(order) != 21 || order[1] != 2 {
+		t.Errorf("the writes are done in the order %v, want that of caller 2 in the second place", order)
+	}
+}
+
+// TestReadersTakeTurns: a caller doesn't wait for all reads of another, and a key is
+// looked up meanwhile.
+func TestReadersTakeTurns(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	var mu sync.Mutex
+	var order []int64
+	var wg sync.WaitGroup
+	step := make(chan struct{})
+	read := func(caller int64) {
+		wg.Go(func() {
+			err := d.read(db.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
+				mu.Lock()
+				order = append(order, caller)
+				mu.Unlock()
+				<-step
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	began := func(n int) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			mu.Lock()
+			got := len(order)
+			mu.Unlock()
+			if got >= n {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d reads began, want %d", got, n)
+			}
+		}
+	}
+	busy := d.nread - 1
+	for range busy {
+		read(1)
+	}
+	began(busy)
+	if _, found, err := d.KeyByHash(t.Context(), [32]byte{1}); found || err != nil {
+		t.Errorf("while all readers are busy: KeyByHash = %t, %v, want not found", found, err)
+	}
+	for range 20 { // they wait
+		read(1)
+	}
+	for deadline := time.Now().Add(time.Minute); d.turns.Waiting() < 20; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d reads wait, want 20", d.turns.Waiting())
+		}
+	}
+	read(2)
+	for deadline := time.Now().Add(time.Minute); d.turns.Waiting() < 21; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d reads wait, want 21", d.turns.Waiting())
+		}
+	}
+	step <- struct{}{}
+	began(busy + 1)
+	step <- struct{}{}
+	began(busy + 2)
+	if order[busy+1] != 2 {
+		t.Errorf("reads began in the order %v, want that of caller 2 second of those that waited", order)
+	}
+	close(step)
+	wg.Wait()
+}

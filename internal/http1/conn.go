@@ -159,13 +159,13 @@ func earlier(a, b time.Time) time.Time {
 
 // exchange is everything that a handler gets for one request. Each request has its
 // own, so that nothing a handler keeps, and uses after it has returned, can reach
-// another request. It is one allocation.
+// another request. It is one allocation, whose size TestExchangeSize limits.
 type exchange struct {
 	context requestContext
 	writer  writer
 	request http.Request
 	url     url.URL
-	values  [6]string // of the request's header, if they fit
+	values  [4]string // of the request's header, if they fit
 }
 
 // handle runs the handler for a request.

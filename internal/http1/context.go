@@ -12,9 +12,14 @@ import (
 type requestContext struct {
 	conn *conn
 
-	mu       sync.Mutex
-	over     bool
-	inner    context.Context // nil until Done is called
+	mu    sync.Mutex
+	over  bool
+	watch *watch // nil until Done is called
+}
+
+// watch is the part of a requestContext that few requests need.
+type watch struct {
+	context.Context
 	cancel   context.CancelFunc
 	finished chan int // receives the number of bytes read; nil if there is no read
 }
@@ -24,36 +29,38 @@ func (x *requestContext) Deadline() (time.Time, bool) { return time.Time{}, fals
 func (x *requestContext) Done() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.inner != nil {
-		return x.inner.Done()
+	if x.watch != nil {
+		return x.watch.Done()
 	}
-	x.inner, x.cancel = context.WithCancel(context.Background())
+	w := new(watch)
+	w.Context, w.cancel = context.WithCancel(context.Background())
+	x.watch = w
 	if x.over { // the connection may belong to another request by now
-		x.cancel()
+		w.cancel()
 	} else if room := x.conn.buf[x.conn.end:]; len(room) > 0 {
-		x.finished = make(chan int, 1)
+		w.finished = make(chan int, 1)
 		x.conn.SetReadDeadline(time.Time{}) // the request has been read
-		go x.awaitClient(room)
+		go w.awaitClient(x.conn, room)
 	}
-	return x.inner.Done()
+	return w.Done()
 }
 
 // awaitClient returns when the client sends something or disconnects, or when the
 // request ends. Bytes that arrive are the start of the next request.
-func (x *requestContext) awaitClient(room []byte) {
-	n, err := x.conn.receive(room)
+func (w *watch) awaitClient(c *conn, room []byte) {
+	n, err := c.receive(room)
 	if n == 0 && err != nil {
-		x.cancel()
+		w.cancel()
 	}
-	x.finished <- n
+	w.finished <- n
 }
 
 func (x *requestContext) Err() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case x.inner != nil:
-		return x.inner.Err()
+	case x.watch != nil:
+		return x.watch.Err()
 	case x.over:
 		return context.Canceled
 	}
@@ -65,8 +72,8 @@ func (x *requestContext) Err() error {
 func (x *requestContext) Value(key any) any {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.inner != nil {
-		return x.inner.Value(key)
+	if x.watch != nil {
+		return x.watch.Value(key)
 	}
 	return nil
 }
@@ -76,11 +83,12 @@ func (x *requestContext) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.over = true
-	if x.finished != nil {
+	if x.watch == nil {
+		return
+	}
+	if x.watch.finished != nil {
 		x.conn.SetReadDeadline(time.Unix(1, 0)) // interrupts the read
-		x.conn.end += <-x.finished
+		x.conn.end += <-x.watch.finished
 	}
-	if x.cancel != nil {
-		x.cancel()
-	}
+	x.watch.cancel()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
 // TestHandlerCannotReachNextRequest has a handler keep everything it gets and use
@@ -117,4 +118,12 @@ func TestLateWritesUnderLoad(t *testing.T) {
 	}
 	clients.Wait()
 	writers.Wait()
+}
+
+// TestExchangeSize: what each request allocates fits into the allocator's size class
+// of 576 bytes, 8 of which the allocator uses itself.
+func TestExchangeSize(t *testing.T) {
+	if got := unsafe.Sizeof(exchange{}); got > 568 {
+		t.Errorf("got %d bytes, want at most 568", got)
+	}
 }

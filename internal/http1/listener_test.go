@@ -168,6 +168,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		}
 		plain, other := connect(), connect()
 		get(t, plain)
+		synctest.Wait() // until Accept waits for the next connection
 		inner.failing.Store(true)
 		_, far := net.Pipe()
 		inner.pipes <- far // ends the Accept that waits

@@ -19,6 +19,7 @@ type parser struct {
 	plain   func(target string) bool
 	fields  []byte       // as received
 	parsed  []field      // the same, parsed
+	values  int          // how many values parsed has
 	request http.Request // the parts that depend only on fields
 
 	target string
@@ -128,7 +129,7 @@ func (p *parser) setFields(fields []byte) bool {
 	if bytes.Equal(fields, p.fields) {
 		return true
 	}
-	p.fields, p.parsed = nil, nil
+	p.fields, p.parsed, p.values = nil, nil, 0
 	p.request.Host, p.request.ContentLength = "", 0
 	for rest := string(fields); rest != "\r\n"; {
 		line, after, _ := strings.Cut(rest, "\r\n")
@@ -172,6 +173,7 @@ func (p *parser) setField(name, value string) bool {
 	case "Expect", "Pragma", "Trailer", "Transfer-Encoding", "Upgrade":
 		return false
 	}
+	p.values++
 	if i < 0 {
 		p.parsed = append(p.parsed, field{name, []string{value}})
 	} else {
@@ -196,6 +198,9 @@ func (p *parser) forHandler(x *exchange, r request) {
 // values are in room, if they fit.
 func (p *parser) newHeader(room []string) http.Header {
 	header := make(http.Header, len(p.parsed))
+	if p.values > cap(room) {
+		room = make([]string, 0, p.values)
+	}
 	for i := range p.parsed {
 		f := &p.parsed[i]
 		start := len(room)

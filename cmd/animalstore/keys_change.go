@@ -48,11 +48,15 @@ limits don't change, and the next ban, if it comes within a day, is even longer.
 		Args:    oneID("key", "keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.doWithKey(cmd, false, args[0], func(store keyStore, p *terminal.Printer, id int64) error {
-				key, err := store.unban(cmd.Context(), id)
-				if err != nil {
+				key, lifted, err := store.unban(cmd.Context(), id)
+				switch {
+				case err != nil:
 					return err
+				case lifted:
+					p.Note("Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
+				default:
+					p.Note("%s isn't banned.", keyTitle(key))
 				}
-				p.Note("%s isn't banned now. A running server follows within a second.", keyTitle(key))
 				return nil
 			})
 		},

@@ -104,8 +104,16 @@ func (d databaseKeys) revoke(ctx context.Context, id int64) (animalstore.Key, er
 	return d.change(ctx, id, func(k *animalstore.Key) error { k.Revoke(animalstore.At(time.Now())); return nil })
 }
 
-func (d databaseKeys) unban(ctx context.Context, id int64) (animalstore.Key, error) {
-	return d.change(ctx, id, func(k *animalstore.Key) error { k.UnbannedAt = animalstore.At(time.Now()); return nil })
+func (d databaseKeys) unban(ctx context.Context, id int64) (key animalstore.Key, lifted bool, err error) {
+	_, limits, err := d.show(ctx, id)
+	if err != nil {
+		return animalstore.Key{}, false, err
+	}
+	key, err = d.change(ctx, id, func(k *animalstore.Key) error {
+		k.Unban(animalstore.At(time.Now()), limits.BannedAt)
+		return nil
+	})
+	return key, !limits.BannedUntil.IsZero(), err
 }
 
 func (d databaseKeys) change(ctx context.Context, id int64, change func(*animalstore.Key) error) (animalstore.Key, error) {

@@ -27,7 +27,8 @@ type keyStore interface {
 	rotate(ctx context.Context, id int64, grace time.Duration) (key animalstore.Key, secret string, err error)
 	setPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error)
 	revoke(ctx context.Context, id int64) (animalstore.Key, error)
-	unban(ctx context.Context, id int64) (animalstore.Key, error)
+	// unban reports whether the key was banned.
+	unban(ctx context.Context, id int64) (key animalstore.Key, lifted bool, err error)
 }
 
 // keyLocation is the flags that say where the keys are.

@@ -71,6 +71,8 @@ func (s serverKeys) revoke(ctx context.Context, id int64) (animalstore.Key, erro
 	return key, nil
 }
 
-func (s serverKeys) unban(ctx context.Context, id int64) (animalstore.Key, error) {
-	return s.calls.UnbanKey(ctx, id)
+func (s serverKeys) unban(ctx context.Context, id int64) (key animalstore.Key, lifted bool, err error) {
+	var meta client.Meta
+	key, err = s.calls.UnbanKey(ctx, id, client.ReadMeta(&meta))
+	return key, meta.BanLifted, err
 }

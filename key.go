@@ -158,7 +158,7 @@ type Key struct {
 	// SecretExpiresAt is when the secret that this key was found by stops
 	// working because the key was rotated. Zero: it doesn't.
 	SecretExpiresAt Time `json:"-"`
-	// UnbannedAt lifts all bans that began before it.
+	// UnbannedAt lifts all bans that began until then. See [Key.Unban].
 	UnbannedAt Time `json:"-"`
 }
 
@@ -195,6 +195,16 @@ func (k *Key) SetPlan(p Plan, custom Limits) error {
 func (k *Key) Revoke(at Time) {
 	if k.RevokedAt.IsZero() {
 		k.RevokedAt = at
+	}
+}
+
+// Unban lifts the key's bans that began at or before now, and the last one even if
+// it began later, because the clock was set back in between or is another one.
+func (k *Key) Unban(now, lastBan Time) {
+	for _, t := range []Time{now, lastBan} {
+		if t.After(k.UnbannedAt.Time) {
+			k.UnbannedAt = t
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ type LimitState struct {
 
 	Strikes      int64 // since StrikesSince
 	StrikesSince int64
-	BannedAt     int64 // when the last ban began
+	BannedAt     int64 // when the last ban began; later if the clock was set back, so that it only grows
 	BannedUntil  int64
 	BanLevel     int64 // number of consecutive bans; each makes the next one longer
 }

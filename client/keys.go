@@ -95,7 +95,8 @@ func (c *Client) RotateKey(ctx context.Context, id int64, grace time.Duration, o
 	return sendForSecret(ctx, c, k, options)
 }
 
-// UnbanKey lifts the ban of a key, if it has one.
+// UnbanKey lifts the ban of a key, if it has one; [Meta.BanLifted] says whether it
+// had.
 func (c *Client) UnbanKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
 	return sendForKey(ctx, c, &call{operation: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options)
 }

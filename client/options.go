@@ -128,6 +128,7 @@ type Meta struct {
 	ETag      string // for [IfMatch] and [IfNoneMatch]; "" if it has none
 	RequestID string // identifies the request in the server's log
 	Replayed  bool   // the response is that of an earlier request with the same [IdempotencyKey]
+	BanLifted bool   // [Client.UnbanKey] lifted a ban
 	Attempts  int    // the number of attempts
 	RateLimit RateLimit
 }

@@ -42,11 +42,16 @@ func keysUnbanCommand(at *keyLocation) *cobra.Command {
 limits don't change, and the next ban, if it comes within a day, is even longer.`,
 		Example: "  animalstore keys unban 2",
 	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
-		key, err := store.Unban(cmd.Context(), id)
-		if err == nil {
-			p.Note("%s isn't banned now. A running server follows within a second.", keyTitle(key))
+		key, lifted, err := store.Unban(cmd.Context(), id)
+		switch {
+		case err != nil:
+			return err
+		case lifted:
+			p.Note("Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
+		default:
+			p.Note("%s isn't banned.", keyTitle(key))
 		}
-		return err
+		return nil
 	})
 }
 

@@ -144,8 +144,14 @@ func used(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
+// banned DATABASE KEY [AHEAD] bans a key, by a clock that is ahead.
 func banned(ts *testscript.TestScript, _ bool, args []string) {
 	now := time.Now()
+	if len(args) > 2 {
+		ahead, err := time.ParseDuration(args[2])
+		ts.Check(err)
+		now = now.Add(ahead)
+	}
 	inStore(ts, args[0], func(store db.DB) error {
 		return store.SaveLimitStates(context.Background(), []animalstore.KeyLimitState{{KeyID: number(ts, args[1]), LimitState: animalstore.LimitState{
 			Day:      animalstore.Window{Used: 12, End: now.Add(time.Hour).UnixMilli()},

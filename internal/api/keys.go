@@ -8,6 +8,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
 	"animalstore/internal/strictjson"
 )
 
@@ -99,15 +100,37 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// unbanKey serves POST /v1/keys/{keyId}/unban.
+// unbanKey serves POST /v1/keys/{keyId}/unban. The header Ban-Lifted says whether
+// the key was banned.
 func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
+	id, err := keyKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	before, err := s.db.Key(r.Context(), id)
+	if err != nil {
+		return keyKind.explain(err, id)
+	}
+	status, err := s.limiter.Status(r.Context(), &before)
+	if err != nil {
+		return err
+	}
+	// Without Redis, another instance may have banned the key.
+	saved, err := s.db.LimitState(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	elsewhere := ratelimit.StatusOf(saved, &before, s.now())
 	key, err := s.changeKey(r, func(k *animalstore.Key, now time.Time) error {
-		k.UnbannedAt = animalstore.At(now)
+		k.Unban(animalstore.At(now), status.BannedAt)
+		k.Unban(animalstore.At(now), elsewhere.BannedAt)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	lifted := !status.BannedUntil.IsZero() || !elsewhere.BannedUntil.IsZero()
+	w.Header().Set("Ban-Lifted", strconv.FormatBool(lifted))
 	return writeKey(w, r, key)
 }
 

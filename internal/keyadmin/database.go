@@ -104,8 +104,16 @@ func (d Database) Revoke(ctx context.Context, id int64) (animalstore.Key, error)
 	return d.change(ctx, id, func(k *animalstore.Key) error { k.Revoke(now()); return nil })
 }
 
-func (d Database) Unban(ctx context.Context, id int64) (animalstore.Key, error) {
-	return d.change(ctx, id, func(k *animalstore.Key) error { k.UnbannedAt = now(); return nil })
+func (d Database) Unban(ctx context.Context, id int64) (key animalstore.Key, lifted bool, err error) {
+	_, limits, err := d.Show(ctx, id)
+	if err != nil {
+		return animalstore.Key{}, false, err
+	}
+	key, err = d.change(ctx, id, func(k *animalstore.Key) error {
+		k.Unban(now(), limits.BannedAt)
+		return nil
+	})
+	return key, !limits.BannedUntil.IsZero(), err
 }
 
 func (d Database) change(ctx context.Context, id int64, change func(*animalstore.Key) error) (animalstore.Key, error) {

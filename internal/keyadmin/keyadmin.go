@@ -28,6 +28,6 @@ type Keys interface {
 	SetPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error)
 	// Revoke disables a key permanently.
 	Revoke(ctx context.Context, id int64) (animalstore.Key, error)
-	// Unban lifts the ban of a key.
-	Unban(ctx context.Context, id int64) (animalstore.Key, error)
+	// Unban lifts the ban of a key, and reports whether there was one.
+	Unban(ctx context.Context, id int64) (key animalstore.Key, lifted bool, err error)
 }

@@ -56,7 +56,7 @@ func TestKeys(t *testing.T) {
 			if changed, err := all.SetPlan(ctx, created.ID, animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 7, PerDay: 70}); err != nil || changed.Limits.PerDay != 70 {
 				t.Errorf("SetPlan: got %+v and error %v, want 70 requests a day", changed, err)
 			}
-			if _, err := all.Unban(ctx, created.ID); err != nil {
+			if _, _, err := all.Unban(ctx, created.ID); err != nil {
 				t.Errorf("Unban: got %v, want no error", err)
 			}
 			if _, usage, err := all.Usage(ctx, created.ID, 24); err != nil || len(usage) != 0 {

@@ -70,6 +70,8 @@ func (s Server) Revoke(ctx context.Context, id int64) (animalstore.Key, error) {
 	return key, nil
 }
 
-func (s Server) Unban(ctx context.Context, id int64) (animalstore.Key, error) {
-	return s.Client.UnbanKey(ctx, id)
+func (s Server) Unban(ctx context.Context, id int64) (key animalstore.Key, lifted bool, err error) {
+	var meta client.Meta
+	key, err = s.Client.UnbanKey(ctx, id, client.ReadMeta(&meta))
+	return key, meta.BanLifted, err
 }

@@ -28,8 +28,8 @@ const maxCached = 4096
 
 const shards = 32
 
-// Checker checks whether a token is valid for this deployment, with about one lookup
-// per key and second.
+// Checker checks whether a token is valid for this deployment. It looks up a key
+// about once a second.
 type Checker struct {
 	env   animalstore.Environment
 	store Store

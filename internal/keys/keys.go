@@ -92,7 +92,7 @@ func ValidateForeign(secret string, env animalstore.Environment) error {
 	case strings.HasPrefix(secret, brand) && Environment(secret) == "":
 		return animalstore.Errorf(animalstore.ValidationFailed, "the key starts with %s but its checksum is wrong: it is mistyped or cut off", brand)
 	case strings.HasPrefix(secret, brand) && Environment(secret) != env:
-		return animalstore.Errorf(animalstore.ValidationFailed, "the key was made for %s and wouldn't work in %s", Environment(secret), env)
+		return animalstore.Errorf(animalstore.ValidationFailed, "the key was created for %s and wouldn't work in %s", Environment(secret), env)
 	case len(secret) < minForeign || len(secret) > maxForeign:
 		return animalstore.Errorf(animalstore.ValidationFailed, "the key must have %d to %d characters, not %d", minForeign, maxForeign, len(secret))
 	case !visibleASCII(secret):

@@ -53,7 +53,7 @@ func New(version string) *Metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "animalstore_http_requests_total",
-			Help: "Requests that were responded to.",
+			Help: "Requests that got a response.",
 		}, []string{"method", "route", "status"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "animalstore_http_request_duration_seconds",
@@ -127,7 +127,7 @@ func (m *Metrics) WatchSharedLimiter(stats func() SharedLimiter) {
 	counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", func(s SharedLimiter) int64 { return s.FallbackDecisions })
 	counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", func(s SharedLimiter) int64 { return s.Fallbacks })
 	counter("animalstore_redis_failures_total", "Calls that Redis didn't reply to, or not in time.", func(s SharedLimiter) int64 { return s.Failures })
-	counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was given again.", func(s SharedLimiter) int64 { return s.ForgottenKeys })
+	counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was sent again.", func(s SharedLimiter) int64 { return s.ForgottenKeys })
 }
 
 // Handler serves the metrics in the format of Prometheus.

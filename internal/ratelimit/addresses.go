@@ -42,8 +42,8 @@ func NewAddresses(now func() time.Time) *Addresses {
 	return a
 }
 
-// addressLimits has a daily limit that can't be reached.
-var addressLimits = animalstore.Limits{PerMinute: PerAddress, PerDay: 1 << 62}
+// addressKey has the limits of an address. The daily limit can't be reached.
+var addressKey = animalstore.Key{Limits: animalstore.Limits{PerMinute: PerAddress, PerDay: 1 << 62}}
 
 // Take decides on one request without a valid key.
 func (a *Addresses) Take(addr netip.Addr) Decision { return a.decide(addr, true) }
@@ -59,7 +59,7 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 	defer s.mu.Unlock()
 	window, known := s.windows[addr]
 	if !charge {
-		st := status(animalstore.LimitState{Minute: window}, now, addressLimits)
+		st := status(animalstore.LimitState{Minute: window}, now, &addressKey)
 		return Decision{Allowed: true, Limit: st.Minute.Limit, Remaining: st.Minute.Remaining, Reset: st.Minute.Reset.Unix()}
 	}
 	if !known && len(s.windows) >= addressesInShard {
@@ -69,7 +69,7 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 		return refusal(animalstore.RateLimitExceeded, PerAddress, window.End, now)
 	}
 	state := animalstore.LimitState{Minute: window}
-	d := decide(&state, now, addressLimits)
+	d := decide(&state, now, &addressKey)
 	s.windows[addr] = state.Minute
 	return d
 }

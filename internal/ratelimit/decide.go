@@ -21,20 +21,21 @@ var banSpans = [...]time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 
 // threshold is the number of strikes that cause a ban.
 func threshold(l animalstore.Limits) int64 { return max(minThreshold, l.PerMinute) }
 
-// decide decides one request at now (Unix milliseconds) and charges it if it is
-// admitted. It implements all rules and depends on nothing else.
+// decide decides one request of key at now (Unix milliseconds) and charges it if it
+// is admitted. Together with followClock and liftBan, which the caller calls first,
+// it implements all rules, and it depends on nothing else.
 //
 // A window or ban applies until now reaches its end, even if now is before its
-// start. So a clock that is set back lengthens it by that step and doesn't open a
-// second one. For the same reason a window that is over stays until a charge opens
-// the next.
-func decide(s *animalstore.LimitState, now int64, limits animalstore.Limits) Decision {
+// start. So a clock that is set back doesn't open a second one. For the same reason
+// a window that is over stays until a charge opens the next.
+func decide(s *animalstore.LimitState, now int64, key *animalstore.Key) Decision {
+	limits := key.Limits
 	expireStrikes(s, now)
-	if now < s.BannedUntil {
+	if banned(s, now, key) {
 		return refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
 	}
 	if w, code := bindingWindow(s, now, limits); w.left <= 0 {
-		if addStrike(s, w.window, now, limits) {
+		if addStrike(s, w.window, now, key) {
 			d := refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, now)
 			d.BannedNow = true
 			return d
@@ -46,6 +47,25 @@ func decide(s *animalstore.LimitState, now int64, limits animalstore.Limits) Dec
 	s.Day.Used++
 	w, _ := bindingWindow(s, now, limits)
 	return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}
+}
+
+// followClock shortens the windows in s to the longest that could start at now, and
+// reports whether it changed s. Longer ones started before the clock was set back.
+// They keep their counts, but without this a clock that was ahead for a moment could
+// refuse a key for as long as it was ahead.
+//
+// Bans aren't shortened: an operator can lift them, and a server whose own clock is
+// behind must not lift those of others.
+func followClock(s *animalstore.LimitState, now int64) (changed bool) {
+	minuteEnd := ceilSecond(now + time.Minute.Milliseconds())
+	dayEnd := floorSecond(now + 24*time.Hour.Milliseconds())
+	if s.Minute.End <= minuteEnd && s.Day.End <= dayEnd && s.StrikesSince <= now {
+		return false
+	}
+	s.Minute.End = min(s.Minute.End, minuteEnd)
+	s.Day.End = min(s.Day.End, dayEnd)
+	s.StrikesSince = min(s.StrikesSince, now)
+	return true
 }
 
 // openWindows replaces the windows that are over at now with new ones.
@@ -94,8 +114,14 @@ func remaining(w animalstore.Window, now, limit int64) int64 {
 	return max(0, limit-w.Used)
 }
 
+// banned reports whether the key is banned at now. A lifted ban stays lifted, even
+// if the clock is set back to before its end.
+func banned(s *animalstore.LimitState, now int64, key *animalstore.Key) bool {
+	return now < s.BannedUntil && s.BannedAt > key.UnbannedAt.Milli()
+}
+
 // addStrike records a refusal by w and reports whether it caused a ban.
-func addStrike(s *animalstore.LimitState, w *animalstore.Window, now int64, limits animalstore.Limits) bool {
+func addStrike(s *animalstore.LimitState, w *animalstore.Window, now int64, key *animalstore.Key) bool {
 	if w.Refused == 0 {
 		w.Refused = now
 	}
@@ -106,33 +132,37 @@ func addStrike(s *animalstore.LimitState, w *animalstore.Window, now int64, limi
 		s.StrikesSince = now
 	}
 	s.Strikes++
-	if s.Strikes < threshold(limits) {
+	if s.Strikes < threshold(key.Limits) {
 		return false
 	}
 	span := banSpans[min(int(s.BanLevel), len(banSpans)-1)]
 	s.BanLevel = min(s.BanLevel+1, int64(len(banSpans)))
-	// Never before the previous ban, even if that was lifted and the clock set back:
-	// of two states, the one with the later ban is the newer one.
-	s.BannedAt = max(s.BannedAt, now)
+	// Always after the previous ban and unban, even if the clock was set back: of two
+	// states, the one with the later ban is the newer one, and an unban lifts no ban
+	// that comes after it.
+	s.BannedAt = max(now, s.BannedAt+1, key.UnbannedAt.Milli()+1)
 	s.BannedUntil = ceilSecond(now + span.Milliseconds())
 	s.Strikes, s.StrikesSince = 0, 0
 	return true
 }
 
-// liftBan ends a ban that began before the operator lifted it, as if it had expired
-// then. The end is a whole second, like every other end, so that Reset can express
-// it.
-func liftBan(s *animalstore.LimitState, unbannedAt int64) (lifted bool) {
+// liftBan ends a ban that an operator lifted, as if it had expired then, and reports
+// whether it changed s. The end is a whole second, like every other end, so that
+// Reset can express it.
+func liftBan(s *animalstore.LimitState, key *animalstore.Key) (changed bool) {
+	unbannedAt := key.UnbannedAt.Milli()
 	if unbannedAt < s.BannedAt || s.BannedUntil <= unbannedAt {
 		return false
 	}
-	s.BannedUntil = unbannedAt / 1000 * 1000
+	s.BannedUntil = floorSecond(unbannedAt)
 	return true
 }
 
 func refusal(code animalstore.Code, limit, end, now int64) Decision {
 	return Decision{Code: code, Limit: limit, Reset: end / 1000, RetryAfter: max(1, (end-now+999)/1000)}
 }
+
+func floorSecond(ms int64) int64 { return ms / 1000 * 1000 }
 
 func ceilSecond(ms int64) int64 { return (ms + 999) / 1000 * 1000 }
 

@@ -67,7 +67,7 @@ func (m *Memory) Take(ctx context.Context, key *animalstore.Key) (Decision, erro
 	if err != nil {
 		return Decision{}, err
 	}
-	d := decide(&e.state, e.used, key.Limits)
+	d := decide(&e.state, e.used, key)
 	m.markDirty(e)
 	e.mu.Unlock()
 	return d, nil
@@ -80,7 +80,7 @@ func (m *Memory) Status(ctx context.Context, key *animalstore.Key) (Status, erro
 		return Status{}, err
 	}
 	defer e.mu.Unlock()
-	return status(e.state, e.used, key.Limits), nil
+	return status(e.state, e.used, key), nil
 }
 
 // acquire returns the key's counters, locked and as of now.
@@ -100,7 +100,7 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 		// Reading the clock under the lock keeps the times of successive requests
 		// in order.
 		e.used = m.now().UnixMilli()
-		if liftBan(&e.state, key.UnbannedAt.Milli()) {
+		if shortened, lifted := followClock(&e.state, e.used), liftBan(&e.state, key); shortened || lifted {
 			m.markDirty(e)
 		}
 		return e, nil

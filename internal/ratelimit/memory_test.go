@@ -88,7 +88,9 @@ func (s *memoryStore) SaveLimitStates(_ context.Context, states []animalstore.Ke
 
 // older reports whether a database would keep o instead of replacing it with s.
 func older(s, o animalstore.LimitState) bool {
-	return cmp.Or(cmp.Compare(s.BannedAt, o.BannedAt), cmp.Compare(s.Day.End, o.Day.End), cmp.Compare(s.Day.Used, o.Day.Used)) < 0
+	shortened := s.Day.End%(24*time.Hour).Milliseconds() != 0
+	return s.BannedAt < o.BannedAt || s.BannedAt == o.BannedAt && !shortened &&
+		cmp.Or(cmp.Compare(s.Day.End, o.Day.End), cmp.Compare(s.Day.Used, o.Day.Used)) < 0
 }
 
 // SaveUsage makes the memoryStore a [ratelimit.UsageStore].

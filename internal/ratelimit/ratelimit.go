@@ -39,8 +39,9 @@ type Decision struct {
 type Status struct {
 	Minute, Day WindowStatus
 	Strikes     int64
-	Threshold   int64 // the number of strikes that causes a ban
-	BannedUntil animalstore.Time
+	Threshold   int64            // the number of strikes that causes a ban
+	BannedAt    animalstore.Time // when the last ban began, even if it is over
+	BannedUntil animalstore.Time // zero: not banned
 	BanLevel    int64
 }
 
@@ -61,12 +62,14 @@ type Store interface {
 
 // StatusOf returns a key's status from its saved state, which may be a second old.
 func StatusOf(s animalstore.LimitState, key *animalstore.Key, now time.Time) Status {
-	liftBan(&s, key.UnbannedAt.Milli())
-	return status(s, now.UnixMilli(), key.Limits)
+	followClock(&s, now.UnixMilli())
+	liftBan(&s, key)
+	return status(s, now.UnixMilli(), key)
 }
 
 // status is the status of a key with state s at now.
-func status(s animalstore.LimitState, now int64, limits animalstore.Limits) Status {
+func status(s animalstore.LimitState, now int64, key *animalstore.Key) Status {
+	limits := key.Limits
 	expireStrikes(&s, now)
 	openWindows(&s, now)
 	st := Status{
@@ -74,9 +77,10 @@ func status(s animalstore.LimitState, now int64, limits animalstore.Limits) Stat
 		Day:       WindowStatus{limits.PerDay, max(0, limits.PerDay-s.Day.Used), animalstore.AtMilli(s.Day.End)},
 		Strikes:   s.Strikes,
 		Threshold: threshold(limits),
+		BannedAt:  animalstore.AtMilli(s.BannedAt),
 		BanLevel:  s.BanLevel,
 	}
-	if now < s.BannedUntil {
+	if banned(&s, now, key) {
 		st.BannedUntil = animalstore.AtMilli(s.BannedUntil)
 	}
 	return st

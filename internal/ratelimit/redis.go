@@ -154,7 +154,7 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 	}
 	r.stats.shared.Add(1)
 	if d.BannedNow {
-		r.saveBan(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
+		r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
 	}
 	return d, nil
 }
@@ -168,7 +168,7 @@ func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error
 	if err != nil {
 		return Status{}, err
 	}
-	return status(rep.state, rep.now, key.Limits), nil
+	return status(rep.state, rep.now, key), nil
 }
 
 // errNoRedis means that Redis didn't answer, or wasn't called because of that.
@@ -194,7 +194,9 @@ func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (r
 			return reply{}, errNoRedis
 		}
 		if rep.outcome != outcomeUnknown {
-			r.recordReply(e, rep, seed != "")
+			if state, shortened := r.recordReply(e, rep, seed != ""); shortened {
+				r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
+			}
 			return rep, nil
 		}
 		r.recordForgotten(e)
@@ -253,7 +255,7 @@ func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (*entry, stri
 			}
 		}
 		e.used = r.Now().UnixMilli()
-		if liftBan(&e.state, key.UnbannedAt.Milli()) {
+		if liftBan(&e.state, key) {
 			r.local.markDirty(e)
 		}
 		seed := ""
@@ -289,12 +291,17 @@ func (r *Redis) reload(ctx context.Context, e *entry) error {
 }
 
 // recordReply merges Redis's reply into e. sent says whether the call included e's
-// state.
-func (r *Redis) recordReply(e *entry, rep reply, sent bool) {
+// state. It returns the merged state, and whether the reply shortened a window that
+// this process knew, because Redis's clock was set back. Redis can lose that, so the
+// caller saves it.
+func (r *Redis) recordReply(e *entry, rep reply, sent bool) (merged animalstore.LimitState, shortened bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.state
 	e.state = rep.state
+	if shortened = followClock(&known, rep.now); shortened {
+		known.Minute, known.Day = rep.state.Minute, rep.state.Day
+	}
 	mergeStates(&e.state, known)
 	switch {
 	case sent && e.gap == unsent:
@@ -303,6 +310,7 @@ func (r *Redis) recordReply(e *entry, rep reply, sent bool) {
 		e.gap = unsent // it lost a ban
 	}
 	r.local.markDirty(e)
+	return e.state, shortened
 }
 
 // recordForgotten records that Redis no longer knows a key.

@@ -22,7 +22,7 @@ const (
 	newOutageAfter = 10 * time.Second
 	// syncEvery is how often the states of unsynced keys are sent to Redis.
 	syncEvery      = 250 * time.Millisecond
-	banSaveTimeout = time.Second
+	saveNowTimeout = time.Second
 	// finalSyncTimeout limits the last sync at shutdown.
 	finalSyncTimeout = time.Second
 )
@@ -78,24 +78,25 @@ func (r *Redis) takeFallback(ctx context.Context, key *animalstore.Key) (Decisio
 	if err != nil {
 		return Decision{}, err
 	}
-	d := decide(&e.state, e.used, key.Limits)
+	d := decide(&e.state, e.used, key)
 	e.gap = stale
 	r.syncLater(e)
 	r.local.markDirty(e)
 	state := e.state
 	e.mu.Unlock()
 	if d.BannedNow {
-		r.saveBan(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
+		r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
 	}
 	return d, nil
 }
 
-// saveBan saves a new ban before the response is sent, so that every server sees it
-// even if Redis is lost. If saving fails, the next Save includes it.
-func (r *Redis) saveBan(ctx context.Context, ban animalstore.KeyLimitState) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), banSaveTimeout)
+// saveNow saves a state before the response is sent, such as one with a new ban, so
+// that every server sees it even if Redis is lost. If saving fails, the next Save
+// includes it.
+func (r *Redis) saveNow(ctx context.Context, state animalstore.KeyLimitState) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveNowTimeout)
 	defer cancel()
-	_ = r.store.SaveLimitStates(ctx, []animalstore.KeyLimitState{ban})
+	_ = r.store.SaveLimitStates(ctx, []animalstore.KeyLimitState{state})
 }
 
 // Run saves the states of keys as [Memory.Run] does, probes a Redis that doesn't

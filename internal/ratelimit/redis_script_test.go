@@ -44,7 +44,7 @@ func TestScriptMergesLikeGo(t *testing.T) {
 	state := func() animalstore.LimitState {
 		s := animalstore.LimitState{
 			Minute:  animalstore.Window{Used: some(0, 3, 9), End: some(0, at-1, at+500, at+60_000), Refused: some(0, at-2000, at)},
-			Day:     animalstore.Window{Used: some(0, 3, 9, 1<<52), End: some(0, at, at+86_400_000), Refused: some(0, at-5000)},
+			Day:     animalstore.Window{Used: some(0, 3, 9, 1<<52), End: some(0, at, at/1000*1000+86_400_000), Refused: some(0, at-5000)},
 			Strikes: some(0, 1, 99), StrikesSince: some(0, at-700_000, at-5),
 		}
 		if s.BannedAt = some(0, at-10_000, at-9_000); s.BannedAt > 0 {

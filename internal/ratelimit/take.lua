@@ -66,7 +66,15 @@ local function merge(s, o)
   end
 end
 
+local function floor_second(ms) return math.floor(ms / SECOND) * SECOND end
 local function ceil_second(ms) return math.ceil(ms / SECOND) * SECOND end
+
+-- follow_clock shortens windows from before the clock was set back.
+local function follow_clock(s)
+  s.minute.till = math.min(s.minute.till, ceil_second(now + MINUTE))
+  s.day.till = math.min(s.day.till, floor_second(now + DAY))
+  s.strikes_since = math.min(s.strikes_since, now)
+end
 
 local function left(w, limit)
   if now >= w.till then return limit end
@@ -81,14 +89,14 @@ local function strike(s, w)
   s.strikes = s.strikes + 1
   if s.strikes < math.max(100, per_minute) then return false end
   s.level = math.min(s.level + 1, #BAN_SPANS)
-  s.banned_at = math.max(s.banned_at, now)
+  s.banned_at = math.max(now, s.banned_at + 1, unbanned_at + 1)
   s.banned_till = ceil_second(now + BAN_SPANS[s.level])
   s.strikes, s.strikes_since = 0, 0
   return true
 end
 
 local function take(s)
-  if now < s.banned_till then return 'banned' end
+  if now < s.banned_till and s.banned_at > unbanned_at then return 'banned' end
   local minute_left, day_left = left(s.minute, per_minute), left(s.day, per_day)
   if minute_left == 0 or day_left == 0 then
     local by_day = day_left < minute_left or day_left == minute_left and s.day.till > s.minute.till
@@ -110,8 +118,9 @@ if seed ~= '' then
 end
 if not state then return 'unknown' end
 
+follow_clock(state)
 if unbanned_at >= state.banned_at and state.banned_till > unbanned_at then
-  state.banned_till = math.floor(unbanned_at / SECOND) * SECOND
+  state.banned_till = floor_second(unbanned_at)
 end
 
 local outcome = 'looked'

@@ -15,7 +15,7 @@ type limiter interface {
 	Run(ctx context.Context)
 }
 
-// openLimiter makes the limiter: one in memory, or one shared through Redis. It
+// openLimiter creates the limiter: one in memory, or one shared through Redis. It
 // returns the clock that the limiter uses.
 func (s *Server) openLimiter() (clock func() time.Time, err error) {
 	if s.cfg.Redis == "" {

@@ -11,12 +11,12 @@ import (
 // OwnerKey is the outcome of [Server.CreateOwnerKey].
 type OwnerKey struct {
 	Secret  string
-	Created bool // false if the database has keys already
+	Created bool // false if the database already has keys
 	Exists  bool // the database has a key with this secret
 }
 
 // CreateOwnerKey stores the first key of an empty database: the given secret, or a
-// new one if it is "". It changes nothing if there are keys already. Of several
+// new one if it is "". It changes nothing if there already are keys. Of several
 // servers that start at once, one creates it.
 //
 // It is not part of [New], so that a start that fails doesn't lose the key.

@@ -40,7 +40,7 @@ type Server struct {
 
 // ListenError reports an address that a server can't listen on.
 type ListenError struct {
-	Ops bool // it is that of the ops listener
+	Ops bool // it is the ops listener's address
 	Err error
 }
 
@@ -190,7 +190,7 @@ func (s *Server) drain(l *http1.Listener) error {
 	return nil
 }
 
-// Close releases the ports and the database of a server that doesn't run. It saves
+// Close releases the ports and the database of a server that isn't running. It saves
 // the counters before it closes the database. Another call returns the same error.
 func (s *Server) Close() error {
 	for len(s.closers) > 0 {

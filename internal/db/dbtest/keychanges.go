@@ -273,7 +273,8 @@ func limitsReadBack(t *testing.T, d db.DB) {
 // olderLimits: of several servers that save what they know of a key, the one that
 // knows less may come last.
 func olderLimits(t *testing.T, d db.DB) {
-	const noon, day = 1_800_000_000_000, 24 * 60 * 60 * 1000
+	const day = 24 * 60 * 60 * 1000
+	const midnight = 20_000 * day
 	state := func(bannedAt, dayEnd, dayUsed, strikes int64) animalstore.LimitState {
 		return animalstore.LimitState{BannedAt: bannedAt, Day: animalstore.Window{End: dayEnd, Used: dayUsed}, Strikes: strikes}
 	}
@@ -282,15 +283,19 @@ func olderLimits(t *testing.T, d db.DB) {
 		before, after animalstore.LimitState
 		replaces      bool
 	}{
-		{"the same, and another count of strikes", state(noon, noon, 7, 5), state(noon, noon, 7, 4), true},
-		{"more of the day", state(0, noon, 7, 5), state(0, noon, 8, 0), true},
-		{"less of the day", state(0, noon, 7, 5), state(0, noon, 6, 9), false},
-		{"less of the next day", state(0, noon, 7, 5), state(0, noon+day, 1, 0), true},
-		{"more of the day before", state(0, noon, 7, 5), state(0, noon-day, 99, 0), false},
-		{"a ban, and less of the day", state(0, noon, 7, 99), state(noon, noon, 6, 0), true},
-		{"no ban, and more of the day", state(noon, noon, 7, 0), state(0, noon, 8, 99), false},
-		{"an earlier ban", state(noon, noon, 7, 0), state(noon-1, noon, 9, 0), false},
-		{"nothing", state(noon, noon, 7, 0), animalstore.LimitState{}, false},
+		{"the same, and another count of strikes", state(midnight, midnight, 7, 5), state(midnight, midnight, 7, 4), true},
+		{"more of the day", state(0, midnight, 7, 5), state(0, midnight, 8, 0), true},
+		{"less of the day", state(0, midnight, 7, 5), state(0, midnight, 6, 9), false},
+		{"less of the next day", state(0, midnight, 7, 5), state(0, midnight+day, 1, 0), true},
+		{"more of the day before", state(0, midnight, 7, 5), state(0, midnight-day, 99, 0), false},
+		{"a day that was shortened", state(0, midnight, 7, 5), state(0, midnight-1000, 6, 0), true},
+		{"the next day after one that was shortened", state(0, midnight-1000, 7, 5), state(0, midnight, 1, 0), true},
+		{"more of the day before one that was shortened", state(0, midnight-1000, 7, 5), state(0, midnight-day, 9, 0), false},
+		{"an earlier ban, and a day that was shortened", state(midnight, midnight, 7, 5), state(midnight-1, midnight-1000, 7, 5), false},
+		{"a ban, and less of the day", state(0, midnight, 7, 99), state(midnight, midnight, 6, 0), true},
+		{"no ban, and more of the day", state(midnight, midnight, 7, 0), state(0, midnight, 8, 99), false},
+		{"an earlier ban", state(midnight, midnight, 7, 0), state(midnight-1, midnight, 9, 0), false},
+		{"nothing", state(midnight, midnight, 7, 0), animalstore.LimitState{}, false},
 	} {
 		key := mustCreateKey(t, d, plainKey(t, "limited"), fmt.Sprint("limited ", i))
 		for _, s := range []animalstore.LimitState{c.before, c.after} {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -48,12 +49,16 @@ const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
 	ON CONFLICT (key_id) DO UPDATE SET (` + limitColumns + `) = (excluded.minute_used, excluded.minute_end, excluded.minute_refused,
 		excluded.day_used, excluded.day_end, excluded.day_refused, excluded.strikes, excluded.strikes_since,
 		excluded.banned_at, excluded.banned_until, excluded.ban_level)
-	WHERE (excluded.banned_at, excluded.day_end, excluded.day_used) >= (limit_states.banned_at, limit_states.day_end, limit_states.day_used)`
+	WHERE excluded.banned_at > limit_states.banned_at OR excluded.banned_at = limit_states.banned_at AND
+		(excluded.day_end % 86400000 <> 0 OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
-// older reports whether s is skipped if other is saved.
+// older reports whether s is skipped if other is saved. It is the rule of saveLimits.
 func older(s, other *animalstore.LimitState) bool {
-	return cmp.Or(
-		cmp.Compare(s.BannedAt, other.BannedAt),
+	if s.BannedAt != other.BannedAt {
+		return s.BannedAt < other.BannedAt
+	}
+	shortened := s.Day.End%(24*time.Hour).Milliseconds() != 0
+	return !shortened && cmp.Or(
 		cmp.Compare(s.Day.End, other.Day.End),
 		cmp.Compare(s.Day.Used, other.Day.Used)) < 0
 }

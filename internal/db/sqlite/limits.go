@@ -39,7 +39,8 @@ const saveLimitState = `
 		day_used = excluded.day_used, day_end = excluded.day_end, day_refused = excluded.day_refused,
 		strikes = excluded.strikes, strikes_since = excluded.strikes_since,
 		banned_at = excluded.banned_at, banned_until = excluded.banned_until, ban_level = excluded.ban_level
-	WHERE (excluded.banned_at, excluded.day_end, excluded.day_used) >= (limit_states.banned_at, limit_states.day_end, limit_states.day_used)`
+	WHERE excluded.banned_at > limit_states.banned_at OR excluded.banned_at = limit_states.banned_at AND
+		(excluded.day_end % 86400000 <> 0 OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {

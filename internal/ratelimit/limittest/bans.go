@@ -181,7 +181,7 @@ func testBans(t *testing.T, newSubject New) {
 
 // testUnban checks that an operator can lift a ban.
 func testUnban(t *testing.T, newSubject New) {
-	unban := func(c *client) { c.key.UnbannedAt = animalstore.AtMilli(c.now) }
+	unban := (*client).unban
 
 	t.Run("a lifted ban ends immediately", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)

@@ -46,6 +46,7 @@ var situations = []string{
 	"kill in a window",
 	"kill during a ban",
 	"ban lifted",
+	"ban lifted before its start",
 	"invariant: Remaining 0, and refused before Reset",
 	"invariant: Remaining 0, and admitted from Reset on",
 	"invariant: Remaining above 0, and admitted",

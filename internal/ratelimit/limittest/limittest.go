@@ -73,6 +73,8 @@ var tests = []struct {
 	{"unban", testUnban},
 	{"clients", testClients},
 	{"clock steps back", testBackwardClock},
+	{"clock was ahead", testAheadClock},
+	{"unban after a step", testUnbanAfterStep},
 	{"restart", testRestart},
 	{"concurrent", testConcurrent},
 	{"year", testYear},

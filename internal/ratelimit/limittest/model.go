@@ -24,6 +24,8 @@ type model struct {
 	dayEnd          int64
 	dayFirstRefusal int64
 
+	minutes, days int64 // how many windows were opened
+
 	strikes     int64
 	firstStrike int64
 
@@ -62,13 +64,30 @@ type standing struct {
 	minuteLeft, minuteReset int64
 	dayLeft, dayReset       int64
 	strikes, threshold      int64
+	bannedAt                int64
 	bannedUntil             int64 // 0: not banned
 	level                   int64
 }
 
 func (m *model) minuteOver(now int64) bool { return now >= m.minuteEnd }
 func (m *model) dayOver(now int64) bool    { return now >= m.dayEnd }
-func (m *model) banned(now int64) bool     { return now < m.banEnd }
+
+// banned reports whether there is a ban that hasn't been lifted.
+func (m *model) banned(now int64, p plan) bool { return now < m.banEnd && m.banStart > p.unbannedAt }
+
+// shorten ends windows that couldn't have started at now. They are from before the
+// clock was set back.
+func (m *model) shorten(now int64) {
+	if longest := roundUp(now+minute, second); m.minuteEnd > longest {
+		m.minuteEnd = longest
+	}
+	if longest := (now + day) / second * second; m.dayEnd > longest {
+		m.dayEnd = longest
+	}
+	if m.firstStrike > now {
+		m.firstStrike = now
+	}
+}
 
 // lift applies an operator's unban: the ban ends in the second in which it was
 // lifted.
@@ -90,10 +109,11 @@ func (m *model) pass(now int64) {
 
 // take is one request.
 func (m *model) take(now int64, p plan) expected {
+	m.shorten(now)
 	m.lift(p)
 	m.pass(now)
 
-	if m.banned(now) {
+	if m.banned(now, p) {
 		return refusal(now, "key_banned", p.perMinute, m.banEnd)
 	}
 
@@ -139,10 +159,12 @@ func (m *model) charge(now int64) {
 	if m.minuteOver(now) {
 		m.minuteUsed, m.minuteFirstRefusal = 0, 0
 		m.minuteEnd = roundUp(now+minute, second)
+		m.minutes++
 	}
 	if m.dayOver(now) {
 		m.dayUsed, m.dayFirstRefusal = 0, 0
 		m.dayEnd = midnightAfter(now)
+		m.days++
 	}
 	m.minuteUsed++
 	m.dayUsed++
@@ -175,7 +197,7 @@ func (m *model) strike(now int64, p plan) bool {
 	if m.bansInARow < 4 {
 		m.bansInARow++
 	}
-	m.banStart = now
+	m.banStart = max(now, m.banStart+1, p.unbannedAt+1)
 	switch m.bansInARow {
 	case 1:
 		m.banEnd = roundUp(now+5*minute, second)
@@ -190,8 +212,10 @@ func (m *model) strike(now int64, p plan) bool {
 }
 
 // standing returns the key's status. A window that is over is full and ends when it
-// would if it started now. The only change it makes is to apply an unban.
+// would if it started now. The only changes it makes are to follow the clock and to
+// apply an unban.
 func (m *model) standing(now int64, p plan) standing {
+	m.shorten(now)
 	m.lift(p)
 	return m.look(now, p)
 }
@@ -201,7 +225,7 @@ func (m model) look(now int64, p plan) standing {
 	st := standing{
 		minuteLeft: p.perMinute, minuteReset: roundUp(now+minute, second),
 		dayLeft: p.perDay, dayReset: midnightAfter(now),
-		strikes: m.strikes, threshold: p.threshold(), level: m.bansInARow,
+		strikes: m.strikes, threshold: p.threshold(), bannedAt: m.banStart, level: m.bansInARow,
 	}
 	if !m.minuteOver(now) {
 		st.minuteLeft, st.minuteReset = atLeastZero(p.perMinute-m.minuteUsed), m.minuteEnd
@@ -209,7 +233,7 @@ func (m model) look(now int64, p plan) standing {
 	if !m.dayOver(now) {
 		st.dayLeft, st.dayReset = atLeastZero(p.perDay-m.dayUsed), m.dayEnd
 	}
-	if m.banned(now) {
+	if m.banned(now, p) {
 		st.bannedUntil = m.banEnd
 	}
 	return st

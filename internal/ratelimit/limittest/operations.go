@@ -27,7 +27,7 @@ var operations = []operation{
 	{"save", 5, (*sequence).save},
 	{"restart", 4, (*sequence).restart},
 	{"kill", 4, (*sequence).kill},
-	{"unban", 2, (*sequence).unban},
+	{"unban", 4, (*sequence).unban},
 }
 
 var (
@@ -90,7 +90,7 @@ func (s *sequence) burst(t *rapid.T) {
 
 // hammer gets the key banned, unless it already is.
 func (s *sequence) hammer(t *rapid.T) {
-	if s.model.banned(s.now) {
+	if s.model.banned(s.now, s.plan()) {
 		s.request(t)
 		return
 	}
@@ -165,14 +165,19 @@ func (s *sequence) stepBack(t *rapid.T) {
 		c.sawIf(back < began-second, "step back to before a window")
 	}
 	c.sawIf(!m.dayOver(s.now) && back < m.dayEnd-day, "step back over midnight")
-	c.sawIf(m.banned(s.now), "step back during a ban")
+	c.sawIf(m.banned(s.now, s.plan()), "step back during a ban")
 	s.setClock(back)
 	s.steady = false
+	// Every server, if there are several, notices before anything else happens.
+	// Otherwise one could save its longer window over the shortened one.
+	for range 3 {
+		s.checkStatus(t)
+	}
 }
 
 func (s *sequence) changePlan(t *rapid.T) {
 	s.cover.sawIf(!s.model.minuteOver(s.now), "plan changed in a window")
-	s.cover.sawIf(s.model.banned(s.now), "plan changed during a ban")
+	s.cover.sawIf(s.model.banned(s.now, s.plan()), "plan changed during a ban")
 	s.setLimits(drawLimits.Draw(t, "limits"))
 	s.steady = false
 }
@@ -191,12 +196,12 @@ func (s *sequence) restart(t *rapid.T) {
 	s.saved = s.model
 	s.cover.sawIf(!s.model.minuteOver(s.now), "restart in a window")
 	s.cover.sawIf(s.model.strikes > 0, "restart with strikes")
-	s.cover.sawIf(s.model.banned(s.now), "restart during a ban")
+	s.cover.sawIf(s.model.banned(s.now, s.plan()), "restart during a ban")
 }
 
 func (s *sequence) kill(t *rapid.T) {
 	s.cover.sawIf(!s.model.minuteOver(s.now), "kill in a window")
-	s.cover.sawIf(s.model.banned(s.now), "kill during a ban")
+	s.cover.sawIf(s.model.banned(s.now, s.plan()), "kill during a ban")
 	if err := s.subject.Kill(); err != nil {
 		t.Fatalf("Kill: %v", err)
 	}
@@ -204,7 +209,7 @@ func (s *sequence) kill(t *rapid.T) {
 		return
 	}
 	s.cover.saw("kill forgot a request")
-	s.cover.sawIf(s.model.banned(s.now) && !s.saved.banned(s.now), "kill forgot a ban")
+	s.cover.sawIf(s.model.banned(s.now, s.plan()) && !s.saved.banned(s.now, s.plan()), "kill forgot a ban")
 	s.model = s.saved
 	s.steady = false
 	// What was admitted and lost may be admitted again: a kill may lose a second.
@@ -214,7 +219,8 @@ func (s *sequence) kill(t *rapid.T) {
 }
 
 func (s *sequence) unban(*rapid.T) {
-	s.cover.sawIf(s.model.banned(s.now), "ban lifted")
-	s.key.UnbannedAt = animalstore.AtMilli(max(s.now, s.key.UnbannedAt.Milli()))
+	s.cover.sawIf(s.model.banned(s.now, s.plan()), "ban lifted")
+	s.cover.sawIf(s.model.banned(s.now, s.plan()) && s.now < s.model.banStart, "ban lifted before its start")
+	s.key.Unban(animalstore.AtMilli(s.now), animalstore.AtMilli(s.model.banStart))
 	s.steady = false
 }

@@ -81,8 +81,7 @@ type sequence struct {
 	steady bool
 	lastAt int64
 
-	// The number of requests admitted to the windows that end at a given time, and
-	// the largest limits so far.
+	// The number of requests admitted to each window, and the largest limits so far.
 	toMinute, toDay map[int64]int64
 	most            animalstore.Limits
 }
@@ -140,9 +139,7 @@ func (s *sequence) request(t *rapid.T) ratelimit.Decision {
 	s.checkWindows(t, d)
 	s.coverRequest(before, d)
 	s.last, s.lastAt = d, s.now
-	// After the clock is set back, a ban may start before the last unban and counts
-	// as lifted, so its decision promises nothing.
-	s.steady = s.now > s.key.UnbannedAt.Milli()
+	s.steady = true
 	return d
 }
 
@@ -189,14 +186,13 @@ func (s *sequence) checkWindows(t *rapid.T, d ratelimit.Decision) {
 	if !d.Allowed {
 		return
 	}
-	minuteEnd, dayEnd := s.model.minuteEnd, s.model.dayEnd
-	s.toMinute[minuteEnd]++
-	s.toDay[dayEnd]++
-	if n := s.toMinute[minuteEnd]; n > s.most.PerMinute {
-		t.Fatalf("at %s: %d requests admitted to the minute that ends at %s", clock(s.now), n, clock(minuteEnd))
+	s.toMinute[s.model.minutes]++
+	s.toDay[s.model.days]++
+	if n := s.toMinute[s.model.minutes]; n > s.most.PerMinute {
+		t.Fatalf("at %s: %d requests admitted to the minute that ends at %s", clock(s.now), n, clock(s.model.minuteEnd))
 	}
-	if n := s.toDay[dayEnd]; n > s.most.PerDay {
-		t.Fatalf("at %s: %d requests admitted to the day that ends at %s", clock(s.now), n, clock(dayEnd))
+	if n := s.toDay[s.model.days]; n > s.most.PerDay {
+		t.Fatalf("at %s: %d requests admitted to the day that ends at %s", clock(s.now), n, clock(s.model.dayEnd))
 	}
 }
 
@@ -212,6 +208,7 @@ func (s *sequence) checkStatus(t *rapid.T) {
 		Day:         ratelimit.WindowStatus{Limit: s.key.Limits.PerDay, Remaining: w.dayLeft, Reset: animalstore.AtMilli(w.dayReset)},
 		Strikes:     w.strikes,
 		Threshold:   w.threshold,
+		BannedAt:    animalstore.AtMilli(w.bannedAt),
 		BannedUntil: animalstore.AtMilli(w.bannedUntil),
 		BanLevel:    w.level,
 	}

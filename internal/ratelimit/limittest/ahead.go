@@ -1,0 +1,151 @@
+package limittest
+
+import (
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// testAheadClock checks what happens to a key that was used while the clock was
+// ahead, once the clock is correct again.
+func testAheadClock(t *testing.T, newSubject New) {
+	midnight := milli("2026-03-11T00:00:00Z")
+	for _, tc := range []struct {
+		name string
+		back int64 // the correct time
+		jump time.Duration
+	}{
+		{"by a second", midnight - 1, time.Second},
+		{"by two hours", midnight - hour, 2 * time.Hour},
+		{"by 13 hours", midnight - 12*hour, 13 * time.Hour},
+		{"by 30 days", midnight - 12*hour, 30 * 24 * time.Hour},
+	} {
+		// exhausted returns a client that used up its day while the clock was ahead.
+		exhausted := func(t *testing.T) *client {
+			c := newClient(t, newSubject, animalstore.Limits{PerMinute: 10, PerDay: 5})
+			c.at(tc.back)
+			c.admitted(2)
+			c.wait(tc.jump)
+			c.admitted(5)
+			c.refused(1, animalstore.DailyQuotaExceeded)
+			c.at(tc.back)
+			return c
+		}
+		t.Run("day used up while the clock was over midnight "+tc.name, func(t *testing.T) {
+			c := exhausted(t)
+			d := c.refused(1, animalstore.DailyQuotaExceeded)
+			if wait := d.Reset*second - c.now; wait > day || d.RetryAfter > day/second {
+				t.Errorf("refused for %d ms, Retry-After %d: want at most a day", wait, d.RetryAfter)
+			}
+			equal(t, "day's reset", c.status().Day.Reset.Milli(), d.Reset*second)
+			c.at(d.Reset*second - 1)
+			c.refused(1, animalstore.DailyQuotaExceeded)
+			c.at(d.Reset * second)
+			c.admitted(5)
+		})
+		t.Run("the same, after a restart "+tc.name, func(t *testing.T) {
+			c := exhausted(t)
+			reset := c.refused(3, animalstore.DailyQuotaExceeded).Reset // one for each server, if there are several
+			c.wait(time.Hour)
+			c.must(c.s.Restart())
+			equal(t, "Reset", c.refused(1, animalstore.DailyQuotaExceeded).Reset, reset)
+			c.at(reset * second)
+			c.admitted(4)
+			c.must(c.s.Restart())
+			c.admitted(1)
+		})
+	}
+	t.Run("a minute used up while the clock was ahead lasts a minute", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 3, PerDay: 1_000})
+		c.wait(36 * time.Hour)
+		c.admitted(3)
+		c.at(noon)
+		d := c.refused(1, animalstore.RateLimitExceeded)
+		equal(t, "Reset", d.Reset*second, roundUp(noon+minute, second))
+		c.at(d.Reset*second - 1)
+		c.refused(1, animalstore.RateLimitExceeded)
+		c.at(d.Reset * second)
+		c.admitted(3)
+	})
+	t.Run("strikes while the clock was ahead last ten minutes", func(t *testing.T) {
+		c := newClient(t, newSubject, tiny)
+		c.wait(36 * time.Hour)
+		c.untilRefused()
+		c.wait(2 * time.Second)
+		c.refused(50, animalstore.RateLimitExceeded)
+		c.at(noon)
+		equal(t, "strikes", c.status().Strikes, 50)
+		c.at(noon + 10*minute)
+		equal(t, "strikes ten minutes later", c.status().Strikes, 0)
+	})
+}
+
+// testUnbanAfterStep checks that an unban lifts a ban whatever the clock did in
+// between, and nothing else.
+func testUnbanAfterStep(t *testing.T, newSubject New) {
+	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Hour, 48 * time.Hour} {
+		t.Run("clock set back after the ban by "+step.String(), func(t *testing.T) {
+			c := newClient(t, newSubject, tiny)
+			c.hammer()
+			c.wait(-step)
+			c.refused(1, animalstore.KeyBanned)
+			c.unban()
+			c.notBanned()
+			c.must(c.s.Restart())
+			c.notBanned()
+			c.wait(step)
+			c.notBanned()
+			equal(t, "level", c.status().BanLevel, 1)
+		})
+		t.Run("clock set back after the unban by "+step.String(), func(t *testing.T) {
+			c := newClient(t, newSubject, tiny)
+			c.hammer()
+			c.wait(time.Minute)
+			c.unban()
+			c.notBanned()
+			c.wait(-step)
+			c.notBanned()
+		})
+		t.Run("lifted by a clock that is ahead by "+step.String(), func(t *testing.T) {
+			c := newClient(t, newSubject, tiny)
+			c.hammer()
+			c.key.Unban(animalstore.AtMilli(c.now+step.Milliseconds()), c.status().BannedAt)
+			c.notBanned()
+			c.wait(2 * time.Minute)
+			equal(t, "the next ban", c.hammer().Reset, roundUp(c.now+15*minute, second)/second)
+			c.refused(1, animalstore.KeyBanned)
+		})
+		t.Run("the next ban isn't lifted, after a step of "+step.String(), func(t *testing.T) {
+			c := newClient(t, newSubject, tiny)
+			c.hammer()
+			c.wait(-step)
+			c.unban()
+			c.wait(2 * time.Minute)
+			ban := c.hammer()
+			equal(t, "Reset", ban.Reset, roundUp(c.now+15*minute, second)/second)
+			c.refused(3, animalstore.KeyBanned)
+			c.must(c.s.Restart())
+			equal(t, "Reset after a restart", c.refused(3, animalstore.KeyBanned).Reset, ban.Reset)
+			c.unban()
+			c.notBanned()
+		})
+	}
+}
+
+// unban does what an operator's unban does.
+func (c *client) unban() {
+	c.t.Helper()
+	c.key.Unban(animalstore.AtMilli(c.now), c.status().BannedAt)
+}
+
+// notBanned makes a request, which may be refused, but not by a ban.
+func (c *client) notBanned() {
+	c.t.Helper()
+	if d := c.take(); d.Code == animalstore.KeyBanned {
+		c.t.Fatalf("at %s: banned until %d, want the ban lifted", clock(c.now), d.Reset)
+	}
+	if until := c.status().BannedUntil; !until.IsZero() {
+		c.t.Fatalf("at %s: status says banned until %s, want the ban lifted", clock(c.now), until)
+	}
+}

@@ -106,8 +106,8 @@ func testFairness(t *testing.T, s *server, heavy burst, keys int) {
 		keys, requests, took, len(waits), waits[len(waits)/2], p99, waits[len(waits)-1])
 	// Unless keys share fairly, each small read takes most of the time of the burst.
 	// Writes share commits, so there a burst is over too soon.
-	if heavy.method == "GET" && len(waits) < 10 {
-		t.Errorf("another key got %d responses within %v, want at least 10", len(waits), took)
+	if heavy.method == "GET" && len(waits) < 20 {
+		t.Errorf("another key got %d responses within %v, want at least 20", len(waits), took)
 	}
 	if soak && p99 > 150*time.Millisecond {
 		t.Errorf("p99 is %v, want at most 150ms", p99)

@@ -51,7 +51,7 @@ func TestRequestIDs(t *testing.T) {
 		ids = append(ids, id)
 	}
 	for _, id := range ids {
-		line := regexp.MustCompile(`msg=request request_id=` + regexp.QuoteMeta(id) + ` method=GET path=\S+ status=\d+ `)
+		line := regexp.MustCompile(`msg=request request_id=` + regexp.QuoteMeta(id) + ` client=127\.0\.0\.1 method=GET path=\S+ status=\d+ `)
 		eventually(t, time.Minute, "request "+id+" is in the access log", func() bool { return line.MatchString(s.stderr.String()) })
 	}
 

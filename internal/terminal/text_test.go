@@ -124,6 +124,7 @@ func TestCountdownEnds(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		io.WriteString(c.Before(&shown), "a row\n")
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		want := "\r\x1b[KBroken: trying again in 1 h 0 min (Ctrl-C stops)" +
 			"\r\x1b[KBroken: trying again in 59 min 59 s (Ctrl-C stops)" +
 			"\r\x1b[Ka row\n"
@@ -136,6 +137,7 @@ func TestCountdownEnds(t *testing.T) {
 		synctest.Wait()
 		c.Start(time.Second, "Broken", "trying again")
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		want = "\r\x1b[KBroken: trying again in 1 h 0 min (Ctrl-C stops)" +
 			"\r\x1b[K\r\x1b[KBroken: trying again in 1 s (Ctrl-C stops)\r\x1b[K"
 		if got := shown.String(); got != want {

@@ -110,25 +110,10 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 			d.Close()
 		}
 	}()
-	if err := createFile(path, opts.MustExist); err != nil {
+	if err := d.claim(opts); err != nil {
 		return nil, err
 	}
-	// The log is next to the file, not next to a symbolic link.
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, err
-	}
-	d.path = path
-	if err := refuseAlias(path); err != nil {
-		return nil, err
-	}
-	if _, err := checkOurs(path); err != nil {
-		return nil, explain(path, err)
-	}
-	if opts.Serve {
-		if d.lock, err = lockServer(path); err != nil {
-			return nil, explain(path, err)
-		}
-	}
+	path = d.path
 	conn, err := d.connect()
 	if err != nil {
 		return nil, explain(path, err)
@@ -159,6 +144,30 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		}
 	}
 	return d, nil
+}
+
+// claim creates the file if there is none, refuses one that isn't ours, and makes
+// this process its only server if opts say so. It comes before anything that writes.
+func (d *DB) claim(opts Options) (err error) {
+	if err := createFile(d.path, opts.MustExist); err != nil {
+		return err
+	}
+	// The log is next to the file, not next to a symbolic link.
+	if d.path, err = filepath.EvalSymlinks(d.path); err != nil {
+		return err
+	}
+	if err := refuseAlias(d.path); err != nil {
+		return err
+	}
+	if _, err := checkOurs(d.path); err != nil {
+		return explain(d.path, err)
+	}
+	if opts.Serve {
+		if d.lock, err = lockServer(d.path); err != nil {
+			return explain(d.path, err)
+		}
+	}
+	return nil
 }
 
 // Close implements [db.DB]. It leaves a single file, without a log.

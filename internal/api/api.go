@@ -147,7 +147,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	w.values[0] = r.id
 	h := w.Header()
 	h["X-Request-Id"] = w.values[0:1:1]
-	h["X-Content-Type-Options"] = nosniff
+	setNosniff(rw, h)
 	if s.draining.Load() {
 		h["Connection"] = []string{"close"}
 	}
@@ -156,8 +156,18 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	}
 }
 
-// nosniff keeps browsers from guessing another type than Content-Type says.
 var nosniff = []string{"nosniff"}
+
+// setNosniff keeps browsers from guessing another type than Content-Type says. It
+// spares package http1 a larger map of header fields.
+func setNosniff(w http.ResponseWriter, h http.Header) {
+	const name = "X-Content-Type-Options"
+	if fixed, ok := w.(interface{ SetFixed(name, value string) }); ok {
+		fixed.SetFixed(name, nosniff[0])
+		return
+	}
+	h[name] = nosniff
+}
 
 // serve checks a request in the order that the contract sets, and calls its
 // handler.

@@ -27,6 +27,17 @@ var errReturned = errors.New("http1: the handler has returned")
 // Header implements [http.ResponseWriter].
 func (w *writer) Header() http.Header { return w.header }
 
+// SetFixed adds one field to the response that isn't in Header: a map of more than
+// eight fields takes twice the memory, and the API has eight without the one that
+// every response has.
+func (w *writer) SetFixed(name, value string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.response != nil {
+		w.response.fixed = fixedField{name, value}
+	}
+}
+
 // WriteHeader implements [http.ResponseWriter].
 func (w *writer) WriteHeader(status int) {
 	w.mu.Lock()
@@ -58,6 +69,7 @@ type response struct {
 	conn   *conn
 	header http.Header
 	sorted []field // the header, sorted by name
+	fixed  fixedField
 
 	method   string
 	status   int       // 0 until WriteHeader
@@ -75,6 +87,9 @@ type field struct {
 	name   string
 	values []string
 }
+
+// fixedField is a field besides the header. It has no name if there is none.
+type fixedField struct{ name, value string }
 
 // flushSize is the size at which a response is sent before it is complete.
 const flushSize = 64 << 10
@@ -108,16 +123,29 @@ func (w *response) writeHeader(status int) {
 	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
 	w.sortFields()
-	for _, f := range w.sorted {
-		for _, value := range f.values {
-			b = appendField(b, f.name, value)
-		}
-	}
+	b = w.appendFields(b)
 	if _, ok := w.header["Date"]; !ok {
 		b = append(b, dateField(w.began)...)
 	}
 	w.headEnd = len(b)
 	w.out = append(b, "\r\n"...)
+}
+
+// appendFields appends the header and the fixed field, sorted by name.
+func (w *response) appendFields(b []byte) []byte {
+	fixed := w.fixed.name != ""
+	for _, f := range w.sorted {
+		if fixed && w.fixed.name < f.name {
+			b, fixed = appendField(b, w.fixed.name, w.fixed.value), false
+		}
+		for _, value := range f.values {
+			b = appendField(b, f.name, value)
+		}
+	}
+	if fixed {
+		b = appendField(b, w.fixed.name, w.fixed.value)
+	}
+	return b
 }
 
 func statusText(status int) string {

@@ -35,7 +35,22 @@ func TestUnusualHandlers(t *testing.T) {
 			io.WriteString(w, "hello")
 		}
 	}
+	fixed := func(name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			w.Header().Set("X-Middle", "1")
+			if f, ok := w.(interface{ SetFixed(name, value string) }); ok {
+				f.SetFixed(name, "fixed")
+			} else {
+				w.Header().Set(name, "fixed")
+			}
+			io.WriteString(w, "hello")
+		}
+	}
 	for name, handler := range map[string]http.HandlerFunc{
+		"a fixed field before all others":     fixed("A-First"),
+		"a fixed field between others":        fixed("X-Before"),
+		"a fixed field after all others":      fixed("Z-Last"),
 		"a length that isn't a number":        set("Content-Length", "abc"),
 		"a negative length":                   set("Content-Length", "-5"),
 		"no length":                           set("Content-Length"),

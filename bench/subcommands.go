@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -93,9 +91,7 @@ var variants = map[string]service.Config{
 // serveVariant runs the service without one of its optimizations. Its arguments
 // are an address, the URL of a database and the name of a variant.
 func serveVariant(args []string) {
-	ballast := make([]byte, 8<<20) // the serve command has this and sets the garbage collector so
-	defer runtime.KeepAlive(ballast)
-	debug.SetGCPercent(60)
+	defer service.TuneMemory(false)() // as the serve command does
 	config := variants[args[2]]
 	config.Listen, config.Database = args[0], args[1]
 	config.OpsListen = "127.0.0.1:0" // the release build keeps metrics, too

@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"animalstore"
@@ -76,21 +74,8 @@ output. It is shown only once. The log goes to standard error. Set
 	return cmd
 }
 
-// The heap of a server is a few megabytes, so under load it would collect garbage
-// dozens of times a second. The ballast is memory that is never touched and so
-// costs nothing, but counts as heap when the collector decides whether to run. In
-// return the collector tolerates less garbage, so that a larger heap doesn't double.
-const (
-	ballast          = 8 << 20
-	garbageTolerated = 60 // percent
-)
-
 func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
-	untouched := make([]byte, ballast)
-	defer runtime.KeepAlive(untouched)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbageTolerated)
-	}
+	defer server.TuneMemory(os.Getenv("GOGC") != "")()
 	cfg, err := f.config(stderr)
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ type numbered struct {
 	step               int
 }
 
-// place returns the place of an id; 0 is no id.
+// place returns the position of an id, which is never 0.
 func place(ids []int64, id int64) int64 { return int64(1 + slices.Index(ids, id)) }
 
 // some returns one of the last few ids, or rarely one that was never assigned.

@@ -24,4 +24,9 @@ type Window struct {
 type KeyLimitState struct {
 	KeyID int64
 	LimitState
+
+	// DayShortened says that the day was shortened since the state was last saved,
+	// because the clock was set back. The state may then have a day that ends earlier
+	// or has a lower count than the saved one, and is newer nevertheless.
+	DayShortened bool
 }

@@ -152,9 +152,8 @@ type DB interface {
 	// SaveLimitStates replaces the saved limits of keys, for all of them or none.
 	// Servers that share keys each save what they know, and the last to save may
 	// know the least. So a state is skipped if the saved one is ahead of it,
-	// comparing BannedAt, then Day.End, then Day.Used. A day that doesn't end at
-	// midnight was shortened after the clock was set back: the saved one isn't ahead
-	// of it, although it ends later.
+	// comparing BannedAt, then Day.End, then Day.Used. With DayShortened, only
+	// BannedAt is compared.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 
 	// Generation identifies a state of the pets, orders and categories: while it

@@ -50,22 +50,23 @@ func decide(s *animalstore.LimitState, now int64, key *animalstore.Key) Decision
 }
 
 // followClock shortens the windows in s to the longest that could start at now, and
-// reports whether it changed s. Longer ones started before the clock was set back.
+// reports whether it changed s, and the day in particular. Longer ones started before the clock was set back.
 // They keep their counts, but without this a clock that was ahead for a moment could
 // refuse a key for as long as it was ahead.
 //
 // Bans aren't shortened: an operator can lift them, and a server whose own clock is
 // behind must not lift those of others.
-func followClock(s *animalstore.LimitState, now int64) (changed bool) {
+func followClock(s *animalstore.LimitState, now int64) (changed, dayShortened bool) {
 	minuteEnd := ceilSecond(now + time.Minute.Milliseconds())
 	dayEnd := floorSecond(now + 24*time.Hour.Milliseconds())
 	if s.Minute.End <= minuteEnd && s.Day.End <= dayEnd && s.StrikesSince <= now {
-		return false
+		return false, false
 	}
+	dayShortened = s.Day.End > dayEnd
 	s.Minute.End = min(s.Minute.End, minuteEnd)
 	s.Day.End = min(s.Day.End, dayEnd)
 	s.StrikesSince = min(s.StrikesSince, now)
-	return true
+	return true, dayShortened
 }
 
 // openWindows replaces the windows that are over at now with new ones.

@@ -46,6 +46,8 @@ type entry struct {
 	dirty  bool // is in Memory.dirty
 	gone   bool // was dropped from its shard: look it up again
 	state  animalstore.LimitState
+	// dayShortened says that the clock shortened the day since it was last saved.
+	dayShortened bool
 
 	// Used only by the Memory of a Redis.
 	gap      gap
@@ -100,7 +102,9 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 		// Reading the clock under the lock keeps the times of successive requests
 		// in order.
 		e.used = m.now().UnixMilli()
-		if shortened, lifted := followClock(&e.state, e.used), liftBan(&e.state, key); shortened || lifted {
+		followed, dayShortened := followClock(&e.state, e.used)
+		e.dayShortened = e.dayShortened || dayShortened
+		if lifted := liftBan(&e.state, key); followed || lifted {
 			m.markDirty(e)
 		}
 		return e, nil
@@ -202,12 +206,12 @@ func (m *Memory) Save(ctx context.Context) error {
 		batch = batch[:0]
 		for _, e := range dirty[:n] {
 			e.mu.Lock()
-			e.dirty = false
-			batch = append(batch, animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state})
+			batch = append(batch, animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: e.dayShortened})
+			e.dirty, e.dayShortened = false, false
 			e.mu.Unlock()
 		}
 		if err := m.store.SaveLimitStates(ctx, batch); err != nil {
-			m.keepDirty(dirty[:n], dirty[n:])
+			m.keepDirty(batch, dirty[:n], dirty[n:])
 			return err
 		}
 		dirty = dirty[n:]
@@ -215,14 +219,15 @@ func (m *Memory) Save(ctx context.Context) error {
 	return nil
 }
 
-// keepDirty queues entries that weren't saved again: those that were tried, unless
-// a Take already did, and those that weren't.
-func (m *Memory) keepDirty(tried, untried []*entry) {
+// keepDirty queues entries that weren't saved again: those that were tried, in
+// batch, unless a Take already did, and those that weren't.
+func (m *Memory) keepDirty(batch []animalstore.KeyLimitState, tried, untried []*entry) {
 	m.dirtyMu.Lock()
 	m.dirty = append(m.dirty, untried...)
 	m.dirtyMu.Unlock()
-	for _, e := range tried {
+	for i, e := range tried {
 		e.mu.Lock()
+		e.dayShortened = e.dayShortened || batch[i].DayShortened
 		m.markDirty(e)
 		e.mu.Unlock()
 	}

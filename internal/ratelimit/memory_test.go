@@ -79,7 +79,7 @@ func (s *memoryStore) SaveLimitStates(_ context.Context, states []animalstore.Ke
 	}
 	s.batches = append(s.batches, len(states))
 	for _, st := range states {
-		if !older(st.LimitState, s.states[st.KeyID]) {
+		if !older(st, s.states[st.KeyID]) {
 			s.states[st.KeyID] = st.LimitState
 		}
 	}
@@ -87,9 +87,8 @@ func (s *memoryStore) SaveLimitStates(_ context.Context, states []animalstore.Ke
 }
 
 // older reports whether a database would keep o instead of replacing it with s.
-func older(s, o animalstore.LimitState) bool {
-	shortened := s.Day.End%(24*time.Hour).Milliseconds() != 0
-	return s.BannedAt < o.BannedAt || s.BannedAt == o.BannedAt && !shortened &&
+func older(s animalstore.KeyLimitState, o animalstore.LimitState) bool {
+	return s.BannedAt < o.BannedAt || s.BannedAt == o.BannedAt && !s.DayShortened &&
 		cmp.Or(cmp.Compare(s.Day.End, o.Day.End), cmp.Compare(s.Day.Used, o.Day.Used)) < 0
 }
 

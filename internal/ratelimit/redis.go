@@ -154,7 +154,7 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 	}
 	r.stats.shared.Add(1)
 	if d.BannedNow {
-		r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
+		_ = r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
 	}
 	return d, nil
 }
@@ -195,7 +195,7 @@ func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (r
 		}
 		if rep.outcome != outcomeUnknown {
 			if state, shortened := r.recordReply(e, rep, seed != ""); shortened {
-				r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
+				r.saveShortened(ctx, e, state)
 			}
 			return rep, nil
 		}
@@ -294,13 +294,17 @@ func (r *Redis) reload(ctx context.Context, e *entry) error {
 // state. It returns the merged state, and whether the reply shortened a window that
 // this process knew, because Redis's clock was set back. Redis can lose that, so the
 // caller saves it.
-func (r *Redis) recordReply(e *entry, rep reply, sent bool) (merged animalstore.LimitState, shortened bool) {
+func (r *Redis) recordReply(e *entry, rep reply, sent bool) (merged animalstore.KeyLimitState, shortened bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.state
 	e.state = rep.state
-	if shortened = followClock(&known, rep.now); shortened {
-		known.Minute, known.Day = rep.state.Minute, rep.state.Day
+	shortened, dayShortened := followClock(&known, rep.now)
+	if shortened {
+		known.Minute = rep.state.Minute
+	}
+	if dayShortened {
+		known.Day = rep.state.Day
 	}
 	mergeStates(&e.state, known)
 	switch {
@@ -310,7 +314,7 @@ func (r *Redis) recordReply(e *entry, rep reply, sent bool) (merged animalstore.
 		e.gap = unsent // it lost a ban
 	}
 	r.local.markDirty(e)
-	return e.state, shortened
+	return animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: dayShortened}, shortened
 }
 
 // recordForgotten records that Redis no longer knows a key.

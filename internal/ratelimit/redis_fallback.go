@@ -85,7 +85,7 @@ func (r *Redis) takeFallback(ctx context.Context, key *animalstore.Key) (Decisio
 	state := e.state
 	e.mu.Unlock()
 	if d.BannedNow {
-		r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
+		_ = r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
 	}
 	return d, nil
 }
@@ -93,10 +93,22 @@ func (r *Redis) takeFallback(ctx context.Context, key *animalstore.Key) (Decisio
 // saveNow saves a state before the response is sent, such as one with a new ban, so
 // that every server sees it even if Redis is lost. If saving fails, the next Save
 // includes it.
-func (r *Redis) saveNow(ctx context.Context, state animalstore.KeyLimitState) {
+func (r *Redis) saveNow(ctx context.Context, state animalstore.KeyLimitState) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveNowTimeout)
 	defer cancel()
-	_ = r.store.SaveLimitStates(ctx, []animalstore.KeyLimitState{state})
+	return r.store.SaveLimitStates(ctx, []animalstore.KeyLimitState{state})
+}
+
+// saveShortened saves e's state after the clock shortened a window. If that fails,
+// the next Save knows whether it was the day.
+func (r *Redis) saveShortened(ctx context.Context, e *entry, state animalstore.KeyLimitState) {
+	if err := r.saveNow(ctx, state); err == nil {
+		return
+	}
+	e.mu.Lock()
+	e.dayShortened = e.dayShortened || state.DayShortened
+	r.local.markDirty(e)
+	e.mu.Unlock()
 }
 
 // Run saves the states of keys as [Memory.Run] does, probes a Redis that doesn't

@@ -357,6 +357,7 @@ var calls = []call{
 		for range draw(4) {
 			s := animalstore.KeyLimitState{KeyID: some(n.keys, draw)}
 			s.Minute.Used, s.Day.End, s.BanLevel = int64(draw(9)), int64(draw(9)), int64(draw(9))
+			s.Day.Used, s.BannedAt, s.DayShortened = int64(draw(3)), int64(draw(3)), draw(4) == 0
 			states = append(states, s)
 		}
 		return nil, n.db.SaveLimitStates(ctx, states)

@@ -278,28 +278,17 @@ func olderLimits(t *testing.T, d db.DB) {
 	state := func(bannedAt, dayEnd, dayUsed, strikes int64) animalstore.LimitState {
 		return animalstore.LimitState{BannedAt: bannedAt, Day: animalstore.Window{End: dayEnd, Used: dayUsed}, Strikes: strikes}
 	}
-	for i, c := range []struct {
+	type test struct {
 		name          string
 		before, after animalstore.LimitState
 		replaces      bool
-	}{
-		{"the same, and another count of strikes", state(midnight, midnight, 7, 5), state(midnight, midnight, 7, 4), true},
-		{"more of the day", state(0, midnight, 7, 5), state(0, midnight, 8, 0), true},
-		{"less of the day", state(0, midnight, 7, 5), state(0, midnight, 6, 9), false},
-		{"less of the next day", state(0, midnight, 7, 5), state(0, midnight+day, 1, 0), true},
-		{"more of the day before", state(0, midnight, 7, 5), state(0, midnight-day, 99, 0), false},
-		{"a day that was shortened", state(0, midnight, 7, 5), state(0, midnight-1000, 6, 0), true},
-		{"the next day after one that was shortened", state(0, midnight-1000, 7, 5), state(0, midnight, 1, 0), true},
-		{"more of the day before one that was shortened", state(0, midnight-1000, 7, 5), state(0, midnight-day, 9, 0), false},
-		{"an earlier ban, and a day that was shortened", state(midnight, midnight, 7, 5), state(midnight-1, midnight-1000, 7, 5), false},
-		{"a ban, and less of the day", state(0, midnight, 7, 99), state(midnight, midnight, 6, 0), true},
-		{"no ban, and more of the day", state(midnight, midnight, 7, 0), state(0, midnight, 8, 99), false},
-		{"an earlier ban", state(midnight, midnight, 7, 0), state(midnight-1, midnight, 9, 0), false},
-		{"nothing", state(midnight, midnight, 7, 0), animalstore.LimitState{}, false},
-	} {
-		key := mustCreateKey(t, d, plainKey(t, "limited"), fmt.Sprint("limited ", i))
-		for _, s := range []animalstore.LimitState{c.before, c.after} {
-			if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: s}}); err != nil {
+	}
+	check := func(c test, dayShortened bool) {
+		key := mustCreateKey(t, d, plainKey(t, "limited"), "limited: "+c.name)
+		first := animalstore.KeyLimitState{KeyID: key.ID, LimitState: c.before}
+		second := animalstore.KeyLimitState{KeyID: key.ID, LimitState: c.after, DayShortened: dayShortened}
+		for _, s := range []animalstore.KeyLimitState{first, second} {
+			if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{s}); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 		}
@@ -310,5 +299,29 @@ func olderLimits(t *testing.T, d db.DB) {
 		if got, err := d.LimitState(t.Context(), key.ID); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, err, want)
 		}
+	}
+	for _, c := range []test{
+		{"the same, and another count of strikes", state(midnight, midnight, 7, 5), state(midnight, midnight, 7, 4), true},
+		{"more of the day", state(0, midnight, 7, 5), state(0, midnight, 8, 0), true},
+		{"less of the day", state(0, midnight, 7, 5), state(0, midnight, 6, 9), false},
+		{"less of the next day", state(0, midnight, 7, 5), state(0, midnight+day, 1, 0), true},
+		{"more of the day before", state(0, midnight, 7, 5), state(0, midnight-day, 99, 0), false},
+		{"the next day after one that was shortened", state(0, midnight-1000, 7, 5), state(0, midnight, 1, 0), true},
+		{"less of a day that was shortened and saved before", state(0, midnight-1000, 7, 5), state(0, midnight-1000, 6, 0), false},
+		{"a ban, and less of the day", state(0, midnight, 7, 99), state(midnight, midnight, 6, 0), true},
+		{"no ban, and more of the day", state(midnight, midnight, 7, 0), state(0, midnight, 8, 99), false},
+		{"an earlier ban", state(midnight, midnight, 7, 0), state(midnight-1, midnight, 9, 0), false},
+		{"nothing", state(midnight, midnight, 7, 0), animalstore.LimitState{}, false},
+	} {
+		check(c, false)
+	}
+	for _, c := range []test{
+		{"a day that was shortened", state(0, midnight, 7, 5), state(0, midnight-1000, 7, 0), true},
+		{"a day that was shortened to end at midnight", state(0, midnight, 7, 5), state(0, midnight-day, 7, 0), true},
+		{"the next day, which ends with the saved one", state(0, midnight, 7, 5), state(0, midnight, 1, 0), true},
+		{"a ban, and a day that was shortened", state(0, midnight, 7, 5), state(midnight, midnight-1000, 7, 5), true},
+		{"an earlier ban, and a day that was shortened", state(midnight, midnight, 7, 5), state(midnight-1, midnight-1000, 7, 5), false},
+	} {
+		check(c, true)
 	}
 }

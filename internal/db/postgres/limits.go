@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -50,36 +49,48 @@ const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
 		excluded.day_used, excluded.day_end, excluded.day_refused, excluded.strikes, excluded.strikes_since,
 		excluded.banned_at, excluded.banned_until, excluded.ban_level)
 	WHERE excluded.banned_at > limit_states.banned_at OR excluded.banned_at = limit_states.banned_at AND
-		(excluded.day_end % 86400000 <> 0 OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
+		(excluded.key_id = ANY($13::bigint[]) OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
 // older reports whether s is skipped if other is saved. It is the rule of saveLimits.
-func older(s, other *animalstore.LimitState) bool {
+func older(s, other *animalstore.KeyLimitState) bool {
 	if s.BannedAt != other.BannedAt {
 		return s.BannedAt < other.BannedAt
 	}
-	shortened := s.Day.End%(24*time.Hour).Milliseconds() != 0
-	return !shortened && cmp.Or(
+	return !s.DayShortened && cmp.Or(
 		cmp.Compare(s.Day.End, other.Day.End),
 		cmp.Compare(s.Day.Used, other.Day.Used)) < 0
 }
 
+// latestStates returns the state to save of each key. A key may appear twice in
+// states, but a statement can't update a row twice.
+func latestStates(states []animalstore.KeyLimitState) map[int64]animalstore.KeyLimitState {
+	latest := make(map[int64]animalstore.KeyLimitState, len(states))
+	for _, s := range states {
+		before, found := latest[s.KeyID]
+		if found && older(&s, &before) {
+			continue
+		}
+		s.DayShortened = s.DayShortened || before.DayShortened && s.BannedAt == before.BannedAt
+		latest[s.KeyID] = s
+	}
+	return latest
+}
+
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
-	latest := make(map[int64]*animalstore.LimitState, len(states)) // a key may appear twice
-	for i := range states {
-		s := &states[i]
-		if before := latest[s.KeyID]; before == nil || !older(&s.LimitState, before) {
-			latest[s.KeyID] = &s.LimitState
-		}
-	}
+	latest := latestStates(states)
 	if len(latest) == 0 {
 		return ctx.Err()
 	}
-	columns := make([][]int64, 12)
+	columns := make([][]int64, 13)
+	columns[12] = []int64{} // not NULL
 	for id, s := range latest {
 		columns[0] = append(columns[0], id)
-		for i, field := range limitFields(s) {
+		for i, field := range limitFields(&s.LimitState) {
 			columns[i+1] = append(columns[i+1], *field.(*int64))
+		}
+		if s.DayShortened {
+			columns[12] = append(columns[12], id)
 		}
 	}
 	args := make([]any, len(columns))

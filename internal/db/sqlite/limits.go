@@ -40,7 +40,7 @@ const saveLimitState = `
 		strikes = excluded.strikes, strikes_since = excluded.strikes_since,
 		banned_at = excluded.banned_at, banned_until = excluded.banned_until, ban_level = excluded.ban_level
 	WHERE excluded.banned_at > limit_states.banned_at OR excluded.banned_at = limit_states.banned_at AND
-		(excluded.day_end % 86400000 <> 0 OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
+		(?13 OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
@@ -54,6 +54,7 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 			for j, field := range limitFields(&states[i].LimitState) {
 				stmt.BindInt64(j+2, *field)
 			}
+			stmt.BindBool(13, states[i].DayShortened)
 			if _, err := stmt.Step(); err != nil {
 				return fmt.Errorf("save limit states: %w", err)
 			}

@@ -56,6 +56,33 @@ func testAheadClock(t *testing.T, newSubject New) {
 			c.admitted(1)
 		})
 	}
+	t.Run("the next day ends with the one that was shortened", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 10, PerDay: 5})
+		c.at(midnight)
+		c.admitted(5)
+		c.must(c.s.Save())
+		c.at(midnight - 1)
+		reset := c.refused(3, animalstore.DailyQuotaExceeded).Reset // one for each server, if there are several
+		c.at(reset * second)
+		c.admitted(2)
+		c.must(c.s.Restart())
+		st := c.status()
+		equal(t, "day left", st.Day.Remaining, 3)
+		equal(t, "day's reset", st.Day.Reset.Milli(), midnight+day)
+		equal(t, "minute left", st.Minute.Remaining, 8)
+	})
+	t.Run("a day shortened to end at midnight is saved", func(t *testing.T) {
+		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 10, PerDay: 5})
+		c.at(midnight + day)
+		c.admitted(5)
+		c.must(c.s.Save())
+		c.at(midnight)
+		reset := c.refused(3, animalstore.DailyQuotaExceeded).Reset
+		equal(t, "Reset", reset*second, midnight+day)
+		c.wait(time.Hour)
+		c.must(c.s.Restart())
+		equal(t, "Reset after a restart", c.refused(1, animalstore.DailyQuotaExceeded).Reset, reset)
+	})
 	t.Run("a minute used up while the clock was ahead lasts a minute", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 3, PerDay: 1_000})
 		c.wait(36 * time.Hour)

@@ -147,7 +147,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	w.values[0] = r.id
 	h := w.Header()
 	h["X-Request-Id"] = w.values[0:1:1]
-	setNosniff(rw, h)
+	w.setFixed(everyResponse)
 	if s.draining.Load() {
 		h["Connection"] = []string{"close"}
 	}
@@ -156,18 +156,11 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 	}
 }
 
-var nosniff = []string{"nosniff"}
+// nosniff keeps browsers from guessing another type than Content-Type says. Every
+// response has it.
+var nosniff = []string{"X-Content-Type-Options", "nosniff"}
 
-// setNosniff keeps browsers from guessing another type than Content-Type says. It
-// spares package http1 a larger map of header fields.
-func setNosniff(w http.ResponseWriter, h http.Header) {
-	const name = "X-Content-Type-Options"
-	if fixed, ok := w.(interface{ SetFixed(name, value string) }); ok {
-		fixed.SetFixed(name, nosniff[0])
-		return
-	}
-	h[name] = nosniff
-}
+var everyResponse = [][]string{nosniff}
 
 // serve checks a request in the order that the contract sets, and calls its
 // handler.
@@ -257,6 +250,20 @@ func (w *response) Write(b []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(b)
 	w.bytes += n
 	return n, err
+}
+
+// setFixed adds fields that are always the same to the response, each a name and its
+// value, sorted by name. It replaces those set before. Package http1 writes them
+// without a larger map of fields.
+func (w *response) setFixed(fields [][]string) {
+	if fixed, ok := w.ResponseWriter.(interface{ SetFixed([][]string) }); ok {
+		fixed.SetFixed(fields)
+		return
+	}
+	h := w.Header()
+	for _, f := range fields {
+		h[f[0]] = f[1:2:2]
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.

@@ -128,7 +128,7 @@ func (rt *router) find(path string) (*resource, string) {
 
 // route finds the operation of a request. A nil route with a nil error means that
 // the response has already been written.
-func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
+func (s *Server) route(w *response, r *request) (*route, error) {
 	res, param := s.router.find(r.URL.Path)
 	// An escaped slash doesn't separate segments.
 	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
@@ -159,24 +159,25 @@ type deprecation struct {
 	sunset    time.Time
 	successor string
 
-	// The headers that announce it.
-	deprecation, sunsetDate, link []string
+	header [][]string // the fields that announce it, and those of every response
 }
 
 func newDeprecation(since, sunset time.Time, successor string) *deprecation {
 	return &deprecation{
-		sunset:      sunset,
-		successor:   successor,
-		deprecation: []string{"@" + strconv.FormatInt(since.Unix(), 10)},
-		sunsetDate:  []string{sunset.Format(http.TimeFormat)},
-		link:        []string{"<" + successor + `>; rel="successor-version"`},
+		sunset:    sunset,
+		successor: successor,
+		header: [][]string{
+			{"Deprecation", "@" + strconv.FormatInt(since.Unix(), 10)},
+			{"Link", "<" + successor + `>; rel="successor-version"`},
+			{"Sunset", sunset.Format(http.TimeFormat)},
+			nosniff,
+		},
 	}
 }
 
 // announce sets the headers, and returns an error after the sunset.
-func (d *deprecation) announce(w http.ResponseWriter, now time.Time) error {
-	h := w.Header()
-	h["Deprecation"], h["Sunset"], h["Link"] = d.deprecation, d.sunsetDate, d.link
+func (d *deprecation) announce(w *response, now time.Time) error {
+	w.setFixed(d.header)
 	if now.Before(d.sunset) {
 		return nil
 	}

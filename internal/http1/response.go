@@ -27,14 +27,14 @@ var errReturned = errors.New("http1: the handler has returned")
 // Header implements [http.ResponseWriter].
 func (w *writer) Header() http.Header { return w.header }
 
-// SetFixed adds one field to the response that isn't in Header: a map of more than
-// eight fields takes twice the memory, and the API has eight without the one that
-// every response has.
-func (w *writer) SetFixed(name, value string) {
+// SetFixed adds fields to the response that aren't in Header: a map of more than
+// eight fields takes twice the memory. Each is a name and its value. They are sorted
+// by name and must not change any more.
+func (w *writer) SetFixed(fields [][]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.response != nil {
-		w.response.fixed = fixedField{name, value}
+		w.response.fixed = fields
 	}
 }
 
@@ -68,8 +68,8 @@ func (w *writer) detach() {
 type response struct {
 	conn   *conn
 	header http.Header
-	sorted []field // the header, sorted by name
-	fixed  fixedField
+	sorted []field    // the header, sorted by name
+	fixed  [][]string // fields besides the header, sorted by name
 
 	method   string
 	status   int       // 0 until WriteHeader
@@ -87,9 +87,6 @@ type field struct {
 	name   string
 	values []string
 }
-
-// fixedField is a field besides the header. It has no name if there is none.
-type fixedField struct{ name, value string }
 
 // flushSize is the size at which a response is sent before it is complete.
 const flushSize = 64 << 10
@@ -131,19 +128,19 @@ func (w *response) writeHeader(status int) {
 	w.out = append(b, "\r\n"...)
 }
 
-// appendFields appends the header and the fixed field, sorted by name.
+// appendFields appends the header and the fixed fields, sorted by name.
 func (w *response) appendFields(b []byte) []byte {
-	fixed := w.fixed.name != ""
+	fixed := w.fixed
 	for _, f := range w.sorted {
-		if fixed && w.fixed.name < f.name {
-			b, fixed = appendField(b, w.fixed.name, w.fixed.value), false
+		for len(fixed) > 0 && fixed[0][0] < f.name {
+			b, fixed = appendField(b, fixed[0][0], fixed[0][1]), fixed[1:]
 		}
 		for _, value := range f.values {
 			b = appendField(b, f.name, value)
 		}
 	}
-	if fixed {
-		b = appendField(b, w.fixed.name, w.fixed.value)
+	for _, f := range fixed {
+		b = appendField(b, f[0], f[1])
 	}
 	return b
 }

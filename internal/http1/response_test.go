@@ -39,8 +39,8 @@ func TestUnusualHandlers(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("X-Middle", "1")
-			if f, ok := w.(interface{ SetFixed(name, value string) }); ok {
-				f.SetFixed(name, "fixed")
+			if f, ok := w.(interface{ SetFixed([][]string) }); ok {
+				f.SetFixed([][]string{{name, "fixed"}})
 			} else {
 				w.Header().Set(name, "fixed")
 			}

@@ -35,25 +35,32 @@ func TestUnusualHandlers(t *testing.T) {
 			io.WriteString(w, "hello")
 		}
 	}
-	fixed := func(name string) http.HandlerFunc {
+	extra := func(name, value string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("X-Middle", "1")
-			if f, ok := w.(interface{ SetFixed([][]string) }); ok {
-				f.SetFixed([][]string{{name, "fixed"}})
+			if f, ok := w.(interface{ SetFields([][2]string) }); ok {
+				f.SetFields([][2]string{{name, value}})
 			} else {
-				w.Header().Set(name, "fixed")
+				w.Header().Set(name, value)
 			}
 			io.WriteString(w, "hello")
 		}
 	}
 	for name, handler := range map[string]http.HandlerFunc{
-		"a fixed field before all others":     fixed("A-First"),
-		"a fixed field between others":        fixed("X-Before"),
-		"a fixed field after all others":      fixed("Z-Last"),
+		"an extra field before all others":    extra("A-First", "1"),
+		"an extra field between others":       extra("X-Before", "1"),
+		"an extra field after all others":     extra("Z-Last", "1"),
+		"an extra length":                     extra("Content-Length", "5"),
+		"an extra length that is too short":   extra("Content-Length", "2"),
+		"an extra length that isn't a number": extra("Content-Length", "abc"),
+		"an extra connection that ends":       extra("Connection", "close"),
+		"an extra encoding":                   extra("Transfer-Encoding", "chunked"),
+		"an extra date":                       extra("Date", "Thu, 01 Jan 1970 00:00:00 GMT"),
 		"a length that isn't a number":        set("Content-Length", "abc"),
 		"a negative length":                   set("Content-Length", "-5"),
 		"no length":                           set("Content-Length"),
+		"two lengths":                         set("Content-Length", "5", "6"),
 		"an encoding":                         set("Transfer-Encoding", "chunked"),
 		"a name with a line end":              set("X-A: b\r\nX-B", "c"),
 		"an empty name":                       set("", "c"),

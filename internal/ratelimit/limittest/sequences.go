@@ -138,6 +138,9 @@ func (s *sequence) request(t *rapid.T) ratelimit.Decision {
 	s.checkInvariant(t, d)
 	s.checkWindows(t, d)
 	s.coverRequest(before, d)
+	if d.BannedNow { // it is saved before the response
+		s.saved = s.model
+	}
 	s.last, s.lastAt = d, s.now
 	s.steady = true
 	return d

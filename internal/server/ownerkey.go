@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/keys"
 )
 
@@ -48,4 +49,13 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 		}
 	}
 	return OwnerKey{secret, created, exists}, nil
+}
+
+// HasKeys reports whether the database has any key, even a revoked one.
+func (s *Server) HasKeys(ctx context.Context) (bool, error) {
+	all, err := s.db.Keys(ctx, db.KeyQuery{Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("look for keys: %w", err)
+	}
+	return len(all) > 0, nil
 }

@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +58,11 @@ func (r *release) writeArchive(b binary) error {
 	if err != nil {
 		return err
 	}
-	return r.write(r.name(b)+".tar.gz", compress(archive))
+	compressed, err := r.compress(archive)
+	if err != nil {
+		return err
+	}
+	return r.write(r.name(b)+".tar.gz", compressed)
 }
 
 func tarOf(files []file, at time.Time) ([]byte, error) {
@@ -101,10 +104,19 @@ func zipOf(files []file, at time.Time) ([]byte, error) {
 }
 
 // compress is gzip without a name and a time.
-func compress(content []byte) []byte {
+func (r *release) compress(content []byte) ([]byte, error) {
+	level := gzip.DefaultCompression
+	if r.fast {
+		level = gzip.BestSpeed
+	}
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	io.Copy(w, bytes.NewReader(content)) // a buffer never fails
-	w.Close()
-	return out.Bytes()
+	w, err := gzip.NewWriterLevel(&out, level)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return out.Bytes(), err
 }

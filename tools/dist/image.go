@@ -37,7 +37,10 @@ func (r *release) writeImage(b binary) error {
 	if err != nil {
 		return err
 	}
-	compressed := compress(layer)
+	compressed, err := r.compress(layer)
+	if err != nil {
+		return err
+	}
 	config, err := json.Marshal(r.imageConfig(b, digest(layer)))
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ type release struct {
 	version string
 	commit  string
 	time    time.Time // of every file
+	fast    bool      // compress as little as possible
 
 	extras   []file // that go with every binary: README, man pages, completions
 	licenses file
@@ -51,6 +52,7 @@ func main() {
 	flag.StringVar(&r.version, "version", "", "version to build, for tests (default: from the file VERSION)")
 	only := flag.String("platform", "", "the only platform to build for, such as linux/amd64")
 	given := flag.String("binary", "", "use this program for -platform instead of building it")
+	flag.BoolVar(&r.fast, "fast", false, "compress as little as possible, for tests")
 	flag.Parse()
 	if *only != "" {
 		platforms = []string{*only}

@@ -48,6 +48,9 @@ func (r *release) writePackages(b binary) error {
 				RPM:      nfpm.RPM{BuildHost: "localhost", Summary: "A store's pets over HTTP"},
 			},
 		})
+		if r.fast {
+			info.Deb.Compression, info.RPM.Compression = "none", "gzip:1"
+		}
 		packager, err := nfpm.Get(format)
 		if err != nil {
 			return err
@@ -87,7 +90,11 @@ func (r *release) packageContents(dir, format string, b binary) (files.Contents,
 	for _, f := range r.extras {
 		switch {
 		case strings.HasPrefix(f.name, "man/"):
-			f.name, f.content = "/usr/share/"+f.name+".gz", compress(f.content)
+			compressed, err := r.compress(f.content)
+			if err != nil {
+				return nil, err
+			}
+			f.name, f.content = "/usr/share/"+f.name+".gz", compressed
 		case f.name == "completions/animalstore.bash":
 			f.name = "/usr/share/bash-completion/completions/animalstore"
 		case f.name == "completions/_animalstore":

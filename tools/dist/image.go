@@ -64,7 +64,7 @@ func (r *release) writeImage(b binary) error {
 			Platform: &imagePlatform{b.arch, b.os},
 			// The first is for podman and skopeo, the second for Docker.
 			Annotations: map[string]string{
-				"org.opencontainers.image.ref.name": tag,
+				"org.opencontainers.image.ref.name": "animalstore:" + tag,
 				"io.containerd.image.name":          "docker.io/library/animalstore:" + tag,
 			},
 		}},

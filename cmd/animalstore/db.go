@@ -18,7 +18,7 @@ func dbCommand() *cobra.Command {
 		Use:   "db",
 		Short: "Back up, restore, move, check and update a database",
 		Long:  "Back up, restore, move, check and update the database of a store.",
-		Example: `  animalstore db backup monday.db --database sqlite:animalstore.db
+		Example: `  animalstore db backup tuesday.db --database sqlite:animalstore.db
   animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 	}

@@ -28,8 +28,8 @@ whole store at one instant. It is one file that only its owner can read.
 FILE appears only when the copy is complete, on disk, and has passed the same
 checks as "db check". An existing file is never replaced. Until then the copy is
 called FILE.partial; if the command is killed, the next one removes that.`,
-		Example: `  animalstore db backup /backups/monday.db
-  animalstore db backup monday.db --database sqlite:/var/lib/animalstore/store.db`,
+		Example: `  animalstore db backup tuesday.db
+  animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
 		Args: namedFile("name the new file for the copy, such as: animalstore db backup monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return backupStore(cmd.Context(), database, args[0], cmd.ErrOrStderr())

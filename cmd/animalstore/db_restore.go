@@ -29,7 +29,7 @@ appears only when the copy is complete, on disk, and has passed the checks of
 
 A backup from an older version can be restored too: the server updates it when
 it starts.`,
-		Example: `  animalstore db restore monday.db
+		Example: `  animalstore db restore monday.db --database sqlite:restored.db
   animalstore db restore monday.db --database sqlite:/var/lib/animalstore/store.db`,
 		Args: namedFile("name the backup, such as: animalstore db restore monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {

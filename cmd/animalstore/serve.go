@@ -13,6 +13,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -33,6 +34,7 @@ type serveFlags struct {
 	fastPath        bool
 	createOwnerKey  bool
 	logFormat       string
+	backupEvery     string
 }
 
 func serveCommand() *cobra.Command {
@@ -71,6 +73,7 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
+	registerBackupFlags(cmd, &f)
 	completeFlag(cmd, "environment", fixedValues(environments))
 	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
 	completeFlag(cmd, "tls-cert", completeFiles)
@@ -120,6 +123,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 	cfg := f.Config
 	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
 	cfg.NoFastPath = !f.fastPath
+	cfg.Backups.Every, _ = terminal.ParseDuration(f.backupEvery) // check has parsed it
 	cfg.Fatal = func(err error) {
 		log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 		os.Exit(exitError)
@@ -154,6 +158,9 @@ func (f serveFlags) check() error {
 		return errors.New("--tls-cert and --tls-key go together: give both or neither")
 	}
 	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {
+		return err
+	}
+	if err := f.checkBackups(); err != nil {
 		return err
 	}
 	return server.CheckOrigins("--cors-origins", f.CORSOrigins)

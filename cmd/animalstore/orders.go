@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -22,21 +23,22 @@ placed to approved to delivered, and can be cancelled until it is delivered. Its
 pet is pending while the order is open, and sold or available afterwards.
 
 ` + keyHelp,
-		Example: `  animalstore orders place 3
+		Example: `  animalstore orders create 3
   animalstore orders set 1 --status approved
   animalstore orders list --status placed`,
+		Annotations: map[string]string{"remove": `orders can't be removed: cancel one with "animalstore orders set ID --status cancelled"`},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, ordersListCommand(&conn), ordersPlaceCommand(&conn), ordersShowCommand(&conn), ordersSetCommand(&conn))
+	return groupCommand(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
 }
 
 var orders = resource[animalstore.Order]{"order", "orders", []terminal.Column[animalstore.Order]{
 	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
 	{Title: "PET", Text: func(o animalstore.Order) string { return decimal(o.PetID) }},
 	{Title: "STATUS", Text: func(o animalstore.Order) string { return string(o.Status) }, Colour: orderColour},
-	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }},
-	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }},
-}}
+	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }, Drop: 1},
+	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }, Drop: 2},
+}, func(o animalstore.Order) string { return fmt.Sprintf("%s, pet %d", o.Status, o.PetID) }}
 
 func orderColour(o animalstore.Order) terminal.Colour {
 	switch {
@@ -75,18 +77,19 @@ func ordersListCommand(conn *connection) *cobra.Command {
 	return cmd
 }
 
-func ordersPlaceCommand(conn *connection) *cobra.Command {
+func ordersCreateCommand(conn *connection) *cobra.Command {
 	var idempotencyKey string
 	cmd := orders.onItem(conn, &cobra.Command{
-		Use:   "place PET",
-		Short: "Order a pet",
+		Use:     "create PET",
+		Aliases: []string{"place"},
+		Short:   "Order a pet",
 		Long: `Order a pet, by its id, and print the order. The pet has to be available, and
 becomes pending. If several people order the same pet, only one of them gets it.
 
 The order is placed once, even if the request has to be sent several times. To
 make the command itself repeatable, give it an --idempotency-key.`,
-		Example: `  animalstore orders place 3
-  animalstore orders place 4 --idempotency-key cart-17 --json`,
+		Example: `  animalstore orders create 3
+  animalstore orders create 4 --idempotency-key cart-17 --json`,
 		Args:    oneID("pet", "pets"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return notEmpty(cmd, "idempotency-key") },
 	}, func(cmd *cobra.Command, s session, pet int64) (animalstore.Order, error) {

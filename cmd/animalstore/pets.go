@@ -18,25 +18,25 @@ func petsCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "pets",
-		Short: "List, add, change and remove pets",
-		Long: `List, add, change and remove the pets of a server.
+		Short: "List, create, change and remove pets",
+		Long: `List, create, change and remove the pets of a server.
 
 ` + keyHelp,
 		Example: `  animalstore pets list --status available
-  animalstore pets add --name Rex --category 7
+  animalstore pets create --name Rex --category 7
   animalstore pets set 5 --status sold`,
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn),
+	return groupCommand(cmd, petsListCommand(&conn), petsShowCommand(&conn), petsCreateCommand(&conn), petsSetCommand(&conn),
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
 var pets = resource[animalstore.Pet]{"pet", "pets", []terminal.Column[animalstore.Pet]{
 	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
 	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
-	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }},
+	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }, Drop: 1},
 	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
-}}
+}, func(p animalstore.Pet) string { return p.Name }}
 
 func petColour(p animalstore.Pet) terminal.Colour {
 	switch p.Status {
@@ -103,12 +103,12 @@ func petsListCommand(conn *connection) *cobra.Command {
 	return cmd
 }
 
-func petsGetCommand(conn *connection) *cobra.Command {
+func petsShowCommand(conn *connection) *cobra.Command {
 	return pets.onItem(conn, &cobra.Command{
-		Use:   "get ID",
+		Use:   "show ID",
 		Short: "Show one pet",
-		Example: `  animalstore pets get 5
-  animalstore pets get 5 --json`,
+		Example: `  animalstore pets show 5
+  animalstore pets show 5 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
 		// FindPet uses the list, with an id: GET on the pet itself is deprecated
 		// and will be gone in December 2030.
@@ -116,11 +116,11 @@ func petsGetCommand(conn *connection) *cobra.Command {
 	})
 }
 
-func petsAddCommand(conn *connection) *cobra.Command {
+func petsCreateCommand(conn *connection) *cobra.Command {
 	var pet animalstore.NewPet
 	var idempotencyKey string
 	cmd := &cobra.Command{
-		Use:   "add",
+		Use:   "create",
 		Short: "Add a pet",
 		Long: `Add a pet, and print it with its id.
 
@@ -128,9 +128,9 @@ The pet is added once, even if the request has to be sent several times. To make
 the command itself repeatable, give it an --idempotency-key: for 24 hours,
 running it again with the same key and the same content adds nothing and prints
 the same pet.`,
-		Example: `  animalstore pets add --name Rex --category 7
-  animalstore pets add --name Mia --category 2 --status pending --json
-  animalstore pets add --name Tux --category 9 --idempotency-key tux-1`,
+		Example: `  animalstore pets create --name Rex --category 7
+  animalstore pets create --name Mia --category 2 --status pending --json
+  animalstore pets create --name Tux --category 9 --idempotency-key tux-1`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flag("name").Changed || !cmd.Flag("category").Changed {
@@ -139,12 +139,16 @@ the same pet.`,
 			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
+			columns, err := pets.chosen(cmd)
+			if err != nil {
+				return err
+			}
 			return conn.do(cmd, func(s session) error {
 				added, err := s.addPet(cmd, pet, orRandom(idempotencyKey))
 				if err != nil {
 					return err
 				}
-				return terminal.PrintItem(s.Printer, added, pets.columns)
+				return terminal.PrintItem(s.Printer, added, columns)
 			})
 		},
 	}
@@ -153,7 +157,7 @@ the same pet.`,
 	registerPetStatus(cmd, &pet.Status, "available, pending or sold (default available)")
 	registerIdempotencyKey(cmd, &idempotencyKey)
 	registerETag(cmd)
-	jsonFlag(cmd)
+	pets.registerOutput(cmd)
 	return cmd
 }
 

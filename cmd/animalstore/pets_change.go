@@ -51,8 +51,8 @@ An available pet can become pending or sold, a pending one available or sold.
 Sold is final. An open order determines the status of its pet.
 
 With --if-match the pet is changed only if it still has that ETag, so that you
-don't overwrite someone else's change. "pets add" and "pets set" print the ETag
-with --etag.`,
+don't overwrite someone else's change. "pets create" and "pets set" print the
+ETag with --etag.`,
 		Example: `  animalstore pets set 5 --status sold
   animalstore pets set 6 --name "Rex II" --category 8`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,11 +93,11 @@ func petsRemoveCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove ID...",
 		Short: "Remove pets permanently",
-		Long: `Remove pets permanently, without asking for confirmation, and print them. If
-one of the ids doesn't exist, nothing is removed. A pet with an open order can't
-be removed.`,
-		Example: `  animalstore pets remove 7
-  animalstore pets remove 8 9`,
+		Long: `Remove pets permanently, and print them. If one of the ids doesn't exist,
+nothing is removed. A pet with an open order can't be removed. On a terminal,
+you are asked for confirmation.`,
+		Example: `  animalstore pets remove 7 --yes
+  animalstore pets remove 8 9 --yes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New(`name the pets by their ids: "animalstore pets list" shows them`)}
@@ -109,8 +109,15 @@ be removed.`,
 			if err != nil {
 				return err
 			}
+			columns, err := pets.chosen(cmd)
+			if err != nil {
+				return err
+			}
 			return conn.do(cmd, func(s session) error {
 				found, err := findPets(cmd, s, ids)
+				if err == nil && asks(cmd) {
+					err = confirm(cmd, removalQuestion(found))
+				}
 				if err != nil {
 					return err
 				}
@@ -124,12 +131,25 @@ be removed.`,
 							return
 						}
 					}
-				}, pets.columns)
+				}, columns)
 			})
 		},
 	}
-	jsonFlag(cmd)
+	registerYes(cmd)
+	pets.registerOutput(cmd)
 	return cmd
+}
+
+func removalQuestion(found []animalstore.Pet) string {
+	names := make([]string, len(found))
+	for i, pet := range found {
+		names[i] = fmt.Sprintf("%d (%s)", pet.ID, terminal.Visible(pet.Name))
+	}
+	what := "pet"
+	if len(found) > 1 {
+		what = terminal.Count(int64(len(found)), "pet", "pets") + ":"
+	}
+	return fmt.Sprintf("Remove %s %s permanently?", what, strings.Join(names, ", "))
 }
 
 func parsePetIDs(args []string) ([]int64, error) {

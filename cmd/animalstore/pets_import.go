@@ -63,6 +63,7 @@ day.`,
 	}
 	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
 	cmd.Flags().IntVar(&workers, "concurrency", defaultWorkers, "how many requests to send at once; 1 keeps the order of the file")
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -87,7 +88,13 @@ func (s session) importPets(cmd *cobra.Command, file *petfile.File, workers int)
 	if result == nil {
 		return err
 	}
-	s.Note("%s.", tallyText(result.Tally))
+	summary := struct {
+		Added    int64 `json:"added"`
+		Existing int64 `json:"existing"`
+		Refused  int64 `json:"refused"`
+		Complete bool  `json:"complete"`
+	}{result.Added, result.Existing, result.Refused, result.Complete}
+	err = errors.Join(err, s.Result(summary, "%s.", tallyText(result.Tally)))
 	if result.JournalErr != nil {
 		s.Note("The progress couldn't be saved: %s", terminal.Visible(result.JournalErr.Error()))
 	}

@@ -48,8 +48,9 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 
 func categoriesShowCommand(conn *connection) *cobra.Command {
 	return categories.onItem(conn, &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one category",
+		Use:               "show ID",
+		ValidArgsFunction: categories.completeOneID(listCategories(conn)),
+		Short:             "Show one category",
 		Example: `  animalstore categories show 7
   animalstore categories show --json -- -3`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
@@ -68,10 +69,11 @@ func categoriesCreateCommand(conn *connection) *cobra.Command {
 
 func categoriesSetCommand(conn *connection) *cobra.Command {
 	return categoriesPutCommand(conn, &cobra.Command{
-		Use:     "set ID",
-		Short:   "Name a category, or add one",
-		Long:    `Name a category, and print it. A category that does not exist is added.`,
-		Example: "  animalstore categories set 7 --name Dogs",
+		Use:               "set ID",
+		ValidArgsFunction: categories.completeOneID(listCategories(conn)),
+		Short:             "Name a category, or add one",
+		Long:              `Name a category, and print it. A category that does not exist is added.`,
+		Example:           "  animalstore categories set 7 --name Dogs",
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -55,16 +56,13 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if c.url == "" { // ANIMALSTORE_URL= unsets the variable in some shells
-		c.url = defaultURL
-	}
 	stderr := cmd.ErrOrStderr()
 	countdown := terminal.NewCountdown(stderr, terminal.ScreenOf(stderr))
 	options, err := c.options(countdown)
 	if err != nil {
 		return err
 	}
-	calls, err := client.New(c.url, key, options...)
+	calls, err := client.New(c.address(), key, options...)
 	if err != nil {
 		text := strings.TrimPrefix(err.Error(), "animalstore client: ")
 		return usageError{errors.New(strings.Replace(text, "the base URL", "--url (or ANIMALSTORE_URL)", 1))}
@@ -75,6 +73,9 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	p.Out, p.Notes = countdown.Before(p.Out), countdown.Before(p.Notes)
 	return c.explain(cmd.Context(), key, f(session{calls, p}))
 }
+
+// address is the server's. ANIMALSTORE_URL= unsets the variable in some shells.
+func (c *connection) address() string { return cmp.Or(c.url, defaultURL) }
 
 func newPrinter(cmd *cobra.Command) *terminal.Printer {
 	asJSON := cmd.Flag("json") != nil && cmd.Flag("json").Value.String() == "true"

@@ -74,15 +74,17 @@ func ordersListCommand(conn *connection) *cobra.Command {
 	})
 	registerOrderStatus(cmd, &q.Status, "only orders with this status: ")
 	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only orders for the pet with this `id`")
+	completeFlag(cmd, "pet", pets.completeIDs(listPets(conn)))
 	return cmd
 }
 
 func ordersCreateCommand(conn *connection) *cobra.Command {
 	var idempotencyKey string
 	cmd := orders.onItem(conn, &cobra.Command{
-		Use:     "create PET",
-		Aliases: []string{"place"},
-		Short:   "Order a pet",
+		Use:               "create PET",
+		ValidArgsFunction: pets.completeOneID(listPets(conn)),
+		Aliases:           []string{"place"},
+		Short:             "Order a pet",
 		Long: `Order a pet, by its id, and print the order. The pet has to be available, and
 becomes pending. If several people order the same pet, only one of them gets it.
 
@@ -112,8 +114,9 @@ make the command itself repeatable, give it an --idempotency-key.`,
 
 func ordersShowCommand(conn *connection) *cobra.Command {
 	return orders.onItem(conn, &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one order",
+		Use:               "show ID",
+		ValidArgsFunction: orders.completeOneID(listOrders(conn)),
+		Short:             "Show one order",
 		Example: `  animalstore orders show 1
   animalstore orders show 1 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Order, error) {
@@ -124,8 +127,9 @@ func ordersShowCommand(conn *connection) *cobra.Command {
 func ordersSetCommand(conn *connection) *cobra.Command {
 	var status animalstore.OrderStatus
 	cmd := orders.onItem(conn, &cobra.Command{
-		Use:   "set ID",
-		Short: "Advance an order, or cancel it",
+		Use:               "set ID",
+		ValidArgsFunction: orders.completeOneID(listOrders(conn)),
+		Short:             "Advance an order, or cancel it",
 		Long: `Change the status of an order, and print the changed order. A placed order can
 become approved, an approved one delivered, and both can be cancelled. The pet
 is sold when its order is delivered, and available when it is cancelled.`,

@@ -56,9 +56,10 @@ type petFilter struct {
 	category int64
 }
 
-func (f *petFilter) register(cmd *cobra.Command) {
+func (f *petFilter) register(cmd *cobra.Command, conn *connection) {
 	registerPetStatus(cmd, &f.status, "only pets with this status: available, pending or sold")
 	cmd.Flags().Int64Var(&f.category, "category", 0, "only pets in the category with this `id`")
+	completeCategory(cmd, conn)
 }
 
 func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
@@ -67,6 +68,10 @@ func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
 		q.CategoryID = &f.category
 	}
 	return q
+}
+
+func completeCategory(cmd *cobra.Command, conn *connection) {
+	completeFlag(cmd, "category", categories.completeIDs(listCategories(conn)))
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
@@ -98,15 +103,17 @@ func petsListCommand(conn *connection) *cobra.Command {
 		q.IDs, q.PageSize = ids, pageSize
 		return s.ListPets(cmd.Context(), q)
 	})
-	filter.register(cmd)
+	filter.register(cmd, conn)
 	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
+	completeFlag(cmd, "id", pets.completeIDs(listPets(conn)))
 	return cmd
 }
 
 func petsShowCommand(conn *connection) *cobra.Command {
 	return pets.onItem(conn, &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one pet",
+		Use:               "show ID",
+		ValidArgsFunction: pets.completeOneID(listPets(conn)),
+		Short:             "Show one pet",
 		Example: `  animalstore pets show 5
   animalstore pets show 5 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
@@ -154,6 +161,7 @@ the same pet.`,
 	}
 	cmd.Flags().StringVar(&pet.Name, "name", "", "the pet's name (required)")
 	cmd.Flags().Int64Var(&pet.CategoryID, "category", 0, "`id` of its category (required)")
+	completeCategory(cmd, conn)
 	registerPetStatus(cmd, &pet.Status, "available, pending or sold (default available)")
 	registerIdempotencyKey(cmd, &idempotencyKey)
 	registerETag(cmd)

@@ -20,9 +20,10 @@ type petPatchFlags struct {
 	status   animalstore.PetStatus
 }
 
-func (f *petPatchFlags) register(cmd *cobra.Command) {
+func (f *petPatchFlags) register(cmd *cobra.Command, conn *connection) {
 	cmd.Flags().StringVar(&f.name, "name", "", "its new name")
 	cmd.Flags().Int64Var(&f.category, "category", 0, "`id` of its new category")
+	completeCategory(cmd, conn)
 	registerPetStatus(cmd, &f.status, "its new status: available, pending or sold")
 }
 
@@ -43,8 +44,9 @@ func petsSetCommand(conn *connection) *cobra.Command {
 	var f petPatchFlags
 	var ifMatch string
 	cmd := pets.onItem(conn, &cobra.Command{
-		Use:   "set ID",
-		Short: "Change a pet",
+		Use:               "set ID",
+		ValidArgsFunction: pets.completeOneID(listPets(conn)),
+		Short:             "Change a pet",
 		Long: `Change a pet's name, category or status, and print the changed pet.
 
 An available pet can become pending or sold, a pending one available or sold.
@@ -71,7 +73,7 @@ ETag with --etag.`,
 		}
 		return pet, err
 	})
-	f.register(cmd)
+	f.register(cmd, conn)
 	cmd.Flags().StringVar(&ifMatch, "if-match", "", "change it only if it still has this `ETag`")
 	registerETag(cmd)
 	return cmd
@@ -91,8 +93,9 @@ func matchOption(etag string) []client.CallOption {
 
 func petsRemoveCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "remove ID...",
-		Short: "Remove pets permanently",
+		Use:               "remove ID...",
+		ValidArgsFunction: pets.completeIDs(listPets(conn)),
+		Short:             "Remove pets permanently",
 		Long: `Remove pets permanently, and print them. If one of the ids doesn't exist,
 nothing is removed. A pet with an open order can't be removed. On a terminal,
 you are asked for confirmation.`,

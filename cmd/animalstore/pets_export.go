@@ -51,7 +51,7 @@ preserves every name exactly.`,
 		},
 	}
 	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
-	filter.register(cmd)
+	filter.register(cmd, conn)
 	return cmd
 }
 

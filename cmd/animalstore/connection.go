@@ -48,6 +48,7 @@ func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 type session struct {
 	*client.Client
 	*terminal.Printer
+	line *terminal.Line // says what the command is doing
 }
 
 // do runs f with a client, and explains its errors.
@@ -57,7 +58,8 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 		return err
 	}
 	stderr := cmd.ErrOrStderr()
-	countdown := terminal.NewCountdown(stderr, terminal.ScreenOf(stderr))
+	line := terminal.NewLine(stderr, terminal.ScreenOf(stderr))
+	countdown := terminal.NewCountdown(line)
 	options, err := c.options(countdown)
 	if err != nil {
 		return err
@@ -70,8 +72,8 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	defer calls.CloseIdleConnections()
 	defer countdown.End()
 	p := newPrinter(cmd)
-	p.Out, p.Notes = countdown.Before(p.Out), countdown.Before(p.Notes)
-	return c.explain(cmd.Context(), key, f(session{calls, p}))
+	p.Out, p.Notes = countdown.Before(p.Out), line.Above(p.Notes)
+	return c.explain(cmd.Context(), key, f(session{calls, p, line}))
 }
 
 // address is the server's. ANIMALSTORE_URL= unsets the variable in some shells.

@@ -44,7 +44,7 @@ func TestCountdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := clienttest.New(t, clienttest.InMemory(), clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 100}))
 		var shown lockedBuffer
-		c := terminal.NewCountdown(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80})
+		c := terminal.NewCountdown(terminal.NewLine(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80}))
 		calls := server.NewClient(server.Key, client.WithOnWait(showWait(c)))
 		began := time.Now()
 		for range 3 {

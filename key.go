@@ -192,13 +192,15 @@ func (k *Key) Live(now time.Time) bool {
 	return k.RevokedAt.IsZero() && !expired(k.ExpiresAt, now) && !expired(k.SecretExpiresAt, now)
 }
 
-// State is "live", "expired" or "revoked".
+// State is "live", "banned", "expired" or "revoked".
 func (k *Key) State(now time.Time) string {
 	switch {
 	case !k.RevokedAt.IsZero():
 		return "revoked"
 	case !k.Live(now):
 		return "expired"
+	case k.At(now).Ban != Ban{}:
+		return "banned"
 	}
 	return "live"
 }

@@ -81,6 +81,12 @@ same when it starts. Use this to do it earlier, or as a user with more rights.`,
 			if err != nil {
 				return err
 			}
+			if p := newPrinter(cmd); p.JSON {
+				return p.PrintJSON(struct {
+					From int64 `json:"from"`
+					To   int64 `json:"to"`
+				}{from, to})
+			}
 			text := fmt.Sprintf("The tables are up to date: version %d.", to)
 			if from != to {
 				text = fmt.Sprintf("The tables were updated from version %d to version %d.", from, to)
@@ -90,6 +96,7 @@ same when it starts. Use this to do it earlier, or as a user with more rights.`,
 		},
 	}
 	database.register(cmd.Flags())
+	jsonFlag(cmd)
 	return cmd
 }
 

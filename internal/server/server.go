@@ -141,7 +141,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.cfg.TLS != nil {
 		secured = tls.NewListener(l, hardenTLS(s.cfg.TLS))
 	}
-	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "environment", s.cfg.Environment, "version", s.cfg.Version)
+	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "docs", s.URL()+"/docs", "database", RedactDatabaseURL(s.cfg.Database), "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(secured) }()
 	select {

@@ -4,7 +4,7 @@
 VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test test-race test-plain fuzz soak bench bench-quick bench-growth bench-filters setup
+.PHONY: help run build check lint test test-race test-plain fuzz soak bench bench-quick bench-growth bench-filters interop setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -90,6 +90,11 @@ bench-growth: ## measure reads and startup with 5 million pets
 
 bench-filters: ## measure a page of pets with every combination of filters, in a small and a large store
 	go run ./bench filters $(BENCHFLAGS)
+
+# CLIENTS="java python" runs some of them. Downloads stay in interop/.work.
+interop: ## generate a client with each OpenAPI generator and try it; lint the document
+	@scripts/setup java:default-jdk-headless javac:default-jdk-headless mvn:maven node:nodejs npm pip3:python3-venv
+	go run ./interop $(CLIENTS)
 
 setup:
 	@scripts/setup

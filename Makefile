@@ -27,7 +27,7 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go mod tidy -diff
 	go -C tools mod tidy -diff
-	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/*; fi
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run; fi
 
 # The two halves run at the same time, because many tests wait more than they
 # compute. -count=1, because some tests run the go command or the built binary, and
@@ -93,7 +93,7 @@ bench-filters: ## measure a page of pets with every combination of filters, in a
 
 # CLIENTS="java python" runs some of them. Downloads stay in interop/.work.
 interop: ## generate a client with each OpenAPI generator and try it; lint the document
-	@scripts/setup java:default-jdk-headless javac:default-jdk-headless mvn:maven node:nodejs npm pip3:python3-venv
+	@scripts/setup java:default-jdk-headless javac:default-jdk-headless mvn:maven node:nodejs npm python3 python3.ensurepip:python3-venv
 	go run ./interop $(CLIENTS)
 
 setup:

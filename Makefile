@@ -5,7 +5,7 @@
 COMMIT   = $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.modified 2>/dev/null)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth bench-filters setup
+.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth bench-filters interop setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -32,7 +32,7 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go mod tidy -diff
 	go -C tools mod tidy -diff
-	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* packaging/linux/animalstore-admin packaging/linux/p*; fi
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
 # The two halves run at the same time, because many tests wait more than they
 # compute. -count=1, because some tests run the go command or the built binary, and
@@ -95,6 +95,11 @@ bench-growth: ## measure reads and startup with 5 million pets
 
 bench-filters: ## measure a page of pets with every combination of filters, in a small and a large store
 	go run ./bench filters $(BENCHFLAGS)
+
+# CLIENTS="java python" runs some of them. Downloads stay in interop/.work.
+interop: ## generate a client with each OpenAPI generator and try it; lint the document
+	@scripts/setup java:default-jdk-headless javac:default-jdk-headless mvn:maven node:nodejs npm python3 python3.ensurepip:python3-venv
+	go run ./interop $(CLIENTS)
 
 setup:
 	@scripts/setup

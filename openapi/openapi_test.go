@@ -72,7 +72,7 @@ func TestChecks(t *testing.T) {
 		{"an optional Retry-After", "before the next attempt.\n      required: true\n", "before the next attempt.\n", "every response has its headers", "got no required Retry-After"},
 		{"a body on 304", "    ListNotModified:\n", "    ListNotModified:\n      content: {application/json: {schema: {$ref: '#/components/schemas/Pets'}}}\n", "bodies are only where expected", "GET /pets: 304"},
 		{"an error that isn't JSON", "x-codes: [payload_too_large]\n      content:\n        application/json:", "x-codes: [payload_too_large]\n      content:\n        text/plain:", "bodies are only where expected", "POST /pets: 413: got 1 media types"},
-		{"a secret in a list", "        revokedAt:\n          $ref", "        secret: {type: string}\n        revokedAt:\n          $ref", "bodies are only where expected", "GET /keys/{keyId}: 200: got a secret"},
+		{"a secret in a list", "        revokedAt:\n          type", "        secret: {type: string}\n        revokedAt:\n          type", "bodies are only where expected", "GET /keys/{keyId}: 200: got a secret"},
 		{"a patch without its merge-patch type", "x-also-accepts: [application/merge-patch+json]", "x-also-accepts: [application/patch+json]", "bodies are only where expected", "PATCH /pets/{petId}"},
 		{"a missing condition header", "        - $ref: '#/components/parameters/IfMatch'\n", "", "condition headers match their statuses", "GET /pets: header If-Match: got false"},
 		{"a condition header without a status", "        - $ref: '#/components/parameters/IdempotencyKey'\n", "        - $ref: '#/components/parameters/IdempotencyKey'\n        - $ref: '#/components/parameters/IfNoneMatch'\n", "condition headers match their statuses", "POST /pets: header If-None-Match: got true"},

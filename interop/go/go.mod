@@ -1,0 +1,3 @@
+module scenario
+
+go 1.26

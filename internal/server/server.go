@@ -31,6 +31,7 @@ type Server struct {
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
 	listener net.Listener
+	certs    certificates // nil without TLS
 	opsErr   error
 	// closers release what the server holds. They run in reverse order.
 	closers  []func() error
@@ -40,8 +41,9 @@ type Server struct {
 
 // ListenError reports an address that a server can't listen on.
 type ListenError struct {
-	Ops bool // it is the ops listener's address
-	Err error
+	Ops      bool // it is the ops listener's address
+	Redirect bool // it is Config.RedirectListen
+	Err      error
 }
 
 func (e *ListenError) Error() string { return fmt.Sprintf("cannot listen: %v", e.Err) }
@@ -56,6 +58,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if s.certs, err = openCertificates(s.cfg); err != nil {
+		return nil, &CertificateError{ACME: cfg.ACME != nil, Err: err}
+	}
 	if err := s.openDatabase(ctx); err != nil {
 		return nil, err
 	}
@@ -75,6 +80,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	if err := s.listen(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.serveRedirects(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -129,13 +137,14 @@ func (s *Server) Run(ctx context.Context) error {
 	}()
 	srv := s.newHTTPServer()
 	fast := api.Plain
-	if s.cfg.NoFastPath || s.cfg.TLS != nil || s.cfg.Middleware != nil {
+	if s.cfg.NoFastPath || s.certs != nil || s.cfg.Middleware != nil {
 		fast = nil
 	}
 	l := http1.Listen(s.listener, srv, fast, s.cfg.Log)
 	var secured net.Listener = l
-	if s.cfg.TLS != nil {
-		secured = tls.NewListener(l, hardenTLS(s.cfg.TLS))
+	if s.certs != nil {
+		secured = tls.NewListener(l, hardenTLS(s.certs.config()))
+		defer runInBackground(s.certs.run)()
 	}
 	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
@@ -205,7 +214,7 @@ func (s *Server) Close() error {
 // would write it.
 func (s *Server) URL() string {
 	scheme := "http://"
-	if s.cfg.TLS != nil {
+	if s.certs != nil {
 		scheme = "https://"
 	}
 	return scheme + reachable(s.listener.Addr())

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -131,11 +132,10 @@ func (p *pebble) roots(t *testing.T) *x509.CertPool {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	text := make([]byte, 1<<16)
-	n, _ := res.Body.Read(text)
+	text, err := io.ReadAll(res.Body)
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text[:n]) {
-		t.Fatalf("pebble's root is %q", text[:n])
+	if !pool.AppendCertsFromPEM(text) {
+		t.Fatalf("pebble's root is %q, %v", text, err)
 	}
 	return pool
 }

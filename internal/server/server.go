@@ -26,6 +26,7 @@ import (
 type Server struct {
 	cfg      Config
 	db       db.DB
+	engine   db.DB // what db wraps in tests
 	limiter  limiter
 	usage    *ratelimit.Usage
 	metrics  *metrics.Metrics // nil without an ops listener
@@ -76,6 +77,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		s.closers = append(s.closers, s.stopAndSave(runInBackground(s.limiter.Run, s.usage.Run, s.sweep)))
 	}
 	s.handler = s.newHandler()
+	s.watchMetrics()
 	if err := s.serveOps(); err != nil {
 		return nil, err
 	}

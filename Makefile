@@ -5,7 +5,7 @@
 COMMIT   = $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.modified 2>/dev/null)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth bench-filters interop setup
+.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth bench-filters interop rules setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,11 @@ test-plain:
 	go test -trimpath -vet=off -count=1 -timeout 15m $(PLAIN) ./internal/api
 	@out=$$(go test -trimpath -vet=off -count=1 -v -run 'TestAMillionKeysFitInto200MiB' ./internal/ratelimit) && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
+
+rules: ## check and test the alert rules for Prometheus
+	@scripts/setup promtool:prometheus
+	promtool check rules packaging/prometheus/animalstore.rules.yml
+	promtool test rules packaging/prometheus/animalstore.rules.test.yml
 
 fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 	@pkgs=$$(go list ./...) || exit 1; ran=0; \

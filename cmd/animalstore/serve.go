@@ -28,13 +28,13 @@ const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
 // configuration right away.
 type serveFlags struct {
 	server.Config
-	environment     string
-	tlsCert, tlsKey string
-	proxies         []string
-	fastPath        bool
-	createOwnerKey  bool
-	logFormat       string
-	backupEvery     string
+	environment    string
+	acme           server.ACME
+	proxies        []string
+	fastPath       bool
+	createOwnerKey bool
+	logFormat      string
+	backupEvery    string
 }
 
 func serveCommand() *cobra.Command {
@@ -65,8 +65,7 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.StringVar(&f.Database, "database", "sqlite:animalstore.db", databaseUsage)
 	flags.StringVar(&f.Redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT or rediss://…")
 	flags.StringVar(&f.environment, "environment", "production", "production or staging: keys of the other environment are refused")
-	flags.StringVar(&f.tlsCert, "tls-cert", "", "file with the certificate chain, to serve HTTPS")
-	flags.StringVar(&f.tlsKey, "tls-key", "", "file with the private key of the certificate")
+	tlsFlags(cmd, &f)
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
 	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
@@ -76,8 +75,6 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	registerBackupFlags(cmd, &f)
 	completeFlag(cmd, "environment", fixedValues(environments))
 	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
-	completeFlag(cmd, "tls-cert", completeFiles)
-	completeFlag(cmd, "tls-key", completeFiles)
 	return cmd
 }
 
@@ -89,7 +86,7 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	}
 	s, err := server.New(ctx, cfg)
 	if err != nil {
-		return explainListenError(err)
+		return explainStartError(err)
 	}
 	if err := s.OpsError(); err != nil {
 		cfg.Log.Warn("no metrics and profiles: their address is taken, choose another with --ops-listen", "err", err)
@@ -133,9 +130,10 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 		log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 		os.Exit(exitError)
 	}
-	if f.tlsCert != "" {
-		if cfg.TLS, err = server.LoadTLS(f.tlsCert, f.tlsKey); err != nil {
-			return server.Config{}, fmt.Errorf("load the certificate of --tls-cert and --tls-key: %w", err)
+	if len(f.acme.Domains) > 0 {
+		cfg.ACME = &f.acme
+		if cfg.ACME.Cache == "" {
+			cfg.ACME.Cache = strings.TrimPrefix(f.Database, "sqlite:") + ".acme"
 		}
 	}
 	return cfg, nil
@@ -159,8 +157,8 @@ func (f serveFlags) check() error {
 			return fmt.Errorf("--redis: %w", err)
 		}
 	}
-	if (f.tlsCert == "") != (f.tlsKey == "") {
-		return errors.New("--tls-cert and --tls-key go together: give both or neither")
+	if err := f.checkTLS(); err != nil {
+		return err
 	}
 	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {
 		return err
@@ -171,14 +169,20 @@ func (f serveFlags) check() error {
 	return server.CheckOrigins("--cors-origins", f.CORSOrigins)
 }
 
-// explainListenError names the flag to change if a port is taken.
-func explainListenError(err error) error {
+// explainStartError names the flag to change if a port is taken or a certificate can't
+// be used.
+func explainStartError(err error) error {
 	var taken *server.ListenError
+	var certificate *server.CertificateError
 	switch {
+	case errors.As(err, &certificate):
+		return explainCertificateError(certificate)
 	case !errors.As(err, &taken):
 		return err
 	case taken.Ops:
 		return fmt.Errorf("cannot serve metrics: %w. Choose another address with --ops-listen, or none with --ops-listen \"\"", taken.Err)
+	case taken.Redirect:
+		return fmt.Errorf("cannot redirect plain HTTP: %w. Choose another address with --redirect-http", taken.Err)
 	}
 	return fmt.Errorf("cannot serve: %w. Choose another address with --listen", taken.Err)
 }

@@ -221,7 +221,10 @@ func (s *Server) recovered(w *response, r *request, v any) {
 }
 
 func (s *Server) logAccess(w *response, r *request, took time.Duration) {
-	key, client := slog.Attr{}, slog.Attr{} // left out
+	key, client, trace := slog.Attr{}, slog.Attr{}, slog.Attr{} // left out
+	if id := traceID(r.Request); id != "" {
+		trace = slog.String("trace_id", id)
+	}
 	if addr := s.clientAddr(r.Request); addr.IsValid() {
 		client = slog.String("client", addr.String())
 	}
@@ -229,7 +232,7 @@ func (s *Server) logAccess(w *response, r *request, took time.Duration) {
 		key = slog.Int64("key_id", r.key.ID)
 	}
 	s.log.Info("request", "request_id", r.id, client, "method", printable(r.Method), "path", r.URL.Path,
-		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key)
+		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key, trace)
 }
 
 // response records what was sent.

@@ -23,6 +23,8 @@ type cache struct {
 	disabled bool
 	seed     maphash.Seed
 	slots    [cacheSlots]atomic.Pointer[page]
+
+	hits, misses atomic.Int64
 }
 
 // page is an encoded page of a list. Once cached, it's shared between requests
@@ -51,8 +53,10 @@ func (c *cache) slot(key string) *atomic.Pointer[page] {
 func (c *cache) get(key string, generation uint64) *page {
 	p := c.slot(key).Load()
 	if p == nil || p.generation != generation || p.key != key {
+		c.misses.Add(1)
 		return nil
 	}
+	c.hits.Add(1)
 	return p
 }
 

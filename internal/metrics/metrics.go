@@ -105,6 +105,9 @@ type SharedLimiter struct {
 	Fallbacks         int64 // times Redis became unreachable
 	Failures          int64 // calls without a timely reply
 	ForgottenKeys     int64 // keys that Redis had lost
+
+	Calls int64         // of Redis
+	Took  time.Duration // of all Calls
 }
 
 // WatchSharedLimiter adds the metrics of a shared limiter, read from stats at
@@ -123,6 +126,13 @@ func (m *Metrics) WatchSharedLimiter(stats func() SharedLimiter) {
 		}
 		return 0
 	}))
+	m.WatchFigures(func() []Figure {
+		s := stats()
+		return []Figure{
+			{"animalstore_redis_calls_total", "Calls of Redis, with or without a reply.", Counter, float64(s.Calls), ""},
+			{"animalstore_redis_call_seconds_total", "Time that all calls of Redis took.", Counter, s.Took.Seconds(), ""},
+		}
+	})
 	counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", func(s SharedLimiter) int64 { return s.SharedDecisions })
 	counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", func(s SharedLimiter) int64 { return s.FallbackDecisions })
 	counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", func(s SharedLimiter) int64 { return s.Fallbacks })

@@ -189,6 +189,8 @@ func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (r
 		}
 		began := time.Now()
 		rep, err := r.call(timeout, verb, key, seed)
+		r.stats.calls.Add(1)
+		r.stats.took.Add(int64(time.Since(began)))
 		if err != nil {
 			r.recordFailure(began, err)
 			return reply{}, errNoRedis

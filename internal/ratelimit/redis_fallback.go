@@ -29,6 +29,7 @@ const (
 // redisStats are the counters behind [RedisStats].
 type redisStats struct {
 	shared, fallback, failures, outages, reseeds atomic.Int64
+	calls, took                                  atomic.Int64 // took is in nanoseconds
 }
 
 // RedisStats are the statistics of a Redis since it was created.
@@ -39,6 +40,9 @@ type RedisStats struct {
 	Failures          int64 // calls that failed or timed out
 	Outages           int64 // times that Redis stopped answering
 	Reseeds           int64 // keys that Redis had forgotten
+
+	Calls int64         // with or without a reply
+	Took  time.Duration // of all Calls
 }
 
 // Stats returns the statistics of r.
@@ -47,6 +51,7 @@ func (r *Redis) Stats() RedisStats {
 		Fallback: r.fallback.Load(),
 		Shared:   r.stats.shared.Load(), FallbackDecisions: r.stats.fallback.Load(),
 		Failures: r.stats.failures.Load(), Outages: r.stats.outages.Load(), Reseeds: r.stats.reseeds.Load(),
+		Calls: r.stats.calls.Load(), Took: time.Duration(r.stats.took.Load()),
 	}
 }
 

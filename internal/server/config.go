@@ -26,9 +26,18 @@ type Config struct {
 
 	Listen   string       // the address and port to serve on
 	Listener net.Listener // instead of Listen
-	// TLS serves HTTPS with these certificates; its versions and cipher suites are
-	// narrowed to the safe ones. Nil serves plain HTTP.
-	TLS *tls.Config
+
+	// At most one of CertFile, ACME and TLS may be set. It makes the server serve
+	// HTTPS, with the versions and cipher suites narrowed to the safe ones. Without
+	// any it serves plain HTTP.
+
+	CertFile string      // has the certificate chain, and is read again when it changes
+	KeyFile  string      // has the private key of CertFile
+	ACME     *ACME       // obtains and renews certificates
+	TLS      *tls.Config // has fixed certificates
+	// RedirectListen is the address and port that redirects plain HTTP to HTTPS, and
+	// answers the HTTP challenges of ACME. "" redirects none.
+	RedirectListen string
 
 	// OpsListen is the address and port of metrics and profiles. "" serves none.
 	OpsListen string
@@ -66,6 +75,8 @@ type Config struct {
 	NoBackground bool
 	Tuning       sqlite.Tuning
 	NoPageCache  bool
+	// CertificateCheck is how often CertFile and KeyFile are read. 0 is a second.
+	CertificateCheck time.Duration
 }
 
 // Timeouts limit how long a connection may take. A zero field sets no limit.

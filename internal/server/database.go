@@ -61,6 +61,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		}
 		return nil
 	})
+	s.engine = store
 	if s.db = store; s.cfg.WrapDB != nil {
 		s.db = s.cfg.WrapDB(store)
 	}

@@ -13,6 +13,7 @@ import (
 type limiter interface {
 	ratelimit.Limiter
 	Run(ctx context.Context)
+	Tracked() int
 }
 
 // openLimiter creates the limiter: one in memory, or one shared through Redis. It
@@ -51,5 +52,7 @@ func limiterState(stats ratelimit.RedisStats) metrics.SharedLimiter {
 		Fallbacks:         stats.Outages,
 		Failures:          stats.Failures,
 		ForgottenKeys:     stats.Reseeds,
+		Calls:             stats.Calls,
+		Took:              stats.Took,
 	}
 }

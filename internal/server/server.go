@@ -26,11 +26,13 @@ import (
 type Server struct {
 	cfg      Config
 	db       db.DB
+	engine   db.DB // what db wraps in tests
 	limiter  limiter
 	usage    *ratelimit.Usage
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
 	listener net.Listener
+	certs    certificates // nil without TLS
 	opsErr   error
 	// closers release what the server holds. They run in reverse order.
 	closers  []func() error
@@ -41,8 +43,9 @@ type Server struct {
 
 // ListenError reports an address that a server can't listen on.
 type ListenError struct {
-	Ops bool // it is the ops listener's address
-	Err error
+	Ops      bool // it is the ops listener's address
+	Redirect bool // it is Config.RedirectListen
+	Err      error
 }
 
 func (e *ListenError) Error() string { return fmt.Sprintf("cannot listen: %v", e.Err) }
@@ -57,6 +60,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if s.certs, err = openCertificates(s.cfg); err != nil {
+		return nil, &CertificateError{ACME: cfg.ACME != nil, Err: err}
+	}
 	if err := s.openDatabase(ctx); err != nil {
 		return nil, err
 	}
@@ -72,6 +78,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		s.closers = append(s.closers, s.stopAndSave(runInBackground(s.limiter.Run, s.usage.Run, s.sweep)))
 	}
 	s.handler = s.newHandler()
+	s.watchMetrics()
 	if err := s.serveOps(); err != nil {
 		return nil, err
 	}
@@ -79,6 +86,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	if err := s.listen(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.serveRedirects(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -133,13 +143,14 @@ func (s *Server) Run(ctx context.Context) error {
 	}()
 	srv := s.newHTTPServer()
 	fast := api.Plain
-	if s.cfg.NoFastPath || s.cfg.TLS != nil || s.cfg.Middleware != nil {
+	if s.cfg.NoFastPath || s.certs != nil || s.cfg.Middleware != nil {
 		fast = nil
 	}
 	l := http1.Listen(s.listener, srv, fast, s.cfg.Log)
 	var secured net.Listener = l
-	if s.cfg.TLS != nil {
-		secured = tls.NewListener(l, hardenTLS(s.cfg.TLS))
+	if s.certs != nil {
+		secured = tls.NewListener(l, hardenTLS(s.certs.config()))
+		defer runInBackground(s.certs.run)()
 	}
 	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "docs", s.URL()+"/docs", "database", RedactDatabaseURL(s.cfg.Database), "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
@@ -209,7 +220,7 @@ func (s *Server) Close() error {
 // would write it.
 func (s *Server) URL() string {
 	scheme := "http://"
-	if s.cfg.TLS != nil {
+	if s.certs != nil {
 		scheme = "https://"
 	}
 	return scheme + reachable(s.listener.Addr())

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -50,13 +49,4 @@ func CheckOrigins(name string, origins []string) error {
 		}
 	}
 	return nil
-}
-
-// LoadTLS reads the certificate chain and the private key for [Config.TLS].
-func LoadTLS(certFile, keyFile string) (*tls.Config, error) {
-	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, nil
 }

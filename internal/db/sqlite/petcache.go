@@ -25,7 +25,8 @@ const (
 // oldest. So its size is bounded and it needs no lock. Ids are consecutive, so they
 // spread evenly over the slots.
 type petCache struct {
-	slots [petSlots]petSlot
+	slots        [petSlots]petSlot
+	hits, misses atomic.Int64
 }
 
 type petSlot struct {
@@ -44,9 +45,11 @@ func (c *petCache) get(id int64) (pet animalstore.Pet, ok bool) {
 	slot := c.slot(id)
 	for i := range slot.pets {
 		if p := slot.pets[i].Load(); p != nil && p.ID == id && p.generation > slot.changed.Load() {
+			c.hits.Add(1)
 			return p.Pet, true
 		}
 	}
+	c.misses.Add(1)
 	return pet, false
 }
 

@@ -59,6 +59,13 @@ func (p *idleReaders) put(r *reader) {
 	p.returned.Signal()
 }
 
+// idle returns how many readers nobody uses.
+func (p *idleReaders) idle() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.stack)
+}
+
 // releaseSnapshots releases the snapshots of all idle readers.
 func (p *idleReaders) releaseSnapshots() error {
 	p.mu.Lock()

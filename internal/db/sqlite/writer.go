@@ -65,6 +65,7 @@ type writer struct {
 	generation atomic.Uint64
 
 	locked lockState
+	counts writeCounts
 }
 
 // write is one caller's change.
@@ -182,6 +183,8 @@ func (w *writer) commit(batch []*write) {
 		w.fatal(fmt.Errorf("database write: %w", err))
 	}
 	w.commits++
+	w.counts.commits.Add(1)
+	w.counts.writes.Add(int64(len(batch)))
 	for _, wr := range batch {
 		if err != nil {
 			wr.err = err

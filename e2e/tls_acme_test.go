@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// forDomain is a client that asks for a domain at the address of a server, whatever
+// the domain's real address is.
+func forDomain(addr string, roots *x509.CertPool) *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+		DialTLS: func(_, host string) (net.Conn, error) {
+			name, _, _ := net.SplitHostPort(host)
+			return tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, ServerName: name})
+		},
+		DisableKeepAlives: true,
+	}}
+}
+
+func (s *server) address() string { return strings.TrimPrefix(s.url, "https://") }
+
+// TestACMEDirectoryDown: a server starts without the authority, says so, and refuses
+// handshakes instead of asking the authority for whatever a client names.
+func TestACMEDirectoryDown(t *testing.T) {
+	t.Parallel()
+	s := start(t, withArgs("--acme-domain", "shop.example,www.shop.example", "--acme-directory", "https://127.0.0.1:1/dir", "--redirect-http", "127.0.0.1:0"))
+	for _, domain := range []string{"shop.example", "www.shop.example"} {
+		eventually(t, time.Minute, "the log says that there is no certificate for "+domain, func() bool {
+			for line := range strings.Lines(s.stderr.String()) {
+				if strings.Contains(line, "no certificate for the domain") && strings.Contains(line, "domain="+domain+" ") && strings.Contains(line, "retry_in=") {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	for _, domain := range []string{"shop.example", "evil.example"} {
+		if status, err := get(forDomain(s.address(), nil), "https://"+domain+"/livez"); err == nil {
+			t.Errorf("%s: got %d, want no handshake without a certificate", domain, status)
+		}
+	}
+	req, _ := http.NewRequest("GET", s.redirectURL()+"/docs", nil)
+	req.Host = "shop.example"
+	res, err := trusts(nil).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if got := res.Header.Get("Location"); res.StatusCode != 308 || got != "https://shop.example/docs" {
+		t.Errorf("got %d to %q, want a redirect to https://shop.example/docs", res.StatusCode, got)
+	}
+	info, err := os.Stat(s.database + ".acme")
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the cache next to the database: got %v, %v, want mode 0700", info, err)
+	}
+	s.stop()
+}
+
+// pebble is an ACME server for tests.
+type pebble struct {
+	directory string
+	https     string       // address at which it looks for proofs by TLS
+	http      string       // the same by HTTP
+	trust     string       // file with the certificate of its API
+	client    *http.Client // for its API
+	manage    string
+}
+
+// startPebble builds the real program, which takes 12 seconds of a processor without a
+// build cache, and starts it.
+func startPebble(t *testing.T, validity time.Duration) *pebble {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pebble")
+	build := exec.Command("go", "-C", "../tools", "build", "-o", path, "github.com/letsencrypt/pebble/v2/cmd/pebble")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build pebble: %v\n%s", err, out)
+	}
+	certFile, keyFile, roots := selfSigned(t)
+	p := &pebble{https: freeAddress(t), http: freeAddress(t), trust: certFile, client: trusts(roots)}
+	api, manage := freeAddress(t), freeAddress(t)
+	p.directory, p.manage = "https://"+api+"/dir", "https://"+manage
+	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
+		"listenAddress": api, "managementListenAddress": manage,
+		"certificate": certFile, "privateKey": keyFile,
+		"httpPort": portOf(p.http), "tlsPort": portOf(p.https),
+		"profiles": map[string]any{"default": map[string]any{"description": "test", "validityPeriod": int(validity.Seconds())}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out buffer
+	cmd := exec.Command(path, "-config", file, "-dnsserver", startDNS(t))
+	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("pebble:\n%s", &out)
+		}
+	})
+	eventually(t, time.Minute, "pebble serves", func() bool {
+		status, _ := get(p.client, p.directory)
+		return status == 200
+	})
+	return p
+}
+
+func (p *pebble) roots(t *testing.T) *x509.CertPool {
+	t.Helper()
+	res, err := p.client.Get(p.manage + "/roots/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		t.Fatalf("pebble's root is %q, %v", text, err)
+	}
+	return pool
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func portOf(addr string) (port int) {
+	_, text, _ := net.SplitHostPort(addr)
+	fmt.Sscan(text, &port)
+	return port
+}
+
+// startDNS answers every question for an IPv4 address with 127.0.0.1, and all others
+// with nothing.
+func startDNS(t *testing.T) string {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, peer, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			if n < 12 {
+				continue
+			}
+			end := 12
+			for end < n && buf[end] != 0 {
+				end += int(buf[end]) + 1
+			}
+			end += 5
+			if end > n {
+				continue
+			}
+			reply := append([]byte{buf[0], buf[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, buf[12:end]...)
+			if buf[end-3] == 1 { // type A
+				reply[7] = 1
+				reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1)
+			}
+			conn.WriteTo(reply, peer)
+		}
+	}()
+	return conn.LocalAddr().String()
+}
+
+// TestACME obtains certificates from a real authority, renews them, and keeps them over
+// a restart without the authority.
+func TestACME(t *testing.T) {
+	if !soak {
+		t.Skip("building pebble takes 12 seconds of a processor: this runs in make soak")
+	}
+	t.Parallel()
+	for _, challenge := range []string{"TLS", "HTTP"} {
+		t.Run(challenge, func(t *testing.T) {
+			p := startPebble(t, 2*time.Minute)
+			listen, args := p.https, []string{"--acme-domain", "shop.example", "--acme-domain", "www.shop.example", "--acme-directory", p.directory, "--acme-email", "operator@shop.example"}
+			if challenge == "HTTP" {
+				listen, args = "127.0.0.1:0", append(args, "--redirect-http", p.http)
+			}
+			opts := []option{withArgs(args...), onDatabase(newDatabase(t)), onAddress(listen), withEnv("SSL_CERT_FILE=" + p.trust), withOps()}
+			s := start(t, opts...)
+			roots := p.roots(t)
+			reach := func(domain string) (serial string) {
+				conn, err := tls.Dial("tcp", s.address(), &tls.Config{RootCAs: roots, ServerName: domain})
+				if err != nil {
+					return ""
+				}
+				defer conn.Close()
+				return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
+			}
+			for _, domain := range []string{"shop.example", "www.shop.example"} {
+				eventually(t, time.Minute, "the server has a certificate for "+domain, func() bool { return reach(domain) != "" })
+			}
+			if reach("evil.example") != "" {
+				t.Error("a domain that isn't configured gets a certificate")
+			}
+			first := reach("shop.example")
+			eventually(t, 2*time.Minute, "the certificate is renewed", func() bool { return reach("shop.example") != first })
+			eventually(t, 2*time.Minute, "the log says so", func() bool { return strings.Contains(s.stderr.String(), "certificate renewed") })
+			s.stop()
+			opts = append(opts, withArgs("--acme-directory", "https://127.0.0.1:1/dir"))
+			s = start(t, opts...)
+			if reach("shop.example") == "" {
+				t.Errorf("a restarted server has no certificate at its first handshake:\n%s", s.stderr)
+			}
+			s.stop()
+		})
+	}
+}

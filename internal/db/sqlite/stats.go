@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"os"
+	"sync/atomic"
+)
+
+// writeCounts are counted once for each transaction.
+type writeCounts struct{ commits, writes atomic.Int64 }
+
+// Stats are how busy a database is, and what it did since it was opened.
+type Stats struct {
+	QueuedWrites int64 // waiting for the connection that writes
+	Commits      int64
+	Writes       int64 // in all commits
+	Readers      int   // connections for reading
+	BusyReaders  int
+	WaitingReads int // for a connection
+	PetHits      int64
+	PetMisses    int64
+	FileBytes    int64
+	LogBytes     int64 // of the write-ahead log
+}
+
+// Stats returns the statistics of d. It looks at the size of two files, and touches
+// nothing that a request waits for.
+func (d *DB) Stats() Stats {
+	s := Stats{
+		QueuedWrites: d.writer.queue.size.Load(),
+		Commits:      d.writer.counts.commits.Load(),
+		Writes:       d.writer.counts.writes.Load(),
+		Readers:      d.nread,
+		BusyReaders:  d.nread - d.readers.idle(),
+		WaitingReads: d.turns.Waiting(),
+		FileBytes:    fileSize(d.path),
+		LogBytes:     fileSize(d.path + "-wal"),
+	}
+	if d.pets != nil {
+		s.PetHits, s.PetMisses = d.pets.hits.Load(), d.pets.misses.Load()
+	}
+	return s
+}
+
+// fileSize is 0 for a file that doesn't exist, such as a log without writes.
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}

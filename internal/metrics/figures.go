@@ -1,0 +1,39 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Kind is how a figure changes over time.
+type Kind prometheus.ValueType
+
+const (
+	Counter = Kind(prometheus.CounterValue) // only grows
+	Gauge   = Kind(prometheus.GaugeValue)
+)
+
+// Figure is a metric with one value, or with one for each Name if that is set.
+type Figure struct {
+	Metric string
+	Help   string
+	Kind   Kind
+	Value  float64
+	Name   string // the value of the label name; its number must be bounded
+}
+
+// WatchFigures adds metrics that are read at every scrape. read must be cheap, and may
+// return other figures each time, with the same help for the same metric.
+func (m *Metrics) WatchFigures(read func() []Figure) { m.registry.MustRegister(figures(read)) }
+
+type figures func() []Figure
+
+// Describe describes nothing, so that the figures may vary.
+func (figures) Describe(chan<- *prometheus.Desc) {}
+
+func (read figures) Collect(to chan<- prometheus.Metric) {
+	for _, f := range read() {
+		labels := prometheus.Labels{}
+		if f.Name != "" {
+			labels["name"] = f.Name
+		}
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(f.Metric, f.Help, nil, labels), prometheus.ValueType(f.Kind), f.Value)
+	}
+}

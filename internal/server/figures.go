@@ -1,0 +1,74 @@
+package server
+
+import (
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/metrics"
+)
+
+// watchMetrics adds how busy the parts of the server are to the metrics.
+func (s *Server) watchMetrics() {
+	if s.metrics == nil {
+		return
+	}
+	s.metrics.WatchFigures(s.serverFigures)
+	switch engine := s.engine.(type) {
+	case *sqlite.DB:
+		s.metrics.WatchFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })
+	case *postgres.DB:
+		s.metrics.WatchFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
+	}
+}
+
+func (s *Server) serverFigures() []metrics.Figure {
+	stats := s.handler.Stats()
+	figures := []metrics.Figure{
+		counter("animalstore_page_cache_hits_total", "Pages served from memory.", stats.PageHits),
+		counter("animalstore_page_cache_misses_total", "Pages that had to be read from the database.", stats.PageMisses),
+		gauge("animalstore_limit_keys", "Keys whose limits are in memory.", s.limiter.Tracked()),
+		gauge("animalstore_limit_addresses", "Addresses whose requests without a valid key are counted.", stats.Addresses),
+	}
+	if s.certs != nil {
+		for name, expires := range s.certs.expiries() {
+			f := gauge("animalstore_certificate_expiry_timestamp_seconds", "When a certificate expires, in Unix time.", expires.Unix())
+			f.Name = name
+			figures = append(figures, f)
+		}
+	}
+	return figures
+}
+
+func sqliteFigures(s sqlite.Stats) []metrics.Figure {
+	return []metrics.Figure{
+		gauge("animalstore_sqlite_write_queue_length", "Writes that wait for the connection that writes.", s.QueuedWrites),
+		counter("animalstore_sqlite_commits_total", "Transactions that were written. Writes divided by commits is the size of a batch.", s.Commits),
+		counter("animalstore_sqlite_writes_total", "Writes in all commits.", s.Writes),
+		gauge("animalstore_sqlite_readers", "Connections for reading.", s.Readers),
+		gauge("animalstore_sqlite_readers_busy", "Connections that are reading.", s.BusyReaders),
+		gauge("animalstore_sqlite_reads_waiting", "Reads that wait for a connection.", s.WaitingReads),
+		gauge("animalstore_sqlite_file_bytes", "Size of the database file.", s.FileBytes),
+		gauge("animalstore_sqlite_wal_bytes", "Size of the write-ahead log.", s.LogBytes),
+		counter("animalstore_pet_cache_hits_total", "Pets found in memory.", s.PetHits),
+		counter("animalstore_pet_cache_misses_total", "Pets that had to be read from the file.", s.PetMisses),
+	}
+}
+
+func postgresFigures(s postgres.Stats) []metrics.Figure {
+	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time that was spent waiting for a connection.", 0)
+	wait.Value = s.WaitTime.Seconds()
+	return []metrics.Figure{
+		gauge("animalstore_postgres_pool_acquired", "Connections in use.", s.Acquired),
+		gauge("animalstore_postgres_pool_idle", "Connections that are open and not in use.", s.Idle),
+		gauge("animalstore_postgres_pool_max", "Connections that may be open.", s.Max),
+		gauge("animalstore_postgres_pool_waiting", "Operations that wait for their turn.", s.Waiting),
+		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits), wait,
+	}
+}
+
+func counter(name, help string, value int64) metrics.Figure {
+	return metrics.Figure{Metric: name, Help: help, Kind: metrics.Counter, Value: float64(value)}
+}
+
+func gauge[N int | int64](name, help string, value N) metrics.Figure {
+	return metrics.Figure{Metric: name, Help: help, Kind: metrics.Gauge, Value: float64(value)}
+}

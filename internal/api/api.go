@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -66,6 +67,7 @@ type Server struct {
 	router    *router
 	cache     *cache
 	pages     *pages.Pages
+	encoding  *db.Turns // shares the processors between keys: see largePage
 	draining  atomic.Bool
 }
 
@@ -89,6 +91,7 @@ func New(c Config) *Server {
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
 		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
+		encoding:  db.NewTurns(runtime.GOMAXPROCS(0), 0),
 	}
 	if s.observer == nil {
 		s.observer = noopObserver{}

@@ -19,10 +19,12 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/docs"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
 	"animalstore/internal/pages"
 	"animalstore/internal/ratelimit"
+	"animalstore/openapi"
 )
 
 // Config is what a Server needs.
@@ -90,8 +92,13 @@ func New(c Config) *Server {
 		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
-		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
 		encoding:  db.NewTurns(runtime.GOMAXPROCS(0), 0),
+		pages: pages.New(pages.Config{
+			Environment: cmp.Or(c.Environment, animalstore.Production),
+			Version:     c.Version,
+			OpenAPI:     openapi.JSON,
+			Guides:      docs.Files,
+		}),
 	}
 	if s.observer == nil {
 		s.observer = noopObserver{}

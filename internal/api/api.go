@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -68,6 +69,7 @@ type Server struct {
 	router    *router
 	cache     *cache
 	pages     *pages.Pages
+	encoding  *db.Turns // shares the processors between keys: see largePage
 	draining  atomic.Bool
 }
 
@@ -90,6 +92,7 @@ func New(c Config) *Server {
 		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
+		encoding:  db.NewTurns(runtime.GOMAXPROCS(0), 0),
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),
 			Version:     c.Version,

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/strictjson"
 )
 
@@ -50,3 +51,6 @@ func Params(rawQuery string) (url.Values, error) {
 	}
 	return values, err
 }
+
+// Encoding shares the encoding of large pages between keys.
+func (s *Server) Encoding() *db.Turns { return s.encoding }

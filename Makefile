@@ -10,8 +10,8 @@ FUZZTIME = 1m
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-run: ## start the server from source, on animalstore.db in this directory
-	go run ./cmd/animalstore serve
+run: build ## build and start the server, on animalstore.db in this directory
+	bin/animalstore serve
 
 # The commit is stamped here; Go's own VCS stamp would only make the build depend on
 # who owns the checkout.

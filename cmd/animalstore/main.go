@@ -5,9 +5,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -26,15 +28,36 @@ var commit = ""
 var generators []func() *cobra.Command
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the process at once, unless it comes together with the
-	// first: some programs signal both a process and its group.
-	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
-		os.Exit(exitCode(err))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cancel(signalError{<-signals})
+		// A second signal ends the process at once, unless it comes together with the
+		// first: some programs signal both a process and its group.
+		time.AfterFunc(time.Second, func() { signal.Stop(signals) })
+	}()
+	err := newCommand().ExecuteContext(ctx)
+	if err == nil {
+		return
 	}
+	fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
+	var got signalError
+	if errors.As(context.Cause(ctx), &got) {
+		os.Exit(got.exitCode())
+	}
+	os.Exit(exitCode(err))
+}
+
+// signalError is why a command stopped before it was done.
+type signalError struct{ os.Signal }
+
+func (e signalError) Error() string { return "received the signal " + e.String() }
+
+// exitCode is the one that shells use: 130 after Ctrl-C.
+func (e signalError) exitCode() int {
+	number, _ := e.Signal.(syscall.Signal)
+	return 128 + int(number)
 }
 
 func newCommand() *cobra.Command {
@@ -48,7 +71,7 @@ curl command to try it. With the key in ANIMALSTORE_API_KEY the client commands
 work:
 
   export ANIMALSTORE_API_KEY=ast_live_...
-  animalstore pets add --name Rex --category 7
+  animalstore pets create --name Rex --category 7
   animalstore pets list
 
 Lists are tables on a terminal and tab-separated lines in a pipe; --json prints
@@ -58,7 +81,8 @@ Every flag can also be set in the environment: --url is ANIMALSTORE_URL,
 --log-format is ANIMALSTORE_LOG_FORMAT, and so on.
 
 Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
-5 not found, 6 rate limited.`,
+5 not found, 6 rate limited, 130 stopped by Ctrl-C.`,
+		Version:       versionString(),
 		Args:          cobra.ArbitraryArgs,
 		RunE:          onlySubcommands,
 		SilenceErrors: true,
@@ -68,10 +92,12 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w. See %q", explainFlagError(err), cmd.CommandPath()+" --help")}
+		return explainFlag(cmd, err)
 	})
+	root.SetVersionTemplate("animalstore {{.Version}}\n")
+	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())
-	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
+	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), usageCommand(), completionCommand())
 	for _, command := range generators {
 		root.AddCommand(command())
 	}
@@ -82,16 +108,21 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  animalstore version",
+		Example: "  animalstore version\n  animalstore version --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintln(cmd.OutOrStdout(), "animalstore", versionString())
-			return nil
+			if p := newPrinter(cmd); p.JSON {
+				return p.PrintJSON(map[string]string{"version": versionString(), "go": runtime.Version()})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "animalstore", versionString())
+			return err
 		},
 	}
+	jsonFlag(cmd)
+	return cmd
 }
 
 // versionString is the version of a release, and between releases also the commit

@@ -43,6 +43,9 @@ func lockServer(path string) (*serverLock, error) {
 	return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 }
 
+// lockPath is lockServer for a file that may not exist.
+func lockPath(path string) (*serverLock, error) { return lockServer(path) }
+
 func (l *serverLock) Close() error { return l.named.Close() }
 
 func refuseAlias(string) error { return nil }

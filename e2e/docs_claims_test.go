@@ -150,7 +150,8 @@ func helpPages(t *testing.T) map[string]string {
 		pages[strings.Join(words, " ")] = page
 		for _, group := range commandGroup.FindAllString(page, -1) {
 			for line := range strings.Lines(group) {
-				if name, _, ok := strings.Cut(strings.TrimPrefix(line, "  "), "  "); ok {
+				if entry, ok := strings.CutPrefix(line, "  "); ok {
+					name, _, _ := strings.Cut(entry, " ")
 					read(append(slices.Clone(words), name)...)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -108,6 +109,9 @@ func (w *watch) look() error {
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%s was removed or renamed while the server was using it", path)
 		case err != nil: // says nothing about the file
+		case runtime.GOOS == "windows":
+			// An open file can't be replaced there, and SameFile reports a difference
+			// if it can't open the file once more.
 		case !os.SameFile(was, is):
 			return fmt.Errorf("%s was replaced by another file while the server was using it", path)
 		}

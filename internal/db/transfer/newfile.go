@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"animalstore/internal/db"
@@ -108,6 +109,9 @@ func explainCreate(path string, err error) error {
 }
 
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // a directory can't be synced there
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

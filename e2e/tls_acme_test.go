@@ -3,6 +3,7 @@ package e2e
 import (
 	"crypto/tls"
 	"crypto/x509"
+	bigendian "encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -157,41 +158,52 @@ func portOf(addr string) (port int) {
 }
 
 // startDNS answers every question for an IPv4 address with 127.0.0.1, and all others
-// with nothing.
+// with nothing, over TCP.
 func startDNS(t *testing.T) string {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { l.Close() })
 	go func() {
-		buf := make([]byte, 4096)
 		for {
-			n, peer, err := conn.ReadFrom(buf)
+			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			if n < 12 {
-				continue
-			}
-			end := 12
-			for end < n && buf[end] != 0 {
-				end += int(buf[end]) + 1
-			}
-			end += 5
-			if end > n {
-				continue
-			}
-			reply := append([]byte{buf[0], buf[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, buf[12:end]...)
-			if buf[end-3] == 1 { // type A
-				reply[7] = 1
-				reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1)
-			}
-			conn.WriteTo(reply, peer)
+			go answerDNS(conn)
 		}
 	}()
-	return conn.LocalAddr().String()
+	return l.Addr().String()
+}
+
+// answerDNS answers the questions on a connection. Each message follows its length.
+func answerDNS(conn net.Conn) {
+	defer conn.Close()
+	for {
+		var size uint16
+		if bigendian.Read(conn, bigendian.BigEndian, &size) != nil || size < 17 {
+			return
+		}
+		question := make([]byte, size)
+		if _, err := io.ReadFull(conn, question); err != nil {
+			return
+		}
+		end := 12
+		for end < len(question) && question[end] != 0 {
+			end += int(question[end]) + 1
+		}
+		if end += 5; end > len(question) {
+			return
+		}
+		reply := append([]byte{question[0], question[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question[12:end]...)
+		if question[end-3] == 1 { // type A
+			reply[7] = 1
+			reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1)
+		}
+		conn.Write(append(bigendian.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
+	}
 }
 
 // TestACME obtains certificates from a real authority, renews them, and keeps them over
@@ -210,6 +222,11 @@ func TestACME(t *testing.T) {
 			}
 			opts := []option{withArgs(args...), onDatabase(newDatabase(t)), onAddress(listen), withEnv("SSL_CERT_FILE=" + p.trust), withOps()}
 			s := start(t, opts...)
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(s.output())
+				}
+			})
 			roots := p.roots(t)
 			reach := func(domain string) (serial string) {
 				conn, err := tls.Dial("tcp", s.address(), &tls.Config{RootCAs: roots, ServerName: domain})

@@ -79,7 +79,11 @@ func (b *breakage) operation(where string, old, new object) {
 			b.add("%s: status %s is gone", where, status)
 			continue
 		}
-		b.response(where+": "+status, b.follow(b.old, oldResponses[status]), b.follow(b.new, newResponses[status]))
+		p, q := b.follow(b.old, oldResponses[status]), b.follow(b.new, newResponses[status])
+		b.response(where+": "+status, p, q)
+		for _, code := range without(b.codes(b.old, p), b.codes(b.new, q)) {
+			b.add("%s: %s: code %v is gone", where, status, code)
+		}
 	}
 	for status := range newResponses {
 		// Clients must handle errors they don't know, but not new kinds of
@@ -88,6 +92,16 @@ func (b *breakage) operation(where string, old, new object) {
 			b.add("%s: status %s is new", where, status)
 		}
 	}
+}
+
+// codes returns the error codes of a response. Version 1.0.0 listed them in its
+// schema.
+func (b *breakage) codes(root, response object) []any {
+	if codes := list(response["x-codes"]); codes != nil {
+		return codes
+	}
+	schema := b.flat(root, at(response, "content", "application/json")["schema"])
+	return allowed(b.follow(root, at(schema, "properties")["code"]))
 }
 
 func (b *breakage) parameters(where string, old, new object) {
@@ -155,16 +169,26 @@ func (b *breakage) response(where string, old, new object) {
 
 func (b *breakage) content(dir direction, where string, old, new object) {
 	oldContent, newContent := at(old, "content"), at(new, "content")
+	for _, kind := range without(kinds(old), kinds(new)) {
+		b.add("%s: %s is gone", where, kind)
+	}
 	for kind := range oldContent {
-		if newContent[kind] == nil {
-			b.add("%s: %s is gone", where, kind)
-			continue
+		if newContent[kind] != nil {
+			b.schema(dir, where+": "+kind, at(oldContent, kind)["schema"], at(newContent, kind)["schema"])
 		}
-		b.schema(dir, where+": "+kind, at(oldContent, kind)["schema"], at(newContent, kind)["schema"])
 	}
 	if dir == response && len(oldContent) == 0 && len(newContent) > 0 {
 		b.add("%s: a body is new", where)
 	}
+}
+
+// kinds returns the media types that a body may have.
+func kinds(body object) []any {
+	all := slices.Clone(list(body["x-also-accepts"]))
+	for kind := range at(body, "content") {
+		all = append(all, kind)
+	}
+	return all
 }
 
 // follow resolves a value of the document. Fields next to a $ref override those

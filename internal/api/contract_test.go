@@ -43,7 +43,8 @@ func TestRoutesAreTheDocument(t *testing.T) {
 func TestCodesAreTheDocument(t *testing.T) {
 	domain := slices.Sorted(slices.Values(animalstore.Codes))
 	var documented []animalstore.Code
-	for _, code := range document().Components.Schemas["ErrorCode"].Value.Enum {
+	listed, _ := document().Components.Schemas["ErrorCode"].Value.Extensions["x-extensible-enum"].([]any)
+	for _, code := range listed {
 		documented = append(documented, animalstore.Code(code.(string)))
 	}
 	slices.Sort(documented)
@@ -70,9 +71,6 @@ func TestCodesAreTheDocument(t *testing.T) {
 }
 
 func TestDocumentIsStrict(t *testing.T) {
-	if has := document().Components.Schemas["Error"].Value.AdditionalProperties.Has; has == nil || *has {
-		t.Error("schema Error: got an open object, want a closed one")
-	}
 	for path, item := range document().Paths.Map() {
 		for method, op := range item.Operations() {
 			if op.Responses.Default() != nil {

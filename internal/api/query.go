@@ -41,6 +41,7 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	if err != nil {
 		return nil, malformedQuery()
 	}
+	params = joinParam(params, "id")
 	for _, name := range append(names, "limit", "cursor") {
 		if n := countParam(params, name); n > 1 {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", name, n)
@@ -90,6 +91,25 @@ func appendParams(params []param, rawQuery string) ([]param, error) {
 	return params, nil
 }
 
+// joinParam turns a=1&a=2 into a=1,2: a list may be given in either form, because
+// clients write one or the other whatever the document says.
+func joinParam(params []param, name string) []param {
+	first := -1
+	kept := params[:0]
+	for _, p := range params {
+		switch {
+		case p.name != name:
+		case first < 0:
+			first = len(kept)
+		default:
+			kept[first].value += "," + p.value
+			continue
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
 func getParam(params []param, name string) (value string, ok bool) {
 	for _, p := range params {
 		if p.name == name {
@@ -133,7 +153,7 @@ func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 // writePage writes a page of a list.
 func writePage[T any](w http.ResponseWriter, r *request, q *listQuery, items []T, id func(*T) int64) error {
 	items, link := pageOf(q, items, id)
-	w.Header()["Link"] = []string{link}
+	setField(w, "Link", link)
 	return writeResource(w, r, http.StatusOK, items)
 }
 

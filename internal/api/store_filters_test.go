@@ -106,10 +106,16 @@ func TestIDFilter(t *testing.T) {
 		got.want(t, 400, animalstore.InvalidParameter)
 		got.wantMessage(t, "id must be")
 	}
-	t.Run("given twice", func(t *testing.T) {
-		got := s.do(t, bad(call{path: "/v1/pets?id=1&id=2"}))
-		got.want(t, 400, animalstore.InvalidParameter)
-		got.wantMessage(t, "id is given 2 times")
+	t.Run("in several parameters", func(t *testing.T) {
+		want := s.do(t, call{path: "/v1/pets?limit=2&id=5,6,7,8"})
+		got := s.do(t, call{path: "/v1/pets?id=5&limit=2&id=6,7&id=8"})
+		if string(got.body) != string(want.body) || got.header.Get("Link") != want.header.Get("Link") {
+			t.Errorf("got %s %s\nwant %s %s", got.header.Get("Link"), got.body, want.header.Get("Link"), want.body)
+		}
+		_, next := got.links(t)
+		if found := s.do(t, call{path: next + "&id=5"}); found.status != 400 {
+			t.Errorf("another list with the cursor: got %v, want 400", found)
+		}
 	})
 	// A hundred of the longest ids: links and cursors hold them all.
 	var long []string

@@ -79,13 +79,12 @@ type DB struct {
 	fatal   func(error)
 	tuning  Tuning
 	turns   *db.Turns // shares the readers
-	readers chan *reader
+	readers idleReaders
 	nread   int         // number of readers
 	moving  atomic.Bool // a checkpoint is moving the log into the file
 	writer  *writer
 	pets    *petCache // nil unless serving, because other processes may change pets
 	closing sync.Once
-	closed  chan struct{} // closed to reject further reads
 }
 
 var _ db.DB = (*DB)(nil)
@@ -104,7 +103,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning, closed: make(chan struct{})}
+	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -173,7 +172,6 @@ func (d *DB) claim(opts Options) (err error) {
 // Close implements [db.DB]. It leaves a single file, without a log.
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
-		close(d.closed)
 		if d.watch != nil {
 			d.watch.close()
 		}
@@ -181,8 +179,8 @@ func (d *DB) Close() (err error) {
 			d.turns.Close()
 		}
 		var errs []error
-		for range d.nread {
-			errs = append(errs, (<-d.readers).close())
+		if d.nread > 0 {
+			errs = append(errs, d.readers.close(d.nread))
 		}
 		if d.writer != nil {
 			errs = append(errs, d.writer.close())

@@ -15,7 +15,7 @@ import (
 
 // The number of random sequences, and the mean number of operations in one.
 const (
-	shortRun, soakRun             = 3_000, 100_000
+	shortRun, soakRun             = 1_500, 100_000
 	shortCostlyRun, soakCostlyRun = 100, 10_000
 	meanSize                      = 60
 )

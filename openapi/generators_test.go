@@ -1,0 +1,193 @@
+package openapi
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// generatorRules are what code generators need beyond a valid document. Each rule
+// names a generator that failed without it; make interop runs them all.
+var generatorRules = []struct {
+	name string
+	find func(path string, value object) string // "" or what is wrong
+}{
+	{"nothing but a description beside $ref", findRefSibling},
+	{"times have no pattern", findTimePattern},
+	{"fields have no default", findDefault},
+	{"schemas aren't combined", findCombination},
+	{"a body has one media type", findManyMediaTypes},
+	{"large integers are int64", findNarrowInteger},
+	{"objects are open", findClosedObject},
+	{"error codes are open", findClosedCode},
+	{"names don't collide", findCollision},
+}
+
+// openapi-generator writes a default beside a reference as Java that doesn't compile.
+func findRefSibling(_ string, v object) string {
+	for key := range v {
+		if v["$ref"] != nil && key != "$ref" && key != "description" {
+			return key + " beside $ref"
+		}
+	}
+	return ""
+}
+
+// openapi-generator for Python applies the pattern to the parsed time and raises.
+func findTimePattern(_ string, v object) string {
+	if v["format"] == "date-time" && v["pattern"] != nil {
+		return "pattern beside format date-time"
+	}
+	return ""
+}
+
+// openapi-typescript makes a field with a default required, in requests too.
+func findDefault(path string, v object) string {
+	if v["default"] != nil && strings.HasPrefix(path, "components/schemas/") {
+		return "default in a body"
+	}
+	return ""
+}
+
+// openapi-python-client drops a response whose schema narrows another with allOf, and
+// openapi-generator leaves its fields without a type.
+func findCombination(_ string, v object) string {
+	for _, key := range []string{"allOf", "anyOf", "oneOf", "not"} {
+		if v[key] != nil {
+			return "got " + key + ", want the schema written out"
+		}
+	}
+	return ""
+}
+
+// openapi-python-client takes a body with two media types for an optional one.
+func findManyMediaTypes(_ string, v object) string {
+	if content := at(v, "content"); len(content) > 1 {
+		return fmt.Sprintf("got %d media types, want one", len(content))
+	}
+	return ""
+}
+
+// openapi-generator uses 32 bits in Java and Go for an integer without a format.
+func findNarrowInteger(_ string, v object) string {
+	maximum, bounded := v["maximum"].(int)
+	if v["type"] == "integer" && v["format"] != "int64" && (!bounded || maximum > 1<<31-1) {
+		return "an integer that may need 64 bits, without format int64"
+	}
+	return ""
+}
+
+// openapi-generator for Go and Python refuses fields that a closed object doesn't have,
+// so a field that we add would break its clients.
+func findClosedObject(_ string, v object) string {
+	if v["additionalProperties"] != nil {
+		return "got additionalProperties, want an object that may gain fields"
+	}
+	return ""
+}
+
+// Every typed generator refuses a value outside an enum, and codes may be added.
+func findClosedCode(path string, v object) string {
+	if path == "components/schemas/ErrorCode" && (v["enum"] != nil || v["const"] != nil || v["x-extensible-enum"] == nil) {
+		return "got a closed list of codes, want x-extensible-enum"
+	}
+	return ""
+}
+
+// Error is a type of JavaScript and Java. openapi-generator for Go has a function NewPet
+// that makes a Pet, so no schema can have that name.
+func findCollision(path string, v object) string {
+	if path != "components/schemas" {
+		return ""
+	}
+	for name := range v {
+		base, isNew := strings.CutPrefix(name, "New")
+		if isNew && v[base] != nil || slices.Contains([]string{"Error", "Exception", "Object", "Request", "Response"}, name) {
+			return name + " collides with generated or standard names"
+		}
+	}
+	return ""
+}
+
+// objects yields every object of the document under its path, except examples.
+func objects(path string, value any) iter.Seq2[string, object] {
+	return func(yield func(string, object) bool) {
+		switch v := value.(type) {
+		case object:
+			if !yield(path, v) {
+				return
+			}
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if key == "example" || key == "examples" {
+					continue
+				}
+				for p, o := range objects(strings.TrimPrefix(path+"/"+key, "/"), v[key]) {
+					if !yield(p, o) {
+						return
+					}
+				}
+			}
+		case []any:
+			for i, item := range v {
+				for p, o := range objects(fmt.Sprintf("%s/%d", path, i), item) {
+					if !yield(p, o) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestGeneratorsUnderstandTheDocument(t *testing.T) {
+	for _, rule := range generatorRules {
+		t.Run(rule.name, func(t *testing.T) {
+			for path, value := range objects("", today()) {
+				if wrong := rule.find(path, value); wrong != "" {
+					t.Errorf("%s: %s", path, wrong)
+				}
+			}
+		})
+	}
+}
+
+// TestGeneratorRules breaks each rule in one place and expects it to report that.
+func TestGeneratorRules(t *testing.T) {
+	tests := []struct{ rule, old, new, want string }{
+		{"nothing but a description beside $ref", "          description: What the key may do. By", "          default: [read, write]\n          description: What the key may do. By", "KeyInput/properties/permissions: default beside"},
+		{"times have no pattern", "to the millisecond.\n      type: string\n", "to the millisecond.\n      type: string\n      pattern: Z$\n", "schemas/Time: pattern"},
+		{"fields have no default", "          maximum: 7776000\n", "          maximum: 7776000\n          default: 86400\n", "KeyRotation/properties/graceSeconds: default"},
+		{"schemas aren't combined", "      description: A category of pets.\n", "      description: A category of pets.\n      allOf: [{required: [id]}]\n", "schemas/Category: got allOf"},
+		{"a body has one media type", "            schema: {$ref: '#/components/schemas/PetPatch'}\n", "            schema: {$ref: '#/components/schemas/PetPatch'}\n          application/merge-patch+json:\n            schema: {$ref: '#/components/schemas/PetPatch'}\n", "patch/requestBody: got 2 media types"},
+		{"large integers are int64", "              format: int64\n              minimum: 100\n", "              minimum: 100\n", "strikes/properties/threshold: an integer"},
+		{"objects are open", "description: A pet in the store.\n", "description: A pet in the store.\n      additionalProperties: false\n", "schemas/Pet: got additionalProperties"},
+		{"error codes are open", "x-extensible-enum:", "enum:", "ErrorCode: got a closed list"},
+		{"names don't collide", "    ApiError:\n", "    Error:\n", "Error collides"},
+		{"names don't collide", "    PetInput:\n", "    NewPet:\n", "NewPet collides"},
+	}
+	for _, test := range tests {
+		t.Run(test.want, func(t *testing.T) {
+			if !strings.Contains(string(YAML), test.old) {
+				t.Fatalf("the document has no %q to break", test.old)
+			}
+			broken, err := tree([]byte(strings.Replace(string(YAML), test.old, test.new, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, rule := range generatorRules {
+				for path, value := range objects("", broken) {
+					if wrong := rule.find(path, value); wrong != "" && rule.name == test.rule {
+						got = append(got, path+": "+wrong)
+					}
+				}
+			}
+			if !strings.Contains(strings.Join(got, "\n"), test.want) {
+				t.Errorf("rule %q\n got %q\nwant %q in it", test.rule, got, test.want)
+			}
+		})
+	}
+}

@@ -16,12 +16,13 @@ import (
 func dbCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db",
-		Short: "Move, check and update a database",
-		Long:  "Move, check and update the database of a store.",
-		Example: `  animalstore db check --database sqlite:animalstore.db
+		Short: "Back up, restore, move, check and update a database",
+		Long:  "Back up, restore, move, check and update the database of a store.",
+		Example: `  animalstore db backup tuesday.db --database sqlite:animalstore.db
+  animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 	}
-	return groupCommand(cmd, dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
+	return groupCommand(cmd, dbBackupCommand(), dbRestoreCommand(), dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
 }
 
 // databaseFlag is a flag that names a database, and its value.

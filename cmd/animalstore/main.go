@@ -3,21 +3,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by the release build.
-var version = ""
+// commit is set by make, which builds without Go's own stamp of the commit.
+var commit = ""
+
+// generators are commands of builds that make a release: see man.go.
+var generators []func() *cobra.Command
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -64,8 +70,11 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w. See %q", explainFlagError(err), cmd.CommandPath()+" --help")}
 	})
-	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
+	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())
 	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
+	for _, command := range generators {
+		root.AddCommand(command())
+	}
 	arrangeHelp(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -85,12 +94,34 @@ func versionCommand() *cobra.Command {
 	}
 }
 
+// versionString is the version of a release, and between releases also the commit
+// that was built, if that is known: 1.3.0-dev+0123456789ab.
 func versionString() string {
-	if version != "" {
-		return version
+	v := animalstore.Version()
+	built := cmp.Or(commit, stampedCommit())
+	if built == "" || !strings.HasSuffix(v, "-dev") {
+		return v
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
+	return v + "+" + built
+}
+
+// stampedCommit is the commit as go build and go install record it, "" if they don't.
+func stampedCommit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
 	}
-	return "(devel)"
+	revision, modified := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = ".modified"
+		}
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + modified
 }

@@ -13,6 +13,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -31,7 +32,9 @@ type serveFlags struct {
 	tlsCert, tlsKey string
 	proxies         []string
 	fastPath        bool
+	createOwnerKey  bool
 	logFormat       string
+	backupEvery     string
 }
 
 func serveCommand() *cobra.Command {
@@ -43,7 +46,9 @@ func serveCommand() *cobra.Command {
 
 On an empty database it first creates an owner key and prints it to standard
 output. It is shown only once. The log goes to standard error. Set
-` + ownerKeyVariable + ` to supply the owner key yourself.`,
+` + ownerKeyVariable + ` to supply the owner key yourself. Where standard
+output ends up in a log, use --create-owner-key=false and create keys with
+"animalstore keys create".`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
   animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'
@@ -66,7 +71,9 @@ output. It is shown only once. The log goes to standard error. Set
 	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
+	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
+	registerBackupFlags(cmd, &f)
 	completeFlag(cmd, "environment", fixedValues(environments))
 	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
 	completeFlag(cmd, "tls-cert", completeFiles)
@@ -87,8 +94,11 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	if err := s.OpsError(); err != nil {
 		cfg.Log.Warn("no metrics and profiles: their address is taken, choose another with --ops-listen", "err", err)
 	}
-	if err := createOwnerKey(ctx, s, cfg, stdout); err != nil {
+	if err := f.firstKey(ctx, s, cfg, stdout); err != nil {
 		return errors.Join(err, s.Close())
+	}
+	if err := notifyReady(); err != nil {
+		cfg.Log.Warn("cannot tell the service manager that the server is ready", "err", err)
 	}
 	return s.Run(ctx)
 }
@@ -113,6 +123,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 	cfg := f.Config
 	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
 	cfg.NoFastPath = !f.fastPath
+	cfg.Backups.Every, _ = terminal.ParseDuration(f.backupEvery) // check has parsed it
 	cfg.Fatal = func(err error) {
 		log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 		os.Exit(exitError)
@@ -149,6 +160,9 @@ func (f serveFlags) check() error {
 	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {
 		return err
 	}
+	if err := f.checkBackups(); err != nil {
+		return err
+	}
 	return server.CheckOrigins("--cors-origins", f.CORSOrigins)
 }
 
@@ -162,6 +176,19 @@ func explainListenError(err error) error {
 		return fmt.Errorf("cannot serve metrics: %w. Choose another address with --ops-listen, or none with --ops-listen \"\"", taken.Err)
 	}
 	return fmt.Errorf("cannot serve: %w. Choose another address with --listen", taken.Err)
+}
+
+// firstKey creates the owner key, unless --create-owner-key=false. A key that the
+// operator supplied is imported in either case, because it isn't printed.
+func (f serveFlags) firstKey(ctx context.Context, s *server.Server, cfg server.Config, stdout io.Writer) error {
+	if f.createOwnerKey || os.Getenv(ownerKeyVariable) != "" {
+		return createOwnerKey(ctx, s, cfg, stdout)
+	}
+	exist, err := s.HasKeys(ctx)
+	if err == nil && !exist {
+		cfg.Log.Info("the database has no keys yet: create one with \"animalstore keys create\"")
+	}
+	return err
 }
 
 // createOwnerKey creates the first key of an empty database. It prints the key,

@@ -79,3 +79,12 @@ func (s *Server) storeOwnerKey(ctx context.Context, owner animalstore.NewKey, ha
 		}
 	}
 }
+
+// HasKeys reports whether the database has any key, even a revoked one.
+func (s *Server) HasKeys(ctx context.Context) (bool, error) {
+	all, err := s.db.Keys(ctx, db.KeyQuery{Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("look for keys: %w", err)
+	}
+	return len(all) > 0, nil
+}

@@ -36,6 +36,7 @@ type Server struct {
 	closers  []func() error
 	closeErr error
 	stopBy   time.Time // see deadline
+	backups  *backups  // nil without Config.Backups
 }
 
 // ListenError reports an address that a server can't listen on.
@@ -72,6 +73,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	}
 	s.handler = s.newHandler()
 	if err := s.serveOps(); err != nil {
+		return nil, err
+	}
+	if err := s.startBackups(); err != nil {
 		return nil, err
 	}
 	if err := s.listen(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -236,6 +237,9 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 		"PRAGMA cache_size = " + cachePages,
 		// On its own, SQLite would not report a checkpoint that failed.
 		"PRAGMA wal_autocheckpoint = 0",
+		// While another process reads for long, as a backup does, the log grows. Its
+		// file would keep that size. This is above what it has without such readers.
+		"PRAGMA journal_size_limit = " + strconv.Itoa(checkpointPagesForce*4096),
 	} {
 		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
 			c.Close()

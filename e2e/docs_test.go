@@ -63,8 +63,9 @@ func TestDocuments(t *testing.T) {
 		})
 	}
 	built := onlyLine(t, filepath.Join(dir, "bin", "animalstore"), "version")
-	if want := "animalstore " + strings.TrimSpace(gitIn(t, dir, "describe", "--tags", "--always", "--dirty")); built != want {
-		t.Errorf("the program that the documents build is %q, want %q", built, want)
+	commit := strings.TrimSpace(gitIn(t, dir, "describe", "--always", "--exclude", "*", "--abbrev=12", "--dirty=.modified"))
+	if strings.Contains(built, "-dev") && !strings.HasSuffix(built, "-dev+"+commit) {
+		t.Errorf("the program that the documents build is %q, want the commit %s in it", built, commit)
 	}
 }
 

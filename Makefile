@@ -1,22 +1,26 @@
 # Everything here needs Go, gcc (for the race detector), make and git.
 # scripts/setup installs the rest.
 
-VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The version is in the file VERSION. Between releases, builds show the commit too.
+COMMIT   = $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.modified 2>/dev/null)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test test-race test-plain fuzz soak bench bench-quick bench-growth bench-filters interop setup
+.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth bench-filters interop setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-run: ## start the server from source, on animalstore.db in this directory
-	go run ./cmd/animalstore serve
+run: build ## build and start the server, on animalstore.db in this directory
+	bin/animalstore serve
 
-# The version is stamped above; Go's own VCS stamp would only make the build
-# depend on who owns the checkout.
+# The commit is stamped here; Go's own VCS stamp would only make the build depend on
+# who owns the checkout.
 build: ## build a static binary, bin/animalstore
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -X main.version=$(VERSION)" -o bin/animalstore ./cmd/animalstore
+		-ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/animalstore ./cmd/animalstore
+
+dist: ## build archives, packages and images of a release, in dist/
+	go -C tools run ./dist
 
 check: lint test ## lint, then test: what every change must pass
 
@@ -24,10 +28,11 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	@files=$$(gofmt -l .) || exit 1; \
 	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
 	go vet ./...
+	go -C tools vet ./...
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go mod tidy -diff
 	go -C tools mod tidy -diff
-	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
 # The two halves run at the same time, because many tests wait more than they
 # compute. -count=1, because some tests run the go command or the built binary, and

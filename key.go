@@ -154,6 +154,7 @@ type Key struct {
 	ExpiresAt   Time        `json:"expiresAt"`  // zero: never
 	LastUsedAt  Time        `json:"lastUsedAt"` // accurate to about a second; zero: never
 	RevokedAt   Time        `json:"revokedAt"`  // zero: not revoked
+	Ban         Ban         `json:"ban"`        // may be over: see [Key.At]
 
 	// SecretExpiresAt is when the secret that this key was found by stops
 	// working because the key was rotated. Zero: it doesn't.
@@ -162,18 +163,44 @@ type Key struct {
 	UnbannedAt Time `json:"-"`
 }
 
+// Ban is a ban of a key that kept sending requests after it was told to wait. The
+// zero Ban, null in JSON, is none.
+type Ban struct {
+	Until Time  `json:"until"`
+	Level int64 `json:"level"` // number of consecutive bans; each makes the next one longer
+}
+
+// MarshalJSON writes null for no ban.
+func (b Ban) MarshalJSON() ([]byte, error) {
+	if b == (Ban{}) {
+		return []byte("null"), nil
+	}
+	type plain Ban // without this method
+	return json.Marshal(plain(b))
+}
+
+// At returns the key as it is at now: without a ban that is over.
+func (k Key) At(now time.Time) Key {
+	if expired(k.Ban.Until, now) {
+		k.Ban = Ban{}
+	}
+	return k
+}
+
 // Live reports whether the key works at now.
 func (k *Key) Live(now time.Time) bool {
 	return k.RevokedAt.IsZero() && !expired(k.ExpiresAt, now) && !expired(k.SecretExpiresAt, now)
 }
 
-// State is "live", "expired" or "revoked".
+// State is "live", "banned", "expired" or "revoked".
 func (k *Key) State(now time.Time) string {
 	switch {
 	case !k.RevokedAt.IsZero():
 		return "revoked"
 	case !k.Live(now):
 		return "expired"
+	case k.At(now).Ban != Ban{}:
+		return "banned"
 	}
 	return "live"
 }
@@ -206,6 +233,7 @@ func (k *Key) Unban(now, lastBan Time) {
 			k.UnbannedAt = t
 		}
 	}
+	k.Ban = Ban{}
 }
 
 // CheckChangeable returns an error if the key is revoked.

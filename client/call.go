@@ -32,7 +32,7 @@ const (
 
 // call is one call of an operation, which may take several attempts.
 type call struct {
-	operation string // operationId in the OpenAPI document
+	operation string // the method that was called: operationId in the OpenAPI document, or findPet
 	method    string
 	path      string // below /v1, with the query
 	body      any    // nil: none
@@ -44,6 +44,7 @@ type call struct {
 	secret      bool // the response contains a secret, which no error may show
 	callOptions
 
+	request string // the HTTP method and the full URL, for errors
 	content []byte // the encoded body, the same bytes in every attempt
 	decode  func(body []byte) error
 	next    string // of a list: the path of the next page
@@ -135,7 +136,7 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	if k.content != nil {
 		body = bytes.NewReader(k.content)
 	}
-	req, err := http.NewRequestWithContext(ctx, k.method, c.base.String()+k.path, body)
+	req, err := http.NewRequestWithContext(ctx, k.method, c.urlOf(k.path), body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.operation, err)
 	}

@@ -147,6 +147,9 @@ func withoutRedirects(hc *http.Client) *http.Client {
 	return &copied
 }
 
+// urlOf is the full URL of a path below /v1.
+func (c *Client) urlOf(path string) string { return c.base.String() + path }
+
 // BaseURL is the URL of the API, including /v1.
 func (c *Client) BaseURL() string { return c.base.String() }
 

@@ -20,14 +20,15 @@ var ErrOutcomeUnknown = errors.New("it is unknown whether the change was made")
 // Error is an error response of the service. Its code and message are in the
 // [*animalstore.Error] it wraps.
 type Error struct {
-	Operation string // such as "createPet"
+	Operation string // the method that was called, such as "createPet"
+	Request   string // its HTTP method and full URL
 	Status    int    // of HTTP
 	RequestID string // identifies the request in the server's log
 	Err       *animalstore.Error
 }
 
 func (e *Error) Error() string {
-	text := e.Operation + ": " + e.Err.Error()
+	text := fmt.Sprintf("%s: %s: %v", e.Operation, e.Request, e.Err)
 	if e.Status >= 500 && e.RequestID != "" {
 		text += " (request " + e.RequestID + ")"
 	}
@@ -75,7 +76,8 @@ var codeOf = map[Window]animalstore.Code{
 // ResponseError is for a response that can't be from the service: a proxy's page,
 // an incomplete body, or that of another server.
 type ResponseError struct {
-	Operation   string
+	Operation   string // as in [Error]
+	Request     string // as in [Error]
 	Status      int
 	ContentType string
 	Excerpt     string // the beginning of the body
@@ -83,7 +85,7 @@ type ResponseError struct {
 }
 
 func (e *ResponseError) Error() string {
-	text := fmt.Sprintf("%s: unexpected response with status %d: %v", e.Operation, e.Status, e.Err)
+	text := fmt.Sprintf("%s: %s: unexpected response with status %d: %v", e.Operation, e.Request, e.Status, e.Err)
 	if e.Excerpt != "" {
 		text += fmt.Sprintf(": %q", e.Excerpt)
 	}

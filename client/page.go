@@ -44,7 +44,7 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 			k := &call{operation: operation, method: http.MethodGet, path: at}
 			page, err := send(ctx, c, k, opts, checkPage)
 			if err == nil && k.next == at {
-				err = fmt.Errorf("%s: the next page of the list is the same page again", operation)
+				err = fmt.Errorf("%s: %s: the next page of the list is the same page again", operation, k.request)
 			}
 			if err != nil {
 				var none T

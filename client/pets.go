@@ -24,6 +24,10 @@ type PetQuery struct {
 // are listed exactly once, whatever else changes meanwhile; those added meanwhile
 // are not listed.
 func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption) iter.Seq2[animalstore.Pet, error] {
+	return list(ctx, c, "listPets", "/pets", q.values(), q.PageSize, options, isPet)
+}
+
+func (q *PetQuery) values() url.Values {
 	query := url.Values{}
 	if q.Status != "" {
 		query.Set("status", string(q.Status))
@@ -38,19 +42,20 @@ func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption
 		}
 		query.Set("id", strings.Join(ids, ","))
 	}
-	return list(ctx, c, "listPets", "/pets", query, q.PageSize, options, isPet)
+	return query
 }
 
 // FindPet returns one pet by its id. The error has code pet_not_found if there is
 // none. It reads the list, which replaces [Client.GetPet], so its ETag can't be
 // used for [IfMatch].
 func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (animalstore.Pet, error) {
+	q := PetQuery{IDs: []int64{id}}
 	if id > 0 { // the list refuses other ids, which no pet has
-		for pet, err := range c.ListPets(ctx, PetQuery{IDs: []int64{id}}, options...) {
+		for pet, err := range list(ctx, c, "findPet", "/pets", q.values(), 0, options, isPet) {
 			return pet, err
 		}
 	}
-	return animalstore.Pet{}, fmt.Errorf("findPet: %w", animalstore.NotFound(animalstore.PetNotFound, id))
+	return animalstore.Pet{}, fmt.Errorf("findPet: GET %s: %w", c.urlOf("/pets?"+q.values().Encode()), animalstore.NotFound(animalstore.PetNotFound, id))
 }
 
 // CreatePet adds a pet. It is added only once, even if the call is retried: see

@@ -103,6 +103,7 @@ func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body
 	f.code = e.Code
 	f.err = &Error{
 		Operation: k.operation,
+		Request:   k.request,
 		Status:    f.status,
 		RequestID: excerpt(res.Header.Get("X-Request-Id")),
 		Err:       &animalstore.Error{Code: e.Code, Message: c.conceal(e.Message)},
@@ -126,6 +127,7 @@ func (c *Client) unexpected(k *call, res *http.Response, body []byte, err error)
 	}
 	return &ResponseError{
 		Operation:   k.operation,
+		Request:     k.request,
 		Status:      res.StatusCode,
 		ContentType: excerpt(res.Header.Get("Content-Type")),
 		Excerpt:     excerpt(c.conceal(string(body))),

@@ -201,7 +201,7 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	if !errors.As(err, &op) || errors.Is(err, client.ErrOutcomeUnknown) {
 		t.Errorf("got %v, want the network's error, and certainty", err)
 	}
-	for _, part := range []string{"createKey: POST http://" + address + "/v1: ", "refused", "after 2 attempts"} {
+	for _, part := range []string{"createKey: POST http://" + address + "/v1/keys: ", "refused", "after 2 attempts"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("got %q, want %q in it", err, part)
 		}

@@ -30,6 +30,7 @@ const retryWindow = 23 * time.Hour
 
 // do makes a call: it sends it until it succeeds or must not be retried.
 func (c *Client) do(ctx context.Context, k *call) error {
+	k.request = k.method + " " + c.urlOf(k.path)
 	var unresolved time.Time // when the first attempt was sent that may have been carried out
 	for attempt := 1; ; attempt++ {
 		maxWait := c.maxWait
@@ -128,7 +129,7 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, un
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w while waiting to retry after: %w", k.operation, ctx.Err(), f.err)
+		return fmt.Errorf("%s: %s: %w while waiting to retry after: %w", k.operation, k.request, ctx.Err(), f.err)
 	}
 }
 
@@ -148,7 +149,7 @@ func (c *Client) jitter(attempts int) time.Duration {
 func (c *Client) noResponse(timed context.Context, k *call, err error, notConnected bool) *failure {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // it quotes the URL with the query
+		err = wrapped.Err // it names the request in another way
 	}
 	f := &failure{unchanged: notConnected || dialFailed(err)}
 	if timed.Err() != nil {
@@ -157,7 +158,7 @@ func (c *Client) noResponse(timed context.Context, k *call, err error, notConnec
 	} else {
 		f.retryable = !isPermanent(err)
 	}
-	f.err = fmt.Errorf("%s: %s %s: %w", k.operation, k.method, c.base.Redacted(), err)
+	f.err = fmt.Errorf("%s: %s: %w", k.operation, k.request, err)
 	return f
 }
 
@@ -178,13 +179,13 @@ func isPermanent(err error) bool {
 		errors.As(err, &dns) && dns.IsNotFound
 }
 
-// withOperation adds the name of the operation to an error of the gate.
+// withOperation adds the operation and its address to an error of the gate.
 func withOperation(k *call, err error) error {
 	var limit *RateLimitError
 	if !errors.As(err, &limit) {
-		return fmt.Errorf("%s: %w", k.operation, err)
+		return fmt.Errorf("%s: %s: %w", k.operation, k.request, err)
 	}
 	e := *limit
-	e.Err = fmt.Errorf("%s: %w", k.operation, limit.Err)
+	e.Err = fmt.Errorf("%s: %s: %w", k.operation, k.request, limit.Err)
 	return &e
 }

@@ -104,8 +104,8 @@ func TestWaits(t *testing.T) {
 				var waits []time.Duration
 				c, s := scriptedClient(t, test.script, client.WithOnWait(func(w client.Wait) {
 					waits = append(waits, w.For)
-					if w.Operation != "listPets" || w.Attempt != len(waits) || w.Reason == nil {
-						t.Errorf("got %+v, want wait %d of listPets, with a reason", w, len(waits))
+					if w.Operation != "findPet" || w.Attempt != len(waits) || w.Reason == nil {
+						t.Errorf("got %+v, want wait %d of findPet, with a reason", w, len(waits))
 					}
 				}))
 				began := time.Now()

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -121,9 +120,7 @@ func openTab(t *testing.T, browser context.Context, s *server) *tab {
 			if err != nil {
 				return
 			}
-			if m.Type != chromedp.ConsoleWarning {
-				p.note(&p.console, fmt.Sprint(m))
-			}
+			p.note(&p.console, fmt.Sprint(m))
 		}
 	}()
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
@@ -202,7 +199,7 @@ func write(selector, text string) chromedp.Action[chromedp.Void] {
 	}))
 }
 
-// wantClean fails the test if the page logged an error, which includes violations of
+// wantClean fails the test if the page logged anything, which includes violations of
 // its content security policy, or sent a request to any host but its own.
 func (p *tab) wantClean() {
 	p.t.Helper()
@@ -230,10 +227,10 @@ var looks = []struct {
 	width, height int64
 	scheme        string
 }{
-	{"phone-light", 375, 812, "light"},
-	{"phone-dark", 375, 812, "dark"},
-	{"desktop-light", 1280, 900, "light"},
-	{"desktop-dark", 1280, 900, "dark"},
+	{"390-light", 390, 844, "light"},
+	{"390-dark", 390, 844, "dark"},
+	{"1280-light", 1280, 900, "light"},
+	{"1280-dark", 1280, 900, "dark"},
 }
 
 // lookAs shows a page as on a device of this size and colour scheme.
@@ -303,18 +300,23 @@ func TestBrowser(t *testing.T) {
 		p.wantClean()
 	})
 	t.Run("docs", func(t *testing.T) { browseDocs(t, browser, s) })
+	t.Run("snippets", func(t *testing.T) { browseSnippets(t, browser, s) })
+	t.Run("guides", func(t *testing.T) { browseGuides(t, browser, s) })
 }
 
 func browseLanding(t *testing.T, browser context.Context, s *server) {
 	p := openTab(t, browser, s)
 	p.do("open /", chromedp.Navigate(s.url), visible("h1"))
-	for _, width := range []int64{320, 375, 768, 1280} {
+	for _, width := range []int64{320, 390, 768, 1280, 1600} {
 		p.lookAs(width, 700, "light")
 	}
 	p.photograph("landing", chromedp.FullScreenshot(100))
 
 	// The curl line must work as it is.
 	line := p.text("pre code")
+	if copied := p.copied("figure .copy"); copied != line {
+		t.Errorf("the button copies %q, want %q", copied, line)
+	}
 	if status, body := paste(t, line, "KEY="+s.ownerKey()); status != "200" || !strings.HasPrefix(body, `[{"id":60,`) {
 		t.Errorf("%s\ngot %s %.100s, want 200 and the newest pet", line, status, body)
 	}
@@ -326,63 +328,17 @@ func browseLanding(t *testing.T, browser context.Context, s *server) {
 		wantStatus(t, newClient(t, s, "").get(t, strings.TrimPrefix(link, s.url)), 200, "")
 	}
 	p.wantClean()
-	p.do("follow the button", click("a.button"), visible("#operations-pets-listPets"))
+	p.do("follow the button", click("a.button"), visible("#listPets"))
 }
 
-func browseDocs(t *testing.T, browser context.Context, s *server) {
-	key := s.ownerKey()
-	p := openTab(t, browser, s)
-	p.lookAs(1280, 900, "light")
-	p.do("open /docs", chromedp.Navigate(s.url+"/docs"), visible("#operations-pets-listPets"))
-	p.photograph("docs", chromedp.FullScreenshot(100))
-	p.lookAs(1280, 900, "light")
-	if got, want := p.text(".servers select"), s.url+"/v1"; !strings.HasPrefix(got, want) {
-		t.Errorf("the page calls %q, want %s", got, want)
-	}
-
-	p.do("open the box for the key", click(".auth-wrapper .authorize"), visible(".auth-container input"))
-	p.photograph("docs-key", chromedp.CaptureScreenshot())
-	p.do("authorise", write(".auth-container input", key), click(".auth-btn-wrapper .authorize"))
-	p.do("close the box", chromedp.WaitNotPresent(chromedp.CSS(".auth-container input")), click(".auth-btn-wrapper .btn-done"))
-
-	const list = "#operations-pets-listPets"
-	p.do("send listPets", click(list+" .opblock-summary-control"), click(list+" .execute"), visible(list+" .live-responses-table"))
-	status, body := p.response(list)
-	var pets []pet
-	if err := json.Unmarshal([]byte(body), &pets); status != "200" || err != nil || len(pets) != 20 || pets[0].ID != 60 {
-		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 pets", status, body, err)
-	}
-
-	const create, wanted = "#operations-pets-createPet", `{"name": "Zoë of the browser", "categoryId": 7, "status": "pending"}`
-	p.do("send createPet", click(create+" .opblock-summary-control"), write(create+" textarea", wanted),
-		click(create+" .execute"), visible(create+" .live-responses-table"))
-	status, body = p.response(create)
-	want := pet{ID: 61, Name: "Zoë of the browser", CategoryID: 7, Status: "pending"}
-	if got, err := decodePet(body); status != "201" || err != nil || got != want {
-		t.Errorf("createPet: got %s %s (%v), want 201 %+v", status, body, err, want)
-	}
-	if got := newClient(t, s, key).allPets(t, 0)[61]; got != want {
-		t.Errorf("the store has %+v, want %+v", got, want)
-	}
-	p.photograph("docs-response", func(ctx context.Context, target *chromedp.Target) ([]byte, error) { // the whole page is a mile long
-		if _, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).scrollIntoView()`, create+" .execute"))(ctx, target); err != nil {
-			return nil, err
-		}
-		return chromedp.CaptureScreenshot()(ctx, target)
-	})
-
-	const get = "#operations-pets-getPet"
-	p.do("open getPet", click(get+" .opblock-summary-control"), visible(get+" .opblock-description"))
-	line := eval[string](p, fmt.Sprintf(`getComputedStyle(document.querySelector(%q)).textDecorationLine`, get+" .opblock-summary-path__deprecated"))
-	if about := p.text(get + " .opblock-body"); line != "line-through" || !strings.Contains(about, "removed on 5 December 2030") {
-		t.Errorf("getPet: its path is decorated by %q and its text is %.300q, want it struck through and the date of its removal", line, about)
-	}
-	p.wantClean()
-}
-
-// response returns what the page shows of the server's response to an operation.
-func (p *tab) response(operation string) (status, body string) {
+// copied presses a button that copies, and returns what the clipboard then has. It's
+// a clipboard of this page: all tabs share the real one.
+func (p *tab) copied(button string) string {
 	p.t.Helper()
-	row := operation + " .live-responses-table .response "
-	return strings.TrimSpace(p.text(row + ".response-col_status")), p.text(row + ".highlight-code code")
+	eval[any](p, `navigator.clipboard.writeText = async text => { window.copied = text }; null`)
+	p.do("copy", click(button))
+	eventually(p.t, stepTimeout, "the button says so", func() bool {
+		return eval[string](p, fmt.Sprintf(`document.querySelector(%q).textContent`, button)) == "Copied"
+	})
+	return eval[string](p, `window.copied`)
 }

@@ -34,7 +34,7 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 		{"all is well", serve + key + "'''sh\n" + pets + "\n'''\n\n'''json output\n[]\n'''\n", ""},
 		{"a command that fails", "'''sh\ntrue\n'''\n\n'''sh\necho before\nfalse\necho after\n'''\n", "6: the session ends here: exit status 1"},
 		{"a command that does not exist", "'''sh\nanimalstoer serve\n'''\n", "animalstoer: command not found"},
-		{"a flag that does not exist", "'''sh\nbin/animalstore keys list --jason\n'''\n", "unknown flag: --jason"},
+		{"a flag that does not exist", "'''sh\nbin/animalstore keys list --jason\n'''\n", "has no flag --jason"},
 		{"a failure in a pipe", "'''sh\nfalse | cat\n'''\n", "2: the session ends here"},
 		{"a variable that is not set", "'''sh\necho $NOTHING_OF_THIS_NAME\n'''\n", "unbound variable"},
 		{"an end before the end", "'''sh\nexit 0\n'''\n\n'''sh\nfalse\n'''\n", "2: the session ends here"},

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,33 +30,66 @@ func documents(t *testing.T, root string) (names []string) {
 	return names
 }
 
-// TestDocuments runs the commands of each guide, in what a reader has after cloning and
-// building. The README is for TestFreshClone.
+// readingOrder are the documents that are meant to be followed one after the other.
+// The others come after them.
+var readingOrder = []string{"README.md", "docs/quickstart.md", "docs/callers.md", "docs/operations.md", "docs/scaling.md"}
+
+// TestDocuments follows all documents, one after the other in one clone, where nothing
+// was built before. Whatever a guide leaves there must not be in the way of the next.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	for _, name := range documents(t, "..")[1:] {
+	all := documents(t, "..")
+	for _, name := range readingOrder {
+		if !slices.Contains(all, name) {
+			t.Fatalf("there is no %s", name)
+		}
+	}
+	names := slices.Clone(readingOrder)
+	for _, name := range all {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	dir := clone(t)
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			text, err := os.ReadFile(filepath.Join("..", name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, p := range tryDocument(t, name, string(text), workingCopy) {
+			for _, p := range tryDocument(t, name, string(text), func(*testing.T) string { return dir }) {
 				t.Errorf("%s:%s", name, p)
 			}
 		})
 	}
+	built := onlyLine(t, filepath.Join(dir, "bin", "animalstore"), "version")
+	if want := "animalstore " + strings.TrimSpace(gitIn(t, dir, "describe", "--tags", "--always", "--dirty")); built != want {
+		t.Errorf("the program that the documents build is %q, want %q", built, want)
+	}
 }
 
-// TestFreshClone runs the README's commands where nothing was built before.
-func TestFreshClone(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../README.md")
+func onlyLine(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", strings.Join(argv, " "), err)
 	}
-	for _, p := range tryDocument(t, "README.md", string(text), clone) {
-		t.Errorf("README.md:%s", p)
+	return strings.TrimSpace(string(out))
+}
+
+// TestOneBuildCommand: a reader who follows several documents builds once.
+func TestOneBuildCommand(t *testing.T) {
+	t.Parallel()
+	for _, name := range append(documents(t, ".."), "CONTRIBUTING.md") {
+		text := contents(filepath.Join("..", name))
+		for _, other := range []string{"go build", "go install", "go run ./cmd"} {
+			if strings.Contains(text, other) {
+				t.Errorf("%s has %q, want make build", name, other)
+			}
+		}
+		if strings.Contains(text, "```sh\nbin/animalstore") && !strings.Contains(text, "make build") {
+			t.Errorf("%s runs the program, but never builds it with make build", name)
+		}
 	}
 }
 
@@ -103,8 +137,14 @@ func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) strin
 // built, while there is a network: a session has none.
 var moduleGraph = sync.OnceFunc(func() { exec.Command("go", "list", "-m", "all").Run() })
 
-// git runs git on this repository, whoever owns it.
+// git runs git on this repository.
 func git(t *testing.T, args ...string) string {
+	t.Helper()
+	return gitIn(t, "..", args...)
+}
+
+// gitIn runs git on a repository, whoever owns it.
+func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	needs(t, "git")
 	config := filepath.Join(t.TempDir(), "gitconfig")
@@ -112,7 +152,7 @@ func git(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("git", args...)
-	cmd.Dir = ".."
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+config)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -121,31 +161,27 @@ func git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// clone creates what a reader has after git clone.
+// clone creates what a reader has after git clone, with uncommitted changes, in a
+// directory whose name nobody would guess.
 func clone(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "animalstore")
+	dir := filepath.Join(t.TempDir(), "our store")
 	git(t, "clone", "--quiet", ".", dir)
-	return dir
-}
-
-// workingCopy creates a clone that includes uncommitted changes and the binary.
-func workingCopy(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "animalstore")
-	names := git(t, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	names := git(t, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
 	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
-		copyInto(t, filepath.Join("..", name), filepath.Join(dir, name))
+		if name != "" {
+			copyInto(t, filepath.Join("..", name), filepath.Join(dir, name))
+		}
 	}
-	copyInto(t, binary, filepath.Join(dir, "bin", "animalstore"))
 	return dir
 }
 
 func copyInto(t *testing.T, from, to string) {
 	t.Helper()
 	info, err := os.Stat(from)
-	if os.IsNotExist(err) {
-		return // removed, but not in git yet
+	if os.IsNotExist(err) { // removed, but not in git yet
+		os.Remove(to)
+		return
 	}
 	if err != nil {
 		t.Fatal(err)

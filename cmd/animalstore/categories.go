@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"iter"
 	"net/http"
 
@@ -23,15 +24,16 @@ write -- before a negative one.
 ` + keyHelp,
 		Example: `  animalstore categories list
   animalstore categories set 7 --name Dogs`,
+		Annotations: map[string]string{"remove": "categories can't be removed: rename one with \"animalstore categories set ID --name NAME\""},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesSetCommand(&conn))
+	return groupCommand(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
 }
 
 var categories = resource[animalstore.Category]{"category", "categories", []terminal.Column[animalstore.Category]{
 	{Title: "ID", Text: func(c animalstore.Category) string { return decimal(c.ID) }},
 	{Title: "NAME", Text: func(c animalstore.Category) string { return c.Name }, Shrink: true},
-}}
+}, func(c animalstore.Category) string { return c.Name }}
 
 func categoriesListCommand(conn *connection) *cobra.Command {
 	return categories.onList(conn, &cobra.Command{
@@ -46,8 +48,9 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 
 func categoriesShowCommand(conn *connection) *cobra.Command {
 	return categories.onItem(conn, &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one category",
+		Use:               "show ID",
+		ValidArgsFunction: categories.completeOneID(listCategories(conn)),
+		Short:             "Show one category",
 		Example: `  animalstore categories show 7
   animalstore categories show --json -- -3`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
@@ -55,18 +58,34 @@ func categoriesShowCommand(conn *connection) *cobra.Command {
 	})
 }
 
+func categoriesCreateCommand(conn *connection) *cobra.Command {
+	return categoriesPutCommand(conn, &cobra.Command{
+		Use:     "create ID",
+		Short:   "Add a category",
+		Long:    `Add a category with a name, and print it. It must not exist yet.`,
+		Example: "  animalstore categories create 70 --name Dogs",
+	}, client.IfNoneMatch("*"))
+}
+
 func categoriesSetCommand(conn *connection) *cobra.Command {
+	return categoriesPutCommand(conn, &cobra.Command{
+		Use:               "set ID",
+		ValidArgsFunction: categories.completeOneID(listCategories(conn)),
+		Short:             "Name a category, or add one",
+		Long:              `Name a category, and print it. A category that does not exist is added.`,
+		Example:           "  animalstore categories set 7 --name Dogs",
+	})
+}
+
+func categoriesPutCommand(conn *connection, cmd *cobra.Command, options ...client.CallOption) *cobra.Command {
 	var name string
-	cmd := categories.onItem(conn, &cobra.Command{
-		Use:     "set ID",
-		Short:   "Name a category, or add one",
-		Long:    `Name a category, and print it. A category that does not exist is added.`,
-		Example: "  animalstore categories set 7 --name Dogs",
-		PreRunE: func(*cobra.Command, []string) error { return animalstore.Category{Name: name}.Validate() },
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
+	cmd.PreRunE = func(*cobra.Command, []string) error { return animalstore.Category{Name: name}.Validate() }
+	categories.onItem(conn, cmd, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
 		var meta client.Meta
-		category, err := s.PutCategory(cmd.Context(), animalstore.Category{ID: id, Name: name}, client.ReadMeta(&meta))
+		category, err := s.PutCategory(cmd.Context(), animalstore.Category{ID: id, Name: name}, append(options, client.ReadMeta(&meta))...)
 		switch {
+		case meta.Status == http.StatusPreconditionFailed:
+			err = cliError{err, fmt.Sprintf(`category %d exists already: rename it with "animalstore categories set"`, id), exitError}
 		case err != nil:
 		case meta.Status == http.StatusCreated:
 			s.Note("Added category %d.", category.ID)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -47,6 +48,7 @@ func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 type session struct {
 	*client.Client
 	*terminal.Printer
+	line *terminal.Line // says what the command is doing
 }
 
 // do runs f with a client, and explains its errors.
@@ -55,16 +57,14 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if c.url == "" { // ANIMALSTORE_URL= unsets the variable in some shells
-		c.url = defaultURL
-	}
 	stderr := cmd.ErrOrStderr()
-	countdown := terminal.NewCountdown(stderr, terminal.ScreenOf(stderr))
+	line := terminal.NewLine(stderr, terminal.ScreenOf(stderr))
+	countdown := terminal.NewCountdown(line)
 	options, err := c.options(countdown)
 	if err != nil {
 		return err
 	}
-	calls, err := client.New(c.url, key, options...)
+	calls, err := client.New(c.address(), key, options...)
 	if err != nil {
 		text := strings.TrimPrefix(err.Error(), "animalstore client: ")
 		return usageError{errors.New(strings.Replace(text, "the base URL", "--url (or ANIMALSTORE_URL)", 1))}
@@ -72,9 +72,12 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	defer calls.CloseIdleConnections()
 	defer countdown.End()
 	p := newPrinter(cmd)
-	p.Out, p.Notes = countdown.Before(p.Out), countdown.Before(p.Notes)
-	return c.explain(cmd.Context(), key, f(session{calls, p}))
+	p.Out, p.Notes = countdown.Before(p.Out), line.Above(p.Notes)
+	return c.explain(cmd.Context(), key, f(session{calls, p, line}))
 }
+
+// address is the server's. ANIMALSTORE_URL= unsets the variable in some shells.
+func (c *connection) address() string { return cmp.Or(c.url, defaultURL) }
 
 func newPrinter(cmd *cobra.Command) *terminal.Printer {
 	asJSON := cmd.Flag("json") != nil && cmd.Flag("json").Value.String() == "true"

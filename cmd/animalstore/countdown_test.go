@@ -44,7 +44,7 @@ func TestCountdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := clienttest.New(t, clienttest.InMemory(), clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 100}))
 		var shown lockedBuffer
-		c := terminal.NewCountdown(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80})
+		c := terminal.NewCountdown(terminal.NewLine(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80}))
 		calls := server.NewClient(server.Key, client.WithOnWait(showWait(c)))
 		began := time.Now()
 		for range 3 {
@@ -112,8 +112,8 @@ func TestInterruptedWait(t *testing.T) {
 		t.Fatal("the wait went on for a minute after Ctrl-C")
 	}
 	<-read
-	if code := cmd.ProcessState.ExitCode(); code != exitError {
-		t.Errorf("got exit code %d, want %d", code, exitError)
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("got exit code %d, want 130", code)
 	}
 	if got, want := shown.String(), "\r\x1b[Kanimalstore: stopped before it was done\r\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q at the end, want %q", got, want)

@@ -16,12 +16,13 @@ import (
 func dbCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db",
-		Short: "Move, check and update a database",
-		Long:  "Move, check and update the database of a store.",
-		Example: `  animalstore db check --database sqlite:animalstore.db
+		Short: "Back up, restore, move, check and update a database",
+		Long:  "Back up, restore, move, check and update the database of a store.",
+		Example: `  animalstore db backup tuesday.db --database sqlite:animalstore.db
+  animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 	}
-	return groupCommand(cmd, dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
+	return groupCommand(cmd, dbBackupCommand(), dbRestoreCommand(), dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
 }
 
 // databaseFlag is a flag that names a database, and its value.
@@ -80,6 +81,12 @@ same when it starts. Use this to do it earlier, or as a user with more rights.`,
 			if err != nil {
 				return err
 			}
+			if p := newPrinter(cmd); p.JSON {
+				return p.PrintJSON(struct {
+					From int64 `json:"from"`
+					To   int64 `json:"to"`
+				}{from, to})
+			}
 			text := fmt.Sprintf("The tables are up to date: version %d.", to)
 			if from != to {
 				text = fmt.Sprintf("The tables were updated from version %d to version %d.", from, to)
@@ -89,6 +96,7 @@ same when it starts. Use this to do it earlier, or as a user with more rights.`,
 		},
 	}
 	database.register(cmd.Flags())
+	jsonFlag(cmd)
 	return cmd
 }
 

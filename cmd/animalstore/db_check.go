@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"animalstore/internal/db"
@@ -32,18 +31,36 @@ wrong.`,
 				return err
 			}
 			defer source.Close()
-			return checkStore(cmd.Context(), source, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return checkStore(cmd.Context(), source, newPrinter(cmd))
 		},
 	}
 	database.register(cmd.Flags())
+	jsonFlag(cmd)
 	return cmd
 }
 
-// checkStore runs every check and prints a line for each.
-func checkStore(ctx context.Context, source db.Source, stdout, stderr io.Writer) error {
-	show := &checkProgress{stdout: stdout, stderr: stderr, stop: func() {}}
+// checkResult is what --json prints.
+type checkResult struct {
+	Checks   int            `json:"checks"`
+	Failed   int            `json:"failed"`
+	Findings []checkFinding `json:"findings"`
+}
+
+type checkFinding struct {
+	Rule    string `json:"rule"`
+	OK      bool   `json:"ok"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// checkStore runs every check and prints a line for each, or all of them as JSON.
+func checkStore(ctx context.Context, source db.Source, p *terminal.Printer) error {
+	show := &checkProgress{p: p, stop: func() {}}
 	ran, failed, err := transfer.Check(ctx, source, show)
-	switch show.stop(); {
+	show.stop()
+	if p.JSON && err == nil {
+		err = p.PrintJSON(checkResult{ran, failed, show.findings})
+	}
+	switch {
 	case ctx.Err() != nil:
 		return errors.New("stopped")
 	case err != nil:
@@ -51,29 +68,38 @@ func checkStore(ctx context.Context, source db.Source, stdout, stderr io.Writer)
 	case failed > 0:
 		return fmt.Errorf("%d of %d checks found something wrong. Keep a copy of the database as it is now, and restore an earlier backup if you have one", failed, ran)
 	}
-	fmt.Fprintf(stderr, "All %d checks passed.\n", ran)
+	p.Note("All %d checks passed.", ran)
 	return nil
 }
 
 // checkProgress prints what each check found and, while one takes long, its name.
 type checkProgress struct {
-	stdout, stderr io.Writer
-	stop           func() // ends the line with the name
+	p        *terminal.Printer
+	findings []checkFinding
+	stop     func() // ends the line with the name
 }
 
 func (p *checkProgress) Checking(rule string) {
-	p.stop = terminal.ShowElapsed(p.stderr, "checking: "+rule)
+	p.stop = terminal.ShowElapsed(p.p.Notes, "checking: "+rule)
 }
 
 func (p *checkProgress) Checked(f transfer.Finding) {
 	p.stop()
+	finding, line := checkFinding{Rule: f.Rule}, ""
 	switch {
 	case f.Err != nil: // a file can be too damaged to read
-		fmt.Fprintf(p.stdout, "WRONG  %s: %v\n", f.Rule, f.Err)
+		finding.Problem = f.Err.Error()
+		line = fmt.Sprintf("WRONG  %s: %v", f.Rule, f.Err)
 	case f.OK():
-		fmt.Fprintf(p.stdout, "ok     %s\n", f.Rule)
+		finding.OK = true
+		line = "ok     " + f.Rule
 	default:
-		fmt.Fprintf(p.stdout, "WRONG  %s, but %s\n", f.Rule, examplesOf(f))
+		finding.Problem = examplesOf(f)
+		line = fmt.Sprintf("WRONG  %s, but %s", f.Rule, finding.Problem)
+	}
+	p.findings = append(p.findings, finding)
+	if !p.p.JSON {
+		fmt.Fprintln(p.p.Out, line)
 	}
 }
 

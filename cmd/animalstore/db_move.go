@@ -39,16 +39,17 @@ first, and don't start it again once clients use the new database.`,
 			if from.url == to.url {
 				return usageError{errors.New("--from and --to name the same database")}
 			}
-			return moveStore(cmd.Context(), from, to, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return moveStore(cmd.Context(), from, to, newPrinter(cmd))
 		},
 	}
 	cmd.Flags().StringVar(&from.url, "from", "", "the store to copy: sqlite:FILE or postgres://USER@HOST/NAME (required)")
 	cmd.Flags().StringVar(&to.url, "to", "", "the empty database to copy it to: sqlite:FILE or postgres://USER@HOST/NAME (required)")
+	jsonFlag(cmd)
 	return cmd
 }
 
 // moveStore copies one database into the other and prints the result.
-func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Writer) error {
+func moveStore(ctx context.Context, from, to databaseFlag, p *terminal.Printer) error {
 	if err := to.check(); err != nil {
 		return err // before opening anything
 	}
@@ -63,11 +64,15 @@ func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Wri
 	}
 	defer target.Close()
 	began := time.Now()
-	show := &moveProgress{w: stderr}
+	show := &moveProgress{w: p.Notes}
 	moved, err := transfer.Move(ctx, source, target, show)
 	show.end()
-	if moved != nil {
-		printMoved(stdout, moved)
+	switch {
+	case moved == nil:
+	case p.JSON:
+		err = errors.Join(err, p.PrintJSON(movedTables(moved)))
+	default:
+		printMoved(p.Out, moved)
 	}
 	if err != nil {
 		return explainFailedMove(ctx, err)
@@ -77,9 +82,9 @@ func moveStore(ctx context.Context, from, to databaseFlag, stdout, stderr io.Wri
 		total += m.Into.Rows
 	}
 	took := time.Since(began).Seconds()
-	terminal.Note(stderr, "Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.",
+	p.Note("Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.",
 		terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), server.RedactDatabaseURL(to.url), server.RedactDatabaseURL(from.url))
-	terminal.Note(stderr, `Next: "animalstore serve --database …" with the database of --to. Keep the old one until you trust the new one, and don't start a server on it.`)
+	p.Note(`Next: "animalstore serve --database …" with the database of --to. Keep the old one until you trust the new one, and don't start a server on it.`)
 	return nil
 }
 
@@ -103,6 +108,21 @@ func (p *moveProgress) end() {
 	if p.Progress != nil {
 		p.Clear()
 	}
+}
+
+// movedTable is a table that was moved, as JSON.
+type movedTable struct {
+	Table  string `json:"table"`
+	Rows   int64  `json:"rows"`
+	SHA256 string `json:"sha256"`
+}
+
+func movedTables(moved []transfer.Moved) []movedTable {
+	tables := make([]movedTable, len(moved))
+	for i, m := range moved {
+		tables[i] = movedTable{m.Table.Holds, m.Into.Rows, fmt.Sprintf("%x", m.Into.Sum)}
+	}
+	return tables
 }
 
 // printMoved prints a line for each table, or a line for each side if they differ.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/terminal"
 )
 
 // withStore opens a store while f runs.
@@ -96,7 +98,7 @@ func TestSeedIsTheSameEverywhere(t *testing.T) {
 	var stores []db.Rows
 	for _, url := range newStores(t) {
 		for range 2 { // the second adds
-			if err := seed(t.Context(), seedFlags{database: databaseFlag{"database", url}, pets: 400, seed: 3}, &strings.Builder{}); err != nil {
+			if err := seed(t.Context(), seedFlags{database: databaseFlag{"database", url}, pets: 400, seed: 3}, terminal.NewPrinter(io.Discard, io.Discard, false)); err != nil {
 				t.Fatal(err)
 			}
 		}

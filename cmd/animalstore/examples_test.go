@@ -115,6 +115,7 @@ func newHome(t *testing.T, store string) *home {
 		}
 	}
 	copyFile(t, store, filepath.Join(h.dir, "animalstore.db"))
+	copyFile(t, store, filepath.Join(h.dir, "monday.db")) // a backup
 	for name, content := range map[string]string{
 		"key.txt":    "a-key-that-was-created-elsewhere\n",
 		"pets.csv":   "name,categoryId\nRex,7\n",

@@ -101,7 +101,7 @@ func (c *connection) explain(ctx context.Context, key string, err error) error {
 		errors.As(err, new(petfile.Error)) || errors.As(err, new(petfile.MismatchError)) {
 		return err
 	}
-	problem, text := diagnose.Call{URL: c.url, Key: key, KeyName: keyVariable}.Explain(ctx, err)
+	problem, text := diagnose.Call{URL: c.address(), Key: key, KeyName: keyVariable}.Explain(ctx, err)
 	if problem == diagnose.Unrelated {
 		return err
 	}

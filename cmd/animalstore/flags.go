@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -90,6 +91,25 @@ func (l *idList) Set(s string) error {
 	return nil
 }
 
+// explainFlag is the error for a flag that can't be read, with what to do next.
+func explainFlag(cmd *cobra.Command, err error) error {
+	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return usageError{fmt.Errorf("%w. %s", explainFlagError(err), hint)}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if nearest := terminal.Nearest(unknown.GetSpecifiedName(), names); nearest != "" {
+		hint = fmt.Sprintf("Did you mean --%s?", nearest)
+	}
+	return usageError{fmt.Errorf("%q has no flag --%s. %s", cmd.CommandPath(), unknown.GetSpecifiedName(), hint)}
+}
+
 // explainFlagError replaces an error of pflag, which quotes strconv and csv, by
 // one for people.
 func explainFlagError(err error) error {
@@ -167,8 +187,20 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// groupCommand makes a command the group of others.
+// verbAliases are other spellings of the verbs that all resources share.
+var verbAliases = map[string][]string{
+	"list":   {"ls"},
+	"show":   {"get"},
+	"create": {"add"},
+	"remove": {"delete", "rm"},
+}
+
+// groupCommand makes a command the group of others. An annotation with the name of a
+// verb says why the group doesn't have it.
 func groupCommand(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	for _, c := range commands {
+		c.Aliases = append(slices.Clone(verbAliases[c.Name()]), c.Aliases...)
+	}
 	cmd.DisableFlagsInUseLine = true
 	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, onlySubcommands
 	cmd.AddCommand(commands...)
@@ -186,10 +218,20 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 
 // unknownCommand is the error for a mistyped subcommand.
 func unknownCommand(cmd *cobra.Command, name string) error {
-	cmd.SuggestionsMinimumDistance = 2
+	for verb, why := range cmd.Annotations {
+		if name == verb || slices.Contains(verbAliases[verb], name) {
+			return usageError{errors.New(why)}
+		}
+	}
+	var names, aliases []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names, aliases = append(names, c.Name()), append(aliases, c.Aliases...)
+		}
+	}
 	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
-	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
-		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+similar[0])
+	if nearest := terminal.Nearest(name, append(names, aliases...)); nearest != "" {
+		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+nearest)
 	}
 	return usageError{fmt.Errorf("%q has no command %q. %s", cmd.CommandPath(), name, hint)}
 }

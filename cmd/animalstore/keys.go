@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/client"
 	"animalstore/internal/db"
 	"animalstore/internal/keyadmin"
 	"animalstore/internal/keys"
@@ -39,7 +40,7 @@ machine can read arguments.`,
 	at.server.register(cmd, cmd.PersistentFlags())
 	return groupCommand(cmd, keysCreateCommand(&at), keysImportCommand(&at),
 		keysListCommand(&at), keysShowCommand(&at), keysUsageCommand(&at),
-		keysRotateCommand(&at), keysSetPlanCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
+		keysSetCommand(&at), keysRotateCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
 }
 
 // newKeyFlags are the flags that create and import share.
@@ -119,11 +120,12 @@ deployment.`,
 					return err
 				}
 				p.Note("Created %s Store it safely: it isn't shown again.", describeKey(key))
-				return printSecret(p, key.ID, secret)
+				return printSecret(p, key, secret)
 			})
 		},
 	}
 	f.register(cmd)
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -158,12 +160,12 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 				if err != nil {
 					return err
 				}
-				newPrinter(cmd).Note("Imported %s", describeKey(key))
-				return nil
+				return newPrinter(cmd).Result(key, "Imported %s", describeKey(key))
 			})
 		},
 	}
 	f.register(cmd)
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -173,10 +175,17 @@ func describeKey(k animalstore.Key) string {
 		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
 }
 
-// printSecret prints a secret to standard output, with nothing else.
-func printSecret(p *terminal.Printer, id int64, secret string) error {
-	if _, err := fmt.Fprintln(p.Out, secret); err != nil {
-		return fmt.Errorf("the secret of key %d couldn't be printed and is lost: %w. Create a new one with \"animalstore keys rotate %d\"", id, err, id)
+// printSecret prints a secret to standard output, with nothing else or, as JSON, with
+// its key.
+func printSecret(p *terminal.Printer, key animalstore.Key, secret string) error {
+	var err error
+	if p.JSON {
+		err = p.PrintJSON(client.KeyWithSecret{Key: key, Secret: secret})
+	} else {
+		_, err = fmt.Fprintln(p.Out, secret)
+	}
+	if err != nil {
+		return fmt.Errorf("the secret of key %d couldn't be printed and is lost: %w. Create a new one with \"animalstore keys rotate %d\"", key.ID, err, key.ID)
 	}
 	return nil
 }

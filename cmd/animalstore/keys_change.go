@@ -13,17 +13,31 @@ import (
 )
 
 func keysRevokeCommand(at *keyLocation) *cobra.Command {
-	return at.onKey(&cobra.Command{
+	cmd := at.onKey(&cobra.Command{
 		Use:     "revoke ID",
+		Aliases: append([]string{"remove"}, verbAliases["remove"]...),
 		Short:   "Revoke a key permanently",
-		Example: "  animalstore keys revoke 2",
+		Long: `Revoke a key permanently. It stays in the list. On a terminal, you are asked for
+confirmation.`,
+		Example: "  animalstore keys revoke 2 --yes",
 	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
-		key, err := store.Revoke(cmd.Context(), id)
-		if err == nil {
-			p.Note("%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
+		if asks(cmd) {
+			key, _, err := store.Show(cmd.Context(), id)
+			if err == nil {
+				err = confirm(cmd, fmt.Sprintf("Revoke key %d (%s) permanently?", key.ID, terminal.Visible(key.Name)))
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		key, err := store.Revoke(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		return p.Result(key, "%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
 	})
+	registerYes(cmd)
+	return cmd
 }
 
 // keyTitle is a key at the beginning of a sentence.
@@ -47,38 +61,10 @@ limits don't change, and the next ban, if it comes within a day, is even longer.
 		case err != nil:
 			return err
 		case lifted:
-			p.Note("Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
-		default:
-			p.Note("%s isn't banned.", keyTitle(key))
+			return p.Result(key, "Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
 		}
-		return nil
+		return p.Result(key, "%s isn't banned.", keyTitle(key))
 	})
-}
-
-func keysSetPlanCommand(at *keyLocation) *cobra.Command {
-	var f planFlags
-	cmd := at.onKey(&cobra.Command{
-		Use:   "set-plan ID",
-		Short: "Put a key on another plan",
-		Example: `  animalstore keys set-plan 2 --plan business
-  animalstore keys set-plan 2 --plan enterprise --per-minute 5000 --per-day 1000000`,
-		PreRunE: func(*cobra.Command, []string) error {
-			if f.plan == "" {
-				return usageError{errors.New("name the plan with --plan: " + animalstore.JoinOr(animalstore.Plans))}
-			}
-			_, err := animalstore.Plan(f.plan).LimitsFor(f.limits)
-			return err
-		},
-	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
-		key, err := store.SetPlan(cmd.Context(), id, animalstore.Plan(f.plan), f.limits)
-		if err == nil {
-			p.Note("%s is on plan %s: %d requests a minute, %d a day. A running server follows within a second.",
-				keyTitle(key), key.Plan, key.Limits.PerMinute, key.Limits.PerDay)
-		}
-		return err
-	})
-	f.register(cmd, "")
-	return cmd
 }
 
 func keysRotateCommand(at *keyLocation) *cobra.Command {
@@ -111,7 +97,7 @@ period.`,
 			old = "no longer works"
 		}
 		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
-		return printSecret(p, key.ID, secret)
+		return printSecret(p, key, secret)
 	})
 	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")
 	return cmd

@@ -69,6 +69,8 @@ func (at *keyLocation) withDatabase(cmd *cobra.Command, f func(db.DB) error) err
 // the keys belongs in cmd.PreRunE.
 func (at *keyLocation) onKey(cmd *cobra.Command, run func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error) *cobra.Command {
 	cmd.Args = oneID("key", "keys")
+	cmd.ValidArgsFunction = keyResource.completeOneID(at.listKeys)
+	jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, _ := parseInteger(args[0]) // oneID has checked it
 		return at.do(cmd, func(store keyadmin.Keys, p *terminal.Printer) error {

@@ -3,32 +3,61 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by the release build.
-var version = ""
+// commit is set by make, which builds without Go's own stamp of the commit.
+var commit = ""
+
+// generators are commands of builds that make a release: see man.go.
+var generators []func() *cobra.Command
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the process at once, unless it comes together with the
-	// first: some programs signal both a process and its group.
-	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
-		os.Exit(exitCode(err))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cancel(signalError{<-signals})
+		// A second signal ends the process at once, unless it comes together with the
+		// first: some programs signal both a process and its group.
+		time.AfterFunc(time.Second, func() { signal.Stop(signals) })
+	}()
+	err := newCommand().ExecuteContext(ctx)
+	if err == nil {
+		return
 	}
+	fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
+	var got signalError
+	if errors.As(context.Cause(ctx), &got) {
+		os.Exit(got.exitCode())
+	}
+	os.Exit(exitCode(err))
+}
+
+// signalError is why a command stopped before it was done.
+type signalError struct{ os.Signal }
+
+func (e signalError) Error() string { return "received the signal " + e.String() }
+
+// exitCode is the one that shells use: 130 after Ctrl-C.
+func (e signalError) exitCode() int {
+	number, _ := e.Signal.(syscall.Signal)
+	return 128 + int(number)
 }
 
 func newCommand() *cobra.Command {
@@ -42,7 +71,7 @@ curl command to try it. With the key in ANIMALSTORE_API_KEY the client commands
 work:
 
   export ANIMALSTORE_API_KEY=ast_live_...
-  animalstore pets add --name Rex --category 7
+  animalstore pets create --name Rex --category 7
   animalstore pets list
 
 Lists are tables on a terminal and tab-separated lines in a pipe; --json prints
@@ -52,7 +81,8 @@ Every flag can also be set in the environment: --url is ANIMALSTORE_URL,
 --log-format is ANIMALSTORE_LOG_FORMAT, and so on.
 
 Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
-5 not found, 6 rate limited.`,
+5 not found, 6 rate limited, 130 stopped by Ctrl-C.`,
+		Version:       versionString(),
 		Args:          cobra.ArbitraryArgs,
 		RunE:          onlySubcommands,
 		SilenceErrors: true,
@@ -62,10 +92,15 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w. See %q", explainFlagError(err), cmd.CommandPath()+" --help")}
+		return explainFlag(cmd, err)
 	})
-	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), versionCommand())
-	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), completionCommand())
+	root.SetVersionTemplate("animalstore {{.Version}}\n")
+	root.Flags().BoolP("version", "v", false, "print the version")
+	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())
+	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), limitsCommand(), usageCommand(), completionCommand())
+	for _, command := range generators {
+		root.AddCommand(command())
+	}
 	arrangeHelp(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -73,24 +108,51 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  animalstore version",
+		Example: "  animalstore version\n  animalstore version --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintln(cmd.OutOrStdout(), "animalstore", versionString())
-			return nil
+			if p := newPrinter(cmd); p.JSON {
+				return p.PrintJSON(map[string]string{"version": versionString(), "go": runtime.Version()})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "animalstore", versionString())
+			return err
 		},
 	}
+	jsonFlag(cmd)
+	return cmd
 }
 
+// versionString is the version of a release, and between releases also the commit
+// that was built, if that is known: 1.3.0-dev+0123456789ab.
 func versionString() string {
-	if version != "" {
-		return version
+	v := animalstore.Version()
+	built := cmp.Or(commit, stampedCommit())
+	if built == "" || !strings.HasSuffix(v, "-dev") {
+		return v
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
+	return v + "+" + built
+}
+
+// stampedCommit is the commit as go build and go install record it, "" if they don't.
+func stampedCommit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
 	}
-	return "(devel)"
+	revision, modified := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = ".modified"
+		}
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + modified
 }

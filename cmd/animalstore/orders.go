@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -22,21 +23,22 @@ placed to approved to delivered, and can be cancelled until it is delivered. Its
 pet is pending while the order is open, and sold or available afterwards.
 
 ` + keyHelp,
-		Example: `  animalstore orders place 3
+		Example: `  animalstore orders create 3
   animalstore orders set 1 --status approved
   animalstore orders list --status placed`,
+		Annotations: map[string]string{"remove": `orders can't be removed: cancel one with "animalstore orders set ID --status cancelled"`},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, ordersListCommand(&conn), ordersPlaceCommand(&conn), ordersShowCommand(&conn), ordersSetCommand(&conn))
+	return groupCommand(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
 }
 
 var orders = resource[animalstore.Order]{"order", "orders", []terminal.Column[animalstore.Order]{
 	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
 	{Title: "PET", Text: func(o animalstore.Order) string { return decimal(o.PetID) }},
 	{Title: "STATUS", Text: func(o animalstore.Order) string { return string(o.Status) }, Colour: orderColour},
-	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }},
-	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }},
-}}
+	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }, Drop: 1},
+	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }, Drop: 2},
+}, func(o animalstore.Order) string { return fmt.Sprintf("%s, pet %d", o.Status, o.PetID) }}
 
 func orderColour(o animalstore.Order) terminal.Colour {
 	switch {
@@ -72,21 +74,24 @@ func ordersListCommand(conn *connection) *cobra.Command {
 	})
 	registerOrderStatus(cmd, &q.Status, "only orders with this status: ")
 	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only orders for the pet with this `id`")
+	completeFlag(cmd, "pet", pets.completeIDs(listPets(conn)))
 	return cmd
 }
 
-func ordersPlaceCommand(conn *connection) *cobra.Command {
+func ordersCreateCommand(conn *connection) *cobra.Command {
 	var idempotencyKey string
 	cmd := orders.onItem(conn, &cobra.Command{
-		Use:   "place PET",
-		Short: "Order a pet",
+		Use:               "create PET",
+		ValidArgsFunction: pets.completeOneID(listPets(conn)),
+		Aliases:           []string{"place"},
+		Short:             "Order a pet",
 		Long: `Order a pet, by its id, and print the order. The pet has to be available, and
 becomes pending. If several people order the same pet, only one of them gets it.
 
 The order is placed once, even if the request has to be sent several times. To
 make the command itself repeatable, give it an --idempotency-key.`,
-		Example: `  animalstore orders place 3
-  animalstore orders place 4 --idempotency-key cart-17 --json`,
+		Example: `  animalstore orders create 3
+  animalstore orders create 4 --idempotency-key cart-17 --json`,
 		Args:    oneID("pet", "pets"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return notEmpty(cmd, "idempotency-key") },
 	}, func(cmd *cobra.Command, s session, pet int64) (animalstore.Order, error) {
@@ -109,8 +114,9 @@ make the command itself repeatable, give it an --idempotency-key.`,
 
 func ordersShowCommand(conn *connection) *cobra.Command {
 	return orders.onItem(conn, &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one order",
+		Use:               "show ID",
+		ValidArgsFunction: orders.completeOneID(listOrders(conn)),
+		Short:             "Show one order",
 		Example: `  animalstore orders show 1
   animalstore orders show 1 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Order, error) {
@@ -121,8 +127,9 @@ func ordersShowCommand(conn *connection) *cobra.Command {
 func ordersSetCommand(conn *connection) *cobra.Command {
 	var status animalstore.OrderStatus
 	cmd := orders.onItem(conn, &cobra.Command{
-		Use:   "set ID",
-		Short: "Advance an order, or cancel it",
+		Use:               "set ID",
+		ValidArgsFunction: orders.completeOneID(listOrders(conn)),
+		Short:             "Advance an order, or cancel it",
 		Long: `Change the status of an order, and print the changed order. A placed order can
 become approved, an approved one delivered, and both can be cancelled. The pet
 is sold when its order is delivered, and available when it is cancelled.`,

@@ -18,25 +18,25 @@ func petsCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "pets",
-		Short: "List, add, change and remove pets",
-		Long: `List, add, change and remove the pets of a server.
+		Short: "List, create, change and remove pets",
+		Long: `List, create, change and remove the pets of a server.
 
 ` + keyHelp,
 		Example: `  animalstore pets list --status available
-  animalstore pets add --name Rex --category 7
+  animalstore pets create --name Rex --category 7
   animalstore pets set 5 --status sold`,
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, petsListCommand(&conn), petsAddCommand(&conn), petsGetCommand(&conn), petsSetCommand(&conn),
+	return groupCommand(cmd, petsListCommand(&conn), petsShowCommand(&conn), petsCreateCommand(&conn), petsSetCommand(&conn),
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
 var pets = resource[animalstore.Pet]{"pet", "pets", []terminal.Column[animalstore.Pet]{
 	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
 	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
-	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }},
+	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }, Drop: 1},
 	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
-}}
+}, func(p animalstore.Pet) string { return p.Name }}
 
 func petColour(p animalstore.Pet) terminal.Colour {
 	switch p.Status {
@@ -56,9 +56,10 @@ type petFilter struct {
 	category int64
 }
 
-func (f *petFilter) register(cmd *cobra.Command) {
+func (f *petFilter) register(cmd *cobra.Command, conn *connection) {
 	registerPetStatus(cmd, &f.status, "only pets with this status: available, pending or sold")
 	cmd.Flags().Int64Var(&f.category, "category", 0, "only pets in the category with this `id`")
+	completeCategory(cmd, conn)
 }
 
 func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
@@ -67,6 +68,10 @@ func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
 		q.CategoryID = &f.category
 	}
 	return q
+}
+
+func completeCategory(cmd *cobra.Command, conn *connection) {
+	completeFlag(cmd, "category", categories.completeIDs(listCategories(conn)))
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
@@ -98,17 +103,19 @@ func petsListCommand(conn *connection) *cobra.Command {
 		q.IDs, q.PageSize = ids, pageSize
 		return s.ListPets(cmd.Context(), q)
 	})
-	filter.register(cmd)
+	filter.register(cmd, conn)
 	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
+	completeFlag(cmd, "id", pets.completeIDs(listPets(conn)))
 	return cmd
 }
 
-func petsGetCommand(conn *connection) *cobra.Command {
+func petsShowCommand(conn *connection) *cobra.Command {
 	return pets.onItem(conn, &cobra.Command{
-		Use:   "get ID",
-		Short: "Show one pet",
-		Example: `  animalstore pets get 5
-  animalstore pets get 5 --json`,
+		Use:               "show ID",
+		ValidArgsFunction: pets.completeOneID(listPets(conn)),
+		Short:             "Show one pet",
+		Example: `  animalstore pets show 5
+  animalstore pets show 5 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
 		// FindPet uses the list, with an id: GET on the pet itself is deprecated
 		// and will be gone in December 2030.
@@ -116,11 +123,11 @@ func petsGetCommand(conn *connection) *cobra.Command {
 	})
 }
 
-func petsAddCommand(conn *connection) *cobra.Command {
+func petsCreateCommand(conn *connection) *cobra.Command {
 	var pet animalstore.NewPet
 	var idempotencyKey string
 	cmd := &cobra.Command{
-		Use:   "add",
+		Use:   "create",
 		Short: "Add a pet",
 		Long: `Add a pet, and print it with its id.
 
@@ -128,9 +135,9 @@ The pet is added once, even if the request has to be sent several times. To make
 the command itself repeatable, give it an --idempotency-key: for 24 hours,
 running it again with the same key and the same content adds nothing and prints
 the same pet.`,
-		Example: `  animalstore pets add --name Rex --category 7
-  animalstore pets add --name Mia --category 2 --status pending --json
-  animalstore pets add --name Tux --category 9 --idempotency-key tux-1`,
+		Example: `  animalstore pets create --name Rex --category 7
+  animalstore pets create --name Mia --category 2 --status pending --json
+  animalstore pets create --name Tux --category 9 --idempotency-key tux-1`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flag("name").Changed || !cmd.Flag("category").Changed {
@@ -139,21 +146,26 @@ the same pet.`,
 			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
+			columns, err := pets.chosen(cmd)
+			if err != nil {
+				return err
+			}
 			return conn.do(cmd, func(s session) error {
 				added, err := s.addPet(cmd, pet, orRandom(idempotencyKey))
 				if err != nil {
 					return err
 				}
-				return terminal.PrintItem(s.Printer, added, pets.columns)
+				return terminal.PrintItem(s.Printer, added, columns)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&pet.Name, "name", "", "the pet's name (required)")
 	cmd.Flags().Int64Var(&pet.CategoryID, "category", 0, "`id` of its category (required)")
+	completeCategory(cmd, conn)
 	registerPetStatus(cmd, &pet.Status, "available, pending or sold (default available)")
 	registerIdempotencyKey(cmd, &idempotencyKey)
 	registerETag(cmd)
-	jsonFlag(cmd)
+	pets.registerOutput(cmd)
 	return cmd
 }
 

@@ -20,9 +20,10 @@ type petPatchFlags struct {
 	status   animalstore.PetStatus
 }
 
-func (f *petPatchFlags) register(cmd *cobra.Command) {
+func (f *petPatchFlags) register(cmd *cobra.Command, conn *connection) {
 	cmd.Flags().StringVar(&f.name, "name", "", "its new name")
 	cmd.Flags().Int64Var(&f.category, "category", 0, "`id` of its new category")
+	completeCategory(cmd, conn)
 	registerPetStatus(cmd, &f.status, "its new status: available, pending or sold")
 }
 
@@ -43,16 +44,17 @@ func petsSetCommand(conn *connection) *cobra.Command {
 	var f petPatchFlags
 	var ifMatch string
 	cmd := pets.onItem(conn, &cobra.Command{
-		Use:   "set ID",
-		Short: "Change a pet",
+		Use:               "set ID",
+		ValidArgsFunction: pets.completeOneID(listPets(conn)),
+		Short:             "Change a pet",
 		Long: `Change a pet's name, category or status, and print the changed pet.
 
 An available pet can become pending or sold, a pending one available or sold.
 Sold is final. An open order determines the status of its pet.
 
 With --if-match the pet is changed only if it still has that ETag, so that you
-don't overwrite someone else's change. "pets add" and "pets set" print the ETag
-with --etag.`,
+don't overwrite someone else's change. "pets create" and "pets set" print the
+ETag with --etag.`,
 		Example: `  animalstore pets set 5 --status sold
   animalstore pets set 6 --name "Rex II" --category 8`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,7 +73,7 @@ with --etag.`,
 		}
 		return pet, err
 	})
-	f.register(cmd)
+	f.register(cmd, conn)
 	cmd.Flags().StringVar(&ifMatch, "if-match", "", "change it only if it still has this `ETag`")
 	registerETag(cmd)
 	return cmd
@@ -91,13 +93,14 @@ func matchOption(etag string) []client.CallOption {
 
 func petsRemoveCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "remove ID...",
-		Short: "Remove pets permanently",
-		Long: `Remove pets permanently, without asking for confirmation, and print them. If
-one of the ids doesn't exist, nothing is removed. A pet with an open order can't
-be removed.`,
-		Example: `  animalstore pets remove 7
-  animalstore pets remove 8 9`,
+		Use:               "remove ID...",
+		ValidArgsFunction: pets.completeIDs(listPets(conn)),
+		Short:             "Remove pets permanently",
+		Long: `Remove pets permanently, and print them. If one of the ids doesn't exist,
+nothing is removed. A pet with an open order can't be removed. On a terminal,
+you are asked for confirmation.`,
+		Example: `  animalstore pets remove 7 --yes
+  animalstore pets remove 8 9 --yes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New(`name the pets by their ids: "animalstore pets list" shows them`)}
@@ -109,8 +112,15 @@ be removed.`,
 			if err != nil {
 				return err
 			}
+			columns, err := pets.chosen(cmd)
+			if err != nil {
+				return err
+			}
 			return conn.do(cmd, func(s session) error {
 				found, err := findPets(cmd, s, ids)
+				if err == nil && asks(cmd) {
+					err = confirm(cmd, removalQuestion(found))
+				}
 				if err != nil {
 					return err
 				}
@@ -124,12 +134,25 @@ be removed.`,
 							return
 						}
 					}
-				}, pets.columns)
+				}, columns)
 			})
 		},
 	}
-	jsonFlag(cmd)
+	registerYes(cmd)
+	pets.registerOutput(cmd)
 	return cmd
+}
+
+func removalQuestion(found []animalstore.Pet) string {
+	names := make([]string, len(found))
+	for i, pet := range found {
+		names[i] = fmt.Sprintf("%d (%s)", pet.ID, terminal.Visible(pet.Name))
+	}
+	what := "pet"
+	if len(found) > 1 {
+		what = terminal.Count(int64(len(found)), "pet", "pets") + ":"
+	}
+	return fmt.Sprintf("Remove %s %s permanently?", what, strings.Join(names, ", "))
 }
 
 func parsePetIDs(args []string) ([]int64, error) {

@@ -51,13 +51,13 @@ preserves every name exactly.`,
 		},
 	}
 	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
-	filter.register(cmd)
+	filter.register(cmd, conn)
 	return cmd
 }
 
 func (s session) exportPets(cmd *cobra.Command, name string, format petfile.Format, q client.PetQuery) error {
-	progress := terminal.NewProgress(cmd.ErrOrStderr(), -1, "pets")
-	err := petfile.Export(name, s.Out, format, s.ListPets(cmd.Context(), q), func() { progress.Add(1) })
+	progress := s.line.Progress(-1, "pets")
+	err := petfile.Export(name, s.Out, format, s.ListPets(cmd.Context(), q), func() { progress.SetPace(s.pace()); progress.Add(1) })
 	progress.Clear()
 	if err == nil {
 		s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))

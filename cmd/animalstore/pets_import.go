@@ -63,6 +63,7 @@ day.`,
 	}
 	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
 	cmd.Flags().IntVar(&workers, "concurrency", defaultWorkers, "how many requests to send at once; 1 keeps the order of the file")
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -74,9 +75,9 @@ func oneFile(cmd *cobra.Command, args []string) error {
 }
 
 func (s session) importPets(cmd *cobra.Command, file *petfile.File, workers int) error {
-	progress := terminal.NewProgress(cmd.ErrOrStderr(), file.Lines, "pets")
-	run := petfile.Import{File: file, Workers: workers, Add: s.addRow, Observer: importReport{s.Printer, progress, file.Name}}
-	if file.Lines >= 0 {
+	progress := s.line.Progress(file.Pets, "pets")
+	run := petfile.Import{File: file, Workers: workers, Add: s.addRow, Observer: importReport{s, progress, file.Name}}
+	if file.Pets >= 0 {
 		run.Journal = petfile.NewJournal(file.Name)
 		run.Journal.Server, run.Journal.Credential = s.BaseURL(), os.Getenv(keyVariable)
 		// An hour before the server forgets, so that the rest has time to arrive.
@@ -87,7 +88,13 @@ func (s session) importPets(cmd *cobra.Command, file *petfile.File, workers int)
 	if result == nil {
 		return err
 	}
-	s.Note("%s.", tallyText(result.Tally))
+	summary := struct {
+		Added    int64 `json:"added"`
+		Existing int64 `json:"existing"`
+		Refused  int64 `json:"refused"`
+		Complete bool  `json:"complete"`
+	}{result.Added, result.Existing, result.Refused, result.Complete}
+	err = errors.Join(err, s.Result(summary, "%s.", tallyText(result.Tally)))
 	if result.JournalErr != nil {
 		s.Note("The progress couldn't be saved: %s", terminal.Visible(result.JournalErr.Error()))
 	}
@@ -118,14 +125,14 @@ func (s session) addRow(ctx context.Context, pet animalstore.NewPet, idempotency
 
 // importReport shows an import as it happens.
 type importReport struct {
-	*terminal.Printer
+	session
 	progress *terminal.Progress
 	file     string
 }
 
 func (r importReport) Resumed(rows int64) {
 	r.Note("Continuing after %s from an earlier run.", terminal.Count(rows, "line", "lines"))
-	r.progress.Add(int(rows))
+	r.progress.AddDone(rows)
 }
 
 func (r importReport) Restarted() {
@@ -134,10 +141,20 @@ func (r importReport) Restarted() {
 
 func (r importReport) Done(line int64, refusal error) {
 	if refusal != nil {
-		r.progress.Clear()
 		fmt.Fprintf(r.Notes, "line %d: %s\n", line, terminal.Visible(refusal.Error()))
 	}
+	r.progress.SetPace(r.pace())
 	r.progress.Add(1)
+}
+
+// pace says that the client sends requests more slowly than it could, to spread what is
+// left over the minute; "" if it doesn't. See [client.WithPacing].
+func (s session) pace() string {
+	limit, known := s.RateLimit()
+	if !known || 2*limit.Remaining > limit.Limit || time.Until(limit.Reset) > time.Minute+2*time.Second {
+		return ""
+	}
+	return fmt.Sprintf("Pacing: the key allows %s requests a minute", terminal.Grouped(limit.Limit))
 }
 
 func tallyText(t petfile.Tally) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"animalstore/internal/terminal"
 
@@ -15,6 +16,34 @@ type resource[T any] struct {
 	singular string
 	plural   string // also the name of the group of commands
 	columns  []terminal.Column[T]
+	describe func(T) string // for completion, next to the id
+}
+
+// registerOutput adds the flags that say how to print the resource.
+func (r resource[T]) registerOutput(cmd *cobra.Command) {
+	names := terminal.ColumnNames(r.columns)
+	cmd.Flags().StringSlice("columns", nil, "print only these comma-separated columns: "+strings.Join(names, ", "))
+	completeFlag(cmd, "columns", completeList(names))
+	jsonFlag(cmd)
+}
+
+// chosen returns the columns that the flags ask for.
+func (r resource[T]) chosen(cmd *cobra.Command) ([]terminal.Column[T], error) {
+	names, err := cmd.Flags().GetStringSlice("columns")
+	switch {
+	case err != nil || !cmd.Flag("columns").Changed:
+		return r.columns, err
+	case given(cmd, "columns") && given(cmd, "json"):
+		return nil, usageError{errors.New("--columns and --json can't be used together: JSON always has all fields")}
+	}
+	columns, err := terminal.Choose(r.columns, names)
+	if err == nil && len(columns) == 0 {
+		err = errors.New("--columns is empty")
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return columns, nil
 }
 
 // onItem makes cmd call run with the id in its argument and print the result. What
@@ -23,15 +52,19 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 	if cmd.Args == nil {
 		cmd.Args = oneID(r.singular, r.plural)
 	}
-	jsonFlag(cmd)
+	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, _ := parseInteger(args[0]) // oneID has checked it
+		columns, err := r.chosen(cmd)
+		if err != nil {
+			return err
+		}
 		return conn.do(cmd, func(s session) error {
 			item, err := run(cmd, s, id)
 			if err != nil {
 				return err
 			}
-			return terminal.PrintItem(s.Printer, item, r.columns)
+			return terminal.PrintItem(s.Printer, item, columns)
 		})
 	}
 	return cmd
@@ -41,12 +74,17 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
 	cmd.Args = noArguments
 	f.register(cmd, 20)
+	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(cmd); err != nil {
 			return err
 		}
+		columns, err := r.chosen(cmd)
+		if err != nil {
+			return err
+		}
 		return conn.do(cmd, func(s session) error {
-			return r.printPages(s.Printer, f, func(pageSize int) iter.Seq2[T, error] { return list(cmd, s, pageSize) })
+			return r.printPages(s.Printer, f, columns, func(pageSize int) iter.Seq2[T, error] { return list(cmd, s, pageSize) })
 		})
 	}
 	return cmd
@@ -67,7 +105,6 @@ func (f *listFlags) register(cmd *cobra.Command, defaultLimit int) {
 	}
 	flags.IntVar(&f.limit, "limit", defaultLimit, usage)
 	flags.BoolVar(&f.all, "all", false, "print all of them")
-	jsonFlag(cmd)
 }
 
 // jsonFlag adds --json to a command. newPrinter reads it.
@@ -92,7 +129,7 @@ const maxPage = 100
 
 // printPages prints as much of a list as the flags ask for. list is called with
 // the page size to request.
-func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, list func(pageSize int) iter.Seq2[T, error]) error {
+func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
 	pages := terminal.Pages{Limit: f.limit, All: f.all, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
-	return terminal.PrintPages(p, pages, list, r.columns)
+	return terminal.PrintPages(p, pages, list, columns)
 }

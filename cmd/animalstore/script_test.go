@@ -76,8 +76,9 @@ func (m sharedPostgres) Run() int {
 //	                          ownerKey, and sets the environment for its client
 //	impostor KIND             is like serving, but runs one of impostors instead
 //	setkey FILE               makes the secret in FILE the key of the client
-//	terminal CODE COMMAND…    is like exits, on a terminal of 80 columns; standard
-//	                          output is what the terminal shows
+//	terminal CODE COMMAND…    is like exits, on a terminal of 80 columns, or WIDTH,
+//	                          where the line TYPED is typed; standard output is
+//	                          what the terminal shows
 //	served FILE               locks a database like a server until the script ends
 //	damage FILE STATEMENTS    runs statements in a database
 //	newer DATABASE            turns a database into one of a later version

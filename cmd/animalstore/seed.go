@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"time"
 
@@ -48,7 +47,7 @@ same time. Ctrl-C stops it cleanly.`,
 			if f.pets < 1 || f.pets > sample.MaxPets {
 				return usageError{fmt.Errorf("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)}
 			}
-			return seed(cmd.Context(), f, cmd.ErrOrStderr())
+			return seed(cmd.Context(), f, newPrinter(cmd))
 		},
 	}
 	flags := cmd.Flags()
@@ -57,16 +56,17 @@ same time. Ctrl-C stops it cleanly.`,
 	flags.Int64Var(&animals, "animals", 0, "the old name of --pets")
 	flags.MarkHidden("animals")
 	flags.Uint64Var(&f.seed, "seed", 1, "which sample to generate: any number")
+	jsonFlag(cmd)
 	return cmd
 }
 
 // seed fills the database that --database names.
-func seed(ctx context.Context, f seedFlags, stderr io.Writer) error {
+func seed(ctx context.Context, f seedFlags, p *terminal.Printer) error {
 	store, err := openToSeed(ctx, f.database)
 	if err != nil {
 		return err
 	}
-	return errors.Join(fill(ctx, store, sample.Store{Seed: f.seed, Pets: f.pets}, stderr), store.Close())
+	return errors.Join(fill(ctx, store, sample.Store{Seed: f.seed, Pets: f.pets}, p), store.Close())
 }
 
 // seedTimeout limits one batch in PostgreSQL. It is longer than a server's,
@@ -82,7 +82,7 @@ func openToSeed(ctx context.Context, d databaseFlag) (db.DB, error) {
 }
 
 // fill adds a sample to a database and reports on it.
-func fill(ctx context.Context, store db.DB, s sample.Store, stderr io.Writer) error {
+func fill(ctx context.Context, store db.DB, s sample.Store, p *terminal.Printer) error {
 	bulk, ok := store.(db.Bulk)
 	if !ok {
 		return errors.New("this kind of database can't be filled. Use another one with --database")
@@ -92,17 +92,21 @@ func fill(ctx context.Context, store db.DB, s sample.Store, stderr io.Writer) er
 		return fmt.Errorf("read the categories: %w", err)
 	}
 	s.CategoryIDs = ids
-	began, show := time.Now(), terminal.NewProgress(stderr, s.Pets, "pets")
+	began, show := time.Now(), terminal.NewProgress(p.Notes, s.Pets, "pets")
 	stored, err := transfer.Load(ctx, bulk, sampleBatches(s, missing), show.Add)
 	show.Clear()
 	if err != nil {
 		return seedError(ctx, err, stored, s.Pets)
 	}
-	terminal.Note(stderr, "Added %s, %s and %s in %.1f s, %s pets a second.",
+	p.Note("Added %s, %s and %s in %.1f s, %s pets a second.",
 		terminal.Count(stored.Pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"),
 		time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
-	terminal.Note(stderr, `Next: run "animalstore serve" with the same --database.`)
-	return nil
+	result := struct {
+		Pets       int64 `json:"pets"`
+		Categories int64 `json:"categories"`
+		Orders     int64 `json:"orders"`
+	}{stored.Pets, stored.Categories, stored.Orders}
+	return p.Result(result, `Next: run "animalstore serve" with the same --database.`)
 }
 
 // sampleBatches are the batches of a sample. The first also has the categories that

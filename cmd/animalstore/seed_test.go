@@ -35,7 +35,7 @@ func openStore(t *testing.T) *sqlite.DB {
 
 func mustFill(t *testing.T, store db.DB, s sample.Store) {
 	t.Helper()
-	if err := fill(t.Context(), store, s, io.Discard); err != nil {
+	if err := fill(t.Context(), store, s, terminal.NewPrinter(io.Discard, io.Discard, false)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -182,7 +182,7 @@ func TestSeedInterrupted(t *testing.T) {
 			defer interrupt()
 			store := &failingStore{DB: openStore(t), batches: 1, then: func() error { return test.then(interrupt) }}
 			s := sample.Store{Seed: 1, Pets: 3000, BatchSize: 1000}
-			err := fill(ctx, store, s, io.Discard)
+			err := fill(ctx, store, s, terminal.NewPrinter(io.Discard, io.Discard, false))
 			stored := db.Rows{Categories: s.Categories()}
 			for first := range s.Batches() {
 				stored.Pets, stored.Orders = first.Pets, first.Orders

@@ -13,6 +13,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -31,7 +32,9 @@ type serveFlags struct {
 	tlsCert, tlsKey string
 	proxies         []string
 	fastPath        bool
+	createOwnerKey  bool
 	logFormat       string
+	backupEvery     string
 }
 
 func serveCommand() *cobra.Command {
@@ -43,7 +46,9 @@ func serveCommand() *cobra.Command {
 
 On an empty database it first creates an owner key and prints it to standard
 output. It is shown only once. The log goes to standard error. Set
-` + ownerKeyVariable + ` to supply the owner key yourself.`,
+` + ownerKeyVariable + ` to supply the owner key yourself. Where standard
+output ends up in a log, use --create-owner-key=false and create keys with
+"animalstore keys create".`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
   animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'
@@ -66,7 +71,9 @@ output. It is shown only once. The log goes to standard error. Set
 	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
+	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
+	registerBackupFlags(cmd, &f)
 	completeFlag(cmd, "environment", fixedValues(environments))
 	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
 	completeFlag(cmd, "tls-cert", completeFiles)
@@ -87,8 +94,16 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	if err := s.OpsError(); err != nil {
 		cfg.Log.Warn("no metrics and profiles: their address is taken, choose another with --ops-listen", "err", err)
 	}
-	if err := createOwnerKey(ctx, s, cfg, stdout); err != nil {
+	greeted, err := f.firstKey(ctx, s, cfg, stdout)
+	if err != nil {
 		return errors.Join(err, s.Close())
+	}
+	shown := greeted && terminal.ScreenOf(stdout).Terminal
+	if !shown && terminal.ScreenOf(stderr).Terminal {
+		fmt.Fprintln(stderr, addresses(s.URL(), cfg))
+	}
+	if err := notifyReady(); err != nil {
+		cfg.Log.Warn("cannot tell the service manager that the server is ready", "err", err)
 	}
 	return s.Run(ctx)
 }
@@ -113,6 +128,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 	cfg := f.Config
 	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
 	cfg.NoFastPath = !f.fastPath
+	cfg.Backups.Every, _ = terminal.ParseDuration(f.backupEvery) // check has parsed it
 	cfg.Fatal = func(err error) {
 		log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 		os.Exit(exitError)
@@ -149,6 +165,9 @@ func (f serveFlags) check() error {
 	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {
 		return err
 	}
+	if err := f.checkBackups(); err != nil {
+		return err
+	}
 	return server.CheckOrigins("--cors-origins", f.CORSOrigins)
 }
 
@@ -164,40 +183,59 @@ func explainListenError(err error) error {
 	return fmt.Errorf("cannot serve: %w. Choose another address with --listen", taken.Err)
 }
 
-// createOwnerKey creates the first key of an empty database. It prints the key,
-// unless the operator supplied it.
-func createOwnerKey(ctx context.Context, s *server.Server, cfg server.Config, stdout io.Writer) error {
+// firstKey creates the owner key, unless --create-owner-key=false. A key that the
+// operator supplied is imported in either case, because it isn't printed.
+func (f serveFlags) firstKey(ctx context.Context, s *server.Server, cfg server.Config, stdout io.Writer) (greeted bool, err error) {
+	if f.createOwnerKey || os.Getenv(ownerKeyVariable) != "" {
+		return createOwnerKey(ctx, s, cfg, stdout)
+	}
+	exist, err := s.HasKeys(ctx)
+	if err == nil && !exist {
+		cfg.Log.Info("the database has no keys yet: create one with \"animalstore keys create\"")
+	}
+	return false, err
+}
+
+// createOwnerKey creates the first key of an empty database. It prints the key, with a
+// greeting, unless the operator supplied it.
+func createOwnerKey(ctx context.Context, s *server.Server, cfg server.Config, stdout io.Writer) (greeted bool, err error) {
 	given := os.Getenv(ownerKeyVariable)
 	owner, err := s.CreateOwnerKey(ctx, given)
 	switch {
 	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the owner key cannot be stored, because the disk of the database is full: free some space and try again (%w)", err)
+		return false, fmt.Errorf("the owner key cannot be stored, because the disk of the database is full: free some space and try again (%w)", err)
 	case err != nil && given != "":
-		return fmt.Errorf("%s: %w", ownerKeyVariable, err)
+		return false, fmt.Errorf("%s: %w", ownerKeyVariable, err)
 	case err != nil:
-		return err
+		return false, err
 	case given == "" && owner.Created:
-		greet(stdout, s.URL(), server.RedactDatabaseURL(cfg.Database), cfg.Environment, owner.Secret)
+		greet(stdout, s.URL(), cfg, owner.Secret)
+		return true, nil
 	case owner.Created:
 		cfg.Log.Info("the key in " + ownerKeyVariable + " is the owner key")
 	case given != "" && !owner.Exists:
 		cfg.Log.Warn("the key in " + ownerKeyVariable + " was not imported: the database has keys already")
 	}
-	return nil
+	return false, nil
 }
 
-func greet(w io.Writer, base, database string, env animalstore.Environment, secret string) {
-	insecure := ""
-	if strings.HasPrefix(base, "https:") {
-		insecure = "\n(add --cacert FILE if your certificate is self-signed)"
-	}
-	fmt.Fprintf(w, `animalstore (%s) is ready.
+// addresses says where everything is.
+func addresses(base string, cfg server.Config) string {
+	return fmt.Sprintf(`animalstore (%s) is ready.
 
   API       %s/v1
   Docs      %s/docs
   Document  %s/openapi.yaml
   Database  %s
+`, cfg.Environment, base, base, base, server.RedactDatabaseURL(cfg.Database))
+}
 
+func greet(w io.Writer, base string, cfg server.Config, secret string) {
+	insecure := ""
+	if strings.HasPrefix(base, "https:") {
+		insecure = "\n(add --cacert FILE if your certificate is self-signed)"
+	}
+	fmt.Fprintf(w, `%s
 Your owner key, shown this once (plan business; read, write, admin):
 
   %s
@@ -206,7 +244,7 @@ Try it:%s
 
   curl -H "Authorization: Bearer %s" %s/v1/pets
 
-`, env, base, base, base, database, secret, insecure, secret, base)
+`, addresses(base, cfg), secret, insecure, secret, base)
 }
 
 func newLogger(format string, w io.Writer) (*slog.Logger, error) {

@@ -114,20 +114,29 @@ func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
-	shown, code, err := runOnTerminal(cmd)
+	width := 80
+	if text := ts.Getenv("WIDTH"); text != "" {
+		width = int(number(ts, text))
+	}
+	shown, code, err := runOnTerminal(cmd, width, ts.Getenv("TYPED"))
 	ts.Check(err)
 	io.WriteString(ts.Stdout(), shown)
 	wantCode(ts, args, code)
 }
 
-// runOnTerminal runs a command on a terminal of 80 columns and returns what it
-// shows and its exit code.
-func runOnTerminal(cmd *exec.Cmd) (shown string, code int, err error) {
-	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+// runOnTerminal runs a command on a terminal where a line was typed in advance, and
+// returns what it shows and its exit code.
+func runOnTerminal(cmd *exec.Cmd, width int, typed string) (shown string, code int, err error) {
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: uint16(width)})
 	if err != nil {
 		return "", 0, err
 	}
 	defer screen.Close()
+	if typed != "" {
+		if _, err := io.WriteString(screen, typed+"\n"); err != nil {
+			return "", 0, err
+		}
+	}
 	var b bytes.Buffer
 	// When the last process closes the terminal, Linux reports EIO and others EOF.
 	if _, err := io.Copy(&b, screen); err != nil && !errors.Is(err, syscall.EIO) {

@@ -12,15 +12,18 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"animalstore"
+	"animalstore/docs"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
 	"animalstore/internal/pages"
 	"animalstore/internal/ratelimit"
+	"animalstore/openapi"
 )
 
 // Config is what a Server needs.
@@ -87,7 +90,12 @@ func New(c Config) *Server {
 		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
-		pages:     pages.New(cmp.Or(c.Environment, animalstore.Production), c.Version),
+		pages: pages.New(pages.Config{
+			Environment: cmp.Or(c.Environment, animalstore.Production),
+			Version:     c.Version,
+			OpenAPI:     openapi.JSON,
+			Guides:      docs.Files,
+		}),
 	}
 	if s.observer == nil {
 		s.observer = noopObserver{}
@@ -144,23 +152,19 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
 			s.recovered(w, r, v)
 		}
 	}()
-	w.values[0] = r.id
-	h := w.Header()
-	h["X-Request-Id"] = w.values[0:1:1]
-	w.setFixed(everyResponse)
+	w.fields = w.room[:0]
+	w.set("X-Request-Id", r.id)
+	w.set("X-Content-Type-Options", "nosniff") // keeps browsers from guessing another type
 	if s.draining.Load() {
-		h["Connection"] = []string{"close"}
+		w.set("Connection", "close")
 	}
 	if err := s.serve(w, r); err != nil {
 		s.writeError(w, r, err)
 	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
 }
-
-// nosniff keeps browsers from guessing another type than Content-Type says. Every
-// response has it.
-var nosniff = []string{"X-Content-Type-Options", "nosniff"}
-
-var everyResponse = [][]string{nosniff}
 
 // serve checks a request in the order that the contract sets, and calls its
 // handler.
@@ -210,7 +214,7 @@ func (s *Server) recovered(w *response, r *request, v any) {
 		s.log.Error("request failed after its response had begun", "request_id", r.id, "path", r.URL.Path, "err", err)
 		panic(http.ErrAbortHandler) // cuts the response off, so that it isn't mistaken for a complete one
 	}
-	if underV1(r.URL.Path) && w.Header()[limitHeader] == nil {
+	if underV1(r.URL.Path) && !w.has(limitHeader) {
 		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 	}
 	s.writeError(w, r, err)
@@ -233,36 +237,56 @@ type response struct {
 	http.ResponseWriter
 	status int
 	bytes  int
-	values [4]string // of the header fields that every response has
+	fields [][2]string // the header, except what is in Header
+	room   [12][2]string
 }
+
+// set sets a header field. Other than Header, it needs no map, which takes as long as
+// encoding a pet. A field must always be set in the same one of both ways.
+func (w *response) set(name, value string) {
+	for i := range w.fields {
+		if w.fields[i][0] == name {
+			w.fields[i][1] = value
+			return
+		}
+	}
+	w.fields = append(w.fields, [2]string{name, value})
+}
+
+// has reports whether set was called with this name.
+func (w *response) has(name string) bool {
+	return slices.ContainsFunc(w.fields, func(f [2]string) bool { return f[0] == name })
+}
+
+// setField is set for a writer that is a *response.
+func setField(w http.ResponseWriter, name, value string) { w.(*response).set(name, value) }
 
 func (w *response) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
+		w.passFields()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *response) Write(b []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	n, err := w.ResponseWriter.Write(b)
 	w.bytes += n
 	return n, err
 }
 
-// setFixed adds fields that are always the same to the response, each a name and its
-// value, sorted by name. It replaces those set before. Package http1 writes them
-// without a larger map of fields.
-func (w *response) setFixed(fields [][]string) {
-	if fixed, ok := w.ResponseWriter.(interface{ SetFixed([][]string) }); ok {
-		fixed.SetFixed(fields)
+// passFields passes the fields on to package http1, or to net/http.
+func (w *response) passFields() {
+	if direct, ok := w.ResponseWriter.(interface{ SetFields([][2]string) }); ok {
+		direct.SetFields(w.fields)
 		return
 	}
 	h := w.Header()
-	for _, f := range fields {
-		h[f[0]] = f[1:2:2]
+	for _, f := range w.fields {
+		h[f[0]] = []string{f[1]}
 	}
 }
 

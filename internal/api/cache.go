@@ -31,12 +31,12 @@ type page struct {
 	key        string
 	generation uint64
 	hot        bool // worth caching: a first page, which most requests are for
-	link       []string
+	link       string
 	entity
 }
 
 func newPage(hot bool, link string, body []byte) *page {
-	return &page{hot: hot, link: []string{link}, entity: newEntity(body)}
+	return &page{hot: hot, link: link, entity: newEntity(body)}
 }
 
 func newCache(disabled bool) *cache {
@@ -103,6 +103,6 @@ func (p *page) recycle() {
 }
 
 func (p *page) write(w http.ResponseWriter, r *request) error {
-	w.Header()["Link"] = p.link
+	setField(w, "Link", p.link)
 	return p.entity.write(w, r, http.StatusOK)
 }

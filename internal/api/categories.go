@@ -67,7 +67,7 @@ func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		w.Header()["Location"] = []string{"/v1/categories/" + strconv.FormatInt(category.ID, 10)}
+		setField(w, "Location", "/v1/categories/"+strconv.FormatInt(category.ID, 10))
 	}
 	return writeResource(w, r, status, category)
 }

@@ -21,31 +21,31 @@ func etagOf(body []byte) string {
 // entity is a body with the header fields that depend on it.
 type entity struct {
 	body   []byte
-	fields *[2]string // its ETag and Content-Length
+	tag    string // its ETag
+	length string // its Content-Length
 }
 
 func newEntity(body []byte) entity { return taggedEntity(body, etagOf(body)) }
 
 func taggedEntity(body []byte, tag string) entity {
-	return entity{body, &[2]string{tag, strconv.Itoa(len(body))}}
+	return entity{body, tag, strconv.Itoa(len(body))}
 }
 
 // write sends the body and its ETag, or 304 if the caller already has that body.
 // The error is for an If-Match that doesn't match.
 func (e entity) write(w http.ResponseWriter, r *request, status int) error {
-	tag := e.fields[0]
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if reads {
-		if err := r.checkIfMatch(tag); err != nil {
+		if err := r.checkIfMatch(e.tag); err != nil {
 			return err
 		}
 	}
-	w.Header()["ETag"] = e.fields[0:1:1]
-	if reads && r.alreadyHas(tag) {
+	setField(w, "ETag", e.tag)
+	if reads && r.alreadyHas(e.tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	writeBody(w, status, e.body, e.fields[1:2:2])
+	writeBody(w, status, e.body, e.length)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 		setAccepted(h, r)
 	}
 	if status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", strconv.Itoa(retryAfter))
+		setField(w, "Retry-After", strconv.Itoa(retryAfter))
 	}
 	writeJSON(w, status, errorBody{e.Code, message, status})
 }

@@ -32,6 +32,9 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	for i := range all {
+		all[i] = all[i].At(s.now())
+	}
 	return writePage(w, r, q, all, func(k *animalstore.Key) int64 { return k.ID })
 }
 
@@ -53,7 +56,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	w.Header()["Location"] = []string{"/v1/keys/" + strconv.FormatInt(key.ID, 10)}
+	setField(w, "Location", "/v1/keys/"+strconv.FormatInt(key.ID, 10))
 	writeSecret(w, http.StatusCreated, keyWithSecret{key, secret})
 	return nil
 }
@@ -68,7 +71,7 @@ func (s *Server) getKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return keyKind.explain(err, id)
 	}
-	return writeKey(w, r, key)
+	return s.writeKey(w, r, key)
 }
 
 // updateKey serves PATCH /v1/keys/{keyId}.
@@ -84,7 +87,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeKey(w, r, key)
+	return s.writeKey(w, r, key)
 }
 
 // revokeKey serves DELETE /v1/keys/{keyId}.
@@ -131,7 +134,7 @@ func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
 	}
 	lifted := !status.BannedUntil.IsZero() || !elsewhere.BannedUntil.IsZero()
 	w.Header().Set("Ban-Lifted", strconv.FormatBool(lifted))
-	return writeKey(w, r, key)
+	return s.writeKey(w, r, key)
 }
 
 // changeKey changes the key in the path, unless that would leave no key that can
@@ -143,7 +146,7 @@ func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) 
 	}
 	now := s.now()
 	key, err := s.db.UpdateKey(r.Context(), id, animalstore.At(now), func(k *animalstore.Key, otherAdmin bool) error {
-		if err := r.checkIfMatch(keyTag(*k)); err != nil {
+		if err := r.checkIfMatch(keyTag(k.At(now))); err != nil {
 			return err
 		}
 		managed := k.Manages(now)
@@ -188,23 +191,25 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	now := s.now()
 	until := animalstore.At(now.Add(time.Duration(*grace) * time.Second))
 	key, err = s.db.RotateKey(r.Context(), id, keys.Hash(secret), animalstore.At(now), until, func(k *animalstore.Key) error {
-		return r.checkIfMatch(keyTag(*k))
+		return r.checkIfMatch(keyTag(k.At(now)))
 	})
 	if err != nil {
 		return keyKind.explain(err, id)
 	}
-	writeSecret(w, http.StatusOK, keyWithSecret{key, secret})
+	writeSecret(w, http.StatusOK, keyWithSecret{key.At(now), secret})
 	return nil
 }
 
 // keyTag is the ETag of a key. It leaves out lastUsedAt, which every request with
-// the key changes: otherwise an If-Match would hardly ever match.
+// the key changes: otherwise an If-Match would hardly ever match. A ban is part of it,
+// because a reader has to learn of it: it begins, ends and is lifted rarely.
 func keyTag(key animalstore.Key) string {
 	key.LastUsedAt = animalstore.Time{}
 	return etagOf(encode(key))
 }
 
-func writeKey(w http.ResponseWriter, r *request, key animalstore.Key) error {
+func (s *Server) writeKey(w http.ResponseWriter, r *request, key animalstore.Key) error {
+	key = key.At(s.now())
 	return taggedEntity(encode(key), keyTag(key)).write(w, r, http.StatusOK)
 }
 

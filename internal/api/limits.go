@@ -39,9 +39,8 @@ func limitError(d ratelimit.Decision) error {
 	return animalstore.Errorf(d.Code, "the %d requests of this minute are used up: wait %d s before the next", d.Limit, d.RetryAfter)
 }
 
-// These are spelled as in the interface, so they are set without Header.Set,
-// which would change the spelling.
-var (
+// These are spelled as in the interface. Header.Set would change the spelling.
+const (
 	limitHeader     = "X-RateLimit-Limit"
 	remainingHeader = "X-RateLimit-Remaining"
 	resetHeader     = "X-RateLimit-Reset"
@@ -56,13 +55,11 @@ func setLimitHeaders(w *response, d ratelimit.Decision) {
 	b = strconv.AppendInt(b, d.Remaining, 10)
 	second := len(b)
 	text := string(strconv.AppendInt(b, d.Reset, 10))
-	w.values[1], w.values[2], w.values[3] = text[:first], text[first:second], text[second:]
-	h := w.Header()
-	h[limitHeader] = w.values[1:2:2]
-	h[remainingHeader] = w.values[2:3:3]
-	h[resetHeader] = w.values[3:4:4]
+	w.set(limitHeader, text[:first])
+	w.set(remainingHeader, text[first:second])
+	w.set(resetHeader, text[second:])
 	if d.RetryAfter > 0 {
-		h["Retry-After"] = []string{strconv.FormatInt(d.RetryAfter, 10)}
+		w.set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
 	}
 }
 

@@ -104,7 +104,8 @@ var keyStates = []keyState{
 
 // TestRoutesByPermissionsAndKeys is every operation with every set of
 // permissions in every state of a key. Whatever is refused never gets as far as
-// the operation.
+// the operation. Permissions are checked outside the database, so on another engine
+// two sets of them are enough.
 func TestRoutesByPermissionsAndKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t).inProcess()
@@ -112,9 +113,16 @@ func TestRoutesByPermissionsAndKeys(t *testing.T) {
 	for _, op := range operations {
 		prepared[op.id] = op.call(t, s)
 	}
+	sets := []animalstore.Permissions{animalstore.Read, everything}
+	if engine.name == sqliteEngine.name {
+		sets = nil
+		for p := animalstore.Permissions(1); p <= everything; p++ {
+			sets = append(sets, p)
+		}
+	}
 	cells := 0
 	for i, state := range keyStates {
-		for p := animalstore.Permissions(1); p <= everything; p++ {
+		for _, p := range sets {
 			t.Run(state.name+" with "+p.String(), func(t *testing.T) {
 				key := state.make(t, s, p)
 				from := fmt.Sprintf("192.0.2.%d:4711", i)
@@ -158,7 +166,7 @@ func TestRoutesByPermissionsAndKeys(t *testing.T) {
 			})
 		}
 	}
-	if want := len(api.Operations()) * len(keyStates) * int(everything); cells != want && !t.Failed() {
+	if want := len(api.Operations()) * len(keyStates) * len(sets); cells != want && !t.Failed() {
 		t.Errorf("got %d cells, want %d", cells, want)
 	}
 }

@@ -47,7 +47,7 @@ func (d *openAPIDocument) serve(w http.ResponseWriter, r *request) error {
 	if pages.AcceptsGzip(r.Request) {
 		form, coding = d.gzipped, "gzip"
 	}
-	tag := form.fields[0]
+	tag := form.tag
 	if err := r.checkIfMatch(tag); err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func equalHeaders(a, b http.Header) bool {
 // TestPublic: the pages next to the API need no key.
 func TestPublic(t *testing.T) {
 	s := start(t)
-	for _, path := range []string{"/", "/docs", "/docs/", "/livez", "/readyz", "/openapi.yaml", "/openapi.json"} {
+	for _, path := range []string{"/", "/docs", "/docs/", "/docs/guides", "/docs/guides/quickstart", "/favicon.ico", "/livez", "/readyz", "/openapi.yaml", "/openapi.json"} {
 		s.do(t, call{path: path, key: noKey}).want(t, http.StatusOK, "")
 		got := s.do(t, call{method: "POST", path: path, key: noKey, body: "{}"})
 		got.want(t, http.StatusMethodNotAllowed, animalstore.MethodNotAllowed)
@@ -159,7 +159,7 @@ func TestPublic(t *testing.T) {
 			t.Errorf("%s: Allow: got %q, want GET, HEAD", path, got)
 		}
 	}
-	for _, path := range []string{"/v2/pets", "/pets", "/V1/pets", "/v1pets", "//v1/pets", "/livez/", "/livez/../v1/pets", "/favicon.ico", "/docs/x", "/docs//", "/index.html", "/assets/", "/assets/x/base.css"} {
+	for _, path := range []string{"/v2/pets", "/pets", "/V1/pets", "/v1pets", "//v1/pets", "/livez/", "/livez/../v1/pets", "/favicon.ico/", "/docs/x", "/docs/guides/x", "/docs//", "/index.html", "/assets/", "/assets/x/base.css"} {
 		s.do(t, call{path: path, key: noKey}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
 	}
 	s.handler.Drain()

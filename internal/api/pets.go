@@ -88,7 +88,7 @@ func (s *Server) createPet(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	setReplayed(w, replayed)
-	w.Header()["Location"] = []string{"/v1/pets/" + strconv.FormatInt(pet.ID, 10)}
+	setField(w, "Location", "/v1/pets/"+strconv.FormatInt(pet.ID, 10))
 	return writePet(w, r, http.StatusCreated, &pet)
 }
 

@@ -153,7 +153,7 @@ func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 // writePage writes a page of a list.
 func writePage[T any](w http.ResponseWriter, r *request, q *listQuery, items []T, id func(*T) int64) error {
 	items, link := pageOf(q, items, id)
-	w.Header()["Link"] = []string{link}
+	setField(w, "Link", link)
 	return writeResource(w, r, http.StatusOK, items)
 }
 

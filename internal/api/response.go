@@ -16,7 +16,7 @@ func writeResource(w http.ResponseWriter, r *request, status int, v any) error {
 // writeJSON writes v.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body := encode(v)
-	writeBody(w, status, body, []string{strconv.Itoa(len(body))})
+	writeBody(w, status, body, strconv.Itoa(len(body)))
 }
 
 // encode returns the JSON of v, one of our types, which can always be encoded.
@@ -31,14 +31,11 @@ func encode(v any) []byte {
 	return b.Bytes()
 }
 
-var contentTypeJSON = []string{typeJSON}
-
 // writeBody writes a response. An error of the connection is ignored: there is
 // nobody left to report it to.
-func writeBody(w http.ResponseWriter, status int, body []byte, length []string) {
-	h := w.Header()
-	h["Content-Type"] = contentTypeJSON
-	h["Content-Length"] = length
+func writeBody(w http.ResponseWriter, status int, body []byte, length string) {
+	setField(w, "Content-Type", typeJSON)
+	setField(w, "Content-Length", length)
 	w.WriteHeader(status)
 	w.Write(body)
 }

@@ -159,25 +159,26 @@ type deprecation struct {
 	sunset    time.Time
 	successor string
 
-	header [][]string // the fields that announce it, and those of every response
+	header [][2]string // the fields that announce it
 }
 
 func newDeprecation(since, sunset time.Time, successor string) *deprecation {
 	return &deprecation{
 		sunset:    sunset,
 		successor: successor,
-		header: [][]string{
+		header: [][2]string{
 			{"Deprecation", "@" + strconv.FormatInt(since.Unix(), 10)},
 			{"Link", "<" + successor + `>; rel="successor-version"`},
 			{"Sunset", sunset.Format(http.TimeFormat)},
-			nosniff,
 		},
 	}
 }
 
 // announce sets the headers, and returns an error after the sunset.
 func (d *deprecation) announce(w *response, now time.Time) error {
-	w.setFixed(d.header)
+	for _, f := range d.header {
+		w.set(f[0], f[1])
+	}
 	if now.Before(d.sunset) {
 		return nil
 	}

@@ -116,7 +116,9 @@ type DB interface {
 	// clients send, and doesn't import this package.
 	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
 
-	// Key returns one key, including expired and revoked ones.
+	// Key returns one key, including expired and revoked ones. Like the other methods
+	// that return keys, except KeyByHash, it sets the ban that SaveLimitStates stored
+	// last, unless it was lifted: it may be over.
 	Key(ctx context.Context, id int64) (animalstore.Key, error)
 
 	// Keys returns keys in descending order of id, including expired and revoked

@@ -173,7 +173,7 @@ func (c *conn) handle(r request) {
 	c.response.reset(r.method)
 	x := new(exchange)
 	x.context.conn = c
-	x.writer.header, x.writer.response = c.response.header, &c.response
+	x.writer.response = &c.response
 	c.parser.forHandler(x, r)
 	defer func() {
 		x.writer.detach()

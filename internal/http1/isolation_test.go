@@ -37,6 +37,7 @@ func TestHandlerCannotReachNextRequest(t *testing.T) {
 		k.r.Host, k.r.Method = "changed", "PUT"
 		k.out.Set("X-Late", "late")
 		k.w.Header()["X-Seen"][0] = "late"
+		k.w.(interface{ SetFields([][2]string) }).SetFields([][2]string{{"X-Late", "late"}})
 		k.w.WriteHeader(http.StatusTeapot)
 		_, wrote = k.w.Write(bytes.Repeat([]byte("late"), flushSize))
 		content, _ = io.ReadAll(k.r.Body)

@@ -26,6 +26,11 @@ type parser struct {
 	url    url.URL
 }
 
+type field struct {
+	name   string
+	values []string
+}
+
 // request holds the parts of a plain request that aren't in parser.
 type request struct {
 	method string

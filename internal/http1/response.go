@@ -16,25 +16,34 @@ import (
 // and use it later, also from another goroutine: once the handler has returned, it
 // writes nothing more.
 type writer struct {
-	header http.Header
-
 	mu       sync.Mutex
-	response *response // nil once the handler has returned
+	header   http.Header // nil until the handler asks for it
+	response *response   // nil once the handler has returned
 }
 
 var errReturned = errors.New("http1: the handler has returned")
 
 // Header implements [http.ResponseWriter].
-func (w *writer) Header() http.Header { return w.header }
+func (w *writer) Header() http.Header {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.header == nil {
+		w.header = http.Header{}
+		if w.response != nil {
+			w.response.header = w.header
+		}
+	}
+	return w.header
+}
 
-// SetFixed adds fields to the response that aren't in Header: a map of more than
-// eight fields takes twice the memory. Each is a name and its value. They are sorted
-// by name and must not change any more.
-func (w *writer) SetFixed(fields [][]string) {
+// SetFields adds fields to the response that aren't in Header, each a name and its
+// value: a response with no others needs no map. They must not change before
+// WriteHeader has returned.
+func (w *writer) SetFields(fields [][2]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.response != nil {
-		w.response.fixed = fields
+		w.response.extra = fields
 	}
 }
 
@@ -67,9 +76,9 @@ func (w *writer) detach() {
 // output, so that a response of ordinary size takes one write.
 type response struct {
 	conn   *conn
-	header http.Header
-	sorted []field    // the header, sorted by name
-	fixed  [][]string // fields besides the header, sorted by name
+	header http.Header // as set by the handler; nil if it never asked for it
+	extra  [][2]string // further fields
+	fields [][2]string // what is sent of both, sorted by name
 
 	method   string
 	status   int       // 0 until WriteHeader
@@ -83,22 +92,16 @@ type response struct {
 	err      error   // the first error while sending
 }
 
-type field struct {
-	name   string
-	values []string
-}
-
 // flushSize is the size at which a response is sent before it is complete.
 const flushSize = 64 << 10
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// reset starts the response to the next request. The header is probably as large as
-// the one before.
+// reset starts the response to the next request.
 func (w *response) reset(method string) {
 	pooled := buffers.Get().(*[]byte)
 	*w = response{
-		conn: w.conn, header: make(http.Header, len(w.sorted)), sorted: w.sorted,
+		conn: w.conn, fields: w.fields[:0],
 		method: method, declared: -1, out: *pooled, pooled: pooled,
 	}
 }
@@ -113,36 +116,21 @@ func (w *response) writeHeader(status int) {
 	w.status = status
 	w.began = time.Now()
 	w.conn.SetWriteDeadline(deadlineAfter(w.began, w.conn.listener.server.WriteTimeout))
-	w.checkHeader()
+	w.collectFields()
+	w.checkFields()
 	b := append(w.out, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
 	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
-	w.sortFields()
-	b = w.appendFields(b)
-	if _, ok := w.header["Date"]; !ok {
+	for _, f := range w.fields {
+		b = appendField(b, f[0], f[1])
+	}
+	if !w.hasDate() {
 		b = append(b, dateField(w.began)...)
 	}
 	w.headEnd = len(b)
 	w.out = append(b, "\r\n"...)
-}
-
-// appendFields appends the header and the fixed fields, sorted by name.
-func (w *response) appendFields(b []byte) []byte {
-	fixed := w.fixed
-	for _, f := range w.sorted {
-		for len(fixed) > 0 && fixed[0][0] < f.name {
-			b, fixed = appendField(b, fixed[0][0], fixed[0][1]), fixed[1:]
-		}
-		for _, value := range f.values {
-			b = appendField(b, f.name, value)
-		}
-	}
-	for _, f := range fixed {
-		b = appendField(b, f[0], f[1])
-	}
-	return b
 }
 
 func statusText(status int) string {
@@ -152,53 +140,55 @@ func statusText(status int) string {
 	return "status code " + strconv.Itoa(status)
 }
 
-// checkHeader handles the fields that define where the response ends and whether
-// another can follow it.
-func (w *response) checkHeader() {
-	delete(w.header, "Transfer-Encoding")
-	if values, ok := w.header["Content-Length"]; ok {
-		n, err := uint64(0), error(strconv.ErrSyntax)
-		if len(values) == 1 {
-			n, err = strconv.ParseUint(values[0], 10, 63)
-		}
-		if err == nil && w.mayHaveBody() {
-			w.declared = int64(n)
-		} else {
-			delete(w.header, "Content-Length")
-		}
-	}
-	if w.status == http.StatusNotModified {
-		delete(w.header, "Content-Type")
-	}
-	for _, value := range w.header["Connection"] {
-		w.last = w.last || strings.EqualFold(value, "close")
-	}
-}
-
-// sortFields sorts the header by name. If its names are those of the previous
-// response, they are sorted already.
-func (w *response) sortFields() {
-	if len(w.sorted) == len(w.header) && w.sameNames() {
-		return
-	}
-	sorted := w.sorted[:0]
+// collectFields sorts the fields of the response by name.
+func (w *response) collectFields() {
+	fields := append(w.fields[:0], w.extra...)
 	for name, values := range w.header {
 		if name != "" && consistsOf(name, inName) {
-			sorted = append(sorted, field{name, values})
+			for _, value := range values {
+				fields = append(fields, [2]string{name, value})
+			}
 		}
 	}
-	slices.SortFunc(sorted, func(a, b field) int { return strings.Compare(a.name, b.name) })
-	w.sorted = sorted
+	slices.SortStableFunc(fields, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	w.fields = fields
 }
 
-func (w *response) sameNames() bool {
-	for i := range w.sorted {
-		f := &w.sorted[i]
-		if f.values = w.header[f.name]; f.values == nil {
-			return false
+// checkFields handles the fields that define where the response ends and whether
+// another can follow it, and removes those that must not be sent.
+func (w *response) checkFields() {
+	lengths := 0
+	kept := w.fields[:0]
+	for _, f := range w.fields {
+		switch f[0] {
+		case "Transfer-Encoding":
+			continue
+		case "Content-Length":
+			lengths++
+			n, err := strconv.ParseUint(f[1], 10, 63)
+			if err != nil || !w.mayHaveBody() {
+				continue
+			}
+			w.declared = int64(n)
+		case "Content-Type":
+			if w.status == http.StatusNotModified {
+				continue
+			}
+		case "Connection":
+			w.last = w.last || strings.EqualFold(f[1], "close")
 		}
+		kept = append(kept, f)
 	}
-	return true
+	if lengths > 1 { // nobody can tell which is right
+		w.declared = -1
+		kept = slices.DeleteFunc(kept, func(f [2]string) bool { return f[0] == "Content-Length" })
+	}
+	w.fields = kept
+}
+
+func (w *response) hasDate() bool {
+	_, ok := w.header["Date"]
+	return ok || slices.ContainsFunc(w.extra, func(f [2]string) bool { return f[0] == "Date" })
 }
 
 func appendField(b []byte, name, value string) []byte {

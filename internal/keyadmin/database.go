@@ -46,7 +46,7 @@ func (d Database) List(ctx context.Context, pageSize int) iter.Seq2[animalstore.
 				return
 			}
 			for _, k := range page {
-				if !yield(k, nil) {
+				if !yield(k.At(time.Now()), nil) {
 					return
 				}
 			}
@@ -68,7 +68,7 @@ func (d Database) Show(ctx context.Context, id int64) (animalstore.Key, *ratelim
 		return animalstore.Key{}, nil, err
 	}
 	limits := ratelimit.StatusOf(state, &key, time.Now())
-	return key, &limits, nil
+	return key.At(time.Now()), &limits, nil
 }
 
 func (d Database) Usage(ctx context.Context, id int64, hours int) (animalstore.Key, []animalstore.Usage, error) {
@@ -88,16 +88,11 @@ func (d Database) Rotate(ctx context.Context, id int64, grace time.Duration) (an
 	}
 	secret, at := keys.Mint(key.Environment), now()
 	key, err = d.Store.RotateKey(ctx, id, keys.Hash(secret), at, animalstore.At(at.Add(grace)), nil)
-	return key, secret, err
+	return key.At(at.Time), secret, err
 }
 
-func (d Database) SetPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error) {
-	return d.change(ctx, id, func(k *animalstore.Key) error {
-		if err := k.CheckChangeable(); err != nil {
-			return err
-		}
-		return k.SetPlan(plan, custom)
-	})
+func (d Database) Update(ctx context.Context, id int64, patch animalstore.KeyPatch) (animalstore.Key, error) {
+	return d.change(ctx, id, func(k *animalstore.Key) error { return patch.Apply(k, time.Now()) })
 }
 
 func (d Database) Revoke(ctx context.Context, id int64) (animalstore.Key, error) {
@@ -117,7 +112,8 @@ func (d Database) Unban(ctx context.Context, id int64) (key animalstore.Key, lif
 }
 
 func (d Database) change(ctx context.Context, id int64, change func(*animalstore.Key) error) (animalstore.Key, error) {
-	return d.Store.UpdateKey(ctx, id, now(), func(k *animalstore.Key, _ bool) error { return change(k) })
+	key, err := d.Store.UpdateKey(ctx, id, now(), func(k *animalstore.Key, _ bool) error { return change(k) })
+	return key.At(time.Now()), err
 }
 
 func now() animalstore.Time { return animalstore.At(time.Now()) }

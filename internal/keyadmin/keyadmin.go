@@ -24,8 +24,8 @@ type Keys interface {
 	// Rotate gives a key a new secret. The old ones keep working for the grace
 	// period.
 	Rotate(ctx context.Context, id int64, grace time.Duration) (key animalstore.Key, secret string, err error)
-	// SetPlan puts a key on a plan. See [animalstore.Plan.LimitsFor] for custom.
-	SetPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error)
+	// Update changes a key.
+	Update(ctx context.Context, id int64, patch animalstore.KeyPatch) (animalstore.Key, error)
 	// Revoke disables a key permanently.
 	Revoke(ctx context.Context, id int64) (animalstore.Key, error)
 	// Unban lifts the ban of a key, and reports whether there was one.

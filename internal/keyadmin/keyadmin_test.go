@@ -53,8 +53,8 @@ func TestKeys(t *testing.T) {
 			if rotated, again, err := all.Rotate(ctx, created.ID, time.Hour); err != nil || rotated.ID != created.ID || again == secret || !strings.HasPrefix(again, "ast_live_") {
 				t.Errorf("Rotate: got key %d and error %v, want key %d with another secret", rotated.ID, err, created.ID)
 			}
-			if changed, err := all.SetPlan(ctx, created.ID, animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 7, PerDay: 70}); err != nil || changed.Limits.PerDay != 70 {
-				t.Errorf("SetPlan: got %+v and error %v, want 70 requests a day", changed, err)
+			if changed, err := all.Update(ctx, created.ID, animalstore.KeyPatch{Plan: new(animalstore.PlanEnterprise), Limits: &animalstore.Limits{PerMinute: 7, PerDay: 70}}); err != nil || changed.Limits.PerDay != 70 {
+				t.Errorf("Update: got %+v and error %v, want 70 requests a day", changed, err)
 			}
 			if _, _, err := all.Unban(ctx, created.ID); err != nil {
 				t.Errorf("Unban: got %v, want no error", err)
@@ -69,8 +69,8 @@ func TestKeys(t *testing.T) {
 			if err != nil || shown.State(time.Now()) != "revoked" || (limits != nil) != (name == "database") {
 				t.Errorf("Show: got %+v, limits %v and error %v, want a revoked key, with limits only from a database", shown, limits, err)
 			}
-			if _, err := all.SetPlan(ctx, created.ID, animalstore.PlanFree, animalstore.Limits{}); err == nil {
-				t.Error("SetPlan of a revoked key: got no error, want one")
+			if _, err := all.Update(ctx, created.ID, animalstore.KeyPatch{Plan: new(animalstore.PlanFree)}); err == nil {
+				t.Error("Update of a revoked key: got no error, want one")
 			}
 			if _, _, err := all.Show(ctx, 4711); err == nil {
 				t.Error("Show of an unknown key: got no error, want one")

@@ -49,11 +49,7 @@ func (s Server) Rotate(ctx context.Context, id int64, grace time.Duration) (anim
 	return key.Key, key.Secret, err
 }
 
-func (s Server) SetPlan(ctx context.Context, id int64, plan animalstore.Plan, custom animalstore.Limits) (animalstore.Key, error) {
-	patch := animalstore.KeyPatch{Plan: &plan}
-	if custom != (animalstore.Limits{}) {
-		patch.Limits = &custom
-	}
+func (s Server) Update(ctx context.Context, id int64, patch animalstore.KeyPatch) (animalstore.Key, error) {
 	return s.Client.UpdateKey(ctx, id, patch)
 }
 

@@ -1,19 +1,20 @@
 // Package pages serves the pages for browsers: a landing page that links to
-// everything else, and a page to read about the API and try it.
+// everything else, a page to read about the API and try it, and the guides.
 //
 // The pages load nothing from other servers, and their content security policy
-// enforces that. It also forbids inline scripts and styles.
+// enforces that. It also forbids inline scripts and styles. web/base.css has what all
+// pages have in common.
 package pages
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
 	"html/template"
+	"io/fs"
 	"net"
 	"net/http"
 	"regexp"
-	"strings"
+	"sync"
 	"time"
 
 	"animalstore"
@@ -24,36 +25,45 @@ var web embed.FS
 
 var templates = template.Must(template.ParseFS(web, "web/*.html"))
 
-// policy returns the content security policy of a page with these extra directives.
-func policy(more ...string) string {
-	return strings.Join(append([]string{
-		"default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "style-src 'self'",
-	}, more...), "; ")
-}
-
-var (
-	landingPolicy = policy("img-src 'self'")
-	docsPolicy    = policy("script-src 'self'", "connect-src 'self'", "img-src 'self' data:") // its style sheet contains icons
+// The content security policies of pages that only show something and of the page
+// that sends requests.
+const (
+	readPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"style-src 'self'; img-src 'self'; script-src 'self'"
+	tryPolicy = readPolicy + "; connect-src 'self'"
 )
+
+// Config is what the pages show.
+type Config struct {
+	Environment animalstore.Environment
+	Version     string
+	OpenAPI     []byte // the document, in JSON
+	Guides      fs.FS  // Markdown files
+}
 
 // Pages are the pages of one server.
 type Pages struct {
-	environment animalstore.Environment
-	version     string
-	assets      *assets
-	docs        []byte
+	Config
+	assets    *assets
+	reference func() *content            // the page about the API
+	guides    map[string]func() *content // by path
 }
 
-// New returns the pages of a deployment.
-func New(environment animalstore.Environment, version string) *Pages {
-	p := &Pages{environment: environment, version: version, assets: loadAssets()}
-	p.docs = p.render("docs.html", "")
+// New returns the pages of a deployment. Each is rendered when it's first requested.
+func New(c Config) *Pages {
+	p := &Pages{Config: c, assets: loadAssets()}
+	p.reference = sync.OnceValue(p.renderReference)
+	p.guides = p.listGuides()
 	return p
 }
 
 // Has reports whether there is a page or an asset at a path.
 func (p *Pages) Has(path string) bool {
-	return path == "/" || path == "/docs" || path == "/docs/" || p.assets.find(path) != nil
+	switch path {
+	case "/", "/docs", "/docs/", "/favicon.ico":
+		return true
+	}
+	return p.guides[path] != nil || p.assets.find(path) != nil
 }
 
 // Serve responds to a GET or HEAD request for a path that p has. https says whether
@@ -62,41 +72,64 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-	switch r.URL.Path {
-	case "/":
-		servePage(w, r, landingPolicy, p.render("landing.html", address(r, https)))
-	case "/docs", "/docs/":
-		servePage(w, r, docsPolicy, p.docs)
+	h.Set("Cache-Control", "no-cache") // revalidated each time, and sent only if it changed
+	switch path := r.URL.Path; {
+	case path == "/":
+		h.Set("Content-Security-Policy", readPolicy)
+		serveLanding(w, r, p.render("landing.html", landing{p.page("Animal Store"), address(r, https), p.keyPrefix()}))
+	case path == "/docs" || path == "/docs/":
+		h.Set("Content-Security-Policy", tryPolicy)
+		p.reference().serve(w, r)
+	case path == "/favicon.ico":
+		p.assets.byName["favicon.ico"].serve(w, r)
+	case p.guides[path] != nil:
+		h.Set("Content-Security-Policy", readPolicy)
+		p.guides[path]().serve(w, r)
 	default:
 		p.assets.serve(w, r)
 	}
 }
 
-func servePage(w http.ResponseWriter, r *http.Request, policy string, content []byte) {
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Cache-Control", "no-cache") // revalidated each time, and sent only if it changed
-	sum := sha256.New()
-	sum.Write(content)
-	h.Set("ETag", etag(sum))
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+// page is what every template needs.
+type page struct {
+	Title       string
+	Assets      string // the prefix of their paths
+	Environment animalstore.Environment
+	Version     string
 }
 
-func (p *Pages) render(name, base string) []byte {
-	keyPrefix := "ast_live_"
-	if p.environment == animalstore.Staging {
-		keyPrefix = "ast_test_"
+func (p *Pages) page(title string) page {
+	if p.Environment != animalstore.Production {
+		title += " (" + string(p.Environment) + ")"
 	}
+	return page{title, p.assets.prefix, p.Environment, p.Version}
+}
+
+type landing struct {
+	page
+	Base      string // the address of this server
+	KeyPrefix string
+}
+
+func (p *Pages) keyPrefix() string {
+	if p.Environment == animalstore.Staging {
+		return "ast_test_"
+	}
+	return "ast_live_"
+}
+
+// serveLanding sends a page that contains the address that the client used.
+func serveLanding(w http.ResponseWriter, r *http.Request, body []byte) {
+	w.Header().Set("Content-Type", typeHTML)
+	w.Header().Set("ETag", newForm(body).etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+const typeHTML = "text/html; charset=utf-8"
+
+func (p *Pages) render(name string, data any) []byte {
 	var b bytes.Buffer
-	err := templates.ExecuteTemplate(&b, name, map[string]string{
-		"Assets":      p.assets.prefix,
-		"Base":        base,
-		"Environment": string(p.environment),
-		"KeyPrefix":   keyPrefix,
-		"Version":     p.version,
-	})
-	if err != nil {
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
 		panic(err) // a mistake in a template, which every test would find
 	}
 	return b.Bytes()

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -17,7 +16,14 @@ import (
 	"testing"
 
 	"animalstore"
+	"animalstore/docs"
+	"animalstore/openapi"
 )
+
+// newPages are the pages that a server of a deployment has.
+func newPages(env animalstore.Environment, version string) *Pages {
+	return New(Config{Environment: env, Version: version, OpenAPI: openapi.JSON, Guides: docs.Files})
+}
 
 // fetchPage makes a request to the pages of a deployment.
 func fetchPage(p *Pages, method, path string, header http.Header) *http.Response {
@@ -39,21 +45,20 @@ func body(t *testing.T, r *http.Response) string {
 	return string(content)
 }
 
-var link = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
-
 // TestPages: a page has the required content and headers, no inline scripts or
 // styles, and everything it refers to exists.
 func TestPages(t *testing.T) {
-	inside := regexp.MustCompile(`(?i)<style|<script>|<script [^>]*>[^<]|\sstyle=|\son\w+=|javascript:|https?://[^1]`)
+	inside := regexp.MustCompile(`(?i)<style|<script>|<script [^>]*>[^<]|\sstyle=|\son\w+=|javascript:`)
 	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
-		p := New(env, "v1.2.3")
-		for _, path := range []string{"/", "/docs", "/docs/"} {
+		p := newPages(env, "v1.2.3")
+		for _, path := range []string{"/", "/docs", "/docs/", "/docs/guides", "/docs/guides/", "/docs/guides/callers"} {
 			r := httptest.NewRequest("GET", path, nil)
 			r.Host = "127.0.0.1:8080"
 			w := httptest.NewRecorder()
 			p.Serve(w, r, false)
 			got := w.Result()
 			html := body(t, got)
+			wantLinks(t, p, path, html)
 			for name, want := range map[string]string{
 				"Content-Type":           "text/html; charset=utf-8",
 				"X-Content-Type-Options": "nosniff",
@@ -70,8 +75,8 @@ func TestPages(t *testing.T) {
 					t.Errorf("%s: got the policy %q, want %s in it", path, policy, want)
 				}
 			}
-			if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || path == "/" && strings.Contains(policy, "script-src") {
-				t.Errorf("%s: got the policy %q, want nothing unsafe, and scripts only on /docs", path, policy)
+			if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || strings.Contains(policy, "connect-src") != (path == "/docs" || path == "/docs/") {
+				t.Errorf("%s: got the policy %q, want nothing unsafe, and requests only from /docs", path, policy)
 			}
 			if found := inside.FindString(html); found != "" {
 				t.Errorf("%s: got %q in the page, want scripts and styles in files of this server", path, found)
@@ -79,15 +84,10 @@ func TestPages(t *testing.T) {
 			if !strings.Contains(html, ">"+string(env)+"<") || !strings.Contains(html, `<html lang="en">`) {
 				t.Errorf("%s: got a page without its environment %s, or its language:\n%s", path, env, html)
 			}
-			for _, ref := range link.FindAllStringSubmatch(html, -1) {
-				if name := ref[1]; strings.HasPrefix(name, "/assets/") && !p.Has(name) {
-					t.Errorf("%s: refers to %s, which doesn't exist", path, name)
-				}
-			}
 		}
 		landing := body(t, fetchPage(p, "GET", "/", nil))
 		prefix := map[animalstore.Environment]string{animalstore.Production: "ast_live_", animalstore.Staging: "ast_test_"}[env]
-		for _, want := range []string{"animalstore v1.2.3", prefix, `href="/docs"`, `href="/openapi.yaml"`, `href="/openapi.json"`, `href="/livez"`, `href="/readyz"`} {
+		for _, want := range []string{"animalstore v1.2.3", prefix, `href="/docs"`, `href="/docs/guides"`, `href="/openapi.yaml"`, `href="/openapi.json"`, `href="/livez"`, `href="/readyz"`} {
 			if !strings.Contains(landing, want) {
 				t.Errorf("the landing page of %s has no %s:\n%s", env, want, landing)
 			}
@@ -98,7 +98,7 @@ func TestPages(t *testing.T) {
 // TestUntrustedHost: the line to paste contains only a safe address, whatever Host
 // the client sends.
 func TestUntrustedHost(t *testing.T) {
-	p := New(animalstore.Production, `<b>"version"`)
+	p := newPages(animalstore.Production, `<b>"version"`)
 	local := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}
 	for host, want := range map[string]string{
 		"shop.example":             "http://shop.example/v1",
@@ -148,35 +148,20 @@ func TestUntrustedHost(t *testing.T) {
 // TestAssets: each asset has the content of its file, compressed or not, and is
 // cached by browsers until it changes.
 func TestAssets(t *testing.T) {
-	p := New(animalstore.Production, "")
+	p := newPages(animalstore.Production, "")
 	for name, asset := range p.assets.byName {
 		path := p.assets.prefix + name
-		want, err := fs.ReadFile(asset.from, asset.file)
+		want, err := fs.ReadFile(web, "web/"+name)
 		if err != nil {
 			t.Fatal(err)
-		}
-		plain := want
-		if asset.gzipped {
-			r, err := gzip.NewReader(bytes.NewReader(want))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if plain, err = io.ReadAll(r); err != nil {
-				t.Fatal(err)
-			}
 		}
 		for encoding, gzipped := range map[string]bool{
 			"": false, "br": false, "gzip;q=0": false, "gzip; q=0.000": false, "identity, br;q=1": false,
 			"gzip": true, "deflate, GZIP;q=0.5, br": true, "*": true, "br, gzip;q=1.0": true,
 		} {
 			got := fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {encoding}})
-			content := body(t, got)
-			expect, coding := plain, ""
-			if gzipped && asset.gzipped {
-				expect, coding = want, "gzip"
-			}
-			if got.StatusCode != 200 || content != string(expect) || got.Header.Get("Content-Encoding") != coding {
-				t.Errorf("%s with Accept-Encoding %q: got %d, %d bytes, encoding %q, want 200, %d bytes, %q", name, encoding, got.StatusCode, len(content), got.Header.Get("Content-Encoding"), len(expect), coding)
+			if got.StatusCode != 200 || unpacked(t, got) != string(want) || (got.Header.Get("Content-Encoding") == "gzip") != gzipped {
+				t.Errorf("%s with Accept-Encoding %q: got %d, encoding %q, want 200 and the file, gzip: %t", name, encoding, got.StatusCode, got.Header.Get("Content-Encoding"), gzipped)
 			}
 			if kept := got.Header.Get("Cache-Control"); !strings.Contains(kept, "immutable") || got.Header.Get("X-Content-Type-Options") != "nosniff" || asset.contentType == "" || got.Header.Get("Content-Type") != asset.contentType {
 				t.Errorf("%s: got the header %v, want a type and permanent caching", name, got.Header)
@@ -193,8 +178,8 @@ func TestAssets(t *testing.T) {
 
 // TestNotModified: a page isn't sent again to a browser that has it.
 func TestNotModified(t *testing.T) {
-	p := New(animalstore.Production, "")
-	for _, path := range []string{"/", "/docs", p.assets.prefix + "base.css", p.assets.prefix + "swagger-ui-bundle.js"} {
+	p := newPages(animalstore.Production, "")
+	for _, path := range []string{"/", "/docs", "/docs/guides", "/docs/guides/contract", "/favicon.ico", p.assets.prefix + "base.css"} {
 		first := fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}})
 		tag := first.Header.Get("ETag")
 		for sent, want := range map[string]int{tag: 304, `"x", ` + tag: 304, `"x"`: 200} {
@@ -207,7 +192,7 @@ func TestNotModified(t *testing.T) {
 			t.Errorf("%s: got the ETag %s", path, tag)
 		}
 	}
-	if a, b := fetchPage(p, "GET", "/", nil), fetchPage(New(animalstore.Staging, ""), "GET", "/", nil); a.Header.Get("ETag") == b.Header.Get("ETag") {
+	if a, b := fetchPage(p, "GET", "/", nil), fetchPage(newPages(animalstore.Staging, ""), "GET", "/", nil); a.Header.Get("ETag") == b.Header.Get("ETag") {
 		t.Error("two different pages have the same ETag")
 	}
 }
@@ -230,7 +215,8 @@ func TestContrast(t *testing.T) {
 		}
 		for _, pair := range []string{
 			"ink paper", "ink card", "ink code", "quiet paper", "quiet card", "accent paper", "accent card",
-			"on-accent accent", "alert paper", "alert card", "staging staging-paper",
+			"accent accent-paper", "on-accent accent", "quiet accent-paper", "blue blue-paper", "amber amber-paper",
+			"red red-paper", "red paper", "red card",
 		} {
 			a, b, _ := strings.Cut(pair, " ")
 			if colours[a] == 0 && colours[b] == 0 {
@@ -262,27 +248,39 @@ func luminance(t *testing.T, colour string) (sum float64) {
 	return sum
 }
 
-// TestUnpackedOnce: a client without gzip gets a file with a length and a tag, and
-// doesn't make the server unpack it again.
-func TestUnpackedOnce(t *testing.T) {
-	p := New(animalstore.Production, "")
-	const name = "swagger-ui-bundle.js"
-	bundle := p.assets.byName[name]
-	first := bundle.unpacked()
-	for range 2 {
-		got := fetchPage(p, "GET", p.assets.prefix+name, nil)
-		if got.Header.Get("Content-Length") != strconv.Itoa(len(first.body)) || got.Header.Get("ETag") != first.etag {
-			t.Errorf("got the header %v, want the length %d and the tag %s", got.Header, len(first.body), first.etag)
+// TestCompressed: a page has a length and a tag in both encodings.
+func TestCompressed(t *testing.T) {
+	p := newPages(animalstore.Production, "")
+	for _, path := range []string{"/docs", "/docs/guides/callers"} {
+		plain, gzipped := fetchPage(p, "GET", path, nil), fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}})
+		if a, b := plain.Header.Get("ETag"), gzipped.Header.Get("ETag"); a == b || a == "" || b == "" {
+			t.Errorf("%s: got the tags %s and %s, want two different ones", path, a, b)
+		}
+		content := body(t, plain)
+		if unpacked(t, gzipped) != content {
+			t.Errorf("%s: the encodings have different contents", path)
+		}
+		length, err := strconv.Atoi(gzipped.Header.Get("Content-Length"))
+		if plain.Header.Get("Content-Length") != strconv.Itoa(len(content)) || err != nil || length > len(content)/3 {
+			t.Errorf("%s: got the lengths %s and %d, want %d and less than a third of it", path, plain.Header.Get("Content-Length"), length, len(content))
 		}
 	}
-	if first.etag == bundle.etag {
-		t.Error("both encodings have the same tag")
+}
+
+// unpacked is the body of a response without its encoding.
+func unpacked(t *testing.T, r *http.Response) string {
+	t.Helper()
+	content := body(t, r)
+	if r.Header.Get("Content-Encoding") == "" {
+		return content
 	}
-	if again := bundle.unpacked(); again != first {
-		t.Error("it was unpacked again")
+	z, err := gzip.NewReader(strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
 	}
-	gzipped := fetchPage(p, "GET", p.assets.prefix+name, http.Header{"Accept-Encoding": {"gzip"}})
-	if got, want := gzipped.Header.Get("Content-Length"), strconv.Itoa(len(body(t, gzipped))); got != want {
-		t.Errorf("compressed: got the length %q, want %s", got, want)
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return string(plain)
 }

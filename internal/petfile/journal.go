@@ -64,7 +64,7 @@ func (j *Journal) save() error {
 	}
 	temp, err := os.CreateTemp(filepath.Dir(j.path), filepath.Base(j.path)+"-*")
 	if err != nil {
-		return err
+		return withName(err, j.path)
 	}
 	_, err = temp.Write(append(text, '\n'))
 	if err = errors.Join(err, temp.Close()); err == nil {
@@ -73,7 +73,7 @@ func (j *Journal) save() error {
 	if err != nil {
 		os.Remove(temp.Name())
 	}
-	return err
+	return withName(err, j.path)
 }
 
 func (j *Journal) remove() error {

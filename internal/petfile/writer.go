@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -83,7 +84,7 @@ func create(name string, stdout io.Writer) (w io.Writer, commit func(error) erro
 	}
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
-		return nil, nil, fileError(err)
+		return nil, nil, fileError(withName(err, name))
 	}
 	return file, func(err error) error {
 		if closeErr := errors.Join(file.Sync(), file.Close()); err == nil {
@@ -95,6 +96,20 @@ func create(name string, stdout io.Writer) (w io.Writer, commit func(error) erro
 		if err != nil {
 			os.Remove(file.Name())
 		}
-		return err
+		return withName(err, name)
 	}, nil
+}
+
+// withName replaces the name of a temporary file in an error by that of the file it was
+// for: nobody knows the other. Errors that aren't about a file stay as they are.
+func withName(err error, name string) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return fileError(&fs.PathError{Op: "write", Path: name, Err: path.Err})
+	case errors.As(err, &link):
+		return fileError(&fs.PathError{Op: "write", Path: name, Err: link.Err})
+	}
+	return err
 }

@@ -71,8 +71,25 @@ func (m *Memory) Take(ctx context.Context, key *animalstore.Key) (Decision, erro
 	}
 	d := decide(&e.state, e.used, key)
 	m.markDirty(e)
+	if !d.BannedNow {
+		e.mu.Unlock()
+		return d, nil
+	}
+	state := e.state
 	e.mu.Unlock()
+	_ = saveNow(ctx, m.store, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
 	return d, nil
+}
+
+const saveNowTimeout = time.Second
+
+// saveNow saves a state before the response is sent, such as one with a new ban, so
+// that every server and the operator see it at once. If saving fails, the next Save
+// includes it.
+func saveNow(ctx context.Context, store Store, state animalstore.KeyLimitState) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveNowTimeout)
+	defer cancel()
+	return store.SaveLimitStates(ctx, []animalstore.KeyLimitState{state})
 }
 
 // Status implements [Limiter].

@@ -154,7 +154,7 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 	}
 	r.stats.shared.Add(1)
 	if d.BannedNow {
-		_ = r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
+		_ = saveNow(ctx, r.store, animalstore.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
 	}
 	return d, nil
 }

@@ -21,8 +21,7 @@ const (
 	// probeFirst again.
 	newOutageAfter = 10 * time.Second
 	// syncEvery is how often the states of unsynced keys are sent to Redis.
-	syncEvery      = 250 * time.Millisecond
-	saveNowTimeout = time.Second
+	syncEvery = 250 * time.Millisecond
 	// finalSyncTimeout limits the last sync at shutdown.
 	finalSyncTimeout = time.Second
 )
@@ -85,24 +84,15 @@ func (r *Redis) takeFallback(ctx context.Context, key *animalstore.Key) (Decisio
 	state := e.state
 	e.mu.Unlock()
 	if d.BannedNow {
-		_ = r.saveNow(ctx, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
+		_ = saveNow(ctx, r.store, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
 	}
 	return d, nil
-}
-
-// saveNow saves a state before the response is sent, such as one with a new ban, so
-// that every server sees it even if Redis is lost. If saving fails, the next Save
-// includes it.
-func (r *Redis) saveNow(ctx context.Context, state animalstore.KeyLimitState) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveNowTimeout)
-	defer cancel()
-	return r.store.SaveLimitStates(ctx, []animalstore.KeyLimitState{state})
 }
 
 // saveShortened saves e's state after the clock shortened a window. If that fails,
 // the next Save knows whether it was the day.
 func (r *Redis) saveShortened(ctx context.Context, e *entry, state animalstore.KeyLimitState) {
-	if err := r.saveNow(ctx, state); err == nil {
+	if err := saveNow(ctx, r.store, state); err == nil {
 		return
 	}
 	e.mu.Lock()

@@ -36,6 +36,9 @@ type Config struct {
 	// OpsError then says why.
 	OpsOptional bool
 
+	// Backups that the server makes by itself. The zero value makes none.
+	Backups Backups
+
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	CORSOrigins    []string       // whose pages may call the API
 	AccessLog      bool           // logs a line for every request

@@ -2,11 +2,19 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/keys"
 )
+
+// ownerKeyTimeout is how long a start keeps trying to store the owner key. The
+// database limits an operation to what a client would wait for, but an operator
+// would rather wait longer than start a server again.
+const ownerKeyTimeout = 30 * time.Second
 
 // OwnerKey is the outcome of [Server.CreateOwnerKey].
 type OwnerKey struct {
@@ -37,7 +45,7 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 	if err := owner.Validate(); err != nil {
 		return OwnerKey{}, err
 	}
-	created, err := s.db.CreateFirstKey(ctx, owner, keys.Hash(secret), animalstore.At(s.cfg.Now()))
+	created, err := s.storeOwnerKey(ctx, owner, keys.Hash(secret))
 	if err != nil {
 		return OwnerKey{}, fmt.Errorf("create the owner key: %w", err)
 	}
@@ -48,4 +56,35 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 		}
 	}
 	return OwnerKey{secret, created, exists}, nil
+}
+
+// storeOwnerKey retries while the database is too slow or unavailable. After an
+// attempt with an unknown outcome, it finds out whether that one stored the key:
+// otherwise its secret would never be shown.
+func (s *Server) storeOwnerKey(ctx context.Context, owner animalstore.NewKey, hash db.KeyHash) (created bool, err error) {
+	unknown := false
+	for deadline := time.Now().Add(ownerKeyTimeout); ; {
+		created, err = s.db.CreateFirstKey(ctx, owner, hash, animalstore.At(s.cfg.Now()))
+		if err == nil && !created && unknown {
+			_, created, err = s.db.KeyByHash(ctx, hash)
+		}
+		unknown = unknown || errors.Is(err, db.ErrOutcomeUnknown)
+		if !errors.Is(err, db.ErrUnavailable) && !errors.Is(err, db.ErrOutcomeUnknown) || time.Now().After(deadline) {
+			return created, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// HasKeys reports whether the database has any key, even a revoked one.
+func (s *Server) HasKeys(ctx context.Context) (bool, error) {
+	all, err := s.db.Keys(ctx, db.KeyQuery{Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("look for keys: %w", err)
+	}
+	return len(all) > 0, nil
 }

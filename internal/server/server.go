@@ -36,6 +36,7 @@ type Server struct {
 	closers  []func() error
 	closeErr error
 	stopBy   time.Time // see deadline
+	backups  *backups  // nil without Config.Backups
 }
 
 // ListenError reports an address that a server can't listen on.
@@ -72,6 +73,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	}
 	s.handler = s.newHandler()
 	if err := s.serveOps(); err != nil {
+		return nil, err
+	}
+	if err := s.startBackups(); err != nil {
 		return nil, err
 	}
 	if err := s.listen(ctx); err != nil {
@@ -137,7 +141,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.cfg.TLS != nil {
 		secured = tls.NewListener(l, hardenTLS(s.cfg.TLS))
 	}
-	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "environment", s.cfg.Environment, "version", s.cfg.Version)
+	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "docs", s.URL()+"/docs", "database", RedactDatabaseURL(s.cfg.Database), "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(secured) }()
 	select {

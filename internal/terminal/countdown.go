@@ -7,21 +7,19 @@ import (
 	"time"
 )
 
-// Countdown shows how long a command still has to wait: on a terminal as one
-// line that is overwritten every second, elsewhere as one line per wait.
+// Countdown shows how long a command still has to wait: on a terminal in its line,
+// which is overwritten every second, elsewhere as one line per wait.
 type Countdown struct {
-	w      io.Writer
-	screen Screen
+	line *Line
 
-	mu   sync.Mutex
-	stop chan struct{} // closed to end the line that is shown; nil: there is none
-	done chan struct{} // closed when it is gone
+	mu     sync.Mutex
+	stop   chan struct{} // closed to end the wait that is shown; nil: there is none
+	done   chan struct{} // closed when it is gone
+	logged time.Time     // the end of the wait that was last printed without a terminal
 }
 
-// NewCountdown returns a countdown on a writer whose screen can do what s says.
-func NewCountdown(w io.Writer, s Screen) *Countdown {
-	return &Countdown{w: w, screen: s}
-}
+// NewCountdown returns a countdown in a line.
+func NewCountdown(line *Line) *Countdown { return &Countdown{line: line} }
 
 // Start shows the reason for a wait and what happens after it. It replaces the
 // wait before it.
@@ -30,22 +28,25 @@ func (c *Countdown) Start(wait time.Duration, reason, next string) {
 	if wait < time.Second { // too short to read
 		return
 	}
-	if !c.screen.Rewrites {
-		fmt.Fprintf(c.w, "%s: %s in %s\n", reason, next, Duration(wait))
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	until := time.Now().Add(wait)
+	if !c.line.screen.Rewrites {
+		if until.Sub(c.logged).Abs() > time.Second { // several requests may wait for the same
+			fmt.Fprintf(c.line.w, "%s: %s in %s\n", reason, next, Duration(wait))
+			c.logged = until
+		}
+		return
+	}
 	stop, done := make(chan struct{}), make(chan struct{})
 	c.stop, c.done = stop, done
-	until := time.Now().Add(wait)
 	go func() {
 		defer close(done)
 		tick, over := time.NewTicker(time.Second), time.NewTimer(wait)
 		defer tick.Stop()
 		defer over.Stop()
 		for left := time.Until(until); left > 0; left = time.Until(until) {
-			c.overwrite(fmt.Sprintf("%s: %s in %s (Ctrl-C stops)", reason, next, Duration(left)))
+			c.line.setWait(fmt.Sprintf("%s: %s in %s (Ctrl-C stops)", reason, next, Duration(left)))
 			select {
 			case <-tick.C:
 			case <-over.C:
@@ -53,11 +54,11 @@ func (c *Countdown) Start(wait time.Duration, reason, next string) {
 				until = time.Time{}
 			}
 		}
-		c.overwrite("")
+		c.line.setWait("")
 	}()
 }
 
-// End removes the line, so that something else can be printed.
+// End removes the wait from the line.
 func (c *Countdown) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,17 +69,8 @@ func (c *Countdown) End() {
 	}
 }
 
-// overwrite replaces the line the cursor is on. It cuts text to the width of the
-// screen, because a line that wraps can't be overwritten.
-func (c *Countdown) overwrite(text string) {
-	if c.screen.Width > 0 {
-		text = cut(text, c.screen.Width-1)
-	}
-	fmt.Fprint(c.w, "\r\x1b[K", text)
-}
-
-// Before returns a writer that removes the countdown before it writes to w.
-func (c *Countdown) Before(w io.Writer) io.Writer { return afterCountdown{w, c} }
+// Before returns a writer for results, above the line. They show that a wait is over.
+func (c *Countdown) Before(w io.Writer) io.Writer { return afterCountdown{c.line.Above(w), c} }
 
 type afterCountdown struct {
 	io.Writer

@@ -3,12 +3,12 @@ package terminal
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 )
@@ -39,15 +39,26 @@ func Note(w io.Writer, format string, args ...any) {
 	fmt.Fprintln(w, Wrap(fmt.Sprintf(format, args...), ScreenOf(w).Width))
 }
 
+// Result prints a message about a result and, if JSON is asked for, the result itself.
+func (p *Printer) Result(v any, format string, args ...any) error {
+	p.Note(format, args...)
+	if !p.JSON {
+		return nil
+	}
+	return p.PrintJSON(v)
+}
+
 // Column is a column of a list of Ts. It has either a Text or a Time.
 type Column[T any] struct {
 	Title  string
 	Text   func(T) string
-	Time   func(T) time.Time // the zero time is "never"
+	Time   func(T) time.Time // the zero time is Never
+	Never  string            // "never" if empty
 	Colour func(T) Colour    // nil: none
 	Shrink bool              // may be cut if the screen is too narrow
-	// PipeOnly leaves the column out on a terminal, which has no room for it.
-	PipeOnly bool
+	// Drop is the order in which columns are left out on a screen that is too narrow
+	// for all of them: the highest first, 0 never. A pipe gets all.
+	Drop int
 	// Relative shows a person how long ago the time was.
 	Relative bool
 }
@@ -59,7 +70,9 @@ func (c *Column[T]) cell(entry T) Cell {
 	case c.Time == nil:
 		got.Text = Visible(c.Text(entry))
 	case c.Relative:
-		got.Text = relativeTime(c.Time(entry), time.Now())
+		if got.Text = c.never(); !c.Time(entry).IsZero() {
+			got.Text = relativeTime(c.Time(entry), time.Now())
+		}
 	default:
 		got.Text = DateTime(c.Time(entry))
 	}
@@ -77,8 +90,10 @@ func (c *Column[T]) plain(entry T) string {
 	if t := c.Time(entry); !t.IsZero() {
 		return t.UTC().Format("2006-01-02T15:04:05.000Z")
 	}
-	return never
+	return c.never()
 }
+
+func (c *Column[T]) never() string { return cmp.Or(c.Never, never) }
 
 // block is the number of rows that are aligned and flushed together.
 const block = 100
@@ -129,13 +144,13 @@ func inBlocks[T any](entries iter.Seq2[T, error], write func(T) error, flush fun
 
 func writeTable[T any](w *bufio.Writer, s Screen, entries iter.Seq2[T, error], columns []Column[T]) error {
 	t := Table{w: w, screen: s, shrink: -1}
-	columns = slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.PipeOnly })
 	header := make([]Cell, len(columns))
 	for i, c := range columns {
 		header[i] = Cell{c.Title, Faint}
 		if c.Shrink {
 			t.shrink = i
 		}
+		t.drop = append(t.drop, c.Drop)
 	}
 	err := inBlocks(entries, func(entry T) error {
 		if t.widths == nil {

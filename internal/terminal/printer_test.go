@@ -116,15 +116,15 @@ func TestColumns(t *testing.T) {
 	columns := []Column[time.Time]{
 		{Title: "AT", Time: func(t time.Time) time.Time { return t }},
 		{Title: "AGO", Time: func(time.Time) time.Time { return time.Now().Add(-90 * time.Minute) }, Relative: true},
-		{Title: "ESC", Text: func(time.Time) string { return "\x1b" }, PipeOnly: true},
+		{Title: "ESC", Text: func(time.Time) string { return "\x1b" }, Drop: 1},
 	}
 	for _, test := range []struct {
 		screen Screen
 		item   time.Time
 		want   string
 	}{
-		{Screen{Terminal: true}, at, "AT                   AGO\n2026-02-03 04:05:06  1 h ago\n"},
-		{Screen{Terminal: true}, time.Time{}, "AT     AGO\nnever  1 h ago\n"},
+		{Screen{Terminal: true, Width: 30}, at, "AT                   AGO\n2026-02-03 04:05:06  1 h ago\n"},
+		{Screen{Terminal: true, Width: 16}, time.Time{}, "AT     AGO\nnever  1 h ago\n"},
 		{Screen{}, at, "2026-02-03T04:05:06.007Z\t"},
 		{Screen{}, time.Time{}, "never\t"},
 	} {

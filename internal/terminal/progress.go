@@ -3,63 +3,109 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 )
 
 // logEvery is how often progress is reported where there is no terminal.
 const logEvery = 5 * time.Second
 
+// drawEvery is how often it is shown on a terminal at most.
+const drawEvery = 100 * time.Millisecond
+
 // Progress shows how far a long command has come: as a bar on a terminal, and
 // elsewhere, such as in a log, as a line now and then.
 type Progress struct {
-	w     io.Writer
+	line  *Line
 	unit  string
-	total int64                    // -1: unknown
-	bar   *progressbar.ProgressBar // nil if there is no terminal
+	total int64 // -1: unknown
+	pace  string
 
-	done            int64
+	done, before    int64 // before were done when it began
 	began, loggedAt time.Time
+	drawnAt         time.Time
 }
 
-// NewProgress starts at 0 of total units, such as "pets". A total of -1 is
-// unknown.
+// NewProgress starts at 0 of total units, such as "pets", on a line of its own. A
+// total of -1 is unknown.
 func NewProgress(w io.Writer, total int64, unit string) *Progress {
-	p := &Progress{w: w, unit: unit, total: total, began: time.Now()}
-	p.loggedAt = p.began
-	if ScreenOf(w).Terminal {
-		p.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(w),
-			progressbar.OptionSetWidth(14), // a line of more than 80 columns couldn't be overwritten
-			progressbar.OptionShowCount(),
-			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString(unit),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetRenderBlankState(true),
-		)
-	}
+	return NewLine(w, ScreenOf(w)).Progress(total, unit)
+}
+
+// Progress starts at 0 of total units in the line.
+func (l *Line) Progress(total int64, unit string) *Progress {
+	now := time.Now()
+	p := &Progress{line: l, unit: unit, total: total, began: now, loggedAt: now}
+	p.show(now)
 	return p
 }
 
 // Add counts n more.
 func (p *Progress) Add(n int) {
 	p.done += int64(n)
-	if p.bar != nil {
-		p.bar.Add(n) // fails only if printing does
+	p.show(time.Now())
+}
+
+// AddDone counts n that were done before, which don't count for the rate.
+func (p *Progress) AddDone(n int64) {
+	p.before += n
+	p.Add(int(n))
+}
+
+// SetPace says why it isn't faster; "" if it is as fast as it can be. Where there is no
+// terminal, it is printed once.
+func (p *Progress) SetPace(why string) {
+	if why == p.pace {
 		return
 	}
-	if now := time.Now(); now.Sub(p.loggedAt) >= logEvery && p.done != p.total {
-		p.loggedAt = now
-		of := ""
-		if p.total >= 0 {
-			of = " of " + Grouped(p.total)
-		}
-		fmt.Fprintf(p.w, "%s%s %s, %s a second\n", Grouped(p.done), of, p.unit, Grouped(p.Rate()))
+	p.pace = why
+	if why != "" && !p.line.screen.Rewrites {
+		fmt.Fprintf(p.line.w, "%s.\n", why)
 	}
+	p.drawnAt = time.Time{}
+	p.show(time.Now())
+}
+
+func (p *Progress) show(now time.Time) {
+	switch {
+	case p.line.screen.Rewrites && now.Sub(p.drawnAt) >= drawEvery:
+		p.drawnAt = now
+		p.line.setProgress(p.text(), p.count())
+	case !p.line.screen.Rewrites && now.Sub(p.loggedAt) >= logEvery && p.done != p.total:
+		p.loggedAt = now
+		fmt.Fprintf(p.line.w, "%s, %s a second\n", p.count(), Grouped(p.Rate()))
+	}
+}
+
+// count is how many are done.
+func (p *Progress) count() string {
+	if p.total < 0 {
+		return Grouped(p.done) + " " + p.unit
+	}
+	return fmt.Sprintf("%s of %s %s", Grouped(p.done), Grouped(p.total), p.unit)
+}
+
+const progressWidth = 16
+
+// text is the line on a terminal: the most important first, because the end is cut on a
+// narrow one.
+func (p *Progress) text() string {
+	text, rate := p.count(), p.Rate()
+	if p.pace != "" {
+		return text + ". " + p.pace
+	}
+	if p.total > 0 {
+		filled := int(progressWidth * min(p.done, p.total) / p.total)
+		text = "[" + strings.Repeat("=", filled) + strings.Repeat(" ", progressWidth-filled) + "] " + text
+	}
+	if rate > 0 {
+		text += fmt.Sprintf(", %s a second", Grouped(rate))
+		if p.total > p.done {
+			text += fmt.Sprintf(", %s left", Duration(time.Duration((p.total-p.done)/rate)*time.Second))
+		}
+	}
+	return text
 }
 
 // Done is the count so far.
@@ -67,15 +113,13 @@ func (p *Progress) Done() int64 { return p.done }
 
 // Rate is the average per second.
 func (p *Progress) Rate() int64 {
-	return int64(float64(p.done) / max(time.Since(p.began).Seconds(), 0.001))
+	return int64(float64(p.done-p.before) / max(time.Since(p.began).Seconds(), 0.001))
 }
 
-// Clear removes the bar, so that something else can be printed. The next Add
-// shows it again.
+// Clear removes the bar. The next Add shows it again.
 func (p *Progress) Clear() {
-	if p.bar != nil {
-		p.bar.Clear()
-	}
+	p.line.setProgress("", "")
+	p.drawnAt = time.Time{}
 }
 
 // ShowElapsed shows that a task of unknown length is running: on a terminal as

@@ -23,6 +23,8 @@ type Table struct {
 	w      io.Writer
 	screen Screen
 	shrink int // the column that is cut if the screen is too narrow; -1: none
+	drop   []int
+	hidden []bool // the columns that are left out; nil until the first row is printed
 	widths []int
 	rows   [][]Cell
 }
@@ -59,10 +61,23 @@ const (
 
 // Flush prints the rows added since the last call.
 func (t *Table) Flush() error {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	if t.hidden == nil {
+		t.hide()
+	}
 	widths := t.fit()
 	var b strings.Builder
 	for _, row := range t.rows {
-		for i, c := range row {
+		last := len(row) - 1
+		for t.hidden[last] {
+			last--
+		}
+		for i, c := range row[:last+1] {
+			if t.hidden[i] {
+				continue
+			}
 			text := c.Text
 			if i == t.shrink {
 				text = cut(text, widths[i])
@@ -72,7 +87,7 @@ func (t *Table) Flush() error {
 			} else {
 				b.WriteString(text)
 			}
-			if i < len(row)-1 {
+			if i < last {
 				b.WriteString(strings.Repeat(" ", widths[i]-uniseg.StringWidth(text)+gap))
 			}
 		}
@@ -83,17 +98,49 @@ func (t *Table) Flush() error {
 	return err
 }
 
+// hide leaves out columns until the rest fits on the screen, or no more may be left
+// out. A column that can be cut counts as if it was.
+func (t *Table) hide() {
+	t.hidden = make([]bool, len(t.widths))
+	if t.screen.Width == 0 {
+		return
+	}
+	for {
+		least := t.total(t.widths)
+		if t.shrink >= 0 {
+			least -= max(0, t.widths[t.shrink]-leastWidth)
+		}
+		first := -1
+		for i, order := range t.drop {
+			if order > 0 && !t.hidden[i] && (first < 0 || order > t.drop[first]) {
+				first = i
+			}
+		}
+		if least <= t.screen.Width || first < 0 {
+			return
+		}
+		t.hidden[first] = true
+	}
+}
+
+// total is the width of a row without the columns that are left out.
+func (t *Table) total(widths []int) int {
+	total := -gap
+	for i, w := range widths {
+		if !t.hidden[i] {
+			total += w + gap
+		}
+	}
+	return total
+}
+
 // fit narrows one column so that a row fits on the screen.
 func (t *Table) fit() []int {
 	widths := slices.Clone(t.widths)
 	if t.shrink < 0 || t.shrink >= len(widths) || t.screen.Width == 0 {
 		return widths
 	}
-	total := gap * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	if over := total - t.screen.Width; over > 0 {
+	if over := t.total(widths) - t.screen.Width; over > 0 {
 		widths[t.shrink] = max(widths[t.shrink]-over, min(widths[t.shrink], leastWidth))
 	}
 	return widths

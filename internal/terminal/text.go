@@ -74,10 +74,21 @@ func escapeJSON(text []byte) []byte {
 
 // Wrap breaks text between words to fit a width in columns. A width of 0 leaves
 // it on one line, which is easier to search for.
+// Lines that begin with two spaces stay as they are: they are commands to paste.
 func Wrap(text string, width int) string {
 	if width == 0 {
 		return text
 	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "  ") {
+			lines[i] = wrapLine(line, width)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wrapLine(text string, width int) string {
 	var b strings.Builder
 	column := 0
 	for word := range strings.SplitSeq(text, " ") {

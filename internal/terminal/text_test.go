@@ -119,7 +119,7 @@ func TestElapsedLines(t *testing.T) {
 func TestCountdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shown strings.Builder
-		c := NewCountdown(&shown, Screen{Terminal: true, Rewrites: true})
+		c := NewCountdown(NewLine(&shown, Screen{Terminal: true, Rewrites: true}))
 		c.Start(time.Hour, "Broken", "trying again")
 		time.Sleep(1500 * time.Millisecond)
 		io.WriteString(c.Before(&shown), "a row\n")
@@ -153,7 +153,7 @@ func TestCountdownEnds(t *testing.T) {
 // TestCountdownInLog: without a terminal there is one line per wait.
 func TestCountdownInLog(t *testing.T) {
 	var out strings.Builder
-	c := NewCountdown(&out, Screen{})
+	c := NewCountdown(NewLine(&out, Screen{}))
 	c.Start(90*time.Second, "Broken", "trying again")
 	c.End()
 	if got, want := out.String(), "Broken: trying again in 1 min 30 s\n"; got != want {

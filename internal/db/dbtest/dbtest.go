@@ -73,6 +73,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"usage is dropped in small steps", dropsUsage},
 		{"the state of limits reads back", limitsReadBack},
 		{"older limits do not replace newer ones", olderLimits},
+		{"a key shows its ban until it is lifted", bansOfKeys},
 		{"a first key is created only if there never was a key", firstKeyOnlyOnce},
 		{"of many concurrent callers, one creates the first key", firstKeyRace},
 		{"a write that returns an error changed nothing", failedWriteChangesNothing},

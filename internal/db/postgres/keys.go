@@ -11,11 +11,14 @@ import (
 )
 
 // keyColumns are read by scanKey. The last one is when the secret expires that the
-// key was found by; it is 0 in queries that don't search by secret.
+// key was found by; it is 0 in queries that don't search by secret. Those that do are
+// for authentication, which doesn't need the ban.
 const (
-	keyFields      = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
-	keyColumns     = keyFields + ", 0::bigint"
-	keyByHashQuery = "SELECT " + keyFields + ", key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = $1"
+	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
+	keyColumns = keyFields + `,
+		COALESCE((SELECT banned_until FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0),
+		COALESCE((SELECT ban_level FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0), 0::bigint`
+	keyByHashQuery = "SELECT " + keyFields + ", 0::bigint, 0::bigint, key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = $1"
 )
 
 // CreateKey implements [db.DB].
@@ -168,14 +171,15 @@ func scanKey(row pgx.Row) (animalstore.Key, error) {
 	var k animalstore.Key
 	var plan, environment string
 	var permissions int16
-	var created, expires, used, revoked, unbanned, secretExpires int64
+	var created, expires, used, revoked, unbanned, bannedUntil, secretExpires int64
 	err := row.Scan(&k.ID, &k.Name, &plan, &k.Limits.PerMinute, &k.Limits.PerDay, &permissions, &environment,
-		&created, &expires, &used, &revoked, &unbanned, &secretExpires)
+		&created, &expires, &used, &revoked, &unbanned, &bannedUntil, &k.Ban.Level, &secretExpires)
 	if err != nil {
 		return animalstore.Key{}, err
 	}
 	k.Plan, k.Environment, k.Permissions = animalstore.Plan(plan), animalstore.Environment(environment), animalstore.Permissions(permissions)
 	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = animalstore.AtMilli(created), animalstore.AtMilli(expires), animalstore.AtMilli(used)
 	k.RevokedAt, k.UnbannedAt, k.SecretExpiresAt = animalstore.AtMilli(revoked), animalstore.AtMilli(unbanned), animalstore.AtMilli(secretExpires)
+	k.Ban.Until = animalstore.AtMilli(bannedUntil)
 	return k, nil
 }

@@ -33,6 +33,26 @@ func Redacted(url string) string {
 	return location(config.ConnConfig)
 }
 
+// ForTools returns a URL that PostgreSQL's own programs accept, without a password.
+func ForTools(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return Redacted(dsn)
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	query := u.Query()
+	for name := range query {
+		if strings.HasPrefix(name, "pool_") || strings.Contains(name, "password") || strings.HasPrefix(name, "default_query_") ||
+			strings.HasSuffix(name, "_cache_capacity") {
+			query.Del(name)
+		}
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
 // parseURL parses a URL. Its errors don't contain it, because of the password.
 func parseURL(dsn string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)

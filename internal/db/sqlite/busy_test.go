@@ -32,10 +32,8 @@ func TestEveryConnectionHasABusyTimeout(t *testing.T) {
 	for name, opts := range map[string]Options{"a server": {Serve: true}, "a command": {}} {
 		d := mustOpen(t, path, opts)
 		wantBusyTimeout(t, "the writer of "+name, d.writer.conn)
-		for range d.nread {
-			r := <-d.readers
+		for _, r := range d.readers.stack {
 			wantBusyTimeout(t, "a reader of "+name, r.conn)
-			d.readers <- r
 		}
 		if err := d.Close(); err != nil {
 			t.Fatal(err)

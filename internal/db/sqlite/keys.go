@@ -13,11 +13,14 @@ import (
 )
 
 // keyColumns are read by scanKey. The last one is when the secret expires that the
-// key was found by; it is 0 in queries that don't search by secret.
+// key was found by; it is 0 in queries that don't search by secret. Those that do are
+// for authentication, which doesn't need the ban.
 const (
-	keyFields      = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
-	keyColumns     = keyFields + ", 0"
-	keyByHashQuery = "SELECT " + keyFields + ", key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?"
+	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
+	keyColumns = keyFields + `,
+		COALESCE((SELECT banned_until FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0),
+		COALESCE((SELECT ban_level FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0), 0`
+	keyByHashQuery = "SELECT " + keyFields + ", 0, 0, key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?"
 )
 
 // CreateKey implements [db.DB].
@@ -211,7 +214,8 @@ func scanKey(stmt *sqlite.Stmt) animalstore.Key {
 		LastUsedAt:  animalstore.AtMilli(stmt.ColumnInt64(9)),
 		RevokedAt:   animalstore.AtMilli(stmt.ColumnInt64(10)),
 		UnbannedAt:  animalstore.AtMilli(stmt.ColumnInt64(11)),
+		Ban:         animalstore.Ban{Until: animalstore.AtMilli(stmt.ColumnInt64(12)), Level: stmt.ColumnInt64(13)},
 
-		SecretExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(12)),
+		SecretExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(14)),
 	}
 }

@@ -1,4 +1,4 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package sqlite
 
@@ -11,8 +11,10 @@ type serverLock struct{ file *os.File }
 
 // lockServer always fails: without a lock, two servers could use the same file.
 func lockServer(string) (*serverLock, error) {
-	return nil, errors.New("serving a SQLite file needs file locks, which are only supported on Unix systems")
+	return nil, errors.New("serving a SQLite file needs file locks, which are only supported on Unix systems and Windows")
 }
+
+func lockPath(path string) (*serverLock, error) { return lockServer(path) }
 
 func (l *serverLock) Close() error { return nil }
 

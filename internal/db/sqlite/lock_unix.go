@@ -39,6 +39,18 @@ func lockServer(path string) (_ *serverLock, err error) {
 	return l, nil
 }
 
+// lockPath is lockServer for a file that may not exist.
+func lockPath(path string) (*serverLock, error) {
+	if _, err := os.Stat(path); err == nil {
+		return lockServer(path)
+	}
+	named, err := lockNamed(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	return &serverLock{named: named}, nil
+}
+
 func (l *serverLock) Close() error {
 	var errs []error
 	for _, f := range []*os.File{l.named, l.file} {

@@ -54,11 +54,11 @@ func TestConnectionsAreDurable(t *testing.T) {
 		return nil
 	}
 	// Every connection that can write, not only the one that does.
-	for range d.nread {
+	forEachReader(d, func() {
 		if err := d.read(t.Context(), check); err != nil {
 			t.Errorf("reader: %v", err)
 		}
-	}
+	})
 	if err := d.writer.do(t.Context(), check); err != nil {
 		t.Errorf("writer: %v", err)
 	}
@@ -69,7 +69,7 @@ func TestConnectionsAreDurable(t *testing.T) {
 func statements(t *testing.T, d *DB) []string {
 	t.Helper()
 	var queries []string
-	for range d.nread {
+	forEachReader(d, func() {
 		err := d.read(t.Context(), func(c *sqlite.Conn) error {
 			some, err := prepared(c)
 			queries = append(queries, some...)
@@ -78,7 +78,7 @@ func statements(t *testing.T, d *DB) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
+	})
 	return queries
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 
 	"animalstore/internal/db"
 
@@ -26,6 +27,65 @@ type reader struct {
 	snapshot bool   // a transaction of that generation is open
 }
 
+// idleReaders are the readers that nobody uses. The last one used is the next to be
+// used: its pages are in the processor's cache, and a snapshot pays off sooner.
+type idleReaders struct {
+	mu       sync.Mutex
+	returned sync.Cond
+	stack    []*reader
+	closed   bool
+}
+
+// take waits for a reader. It returns nil once close was called.
+func (p *idleReaders) take() *reader {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.stack) == 0 && !p.closed {
+		p.returned.Wait()
+	}
+	if p.closed {
+		return nil
+	}
+	last := len(p.stack) - 1
+	r := p.stack[last]
+	p.stack = p.stack[:last]
+	return r
+}
+
+func (p *idleReaders) put(r *reader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stack = append(p.stack, r)
+	p.returned.Signal()
+}
+
+// releaseSnapshots releases the snapshots of all idle readers.
+func (p *idleReaders) releaseSnapshots() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.stack {
+		if err := r.release(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close makes take return nil, and closes all n readers as they are returned.
+func (p *idleReaders) close(n int) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.returned.Broadcast()
+	for len(p.stack) < n {
+		p.returned.Wait()
+	}
+	for _, r := range p.stack {
+		err = errors.Join(err, r.close())
+	}
+	return err
+}
+
 func (d *DB) openReaders(serve bool) error {
 	n, reserved := 1, 0
 	if serve {
@@ -33,13 +93,13 @@ func (d *DB) openReaders(serve bool) error {
 		n = max(4, 2*runtime.GOMAXPROCS(0)) + reserved
 	}
 	d.turns = db.NewTurns(n, reserved)
-	d.readers = make(chan *reader, n)
+	d.readers.returned.L = &d.readers.mu
 	for d.nread < n {
 		conn, err := d.connect()
 		if err != nil {
 			return err
 		}
-		d.readers <- &reader{conn: conn}
+		d.readers.put(&reader{conn: conn})
 		d.nread++
 	}
 	return nil
@@ -118,25 +178,10 @@ func (d *DB) renew(r *reader) error {
 func (d *DB) withoutSnapshots(f func() error) error {
 	d.moving.Store(true)
 	defer d.moving.Store(false)
-	if err := d.releaseSnapshots(); err != nil {
+	if err := d.readers.releaseSnapshots(); err != nil {
 		return err
 	}
 	return f()
-}
-
-func (d *DB) releaseSnapshots() error {
-	for range d.nread {
-		select {
-		case r := <-d.readers:
-			err := r.release()
-			d.readers <- r
-			if err != nil {
-				return err
-			}
-		default:
-		}
-	}
-	return nil
 }
 
 // lend calls f with a reader, once it is the caller's turn.
@@ -148,10 +193,8 @@ func (d *DB) lend(ctx context.Context, caller int64, f func(*reader) error) erro
 		return err
 	}
 	defer d.turns.Done(caller)
-	var r *reader
-	select {
-	case r = <-d.readers: // soon: all that a checkpoint does with a reader is release it
-	case <-d.closed:
+	r := d.readers.take()
+	if r == nil {
 		return errClosed
 	}
 	finished := false
@@ -161,7 +204,7 @@ func (d *DB) lend(ctx context.Context, caller int64, f func(*reader) error) erro
 			r.snapshot = !r.conn.AutocommitEnabled()
 			r.release()
 		}
-		d.readers <- r
+		d.readers.put(r)
 	}()
 	err := f(r)
 	finished = true

@@ -33,7 +33,7 @@ func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err 
 	}
 	switch known := len(schema.Migrations); {
 	case have == 0:
-		return nil, fmt.Errorf("%s: this file doesn't contain a store yet", path)
+		return nil, errNoStore(path)
 	case have < known:
 		return nil, fmt.Errorf("%s: its tables are at version %d, this program needs %d. Update them first: animalstore db migrate", path, have, known)
 	}
@@ -48,14 +48,8 @@ func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err 
 			return nil, explain(path, err)
 		}
 	}
-	if s.conn, err = openConn(path, sqlite.OpenReadOnly); err != nil {
+	if s.conn, err = openSnapshot(path); err != nil {
 		return nil, explain(path, err)
-	}
-	// The first read fixes the state that the transaction sees.
-	for _, statement := range []string{"PRAGMA temp_store = MEMORY", "BEGIN", "SELECT 1 FROM sqlite_schema"} {
-		if err := sqlitex.ExecuteTransient(s.conn, statement, nil); err != nil {
-			return nil, explain(path, err)
-		}
 	}
 	return s, nil
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -79,13 +80,12 @@ type DB struct {
 	fatal   func(error)
 	tuning  Tuning
 	turns   *db.Turns // shares the readers
-	readers chan *reader
+	readers idleReaders
 	nread   int         // number of readers
 	moving  atomic.Bool // a checkpoint is moving the log into the file
 	writer  *writer
 	pets    *petCache // nil unless serving, because other processes may change pets
 	closing sync.Once
-	closed  chan struct{} // closed to reject further reads
 }
 
 var _ db.DB = (*DB)(nil)
@@ -104,7 +104,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning, closed: make(chan struct{})}
+	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -173,7 +173,6 @@ func (d *DB) claim(opts Options) (err error) {
 // Close implements [db.DB]. It leaves a single file, without a log.
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
-		close(d.closed)
 		if d.watch != nil {
 			d.watch.close()
 		}
@@ -181,8 +180,8 @@ func (d *DB) Close() (err error) {
 			d.turns.Close()
 		}
 		var errs []error
-		for range d.nread {
-			errs = append(errs, (<-d.readers).close())
+		if d.nread > 0 {
+			errs = append(errs, d.readers.close(d.nread))
 		}
 		if d.writer != nil {
 			errs = append(errs, d.writer.close())
@@ -238,6 +237,9 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 		"PRAGMA cache_size = " + cachePages,
 		// On its own, SQLite would not report a checkpoint that failed.
 		"PRAGMA wal_autocheckpoint = 0",
+		// While another process reads for long, as a backup does, the log grows. Its
+		// file would keep that size. This is above what it has without such readers.
+		"PRAGMA journal_size_limit = " + strconv.Itoa(checkpointPagesForce*4096),
 	} {
 		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
 			c.Close()

@@ -251,7 +251,7 @@ func TestPanicsLeaveNoReaderBehind(t *testing.T) {
 		return pet.ID
 	}
 	create()
-	for range d.nread {
+	forEachReader(d, func() {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -267,13 +267,13 @@ func TestPanicsLeaveNoReaderBehind(t *testing.T) {
 				panic("half way")
 			})
 		}()
-	}
+	})
 	id := create()
-	for range d.nread {
+	forEachReader(d, func() {
 		if _, err := d.Pet(t.Context(), id); err != nil {
 			t.Errorf("got %v, want the pet that was just added", err)
 		}
-	}
+	})
 }
 
 // TestNoWriteIsLeftBehind queues writes just when others end, without later writes

@@ -66,7 +66,11 @@ const maxExamples = 5
 // and how many of them failed. It stops with an error if ctx ends or the database
 // becomes unavailable; any other error counts as a failed check.
 func Check(ctx context.Context, s db.Source, progress CheckProgress) (ran, failed int, err error) {
-	for _, c := range append(s.Checks(), Checks...) {
+	return runChecks(ctx, s, append(s.Checks(), Checks...), progress)
+}
+
+func runChecks(ctx context.Context, s db.Source, checks []db.Check, progress CheckProgress) (ran, failed int, err error) {
+	for _, c := range checks {
 		progress.Checking(c.Rule)
 		n, examples, err := Violations(ctx, s, c, maxExamples)
 		if ctx.Err() != nil {

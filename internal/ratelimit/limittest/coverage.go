@@ -54,7 +54,7 @@ var situations = []string{
 }
 
 // forgetful are the situations of a limiter that loses state when it is killed.
-var forgetful = []string{"kill forgot a request", "kill forgot a ban"}
+var forgetful = []string{"kill forgot a request"}
 
 func (c *coverage) saw(situation string) { c.count[situation]++ }
 

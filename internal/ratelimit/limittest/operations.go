@@ -209,7 +209,6 @@ func (s *sequence) kill(t *rapid.T) {
 		return
 	}
 	s.cover.saw("kill forgot a request")
-	s.cover.sawIf(s.model.banned(s.now, s.plan()) && !s.saved.banned(s.now, s.plan()), "kill forgot a ban")
 	s.model = s.saved
 	s.steady = false
 	// What was admitted and lost may be admitted again: a kill may lose a second.

@@ -15,7 +15,7 @@ import (
 
 // The number of random sequences, and the mean number of operations in one.
 const (
-	shortRun, soakRun             = 3_000, 100_000
+	shortRun, soakRun             = 1_500, 100_000
 	shortCostlyRun, soakCostlyRun = 100, 10_000
 	meanSize                      = 60
 )
@@ -138,6 +138,9 @@ func (s *sequence) request(t *rapid.T) ratelimit.Decision {
 	s.checkInvariant(t, d)
 	s.checkWindows(t, d)
 	s.coverRequest(before, d)
+	if d.BannedNow { // it is saved before the response
+		s.saved = s.model
+	}
 	s.last, s.lastAt = d, s.now
 	s.steady = true
 	return d

@@ -19,7 +19,7 @@ func testYear(t *testing.T, newSubject New) {
 	for _, p := range plans {
 		perDay := p.limits.PerDay
 		if !soak() {
-			perDay = min(perDay, 2_000)
+			perDay = min(perDay, 2*p.limits.PerMinute+1) // in three minutes
 		}
 		t.Run(fmt.Sprintf("%s: exactly %d requests a day are admitted", p.name, perDay), func(t *testing.T) {
 			c := newClient(t, newSubject, animalstore.Limits{PerMinute: p.limits.PerMinute, PerDay: perDay})

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+func dbBackupCommand() *cobra.Command {
+	var database databaseFlag
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy a store into a new file",
+		Long: `Copy a store into a new file, while a server is running or not. The copy is the
+whole store at one instant. It is one file that only its owner can read.
+
+FILE appears only when the copy is complete, on disk, and has passed the same
+checks as "db check". An existing file is never replaced. Until then the copy is
+called FILE.partial; if the command is killed, the next one removes that.`,
+		Example: `  animalstore db backup tuesday.db
+  animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
+		Args: namedFile("name the new file for the copy, such as: animalstore db backup monday.db"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return backupStore(cmd.Context(), database, args[0], cmd.ErrOrStderr())
+		},
+		ValidArgsFunction: completeFiles,
+	}
+	database.register(cmd.Flags())
+	return cmd
+}
+
+// namedFile checks the arguments of a command for one file.
+func namedFile(usage string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return usageError{errors.New(usage)}
+		}
+		return nil
+	}
+}
+
+func backupStore(ctx context.Context, database databaseFlag, file string, stderr io.Writer) error {
+	if err := database.check(); err != nil {
+		return err
+	}
+	if postgres.Is(database.url) {
+		return postgresTools("Back up a store in PostgreSQL with its own tools:",
+			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database.url)))
+	}
+	began, show := time.Now(), &copyProgress{w: stderr}
+	copied, err := transfer.Backup(ctx, sqlite.Files{}, database.file(), file, show)
+	show.end()
+	if err != nil {
+		return explainFailedCopy(ctx, err, "No backup was made, and the store is unchanged.")
+	}
+	terminal.Note(stderr, "Backed up %s to %s in %.1f s: %s, one instant, %s passed.", database.file(), file, time.Since(began).Seconds(),
+		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
+	return nil
+}
+
+// file is the path of a SQLite database.
+func (d databaseFlag) file() string { return strings.TrimPrefix(d.url, "sqlite:") }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// postgresTools points to the program that does for PostgreSQL what a command does for
+// SQLite.
+func postgresTools(why, command string) error {
+	text := why + "\n\n  " + command + "\n\nThe password is left out: put it in ~/.pgpass, or in PGPASSWORD"
+	return cliError{errors.New(why), text, exitError}
+}
+
+// shellQuote quotes an argument for a shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// explainFailedCopy says why a backup or restore failed, what there is now, and what to
+// do next.
+func explainFailedCopy(ctx context.Context, err error, result string) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("stopped. " + result)
+	case errors.Is(err, transfer.ErrExists):
+		return fmt.Errorf("%w: name a file that doesn't exist yet. %s", err, result)
+	case errors.Is(err, db.ErrFull):
+		return fmt.Errorf("the disk of the new file is full. %s Free some space and run the same command again (%w)", result, err)
+	case errors.Is(err, transfer.ErrDamaged):
+		return fmt.Errorf(`%w. %s Run "animalstore db check" on the file that was copied`, err, result)
+	}
+	return fmt.Errorf("%w. %s", err, result)
+}
+
+// copyProgress shows how a copy grows and then which check runs.
+type copyProgress struct {
+	w    io.Writer
+	bar  *terminal.Progress
+	done int64
+	stop func() // ends the line with the name of a check
+}
+
+func (p *copyProgress) Copied(bytes, total int64) {
+	if p.bar == nil {
+		p.bar = terminal.NewProgress(p.w, total>>10, "KiB")
+	}
+	p.bar.Add(int(bytes>>10 - p.done))
+	p.done = bytes >> 10
+}
+
+func (p *copyProgress) Checking(rule string) {
+	p.end()
+	p.stop = terminal.ShowElapsed(p.w, "checking the copy: "+rule)
+}
+
+func (p *copyProgress) Checked(transfer.Finding) { p.end() }
+
+func (p *copyProgress) end() {
+	if p.bar != nil {
+		p.bar.Clear()
+	}
+	if p.stop != nil {
+		p.stop()
+	}
+}

@@ -1,0 +1,193 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// openDocs opens the reference with a key, as someone does who has it ready.
+func openDocs(t *testing.T, browser context.Context, s *server, path string) *tab {
+	t.Helper()
+	p := openTab(t, browser, s)
+	p.lookAs(1280, 900, "light")
+	p.do("open "+path, chromedp.Navigate(s.url+path), visible("#listPets"))
+	return p
+}
+
+func browseDocs(t *testing.T, browser context.Context, s *server) {
+	key := s.ownerKey()
+	p := openDocs(t, browser, s, "/docs")
+	if n := eval[int](p, `[...document.querySelectorAll(".operation > summary")].filter(e => e.getBoundingClientRect().bottom <= innerHeight).length`); n < 10 {
+		t.Errorf("%d operations are on the first screen, want at least 10", n)
+	}
+	p.photograph("docs", chromedp.CaptureScreenshot())
+	wantOperationsSmall(p)
+	wantFilter(p)
+	p.wantClean()
+
+	p.do("enter the key", write("#key", key))
+	p.do("send listPets", click("#listPets > summary"), click("#listPets [type=submit]"), visible("#listPets .outcome"))
+	status, body := p.response("#listPets")
+	var pets []pet
+	if err := json.Unmarshal([]byte(body), &pets); status != "200" || err != nil || len(pets) != 20 || pets[0].ID != 60 {
+		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 pets", status, body, err)
+	}
+
+	const wanted = `{"name": "Zoë of the \"browser\" {,}", "categoryId": 9007199254740993, "status": "pending"}`
+	p.do("send createPet", click("#createPet > summary"), write("#createPet textarea", wanted), click("#createPet [type=submit]"), visible("#createPet .outcome"))
+	status, body = p.response("#createPet")
+	want := pet{ID: 61, Name: `Zoë of the "browser" {,}`, CategoryID: 9007199254740993, Status: "pending"}
+	if got, err := decodePet(body); status != "201" || err != nil || got != want || !strings.Contains(body, "\n  \"name\"") {
+		t.Errorf("createPet: got %s %s (%v), want 201 %+v, indented", status, body, err, want)
+	}
+	if got := newClient(t, s, key).allPets(t, 0)[61]; got != want {
+		t.Errorf("the store has %+v, want %+v", got, want)
+	}
+	p.photograph("docs-response", scrolledTo("#createPet"))
+
+	p.do("open updatePet by its address", chromedp.Navigate(s.url+"/docs#updatePet"), visible("#updatePet .try"))
+	p.photograph("docs-operation", scrolledTo("#updatePet"))
+	line := eval[string](p, `getComputedStyle(document.querySelector("#getPet .path")).textDecorationLine`)
+	if about := eval[string](p, `document.querySelector("#getPet").textContent`); line != "line-through" || !strings.Contains(about, "removed on 5 December 2030") {
+		t.Errorf("getPet: its path is decorated by %q, want it struck through and the date of its removal", line)
+	}
+
+	// The key stays with the tab, and nowhere else.
+	p.do("reload", chromedp.Reload(), visible("#listPets"))
+	if got := eval[string](p, `document.querySelector("#key").value`); got != key {
+		t.Errorf("after a reload the page has the key %q, want the one that was entered", got)
+	}
+	if got := eval[string](p, `JSON.stringify(localStorage) + document.cookie`); got != "{}" {
+		t.Errorf("the page stores %q beyond the tab, want nothing", got)
+	}
+	p.wantClean()
+	if other := openDocs(t, browser, s, "/docs"); eval[string](other, `document.querySelector("#key").value`) != "" {
+		t.Error("another tab has the key too")
+	}
+}
+
+// wantOperationsSmall opens each operation at once, with its example in the longest
+// language.
+func wantOperationsSmall(p *tab) {
+	p.t.Helper()
+	heights := eval[map[string]float64](p, `(() => {
+		document.querySelector("#listPets-python").click();
+		const heights = {};
+		for (const operation of document.querySelectorAll(".operation")) {
+			operation.open = true;
+			heights[operation.id] = operation.getBoundingClientRect().height;
+			operation.open = false;
+		}
+		document.querySelector("#listPets-curl").click();
+		return heights;
+	})()`)
+	if len(heights) < 22 {
+		p.t.Errorf("got %d operations, want all", len(heights))
+	}
+	for id, height := range heights {
+		if height > 2500 || height < 300 {
+			p.t.Errorf("%s is %.0f pixels high when opened, want at most 2,500", id, height)
+		}
+	}
+	p.t.Logf("opened, the operations have these heights: %v", heights)
+}
+
+func wantFilter(p *tab) {
+	p.t.Helper()
+	const shown = `[...document.querySelectorAll(".operation")].filter(e => e.checkVisibility()).map(e => e.id).join(" ")`
+	all := eval[string](p, shown)
+	for text, want := range map[string]string{"orders patch": "updateOrder", "ROTATE": "rotateKey", "": all, "no such thing": ""} {
+		p.do("filter", write("#filter", "x"), write("#filter", text+" "))
+		if got := eval[string](p, shown); got != want {
+			p.t.Errorf("the filter %q shows %q, want %q", text, got, want)
+		}
+	}
+	eval[any](p, `document.querySelector("#filter").value = ""; document.querySelector("#filter").dispatchEvent(new Event("input")); null`)
+	if got := eval[string](p, shown); got != all {
+		p.t.Errorf("without a filter the page shows %q, want %q", got, all)
+	}
+}
+
+// browseSnippets runs examples as the page shows them.
+func browseSnippets(t *testing.T, browser context.Context, s *server) {
+	key := s.ownerKey()
+	p := openDocs(t, browser, s, "/docs")
+	code := func(operation, language string) string {
+		t.Helper()
+		p.do("choose "+language, click("#"+operation+" > summary"), click("#"+operation+"-"+language))
+		text := p.text("#" + operation + " ." + language + " code")
+		p.do("close", click("#"+operation+" > summary"))
+		return text
+	}
+	for _, operation := range []string{"createPet", "listPets", "getLimits"} {
+		if status, body := paste(t, code(operation, "curl"), "ANIMALSTORE_API_KEY="+key); status != "200" && status != "201" {
+			t.Errorf("curl of %s: got %s %.200s", operation, status, body)
+		}
+		js := fmt.Sprintf("(async () => { const process = {env: {ANIMALSTORE_API_KEY: %q}}; const console = {log: x => { got = x }}; let got; %s; return JSON.stringify(got) })()", key, code(operation, "js"))
+		eval[any](p, "window.answer = null; "+js+".then(x => { window.answer = x }, e => { window.answer = String(e) }); null")
+		eventually(t, stepTimeout, "the JavaScript of "+operation+" is done", func() bool { return eval[bool](p, "window.answer !== null") })
+		if got := eval[string](p, "window.answer"); !strings.HasPrefix(got, "{") && !strings.HasPrefix(got, "[{") {
+			t.Errorf("JavaScript of %s: got %s", operation, got)
+		}
+		if !strings.Contains(code(operation, "go"), s.url) {
+			t.Errorf("the Go example of %s doesn't have the address %s", operation, s.url)
+		}
+		if python, err := exec.LookPath("python3"); err == nil {
+			cmd := exec.Command(python, "-c", code(operation, "python"))
+			cmd.Env = append(cleanEnv(), "ANIMALSTORE_API_KEY="+key)
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "': ") {
+				t.Errorf("Python of %s: %v\n%s", operation, err, out)
+			}
+		}
+	}
+	if got := eval[string](p, `document.querySelector("#deletePet .snippets input:checked").value`); got == "curl" {
+		t.Error("the language was chosen for one operation, want it for all")
+	}
+	p.wantClean()
+}
+
+// browseGuides reads a guide, with links and buttons.
+func browseGuides(t *testing.T, browser context.Context, s *server) {
+	p := openTab(t, browser, s)
+	p.do("open the guides", chromedp.Navigate(s.url+"/docs/guides"), visible("h1"))
+	p.photograph("guides", chromedp.CaptureScreenshot())
+	p.do("open the first", click(".index li a"), visible(".guide h1"))
+	if got := p.text("h1"); got != "Quick start" {
+		t.Errorf("the first guide is %q, want Quick start", got)
+	}
+	p.photograph("guide", chromedp.CaptureScreenshot())
+	p.lookAs(1600, 900, "light")
+	if got, want := p.copied(".guide figure .copy"), strings.TrimSpace(p.text(".guide pre code")); got != want {
+		t.Errorf("the button copies %q, want %q", got, want)
+	}
+	p.do("open the contract", chromedp.Navigate(s.url+"/docs/guides/contract#limits"), visible("#limits"))
+	p.lookAs(390, 844, "light") // wide tables
+	p.wantClean()
+	if icon := newClient(t, s, "").get(t, "/favicon.ico"); icon.status != 200 || icon.header.Get("Content-Type") != "image/x-icon" {
+		t.Errorf("/favicon.ico: got %d %s", icon.status, icon.header.Get("Content-Type"))
+	}
+}
+
+// scrolledTo takes a picture of the screen with an element at its top.
+func scrolledTo(selector string) chromedp.Action[[]byte] {
+	return func(ctx context.Context, target *chromedp.Target) ([]byte, error) {
+		if _, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).scrollIntoView({behavior: "instant"}); null`, selector))(ctx, target); err != nil {
+			return nil, err
+		}
+		return chromedp.CaptureScreenshot()(ctx, target)
+	}
+}
+
+// response returns what the page shows of the server's response to an operation.
+func (p *tab) response(operation string) (status, body string) {
+	p.t.Helper()
+	return strings.TrimSpace(p.text(operation + " .outcome .status")), p.text(operation + " .result .body")
+}

@@ -1,0 +1,377 @@
+package e2e
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// dist is a directory with the release for this machine, built from the binary under
+// test.
+var dist = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(filepath.Dir(binary), "dist")
+	return dir, runDist(dir)
+})
+
+func runDist(out string) error {
+	cmd := exec.Command("go", "-C", "../tools", "run", "./dist", "-out", out, "-platform", "linux/"+runtime.GOARCH, "-binary", binary, "-version", "1.0.0", "-fast")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return nil
+}
+
+// artifact is the path of a file of the release.
+func artifact(t *testing.T, extension string) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("packages are for Linux")
+	}
+	dir, err := dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "animalstore_1.0.0_linux_"+runtime.GOARCH+extension)
+}
+
+// needsRoot skips a test that changes to another root directory.
+func needsRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		skip(t, "only root can change to another root directory")
+	}
+}
+
+// privateRoot creates a root directory with a shell, a few programs from this machine
+// and dpkg's database, so that dpkg can install into it without touching the machine.
+func privateRoot(t *testing.T, programs ...string) string {
+	t.Helper()
+	needsRoot(t)
+	needs(t, "dpkg")
+	root := t.TempDir()
+	for _, dir := range []string{"bin", "dev", "etc", "run", "tmp", "usr/bin", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"dev/null": "", "etc/shadow": "root:*:::::::\n", "etc/passwd": "root:x:0:0::/:/bin/sh\n", "etc/group": "root:x:0:\n",
+		"var/lib/dpkg/status": "", "var/lib/dpkg/available": "",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Chmod(filepath.Dir(root), 0o755) // the service's user goes through it
+	os.Chmod(root, 0o755)
+	for _, program := range append(programs, "sh", "cat", "chmod", "chown", "id", "ln", "mkdir", "rm", "sed", "setpriv", "sleep") {
+		copyProgram(t, root, program)
+	}
+	return root
+}
+
+var library = regexp.MustCompile(`(/[^ ]+) \(0x`)
+
+// copyProgram copies a program and the libraries that it needs.
+func copyProgram(t *testing.T, root, program string) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/" + program)
+	}
+	if err != nil {
+		skip(t, "%s is not installed", program)
+	}
+	copyInto(t, path, filepath.Join(root, "bin", program))
+	libraries, err := exec.Command("ldd", path).Output()
+	if err != nil {
+		t.Fatalf("ldd %s: %v", path, err)
+	}
+	for _, match := range library.FindAllStringSubmatch(string(libraries), -1) {
+		copyInto(t, match[1], filepath.Join(root, match[1]))
+	}
+}
+
+// TestPackageLifecycle starts with the README's three commands.
+func TestPackageLifecycle(t *testing.T) {
+	t.Parallel()
+	needs(t, "curl")
+	needs(t, "bash")
+	deb := artifact(t, ".deb")
+	root := privateRoot(t, "useradd")
+	if err := os.MkdirAll(filepath.Join(root, "run/systemd/system"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	copyInto(t, "testdata/package/systemctl", filepath.Join(root, "bin/systemctl"))
+	os.Chmod(filepath.Join(root, "bin/systemctl"), 0o755)
+
+	dir := t.TempDir()
+	copyInto(t, deb, filepath.Join(dir, filepath.Base(deb)))
+	newer(t, deb, filepath.Join(dir, "new"))
+	if err := os.WriteFile(filepath.Join(dir, "install.sh"), []byte(readmeInstall(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("testdata/package/lifecycle.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := append(ownNetwork(), "bash", script)
+	if ownNetwork() == nil {
+		awaitUsualPorts(t)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(cleanEnv(), "ROOT="+root, "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
+	// The server that it starts must not hold it up.
+	output, err := os.Create(filepath.Join(dir, "output.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v\n%s", err, contents(output.Name()))
+	}
+}
+
+// readmeInstall is the README's block that installs the package.
+func readmeInstall(t *testing.T) string {
+	t.Helper()
+	blocks, problems := readBlocks(contents("../README.md"))
+	for _, b := range blocks {
+		if strings.Contains(b.text, "dpkg -i") {
+			if n := len(regexp.MustCompile(`(?m)^\S`).FindAllString(b.text, -1)); n != 3 {
+				t.Errorf("the README needs %d commands from the package to a response, want 3", n)
+			}
+			return b.text
+		}
+	}
+	t.Fatalf("the README doesn't install the package with dpkg -i %v", problems)
+	return ""
+}
+
+// newer repacks a package as version 1.0.1.
+func newer(t *testing.T, deb, dir string) {
+	t.Helper()
+	tree := t.TempDir()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{
+		{"dpkg-deb", "--raw-extract", deb, tree + "/new"},
+		{"sed", "-i", "s/^Version: .*/Version: 1.0.1/", tree + "/new/DEBIAN/control"},
+		{"dpkg-deb", "-Znone", "--build", tree + "/new", dir + "/animalstore.deb"},
+	} {
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", argv, err, out)
+		}
+	}
+}
+
+// TestPackageWithoutAnything installs where neither systemd nor a program that creates
+// users exists.
+func TestPackageWithoutAnything(t *testing.T) {
+	t.Parallel()
+	deb := artifact(t, ".deb")
+	root := privateRoot(t)
+	dpkg := func(args ...string) string {
+		cmd := exec.Command("dpkg", append([]string{"--root=" + root}, args...)...)
+		cmd.Env = append(cleanEnv(), "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("dpkg %s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	if out := dpkg("-i", deb); !strings.Contains(out, "please create a system user") {
+		t.Errorf("it doesn't say that a user is missing:\n%s", out)
+	}
+	if out, err := exec.Command("chroot", root, "/usr/bin/animalstore", "version").Output(); err != nil || !strings.HasPrefix(string(out), "animalstore "+animalstore.Version()) {
+		t.Errorf("animalstore version: %q, %v", out, err)
+	}
+	for _, name := range []string{"/usr/share/man/man1/animalstore.1.gz", "/usr/share/man/man1/animalstore-keys-create.1.gz", "/usr/share/bash-completion/completions/animalstore", "/usr/share/doc/animalstore/copyright"} {
+		if !exists(root + name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	dpkg("--purge", "animalstore")
+	if exists(root + "/usr/bin/animalstore") {
+		t.Error("purge leaves the binary")
+	}
+	out, err := exec.Command("dpkg-deb", "--field", deb, "Depends", "Pre-Depends", "Version").Output()
+	if got := strings.TrimSpace(string(out)); err != nil || got != "Version: 1.0.0" {
+		t.Errorf("the package has the fields %q (%v), want no dependency", got, err)
+	}
+}
+
+func TestUnitIsHardened(t *testing.T) {
+	t.Parallel()
+	needs(t, "systemd-analyze")
+	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", "../packaging/linux/animalstore.service").CombinedOutput()
+	if err != nil {
+		t.Errorf("the exposure is more than 2.0: %v\n%s", err, out)
+	}
+}
+
+// TestRPM lists what the package contains and would run.
+func TestRPM(t *testing.T) {
+	t.Parallel()
+	path := artifact(t, ".rpm")
+	needs(t, "rpm")
+	query := func(args ...string) string {
+		out, err := exec.Command("rpm", append([]string{"--nosignature", "-qp", path}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("rpm -qp %s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	list := query("--list")
+	for _, name := range []string{"/usr/bin/animalstore\n", "/usr/lib/systemd/system/animalstore.service\n", "/usr/share/zsh/site-functions/_animalstore\n", "/usr/share/man/man1/animalstore.1.gz\n"} {
+		if !strings.Contains(list, name) {
+			t.Errorf("%q is missing in\n%s", name, list)
+		}
+	}
+	if got := query("--configfiles"); got != "/etc/animalstore/animalstore.env\n" {
+		t.Errorf("configuration files are %q", got)
+	}
+	scripts := query("--scripts")
+	for _, part := range []string{"postinstall scriptlet", "useradd", "preuninstall scriptlet", "systemctl stop", "postuninstall scriptlet"} {
+		if !strings.Contains(scripts, part) {
+			t.Errorf("%q is missing in the scripts\n%s", part, scripts)
+		}
+	}
+	for line := range strings.Lines(query("--requires")) {
+		// rpmlib(...) is a feature of rpm itself, and the scripts need a shell.
+		if !strings.HasPrefix(line, "rpmlib(") && line != "/bin/sh\n" {
+			t.Errorf("it depends on %s", line)
+		}
+	}
+}
+
+// TestImage unpacks the image, and runs it as a container engine would: as its user,
+// with its environment, in its own root.
+func TestImage(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	blobs := readTar(t, artifact(t, ".oci.tar"))
+	var index, manifest struct{ Manifests, Layers []struct{ Digest string } }
+	var image struct {
+		Config struct {
+			User        string
+			Env, Cmd    []string
+			Entrypoint  []string
+			Volumes     map[string]any
+			Healthcheck struct{ Test []string }
+		}
+	}
+	var point struct{ Config struct{ Digest string } }
+	blob := func(digest string) []byte { return blobs["blobs/sha256/"+strings.TrimPrefix(digest, "sha256:")] }
+	parse(t, blobs["index.json"], &index)
+	parse(t, blob(index.Manifests[0].Digest), &manifest)
+	parse(t, blob(index.Manifests[0].Digest), &point)
+	parse(t, blob(point.Config.Digest), &image)
+	c := image.Config
+	if c.User != "65532:65532" || len(c.Volumes) != 1 || len(c.Healthcheck.Test) == 0 {
+		t.Fatalf("the image has the user %q, volumes %v and health check %v", c.User, c.Volumes, c.Healthcheck)
+	}
+
+	root := t.TempDir()
+	os.Chmod(filepath.Dir(root), 0o755)
+	os.Chmod(root, 0o755)
+	layer := filepath.Join(t.TempDir(), "layer.tar.gz")
+	if err := os.WriteFile(layer, blob(manifest.Layers[0].Digest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "--numeric-owner", "-xpzf", layer, "-C", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	address := freeAddress(t)
+	inside := func(argv ...string) *exec.Cmd {
+		cmd := exec.Command("chroot", append([]string{"--userspec=" + c.User, root}, argv...)...)
+		cmd.Env = append(slices.Clone(c.Env), "ANIMALSTORE_LISTEN="+address, "ANIMALSTORE_OPS_LISTEN=")
+		return cmd
+	}
+	server := inside(append(c.Entrypoint, c.Cmd...)...)
+	log := &buffer{}
+	server.Stdout, server.Stderr = log, log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Wait()
+	defer server.Process.Kill()
+	eventually(t, time.Minute, "the health check passes", func() bool {
+		return inside(c.Healthcheck.Test[1:]...).Run() == nil
+	})
+	if strings.Contains(log.String(), "ast_live_") {
+		t.Errorf("it prints a key:\n%s", log)
+	}
+	key := inside(append(c.Entrypoint, "keys", "create", "--name", "me")...)
+	if out, err := key.Output(); err != nil || !liveKey.Match(out) {
+		t.Errorf("keys create: %q, %v", out, err)
+	}
+	if bundle := contents(root + "/etc/ssl/certs/ca-certificates.crt"); strings.Count(bundle, "BEGIN CERTIFICATE") < 50 {
+		t.Error("the image has no certificates to trust")
+	}
+}
+
+// freeAddress is an address that nothing listens on at the moment.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func parse(t *testing.T, text []byte, value any) {
+	t.Helper()
+	if err := json.Unmarshal(text, value); err != nil {
+		t.Fatalf("%v: %q", err, text)
+	}
+}
+
+func readTar(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var in io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := map[string][]byte{}
+	for r := tar.NewReader(in); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[header.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package dbtest
+
+import (
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// bansOfKeys: whoever reads or changes a key sees the ban that was saved last, until
+// it is lifted.
+func bansOfKeys(t *testing.T, d db.DB) {
+	key, other := mustCreateKey(t, d, plainKey(t, "one"), "one"), mustCreateKey(t, d, plainKey(t, "other"), "other")
+	want := func(when string, ban animalstore.Ban) {
+		t.Helper()
+		one, err := d.Key(t.Context(), key.ID)
+		if err != nil || one.Ban != ban {
+			t.Errorf("%s: Key = %+v, %v, want ban %+v", when, one, err, ban)
+		}
+		all, err := d.Keys(t.Context(), db.KeyQuery{Limit: 10})
+		if err != nil || len(all) != 2 || all[1].Ban != ban || all[0] != other {
+			t.Errorf("%s: Keys = %+v, %v, want ban %+v on the second", when, all, err, ban)
+		}
+		check := func(k *animalstore.Key) error {
+			if k.Ban != ban {
+				t.Errorf("%s: a change sees %+v, want ban %+v", when, k, ban)
+			}
+			return errNotNow
+		}
+		d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { return check(k) })
+		d.RotateKey(t.Context(), key.ID, db.KeyHash{1}, noon, later, check)
+	}
+	save := func(bannedAt, until animalstore.Time, level int64) {
+		t.Helper()
+		state := animalstore.LimitState{BannedAt: bannedAt.Milli(), BannedUntil: until.Milli(), BanLevel: level}
+		if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: state}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("before", animalstore.Ban{})
+	save(noon, later, 2)
+	want("banned", animalstore.Ban{Until: later, Level: 2})
+	lifted, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Unban(noon, noon); return nil })
+	if err != nil || lifted.Ban != (animalstore.Ban{}) {
+		t.Errorf("UpdateKey = %+v, %v, want no ban", lifted, err)
+	}
+	want("lifted", animalstore.Ban{})
+	next := animalstore.AtMilli(noon.Milli() + 1)
+	save(next, later, 3)
+	want("banned again", animalstore.Ban{Until: later, Level: 3})
+}

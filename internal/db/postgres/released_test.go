@@ -1,0 +1,41 @@
+package postgres
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"testing"
+)
+
+// released are the SHA-256 hashes of the migrations, by file. Databases out there were
+// made with exactly these statements, so a line is only ever added.
+var released = map[string]string{
+	"migrations/00001_store.sql": "8ff2d37385169371e2f88624db4133cbbb47df6d3402b74fa4f081bc1ff26a06",
+}
+
+func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {
+	files, err := fs.Glob(migrations, "migrations/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, name := range files {
+		found[name] = true
+		content, err := migrations.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%x", sha256.Sum256(content))
+		switch want, known := released[name]; {
+		case !known:
+			t.Errorf("%s is new: add it to released, with %q. From then on it can't change any more", name, got)
+		case got != want:
+			t.Errorf("%s was changed, and existing databases would not get the change: undo it, and write a new file with the next number that makes the change (got %s, want %s)", name, got, want)
+		}
+	}
+	for name := range released {
+		if !found[name] {
+			t.Errorf("%s was released and is gone: an existing database would be refused as one of a newer version", name)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// Files copies stores from file to file, for backups. Package transfer gives a copy
+// its name once it is complete and checked.
+type Files struct{}
+
+// copyStep is how many bytes are copied at a time. After each step they are written
+// to disk: a server's commits would otherwise wait behind whatever the system has
+// collected until then.
+const copyStep = 4 << 20
+
+// Copy copies the store in the file from, as it is at one instant, into the empty file
+// to. A server may use the store meanwhile. The copy needs no other file: it has no
+// log. progress is called with the bytes copied so far, and of how many.
+//
+// The log can't restart until Copy returns, so it grows by everything that is written
+// to the store meanwhile.
+func (Files) Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error {
+	from, version, err := findStore(from)
+	if err != nil {
+		return err
+	}
+	if version == 0 {
+		return errNoStore(from)
+	}
+	source, err := openSnapshot(from)
+	if err != nil {
+		return explain(from, err)
+	}
+	defer source.Close()
+	if err := copyPages(ctx, source, to, progress); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return classify(err)
+	}
+	return clearLogMode(to)
+}
+
+func errNoStore(path string) error {
+	return fmt.Errorf("%s: this file doesn't contain a store yet", path)
+}
+
+// openSnapshot opens a connection that sees the store as it is now.
+func openSnapshot(path string) (*sqlite.Conn, error) {
+	c, err := openConn(path, sqlite.OpenReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	// The first read fixes the state that the transaction sees.
+	for _, statement := range []string{"PRAGMA temp_store = MEMORY", "BEGIN", "SELECT 1 FROM sqlite_schema"} {
+		if err := sqlitex.ExecuteTransient(c, statement, nil); err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// copyPages copies all pages that a connection sees. Its open transaction makes them
+// those of one instant, however long this takes.
+func copyPages(ctx context.Context, source *sqlite.Conn, to string, progress func(copied, total int64)) (err error) {
+	pageSize, err := sqlitex.ResultInt(source.Prep("PRAGMA page_size"))
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(to, os.O_RDWR, 0) // opened before SQLite, and closed after it
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	target, err := sqlite.OpenConn(to, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	for _, pragma := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "PRAGMA cache_size = 16"} {
+		if err := sqlitex.ExecuteTransient(target, pragma, nil); err != nil {
+			return err
+		}
+	}
+	pages, err := sqlite.NewBackup(target, "", source, "")
+	if err != nil {
+		return err
+	}
+	defer pages.Close()
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if more, err = pages.Step(copyStep / pageSize); err != nil {
+			return err
+		}
+		if err := file.Sync(); err != nil {
+			return err
+		}
+		total := int64(pages.PageCount()) * int64(pageSize)
+		progress(total-int64(pages.Remaining())*int64(pageSize), total)
+	}
+	return nil
+}
+
+// clearLogMode marks a file as one without a log, as "PRAGMA journal_mode = DELETE"
+// would, but without creating a log to do it. A server turns the log on again.
+func clearLogMode(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	// The write version and the read version of the file format: 2 is with a log.
+	_, err = f.WriteAt([]byte{1, 1}, 18)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Open opens a store to check it, also one of an older version: current is false then,
+// and only its own Checks apply.
+func (Files) Open(ctx context.Context, path string) (_ db.Source, current bool, err error) {
+	path, version, err := findStore(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if version == 0 {
+		return nil, false, errNoStore(path)
+	}
+	conn, err := openSnapshot(path)
+	if err != nil {
+		return nil, false, explain(path, err)
+	}
+	// Comparing tables with their indexes reads pages in random order.
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA cache_size = -65536", nil); err != nil {
+		return nil, false, errors.Join(err, conn.Close())
+	}
+	return &Snapshot{conn: conn}, version == len(schema.Migrations), nil
+}
+
+// Companions returns the names of the files that belong to a store next to its own.
+func (Files) Companions(path string) []string {
+	return []string{path + "-wal", path + "-shm", path + "-journal", path + ".lock"}
+}
+
+// Reserve keeps servers away from a path, until release is called. It refuses one that
+// a server uses.
+func (Files) Reserve(path string) (release func() error, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockPath(path)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	return lock.Close, nil
+}

@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// errServed means that another process has the lock of a file.
+var errServed = errors.New("another animalstore serves this file. Stop it first, or name another file with --database")
+
+// serverLock keeps other servers away from a database file, until it is closed or the
+// process ends, even if it is killed.
+type serverLock struct {
+	// file is always nil: on Windows a lock on the database file itself would keep
+	// SQLite from reading it.
+	file *os.File
+	// named is FILE.lock.
+	named *os.File
+}
+
+// lockServer takes the lock of a running server. A file that is served under another
+// name, a hard link, isn't noticed.
+func lockServer(path string) (*serverLock, error) {
+	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("%s.lock cannot be created: a server needs write access to the directory of its database", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	const exclusive = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err = windows.LockFileEx(windows.Handle(f.Fd()), exclusive, 0, 1, 0, new(windows.Overlapped))
+	if err == nil {
+		return &serverLock{named: f}, nil
+	}
+	f.Close()
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return nil, errServed
+	}
+	return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+}
+
+// lockPath is lockServer for a file that may not exist.
+func lockPath(path string) (*serverLock, error) { return lockServer(path) }
+
+func (l *serverLock) Close() error { return l.named.Close() }
+
+func refuseAlias(string) error { return nil }

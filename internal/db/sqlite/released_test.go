@@ -1,0 +1,28 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+)
+
+// released are the SHA-256 hashes of the migrations, by version. Stores out there were
+// made with exactly these statements, so a line is only ever added.
+var released = []string{
+	"aac19a331169d4335ad851c953dfbaaf21d55b6d21e8e908278380df5ecc799e",
+}
+
+func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {
+	for i, migration := range schema.Migrations {
+		got := fmt.Sprintf("%x", sha256.Sum256([]byte(migration)))
+		switch {
+		case i >= len(released):
+			t.Errorf("migration %d is new: add %q to released. From then on it can't change any more", i+1, got)
+		case got != released[i]:
+			t.Errorf("migration %d was changed, and existing stores would not get the change: undo it, and write a new migration that makes the change, with a file of its own, at the end of schema.Migrations (got %s, want %s)", i+1, got, released[i])
+		}
+	}
+	if len(schema.Migrations) < len(released) {
+		t.Errorf("there are %d migrations, but %d were released: an existing store would be refused as one of a newer version", len(schema.Migrations), len(released))
+	}
+}

@@ -1,0 +1,165 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"animalstore/internal/db"
+)
+
+// Files is an engine that keeps a store in one file.
+type Files interface {
+	// Copy copies the store in the file from, as it is at one instant, into the empty
+	// file to. A server may use the store meanwhile.
+	Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error
+
+	// Open opens a store to check it. current is false for one of an older version,
+	// to which only its own Checks apply.
+	Open(ctx context.Context, path string) (store db.Source, current bool, err error)
+
+	// Companions returns the names of the files that belong to a store next to its own.
+	Companions(path string) []string
+
+	// Reserve keeps servers away from a path until release is called. It refuses one
+	// that a server uses.
+	Reserve(path string) (release func() error, err error)
+}
+
+// CopyProgress observes a [Backup] or [Restore]: Copied is called as the copy grows,
+// and then the methods of CheckProgress.
+type CopyProgress interface {
+	Copied(bytes, total int64)
+	CheckProgress
+}
+
+// Copied describes the file that [Backup] or [Restore] created.
+type Copied struct {
+	Size    int64
+	Checks  int  // how many the copy passed
+	Current bool // its tables are of this version; otherwise a server updates them
+}
+
+// ErrDamaged means that a copy failed its checks, so it was removed.
+var ErrDamaged = errors.New("checks of the copy found something wrong")
+
+// Backup copies a store into a new file, which has its name only when it is complete,
+// checked and on disk. It never replaces a file. A server may use the store meanwhile.
+func Backup(ctx context.Context, engine Files, store, file string, progress CopyProgress) (Copied, error) {
+	if real, err := filepath.EvalSymlinks(store); err == nil {
+		store = real // the other files are next to it
+	}
+	if err := refuseOwn(engine, store, file); err != nil {
+		return Copied{}, err
+	}
+	return copyStore(ctx, engine, store, file, progress)
+}
+
+// refuseOwn refuses to write to the store itself or to a file that belongs to it.
+func refuseOwn(engine Files, store, file string) error {
+	own := append([]string{store}, engine.Companions(store)...)
+	if is, err := os.Stat(file); err == nil {
+		if s, err := os.Stat(store); err == nil && os.SameFile(s, is) {
+			return fmt.Errorf("%s is the database itself: name another file for the copy", file)
+		}
+	}
+	target := realPath(file)
+	if slices.ContainsFunc(own, func(name string) bool { return realPath(name) == target }) {
+		return fmt.Errorf("%s belongs to the database itself: name another file for the copy", file)
+	}
+	return nil
+}
+
+// realPath is an absolute path without symbolic links in its directory.
+func realPath(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		return filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs
+}
+
+// copyStore creates a file with the same store.
+func copyStore(ctx context.Context, engine Files, from, to string, progress CopyProgress) (copied Copied, err error) {
+	f, err := createNew(to)
+	if err != nil {
+		return Copied{}, err
+	}
+	defer f.close()
+	partial := to + partialSuffix
+	show := func(bytes, total int64) {
+		copied.Size = total
+		progress.Copied(bytes, total)
+	}
+	if err := refuseFullDisk(from, to); err != nil {
+		return Copied{}, err
+	}
+	if err := engine.Copy(ctx, from, partial, show); err != nil {
+		return Copied{}, err
+	}
+	if copied.Checks, copied.Current, err = checkCopy(ctx, engine, partial, progress); err != nil {
+		return Copied{}, err
+	}
+	return copied, f.publish()
+}
+
+// refuseFullDisk fails early if a copy can't fit, before it takes what others need.
+func refuseFullDisk(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil // Copy says why
+	}
+	free, known := freeSpace(filepath.Dir(to))
+	if known && free < info.Size() {
+		return fmt.Errorf("%w: the copy needs %d MB, and the disk of %s has %d MB left", db.ErrFull, info.Size()>>20+1, to, free>>20)
+	}
+	return nil
+}
+
+// checkCopy applies all checks to a copy.
+func checkCopy(ctx context.Context, engine Files, path string, progress CheckProgress) (ran int, current bool, err error) {
+	source, current, err := engine.Open(ctx, path)
+	if err != nil {
+		return 0, false, err
+	}
+	defer source.Close()
+	checks := source.Checks()
+	if current {
+		checks = append(checks, Checks...)
+	}
+	found := &findings{CheckProgress: progress}
+	ran, failed, err := runChecks(ctx, source, checks, found)
+	if err != nil {
+		return ran, current, err
+	}
+	if failed > 0 {
+		return ran, current, fmt.Errorf("%w: %s", ErrDamaged, strings.Join(found.wrong, "; "))
+	}
+	return ran, current, nil
+}
+
+// findings keeps what went wrong.
+type findings struct {
+	CheckProgress
+	wrong []string
+}
+
+func (f *findings) Checked(finding Finding) {
+	if !finding.OK() {
+		what := "not true that " + finding.Rule
+		if finding.Err != nil {
+			what += fmt.Sprintf(" (%v)", finding.Err)
+		} else if len(finding.Examples) > 0 {
+			what += fmt.Sprintf(" (%s)", finding.Examples[0])
+		}
+		f.wrong = append(f.wrong, what)
+	}
+	f.CheckProgress.Checked(finding)
+}

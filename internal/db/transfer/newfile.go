@@ -1,0 +1,129 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"animalstore/internal/db"
+)
+
+// partialSuffix marks a file that is being written. After a kill it stays behind, and
+// the next run for the same file removes it.
+const partialSuffix = ".partial"
+
+// ErrExists means that a file to be created exists already.
+var ErrExists = errors.New("already exists")
+
+// newFile is a file that gets its name only when it is complete. Until then it is
+// FILE.partial.
+type newFile struct {
+	path string
+	file *os.File // locked until it is closed, where that is possible
+}
+
+// createNew creates FILE.partial, empty and readable only by its owner. It refuses to
+// start if FILE exists or another process is writing it.
+func createNew(path string) (*newFile, error) {
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("%s %w", path, ErrExists)
+	}
+	partial := path + partialSuffix
+	if err := RemovePartial(path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, explainCreate(path, err)
+	}
+	if err := lockPartial(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", partial, err)
+	}
+	return &newFile{path: path, file: f}, nil
+}
+
+// RemovePartial removes what a killed process left of a file. It does nothing if there
+// is nothing, and refuses what another process is still writing.
+func RemovePartial(path string) error {
+	partial := path + partialSuffix
+	f, err := os.OpenFile(partial, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return explainCreate(path, err)
+	}
+	defer f.Close()
+	if err := lockPartial(f); err != nil {
+		return fmt.Errorf("%s: %w", partial, err)
+	}
+	// Between opening and locking it, its owner may have finished, and another begun.
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Lstat(partial); err != nil || !os.SameFile(mine, now) {
+		return fmt.Errorf("%s: %w", partial, errBeingWritten)
+	}
+	return os.Remove(partial)
+}
+
+var errBeingWritten = errors.New("another process is writing this file. Wait until it is done, or name another file")
+
+// publish gives a complete file its name, on disk. It never replaces another.
+func (f *newFile) publish() error {
+	if err := f.file.Sync(); err != nil {
+		return err
+	}
+	if err := renameNew(f.path+partialSuffix, f.path); err != nil {
+		return explainCreate(f.path, err)
+	}
+	return syncDir(filepath.Dir(f.path))
+}
+
+// close releases the file, and removes it unless it was published.
+func (f *newFile) close() {
+	os.Remove(f.path + partialSuffix)
+	f.file.Close()
+}
+
+func explainCreate(path string, err error) error {
+	dir := filepath.Dir(path)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return fmt.Errorf("%s %w", path, ErrExists)
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("the directory %s does not exist: create it first", dir)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s is not a directory", dir)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s cannot be created: give the user that runs animalstore write access to %s (%w)", path, dir, err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: %w", db.ErrFull, err)
+	}
+	return err
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		err = nil // some file systems don't know this
+	}
+	return errors.Join(err, d.Close())
+}
+
+// linkNew is renameNew where a rename always replaces. A kill in the middle leaves both
+// names, and both are complete.
+func linkNew(from, to string) error {
+	if err := os.Link(from, to); err != nil {
+		return err
+	}
+	return os.Remove(from)
+}

@@ -1,0 +1,37 @@
+package transfer
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockPartial locks a file until it is closed, also by a kill. Some network file
+// systems have no locks: then two processes that write the same file at once are on
+// their own.
+func lockPartial(f *os.File) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return errBeingWritten
+	}
+	return nil
+}
+
+// renameNew renames a file and fails if there is one with the new name.
+func renameNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // such as NFS
+		return linkNew(from, to)
+	}
+	return err
+}
+
+// freeSpace returns how many bytes a directory's disk has left.
+func freeSpace(dir string) (bytes int64, known bool) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, false
+	}
+	return int64(fs.Bavail) * fs.Bsize, true
+}

@@ -1,0 +1,46 @@
+package transfer
+
+import (
+	"context"
+	"os"
+	"strings"
+)
+
+// OccupiedError means that there is a store, or a part of one, where [Restore] was to
+// create one.
+type OccupiedError struct {
+	Files []string // what is there
+}
+
+func (e *OccupiedError) Error() string {
+	return "there is a store already: " + strings.Join(e.Files, ", ")
+}
+
+// Restore makes a backup a store, under a path where there is none. The backup itself
+// is only read, and the store has its name only when the copy is complete, checked and
+// on disk. No server can use the path meanwhile.
+func Restore(ctx context.Context, engine Files, backup, store string, progress CopyProgress) (Copied, error) {
+	source, _, err := engine.Open(ctx, backup) // before anything is created
+	if err != nil {
+		return Copied{}, err
+	}
+	if err := source.Close(); err != nil {
+		return Copied{}, err
+	}
+	release, err := engine.Reserve(store)
+	if err != nil {
+		return Copied{}, explainCreate(store, err)
+	}
+	defer release()
+	// A log that is left of another store would be taken for the new one's.
+	occupied := new(OccupiedError)
+	for _, name := range append([]string{store}, engine.Companions(store)...) {
+		if _, err := os.Lstat(name); err == nil && !strings.HasSuffix(name, ".lock") {
+			occupied.Files = append(occupied.Files, name)
+		}
+	}
+	if len(occupied.Files) > 0 {
+		return Copied{}, occupied
+	}
+	return copyStore(ctx, engine, backup, store, progress)
+}

@@ -1,0 +1,75 @@
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// content is something to send that is the same for every client. Both forms are
+// kept: compressing takes long enough that it must not be done for each request.
+type content struct {
+	contentType    string
+	plain, gzipped form
+}
+
+// form is content in one encoding. Each has an ETag of its own.
+type form struct {
+	body []byte
+	etag string
+}
+
+func newContent(contentType string, body []byte) *content {
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is valid
+	}
+	w.Write(body) // a bytes.Buffer never fails
+	w.Close()
+	return &content{contentType, newForm(body), newForm(packed.Bytes())}
+}
+
+func newForm(body []byte) form {
+	sum := sha256.Sum256(body)
+	return form{body, fmt.Sprintf("%q", base64.RawURLEncoding.EncodeToString(sum[:12]))}
+}
+
+func (c *content) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Content-Type", c.contentType)
+	form := c.plain
+	if AcceptsGzip(r) {
+		form = c.gzipped
+		h.Set("Content-Encoding", "gzip")
+		// ServeContent sets the length only of what isn't encoded, or of a part.
+		h.Set("Content-Length", strconv.Itoa(len(form.body)))
+	}
+	h.Set("ETag", form.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(form.body))
+}
+
+// AcceptsGzip reports whether a client accepts responses in gzip.
+func AcceptsGzip(r *http.Request) bool {
+	named, other := "", "" // the weights of gzip and of *
+	for part := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
+		coding, weight, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
+		weight = cmp.Or(weight, "q=1")
+		switch {
+		case strings.EqualFold(coding, "gzip"):
+			named = weight
+		case coding == "*":
+			other = weight
+		}
+	}
+	_, value, _ := strings.Cut(cmp.Or(named, other), "=")
+	return strings.Trim(value, "0.") != "" // not absent, and not zero
+}

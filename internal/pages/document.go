@@ -1,0 +1,227 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// document is the part of an OpenAPI document that the page shows.
+type document struct {
+	Info struct {
+		Title, Summary, Description string
+	}
+	Tags []struct {
+		Name, Description string
+	}
+	Paths      ordered[ordered[json.RawMessage]]
+	Components struct {
+		Schemas    map[string]schema
+		Parameters map[string]parameter
+		Responses  map[string]response
+		Examples   map[string]example
+	}
+}
+
+type operation struct {
+	OperationID string
+	Tags        []string
+	Summary     string
+	Description string
+	Deprecated  bool
+	Parameters  []parameter
+	RequestBody *struct {
+		Description string
+		Required    bool
+		Content     ordered[media]
+	}
+	Responses ordered[response]
+}
+
+type parameter struct {
+	Ref         string `json:"$ref"`
+	Name, In    string
+	Description string
+	Required    bool
+	Schema      schema
+	Example     any
+}
+
+type response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Headers     ordered[json.RawMessage]
+	Content     ordered[media]
+}
+
+type media struct {
+	Schema   schema
+	Example  json.RawMessage
+	Examples ordered[example]
+}
+
+type example struct {
+	Ref     string `json:"$ref"`
+	Summary string
+	Value   json.RawMessage
+}
+
+type schema struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Type        any // a name, or a list of them
+	Format      string
+	Enum        []any
+	Const       any
+	Default     any
+	Minimum     json.Number
+	Maximum     json.Number
+	Items       *schema
+	Properties  ordered[schema]
+	Required    []string
+	AllOf       []schema
+	AnyOf       []schema
+	OneOf       []schema
+	Examples    []json.RawMessage
+}
+
+// ordered is an object whose fields keep their order.
+type ordered[T any] []entry[T]
+
+type entry[T any] struct {
+	Name  string
+	Value T
+}
+
+func (o *ordered[T]) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil { // the opening brace
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		e := entry[T]{Name: fmt.Sprint(name)}
+		if err := d.Decode(&e.Value); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+		*o = append(*o, e)
+	}
+	return nil
+}
+
+func component[T any](all map[string]T, ref string) T {
+	found, ok := all[ref[strings.LastIndex(ref, "/")+1:]]
+	if !ok {
+		panic("the OpenAPI document refers to " + ref + ", which doesn't exist")
+	}
+	return found
+}
+
+// resolve returns a schema without references: what is given next to one takes
+// precedence, and the parts of an allOf are put together.
+func (d *document) resolve(s schema) schema {
+	if s.Ref != "" {
+		base := d.resolve(component(d.Components.Schemas, s.Ref))
+		if s.Description != "" {
+			base.Description = s.Description
+		}
+		if s.Default != nil {
+			base.Default = s.Default
+		}
+		return base
+	}
+	for _, part := range s.AllOf {
+		part = d.resolve(part)
+		if s.Type == nil {
+			s.Type, s.Format = part.Type, part.Format
+		}
+		if s.Enum == nil {
+			s.Enum = part.Enum
+		}
+		if s.Description == "" {
+			s.Description = part.Description
+		}
+		if s.Items == nil {
+			s.Items = part.Items
+		}
+		s.Properties = slices.Concat(s.Properties, part.Properties)
+		s.Required = slices.Concat(s.Required, part.Required)
+		s.Examples = slices.Concat(s.Examples, part.Examples)
+	}
+	s.AllOf = nil
+	return s
+}
+
+// typeOf describes the type of a value, such as "array of integer".
+func (d *document) typeOf(s schema) string {
+	s = d.resolve(s)
+	for _, choices := range [][]schema{s.AnyOf, s.OneOf} {
+		var names []string
+		for _, c := range choices {
+			names = append(names, d.typeOf(c))
+		}
+		if names != nil {
+			return strings.Join(names, " or ")
+		}
+	}
+	name := ""
+	switch t := s.Type.(type) {
+	case string:
+		name = t
+	case []any:
+		var names []string
+		for _, one := range t {
+			names = append(names, fmt.Sprint(one))
+		}
+		name = strings.Join(names, " or ")
+	}
+	if s.Items != nil {
+		name = strings.Replace(name, "array", "array of "+d.typeOf(*s.Items), 1)
+	}
+	if s.Format == "date-time" {
+		name = strings.Replace(name, "string", "date-time", 1)
+	}
+	return name
+}
+
+// rules describe what a value has to be beyond its type.
+func (d *document) rules(s schema) (rules []string) {
+	s = d.resolve(s)
+	if s.Const != nil {
+		rules = append(rules, fmt.Sprint("always ", s.Const))
+	}
+	switch {
+	case s.Minimum != "" && s.Maximum != "":
+		rules = append(rules, fmt.Sprintf("%s to %s", s.Minimum, s.Maximum))
+	case s.Minimum != "":
+		rules = append(rules, fmt.Sprintf("at least %s", s.Minimum))
+	case s.Maximum != "":
+		rules = append(rules, fmt.Sprintf("at most %s", s.Maximum))
+	}
+	if s.Default != nil {
+		rules = append(rules, "default "+strings.Trim(fmt.Sprint(s.Default), "[]"))
+	}
+	return rules
+}
+
+// example returns an example of a body, the shortest where there are several.
+func (d *document) example(m media) json.RawMessage {
+	if m.Example != nil {
+		return m.Example
+	}
+	for _, e := range m.Examples {
+		if e.Value.Ref != "" {
+			e.Value = component(d.Components.Examples, e.Value.Ref)
+		}
+		return e.Value.Value
+	}
+	if s := d.resolve(m.Schema); len(s.Examples) > 0 {
+		return s.Examples[0]
+	}
+	return nil
+}

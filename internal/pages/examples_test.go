@@ -1,0 +1,209 @@
+package pages_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+// The functions in this file are shown on the docs page as examples of operations:
+// their names are operation ids. TestGoExamples runs them.
+
+func listPets(ctx context.Context, c *client.Client) error {
+	for pet, err := range c.ListPets(ctx, client.PetQuery{Status: animalstore.PetAvailable}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(pet.ID, pet.Name)
+	}
+	return nil
+}
+
+func createPet(ctx context.Context, c *client.Client) error {
+	pet, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 7})
+	if err != nil {
+		return err
+	}
+	fmt.Println(pet.ID, pet.Status)
+	return nil
+}
+
+func getPet(ctx context.Context, c *client.Client) error {
+	pet, err := c.FindPet(ctx, 42) // uses the list, because this operation is deprecated
+	if err != nil {
+		return err
+	}
+	fmt.Println(pet.Name, pet.Status)
+	return nil
+}
+
+func updatePet(ctx context.Context, c *client.Client) error {
+	pet, err := c.UpdatePet(ctx, 42, animalstore.PetPatch{Name: new("Rex II")})
+	if err != nil {
+		return err
+	}
+	fmt.Println(pet.Name, pet.Status)
+	return nil
+}
+
+func deletePet(ctx context.Context, c *client.Client) error {
+	return c.DeletePet(ctx, 42)
+}
+
+func listOrders(ctx context.Context, c *client.Client) error {
+	for order, err := range c.ListOrders(ctx, client.OrderQuery{Status: animalstore.OrderPlaced}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(order.ID, order.PetID)
+	}
+	return nil
+}
+
+func placeOrder(ctx context.Context, c *client.Client) error {
+	order, err := c.PlaceOrder(ctx, 42)
+	if err != nil {
+		return err
+	}
+	fmt.Println(order.ID, order.Status)
+	return nil
+}
+
+func getOrder(ctx context.Context, c *client.Client) error {
+	order, err := c.GetOrder(ctx, 9)
+	if err != nil {
+		return err
+	}
+	fmt.Println(order.PetID, order.Status)
+	return nil
+}
+
+func updateOrder(ctx context.Context, c *client.Client) error {
+	order, err := c.UpdateOrder(ctx, 9, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)})
+	if err != nil {
+		return err
+	}
+	fmt.Println(order.PetID, order.Status)
+	return nil
+}
+
+func listCategories(ctx context.Context, c *client.Client) error {
+	for category, err := range c.ListCategories(ctx, client.PageQuery{}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(category.ID, category.Name)
+	}
+	return nil
+}
+
+func getCategory(ctx context.Context, c *client.Client) error {
+	category, err := c.GetCategory(ctx, 7)
+	if err != nil {
+		return err
+	}
+	fmt.Println(category.Name)
+	return nil
+}
+
+func putCategory(ctx context.Context, c *client.Client) error {
+	category, err := c.PutCategory(ctx, animalstore.Category{ID: 7, Name: "Dogs"})
+	if err != nil {
+		return err
+	}
+	fmt.Println(category.Name)
+	return nil
+}
+
+func getLimits(ctx context.Context, c *client.Client) error {
+	limits, err := c.GetLimits(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(limits.Minute.Remaining, "of", limits.Minute.Limit)
+	return nil
+}
+
+func getUsage(ctx context.Context, c *client.Client) error {
+	usage, err := c.GetUsage(ctx, 24)
+	if err != nil {
+		return err
+	}
+	for _, hour := range usage {
+		fmt.Println(hour.Hour, hour.Admitted, hour.Refused)
+	}
+	return nil
+}
+
+func listKeys(ctx context.Context, c *client.Client) error {
+	for key, err := range c.ListKeys(ctx, client.PageQuery{}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(key.ID, key.Name)
+	}
+	return nil
+}
+
+func createKey(ctx context.Context, c *client.Client) error {
+	key, err := c.CreateKey(ctx, client.NewKey{Name: "shop", Plan: animalstore.PlanPro})
+	if err != nil {
+		return err
+	}
+	fmt.Println(key.ID, key.Secret) // store it: it isn't shown again
+	return nil
+}
+
+func getKey(ctx context.Context, c *client.Client) error {
+	key, err := c.GetKey(ctx, 2)
+	if err != nil {
+		return err
+	}
+	fmt.Println(key.Name, key.Plan)
+	return nil
+}
+
+func updateKey(ctx context.Context, c *client.Client) error {
+	key, err := c.UpdateKey(ctx, 2, animalstore.KeyPatch{Plan: new(animalstore.PlanBusiness)})
+	if err != nil {
+		return err
+	}
+	fmt.Println(key.Name, key.Plan)
+	return nil
+}
+
+func revokeKey(ctx context.Context, c *client.Client) error {
+	return c.RevokeKey(ctx, 2)
+}
+
+func rotateKey(ctx context.Context, c *client.Client) error {
+	key, err := c.RotateKey(ctx, 2, time.Hour) // the old secret works for another hour
+	if err != nil {
+		return err
+	}
+	fmt.Println(key.Secret) // store it: it isn't shown again
+	return nil
+}
+
+func unbanKey(ctx context.Context, c *client.Client) error {
+	key, err := c.UnbanKey(ctx, 2)
+	if err != nil {
+		return err
+	}
+	fmt.Println(key.Name)
+	return nil
+}
+
+func getKeyUsage(ctx context.Context, c *client.Client) error {
+	usage, err := c.GetKeyUsage(ctx, 2, 24)
+	if err != nil {
+		return err
+	}
+	for _, hour := range usage {
+		fmt.Println(hour.Hour, hour.Admitted, hour.Refused)
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package pages_test
+
+import (
+	"context"
+	"testing"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+// TestGoExamples runs the Go snippets on a store with what they ask for.
+func TestGoExamples(t *testing.T) {
+	c := clienttest.New(t).Client
+	ctx := t.Context()
+	for range 42 {
+		if err := createPet(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range int64(9) {
+		if _, err := c.PlaceOrder(ctx, id+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range []struct {
+		name string
+		run  func(context.Context, *client.Client) error
+	}{
+		{"listPets", listPets}, {"getPet", getPet}, {"updatePet", updatePet}, {"placeOrder", placeOrder},
+		{"listOrders", listOrders}, {"getOrder", getOrder}, {"updateOrder", updateOrder},
+		{"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
+		{"getLimits", getLimits}, {"getUsage", getUsage}, {"createKey", createKey}, {"listKeys", listKeys},
+		{"getKey", getKey}, {"updateKey", updateKey}, {"rotateKey", rotateKey}, {"unbanKey", unbanKey},
+		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},
+	} {
+		if err := e.run(ctx, c); err != nil {
+			t.Errorf("%s: %v", e.name, err)
+		}
+	}
+	if _, err := c.UpdateOrder(ctx, 10, animalstore.OrderPatch{Status: new(animalstore.OrderCancelled)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := deletePet(ctx, c); err != nil {
+		t.Errorf("deletePet: %v", err)
+	}
+}

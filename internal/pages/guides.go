@@ -1,0 +1,282 @@
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// guidesPath is where the guides are; each is below it, by its file name without .md.
+const guidesPath = "/docs/guides"
+
+// guideOrder is the order in which to read them. Others come last.
+var guideOrder = []string{"quickstart", "callers", "operations", "scaling", "contract", "performance"}
+
+// markdown renders guides, and descriptions in the OpenAPI document.
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.Table),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blockRenderer{}, 1))),
+)
+
+// listGuides returns the pages of all guides and of their index.
+func (p *Pages) listGuides() map[string]func() *content {
+	index := sync.OnceValue(p.renderIndex)
+	guides := map[string]func() *content{guidesPath: index, guidesPath + "/": index}
+	err := fs.WalkDir(p.Guides, ".", func(file string, _ fs.DirEntry, err error) error {
+		if name, ok := strings.CutSuffix(file, ".md"); ok {
+			guides[guidePath(name)] = sync.OnceValue(func() *content { return p.renderGuide(name) })
+		}
+		return err
+	})
+	if err != nil {
+		panic(err) // the files are embedded
+	}
+	return guides
+}
+
+func guidePath(name string) string { return guidesPath + "/" + name }
+
+// guide is one Markdown file.
+type guide struct {
+	Path  string
+	Title string
+	About string // the first sentence
+	doc   ast.Node
+	file  []byte
+}
+
+func (p *Pages) readGuide(name string) guide {
+	file, err := fs.ReadFile(p.Guides, name+".md")
+	if err != nil {
+		panic(err) // the file is embedded
+	}
+	g := guide{Path: guidePath(name), doc: markdown.Parser().Parse(text.NewReader(file)), file: file}
+	for n := g.doc.FirstChild(); n != nil && g.About == ""; n = n.NextSibling() {
+		switch n.Kind() {
+		case ast.KindHeading:
+			g.Title = cmp.Or(g.Title, plainText(n, file))
+		case ast.KindParagraph:
+			sentence, _, more := strings.Cut(plainText(n, file), ". ")
+			g.About = strings.TrimSuffix(sentence, ".")
+			if more || g.About != "" {
+				g.About += "."
+			}
+		}
+	}
+	return g
+}
+
+// topGuides are the guides that people look for, in the order to read them.
+func (p *Pages) topGuides() (all []guide) {
+	names, err := fs.Glob(p.Guides, "*.md")
+	if err != nil {
+		panic(err) // the pattern is valid
+	}
+	position := func(name string) int {
+		if i := slices.Index(guideOrder, strings.TrimSuffix(name, ".md")); i >= 0 {
+			return i
+		}
+		return len(guideOrder)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return position(a) - position(b) })
+	for _, name := range names {
+		all = append(all, p.readGuide(strings.TrimSuffix(name, ".md")))
+	}
+	return all
+}
+
+func (p *Pages) renderIndex() *content {
+	return newContent(typeHTML, p.render("guides.html", struct {
+		page
+		Guides []guide
+	}{p.page("Guides – Animal Store"), p.topGuides()}))
+}
+
+// section is a heading within a guide.
+type section struct{ ID, Title string }
+
+func (p *Pages) renderGuide(name string) *content {
+	g := p.readGuide(name)
+	sections := g.adapt(p, name)
+	var body bytes.Buffer
+	if err := markdown.Renderer().Render(&body, g.file, g.doc); err != nil {
+		panic(err) // a bytes.Buffer never fails
+	}
+	return newContent(typeHTML, p.render("guide.html", struct {
+		page
+		Path     string
+		Guides   []guide
+		Sections []section
+		Body     template.HTML // made from our own files, without raw HTML
+	}{p.page(g.Title + " – Animal Store"), g.Path, p.topGuides(), sections, template.HTML(body.Bytes())}))
+}
+
+// adapt turns links to other files into links to their pages, and removes comments and
+// the list of contents, because the page has its own. It returns the sections for
+// that.
+func (g *guide) adapt(p *Pages, name string) (sections []section) {
+	var links []*ast.Link
+	var images, removed []ast.Node
+	ast.Walk(g.doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.Link:
+			if entering {
+				links = append(links, n)
+			}
+		case *ast.Image:
+			if entering {
+				images = append(images, n)
+			}
+		case *ast.HTMLBlock:
+			if entering {
+				removed = append(removed, n)
+			}
+		case *ast.Heading:
+			if id, ok := n.AttributeString("id"); entering && ok && n.Level == 2 {
+				sections = append(sections, section{string(id.([]byte)), plainText(n, g.file)})
+			}
+		case *ast.List:
+			if len(sections) == 0 && entering && isContents(n) {
+				removed = append(removed, n)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, link := range links {
+		p.relink(link, name)
+	}
+	for _, n := range images { // pictures aren't embedded
+		unwrap(n)
+	}
+	for _, n := range removed {
+		n.Parent().RemoveChild(n.Parent(), n)
+	}
+	return sections
+}
+
+// isContents reports whether every item of a list is a link within the page.
+func isContents(list ast.Node) bool {
+	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
+		link, ok := item.FirstChild().FirstChild().(*ast.Link)
+		if !ok || !bytes.HasPrefix(link.Destination, []byte("#")) {
+			return false
+		}
+	}
+	return true
+}
+
+// relink makes a link in a guide work on the page. A file that isn't served becomes
+// plain text.
+func (p *Pages) relink(link *ast.Link, from string) {
+	to, err := url.Parse(string(link.Destination))
+	if err != nil || to.Scheme != "" || to.Path == "" {
+		return
+	}
+	target := guidePath(strings.TrimSuffix(path.Join(path.Dir(from), to.Path), ".md"))
+	if p.guides[target] == nil {
+		unwrap(link)
+		return
+	}
+	if to.Fragment != "" {
+		target += "#" + to.Fragment
+	}
+	link.Destination = []byte(target)
+}
+
+// unwrap replaces a node by its text.
+func unwrap(n ast.Node) {
+	for child := n.FirstChild(); child != nil; child = n.FirstChild() {
+		n.Parent().InsertBefore(n.Parent(), n, child)
+	}
+	n.Parent().RemoveChild(n.Parent(), n)
+}
+
+// plainText is the text of a node without its formatting.
+func plainText(n ast.Node, file []byte) string {
+	var b strings.Builder
+	ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if t, ok := n.(*ast.Text); ok && entering {
+			b.Write(t.Segment.Value(file))
+			if t.SoftLineBreak() {
+				b.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// blockRenderer renders what goldmark's own HTML lacks: headings that link to
+// themselves, and code blocks that say what they are.
+type blockRenderer struct{}
+
+func (r blockRenderer) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
+	reg.Register(ast.KindHeading, renderHeading)
+	reg.Register(ast.KindFencedCodeBlock, renderCode)
+}
+
+func renderHeading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	h := n.(*ast.Heading)
+	id, _ := h.AttributeString("id")
+	switch {
+	case h.Level == 1 && entering:
+		fmt.Fprintf(w, "<h1>")
+	case entering:
+		fmt.Fprintf(w, "<h%d id=%q>", h.Level, id)
+	case h.Level == 1:
+		fmt.Fprint(w, "</h1>\n")
+	default:
+		fmt.Fprintf(w, " <a class=\"anchor\" href=\"#%s\" aria-label=\"Link to this section\">#</a></h%d>\n", id, h.Level)
+	}
+	return ast.WalkContinue, nil
+}
+
+// labels of code blocks, by what follows the language in the fence. Commands have
+// none.
+var blockLabels = map[string]string{"output": "Output", "terminal": "In a terminal of its own"}
+
+func renderCode(w util.BufWriter, file []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block := n.(*ast.FencedCodeBlock)
+	how := ""
+	if block.Info != nil {
+		_, how, _ = strings.Cut(string(block.Info.Value(file)), " ")
+	}
+	label := blockLabels[how]
+	if name, ok := strings.CutPrefix(how, "file="); ok {
+		label = name
+	}
+	class := "block"
+	if how == "output" {
+		class += " output"
+	}
+	fmt.Fprintf(w, "<figure class=%q>", class)
+	if label != "" {
+		fmt.Fprintf(w, "<figcaption>%s</figcaption>", template.HTMLEscapeString(label))
+	}
+	fmt.Fprint(w, `<pre tabindex="0"><code>`)
+	for i := range block.Lines().Len() {
+		line := block.Lines().At(i)
+		template.HTMLEscape(w, line.Value(file))
+	}
+	fmt.Fprint(w, "</code></pre></figure>\n")
+	return ast.WalkContinue, nil
+}

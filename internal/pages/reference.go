@@ -1,0 +1,248 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+)
+
+// reference is the page about the API.
+type reference struct {
+	page
+	Summary string
+	About   template.HTML
+	Groups  []group
+	Guides  []guide
+}
+
+// group is the operations of one tag.
+type group struct {
+	Name       string
+	About      string
+	Operations []operationView
+}
+
+// operationView is an operation as it's shown.
+type operationView struct {
+	ID, Method, Path string
+	Summary          string
+	About            template.HTML
+	Deprecated       bool
+	Parameters       []parameterView
+	Body             *bodyView
+	Responses        []responseView
+	Snippets         []snippet
+}
+
+// Search is the text that the filter looks in.
+func (o operationView) Search() string {
+	return strings.ToLower(strings.Join([]string{o.ID, o.Method, o.Path, o.Summary}, " "))
+}
+
+type parameterView struct {
+	field
+	In       string
+	Choices  []any // nil unless it's an enum
+	Value    string
+	Hint     string
+	Optional bool
+}
+
+type bodyView struct {
+	About    template.HTML
+	Optional bool
+	Fields   []field
+	Example  string
+}
+
+type responseView struct {
+	Status   string
+	About    template.HTML
+	Headers  []string
+	Fields   []field
+	Examples []exampleView
+}
+
+type exampleView struct{ Summary, Text string }
+
+// Class is the kind of status, such as "s2".
+func (r responseView) Class() string { return "s" + r.Status[:1] }
+
+// Success reports whether this is the response people hope for.
+func (r responseView) Success() bool { return r.Status[0] == '2' }
+
+// field is a parameter, or a value within a body.
+type field struct {
+	Name     string
+	Type     string
+	Rules    string
+	Required bool
+	About    template.HTML
+}
+
+func (p *Pages) renderReference() *content {
+	var d document
+	if err := json.Unmarshal(p.OpenAPI, &d); err != nil {
+		panic(err) // the document is part of the binary
+	}
+	return newContent(typeHTML, p.render("docs.html", reference{
+		page:    p.page("API – Animal Store"),
+		Summary: d.Info.Summary,
+		About:   toHTML(d.Info.Description),
+		Groups:  d.groups(),
+		Guides:  p.topGuides(),
+	}))
+}
+
+// groups lists the operations by tag, in the order of the document.
+func (d *document) groups() (groups []group) {
+	for _, tag := range d.Tags {
+		groups = append(groups, group{Name: tag.Name, About: tag.Description})
+	}
+	for _, path := range d.Paths {
+		for _, item := range path.Value {
+			var o operation
+			if json.Unmarshal(item.Value, &o) != nil || o.OperationID == "" {
+				continue // not an operation
+			}
+			view := d.view(path.Name, item.Name, o)
+			i := slices.IndexFunc(groups, func(g group) bool { return len(o.Tags) > 0 && g.Name == o.Tags[0] })
+			if i < 0 {
+				panic(o.OperationID + " has no tag that the OpenAPI document describes")
+			}
+			groups[i].Operations = append(groups[i].Operations, view)
+		}
+	}
+	return groups
+}
+
+func (d *document) view(path, method string, o operation) operationView {
+	v := operationView{
+		ID: o.OperationID, Method: strings.ToUpper(method), Path: path,
+		Summary: o.Summary, About: toHTML(o.Description), Deprecated: o.Deprecated,
+	}
+	for _, p := range o.Parameters {
+		v.Parameters = append(v.Parameters, d.parameter(p))
+	}
+	if o.RequestBody != nil {
+		// Of several media types, the first is the usual one.
+		body := o.RequestBody.Content[0].Value
+		v.Body = &bodyView{
+			About:    toHTML(o.RequestBody.Description),
+			Optional: !o.RequestBody.Required,
+			Fields:   d.fields("", body.Schema),
+			Example:  indented(d.example(body)),
+		}
+	}
+	for _, r := range o.Responses {
+		v.Responses = append(v.Responses, d.response(r.Name, r.Value))
+	}
+	v.Snippets = v.snippets()
+	return v
+}
+
+func (d *document) parameter(p parameter) parameterView {
+	if p.Ref != "" {
+		p = component(d.Components.Parameters, p.Ref)
+	}
+	s := d.resolve(p.Schema)
+	v := parameterView{In: p.In, Choices: s.Enum, Optional: !p.Required, Hint: exampleText(p.Example)}
+	v.field = field{p.Name, d.typeOf(s), strings.Join(d.rules(s), ", "), p.Required, toHTML(p.Description)}
+	if p.Required {
+		v.Value = v.Hint
+	}
+	return v
+}
+
+// exampleText is an example as it's sent in a path, query or header.
+func exampleText(example any) string {
+	switch value := example.(type) {
+	case nil:
+		return ""
+	case []any:
+		var items []string
+		for _, item := range value {
+			items = append(items, exampleText(item))
+		}
+		return strings.Join(items, ",")
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// uninteresting headers are in every response, and explained once.
+var uninteresting = []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+func (d *document) response(status string, r response) responseView {
+	if r.Ref != "" {
+		r = component(d.Components.Responses, r.Ref)
+	}
+	v := responseView{Status: status, About: toHTML(r.Description)}
+	for _, h := range r.Headers {
+		if !slices.Contains(uninteresting, h.Name) {
+			v.Headers = append(v.Headers, h.Name)
+		}
+	}
+	for _, m := range r.Content {
+		if v.Success() { // errors all have the same fields
+			v.Fields = d.fields("", m.Value.Schema)
+			for i := range v.Fields {
+				v.Fields[i].Required = false // nothing to do about it
+			}
+		}
+		for _, e := range m.Value.Examples {
+			if e.Value.Ref != "" {
+				e.Value = component(d.Components.Examples, e.Value.Ref)
+			}
+			v.Examples = append(v.Examples, exampleView{e.Value.Summary, indented(e.Value.Value)})
+		}
+		if one := d.example(m.Value); v.Examples == nil && one != nil {
+			v.Examples = []exampleView{{"", indented(one)}}
+		}
+	}
+	return v
+}
+
+// fields lists the values in a body. Those of objects within it follow the object,
+// named like minute.limit.
+func (d *document) fields(within string, s schema) (all []field) {
+	s = d.resolve(s)
+	if s.Items != nil {
+		return d.fields(within, *s.Items)
+	}
+	for _, p := range s.Properties {
+		value := d.resolve(p.Value)
+		rules := d.rules(value)
+		if value.Enum != nil {
+			rules = append([]string{"one of " + strings.ReplaceAll(exampleText(value.Enum), ",", ", ")}, rules...)
+		}
+		all = append(all, field{within + p.Name, d.typeOf(value), strings.Join(rules, ", "), slices.Contains(s.Required, p.Name), toHTML(value.Description)})
+		if len(value.Properties) > 0 {
+			all = append(all, d.fields(within+p.Name+".", value)...)
+		}
+	}
+	return all
+}
+
+// toHTML renders a description.
+func toHTML(text string) template.HTML {
+	var b bytes.Buffer
+	if err := markdown.Convert([]byte(text), &b); err != nil {
+		panic(err) // a bytes.Buffer never fails
+	}
+	return template.HTML(b.String()) // made from our own document, without raw HTML
+}
+
+// indented formats JSON for people: short values on one line.
+func indented(value json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, value); err != nil || b.Len() <= 48 {
+		return b.String()
+	}
+	b.Reset()
+	json.Indent(&b, value, "", "  ")
+	return b.String()
+}

@@ -1,0 +1,145 @@
+package pages
+
+import (
+	"encoding/json"
+	"html"
+	"strings"
+	"testing"
+
+	"animalstore"
+	"animalstore/openapi"
+)
+
+func readReference(t *testing.T) []operationView {
+	t.Helper()
+	var d document
+	if err := json.Unmarshal(openapi.JSON, &d); err != nil {
+		t.Fatal(err)
+	}
+	var all []operationView
+	for _, g := range d.groups() {
+		all = append(all, g.Operations...)
+	}
+	if len(all) < 22 {
+		t.Fatalf("got %d operations, want all", len(all))
+	}
+	return all
+}
+
+// TestReference: each operation is on the page with its parameters, fields, responses
+// and snippets.
+func TestReference(t *testing.T) {
+	page := html.UnescapeString(body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil)))
+	for _, o := range readReference(t) {
+		if !strings.Contains(page, `id="`+o.ID+`"`) || o.Summary == "" || o.About == "" {
+			t.Errorf("%s isn't on the page, or has no text", o.ID)
+		}
+		for _, p := range o.Parameters {
+			if p.Type == "" || p.About == "" || p.Required && p.Value == "" {
+				t.Errorf("%s: got the parameter %+v, want its type, text and example", o.ID, p)
+			}
+		}
+		if o.Body != nil && (len(o.Body.Fields) == 0 || o.Body.Example == "") {
+			t.Errorf("%s: got the body %+v, want its fields and an example", o.ID, o.Body)
+		}
+		for _, r := range o.Responses {
+			if r.About == "" || r.Status[0] >= '4' && len(r.Examples) == 0 {
+				t.Errorf("%s: got the response %+v, want its text and an example", o.ID, r)
+			}
+			for _, f := range r.Fields {
+				if f.Type == "" {
+					t.Errorf("%s: %s: got the field %+v, want its type", o.ID, r.Status, f)
+				}
+			}
+		}
+		for _, s := range o.Snippets {
+			if s.Code == "" || !strings.Contains(page, s.Code) {
+				t.Errorf("%s: got no snippet for %s. A Go snippet is a function %[1]s in examples_test.go", o.ID, s.Lang)
+			}
+			if strings.Contains(s.Code, "{"+"petId") || strings.Contains(s.Code, "return nil") {
+				t.Errorf("%s: got the snippet\n%s", o.ID, s.Code)
+			}
+		}
+	}
+}
+
+// TestReferenceFields: fields within others are listed, with what the document says of
+// them.
+func TestReferenceFields(t *testing.T) {
+	want := map[string]string{
+		"createPet status":        "string, one of available, pending, sold",
+		"createPet name":          "string",
+		"createKey limits.perDay": "integer, at least 1",
+		"createKey expiresAt":     "date-time or null",
+		"createKey permissions":   "array of string",
+		"rotateKey graceSeconds":  "integer, 0 to 7776000",
+		"updateOrder status":      "string, one of placed, approved, delivered, cancelled",
+	}
+	for _, o := range readReference(t) {
+		if o.Body == nil {
+			continue
+		}
+		for _, f := range o.Body.Fields {
+			name := o.ID + " " + f.Name
+			got := f.Type
+			if f.Rules != "" {
+				got += ", " + f.Rules
+			}
+			if expected, ok := want[name]; ok && got != expected {
+				t.Errorf("%s: got %q, want %q", name, got, expected)
+			}
+			delete(want, name)
+		}
+	}
+	for name := range want {
+		t.Errorf("%s isn't listed", name)
+	}
+}
+
+// TestSnippets shows what the snippets of a request with a body look like.
+func TestSnippets(t *testing.T) {
+	for _, o := range readReference(t) {
+		if o.ID != "createPet" {
+			continue
+		}
+		for _, s := range o.Snippets {
+			want := map[string]string{
+				"curl": `curl "http://127.0.0.1:8080/v1/pets" \
+  -H "Authorization: Bearer $ANIMALSTORE_API_KEY" \
+  -H "Content-Type: application/json" \
+  -d '{"name":"Rex","categoryId":7}'`,
+				"go": `c, err := client.New("http://127.0.0.1:8080", os.Getenv("ANIMALSTORE_API_KEY"))
+if err != nil {
+	return err
+}
+pet, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 7})
+if err != nil {
+	return err
+}
+fmt.Println(pet.ID, pet.Status)`,
+				"js": "const response = await fetch(\"http://127.0.0.1:8080/v1/pets\", {\n  method: \"POST\",\n  headers: {\n" +
+					"    Authorization: `Bearer ${process.env.ANIMALSTORE_API_KEY}`,\n    \"Content-Type\": \"application/json\",\n  },\n" +
+					"  body: JSON.stringify({\"name\":\"Rex\",\"categoryId\":7}),\n});\n" +
+					"if (!response.ok) throw new Error((await response.json()).message);\nconsole.log(await response.json());",
+				"python": `import json
+import os
+import urllib.request
+
+request = urllib.request.Request(
+    "http://127.0.0.1:8080/v1/pets",
+    method="POST",
+    headers={
+        "Authorization": "Bearer " + os.environ["ANIMALSTORE_API_KEY"],
+        "Content-Type": "application/json",
+    },
+    data='{"name":"Rex","categoryId":7}'.encode(),
+)
+with urllib.request.urlopen(request) as response:
+    print(json.load(response))`,
+			}[s.Lang]
+			if s.Code != want {
+				t.Errorf("%s: got\n%s\nwant\n%s", s.Lang, s.Code, want)
+			}
+		}
+	}
+}

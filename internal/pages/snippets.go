@@ -1,0 +1,128 @@
+package pages
+
+import (
+	_ "embed"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// snippet is a request in one language.
+type snippet struct{ Lang, Label, Code string }
+
+// sampleAddress is where the server is in snippets. The page replaces it by its own
+// address.
+const sampleAddress = "http://127.0.0.1:8080"
+
+// goExamples has a function for each operation. It's a test file so that the compiler
+// checks it and a test runs it.
+//
+//go:embed examples_test.go
+var goExamples string
+
+// snippets returns the operation's request in several languages, with the examples of
+// the document.
+func (o operationView) snippets() []snippet {
+	address := sampleAddress + "/v1" + o.Path
+	for _, p := range o.Parameters {
+		address = strings.Replace(address, "{"+p.Name+"}", p.Value, 1)
+	}
+	for _, p := range o.Parameters {
+		if p.In == "query" && (p.Required || p.Choices != nil) { // one filter, to show how
+			address += "?" + p.Name + "=" + url.QueryEscape(p.Hint)
+			break
+		}
+	}
+	body := ""
+	if o.Body != nil {
+		body = strings.Join(strings.Fields(o.Body.Example), " ")
+	}
+	return []snippet{
+		{"curl", "curl", curlSnippet(o.Method, address, body)},
+		{"go", "Go", goSnippet(o.ID)},
+		{"js", "JavaScript", jsSnippet(o.Method, address, body, o.hasContent())},
+		{"python", "Python", pythonSnippet(o.Method, address, body, o.hasContent())},
+	}
+}
+
+// hasContent reports whether a success has a body.
+func (o operationView) hasContent() bool {
+	for _, r := range o.Responses {
+		if r.Success() && r.Examples != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func curlSnippet(method, address, body string) string {
+	var b strings.Builder
+	b.WriteString("curl ")
+	if method != "GET" && (method != "POST" || body == "") {
+		fmt.Fprintf(&b, "-X %s ", method)
+	}
+	fmt.Fprintf(&b, "%q \\\n  -H \"Authorization: Bearer $ANIMALSTORE_API_KEY\"", address)
+	if body != "" {
+		fmt.Fprintf(&b, " \\\n  -H \"Content-Type: application/json\" \\\n  -d '%s'", strings.ReplaceAll(body, "'", `'\''`))
+	}
+	return b.String()
+}
+
+// goSnippet is the body of the function in goExamples, or "" if there is none, which a
+// test finds.
+func goSnippet(operation string) string {
+	_, code, ok := strings.Cut(goExamples, "\nfunc "+operation+"(")
+	if !ok {
+		return ""
+	}
+	_, code, _ = strings.Cut(code, " {\n")
+	code, _, _ = strings.Cut(code, "\n}\n")
+	code = strings.ReplaceAll("\n"+code, "\n\t", "\n")
+	return fmt.Sprintf("c, err := client.New(%q, os.Getenv(\"ANIMALSTORE_API_KEY\"))\nif err != nil {\n\treturn err\n}", sampleAddress) +
+		strings.TrimSuffix(code, "\nreturn nil")
+}
+
+func jsSnippet(method, address, body string, hasContent bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "const response = await fetch(%q, {\n", address)
+	if method != "GET" {
+		fmt.Fprintf(&b, "  method: %q,\n", method)
+	}
+	b.WriteString("  headers: {\n    Authorization: `Bearer ${process.env.ANIMALSTORE_API_KEY}`,\n")
+	if body != "" {
+		b.WriteString("    \"Content-Type\": \"application/json\",\n")
+	}
+	b.WriteString("  },\n")
+	if body != "" {
+		fmt.Fprintf(&b, "  body: JSON.stringify(%s),\n", body)
+	}
+	b.WriteString("});\nif (!response.ok) throw new Error((await response.json()).message);\n")
+	if hasContent {
+		b.WriteString("console.log(await response.json());")
+	} else {
+		b.WriteString("console.log(response.status);")
+	}
+	return b.String()
+}
+
+func pythonSnippet(method, address, body string, hasContent bool) string {
+	var b strings.Builder
+	b.WriteString("import json\nimport os\nimport urllib.request\n\n")
+	fmt.Fprintf(&b, "request = urllib.request.Request(\n    %q,\n", address)
+	if method != "GET" {
+		fmt.Fprintf(&b, "    method=%q,\n", method)
+	}
+	b.WriteString("    headers={\n        \"Authorization\": \"Bearer \" + os.environ[\"ANIMALSTORE_API_KEY\"],\n")
+	if body != "" {
+		b.WriteString("        \"Content-Type\": \"application/json\",\n")
+	}
+	b.WriteString("    },\n")
+	if body != "" {
+		fmt.Fprintf(&b, "    data='%s'.encode(),\n", strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(body))
+	}
+	b.WriteString(")\nwith urllib.request.urlopen(request) as response:\n")
+	if !hasContent {
+		return strings.Replace(b.String(), "import json\n", "", 1) + "    print(response.status)"
+	}
+	return b.String() + "    print(json.load(response))"
+}

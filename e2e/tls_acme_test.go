@@ -140,17 +140,6 @@ func (p *pebble) roots(t *testing.T) *x509.CertPool {
 	}
 	return pool
 }
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func portOf(addr string) (port int) {
 	_, text, _ := net.SplitHostPort(addr)
 	fmt.Sscan(text, &port)

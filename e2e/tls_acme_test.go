@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	bigendian "encoding/binary"
@@ -21,9 +22,10 @@ import (
 // the domain's real address is.
 func forDomain(addr string, roots *x509.CertPool) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
-		DialTLS: func(_, host string) (net.Conn, error) {
+		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) {
 			name, _, _ := net.SplitHostPort(host)
-			return tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, ServerName: name})
+			dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: name}}
+			return dialer.DialContext(ctx, "tcp", addr)
 		},
 		DisableKeepAlives: true,
 	}}

@@ -209,16 +209,17 @@ func (d *document) rules(s schema) (rules []string) {
 	return rules
 }
 
-// example returns an example of a body, the shortest where there are several.
+// example returns an example of a body, the first where there are several.
 func (d *document) example(m media) json.RawMessage {
 	if m.Example != nil {
 		return m.Example
 	}
-	for _, e := range m.Examples {
-		if e.Value.Ref != "" {
-			e.Value = component(d.Components.Examples, e.Value.Ref)
+	if len(m.Examples) > 0 {
+		e := m.Examples[0].Value
+		if e.Ref != "" {
+			e = component(d.Components.Examples, e.Ref)
 		}
-		return e.Value.Value
+		return e.Value
 	}
 	if s := d.resolve(m.Schema); len(s.Examples) > 0 {
 		return s.Examples[0]

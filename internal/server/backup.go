@@ -216,8 +216,9 @@ var backupStamp = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z$`)
 
 // timeOf returns the time in the name of a backup. It reports false for other names.
 func (b *backups) timeOf(name string) (time.Time, bool) {
-	stamp, ok := strings.CutPrefix(name, b.prefix)
-	if stamp, ok = strings.CutSuffix(stamp, ".db"); !ok || !strings.HasPrefix(name, b.prefix) || !backupStamp.MatchString(stamp) {
+	rest, ours := strings.CutPrefix(name, b.prefix)
+	stamp, complete := strings.CutSuffix(rest, ".db")
+	if !ours || !complete || !backupStamp.MatchString(stamp) {
 		return time.Time{}, false
 	}
 	at, err := time.Parse(backupTime, stamp)

@@ -175,7 +175,7 @@ func TestMoveKilled(t *testing.T) {
 	began := time.Now()
 	shown := moveOnTerminal(t, source.file, database)
 	took := time.Since(began)
-	if bar := regexp.MustCompile(`[0-9]% \|.*\| \([0-9]+/[0-9]+(, [0-9]+ rows/s)?\)`); !bar.MatchString(shown) {
+	if bar := regexp.MustCompile(`\[=+ *\] [0-9,]+ of [0-9,]+ rows, [0-9,]+ a second`); !bar.MatchString(shown) {
 		t.Errorf("got no bar on the terminal: %q", shown)
 	}
 	said := regexp.MustCompile(`Moved ([0-9,]+) rows in [0-9.]+ s, ([0-9,]+) a second, and compared them: postgres://[^@ ]+/test_[0-9_]+ contains what sqlite:`).FindStringSubmatch(strings.Join(strings.Fields(shown), " ")) // a terminal gets its lines wrapped

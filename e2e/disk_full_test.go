@@ -63,6 +63,11 @@ func TestDiskFull(t *testing.T) {
 	database := filepath.Join(dir, "store.db")
 	key := loadKey(t, database)
 	s := start(t, onDatabase(database))
+	defer func() {
+		if t.Failed() {
+			t.Log(s.output())
+		}
+	}()
 	c := newClient(t, s, key)
 	acknowledged := newLedger()
 	refused := 0

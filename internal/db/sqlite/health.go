@@ -48,8 +48,7 @@ func reportDamage(path string, fatal func(error)) func(error) {
 
 const (
 	watchEvery = 500 * time.Millisecond
-	// A file is too short for a moment while a checkpoint makes it longer, so it
-	// counts as truncated only if several looks in a row find it too short.
+	// truncatedAfter is how many looks in a row must find a file truncated.
 	truncatedAfter = 4
 )
 
@@ -59,7 +58,8 @@ const (
 type watch struct {
 	db    *DB
 	files map[string]fs.FileInfo // by path
-	short int                    // looks in a row that found the file too short
+	size  int64                  // of the database file at the last look that found it in order
+	short int                    // looks in a row that found it truncated
 	stop  chan struct{}
 	done  chan struct{}
 }
@@ -116,11 +116,14 @@ func (w *watch) look() error {
 			return fmt.Errorf("%s was replaced by another file while the server was using it", path)
 		}
 	}
-	switch short, err := tooShort(w.db.lock.file); {
+	size, want, err := sizeOf(w.db.lock.file)
+	// A file that is shorter than its header says, but not shorter than before, is one
+	// that a checkpoint is making longer. If the disk is full, it stays like that.
+	switch {
 	case err != nil:
 		return fmt.Errorf("read the header of the database: %w", err)
-	case !short || w.db.moving.Load():
-		w.short = 0
+	case size >= min(want, w.size), w.db.moving.Load():
+		w.size, w.short = size, 0
 		return nil
 	}
 	if w.short++; w.short < truncatedAfter {
@@ -129,29 +132,29 @@ func (w *watch) look() error {
 	return fmt.Errorf("%s was truncated or overwritten while the server was using it", w.db.path)
 }
 
-// tooShort reports whether a database file has fewer pages than its header says, or no
-// header.
-func tooShort(f *os.File) (bool, error) {
+// sizeOf returns the size of a database file, and the one that its header says. The size
+// of a file without a header is -1.
+func sizeOf(f *os.File) (size, want int64, err error) {
 	if f == nil { // a system without a lock on the file
-		return false, nil
+		return 0, 0, nil
 	}
 	var header [100]byte
 	if _, err := f.ReadAt(header[:], 0); errors.Is(err, io.EOF) {
-		return true, nil
+		return -1, 0, nil
 	} else if err != nil {
-		return false, err
+		return 0, 0, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return false, err
+		return 0, 0, err
 	}
 	if string(header[:16]) != "SQLite format 3\x00" {
-		return true, nil
+		return -1, 0, nil
 	}
 	pageSize := int64(binary.BigEndian.Uint16(header[16:]))
 	if pageSize == 1 {
 		pageSize = 1 << 16
 	}
 	pages := int64(binary.BigEndian.Uint32(header[28:]))
-	return info.Size() < pages*pageSize, nil
+	return info.Size(), pages * pageSize, nil
 }

@@ -74,6 +74,7 @@ func (d *DB) startWatch() error {
 		}
 		w.files[d.path+suffix] = info
 	}
+	w.size = w.files[d.path].Size()
 	d.watch = w
 	go w.run()
 	return nil

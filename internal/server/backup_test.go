@@ -115,6 +115,7 @@ func TestBackupFails(t *testing.T) {
 		}
 		stop := runInBackground(b.run)
 		time.Sleep(90 * time.Minute)
+		synctest.Wait()
 		if got, want := names(t, dir), []string{"store-20000101T000000Z.db"}; !slices.Equal(got, want) || calls != 2 {
 			t.Errorf("after the failed one: got %q, %d calls, want %q and 2 calls", got, calls, want)
 		}

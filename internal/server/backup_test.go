@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,9 +96,10 @@ func TestBackupFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackups(t, dir)
 		b.Keep = 1
-		var log strings.Builder
+		var log lockedText
 		b.log = slog.New(slog.NewTextHandler(&log, nil))
-		calls, running := 0, false
+		var calls atomic.Int64
+		running := false
 		ok := b.copy
 		b.copy = func(ctx context.Context, file string) (int64, error) {
 			if running {
@@ -104,8 +107,7 @@ func TestBackupFails(t *testing.T) {
 			}
 			running = true
 			defer func() { running = false }()
-			calls++
-			switch calls {
+			switch calls.Add(1) {
 			case 2:
 				return 0, errors.New("the disk is on fire")
 			case 3:
@@ -116,19 +118,37 @@ func TestBackupFails(t *testing.T) {
 		stop := runInBackground(b.run)
 		time.Sleep(90 * time.Minute)
 		synctest.Wait()
-		if got, want := names(t, dir), []string{"store-20000101T000000Z.db"}; !slices.Equal(got, want) || calls != 2 {
-			t.Errorf("after the failed one: got %q, %d calls, want %q and 2 calls", got, calls, want)
+		if got, want := names(t, dir), []string{"store-20000101T000000Z.db"}; !slices.Equal(got, want) || calls.Load() != 2 {
+			t.Errorf("after the failed one: got %q, %d calls, want %q and 2 calls", got, calls.Load(), want)
 		}
 		if !strings.Contains(log.String(), `level=ERROR msg="backup failed: trying again at the next time"`) || !strings.Contains(log.String(), "on fire") {
 			t.Errorf("got the log %s, want the failure at ERROR", log.String())
 		}
 		time.Sleep(140 * time.Minute) // the third began after 2 h and ends after 3 h 30 min
 		stop()
-		if got, want := names(t, dir), []string{"store-20000101T033000Z.db"}; !slices.Equal(got, want) || calls != 4 {
-			t.Errorf("after the slow one: got %q, %d calls, want %q and 4 calls", got, calls, want)
+		if got, want := names(t, dir), []string{"store-20000101T033000Z.db"}; !slices.Equal(got, want) || calls.Load() != 4 {
+			t.Errorf("after the slow one: got %q, %d calls, want %q and 4 calls", got, calls.Load(), want)
 		}
 		if b.last.Failures != 1 || b.last.Size != 6 || !strings.HasSuffix(b.last.File, "store-20000101T033000Z.db") {
 			t.Errorf("got the last backup %+v", b.last)
 		}
 	})
+}
+
+// lockedText is a log that can be read while others write to it.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

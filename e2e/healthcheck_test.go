@@ -45,6 +45,7 @@ func TestHealthcheck(t *testing.T) {
 	}{
 		{"by flag", nil, []string{"--url", s.url}, 0, "ready\n"},
 		{"with /v1", nil, []string{"--url", s.url + "/v1"}, 0, "ready\n"},
+		{"as JSON", nil, []string{"--url", s.url, "--json"}, 0, `"ready": true`},
 		{"by the address of the server", []string{"ANIMALSTORE_LISTEN=" + listen}, nil, 0, "ready\n"},
 		{"on every address", []string{"ANIMALSTORE_LISTEN=0.0.0.0:" + port}, nil, 0, "ready\n"},
 		{"without an address", []string{"ANIMALSTORE_LISTEN=:" + port}, nil, 0, "ready\n"},

@@ -32,11 +32,12 @@ called FILE.partial; if the command is killed, the next one removes that.`,
   animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
 		Args: namedFile("name the new file for the copy, such as: animalstore db backup monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return backupStore(cmd.Context(), database, args[0], cmd.ErrOrStderr())
+			return backupStore(cmd.Context(), database, args[0], newPrinter(cmd))
 		},
 		ValidArgsFunction: completeFiles,
 	}
 	database.register(cmd.Flags())
+	jsonFlag(cmd)
 	return cmd
 }
 
@@ -50,7 +51,7 @@ func namedFile(usage string) cobra.PositionalArgs {
 	}
 }
 
-func backupStore(ctx context.Context, database databaseFlag, file string, stderr io.Writer) error {
+func backupStore(ctx context.Context, database databaseFlag, file string, p *terminal.Printer) error {
 	if err := database.check(); err != nil {
 		return err
 	}
@@ -58,15 +59,30 @@ func backupStore(ctx context.Context, database databaseFlag, file string, stderr
 		return postgresTools("Back up a store in PostgreSQL with its own tools:",
 			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database.url)))
 	}
-	began, show := time.Now(), &copyProgress{w: stderr}
+	began, show := time.Now(), &copyProgress{w: p.Notes}
 	copied, err := transfer.Backup(ctx, sqlite.Files{}, database.file(), file, show)
 	show.end()
 	if err != nil {
 		return explainFailedCopy(ctx, err, "No backup was made, and the store is unchanged.")
 	}
-	terminal.Note(stderr, "Backed up %s to %s in %.1f s: %s, one instant, %s passed.", database.file(), file, time.Since(began).Seconds(),
+	if p.JSON {
+		return p.PrintJSON(newCopyResult(file, copied))
+	}
+	terminal.Note(p.Notes, "Backed up %s to %s in %.1f s: %s, one instant, %s passed.", database.file(), file, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
 	return nil
+}
+
+// copyResult is what backup and restore print as JSON.
+type copyResult struct {
+	File    string `json:"file"`
+	Bytes   int64  `json:"bytes"`
+	Checks  int    `json:"checks"`
+	Current bool   `json:"current"` // false: a server updates its tables when it starts
+}
+
+func newCopyResult(file string, c transfer.Copied) copyResult {
+	return copyResult{File: file, Bytes: c.Size, Checks: c.Checks, Current: c.Current}
 }
 
 // file is the path of a SQLite database.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -33,15 +32,16 @@ it starts.`,
   animalstore db restore monday.db --database sqlite:/var/lib/animalstore/store.db`,
 		Args: namedFile("name the backup, such as: animalstore db restore monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return restoreStore(cmd.Context(), database, args[0], cmd.ErrOrStderr())
+			return restoreStore(cmd.Context(), database, args[0], newPrinter(cmd))
 		},
 		ValidArgsFunction: completeFiles,
 	}
 	database.register(cmd.Flags())
+	jsonFlag(cmd)
 	return cmd
 }
 
-func restoreStore(ctx context.Context, database databaseFlag, file string, stderr io.Writer) error {
+func restoreStore(ctx context.Context, database databaseFlag, file string, p *terminal.Printer) error {
 	if err := database.check(); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func restoreStore(ctx context.Context, database databaseFlag, file string, stder
 		return fmt.Errorf("the backup cannot be read: %w", err)
 	}
 	const unchanged = "Nothing was restored."
-	began, show := time.Now(), &copyProgress{w: stderr}
+	began, show := time.Now(), &copyProgress{w: p.Notes}
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, database.file(), show)
 	show.end()
 	var occupied *transfer.OccupiedError
@@ -68,11 +68,14 @@ func restoreStore(ctx context.Context, database databaseFlag, file string, stder
 	case err != nil:
 		return explainFailedCopy(ctx, err, unchanged)
 	}
-	terminal.Note(stderr, "Restored %s to %s in %.1f s: %s, %s passed.", file, database.file(), time.Since(began).Seconds(),
+	if p.JSON {
+		return p.PrintJSON(newCopyResult(database.file(), copied))
+	}
+	terminal.Note(p.Notes, "Restored %s to %s in %.1f s: %s, %s passed.", file, database.file(), time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
 	if !copied.Current {
-		terminal.Note(stderr, "The backup is from an older version: the server updates its tables when it starts.")
+		terminal.Note(p.Notes, "The backup is from an older version: the server updates its tables when it starts.")
 	}
-	terminal.Note(stderr, `Next: run "animalstore serve" with the same --database.`)
+	terminal.Note(p.Notes, `Next: run "animalstore serve" with the same --database.`)
 	return nil
 }

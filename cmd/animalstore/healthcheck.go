@@ -45,11 +45,15 @@ accepted, because certificates are for public names.`,
 			if err := checkHealth(cmd.Context(), address); err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "ready")
-			return nil
+			if p := newPrinter(cmd); p.JSON {
+				return p.PrintJSON(map[string]any{"url": address, "ready": true})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "ready")
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&address, "url", "", "`address` of the server (default: this machine's)")
+	jsonFlag(cmd)
 	return cmd
 }
 

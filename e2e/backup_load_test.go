@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -172,20 +171,7 @@ func TestBackupsUnderLoad(t *testing.T) {
 // startCommand starts a command of the binary in the background.
 func startCommand(t testing.TB, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
-	s.cmd = exec.Command(binary, args...)
-	s.cmd.Env = cleanEnv()
-	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		s.cmd.Wait()
-		close(s.exited)
-	}()
-	t.Cleanup(s.kill)
-	return s
+	return startProgram(t, append([]string{binary}, args...)...)
 }
 
 // TestBackupKilled kills a backup at many moments. There must never be an unfinished

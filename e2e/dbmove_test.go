@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,20 +22,7 @@ import (
 // startMove starts moving a store in the background.
 func startMove(t testing.TB, from, to string) *server {
 	t.Helper()
-	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
-	s.cmd = exec.Command(binary, "db", "move", "--from", "sqlite:"+from, "--to", to)
-	s.cmd.Env = cleanEnv()
-	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		s.cmd.Wait()
-		close(s.exited)
-	}()
-	t.Cleanup(s.kill)
-	return s
+	return startCommand(t, "db", "move", "--from", "sqlite:"+from, "--to", to)
 }
 
 // wantUntouched checks that a move that ended early left nothing, not even a used id or

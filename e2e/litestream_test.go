@@ -37,24 +37,6 @@ func litestream(t *testing.T) string {
 	return program
 }
 
-// startProgram starts a program in the background, until the test ends.
-func startProgram(t *testing.T, argv ...string) *server {
-	t.Helper()
-	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
-	s.cmd = exec.Command(argv[0], argv[1:]...)
-	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		s.cmd.Wait()
-		close(s.exited)
-	}()
-	t.Cleanup(s.kill)
-	return s
-}
-
 // highestSize watches the size of a file until the returned function is called.
 func highestSize(file string) func() int64 {
 	var highest atomic.Int64

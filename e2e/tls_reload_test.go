@@ -100,9 +100,6 @@ func TestCertificateReload(t *testing.T) {
 		t.Errorf("with a broken file: got %d, %v, want 200 with the old certificate", status, err)
 	}
 	stopLoad()
-	if n := len(refused.FindAllString(s.stderr.String(), -1)); n != 1 {
-		t.Errorf("the broken certificate is in the log %d times, want once:\n%s", n, s.stderr)
-	}
 	s.stop()
 }
 

@@ -54,6 +54,7 @@ type DB struct {
 	timeout time.Duration
 	watch   *watch
 	hosts   *hosts
+	sampled sampledSize
 }
 
 var _ db.DB = (*DB)(nil)

@@ -220,6 +220,11 @@ func (w *response) write(b []byte) (int, error) {
 	if w.method == http.MethodHead {
 		return len(b), nil
 	}
+	if w.declared >= 0 && len(b) > flushSize { // too large to copy
+		w.send()
+		w.sendBytes(b)
+		return len(b), w.err
+	}
 	w.out = append(w.out, b...)
 	if w.declared >= 0 && len(w.out) > flushSize {
 		w.send()
@@ -252,10 +257,14 @@ func (w *response) finish() bool {
 }
 
 func (w *response) send() {
-	if w.err == nil {
-		_, w.err = w.conn.Write(w.out)
-	}
+	w.sendBytes(w.out)
 	w.out = w.out[:0]
+}
+
+func (w *response) sendBytes(b []byte) {
+	if w.err == nil && len(b) > 0 {
+		_, w.err = w.conn.Write(b)
+	}
 }
 
 // date is the Date field of the most recent response.

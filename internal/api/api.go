@@ -69,7 +69,7 @@ type Server struct {
 	router    *router
 	cache     *cache
 	pages     *pages.Pages
-	encoding  *db.Turns // shares the processors between keys: see largePage
+	large     *db.Turns // shares the processors between keys: see largeTurn
 	draining  atomic.Bool
 }
 
@@ -92,7 +92,7 @@ func New(c Config) *Server {
 		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
-		encoding:  db.NewTurns(runtime.GOMAXPROCS(0), 0),
+		large:     db.NewTurns(max(1, runtime.GOMAXPROCS(0)-1), 0),
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),
 			Version:     c.Version,

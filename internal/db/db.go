@@ -209,7 +209,15 @@ type PetQuery struct {
 	Status     animalstore.PetStatus
 	Before     int64 // only lower ids
 	Limit      int   // at least 1
+
+	// Large, if it isn't nil, may be called once, when what was read exceeds
+	// [LargeList]. The engine then waits for it, and fails with its error.
+	Large func() error
 }
+
+// LargeList is the size in bytes of a list that takes so long to read and to encode
+// that requests take turns.
+const LargeList = 32 << 10
 
 // CategoryQuery selects categories. A nil After doesn't restrict the result.
 type CategoryQuery struct {

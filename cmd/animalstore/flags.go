@@ -76,8 +76,13 @@ func (o oneOf[T]) Set(s string) error {
 type idList []int64
 
 func (l *idList) String() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*l), " ", ","), "[]")
+	texts := make([]string, len(*l))
+	for i, id := range *l {
+		texts[i] = decimal(id)
+	}
+	return strings.Join(texts, ",")
 }
+
 func (l *idList) Type() string { return "ids" }
 
 func (l *idList) Set(s string) error {

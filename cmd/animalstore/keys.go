@@ -12,6 +12,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/keyadmin"
 	"animalstore/internal/keys"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -119,7 +120,7 @@ deployment.`,
 				if err != nil {
 					return err
 				}
-				p.Note("Created %s Store it safely: it isn't shown again.", describeKey(key))
+				p.Note("Created %s Store it safely: it isn't shown again.", tables.KeySentence(key))
 				return printSecret(p, key, secret)
 			})
 		},
@@ -160,19 +161,13 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 				if err != nil {
 					return err
 				}
-				return newPrinter(cmd).Result(key, "Imported %s", describeKey(key))
+				return newPrinter(cmd).Result(key, "Imported %s", tables.KeySentence(key))
 			})
 		},
 	}
 	f.register(cmd)
 	jsonFlag(cmd)
 	return cmd
-}
-
-// describeKey is a key as a sentence.
-func describeKey(k animalstore.Key) string {
-	return fmt.Sprintf("key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s.",
-		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
 }
 
 // printSecret prints a secret to standard output, with nothing else or, as JSON, with

@@ -9,6 +9,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -31,22 +32,7 @@ func petsCommand() *cobra.Command {
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
-var pets = resource[animalstore.Pet]{"pet", "pets", []terminal.Column[animalstore.Pet]{
-	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
-	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
-	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }, Drop: 1},
-	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
-}, func(p animalstore.Pet) string { return p.Name }}
-
-func petColour(p animalstore.Pet) terminal.Colour {
-	switch p.Status {
-	case animalstore.PetAvailable:
-		return terminal.Green
-	case animalstore.PetPending:
-		return terminal.Yellow
-	}
-	return terminal.Faint
-}
+var pets = resource[animalstore.Pet]{"pet", "pets", tables.Pets, func(p animalstore.Pet) string { return p.Name }}
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 

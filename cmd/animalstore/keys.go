@@ -9,6 +9,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/keyadmin"
 	"animalstore/internal/keys"
@@ -57,7 +58,7 @@ func (f *newKeyFlags) register(cmd *cobra.Command) {
 	completeFlag(cmd, "permissions", completeList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
 	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default forever)")
 	flags.StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
-	completeFlag(cmd, "environment", fixedValues(environments))
+	completeFlag(cmd, "environment", commandline.FixedValues(environments))
 	f.planFlags.register(cmd, "free")
 }
 
@@ -70,7 +71,7 @@ type planFlags struct {
 func (f *planFlags) register(cmd *cobra.Command, defaultPlan string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.plan, "plan", defaultPlan, animalstore.JoinOr(animalstore.Plans))
-	completeFlag(cmd, "plan", fixedValues(animalstore.Plans))
+	completeFlag(cmd, "plan", commandline.FixedValues(animalstore.Plans))
 	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
 	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
 }

@@ -6,6 +6,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ pet is pending while the order is open, and sold or available afterwards.
 var orders = resource[animalstore.Order]{"order", "orders", tables.Orders, tables.OrderTitle}
 
 func registerOrderStatus(cmd *cobra.Command, status *animalstore.OrderStatus, usage string) {
-	registerOneOf(cmd, status, animalstore.OrderStatuses, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
+	commandline.RegisterOneOf(cmd, status, animalstore.OrderStatuses, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
 }
 
 func ordersListCommand(conn *connection) *cobra.Command {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
@@ -33,8 +33,6 @@ func petsCommand() *cobra.Command {
 }
 
 var pets = resource[animalstore.Pet]{"pet", "pets", tables.Pets, func(p animalstore.Pet) string { return p.Name }}
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // petFilter is the flags that select pets.
 type petFilter struct {
@@ -61,13 +59,13 @@ func completeCategory(cmd *cobra.Command, conn *connection) {
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
-	registerOneOf(cmd, status, animalstore.PetStatuses, "status", usage)
+	commandline.RegisterOneOf(cmd, status, animalstore.PetStatuses, "status", usage)
 }
 
 func petsListCommand(conn *connection) *cobra.Command {
 	var f listFlags
 	var filter petFilter
-	var ids idList
+	var ids commandline.IDList
 	cmd := pets.onList(conn, &cobra.Command{
 		Use:   "list",
 		Short: "List pets, the latest first",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"animalstore/internal/commandline"
 	"animalstore/internal/petfile"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ preserves every name exactly.`,
 			})
 		},
 	}
-	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
+	commandline.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
 	filter.register(cmd, conn)
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"animalstore/internal/bulk"
+	"animalstore/internal/commandline"
 	"animalstore/internal/petfile"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ day.`,
 			return conn.do(cmd, func(s session) error { return s.bulk().Import(cmd.Context(), file, workers) })
 		},
 	}
-	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
+	commandline.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
 	cmd.Flags().IntVar(&workers, "concurrency", defaultWorkers, "how many requests to send at once; 1 keeps the order of the file")
 	jsonFlag(cmd)
 	return cmd

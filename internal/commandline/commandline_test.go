@@ -72,6 +72,7 @@ func TestUnknownCommand(t *testing.T) {
 	for name, want := range map[string]string{
 		"lst":    `"shop" has no command "lst". Did you mean "shop list"?`,
 		"zzzzzz": `"shop" has no command "zzzzzz". See "shop --help"`,
+		"remove": "shops can't be removed",
 		"rm":     "shops can't be removed",
 	} {
 		cmd, _, _ := newCommand()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
@@ -73,8 +74,8 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
 	registerBackupFlags(cmd, &f)
-	completeFlag(cmd, "environment", fixedValues(environments))
-	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
+	completeFlag(cmd, "environment", commandline.FixedValues(environments))
+	completeFlag(cmd, "log-format", commandline.FixedValues([]string{"text", "json"}))
 	return cmd
 }
 

@@ -210,8 +210,9 @@ type PetQuery struct {
 	Before     int64 // only lower ids
 	Limit      int   // at least 1
 
-	// Large, if it isn't nil, may be called once, when what was read exceeds
-	// [LargeList]. The engine then waits for it, and fails with its error.
+	// Large, if it isn't nil, is called once if the names that are read exceed
+	// [LargeList], as soon as they do. The list goes on when it returns, or fails with
+	// its error.
 	Large func() error
 }
 

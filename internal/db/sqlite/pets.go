@@ -251,9 +251,9 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet, large func() error) ([]
 				return pets, err
 			}
 			large = nil
-			// Room for all, if the others are as long, instead of room twice as large
-			// time and again.
-			names = slices.Grow(names, (start+size)/(len(pets)+1)*(cap(pets)-len(pets)))
+			// Room for all of a page, if the others are as long, instead of room twice
+			// as large time and again.
+			names = slices.Grow(names, (start+size)/(len(pets)+1)*max(1, min(cap(pets), 128)-len(pets)))
 		}
 		names = slices.Grow(names, size)[:start+size]
 		stmt.ColumnBytes(3, names[start:])

@@ -252,12 +252,16 @@ func (w *response) mayHaveBody() bool {
 	return w.status != http.StatusNoContent && w.status != http.StatusNotModified
 }
 
+// headLength is the largest body whose length net/http puts into a response to HEAD if
+// the handler didn't set it: the size of its buffer.
+const headLength = 2048
+
 // finish sends the rest of the response and reports whether the connection can be
 // used for another.
 func (w *response) finish() bool {
 	w.writeHeader(http.StatusOK)
 	head := w.method == http.MethodHead
-	if w.declared < 0 && w.mayHaveBody() && !(head && w.written == 0) {
+	if w.declared < 0 && w.mayHaveBody() && !(head && (w.written == 0 || w.written > headLength)) {
 		w.declared = w.written
 		field := appendField(nil, "Content-Length", strconv.FormatInt(w.written, 10))
 		w.out = slices.Insert(w.out, w.headEnd, field...)

@@ -126,13 +126,16 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		found, otherAdmin := false, false
 		for _, k := range locked {
 			if k.ID == id {
-				key, found = k, true
+				found = true
 			} else if k.Manages(at.Time) {
 				otherAdmin = true
 			}
 		}
 		if !found {
 			return db.ErrNotFound
+		}
+		if key, err = selectLocked(ctx, tx, id); err != nil {
+			return err
 		}
 		before := key
 		if err := change(&key, otherAdmin); err != nil {
@@ -141,6 +144,12 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		return storeKey(ctx, tx, by, &before, &key, at)
 	})
 	return key, err
+}
+
+// selectLocked returns a key that is locked. A statement that waits for a lock sees the
+// current state of the locked row, but a ban, which is in another table, as of its start.
+func selectLocked(ctx context.Context, tx pgx.Tx, id int64) (animalstore.Key, error) {
+	return selectOne(ctx, tx, "select key", scanKey, selectKey, id)
 }
 
 const updateKey = `UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9
@@ -163,7 +172,10 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 	var key animalstore.Key
 	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if key, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
+		if _, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
+			return err
+		}
+		if key, err = selectLocked(ctx, tx, id); err != nil {
 			return err
 		}
 		if check != nil {

@@ -161,7 +161,7 @@ func (f serveFlags) check() error {
 			return fmt.Errorf("--redis: %w", err)
 		}
 	}
-	if err := f.checkTLS(); err != nil {
+	if err := server.CheckTLS(f.Config, f.acme); err != nil {
 		return err
 	}
 	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {

@@ -226,3 +226,70 @@ func TestEventDelay(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowersOutlastTimeouts: neither the limit of 5 s on a request, nor those of 10 and
+// 15 s on a connection, end a request that waits or a stream that is silent.
+func TestFollowersOutlastTimeouts(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, roots := selfSigned(t)
+	for _, test := range []struct {
+		protocol string
+		options  []option
+	}{
+		{"HTTP/1.1", nil},
+		{"HTTP/1.1", []option{withArgs("--fast-path=false")}},
+		{"HTTP/2.0", []option{withArgs("--tls-cert", certFile, "--tls-key", keyFile)}},
+	} {
+		t.Run(test.protocol, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, test.options...)
+			c := newClient(t, s, s.ownerKey())
+			c.http = trusts(roots)
+			c.http.Timeout = time.Minute
+			if test.protocol == "HTTP/2.0" {
+				c.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+			}
+			after := newestEvent(t, c)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			arrived := make(chan animalstore.Event, 10)
+			go func() {
+				lastID := after
+				if err := readStream(ctx, c.http.Transport, c.url, c.key, &lastID, func(e animalstore.Event) { arrived <- e }); ctx.Err() == nil {
+					t.Errorf("the stream ended: %v", err)
+				}
+			}()
+			answered := make(chan response, 1)
+			go func() {
+				a, err := c.try("GET", "/v1/events?wait=30&after="+after, "")
+				if err != nil {
+					t.Error(err)
+				}
+				answered <- a
+			}()
+			time.Sleep(16 * time.Second) // longer than any of them
+			other := newClient(t, s, s.ownerKey())
+			other.http = trusts(roots)
+			wantStatus(t, other.do(t, "POST", "/v1/pets", newPetBody("Rex", 7, "available")), 201, "")
+			if a := <-answered; a.status != 200 || !strings.Contains(a.body, "Rex") {
+				t.Errorf("got %d %s, want the event", a.status, a.body)
+			}
+			select {
+			case e := <-arrived:
+				if e.Type != animalstore.PetCreated {
+					t.Errorf("got %s, want the event of the pet", e.Type)
+				}
+			case <-time.After(time.Minute):
+				t.Error("the stream is silent")
+			}
+			res, err := c.http.Get(c.url + "/v1/events")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.Proto != test.protocol {
+				t.Errorf("got %s, want %s", res.Proto, test.protocol)
+			}
+		})
+	}
+}

@@ -181,7 +181,7 @@ func (s *Server) serve(w *response, r *request) error {
 	if err := s.authenticate(w, r); err != nil {
 		return err
 	}
-	r.ctx.caller = r.key.ID
+	r.ctx.caller, r.ctx.actor = r.key.ID, db.Actor{KeyID: r.key.ID, RequestID: r.id}
 	if err := s.limit(w, r); err != nil {
 		return err
 	}

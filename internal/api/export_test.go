@@ -14,7 +14,6 @@ import (
 
 var (
 	ParseInteger = strictjson.ParseInteger
-	AppendPet    = appendPet
 	AppendPets   = appendPets
 	StatusOf     = statusOf
 )

@@ -11,6 +11,7 @@ import (
 var released = []string{
 	"aac19a331169d4335ad851c953dfbaaf21d55b6d21e8e908278380df5ecc799e",
 	"6d83b72336f381fa17379a5180365b71149f42573441cbc292b60e50635d6295",
+	"e0a41b8b8fa2dd842bdea1a8c752154626c3df960a59398e68a5f9be14f29b09",
 }
 
 func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {

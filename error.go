@@ -30,6 +30,7 @@ const (
 	LastAdminKey           Code = "last_admin_key"
 	TooManyWebhooks        Code = "too_many_webhooks"
 	EndpointRemoved        Code = "endpoint_removed"
+	EventsExpired          Code = "events_expired"
 	PreconditionFailed     Code = "precondition_failed"
 	PayloadTooLarge        Code = "payload_too_large"
 	UnsupportedMediaType   Code = "unsupported_media_type"
@@ -37,6 +38,7 @@ const (
 	RateLimitExceeded      Code = "rate_limit_exceeded"
 	DailyQuotaExceeded     Code = "daily_quota_exceeded"
 	KeyBanned              Code = "key_banned"
+	TooManyStreams         Code = "too_many_streams"
 	InternalError          Code = "internal_error"
 	Unavailable            Code = "unavailable"
 	StorageFull            Code = "storage_full"
@@ -77,8 +79,8 @@ var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
 	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, PetNotAvailable, LastAdminKey, EndpointRemoved, PreconditionFailed,
+	InvalidTransition, PetNotAvailable, LastAdminKey, EndpointRemoved, EventsExpired, PreconditionFailed,
 	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
-	RateLimitExceeded, DailyQuotaExceeded, KeyBanned,
+	RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,
 }

@@ -16,6 +16,7 @@ var (
 	ParseInteger = strictjson.ParseInteger
 	AppendPets   = appendPets
 	StatusOf     = statusOf
+	FollowTimes  = &followTimes
 )
 
 const (

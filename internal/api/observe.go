@@ -43,7 +43,7 @@ func (s *Server) observe(w *response, r *request) {
 	if status == 0 { // nothing was written: net/http sends this
 		status = http.StatusOK
 	}
-	s.observer.End(knownMethod(r.Method), pattern, status, time.Since(r.began))
+	s.observer.End(knownMethod(r.Method), pattern, status, time.Since(r.began)-r.waited)
 }
 
 // knownMethod is the method if it's a common one, or else "other".

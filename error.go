@@ -78,8 +78,8 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
-	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, PetNotAvailable, LastAdminKey, EndpointRemoved, EventsExpired, PreconditionFailed,
+	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, WebhookNotFound, DeliveryNotFound, RouteNotFound, MethodNotAllowed,
+	InvalidTransition, PetNotAvailable, LastAdminKey, TooManyWebhooks, EndpointRemoved, EventsExpired, PreconditionFailed,
 	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
 	RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,

@@ -18,6 +18,7 @@ func (s *Server) watchMetrics() {
 	case *sqlite.DB:
 		s.metrics.WatchFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })
 	case *postgres.DB:
+		engine.Stats() // so that the first scrape finds the size
 		s.metrics.WatchFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
 	}
 }
@@ -73,13 +74,17 @@ func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 func postgresFigures(s postgres.Stats) []metrics.Figure {
 	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time that was spent waiting for a connection.", 0)
 	wait.Value = s.WaitTime.Seconds()
-	return []metrics.Figure{
+	figures := []metrics.Figure{
 		gauge("animalstore_postgres_pool_acquired", "Connections in use.", s.Acquired),
 		gauge("animalstore_postgres_pool_idle", "Connections that are open and not in use.", s.Idle),
 		gauge("animalstore_postgres_pool_max", "Connections that may be open.", s.Max),
 		gauge("animalstore_postgres_pool_waiting", "Operations that wait for their turn.", s.Waiting),
 		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits), wait,
 	}
+	if s.Bytes > 0 {
+		figures = append(figures, gauge("animalstore_postgres_database_bytes", "Size of the database, at most a few minutes old.", s.Bytes))
+	}
+	return figures
 }
 
 func counter(name, help string, value int64) metrics.Figure {

@@ -47,6 +47,9 @@ type Config struct {
 	AccessLog bool
 	// Observer is notified of every request. It may be nil.
 	Observer Observer
+	// CheckWebhookURL returns an error for the client if webhooks may not lead to a
+	// URL.
+	CheckWebhookURL func(ctx context.Context, url string) error
 	// NoPageCache turns off the cache of encoded pages, for a benchmark.
 	NoPageCache bool
 	// Environment and Version are shown on the pages. Empty means production and
@@ -75,7 +78,9 @@ type Server struct {
 	pages     *pages.Pages
 	large     *db.Turns // shares the processors between keys: see largeTurn
 	draining  atomic.Bool
-	drained   chan struct{} // closed when draining begins
+
+	checkWebhookURL func(ctx context.Context, url string) error
+	drained         chan struct{} // closed when draining begins
 }
 
 // New creates a Server.
@@ -101,6 +106,8 @@ func New(c Config) *Server {
 		cache:     newCache(c.NoPageCache),
 		large:     db.NewTurns(max(1, runtime.GOMAXPROCS(0)-1), 0),
 		drained:   make(chan struct{}),
+
+		checkWebhookURL: c.CheckWebhookURL,
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),
 			Version:     c.Version,
@@ -137,7 +144,8 @@ type request struct {
 	id      string           // its X-Request-Id
 	key     *animalstore.Key // nil until the credential is checked
 	pattern string           // of the path; "" until the route is found
-	param   string           // the value of the path's {parameter}
+	param   string           // the value of the path's first {parameter}
+	second  string           // the value of its second, if it has two
 	body    []byte           // nil until it is read
 	waited  time.Duration    // for events, which isn't the server's time
 	changes bool             // its operation was called and may have changed something

@@ -53,16 +53,40 @@ func Restore(ctx context.Context, file, database string, p *terminal.Printer) er
 	if err != nil {
 		return explainFailedRestore(ctx, err)
 	}
+	paused, err := pauseWebhooks(ctx, store, copied)
+	if err != nil {
+		return fmt.Errorf("%s was restored, but its webhooks could not be paused: don't serve it, or old events are sent again. Remove it and try again: %w", store, err)
+	}
 	if p.JSON {
-		return p.PrintJSON(newCopyResult(store, copied))
+		result := newCopyResult(store, copied)
+		result.PausedWebhooks = &paused
+		return p.PrintJSON(result)
 	}
 	terminal.Note(p.Notes, "Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
+	if paused > 0 {
+		terminal.Note(p.Notes, "Paused %s, because what happened since the backup would be sent again: resume each when its receiver is ready for that.",
+			terminal.Count(int64(paused), "webhook", "webhooks"))
+	}
 	if !copied.Current {
 		terminal.Note(p.Notes, "The backup is from an older version: the server updates its tables when it starts.")
 	}
 	terminal.Note(p.Notes, `Next: run "animalstore serve" with the same --database.`)
 	return nil
+}
+
+// pauseWebhooks pauses the webhooks of a restored store, which would send events again
+// that were delivered after the backup. A store of an older version has none.
+func pauseWebhooks(ctx context.Context, store string, copied transfer.Copied) (paused int, err error) {
+	if !copied.Current {
+		return 0, nil
+	}
+	d, err := sqlite.Open(ctx, store, sqlite.Options{MustExist: true})
+	if err != nil {
+		return 0, err
+	}
+	paused, err = d.PauseWebhooks(ctx)
+	return paused, errors.Join(err, d.Close())
 }
 
 // explainFailedRestore also says how to move the files out of the way that a restore
@@ -86,6 +110,8 @@ type copyResult struct {
 	Bytes   int64  `json:"bytes"`
 	Checks  int    `json:"checks"`
 	Current bool   `json:"current"` // false: a server updates its tables when it starts
+
+	PausedWebhooks *int `json:"pausedWebhooks,omitempty"` // by restore
 }
 
 func newCopyResult(file string, c transfer.Copied) copyResult {

@@ -23,6 +23,8 @@ func (s *Server) sweep(ctx context.Context) {
 		now := s.cfg.Now()
 		sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
 		sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
+		sweepBatches(ctx, s.db.DropSessions, animalstore.At(now))
+		sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow)))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

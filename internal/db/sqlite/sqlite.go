@@ -33,10 +33,13 @@ const busyTimeout = 5 * time.Second
 //go:embed schema.sql
 var schema1 string
 
+//go:embed schema_sessions.sql
+var schemaSessions string
+
 // schema must only be appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
 	AppID:      0x414e5354, // "ANST"
-	Migrations: []string{schema1},
+	Migrations: []string{schema1, schemaSessions},
 }
 
 // Options control how [Open] opens a file.

@@ -51,6 +51,9 @@ type Config struct {
 	// no version.
 	Environment animalstore.Environment
 	Version     string
+	// State returns what GET /v1/status shows of the server around the API. Nil
+	// shows nothing.
+	State func() ServerState
 }
 
 // Server serves the API and a few public pages.
@@ -71,6 +74,11 @@ type Server struct {
 	pages     *pages.Pages
 	encoding  *db.Turns // shares the processors between keys: see largePage
 	draining  atomic.Bool
+
+	version  string
+	started  time.Time
+	state    func() ServerState
+	lastHour requestLog
 }
 
 // New creates a Server.
@@ -102,6 +110,10 @@ func New(c Config) *Server {
 	}
 	if s.observer == nil {
 		s.observer = noopObserver{}
+	}
+	s.version, s.started, s.state = c.Version, c.Now(), c.State
+	if s.state == nil {
+		s.state = func() ServerState { return ServerState{} }
 	}
 	for _, origin := range c.CORSOrigins {
 		s.cors[origin] = true

@@ -113,6 +113,7 @@ func (s *Server) newHandler() *api.Server {
 		Environment:    s.cfg.Environment,
 		Version:        s.cfg.Version,
 		NoPageCache:    s.cfg.NoPageCache,
+		State:          s.state,
 	})
 }
 

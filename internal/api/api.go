@@ -54,6 +54,8 @@ type Config struct {
 	// State returns what GET /v1/status shows of the server around the API. Nil
 	// shows nothing.
 	State func() ServerState
+	// Console serves /console and everything below it. Nil serves nothing there.
+	Console http.Handler
 }
 
 // Server serves the API and a few public pages.
@@ -79,6 +81,7 @@ type Server struct {
 	started  time.Time
 	state    func() ServerState
 	lastHour requestLog
+	console  http.Handler
 }
 
 // New creates a Server.
@@ -106,12 +109,13 @@ func New(c Config) *Server {
 			Version:     c.Version,
 			OpenAPI:     openapi.JSON,
 			Guides:      docs.Files,
+			Console:     c.Console != nil,
 		}),
 	}
 	if s.observer == nil {
 		s.observer = noopObserver{}
 	}
-	s.version, s.started, s.state = c.Version, c.Now(), c.State
+	s.version, s.started, s.state, s.console = c.Version, c.Now(), c.State, c.Console
 	if s.state == nil {
 		s.state = func() ServerState { return ServerState{} }
 	}
@@ -139,6 +143,7 @@ type request struct {
 	pattern string           // of the path; "" until the route is found
 	param   string           // the value of the path's {parameter}
 	body    []byte           // nil until it is read
+	secret  *db.KeyHash      // nil unless it is from a session: see ServeAs
 	changes bool             // its operation was called and may have changed something
 }
 
@@ -147,14 +152,16 @@ func (r *request) Context() context.Context { return &r.ctx }
 
 // ServeHTTP gives every request an id, a response even after an error or a panic,
 // and a line in the access log.
-func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
+func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) { s.handle(rw, hr, nil) }
+
+func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.KeyHash) {
 	x := &struct { // one allocation for both
 		w response
 		r request
 	}{}
 	w, r := &x.w, &x.r
 	w.ResponseWriter = rw
-	r.Request, r.began, r.id = hr, time.Now(), requestID(hr)
+	r.Request, r.began, r.id, r.secret = hr, time.Now(), requestID(hr), secret
 	r.ctx.Context, r.ctx.deadline = hr.Context(), r.began.Add(handlerTimeout)
 	defer r.ctx.release()
 	s.observer.Begin()

@@ -114,6 +114,7 @@ func (s *Server) newHandler() *api.Server {
 		Version:        s.cfg.Version,
 		NoPageCache:    s.cfg.NoPageCache,
 		State:          s.state,
+		Console:        s.newConsole(),
 	})
 }
 

@@ -27,6 +27,7 @@ const (
 	PetNotAvailable        Code = "pet_not_available"
 	LastAdminKey           Code = "last_admin_key"
 	EndpointRemoved        Code = "endpoint_removed"
+	EventsExpired          Code = "events_expired"
 	PreconditionFailed     Code = "precondition_failed"
 	PayloadTooLarge        Code = "payload_too_large"
 	UnsupportedMediaType   Code = "unsupported_media_type"
@@ -34,6 +35,7 @@ const (
 	RateLimitExceeded      Code = "rate_limit_exceeded"
 	DailyQuotaExceeded     Code = "daily_quota_exceeded"
 	KeyBanned              Code = "key_banned"
+	TooManyStreams         Code = "too_many_streams"
 	InternalError          Code = "internal_error"
 	Unavailable            Code = "unavailable"
 	StorageFull            Code = "storage_full"
@@ -74,8 +76,8 @@ var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
 	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, PetNotAvailable, LastAdminKey, EndpointRemoved, PreconditionFailed,
+	InvalidTransition, PetNotAvailable, LastAdminKey, EndpointRemoved, EventsExpired, PreconditionFailed,
 	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
-	RateLimitExceeded, DailyQuotaExceeded, KeyBanned,
+	RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,
 }

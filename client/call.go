@@ -40,8 +40,10 @@ type call struct {
 	repeat    repeat
 	// conditional is whether the operation supports If-Match.
 	conditional bool
-	creates     bool // it can create the resource at its path, and supports If-None-Match: *
-	secret      bool // the response contains a secret, which no error may show
+	creates     bool          // it can create the resource at its path, and supports If-None-Match: *
+	secret      bool          // the response contains a secret, which no error may show
+	endless     bool          // it is retried until it succeeds or must not be
+	wait        time.Duration // how long the service may take on purpose
 	callOptions
 
 	request string // the HTTP method and the full URL, for errors
@@ -170,14 +172,15 @@ var errAttemptTimeout = errors.New("no response in time")
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	timed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(c.attemptTimeout, func() { cancel(errAttemptTimeout) })
+	timeout := c.attemptTimeout + k.wait
+	timer := time.AfterFunc(timeout, func() { cancel(errAttemptTimeout) })
 	defer timer.Stop()
 	trace := connTrace{onResend: func() {
 		timer.Stop() // waiting for a limit doesn't count
 		if err := c.gate.enterAgain(ctx, t, min(c.maxWait, retryWindow)); err != nil {
 			cancel(withOperation(k, err))
 		}
-		timer.Reset(c.attemptTimeout)
+		timer.Reset(timeout)
 	}}
 	req, err := c.request(httptrace.WithClientTrace(timed, trace.clientTrace()), k)
 	if err != nil {

@@ -23,6 +23,7 @@ type gate struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when anything below changes
 	inFlight int64         // requests without a response yet
+	waiting  int64         // those of them that the service may let wait
 	sent     int64         // requests so far; numbers the tickets
 	last     time.Time     // when the latest one was sent
 	seen     RateLimit     // of the latest response that had the headers
@@ -49,7 +50,10 @@ type window struct{ limit, reset int64 }
 
 // ticket is the right to send one request. Its holder returns it with one of
 // returnUnsent, returnLost and returnAnswered.
-type ticket struct{ number int64 }
+type ticket struct {
+	number int64
+	waits  bool // the service may let it wait
+}
 
 // others is how much others use the key in a window, as far as the headers show.
 type others struct {
@@ -75,8 +79,9 @@ func (g *gate) lastSeen() (RateLimit, bool) {
 
 // enter waits until a request may be sent. Before it waits for a limit it calls
 // onWait. If that wait would be longer than maxWait or than the context allows,
-// it returns a *RateLimitError instead.
-func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(time.Duration, error)) (ticket, error) {
+// it returns a *RateLimitError instead. waits is whether the service may let the request
+// wait: then nobody else waits for its response.
+func (g *gate) enter(ctx context.Context, waits bool, maxWait time.Duration, onWait func(time.Duration, error)) (ticket, error) {
 	var reported time.Time // the end of the wait that onWait was last called for
 	for {
 		if err := ctx.Err(); err != nil {
@@ -91,7 +96,7 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(tim
 		d := g.decide(now)
 		wait := d.at.Sub(now)
 		if wait <= 0 || d.pace && wait > left {
-			t := g.admit(now)
+			t := g.admit(now, waits)
 			g.mu.Unlock()
 			return t, nil
 		}
@@ -116,12 +121,15 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration, onWait func(tim
 	}
 }
 
-func (g *gate) admit(now time.Time) ticket {
+func (g *gate) admit(now time.Time, waits bool) ticket {
 	g.sent++
 	g.inFlight++
+	if waits {
+		g.waiting++
+	}
 	g.others.ours++
 	g.last = now
-	return ticket{g.sent}
+	return ticket{g.sent, waits}
 }
 
 // decision is when a request may be sent, or when to decide again.
@@ -142,13 +150,13 @@ func (g *gate) decide(now time.Time) decision {
 		return decision{at: g.closed, limit: notSent(g.refusal, g.closed.Sub(now))}
 	}
 	if !now.Before(g.resetAt) { // nothing is known about the current window
-		if g.inFlight < g.maxUnknown() {
+		if g.inFlight-g.waiting < g.maxUnknown() {
 			return decision{at: now}
 		}
 		return decision{at: now.Add(recheckAfter)} // a response comes sooner
 	}
 	if g.spare() <= 0 && !recheck {
-		if g.inFlight > 0 {
+		if g.inFlight > g.waiting {
 			return decision{at: g.resetAt} // a response may show more
 		}
 		return decision{at: g.resetAt, limit: g.usedUp(now)}
@@ -196,19 +204,19 @@ func (g *gate) slot() time.Time {
 const longestMinute = 62 * time.Second
 
 // returnUnsent returns the ticket of a request that was never sent.
-func (g *gate) returnUnsent(ticket) {
+func (g *gate) returnUnsent(t ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.inFlight--
+	g.returned(t)
 	g.wake()
 }
 
 // returnLost returns the ticket of a request without a response, which may have
 // been charged.
-func (g *gate) returnLost(ticket) {
+func (g *gate) returnLost(t ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.inFlight--
+	g.returned(t)
 	g.uncertain++
 	g.wake()
 }
@@ -218,11 +226,11 @@ func (g *gate) returnLost(ticket) {
 // request was already charged. The caller keeps its ticket, even after an error.
 func (g *gate) enterAgain(ctx context.Context, t ticket, maxWait time.Duration) error {
 	g.returnLost(t)
-	_, err := g.enter(ctx, maxWait, func(time.Duration, error) {})
+	_, err := g.enter(ctx, t.waits, maxWait, func(time.Duration, error) {})
 	if err != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.admit(g.now())
+		g.admit(g.now(), t.waits)
 	}
 	return err
 }
@@ -232,7 +240,7 @@ func (g *gate) enterAgain(ctx context.Context, t ticket, maxWait time.Duration) 
 func (g *gate) returnAnswered(t ticket, res *http.Response, refusal *RateLimitError) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.inFlight--
+	g.returned(t)
 	now := g.now()
 	if refusal != nil {
 		g.hasAhead = false // the reason may be a wrong estimate of the clock
@@ -258,6 +266,14 @@ func (g *gate) returnAnswered(t ticket, res *http.Response, refusal *RateLimitEr
 		g.resetAt = g.closed // the same instant, more accurate
 	}
 	g.wake()
+}
+
+// returned counts a request that is no longer in flight.
+func (g *gate) returned(t ticket) {
+	g.inFlight--
+	if t.waits {
+		g.waiting--
+	}
 }
 
 // wake makes all waiting calls decide again.

@@ -94,6 +94,7 @@ func TestEveryOperation(t *testing.T) {
 		"listCategories": func() error { return first(c.ListCategories(ctx, client.PageQuery{})) },
 		"getCategory":    func() error { return only(c.GetCategory(ctx, 1)) },
 		"putCategory":    func() error { return only(c.PutCategory(ctx, animalstore.Category{ID: -3, Name: "fish"})) },
+		"listEvents":     func() error { return first(c.ListEvents(ctx, client.EventsOptions{})) },
 		"getLimits":      func() error { return only(c.GetLimits(ctx)) },
 		"getUsage":       func() error { return only(c.GetUsage(ctx, 0)) },
 		"getStatus":      func() error { return only(c.GetStatus(ctx)) },

@@ -37,7 +37,7 @@ func (c *Client) do(ctx context.Context, k *call) error {
 		if !unresolved.IsZero() {
 			maxWait = min(maxWait, retryWindow-time.Since(unresolved))
 		}
-		t, err := c.gate.enter(ctx, maxWait, func(d time.Duration, why error) {
+		t, err := c.gate.enter(ctx, k.wait > 0, maxWait, func(d time.Duration, why error) {
 			c.onWait(Wait{k.operation, attempt - 1, d, withOperation(k, why)})
 		})
 		if err != nil {
@@ -100,11 +100,11 @@ func (k *call) markUnknown(err error, unresolved bool) error {
 // may not.
 func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, unresolved time.Time) error {
 	switch {
-	case !f.retryable:
+	case !f.retryable && !(k.endless && f.status >= http.StatusInternalServerError):
 		return f.err
 	case k.repeat == harmful && !f.unchanged:
 		return f.err
-	case attempt >= c.maxAttempts:
+	case attempt >= c.maxAttempts && !k.endless:
 		if attempt == 1 {
 			return f.err
 		}

@@ -134,7 +134,7 @@ func findUndocumented(doc document) (wrong []string) {
 // examples, so it must not have one.
 func needsCaller(where string) bool {
 	return strings.HasSuffix(where, " parameter cursor") || strings.HasSuffix(where, " parameter If-Match") ||
-		strings.HasSuffix(where, " parameter Idempotency-Key") ||
+		strings.HasSuffix(where, " parameter Idempotency-Key") || strings.HasSuffix(where, " parameter Last-Event-ID") ||
 		strings.HasPrefix(where, "PUT ") && strings.HasSuffix(where, " parameter If-None-Match")
 }
 
@@ -160,6 +160,7 @@ var agreed = []string{
 	"getStatus: GET /status: admin: 200 304 401 403 412 429 500 503",
 	"getUsage: GET /usage: read: 200 304 400 401 403 412 429 500 503",
 	"listCategories: GET /categories: read: 200 304 400 401 403 412 429 500 503",
+	"listEvents: GET /events: read: 200 304 400 401 403 410 412 429 500 503",
 	"listKeys: GET /keys: admin: 200 304 400 401 403 412 429 500 503",
 	"listOrders: GET /store/orders: read: 200 304 400 401 403 412 429 500 503",
 	"listPets: GET /pets: read: 200 304 400 401 403 412 429 500 503",

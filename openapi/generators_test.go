@@ -186,7 +186,7 @@ func TestGeneratorRules(t *testing.T) {
 		{"a body has one media type", "            schema: {$ref: '#/components/schemas/PetPatch'}\n", "            schema: {$ref: '#/components/schemas/PetPatch'}\n          application/merge-patch+json:\n            schema: {$ref: '#/components/schemas/PetPatch'}\n", "patch/requestBody: got 2 media types"},
 		{"large integers are int64", "              format: int64\n              minimum: 100\n", "              minimum: 100\n", "strikes/properties/threshold: an integer"},
 		{"objects are open", "description: A pet in the store.\n", "description: A pet in the store.\n      additionalProperties: false\n", "schemas/Pet: got additionalProperties"},
-		{"error codes are open", "x-extensible-enum:", "enum:", "ErrorCode: got a closed list"},
+		{"error codes are open", "x-extensible-enum:\n        - malformed_json", "enum:\n        - malformed_json", "ErrorCode: got a closed list"},
 		{"null is allowed in the field itself", "to the millisecond.\n      type: string\n", "to the millisecond.\n      type: [string, 'null']\n", "schemas/Time: got a named"},
 		{"lists in requests are described", "          description: What the key may do from now on.\n", "", "KeyPatch/properties/permissions: got a list"},
 		{"names don't collide", "    ApiError:\n", "    Error:\n", "Error collides"},

@@ -130,7 +130,7 @@ func TestBreakingChanges(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	tests := []change{
 		{name: "nothing"},
-		{name: "a new operation", old: "paths:\n", new: "paths:\n  /events:\n    get: {operationId: listEvents, responses: {'200': {description: Events.}}}\n"},
+		{name: "a new operation", old: "paths:\n", new: "paths:\n  /visits:\n    get: {operationId: listVisits, responses: {'200': {description: Visits.}}}\n"},
 		{name: "a new method", old: "    delete:\n      operationId: revokeKey", new: "    put: {operationId: putKey, responses: {}}\n    delete:\n      operationId: revokeKey"},
 		{name: "a new optional parameter", old: "        - $ref: '#/components/parameters/Limit'\n", new: "        - $ref: '#/components/parameters/Limit'\n        - {name: sort, in: query, schema: {type: string}}\n"},
 		{name: "a new optional field in a request", old: "        name: {$ref: '#/components/schemas/Name'}\n", new: "        name: {$ref: '#/components/schemas/Name'}\n        nick: {type: string}\n"},

@@ -21,6 +21,7 @@ import (
 	"animalstore"
 	"animalstore/docs"
 	"animalstore/internal/db"
+	"animalstore/internal/events"
 	"animalstore/internal/keys"
 	"animalstore/internal/pages"
 	"animalstore/internal/ratelimit"
@@ -30,6 +31,7 @@ import (
 // Config is what a Server needs.
 type Config struct {
 	DB      db.DB
+	Events  *events.Hub // of the events of DB
 	Keys    *keys.Checker
 	Limiter ratelimit.Limiter
 	Usage   *ratelimit.Usage
@@ -61,6 +63,8 @@ type Config struct {
 // Server serves the API and a few public pages.
 type Server struct {
 	db        db.DB
+	events    *events.Hub
+	followers *followers
 	keys      *keys.Checker
 	limiter   ratelimit.Limiter
 	usage     *ratelimit.Usage
@@ -76,6 +80,7 @@ type Server struct {
 	pages     *pages.Pages
 	encoding  *db.Turns // shares the processors between keys: see largePage
 	draining  atomic.Bool
+	drained   chan struct{} // closed when draining begins
 
 	version  string
 	started  time.Time
@@ -91,6 +96,8 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		db:        c.DB,
+		events:    c.Events,
+		followers: newFollowers(c.Keys),
 		keys:      c.Keys,
 		limiter:   c.Limiter,
 		usage:     c.Usage,
@@ -104,6 +111,7 @@ func New(c Config) *Server {
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
 		encoding:  db.NewTurns(runtime.GOMAXPROCS(0), 0),
+		drained:   make(chan struct{}),
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),
 			Version:     c.Version,
@@ -127,8 +135,12 @@ func New(c Config) *Server {
 
 // Drain is the first step of a graceful shutdown: from now on responses ask
 // clients to close the connection, and /readyz tells load balancers to use
-// another instance.
-func (s *Server) Drain() { s.draining.Store(true) }
+// another instance. Streams end, and requests that wait for events are answered.
+func (s *Server) Drain() {
+	if !s.draining.Swap(true) {
+		close(s.drained)
+	}
+}
 
 // handlerTimeout bounds the work on one request.
 const handlerTimeout = 5 * time.Second
@@ -144,6 +156,7 @@ type request struct {
 	param   string           // the value of the path's {parameter}
 	body    []byte           // nil until it is read
 	secret  *db.KeyHash      // nil unless it is from a session: see ServeAs
+	waited  time.Duration    // for events, which isn't the server's time
 	changes bool             // its operation was called and may have changed something
 }
 
@@ -200,7 +213,7 @@ func (s *Server) serve(w *response, r *request) error {
 	if err := s.authenticate(w, r); err != nil {
 		return err
 	}
-	r.ctx.caller = r.key.ID
+	r.ctx.caller, r.ctx.actor = r.key.ID, db.Actor{KeyID: r.key.ID, RequestID: r.id}
 	if err := s.limit(w, r); err != nil {
 		return err
 	}
@@ -214,13 +227,19 @@ func (s *Server) serve(w *response, r *request) error {
 	if route.method != http.MethodGet {
 		r.ctx.detach() // a change is completed even if its client disconnects
 		r.changes = true
+		defer s.events.Notify()
 	}
 	return route.handle(s, w, r)
 }
 
 // Plain reports whether package http1 may serve a request for this target. That
-// is all of the API, which unlike the pages writes each response in one piece.
-func Plain(target string) bool { return strings.HasPrefix(target, "/v1/") }
+// is the API, which unlike the pages writes each response in one piece, except for
+// streams of events.
+func Plain(target string) bool {
+	rest, ok := strings.CutPrefix(target, eventsPath)
+	isEvents := ok && (rest == "" || rest[0] == '?')
+	return strings.HasPrefix(target, "/v1/") && !isEvents
+}
 
 func underV1(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/")

@@ -49,7 +49,7 @@ var responseDocument = sync.OnceValue(func() *openapi3.T {
 	for _, schema := range doc.Components.Schemas {
 		err := schema.WalkSubtree(func(_ string, s *openapi3.SchemaRef) error {
 			switch {
-			case s.Value.Type.Is("object"):
+			case s.Value.Type.Is("object") && len(s.Value.Properties) > 0:
 				s.Value.AdditionalProperties.Has = &closed
 			case s.Value.Format == "date-time":
 				s.Value.Pattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$`
@@ -367,12 +367,12 @@ var codesOf = map[int][]animalstore.Code{
 	404: {"pet_not_found", "order_not_found", "category_not_found", "key_not_found", "route_not_found"},
 	405: {"method_not_allowed"},
 	409: {"invalid_transition", "pet_not_available", "last_admin_key"},
-	410: {"endpoint_removed"},
+	410: {"endpoint_removed", "events_expired"},
 	412: {"precondition_failed"},
 	413: {"payload_too_large"},
 	415: {"unsupported_media_type"},
 	422: {"idempotency_key_reused"},
-	429: {"rate_limit_exceeded", "daily_quota_exceeded", "key_banned"},
+	429: {"rate_limit_exceeded", "daily_quota_exceeded", "key_banned", "too_many_streams"},
 	500: {"internal_error"},
 	503: {"unavailable", "storage_full", "overloaded", "shutting_down"},
 }

@@ -14,9 +14,9 @@ import (
 
 var (
 	ParseInteger = strictjson.ParseInteger
-	AppendPet    = appendPet
 	AppendPets   = appendPets
 	StatusOf     = statusOf
+	FollowTimes  = &followTimes
 )
 
 const (

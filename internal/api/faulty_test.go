@@ -206,6 +206,20 @@ func (f *faultyDB) Size(ctx context.Context) (bytes int64, err error) {
 	return f.DB.Size(ctx)
 }
 
+func (f *faultyDB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
+	if err = f.hit(ctx, "Events"); err != nil {
+		return
+	}
+	return f.DB.Events(ctx, q)
+}
+
+func (f *faultyDB) PublishEvents(ctx context.Context) (newest int64, err error) {
+	if err = f.hit(ctx, "PublishEvents"); err != nil {
+		return
+	}
+	return f.DB.PublishEvents(ctx)
+}
+
 func (f *faultyDB) Ping(ctx context.Context) error {
 	if err := f.hit(ctx, "Ping"); err != nil {
 		return err

@@ -67,7 +67,7 @@ func (e *exchange) checkLimits() error {
 	if left <= 0 || left > longestReset {
 		complain("X-RateLimit-Reset: got %d, which is in %v, want a time to come", l.reset, left)
 	}
-	if e.status != http.StatusTooManyRequests {
+	if e.status != http.StatusTooManyRequests || strings.Contains(string(e.body), `"too_many_streams"`) {
 		return errors.Join(wrong...)
 	}
 	if l.remaining != 0 {

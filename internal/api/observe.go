@@ -46,7 +46,7 @@ func (s *Server) observe(w *response, r *request) {
 	if underV1(r.URL.Path) {
 		s.lastHour.add(s.now(), status)
 	}
-	s.observer.End(knownMethod(r.Method), pattern, status, time.Since(r.began))
+	s.observer.End(knownMethod(r.Method), pattern, status, time.Since(r.began)-r.waited)
 }
 
 // knownMethod is the method if it's a common one, or else "other".

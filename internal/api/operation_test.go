@@ -76,6 +76,8 @@ var operations = []operation{
 		return call{method: "PUT", path: "/v1/categories/8", body: `{"name":"dogs"}`}
 	}},
 
+	{"listEvents", animalstore.Read, "Events", 200, fixed(call{path: "/v1/events"})},
+
 	// Its limits are read before the operation begins, and only of a new key.
 	{"getLimits", animalstore.Read, "LimitState", 200, fixed(call{path: "/v1/limits"})},
 	{"getUsage", animalstore.Read, "Usage", 200, fixed(call{path: "/v1/usage"})},

@@ -168,9 +168,20 @@ func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
 }
 
 func encodePet(p *animalstore.Pet) []byte {
-	return append(appendPet(make([]byte, 0, 128), p), '\n')
+	return append(p.AppendJSON(make([]byte, 0, 128)), '\n')
 }
 
 func writePet(w http.ResponseWriter, r *request, status int, pet *animalstore.Pet) error {
 	return newEntity(encodePet(pet)).write(w, r, status)
+}
+
+func appendPets(b []byte, pets []animalstore.Pet) []byte {
+	b = append(b, '[')
+	for i := range pets {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = pets[i].AppendJSON(b)
+	}
+	return append(b, "]\n"...)
 }

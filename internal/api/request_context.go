@@ -14,17 +14,21 @@ import (
 type requestContext struct {
 	context.Context // that of the connection
 	deadline        time.Time
-	caller          int64 // whose turn an operation of the database needs
+	caller          int64    // whose turn an operation of the database needs
+	actor           db.Actor // who makes a change
 
 	mu     sync.Mutex
 	timed  context.Context // nil until Done is called
 	cancel context.CancelFunc
 }
 
-// Value returns the caller without an allocation.
+// Value returns the caller and the actor without an allocation.
 func (c *requestContext) Value(key any) any {
-	if key == (db.CallerKey{}) {
+	switch key {
+	case db.CallerKey{}:
 		return &c.caller
+	case db.ActorKey{}:
+		return &c.actor
 	}
 	return c.Context.Value(key)
 }

@@ -28,6 +28,8 @@ var routes = []route{
 	{"GET", "/v1/categories/{categoryId}", "getCategory", animalstore.Read, (*Server).getCategory},
 	{"PUT", "/v1/categories/{categoryId}", "putCategory", animalstore.Write, (*Server).putCategory},
 
+	{"GET", "/v1/events", "listEvents", animalstore.Read, (*Server).listEvents},
+
 	{"GET", "/v1/limits", "getLimits", animalstore.Read, (*Server).getLimits},
 	{"GET", "/v1/usage", "getUsage", animalstore.Read, (*Server).getUsage},
 

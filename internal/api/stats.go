@@ -4,9 +4,15 @@ package api
 type Stats struct {
 	PageHits, PageMisses int64 // of the cache of encoded pages
 	Addresses            int   // whose requests without a valid key are counted
+	Streams, Waiting     int   // of events, and requests that wait for events
+	CutStreams           int64 // because their clients didn't read
 }
 
 // Stats returns the statistics of s.
 func (s *Server) Stats() Stats {
-	return Stats{s.cache.hits.Load(), s.cache.misses.Load(), s.anonymous.Tracked()}
+	stats := Stats{PageHits: s.cache.hits.Load(), PageMisses: s.cache.misses.Load(), Addresses: s.anonymous.Tracked()}
+	s.followers.mu.Lock()
+	defer s.followers.mu.Unlock()
+	stats.Streams, stats.Waiting, stats.CutStreams = s.followers.all, s.followers.waiting, s.followers.cut
+	return stats
 }

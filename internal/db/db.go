@@ -48,6 +48,16 @@ var (
 // Every method that takes an id returns ErrNotFound if nothing has that id,
 // unless its comment says otherwise. It then calls none of its functions.
 //
+// Every change of a pet, order, category or key adds an event to the store in the
+// same transaction: both are stored or neither. A change that affects several
+// resources adds one event for each, first that of the resource which the caller
+// changed, then those of the resources that it affected: order.created before
+// pet.updated, pet.created before category.updated for a new category. A write that
+// changes nothing adds none. The key and the request in an event are those of
+// [ActorOf] the context. Ids of events are consecutive and start at 1. All readers
+// see the same events in the same order, and the events of one resource are in the
+// order of its changes. See events.go.
+//
 // Functions that callers pass in (change, check) run inside the transaction: no
 // other write happens between what they see and what is stored. If one returns an
 // error, the method changes nothing and returns that error. An engine may call it
@@ -155,8 +165,28 @@ type DB interface {
 	// Servers that share keys each save what they know, and the last to save may
 	// know the least. So a state is skipped if the saved one is ahead of it,
 	// comparing BannedAt, then Day.End, then Day.Used. With DayShortened, only
-	// BannedAt is compared.
+	// BannedAt is compared. A ban that wasn't saved before, and wasn't lifted before it
+	// was saved, adds a key.banned event.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
+
+	// Events returns events with higher ids than q.After, oldest first. If few events
+	// match, it looks at no more than about EventsLookedAt of them: last is the id of the
+	// last event it looked at, at least q.After, and the next call goes on from there.
+	// It returns ErrEventsExpired if q.After is not in the range of EventRange.
+	Events(ctx context.Context, q EventQuery) (events []animalstore.Event, last int64, err error)
+
+	// EventRange returns the id before the oldest event that is kept, and the newest
+	// id: exactly the values of After that Events accepts. Both are 0 in a new store.
+	EventRange(ctx context.Context) (first, newest int64, err error)
+
+	// PublishEvents makes the events of all changes that have returned readable, and
+	// returns the newest id. Until then Events may not return them. It may leave some
+	// for the next call if there are very many: then newest rises with each call.
+	PublishEvents(ctx context.Context) (newest int64, err error)
+
+	// DropEvents removes at most max of the oldest events, up to the first that isn't
+	// older than a time, and returns how many it removed. It never removes the newest.
+	DropEvents(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
 	// Sessions of the console.
 	Sessions

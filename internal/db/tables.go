@@ -50,6 +50,8 @@ var Tables = []Table{
 	{Name: "usage", Holds: "hours of usage", Key: []string{"key_id", "hour"}, Columns: columns("key_id", "hour", "admitted", "refused")},
 	{Name: "answers", Holds: "idempotency records", Key: []string{"key_id", "route", "token"},
 		Columns: columns("key_id", "route:text", "token:text", "body_hash:bytes", "answer:text", "created_at")},
+	{Name: "events", Holds: "events", Key: []string{"id"},
+		Columns: columns("id", "type", "subject_id", "created_at", "key_id", "request_id:text", "data:text")},
 }
 
 // columns parses "name" as a column of integers, and "name:text" and "name:bytes"

@@ -118,6 +118,17 @@ func putCategory(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
+func listEvents(ctx context.Context, c *client.Client) error {
+	// Events, instead of ListEvents, waits for those to come.
+	for event, err := range c.ListEvents(ctx, client.EventsOptions{Types: []string{"pet.*"}}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(event.Type, event.Subject)
+	}
+	return nil
+}
+
 func getLimits(ctx context.Context, c *client.Client) error {
 	limits, err := c.GetLimits(ctx)
 	if err != nil {

@@ -14,6 +14,7 @@ func (s *Server) watchMetrics() {
 		return
 	}
 	s.metrics.WatchFigures(s.serverFigures)
+	s.metrics.WatchFigures(s.eventFigures)
 	switch engine := s.engine.(type) {
 	case *sqlite.DB:
 		s.metrics.WatchFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })

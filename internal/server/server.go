@@ -16,6 +16,7 @@ import (
 
 	"animalstore/internal/api"
 	"animalstore/internal/db"
+	"animalstore/internal/events"
 	"animalstore/internal/http1"
 	"animalstore/internal/keys"
 	"animalstore/internal/metrics"
@@ -29,6 +30,7 @@ type Server struct {
 	engine   db.DB // what db wraps in tests
 	limiter  limiter
 	usage    *ratelimit.Usage
+	hub      *events.Hub
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
 	listener net.Listener
@@ -77,6 +79,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if !s.cfg.NoBackground {
 		s.closers = append(s.closers, s.stopAndSave(runInBackground(s.limiter.Run, s.usage.Run, s.sweep)))
 	}
+	s.startHub()
 	s.handler = s.newHandler()
 	s.watchMetrics()
 	if err := s.serveOps(); err != nil {
@@ -101,6 +104,7 @@ func (s *Server) newHandler() *api.Server {
 	}
 	return api.New(api.Config{
 		DB:             s.db,
+		Events:         s.hub,
 		Keys:           keys.NewChecker(s.cfg.Environment, s.db, s.cfg.Log, s.cfg.Now),
 		Limiter:        s.limiter,
 		Usage:          s.usage,

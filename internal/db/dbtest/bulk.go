@@ -34,6 +34,7 @@ func RunBulk(t *testing.T, open func(t *testing.T) db.DB) {
 		{"rows with a taken id change nothing", loadTakenID},
 		{"rows that break a rule change nothing", loadSecondOpenOrder},
 		{"a context that already ended cancels it", loadCancelled},
+		{"loading adds no events", loadAddsNoEvents},
 		{"a load that returned has changed the generation", loadEndsGeneration},
 	} {
 		t.Run(c.promise, func(t *testing.T) {

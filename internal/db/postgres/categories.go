@@ -10,12 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ensureCategory adds a category without a name if it doesn't exist.
-func ensureCategory(ctx context.Context, tx pgx.Tx, id int64) error {
-	_, err := tx.Exec(ctx, "INSERT INTO categories (id, name) VALUES ($1, '') ON CONFLICT DO NOTHING", id)
-	return failed("insert category", err)
-}
-
 const selectCategory = "SELECT id, name FROM categories WHERE id = $1"
 
 // Category implements [db.DB].
@@ -39,11 +33,21 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 	return list(ctx, d, "select categories", q.Limit, scanCategory, query, from, q.Limit)
 }
 
+// Both add the event. They affect no row if there is nothing to change.
+const (
+	insertCategory = "WITH category AS (INSERT INTO categories (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id) " + addEvents +
+		"SELECT 5, id, $4::bigint, $5::bigint, $6, $3 FROM category"
+	renameCategory = "WITH category AS (UPDATE categories SET name = $2 WHERE id = $1 AND name <> $2 RETURNING id) " + addEvents +
+		"SELECT 5, id, $4::bigint, $5::bigint, $6, $3 FROM category"
+)
+
 // PutCategory implements [db.DB]. If several callers create a category at once, one
 // inserts it and the others wait for that transaction.
 func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
+	by := db.ActorOf(ctx)
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		inserted, err := tx.Exec(ctx, "INSERT INTO categories (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", category.ID, category.Name)
+		args := eventArgs(by, category.ID, category.Name, db.EventData(category))
+		inserted, err := tx.Exec(ctx, insertCategory, args...)
 		if err != nil {
 			return failed("insert category", err)
 		}
@@ -57,7 +61,7 @@ func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, che
 		if err := check(&before); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "UPDATE categories SET name = $2 WHERE id = $1", category.ID, category.Name)
+		_, err = tx.Exec(ctx, renameCategory, eventArgs(by, category.ID, category.Name, db.EventData(category))...)
 		return failed("update category", err)
 	})
 	return created && err == nil, err

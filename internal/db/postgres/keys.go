@@ -24,8 +24,9 @@ const (
 // CreateKey implements [db.DB].
 func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	var key animalstore.Key
+	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		key, err = insertKey(ctx, tx, k, hash, at)
+		key, err = insertKey(ctx, tx, by, k, hash, at)
 		return err
 	})
 	return key, err
@@ -34,6 +35,7 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 // CreateFirstKey implements [db.DB]. The lock on the table lets one caller through at a
 // time. If there are keys it isn't needed, because keys are never deleted.
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
+	by := db.ActorOf(ctx)
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		created = false
 		if exists, err := hasKeys(ctx, tx); exists || err != nil {
@@ -46,7 +48,7 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 			return err
 		}
 		created = true
-		_, err := insertKey(ctx, tx, k, hash, at)
+		_, err := insertKey(ctx, tx, by, k, hash, at)
 		return err
 	})
 	return created && err == nil, err
@@ -57,18 +59,21 @@ func hasKeys(ctx context.Context, tx pgx.Tx) (exists bool, err error) {
 	return exists, failed("select keys", err)
 }
 
-func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
+func insertKey(ctx context.Context, tx pgx.Tx, by db.Actor, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	key, err := scanKey(tx.QueryRow(ctx, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0) RETURNING `+keyColumns,
 		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int16(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli()))
 	if err != nil {
 		return key, failed("insert key", err)
 	}
-	return key, insertSecret(ctx, tx, key.ID, hash)
+	return key, insertSecret(ctx, tx, by, hash, key, animalstore.KeyCreated, at)
 }
 
-func insertSecret(ctx context.Context, tx pgx.Tx, keyID int64, hash db.KeyHash) error {
-	_, err := tx.Exec(ctx, "INSERT INTO key_secrets (hash, key_id, expires_at) VALUES ($1, $2, 0)", hash[:], keyID)
+// insertSecret adds a secret of a key, and an event of the key.
+func insertSecret(ctx context.Context, tx pgx.Tx, by db.Actor, hash db.KeyHash, key animalstore.Key, t animalstore.EventType, at animalstore.Time) error {
+	_, err := tx.Exec(ctx, "WITH secret AS (INSERT INTO key_secrets (hash, key_id, expires_at) VALUES ($1, $2, 0)) "+
+		addEvents+"VALUES ($3, $2, $5, $6, $7, $4)",
+		eventArgs(by, hash[:], key.ID, db.EventTypeIndex(t), db.KeyEventData(key, at))...)
 	if hasCode(err, uniqueViolation) {
 		return db.ErrExists
 	}
@@ -108,6 +113,7 @@ const lockAdmins = "SELECT " + keyColumns + ` FROM keys WHERE id = ANY (ARRAY(
 // UpdateKey implements [db.DB].
 func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
 	var key animalstore.Key
+	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, lockAdmins, id)
 		if err != nil {
@@ -120,7 +126,7 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		found, otherAdmin := false, false
 		for _, k := range locked {
 			if k.ID == id {
-				key, found = k, true
+				found = true
 			} else if k.Manages(at.Time) {
 				otherAdmin = true
 			}
@@ -128,22 +134,48 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		if !found {
 			return db.ErrNotFound
 		}
+		if key, err = selectLocked(ctx, tx, id); err != nil {
+			return err
+		}
+		before := key
 		if err := change(&key, otherAdmin); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9
-			WHERE id = $1`, id, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int16(key.Permissions),
-			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli())
-		return failed("update key", err)
+		return storeKey(ctx, tx, by, &before, &key, at)
 	})
 	return key, err
+}
+
+// selectLocked returns a key that is locked. A statement that waits for a lock sees the
+// current state of the locked row, but a ban, which is in another table, as of its start.
+func selectLocked(ctx context.Context, tx pgx.Tx, id int64) (animalstore.Key, error) {
+	return selectOne(ctx, tx, "select key", scanKey, selectKey, id)
+}
+
+const updateKey = `UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9
+	WHERE id = $1`
+
+// storeKey stores a changed key, and the event if the change shows.
+func storeKey(ctx context.Context, tx pgx.Tx, by db.Actor, before, key *animalstore.Key, at animalstore.Time) error {
+	query, args := updateKey, []any{key.ID, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int16(key.Permissions),
+		key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli()}
+	if t, changed := db.KeyChange(*before, *key, at); changed {
+		query = "WITH key AS (" + updateKey + ") " + addEvents + "VALUES ($10, $1, $12, $13, $14, $11)"
+		args = eventArgs(by, append(args, db.EventTypeIndex(t), db.KeyEventData(*key, at))...)
+	}
+	_, err := tx.Exec(ctx, query, args...)
+	return failed("update key", err)
 }
 
 // RotateKey implements [db.DB].
 func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	var key animalstore.Key
+	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if key, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
+		if _, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
+			return err
+		}
+		if key, err = selectLocked(ctx, tx, id); err != nil {
 			return err
 		}
 		if check != nil {
@@ -162,7 +194,7 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 		if err != nil {
 			return failed("delete key secrets", err)
 		}
-		return insertSecret(ctx, tx, id, hash)
+		return insertSecret(ctx, tx, by, hash, key, animalstore.KeyRotated, at)
 	})
 	return key, err
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -97,8 +98,65 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 	for i := range columns {
 		args[i] = columns[i]
 	}
+	if banned := bannedKeys(latest); len(banned) > 0 {
+		return d.saveBans(ctx, latest, banned, args)
+	}
 	return d.writeStatement(ctx, "save limit states", func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, saveLimits, args...)
 		return err
 	})
+}
+
+// bannedKeys returns the keys that are or were banned, by ascending id.
+func bannedKeys(states map[int64]animalstore.KeyLimitState) (ids []int64) {
+	for id, s := range states {
+		if s.BannedAt != 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// saveBans saves states with bans, and adds an event for each ban that wasn't saved
+// before. Other servers that share the limits save the same bans, so it locks the keys
+// before it looks.
+func (d *DB) saveBans(ctx context.Context, states map[int64]animalstore.KeyLimitState, banned []int64, args []any) error {
+	by := db.ActorOf(ctx)
+	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT FROM keys WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE", banned); err != nil {
+			return failed("lock keys", err)
+		}
+		rows, err := tx.Query(ctx, "SELECT key_id, banned_at FROM limit_states WHERE key_id = ANY ($1)", banned)
+		if err != nil {
+			return failed("select last bans", err)
+		}
+		saved, id, at := map[int64]int64{}, int64(0), int64(0)
+		if _, err := pgx.ForEachRow(rows, []any{&id, &at}, func() error { saved[id] = at; return nil }); err != nil {
+			return failed("select last bans", err)
+		}
+		if _, err := tx.Exec(ctx, saveLimits, args...); err != nil {
+			return failed("save limit states", err)
+		}
+		for _, id := range banned {
+			if states[id].BannedAt <= saved[id] {
+				continue
+			}
+			if err := addBanEvent(ctx, tx, by, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addBanEvent adds the event of a ban that was just saved, unless it was lifted before.
+func addBanEvent(ctx context.Context, tx pgx.Tx, by db.Actor, keyID int64) error {
+	key, err := selectOne(ctx, tx, "select key", scanKey, selectKey, keyID)
+	if err != nil || key.Ban == (animalstore.Ban{}) {
+		return err
+	}
+	_, err = tx.Exec(ctx, addEvents+"VALUES ($1, $2, $4, $5, $6, $3)",
+		eventArgs(by, db.EventTypeIndex(animalstore.KeyBannedEvent), keyID, db.EventData(key))...)
+	return failed("insert event", err)
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -11,9 +12,30 @@ import (
 
 const orderColumns = "id, pet_id, status, created_at, updated_at"
 
+// insertOrder adds an order, changes the status of its pet, and adds the events of
+// both. $5 is the order's JSON from behind the id, $6 the pet's.
+const insertOrder = `WITH placed AS (INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES ($1, $2, $3, $3) RETURNING id),
+	pet AS (UPDATE pets SET status = $4 WHERE id = $1 RETURNING id),
+	event AS (` + addEvents + `
+		SELECT 3, id, $7::bigint, $8::bigint, $9, '{"id":' || id || $5 FROM placed UNION ALL
+		SELECT 1, id, $7, $8, $9, $6 FROM pet)
+	SELECT id FROM placed`
+
+// updateOrder stores the status of an order and adds its event.
+const updateOrder = `WITH moved AS (UPDATE orders SET status = $2, updated_at = $3 WHERE id = $1 RETURNING id)
+	` + addEvents + "SELECT 4, id, $5::bigint, $6::bigint, $7, $4 FROM moved"
+
+// updateOrderAndPet does the same, and stores the status of the pet and adds its event.
+const updateOrderAndPet = `WITH moved AS (UPDATE orders SET status = $2, updated_at = $3 WHERE id = $1 RETURNING id),
+	pet AS (UPDATE pets SET status = $6 WHERE id = $5 RETURNING id)
+	` + addEvents + `
+	SELECT 4, id, $8::bigint, $9::bigint, $10, $4 FROM moved UNION ALL
+	SELECT 1, id, $8, $9, $10, $7 FROM pet`
+
 // PlaceOrder implements [db.DB]. The lock on the pet lets one caller through at a time;
 // the index orders_open would refuse a second order anyway.
 func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, retry *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+	by := db.ActorOf(ctx)
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, retry, &order, func() error {
 			order = animalstore.Order{PetID: petID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
@@ -24,12 +46,10 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, r
 			if err := pet.CheckOrderable(); err != nil {
 				return err
 			}
-			err = tx.QueryRow(ctx, "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES ($1, $2, $3, $3) RETURNING id",
-				petID, statusIndex(orderStatuses, order.Status), at.Milli()).Scan(&order.ID)
-			if err != nil {
-				return failed("insert order", err)
-			}
-			return setPetStatus(ctx, tx, petID, order.Status.PetStatus())
+			pet.Status = order.Status.PetStatus()
+			err = tx.QueryRow(ctx, insertOrder, eventArgs(by, petID, statusIndex(orderStatuses, order.Status), at.Milli(),
+				statusIndex(petStatuses, pet.Status), dataAfterID(order), db.EventData(&pet))...).Scan(&order.ID)
+			return failed("insert order", err)
 		})
 		return err
 	})
@@ -47,6 +67,7 @@ func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
 // the pet first don't lock an order, so there is no deadlock.
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	var order animalstore.Order
+	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if order, err = lockOne(ctx, tx, "lock order", scanOrder, selectOrder, id); err != nil {
 			return err
@@ -55,20 +76,35 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 		if err := change(&order); err != nil || order == before {
 			return err
 		}
-		_, err = tx.Exec(ctx, "UPDATE orders SET status = $2, updated_at = $3 WHERE id = $1",
-			id, statusIndex(orderStatuses, order.Status), order.UpdatedAt.Milli())
+		args := []any{id, statusIndex(orderStatuses, order.Status), order.UpdatedAt.Milli(), db.EventData(order)}
+		pet, changed, err := lockPetOf(ctx, tx, &before, &order)
 		if err != nil {
-			return failed("update order", err)
+			return err
 		}
-		return setPetStatus(ctx, tx, order.PetID, order.Status.PetStatus())
+		query := updateOrder
+		if changed {
+			query, args = updateOrderAndPet, append(args, pet.ID, statusIndex(petStatuses, pet.Status), db.EventData(&pet))
+		}
+		_, err = tx.Exec(ctx, query, eventArgs(by, args...)...)
+		return failed("update order", err)
 	})
 	return order, err
 }
 
-// setPetStatus stores the status that an order implies for its pet.
-func setPetStatus(ctx context.Context, tx pgx.Tx, petID int64, status animalstore.PetStatus) error {
-	_, err := tx.Exec(ctx, "UPDATE pets SET status = $2 WHERE id = $1", petID, statusIndex(petStatuses, status))
-	return failed("update status of pet", err)
+// lockPetOf locks the pet of an order, if the change of the order's status implies
+// another one for the pet, and returns the pet with that.
+func lockPetOf(ctx context.Context, tx pgx.Tx, before, order *animalstore.Order) (pet animalstore.Pet, changed bool, err error) {
+	status := order.Status.PetStatus()
+	if status == before.Status.PetStatus() {
+		return pet, false, nil
+	}
+	pet, err = lockOne(ctx, tx, "lock pet", scanPet, selectPet, order.PetID)
+	if errors.Is(err, db.ErrNotFound) {
+		return pet, false, nil
+	}
+	changed = pet.Status != status
+	pet.Status = status
+	return pet, changed, err
 }
 
 // The parameters are those of the lists of pets.

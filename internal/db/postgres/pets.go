@@ -30,27 +30,47 @@ func statusIndex[S comparable](all []S, s S) int16 {
 
 const petColumns = "id, category_id, status, name"
 
-// insertPet adds a pet, and its category if that doesn't exist, in one statement, so
-// that both are stored or neither.
-const insertPet = `WITH category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING)
-	INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`
+// insertPet adds a pet, its category if that doesn't exist, and the events of both in
+// one statement, so that all are stored or none. $4 is the pet's JSON from behind the id.
+const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id),
+	category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING RETURNING id),
+	event AS (` + addEvents + `
+		SELECT 0, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
+		SELECT 5, id, $5, $6, $7, '{"id":' || id || ',"name":""}' FROM category)
+	SELECT id FROM pet`
+
+// insertPetArgs are the arguments of insertPet for a pet without an id.
+func insertPetArgs(by db.Actor, pet *animalstore.Pet) []any {
+	return eventArgs(by, pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status), string(pet.AppendJSONAfterID(make([]byte, 0, 128))))
+}
+
+// updatePet stores a pet, its category if that doesn't exist, and the events of both.
+const updatePet = `WITH pet AS (UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1 RETURNING id),
+	category AS (INSERT INTO categories (id, name) VALUES ($3, '') ON CONFLICT DO NOTHING RETURNING id)
+	` + addEvents + `
+	SELECT 1, id, $6::bigint, $7::bigint, $8, $5 FROM pet UNION ALL
+	SELECT 5, id, $6, $7, $8, '{"id":' || id || ',"name":""}' FROM category`
+
+const deletePet = "WITH pet AS (DELETE FROM pets WHERE id = $1 RETURNING id) " + addEvents +
+	"SELECT 2, id, $3::bigint, $4::bigint, $5, $2 FROM pet"
 
 // CreatePet implements [db.DB].
 func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	if p.Status == "" {
 		p.Status = animalstore.PetAvailable
 	}
+	by := db.ActorOf(ctx)
 	if retry == nil {
 		pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
 		err = d.writeStatement(ctx, "insert pet", func(ctx context.Context, c *pgx.Conn) error {
-			return c.QueryRow(ctx, insertPet, p.Name, p.CategoryID, statusIndex(petStatuses, p.Status)).Scan(&pet.ID)
+			return c.QueryRow(ctx, insertPet, insertPetArgs(by, &pet)...).Scan(&pet.ID)
 		})
 		return pet, false, err
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, retry, &pet, func() error {
 			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-			err := tx.QueryRow(ctx, insertPet, p.Name, p.CategoryID, statusIndex(petStatuses, p.Status)).Scan(&pet.ID)
+			err := tx.QueryRow(ctx, insertPet, insertPetArgs(by, &pet)...).Scan(&pet.ID)
 			return failed("insert pet", err)
 		})
 		return err
@@ -79,6 +99,7 @@ func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ord
 // UpdatePet implements [db.DB].
 func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
 	var pet animalstore.Pet
+	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		var ordered bool
 		var err error
@@ -89,11 +110,7 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := change(&pet, ordered); err != nil || pet == before {
 			return err
 		}
-		if err := ensureCategory(ctx, tx, pet.CategoryID); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, "UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1",
-			id, pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status))
+		_, err = tx.Exec(ctx, updatePet, eventArgs(by, id, pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status), db.EventData(&pet))...)
 		return failed("update pet", err)
 	})
 	return pet, err
@@ -101,6 +118,7 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 
 // DeletePet implements [db.DB].
 func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
+	by := db.ActorOf(ctx)
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		pet, ordered, err := lockPet(ctx, tx, id)
 		if err != nil {
@@ -109,7 +127,7 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := check(&pet, ordered); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "DELETE FROM pets WHERE id = $1", id)
+		_, err = tx.Exec(ctx, deletePet, eventArgs(by, id, db.EventData(&pet))...)
 		return failed("delete pet", err)
 	})
 }

@@ -55,7 +55,9 @@ func OpenSource(ctx context.Context, url string, alone bool) (_ *Snapshot, err e
 		return nil, err
 	}
 	if alone {
-		err = s.checkAlone(ctx)
+		if err = s.checkAlone(ctx); err == nil {
+			err = publishAll(ctx, s.conn) // what the last server left in the queue
+		}
 	}
 	if err == nil {
 		err = s.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -86,7 +88,10 @@ func OpenTarget(ctx context.Context, url string) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}); err == nil {
+	if err = publishAll(ctx, s.conn); err == nil { // then the table of events isn't empty
+		err = s.begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
+	}
+	if err == nil {
 		err = s.lockTables(ctx)
 	}
 	if err != nil {

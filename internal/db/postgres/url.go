@@ -69,6 +69,7 @@ func parseURL(dsn string) (*pgxpool.Config, error) {
 	if u, err := url.Parse(dsn); err != nil || !u.Query().Has("pool_max_conns") {
 		config.MaxConns = defaultConns
 	}
+	config.ConnConfig.RuntimeParams[eventsSetting] = "on"
 	return config, nil
 }
 

@@ -13,8 +13,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// ensureCategory adds a category without a name if it doesn't exist.
-func ensureCategory(c *sqlite.Conn, id int64) error {
+// ensureCategory adds a category without a name, and its event, if it doesn't exist.
+func ensureCategory(c *sqlite.Conn, by db.Actor, id int64) error {
 	stmt, err := c.Prepare("INSERT INTO categories (id, name) VALUES (?, '') ON CONFLICT DO NOTHING")
 	if err != nil {
 		return fmt.Errorf("insert category: %w", err)
@@ -23,7 +23,10 @@ func ensureCategory(c *sqlite.Conn, id int64) error {
 	if _, err := stmt.Step(); err != nil {
 		return fmt.Errorf("insert category: %w", err)
 	}
-	return nil
+	if c.Changes() == 0 {
+		return nil
+	}
+	return insertEvent(c, by, animalstore.CategoryUpdated, id, db.EventData(animalstore.Category{ID: id}))
 }
 
 // Category implements [db.DB].
@@ -70,6 +73,7 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 
 // PutCategory implements [db.DB].
 func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
+	by := db.ActorOf(ctx)
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
 		var known *animalstore.Category
 		switch before, err := selectCategory(c, category.ID); {
@@ -81,13 +85,15 @@ func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, che
 		if err := check(known); err != nil {
 			return err
 		}
-		created = known == nil
+		if created = known == nil; !created && *known == category {
+			return nil
+		}
 		err := sqlitex.Execute(c, "INSERT INTO categories (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
 			&sqlitex.ExecOptions{Args: []any{category.ID, category.Name}})
 		if err != nil {
 			return fmt.Errorf("put category: %w", err)
 		}
-		return nil
+		return insertEvent(c, by, animalstore.CategoryUpdated, category.ID, db.EventData(category))
 	})
 	return created, err
 }

@@ -26,8 +26,9 @@ const (
 // CreateKey implements [db.DB].
 func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	var key animalstore.Key
+	by := db.ActorOf(ctx)
 	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
-		key, err = insertKey(c, k, hash, at)
+		key, err = insertKey(c, by, k, hash, at)
 		return err
 	})
 	return key, err
@@ -35,6 +36,7 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 
 // CreateFirstKey implements [db.DB].
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
+	by := db.ActorOf(ctx)
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
 		created = false
 		switch _, err := oneKey(c, "SELECT "+keyColumns+" FROM keys LIMIT 1"); {
@@ -44,13 +46,13 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 			return err
 		}
 		created = true
-		_, err := insertKey(c, k, hash, at)
+		_, err := insertKey(c, by, k, hash, at)
 		return err
 	})
 	return created && err == nil, err
 }
 
-func insertKey(c *sqlite.Conn, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
+func insertKey(c *sqlite.Conn, by db.Actor, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	err := sqlitex.Execute(c, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)`, &sqlitex.ExecOptions{Args: []any{
 		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli(),
@@ -62,7 +64,11 @@ func insertKey(c *sqlite.Conn, k animalstore.NewKey, hash db.KeyHash, at animals
 	if err := insertSecret(c, id, hash); err != nil {
 		return animalstore.Key{}, err
 	}
-	return keyByID(c, id)
+	key, err := keyByID(c, id)
+	if err != nil {
+		return key, err
+	}
+	return key, insertEvent(c, by, animalstore.KeyCreated, id, db.KeyEventData(key, at))
 }
 
 func insertSecret(c *sqlite.Conn, keyID int64, hash db.KeyHash) error {
@@ -116,10 +122,12 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error)
 // UpdateKey implements [db.DB].
 func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
 	var key animalstore.Key
+	by := db.ActorOf(ctx)
 	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		if key, err = keyByID(c, id); err != nil {
 			return err
 		}
+		before := key
 		otherAdmin, err := otherAdminExists(c, key, at)
 		if err != nil {
 			return err
@@ -134,6 +142,9 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		}})
 		if err != nil {
 			return fmt.Errorf("update key: %w", err)
+		}
+		if t, changed := db.KeyChange(before, key, at); changed {
+			return insertEvent(c, by, t, id, db.KeyEventData(key, at))
 		}
 		return nil
 	})
@@ -153,6 +164,7 @@ func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) 
 // RotateKey implements [db.DB].
 func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	var key animalstore.Key
+	by := db.ActorOf(ctx)
 	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		if key, err = keyByID(c, id); err != nil {
 			return err
@@ -175,7 +187,10 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 		if err != nil {
 			return fmt.Errorf("delete key secrets: %w", err)
 		}
-		return insertSecret(c, id, hash)
+		if err := insertSecret(c, id, hash); err != nil {
+			return err
+		}
+		return insertEvent(c, by, animalstore.KeyRotated, id, db.KeyEventData(key, at))
 	})
 	return key, err
 }

@@ -44,6 +44,7 @@ const saveLimitState = `
 
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+	by := db.ActorOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		stmt, err := c.Prepare(saveLimitState)
 		if err != nil {
@@ -55,15 +56,51 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 				stmt.BindInt64(j+2, *field)
 			}
 			stmt.BindBool(13, states[i].DayShortened)
+			bannedAt, err := lastBan(c, &states[i])
+			if err != nil {
+				return err
+			}
 			if _, err := stmt.Step(); err != nil {
 				return fmt.Errorf("save limit states: %w", err)
 			}
 			if err := stmt.Reset(); err != nil {
 				return fmt.Errorf("save limit states: %w", err)
 			}
+			if err := addBanEvent(c, by, &states[i], bannedAt); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
+}
+
+// lastBan returns when the saved ban of a key began, or 0. It isn't read if the new state
+// has no ban.
+func lastBan(c *sqlite.Conn, s *animalstore.KeyLimitState) (bannedAt int64, err error) {
+	if s.BannedAt == 0 {
+		return 0, nil
+	}
+	err = sqlitex.Execute(c, "SELECT banned_at FROM limit_states WHERE key_id = ?", &sqlitex.ExecOptions{
+		Args:       []any{s.KeyID},
+		ResultFunc: func(stmt *sqlite.Stmt) error { bannedAt = stmt.ColumnInt64(0); return nil },
+	})
+	if err != nil {
+		return 0, fmt.Errorf("select last ban: %w", err)
+	}
+	return bannedAt, nil
+}
+
+// addBanEvent adds the event of a ban that was just saved, if it began after the one
+// saved before and wasn't lifted meanwhile.
+func addBanEvent(c *sqlite.Conn, by db.Actor, s *animalstore.KeyLimitState, lastBan int64) error {
+	if s.BannedAt <= lastBan {
+		return nil
+	}
+	key, err := keyByID(c, s.KeyID)
+	if err != nil || key.Ban == (animalstore.Ban{}) {
+		return err
+	}
+	return insertEvent(c, by, animalstore.KeyBannedEvent, key.ID, db.EventData(key))
 }
 
 // limitFields returns the fields of s in the order of the table's columns.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"animalstore"
@@ -15,6 +16,7 @@ const orderColumns = "id, pet_id, status, created_at, updated_at"
 
 // PlaceOrder implements [db.DB].
 func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, retry *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+	by := db.ActorOf(ctx)
 	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		replayed, err = writeOrReplay(c, retry, &order, func() error {
 			order = animalstore.Order{PetID: petID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
@@ -31,7 +33,10 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, r
 				return fmt.Errorf("insert order: %w", err)
 			}
 			order.ID = c.LastInsertRowID()
-			return d.setPetStatus(c, petID, order.Status.PetStatus())
+			if err := insertEvent(c, by, animalstore.OrderCreated, order.ID, db.EventData(order)); err != nil {
+				return err
+			}
+			return d.setPetStatus(c, by, pet, order.Status.PetStatus())
 		})
 		return err
 	})
@@ -59,6 +64,7 @@ func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
 // UpdateOrder implements [db.DB].
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	var order animalstore.Order
+	by := db.ActorOf(ctx)
 	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		if order, err = selectOrder(c, id); err != nil {
 			return err
@@ -72,20 +78,39 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 		if err != nil {
 			return fmt.Errorf("update order: %w", err)
 		}
-		return d.setPetStatus(c, order.PetID, order.Status.PetStatus())
+		if err := insertEvent(c, by, animalstore.OrderUpdated, id, db.EventData(order)); err != nil {
+			return err
+		}
+		return d.applyToPet(c, by, &order)
 	})
 	return order, err
 }
 
-// setPetStatus stores the status that an order implies for its pet.
-func (d *DB) setPetStatus(c *sqlite.Conn, petID int64, status animalstore.PetStatus) error {
-	d.markChanged(petID)
+// applyToPet stores the status that an order implies for its pet, if it exists.
+func (d *DB) applyToPet(c *sqlite.Conn, by db.Actor, order *animalstore.Order) error {
+	pet, err := selectPet(c, order.PetID)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.setPetStatus(c, by, pet, order.Status.PetStatus())
+}
+
+// setPetStatus stores the status of a pet, unless it has that one.
+func (d *DB) setPetStatus(c *sqlite.Conn, by db.Actor, pet animalstore.Pet, status animalstore.PetStatus) error {
+	if pet.Status == status {
+		return nil
+	}
+	pet.Status = status
+	d.markChanged(pet.ID)
 	err := sqlitex.Execute(c, "UPDATE pets SET status = ? WHERE id = ?",
-		&sqlitex.ExecOptions{Args: []any{statusIndex(petStatuses, status), petID}})
+		&sqlitex.ExecOptions{Args: []any{statusIndex(petStatuses, status), pet.ID}})
 	if err != nil {
 		return fmt.Errorf("update status of pet: %w", err)
 	}
-	return nil
+	return insertEvent(c, by, animalstore.PetUpdated, pet.ID, db.EventData(&pet))
 }
 
 // hasOpenOrder reads only the open order: orders_by_pet is sorted by status.

@@ -38,12 +38,10 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 	if p.Status == "" {
 		p.Status = animalstore.PetAvailable
 	}
+	by := db.ActorOf(ctx)
 	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		replayed, err = writeOrReplay(c, retry, &pet, func() error {
 			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-			if err := ensureCategory(c, p.CategoryID); err != nil {
-				return err
-			}
 			stmt, err := c.Prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)")
 			if err != nil {
 				return fmt.Errorf("insert pet: %w", err)
@@ -55,7 +53,10 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 				return fmt.Errorf("insert pet: %w", err)
 			}
 			pet.ID = c.LastInsertRowID()
-			return nil
+			if err := insertEvent(c, by, animalstore.PetCreated, pet.ID, db.EventData(&pet)); err != nil {
+				return err
+			}
+			return ensureCategory(c, by, p.CategoryID)
 		})
 		return err
 	})
@@ -112,6 +113,7 @@ func selectByID[Row any](c *sqlite.Conn, what, query string, id int64, scan func
 // UpdatePet implements [db.DB].
 func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
 	var pet animalstore.Pet
+	by := db.ActorOf(ctx)
 	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		if pet, err = selectPet(c, id); err != nil {
 			return err
@@ -124,22 +126,23 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := change(&pet, ordered); err != nil || pet == before {
 			return err
 		}
-		if err := ensureCategory(c, pet.CategoryID); err != nil {
-			return err
-		}
 		d.markChanged(id)
 		err = sqlitex.Execute(c, "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
 			&sqlitex.ExecOptions{Args: []any{pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status), id}})
 		if err != nil {
 			return fmt.Errorf("update pet: %w", err)
 		}
-		return nil
+		if err := insertEvent(c, by, animalstore.PetUpdated, id, db.EventData(&pet)); err != nil {
+			return err
+		}
+		return ensureCategory(c, by, pet.CategoryID)
 	})
 	return pet, err
 }
 
 // DeletePet implements [db.DB].
 func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
+	by := db.ActorOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		pet, err := selectPet(c, id)
 		if err != nil {
@@ -156,7 +159,7 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := sqlitex.Execute(c, "DELETE FROM pets WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}}); err != nil {
 			return fmt.Errorf("delete pet: %w", err)
 		}
-		return nil
+		return insertEvent(c, by, animalstore.PetDeleted, id, db.EventData(&pet))
 	})
 }
 

@@ -33,13 +33,16 @@ const busyTimeout = 5 * time.Second
 //go:embed schema.sql
 var schema1 string
 
+//go:embed schema2_events.sql
+var schema2 string
+
 //go:embed schema_sessions.sql
 var schemaSessions string
 
 // schema must only be appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
 	AppID:      0x414e5354, // "ANST"
-	Migrations: []string{schema1, schemaSessions},
+	Migrations: []string{schema1, schema2, schemaSessions},
 }
 
 // Options control how [Open] opens a file.
@@ -113,7 +116,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 			d.Close()
 		}
 	}()
-	if err := d.claim(opts); err != nil {
+	if err := d.claim(ctx, opts); err != nil {
 		return nil, err
 	}
 	path = d.path
@@ -150,8 +153,9 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 }
 
 // claim creates the file if there is none, refuses one that isn't ours, and makes
-// this process its only server if opts say so. It comes before anything that writes.
-func (d *DB) claim(opts Options) (err error) {
+// this process its only server if opts say so. Otherwise it updates the tables, unless
+// an older server uses them. It comes before anything else that writes.
+func (d *DB) claim(ctx context.Context, opts Options) (err error) {
 	if err := createFile(d.path, opts.MustExist); err != nil {
 		return err
 	}
@@ -162,13 +166,18 @@ func (d *DB) claim(opts Options) (err error) {
 	if err := refuseAlias(d.path); err != nil {
 		return err
 	}
-	if _, err := checkOurs(d.path); err != nil {
+	version, err := checkOurs(d.path)
+	if err != nil {
 		return explain(d.path, err)
 	}
-	if opts.Serve {
-		if d.lock, err = lockServer(d.path); err != nil {
-			return explain(d.path, err)
-		}
+	switch {
+	case opts.Serve:
+		d.lock, err = lockServer(d.path)
+	case version > 0 && version < len(schema.Migrations):
+		err = d.updateTables(ctx)
+	}
+	if err != nil {
+		return explain(d.path, err)
 	}
 	return nil
 }

@@ -163,7 +163,12 @@ func (s *Server) Address() string { return s.base.Host }
 
 // Exec runs a statement in a database.
 func (s *Server) Exec(ctx context.Context, database, statement string) error {
-	conn, err := pgx.Connect(ctx, s.URL(database))
+	config, err := pgx.ParseConfig(s.URL(database))
+	if err != nil {
+		return err
+	}
+	config.RuntimeParams["animalstore.events"] = "on" // or the tables of a store refuse changes
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -1,31 +1,20 @@
-package api
+package animalstore
 
 import (
 	"strconv"
 	"unicode/utf8"
-
-	"animalstore"
 )
 
-// Pages of pets are most of what this service writes, so their JSON is appended
-// by hand, in a fraction of the time that encoding/json takes. The output is
-// byte for byte that of encoding/json without HTML escapes; a fuzz test compares
-// them.
-
-func appendPets(b []byte, pets []animalstore.Pet) []byte {
-	b = append(b, '[')
-	for i := range pets {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendPet(b, &pets[i])
-	}
-	return append(b, "]\n"...)
+// AppendJSON appends the pet as JSON, in a fraction of the time that encoding/json
+// takes: pages of pets are most of what this service writes. The output is byte for
+// byte that of encoding/json without HTML escapes; a fuzz test compares them.
+func (p *Pet) AppendJSON(b []byte) []byte {
+	return p.AppendJSONAfterID(strconv.AppendInt(append(b, `{"id":`...), p.ID, 10))
 }
 
-func appendPet(b []byte, p *animalstore.Pet) []byte {
-	b = append(b, `{"id":`...)
-	b = strconv.AppendInt(b, p.ID, 10)
+// AppendJSONAfterID is the part of AppendJSON that follows the id, for a database that
+// assigns the id and writes the JSON in one step.
+func (p *Pet) AppendJSONAfterID(b []byte) []byte {
 	b = append(b, `,"name":`...)
 	b = appendString(b, p.Name)
 	b = append(b, `,"categoryId":`...)

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+)
+
+// EventsOptions select events. The zero value selects all that are kept.
+type EventsOptions struct {
+	After   int64    // only events after the one with this id; 0 starts with the oldest that is kept
+	Latest  bool     // only events from now on, instead of After
+	Types   []string // such as "pet.created", or "pet.*" for all of a resource
+	Subject string   // a resource, such as "pet/17"
+}
+
+// eventsWait is how many seconds the service waits for an event, the most it allows.
+const eventsWait = 30
+
+// ListEvents lists the events that have happened so far, oldest first, and ends with
+// the newest. [Client.Events] goes on from there.
+func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
+	return c.events(ctx, "listEvents", o, false, options)
+}
+
+// Events follows the events of the store, oldest first, without an end: the loop waits
+// for the next one. It ends when ctx does, when you leave it, or with an error that
+// trying again can't help. After any other failure it goes on where it was, however long
+// that takes, with the pauses that [WithBackoff] sets and no limit on the number of
+// attempts. So no event is skipped or repeated.
+//
+// The error has code events_expired if the events after this position are no longer
+// kept: whatever was made from earlier events has to be built again from the lists.
+//
+// While it waits, the service does: it responds as soon as there is an event, or after
+// 30 seconds. Each response counts against the limits, at least two a minute. An attempt
+// may take that much longer than [WithAttemptTimeout] says. A Timeout of your own
+// http.Client has to be longer, too.
+func (c *Client) Events(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
+	return c.events(ctx, "events", o, true, options)
+}
+
+func (c *Client) events(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) iter.Seq2[animalstore.Event, error] {
+	return func(yield func(animalstore.Event, error) bool) {
+		at, err := c.firstEvents(ctx, operation, o, follow, options)
+		opts := withoutConditions(options)
+		for err == nil {
+			k := &call{operation: operation, method: http.MethodGet, path: at, endless: follow}
+			if follow {
+				k.wait = eventsWait * time.Second
+			}
+			var page []animalstore.Event
+			if page, err = send(ctx, c, k, opts, areEvents); err != nil {
+				break
+			}
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if k.next == "" {
+				err = fmt.Errorf("%s: %s: the response has no link to the next events", operation, k.request)
+			}
+			if !follow && k.next == at {
+				return
+			}
+			at = k.next
+		}
+		yield(animalstore.Event{}, err)
+	}
+}
+
+// firstEvents returns the path of the first page. To follow from now on, it has to find
+// out where that is: if the first request asked for it and failed, the second would miss
+// what happened in between.
+func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) (string, error) {
+	query := url.Values{"limit": {strconv.Itoa(maxPageSize)}}
+	if len(o.Types) > 0 {
+		query.Set("type", strings.Join(o.Types, ","))
+	}
+	if o.Subject != "" {
+		query.Set("subject", o.Subject)
+	}
+	switch {
+	case o.Latest && o.After != 0:
+		return "", fmt.Errorf("%s: After and Latest can't both be set", operation)
+	case o.Latest:
+		query.Set("after", "latest")
+		k := &call{operation: operation, method: http.MethodGet, path: "/events?" + query.Encode(), endless: follow}
+		if _, err := send(ctx, c, k, options, areEvents); err != nil {
+			return "", err
+		}
+		next, err := url.Parse(k.next)
+		if err != nil || next.Query().Get("after") == "" {
+			return "", fmt.Errorf("%s: %s: the response has no link to the next events", operation, k.request)
+		}
+		query.Set("after", next.Query().Get("after"))
+	case o.After != 0:
+		query.Set("after", decimal(o.After))
+	}
+	if follow {
+		query.Set("wait", strconv.Itoa(eventsWait))
+	}
+	return "/events?" + query.Encode(), nil
+}
+
+func areEvents(page *[]animalstore.Event) bool {
+	for i := range *page {
+		if e := &(*page)[i]; e.ID < 1 || e.Type == "" || e.Data == nil {
+			return false
+		}
+	}
+	return *page != nil
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+func eventsCommand() *cobra.Command {
+	var conn connection
+	var f eventFlags
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Show what was changed, and follow what is",
+		Long: `Show the changes of the store, the oldest first: when, what, which pet, order,
+category, key or webhook, what it is like since, and which key changed it. A key
+without the permission admin sees neither keys and webhooks nor who else changed
+something.
+
+With --follow, show those that happen from now on, or after --after, until
+Ctrl-C. It continues by itself if the server can't be reached for a while.
+
+Each event is a line: aligned on a terminal, tab-separated in a pipe, and one
+JSON object with --json.
+
+` + keyHelp,
+		Example: `  animalstore events --type pet.created
+  animalstore events --subject pet/12 --json
+  animalstore events --follow --type 'pet.*,order.*'`,
+		Args:    noArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conn.wait = conn.wait || f.follow
+			return conn.do(cmd, func(s session) error {
+				return printEvents(s.Printer, f.events(cmd, s))
+			})
+		},
+	}
+	conn.register(cmd, cmd.Flags())
+	f.register(cmd)
+	jsonFlag(cmd)
+	return cmd
+}
+
+// eventFlags say which events to print.
+type eventFlags struct {
+	follow  bool
+	types   []string
+	subject string
+	after   int64
+}
+
+func (f *eventFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.follow, "follow", "f", false, "wait for further events")
+	flags.StringSliceVar(&f.types, "type", nil, "only these comma-separated types, such as pet.created, or pet.* for all of pets")
+	flags.StringVar(&f.subject, "subject", "", "only events of one `resource`, such as pet/12")
+	flags.Int64Var(&f.after, "after", 0, "only events after the one with this `id`")
+	var types []string
+	for _, t := range animalstore.EventTypes {
+		types = append(types, string(t))
+	}
+	completeFlag(cmd, "type", completeList(types))
+}
+
+func (f *eventFlags) check(cmd *cobra.Command) error {
+	if len(f.types) > 0 {
+		if _, err := animalstore.ParseEventTypes(strings.Join(f.types, ",")); err != nil {
+			return usageError{fmt.Errorf("--%s", err.(*animalstore.Error).Message)}
+		}
+	}
+	if _, _, ok := animalstore.ParseEventSubject(f.subject); f.subject != "" && !ok {
+		return usageError{fmt.Errorf("--subject must be a resource and its id, such as pet/12, not %q", f.subject)}
+	}
+	if f.after < 0 {
+		return usageError{errors.New("--after must not be negative")}
+	}
+	return nil
+}
+
+func (f *eventFlags) events(cmd *cobra.Command, s session) iter.Seq2[animalstore.Event, error] {
+	o := client.EventsOptions{Types: f.types, Subject: f.subject, After: f.after}
+	if f.follow {
+		o.Latest = !cmd.Flag("after").Changed
+		return s.Events(cmd.Context(), o)
+	}
+	return s.ListEvents(cmd.Context(), o)
+}
+
+// printEvents prints each event as soon as it arrives.
+func printEvents(p *terminal.Printer, events iter.Seq2[animalstore.Event, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		line, err := eventLine(p, e)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(p.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eventLine(p *terminal.Printer, e animalstore.Event) (string, error) {
+	if p.JSON {
+		line, err := json.Marshal(e)
+		return string(line), err
+	}
+	by := ""
+	if e.KeyID != nil {
+		by = "key " + decimal(*e.KeyID)
+	}
+	if !p.Screen.Terminal {
+		return strings.Join([]string{decimal(e.ID), e.Time.String(), string(e.Type), e.Subject, summarize(e), by}, "\t"), nil
+	}
+	if by != "" {
+		by = "  (" + by + ")"
+	}
+	return fmt.Sprintf("%s  %-16s  %-12s  %s%s", terminal.DateTime(e.Time.Time), e.Type, e.Subject, summarize(e), by), nil
+}
+
+// maxSummary is how much of a name is shown, in characters.
+const maxSummary = 40
+
+// summarize says in a few words what a resource is like.
+func summarize(e animalstore.Event) string {
+	var data struct {
+		Name, Status, State, URL string
+		PetID                    int64
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return ""
+	}
+	name := data.Name
+	if name == "" {
+		name = data.URL
+	}
+	if runes := []rune(name); len(runes) > maxSummary {
+		name = string(runes[:maxSummary]) + "…"
+	}
+	var parts []string
+	if data.PetID != 0 {
+		parts = append(parts, "pet "+decimal(data.PetID))
+	}
+	for _, part := range []string{terminal.Visible(name), data.Status, data.State} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

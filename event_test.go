@@ -1,0 +1,55 @@
+package animalstore
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+func TestParseEventTypes(t *testing.T) {
+	for list, want := range map[string][]EventType{
+		"pet.created":                              {PetCreated},
+		"order.created,pet.*":                      {PetCreated, PetUpdated, PetDeleted, OrderCreated},
+		"category.*,category.updated":              {CategoryUpdated},
+		"webhook.disabled,key.banned":              {KeyBannedEvent, WebhookDisabled},
+		"pet.*,order.*,category.*,key.*,webhook.*": EventTypes,
+	} {
+		got, err := ParseEventTypes(list)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("ParseEventTypes(%q) = %q, %v, want %q", list, got, err, want)
+		}
+	}
+	for _, list := range []string{"", ",", "pet", "pet.", "*", ".*", "pet.*,", "Pet.created", " pet.created", "pet.created ", "dog.*", "pet.*.*", "webhook.ping", "category.created"} {
+		got, err := ParseEventTypes(list)
+		var coded *Error
+		if !errors.As(err, &coded) || coded.Code != InvalidParameter {
+			t.Errorf("ParseEventTypes(%q) = %q, %v, want invalid_parameter", list, got, err)
+		}
+	}
+}
+
+func TestEventTypes(t *testing.T) {
+	for _, eventType := range EventTypes {
+		admin := eventType.Resource() == "key" || eventType.Resource() == "webhook"
+		if eventType.AdminOnly() != admin {
+			t.Errorf("%s: AdminOnly is %t, want %t", eventType, !admin, admin)
+		}
+	}
+	if got := PetCreated.Resource(); got != "pet" {
+		t.Errorf("got resource %q, want pet", got)
+	}
+}
+
+func TestEventSubjects(t *testing.T) {
+	for subject, want := range map[string]int64{"pet/17": 17, "category/-9223372036854775808": -1 << 63, "order/1": 1, "key/2": 2, "webhook/3": 3} {
+		resource, id, ok := ParseEventSubject(subject)
+		if !ok || id != want || EventSubject(resource, id) != subject {
+			t.Errorf("ParseEventSubject(%q) = %q, %d, %t", subject, resource, id, ok)
+		}
+	}
+	for _, subject := range []string{"", "pet", "pet/", "pet/01", "pet/+1", "pet/1/2", "dog/1", "/1", "pet/9223372036854775808", "Pet/1"} {
+		if resource, id, ok := ParseEventSubject(subject); ok {
+			t.Errorf("ParseEventSubject(%q) = %q, %d, want none", subject, resource, id)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/events"
+)
+
+// maxWait is how many seconds a request for events may wait for the next one.
+const maxWait = 30
+
+const eventsPath = "/v1/events"
+
+// eventQuery is the query of a request for events.
+type eventQuery struct {
+	after  string // an id, "latest", or "" for the oldest event that is kept
+	types  string // as given
+	filter events.Filter
+	limit  int
+	wait   time.Duration
+
+	carried url.Values // what the link to the next page repeats
+}
+
+// parseEventQuery reads a query. In that of a stream, limit and wait have no meaning.
+func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
+	q := &eventQuery{limit: defaultLimit, carried: url.Values{}}
+	params, err := appendParams(nil, rawQuery)
+	if err != nil {
+		return nil, malformedQuery()
+	}
+	params = joinParam(params, "type")
+	parsers := []struct {
+		name  string
+		parse func(text string) error
+	}{{"after", q.setAfter}, {"type", q.setTypes}, {"subject", q.setSubject}, {"limit", q.setLimit}, {"wait", q.setWait}}
+	if stream {
+		parsers = parsers[:3]
+	}
+	for _, p := range parsers {
+		if n := countParam(params, p.name); n > 1 {
+			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", p.name, n)
+		}
+		text, ok := getParam(params, p.name)
+		if !ok {
+			continue
+		}
+		if err := p.parse(text); err != nil {
+			return nil, err
+		}
+		q.carried.Set(p.name, text)
+	}
+	return q, nil
+}
+
+const latest = "latest"
+
+func (q *eventQuery) setAfter(text string) error {
+	if id, ok := parseInt64(text); text != latest && (!ok || id < 0) {
+		return animalstore.Errorf(animalstore.InvalidParameter, "after must be the id of an event, or %s", latest)
+	}
+	q.after = text
+	return nil
+}
+
+func (q *eventQuery) setTypes(text string) (err error) {
+	q.filter.Types, err = animalstore.ParseEventTypes(text)
+	return err
+}
+
+func (q *eventQuery) setSubject(text string) error {
+	if _, _, ok := animalstore.ParseEventSubject(text); !ok {
+		return animalstore.Errorf(animalstore.InvalidParameter, "subject must be a resource and its id, such as pet/17")
+	}
+	q.filter.Subject = text
+	return nil
+}
+
+func (q *eventQuery) setLimit(text string) error {
+	n, ok := parseInt64(text)
+	if !ok || n < 1 || n > maxLimit {
+		return animalstore.Errorf(animalstore.InvalidParameter, "limit must be an integer from 1 to %d", maxLimit)
+	}
+	q.limit = int(n)
+	return nil
+}
+
+func (q *eventQuery) setWait(text string) error {
+	n, ok := parseInt64(text)
+	if !ok || n < 0 || n > maxWait {
+		return animalstore.Errorf(animalstore.InvalidParameter, "wait must be an integer from 0 to %d, in seconds", maxWait)
+	}
+	q.wait = time.Duration(n) * time.Second
+	return nil
+}
+
+// resume continues a stream where the header says, unless it is absent.
+func (q *eventQuery) resume(h http.Header) error {
+	values := h["Last-Event-Id"]
+	if len(values) == 0 || len(values) == 1 && values[0] == "" {
+		return nil
+	}
+	if id, ok := parseInt64(values[0]); len(values) > 1 || !ok || id < 0 {
+		return animalstore.Errorf(animalstore.InvalidParameter, "Last-Event-ID must be the id of an event")
+	}
+	q.after = values[0]
+	return nil
+}
+
+// next is the link to what follows a position.
+func (q *eventQuery) next(position int64) string {
+	q.carried.Set("after", strconv.FormatInt(position, 10))
+	return "<" + eventsPath + "?" + q.carried.Encode() + `>; rel="next"`
+}
+
+const typeEventStream = "text/event-stream"
+
+// prefersStream reports whether a client wants events as a stream. If it accepts JSON
+// as well, it gets JSON: the clients that generators make accept whatever the
+// document lists, and can't read a response that never ends.
+func prefersStream(h http.Header) bool {
+	var stream, json float64
+	for _, value := range h["Accept"] {
+		for part := range strings.SplitSeq(value, ",") {
+			mediaType, params, err := mime.ParseMediaType(part)
+			if err != nil {
+				continue
+			}
+			quality := 1.0
+			if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+				quality = q
+			}
+			switch mediaType {
+			case typeEventStream:
+				stream = max(stream, quality)
+			case typeJSON:
+				json = max(json, quality)
+			}
+		}
+	}
+	return stream > json
+}

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/events"
+)
+
+// listEvents serves GET /v1/events: a page of events, or a stream of them.
+func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
+	stream := prefersStream(r.Header)
+	q, err := parseEventQuery(r.URL.RawQuery, stream)
+	if err != nil {
+		return err
+	}
+	if stream {
+		if err := q.resume(r.Header); err != nil {
+			return err
+		}
+		return s.streamEvents(w, r, q)
+	}
+	reader, err := s.openReader(r, q)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	messages, err := s.readEvents(w, r, reader, q)
+	if err != nil {
+		return explainExpired(err)
+	}
+	setField(w, "Link", q.next(reader.Position()))
+	return newEntity(encodeEvents(messages, r.view())).write(w, r, http.StatusOK)
+}
+
+// openReader returns a reader at the position that a query asks for.
+func (s *Server) openReader(r *request, q *eventQuery) (*events.Reader, error) {
+	var position int64
+	var err error
+	switch q.after {
+	case latest:
+		position, err = s.db.PublishEvents(r.Context())
+	case "":
+		position, _, err = s.db.EventRange(r.Context())
+	default:
+		position, err = strconv.ParseInt(q.after, 10, 64)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.events.NewReader(position, q.filter, r.view()), nil
+}
+
+// view is what the caller may see of events.
+func (r *request) view() events.View {
+	return events.View{KeyID: r.key.ID, Admin: r.key.Permissions.Has(animalstore.Admin)}
+}
+
+// maxScans is how often a waiting request reads from the database while nothing
+// matches. Then the caller goes on from there: one request must not read the whole
+// feed.
+const maxScans = 10
+
+// readEvents reads a page. If there is nothing to read, it waits as long as the query
+// allows. The wait holds neither a connection to the database nor a turn.
+func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Reader, q *eventQuery) ([]*events.Message, error) {
+	if q.wait == 0 {
+		messages, _, err := reader.ReadStored(r.Context(), q.limit)
+		return messages, err
+	}
+	follower := s.followers.add(r)
+	defer follower.leave()
+	extendDeadlines(w, q.wait+followTimes.Write)
+	timer := time.NewTimer(q.wait)
+	defer timer.Stop()
+	for scans := 1; ; scans++ {
+		r.ctx.restart(handlerTimeout)
+		messages, more, err := reader.Read(r.Context(), q.limit)
+		if err != nil || len(messages) > 0 || more && scans == maxScans {
+			return messages, err
+		}
+		if more {
+			continue
+		}
+		waits := time.Now()
+		over := false
+		select {
+		case <-reader.More():
+		case <-timer.C:
+			over = true
+		case <-follower.ended:
+			over = true
+		case <-s.drained:
+			over = true
+		case <-r.Request.Context().Done():
+			over = true
+		}
+		r.waited += time.Since(waits)
+		if over {
+			return nil, nil
+		}
+	}
+}
+
+// encodeEvents returns the body of a page.
+func encodeEvents(messages []*events.Message, view events.View) []byte {
+	size := len("[]\n")
+	for _, m := range messages {
+		size += len(m.JSON(view)) + len(",")
+	}
+	body := append(make([]byte, 0, size), '[')
+	for i, m := range messages {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, m.JSON(view)...)
+	}
+	return append(body, "]\n"...)
+}
+
+// explainExpired tells a follower that it has missed events.
+func explainExpired(err error) error {
+	if !errors.Is(err, db.ErrEventsExpired) {
+		return err
+	}
+	return animalstore.Errorf(animalstore.EventsExpired, "the events after this one are no longer kept, or it isn't one of this store's: read the lists again, then follow from the newest event (after=%s)", latest)
+}
+
+// extendDeadlines lets the response of a request that waits take longer than others.
+// Writers without deadlines, in tests, need none.
+func extendDeadlines(w http.ResponseWriter, d time.Duration) {
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Time{}) // else net/http would take the client for gone
+	control.SetWriteDeadline(time.Now().Add(d))
+}

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/events"
+)
+
+// streamBatch is how many events a stream sends before it looks whether it has to end.
+const streamBatch = 100
+
+// streamEvents sends events as they happen, as server-sent events, until the client
+// leaves, the server stops, or the key ends.
+func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) error {
+	if s.draining.Load() {
+		return animalstore.Errorf(animalstore.ShuttingDown, "the server is about to stop: connect again, to another one if there is one")
+	}
+	f, err := s.followers.addStream(r)
+	if err != nil {
+		setField(w, "Retry-After", strconv.Itoa(streamRetryAfter))
+		return err
+	}
+	defer f.leave()
+	reader, err := s.openReader(r, q)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	start := reader.Position()
+	messages, more, err := reader.Read(r.Context(), streamBatch)
+	if err != nil {
+		return explainExpired(err)
+	}
+	setField(w, "Content-Type", typeEventStream)
+	setField(w, "Cache-Control", "no-store")
+	setField(w, "X-Accel-Buffering", "no") // a proxy must not wait for more
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	began := time.Now()
+	defer func() { r.waited += time.Since(began) }()
+	st := &stream{server: s, w: w, r: r, control: http.NewResponseController(w), reader: reader, view: r.view(), ended: f.ended}
+	st.control.SetReadDeadline(time.Time{}) // else net/http would take the client for gone
+	if st.begin(start) && st.send(messages) {
+		st.run(more)
+	}
+	return nil
+}
+
+// stream is a stream of events that has begun.
+type stream struct {
+	server  *Server
+	w       http.ResponseWriter
+	r       *request
+	control *http.ResponseController
+	reader  *events.Reader
+	view    events.View
+	ended   <-chan struct{}
+	sent    int64 // the last id that the client knows of
+}
+
+// run sends events until the stream ends.
+func (st *stream) run(more bool) {
+	comment := time.NewTicker(followTimes.Comment)
+	defer comment.Stop()
+	retry := (<-chan time.Time)(nil) // set after an error
+	for {
+		next := st.reader.More()
+		if retry != nil {
+			next = nil
+		}
+		if more {
+			next = alwaysReady
+		}
+		select {
+		case <-st.ended:
+			return
+		case <-st.server.drained:
+			return
+		case <-st.r.Request.Context().Done():
+			return
+		case <-comment.C:
+			if !st.comment() {
+				return
+			}
+			continue
+		case <-next:
+		case <-retry:
+		}
+		var messages []*events.Message
+		var err error
+		st.r.ctx.restart(handlerTimeout)
+		messages, more, err = st.reader.Read(st.r.Context(), streamBatch)
+		retry = nil
+		switch {
+		case errors.Is(err, db.ErrEventsExpired):
+			return // the next request says why
+		case err != nil:
+			retry = time.After(followTimes.Retry)
+		case st.isOver() || !st.send(messages):
+			return
+		}
+	}
+}
+
+var alwaysReady = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// isOver reports whether the key has ended: from then on nothing may be sent.
+func (st *stream) isOver() bool {
+	select {
+	case <-st.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin tells the client its position, so that it can resume there even if it gets no
+// event before the stream breaks.
+func (st *stream) begin(position int64) bool {
+	st.sent = position
+	return st.write([]byte("retry: 1000\nid: " + strconv.FormatInt(position, 10) + "\n\n"))
+}
+
+// comment keeps the connection open while there is nothing to send, and tells the
+// client of a position that has moved on over events that don't match.
+func (st *stream) comment() bool {
+	b := []byte(":\n")
+	if position := st.reader.Position(); position != st.sent {
+		st.sent = position
+		b = append(strconv.AppendInt(append(b, "id: "...), position, 10), '\n')
+	}
+	return st.write(append(b, '\n'))
+}
+
+func (st *stream) send(messages []*events.Message) bool {
+	if len(messages) == 0 {
+		return true
+	}
+	frames := make([][]byte, len(messages))
+	for i, m := range messages {
+		frames[i] = m.Frame(st.view)
+	}
+	st.sent = messages[len(messages)-1].ID
+	return st.write(frames...)
+}
+
+// write sends frames. It reports false if the client is gone or doesn't read.
+func (st *stream) write(frames ...[]byte) bool {
+	st.control.SetWriteDeadline(time.Now().Add(followTimes.Write))
+	var err error
+	for i := 0; i < len(frames) && err == nil; i++ {
+		_, err = st.w.Write(frames[i])
+	}
+	if err == nil {
+		err = st.control.Flush()
+	}
+	if err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			st.server.followers.countCut()
+		}
+		return false
+	}
+	st.control.SetWriteDeadline(time.Time{}) // a stream may be silent for long
+	return true
+}

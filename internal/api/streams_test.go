@@ -1,0 +1,390 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/api"
+)
+
+// stream is a stream of events that a test reads.
+type stream struct {
+	t      testing.TB
+	res    *http.Response
+	lines  *bufio.Reader
+	lastID string // as a browser would send it
+}
+
+// openStream opens a stream, and fails the test if the response isn't one.
+func (s *service) openStream(t testing.TB, c call) *stream {
+	t.Helper()
+	res := s.startStream(t, c)
+	if got := res.Header.Get("Content-Type"); res.StatusCode != 200 || got != "text/event-stream" {
+		body, _ := io.ReadAll(res.Body)
+		t.Fatalf("got %d %s %s, want a stream", res.StatusCode, got, body)
+	}
+	for _, name := range append([]string{"X-Request-Id"}, limitHeaders...) {
+		if res.Header.Get(name) == "" {
+			t.Errorf("got no %s, want it on a stream, too", name)
+		}
+	}
+	return &stream{t: t, res: res, lines: bufio.NewReader(res.Body)}
+}
+
+func (s *service) startStream(t testing.TB, c call) *http.Response {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", s.url+c.path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.owner}}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+// block reads up to the next empty line. It returns io.EOF when the stream has ended.
+func (st *stream) block() (fields map[string]string, err error) {
+	fields = map[string]string{}
+	for {
+		line, err := st.lines.ReadString('\n')
+		if err != nil {
+			return nil, err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			return fields, nil
+		}
+		name, value, _ := strings.Cut(line, ":")
+		fields[name] = strings.TrimPrefix(value, " ")
+		if name == "id" {
+			st.lastID = fields[name]
+		}
+	}
+}
+
+// next reads the next event.
+func (st *stream) next() animalstore.Event {
+	st.t.Helper()
+	for {
+		fields, err := st.block()
+		if err != nil {
+			st.t.Fatalf("got %v, want an event", err)
+		}
+		if fields["data"] == "" {
+			continue
+		}
+		var e animalstore.Event
+		if err := json.Unmarshal([]byte(fields["data"]), &e); err != nil {
+			st.t.Fatal(err)
+		}
+		if fields["id"] != fmt.Sprint(e.ID) || fields["event"] != string(e.Type) {
+			st.t.Errorf("got id %q and event %q with %s", fields["id"], fields["event"], fields["data"])
+		}
+		return e
+	}
+}
+
+// awaitEnd reads until the stream ends, and fails the test if it was cut off.
+func (st *stream) awaitEnd() {
+	st.t.Helper()
+	if _, err := io.Copy(io.Discard, st.lines); err != nil {
+		st.t.Errorf("the stream was cut off: %v", err)
+	}
+}
+
+func (s *service) createPet(t testing.TB, name string) {
+	t.Helper()
+	s.do(t, call{method: "POST", path: "/v1/pets", body: fmt.Sprintf(`{"name":%q,"categoryId":7}`, name)}).want(t, 201, "")
+}
+
+// TestStream follows a stream, and resumes it where it broke.
+func TestStream(t *testing.T) {
+	s := start(t)
+	s.createPet(t, "before")
+	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*&limit=0&wait=99"}) // which mean nothing here
+	first, err := st.block()
+	if err != nil || st.lastID == "" || first["data"] != "" {
+		t.Fatalf("got %v, %v first, want the position", first, err)
+	}
+	s.createPet(t, "Rex")
+	if e := st.next(); e.Type != animalstore.PetCreated || !strings.Contains(string(e.Data), "Rex") {
+		t.Errorf("got %s %s, want the new pet", e.Type, e.Data)
+	}
+	st.res.Body.Close()
+	for i := range 250 { // more than is sent at once
+		s.createPet(t, fmt.Sprint("pet ", i))
+	}
+	resumed := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*", header: http.Header{"Last-Event-Id": {st.lastID}}})
+	for i := range 250 {
+		if e := resumed.next(); !strings.Contains(string(e.Data), fmt.Sprintf(`"pet %d"`, i)) {
+			t.Fatalf("got %s as event %d after the resumption, want pet %d", e.Data, i, i)
+		}
+	}
+	eventually(t, "the first stream is noticed to be gone", func() bool { return s.handler.Stats().Streams == 1 })
+}
+
+func TestStreamFromTheStart(t *testing.T) {
+	s := start(t)
+	s.createPet(t, "Rex")
+	st := s.openStream(t, call{path: "/v1/events", key: s.admin})
+	var got []string
+	for range 4 {
+		got = append(got, string(st.next().Type))
+	}
+	if want := []string{"key.created", "key.created", "pet.created", "category.updated"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestStreamIsRefused(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		c      call
+		status int
+		code   animalstore.Code
+	}{
+		{call{path: "/v1/events?after=99999"}, 410, "events_expired"},
+		{call{path: "/v1/events", header: http.Header{"Last-Event-Id": {"99999"}}}, 410, "events_expired"},
+		{call{path: "/v1/events", header: http.Header{"Last-Event-Id": {"latest"}}}, 400, "invalid_parameter"},
+		{call{path: "/v1/events?type=dog.*"}, 400, "invalid_parameter"},
+		{call{path: "/v1/events", key: s.key(t, animalstore.Write)}, 403, "insufficient_permission"},
+		{call{path: "/v1/events", key: "ast_live_x"}, 401, "invalid_api_key"},
+	} {
+		c := test.c
+		c.header = http.Header{"Accept": {"text/event-stream"}}
+		for name, values := range test.c.header {
+			c.header[name] = values
+		}
+		c.bad = true
+		s.do(t, c).want(t, test.status, test.code)
+	}
+}
+
+// TestAcceptChooses: only who asks for a stream alone gets one.
+func TestAcceptChooses(t *testing.T) {
+	s := start(t)
+	for accept, want := range map[string]string{
+		"text/event-stream":                         "text/event-stream",
+		"text/event-stream;q=0.5":                   "text/event-stream",
+		"Text/Event-Stream, */*":                    "text/event-stream",
+		"application/json;q=0.1, text/event-stream": "text/event-stream",
+		"":                                    "application/json",
+		"*/*":                                 "application/json",
+		"application/json, text/event-stream": "application/json",
+		"text/event-stream, application/json": "application/json",
+		"text/event-stream;q=0":               "application/json",
+		"text/event-stream;q=0.2, application/json":  "application/json",
+		"text/html, nonsense;;;, application/x-more": "application/json",
+	} {
+		res := s.startStream(t, call{path: "/v1/events", header: http.Header{"Accept": {accept}}})
+		if got := res.Header.Get("Content-Type"); got != want || res.StatusCode != 200 {
+			t.Errorf("Accept: %q: got %d %q, want %q", accept, res.StatusCode, got, want)
+		}
+		res.Body.Close()
+	}
+}
+
+// TestStreamComments: a silent stream has comments, which also tell of a position that
+// moves on over events that don't match.
+func TestStreamComments(t *testing.T) {
+	shorten(t, &api.FollowTimes.Comment, 50*time.Millisecond)
+	s := start(t)
+	st := s.openStream(t, call{path: "/v1/events?after=latest&type=order.*"})
+	if _, err := st.block(); err != nil {
+		t.Fatal(err)
+	}
+	before := st.lastID
+	s.createPet(t, "Rex")
+	for st.lastID == before {
+		fields, err := st.block()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, isComment := fields[""]; !isComment || fields["data"] != "" {
+			t.Errorf("got %v, want only comments", fields)
+		}
+	}
+}
+
+// TestStreamEndsWithItsKey: within a second of losing what it needs, a stream ends and a
+// waiting request is answered.
+func TestStreamEndsWithItsKey(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(t *testing.T, s *service, id int64)
+	}{
+		{"revoked", func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "DELETE", path: fmt.Sprint("/v1/keys/", id), key: s.admin}).want(t, 204, "")
+		}},
+		{"no longer allowed to read", func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"permissions":["write"]}`, key: s.admin}).want(t, 200, "")
+		}},
+		{"no longer an admin", func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"permissions":["read"]}`, key: s.admin}).want(t, 200, "")
+		}},
+		{"its secret replaced", func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/keys/%d/rotate", id), body: `{"graceSeconds":0}`, key: s.admin}).want(t, 200, "")
+		}},
+		{"expired", func(t *testing.T, s *service, id int64) { s.clock.advance(20 * time.Second) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t)
+			secret, id := s.adminKey(t, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now().Add(10 * time.Second)) })
+			st := s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
+			other := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
+			answered := make(chan response, 1)
+			path := s.latest(t, secret, "&wait=30&type=order.*")
+			go func() {
+				got, err := s.send(t.Context(), call{path: path, key: secret})
+				if err != nil {
+					t.Error(err)
+				}
+				answered <- got
+			}()
+			eventually(t, "the request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+			began := time.Now()
+			test.change(t, s, id)
+			st.awaitEnd()
+			took := time.Since(began)
+			got := <-answered
+			if len(readEventPage(t, got).events) != 0 {
+				t.Errorf("got %v, want nothing", got)
+			}
+			t.Logf("ended after %v, answered after %v", took, time.Since(began))
+			if waited := time.Since(began); waited > 10*time.Second {
+				t.Errorf("took %v, want about a second", waited)
+			}
+			s.createPet(t, "Rex")
+			other.next() // goes on
+		})
+	}
+}
+
+// TestTooManyStreams: a key has 10 streams. One more is refused and charged, and is no
+// strike. Other keys aren't affected.
+func TestTooManyStreams(t *testing.T) {
+	s := start(t)
+	secret := s.limitedKey(t, 1000, 1000)
+	var all []*stream
+	for range 10 {
+		all = append(all, s.openStream(t, call{path: "/v1/events?after=latest", key: secret}))
+	}
+	before := s.do(t, call{path: "/v1/limits", key: secret})
+	for range 3 {
+		got := s.do(t, call{path: "/v1/events?after=latest", key: secret, header: http.Header{"Accept": {"text/event-stream"}}})
+		got.want(t, 429, "too_many_streams")
+		if got.header.Get("Retry-After") != "5" {
+			t.Errorf("got Retry-After %q, want 5", got.header.Get("Retry-After"))
+		}
+	}
+	after := s.do(t, call{path: "/v1/limits", key: secret})
+	if got, want := after.limits().remaining, before.limits().remaining-4; got != want {
+		t.Errorf("got %d remaining, want %d: each is charged", got, want)
+	}
+	if !strings.Contains(string(after.body), `"strikes":{"count":0,`) {
+		t.Errorf("got %s, want no strikes", after.body)
+	}
+	s.openStream(t, call{path: "/v1/events?after=latest"})
+	s.do(t, call{path: "/v1/events?wait=1", key: secret}).want(t, 200, "")
+	all[0].res.Body.Close()
+	eventually(t, "there is room for another", func() bool { return s.handler.Stats().Streams == 10 })
+	s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
+}
+
+// TestStreamThatIsNotRead: a client that doesn't read is cut off, and nobody waits for
+// it.
+func TestStreamThatIsNotRead(t *testing.T) {
+	sqliteOnly(t, "it is about the connection")
+	shorten(t, &api.FollowTimes.Write, 200*time.Millisecond)
+	s := start(t)
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.(*net.TCPConn).SetReadBuffer(4096)
+	fmt.Fprintf(conn, "GET /v1/events?after=latest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", s.owner)
+	eventually(t, "the stream begins", func() bool { return s.handler.Stats().Streams == 1 })
+	other := s.openStream(t, call{path: "/v1/events?after=latest"})
+	body := fmt.Sprintf(`{"name":%q,"categoryId":7}`, strings.Repeat("\U0001F436", 1000))
+	created := 0
+	eventually(t, "the stream that isn't read is cut off", func() bool {
+		var wg sync.WaitGroup
+		for range 64 {
+			created++
+			wg.Go(func() {
+				if got, err := s.send(t.Context(), call{method: "POST", path: "/v1/pets", body: body}); err != nil || got.status != 201 {
+					t.Errorf("got %v, %v", got, err)
+				}
+			})
+		}
+		wg.Wait()
+		return s.handler.Stats().CutStreams == 1
+	})
+	for n := 0; n < created; {
+		if other.next().Type == animalstore.PetCreated {
+			n++
+		}
+	}
+	eventually(t, "only the other stream is left", func() bool { return s.handler.Stats().Streams == 1 })
+}
+
+// TestDrainEndsFollowers: when the server stops, streams end cleanly and waiting
+// requests are answered at once.
+func TestDrainEndsFollowers(t *testing.T) {
+	s := start(t)
+	st := s.openStream(t, call{path: "/v1/events?after=latest"})
+	path := s.latest(t, "", "&wait=30")
+	answered := make(chan response, 1)
+	go func() {
+		got, err := s.send(t.Context(), call{path: path})
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- got
+	}()
+	eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+	began := time.Now()
+	s.handler.Drain()
+	st.awaitEnd()
+	if got := readEventPage(t, <-answered); len(got.events) != 0 || got.next != path {
+		t.Errorf("got %q and %s, want nothing and %s", typesOf(got.events), got.next, path)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v, want no time", took)
+	}
+	s.do(t, call{path: "/v1/events", header: http.Header{"Accept": {"text/event-stream"}}}).want(t, 503, "shutting_down")
+	s.do(t, call{path: path}).want(t, 200, "") // doesn't wait
+}
+
+// shorten changes one of the times for a test.
+func shorten(t testing.TB, d *time.Duration, to time.Duration) {
+	before := *d
+	*d = to
+	t.Cleanup(func() { *d = before })
+}

@@ -1,0 +1,367 @@
+package dbtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// eventLog reads the events of a store step by step.
+type eventLog struct {
+	d    db.DB
+	last int64
+}
+
+// mustPublish publishes all events and returns the newest id.
+func mustPublish(t *testing.T, d db.DB) int64 {
+	t.Helper()
+	for newest := int64(-1); ; {
+		now, err := d.PublishEvents(t.Context())
+		if err != nil {
+			t.Fatalf("PublishEvents: %v", err)
+		}
+		if now == newest {
+			return newest
+		}
+		newest = now
+	}
+}
+
+// next returns the events since the last call.
+func (l *eventLog) next(t *testing.T) []animalstore.Event {
+	t.Helper()
+	newest := mustPublish(t, l.d)
+	events, last, err := l.d.Events(t.Context(), db.EventQuery{After: l.last, Limit: 1000})
+	if err != nil || last != newest {
+		t.Fatalf("Events after %d: last %d, %v, want last %d", l.last, last, err, newest)
+	}
+	consecutive(t, l.last, events)
+	l.last = last
+	return events
+}
+
+// want fails the test unless the events since the last call are these, such as
+// "pet.created pet/1", with this data.
+func (l *eventLog) want(t *testing.T, doing string, want []string, data ...any) {
+	t.Helper()
+	got := l.next(t)
+	if !slices.Equal(types(got), want) {
+		t.Fatalf("%s: got events %q, want %q", doing, types(got), want)
+	}
+	for i := range data {
+		if want := unescaped(t, data[i]); string(got[i].Data) != want {
+			t.Errorf("%s: event %s has data %s, want %s", doing, got[i].Type, got[i].Data, want)
+		}
+	}
+}
+
+// unescaped is the JSON that the API returns.
+func unescaped(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func subject(t animalstore.EventType, id int64) string {
+	return string(t) + " " + animalstore.EventSubject(t.Resource(), id)
+}
+
+func changesHaveEvents(t *testing.T, d db.DB) {
+	log := &eventLog{d: d}
+	log.want(t, "new store", []string{})
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "<b>&\"\\\u2028\t🐻‍❄️ Zoe\u0308\x7f", CategoryID: math.MinInt64})
+	log.want(t, "first pet of a category", []string{subject("pet.created", pet.ID), subject("category.updated", math.MinInt64)}, pet, animalstore.Category{ID: math.MinInt64})
+	pet = mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.CategoryID, p.Name = 7, "Rex" })
+	log.want(t, "change to a new category", []string{subject("pet.updated", pet.ID), "category.updated category/7"}, pet, animalstore.Category{ID: 7})
+	pet = mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = "Rex II" })
+	log.want(t, "change of a name", []string{subject("pet.updated", pet.ID)}, pet)
+	mustPutCategory(t, d, animalstore.Category{ID: 7, Name: "<dogs>"})
+	mustPutCategory(t, d, animalstore.Category{ID: 8, Name: "cats"})
+	log.want(t, "put categories", []string{"category.updated category/7", "category.updated category/8"}, animalstore.Category{ID: 7, Name: "<dogs>"}, animalstore.Category{ID: 8, Name: "cats"})
+
+	order := mustPlaceOrder(t, d, pet.ID)
+	pet.Status = animalstore.PetPending
+	log.want(t, "order", []string{subject("order.created", order.ID), subject("pet.updated", pet.ID)}, order, pet)
+	order = mustMoveOrder(t, d, order.ID, animalstore.OrderApproved)
+	log.want(t, "approval, which leaves the pet pending", []string{subject("order.updated", order.ID)}, order)
+	order = mustMoveOrder(t, d, order.ID, animalstore.OrderCancelled)
+	pet.Status = animalstore.PetAvailable
+	log.want(t, "cancellation", []string{subject("order.updated", order.ID), subject("pet.updated", pet.ID)}, order, pet)
+	mustDeletePet(t, d, pet.ID)
+	log.want(t, "removal", []string{subject("pet.deleted", pet.ID)}, pet)
+}
+
+func keyChangesHaveEvents(t *testing.T, d db.DB) {
+	log := &eventLog{d: d}
+	if _, err := d.CreateFirstKey(t.Context(), plainKey(t, "owner"), hashOf("owner"), noon); err != nil {
+		t.Fatal(err)
+	}
+	owner := mustKeys(t, d)[0]
+	log.want(t, "first key", []string{subject("key.created", owner.ID)}, owner)
+	key := mustCreateKey(t, d, plainKey(t, "<one>"), "one")
+	log.want(t, "key", []string{subject("key.created", key.ID)}, key)
+	update := func(doing string, eventType animalstore.EventType, change func(*animalstore.Key)) {
+		t.Helper()
+		got, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { change(k); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.want(t, doing, []string{subject(eventType, key.ID)}, got)
+	}
+	update("new name", "key.updated", func(k *animalstore.Key) { k.Name = "two" })
+	update("expiry", "key.updated", func(k *animalstore.Key) { k.ExpiresAt = later })
+	rotated, err := d.RotateKey(t.Context(), key.ID, hashOf("two"), noon, later, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.want(t, "rotation", []string{subject("key.rotated", key.ID)}, rotated)
+	ban := func(at animalstore.Time, level int64) {
+		t.Helper()
+		state := animalstore.LimitState{BannedAt: at.Milli(), BannedUntil: later.Milli(), BanLevel: level}
+		if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: state}, {KeyID: owner.ID}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	banned := rotated
+	banned.Ban = animalstore.Ban{Until: later, Level: 1}
+	ban(noon, 1)
+	log.want(t, "ban", []string{subject("key.banned", key.ID)}, banned)
+	ban(noon, 1)
+	log.want(t, "the same ban again", []string{})
+	update("unban", "key.unbanned", func(k *animalstore.Key) { k.Unban(noon, noon) })
+	ban(noon, 1)
+	log.want(t, "a ban that was lifted", []string{})
+	banned.Ban.Level = 2
+	ban(animalstore.AtMilli(noon.Milli()+5), 2)
+	log.want(t, "next ban", []string{subject("key.banned", key.ID)}, banned)
+	update("revocation", "key.revoked", func(k *animalstore.Key) { k.Revoke(noon) })
+}
+
+// noChangeNoEvent: a write that changes nothing, is refused or is replayed makes no event.
+func noChangeNoEvent(t *testing.T, d db.DB) {
+	pet := mustCreateWith(t, d, rex, retryOf("a", "a"), false)
+	other := mustCreatePet(t, d, rex)
+	order := mustPlaceOrder(t, d, other.ID)
+	key := mustCreateKey(t, d, plainKey(t, "one"), "one")
+	mustPutCategory(t, d, animalstore.Category{ID: 9, Name: "same"})
+	if _, err := revoke(t.Context(), d, key.ID, noon); err != nil {
+		t.Fatal(err)
+	}
+	log := &eventLog{d: d}
+	log.next(t)
+	refuse := func(*animalstore.Pet, bool) error { return errNotNow }
+	ctx := t.Context()
+	for doing, write := range map[string]func() error{
+		"replayed pet":        func() error { mustCreateWith(t, d, rex, retryOf("a", "a"), true); return nil },
+		"reused key":          func() error { _, _, err := d.CreatePet(ctx, rex, retryOf("a", "b")); return err },
+		"pet as it is":        func() error { mustUpdatePet(t, d, pet.ID, func(*animalstore.Pet) {}); return nil },
+		"refused change":      func() error { _, err := d.UpdatePet(ctx, pet.ID, refuse); return err },
+		"absent pet":          func() error { _, err := d.UpdatePet(ctx, 1<<40, allow); return err },
+		"refused removal":     func() error { return d.DeletePet(ctx, pet.ID, refuse) },
+		"order of a reserved": func() error { _, _, err := d.PlaceOrder(ctx, other.ID, noon, nil); return err },
+		"order as it is": func() error {
+			_, err := d.UpdateOrder(ctx, order.ID, func(*animalstore.Order) error { return nil })
+			return err
+		},
+		"category as it is": func() error { mustPutCategory(t, d, animalstore.Category{ID: 9, Name: "same"}); return nil },
+		"refused category": func() error {
+			_, err := d.PutCategory(ctx, animalstore.Category{ID: 10, Name: "never"}, func(*animalstore.Category) error { return errNotNow })
+			return err
+		},
+		"secret in use":    func() error { _, err := d.CreateKey(ctx, plainKey(t, "two"), hashOf("one"), noon); return err },
+		"not the first":    func() error { _, err := d.CreateFirstKey(ctx, plainKey(t, "two"), hashOf("two"), noon); return err },
+		"revoked again":    func() error { _, err := revoke(ctx, d, key.ID, later); return err },
+		"rotated, revoked": func() error { _, err := d.RotateKey(ctx, key.ID, hashOf("two"), noon, later, nil); return err },
+		"unban, not banned": func() error {
+			_, err := d.UpdateKey(ctx, key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Unban(later, noon); return nil })
+			return err
+		},
+		"usage": func() error {
+			return d.SaveUsage(ctx, []animalstore.Usage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
+		},
+		"limits": func() error {
+			return d.SaveLimitStates(ctx, []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: animalstore.LimitState{Strikes: 5}}})
+		},
+	} {
+		err := write()
+		var coded *animalstore.Error
+		if err != nil && !errors.As(err, &coded) && !errors.Is(err, errNotNow) && !errors.Is(err, db.ErrNotFound) && !errors.Is(err, db.ErrExists) {
+			t.Errorf("%s: %v", doing, err)
+		}
+		log.want(t, doing, []string{})
+	}
+}
+
+func eventsHaveActors(t *testing.T, d db.DB) {
+	before := animalstore.At(time.Now())
+	mustCreatePet(t, d, animalstore.NewPet{Name: "by the command line", CategoryID: 1})
+	ctx := db.WithActor(t.Context(), db.Actor{KeyID: 42, RequestID: "req-1"})
+	pet, _, err := d.CreatePet(ctx, rex, retryOf("a", "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.PlaceOrder(ctx, pet.ID, noon, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.CreateKey(ctx, plainKey(t, "one"), hashOf("one"), noon); err != nil {
+		t.Fatal(err)
+	}
+	log := &eventLog{d: d}
+	events := log.next(t)
+	for i, e := range events {
+		if e.Time.Before(before.Time) || e.Time.After(time.Now()) || e.Time != animalstore.At(e.Time.Time) {
+			t.Errorf("%s: time %v isn't that of the change", brief(e), e.Time)
+		}
+		if i < 2 {
+			if e.KeyID != nil || e.RequestID != nil {
+				t.Errorf("%s: key %v and request %v, want none", brief(e), e.KeyID, e.RequestID)
+			}
+		} else if e.KeyID == nil || *e.KeyID != 42 || e.RequestID == nil || *e.RequestID != "req-1" {
+			t.Errorf("%s: key %v and request %v, want 42 and req-1", brief(e), e.KeyID, e.RequestID)
+		}
+	}
+	if len(events) != 2+1+2+1 {
+		t.Errorf("got %q", types(events))
+	}
+}
+
+// eventListsSelect compares lists with the filtered list of all events.
+func eventListsSelect(t *testing.T, d db.DB) {
+	for range 4 {
+		pet := mustCreatePet(t, d, rex)
+		mustPlaceOrder(t, d, pet.ID)
+		mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = "renamed" })
+	}
+	mustCreateKey(t, d, plainKey(t, "one"), "one")
+	log := &eventLog{d: d}
+	all := log.next(t)
+	newest := log.last
+	for _, q := range []db.EventQuery{
+		{}, {Types: []animalstore.EventType{"pet.created"}}, {Types: []animalstore.EventType{"order.created", "key.created"}},
+		{Types: []animalstore.EventType{"webhook.created"}}, {Subject: all[0].Subject}, {Subject: "order/1"}, {Subject: "key/1"},
+		{Subject: "pet/1", Types: []animalstore.EventType{"pet.updated", "order.created"}}, {Subject: "pet/1", Types: []animalstore.EventType{"order.created"}},
+		{Subject: "pet/999999"}, {Subject: "pet/01"}, {Subject: "nonsense"}, {Subject: "dog/1"},
+	} {
+		var matching []animalstore.Event
+		for _, e := range all {
+			if (q.Subject == "" || e.Subject == q.Subject) && (q.Types == nil || slices.Contains(q.Types, e.Type)) {
+				matching = append(matching, e)
+			}
+		}
+		for after := int64(0); after <= newest; after++ {
+			for _, limit := range []int{1, 3, 100} {
+				q.After, q.Limit = after, limit
+				want := slices.DeleteFunc(slices.Clone(matching), func(e animalstore.Event) bool { return e.ID <= after })
+				wantLast := newest
+				if len(want) >= limit {
+					want = want[:limit]
+					wantLast = want[limit-1].ID
+				}
+				got, last, err := d.Events(t.Context(), q)
+				if err != nil || got == nil || !slices.Equal(types(got), types(want)) || last < after || last > newest ||
+					len(want) > 0 && (got[0].ID != want[0].ID || last < want[len(want)-1].ID) || last > wantLast && len(want) == limit {
+					t.Fatalf("Events(%+v) = %q, last %d, %v, want %q, last %d", q, types(got), last, err, types(want), wantLast)
+				}
+			}
+		}
+	}
+}
+
+// eventRangeHolds: a list can start in the range, and nowhere else.
+func eventRangeHolds(t *testing.T, d db.DB) {
+	check := func(first, newest int64) {
+		t.Helper()
+		mustPublish(t, d)
+		if f, n, err := d.EventRange(t.Context()); err != nil || f != first || n != newest {
+			t.Fatalf("EventRange = %d, %d, %v, want %d and %d", f, n, err, first, newest)
+		}
+		for _, subject := range []string{"", "pet/1", "nonsense"} {
+			for _, types := range [][]animalstore.EventType{nil, {"pet.created"}} {
+				for _, after := range []int64{math.MinInt64, first - 1, first, newest, newest + 1, math.MaxInt64} {
+					_, last, err := d.Events(t.Context(), db.EventQuery{After: after, Subject: subject, Types: types, Limit: 5})
+					if inside := after >= first && after <= newest; inside && (err != nil || last < after) || !inside && !errors.Is(err, db.ErrEventsExpired) {
+						t.Errorf("Events after %d of %d to %d, subject %q, types %q: last %d, %v", after, first, newest, subject, types, last, err)
+					}
+				}
+			}
+		}
+	}
+	check(0, 0)
+	fill(t, d, 6) // with 5 categories
+	check(0, 11)
+	drop := func(before animalstore.Time, most, want int) {
+		t.Helper()
+		if got, err := d.DropEvents(t.Context(), before, most); err != nil || got != want {
+			t.Fatalf("DropEvents(%v, %d) = %d, %v, want %d", before, most, got, err, want)
+		}
+	}
+	drop(animalstore.At(time.Now().Add(-time.Hour)), 100, 0)
+	check(0, 11)
+	future := animalstore.At(time.Now().Add(time.Hour))
+	drop(future, 4, 4)
+	check(4, 11)
+	drop(future, 100, 6) // all but the newest
+	check(10, 11)
+	drop(future, 100, 0)
+	fill(t, d, 1)
+	check(10, 12)
+}
+
+// rareEvents: a query for few of many events returns early, and the next goes on.
+func rareEvents(t *testing.T, d db.DB) {
+	const common = db.EventsLookedAt + 200
+	together(t, 16, func(i int) error {
+		for range common / 16 {
+			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	mustCreateKey(t, d, plainKey(t, "rare"), "rare")
+	newest := mustPublish(t, d)
+	q := db.EventQuery{Types: []animalstore.EventType{"key.created"}, Limit: 10}
+	got, last, err := d.Events(t.Context(), q)
+	if err != nil || len(got) != 0 || last < 100 || last > db.EventsLookedAt {
+		t.Fatalf("Events = %q, last %d, %v, want none and to stop after at most %d", types(got), last, err, db.EventsLookedAt)
+	}
+	q.After = last
+	if got, last, err = d.Events(t.Context(), q); err != nil || len(got) != 1 || last != newest {
+		t.Errorf("Events = %q, last %d, %v, want the key's and %d", types(got), last, err, newest)
+	}
+}
+
+// cancelledEvents: a write that doesn't begin has no event.
+func cancelledEvents(t *testing.T, d db.DB) {
+	log := &eventLog{d: d}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := d.CreatePet(ctx, rex, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("CreatePet: %v, want context.Canceled", err)
+	}
+	log.want(t, "cancelled", []string{})
+	if _, err := d.DropEvents(ctx, noon, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("DropEvents: %v, want context.Canceled", err)
+	}
+}
+
+// loadAddsNoEvents: sample data isn't a change that anybody follows.
+func loadAddsNoEvents(t *testing.T, d bulkDB) {
+	mustLoad(t, d, someRows())
+	log := &eventLog{d: d}
+	log.want(t, "load", []string{})
+}

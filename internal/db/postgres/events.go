@@ -1,0 +1,207 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// eventsSetting marks the sessions of versions that add events to their changes. The
+// tables refuse changes from all others.
+const eventsSetting = "animalstore.events"
+
+// addEvents begins a statement that adds rows to the queue. The statement of a change
+// continues with what it changed, so that an event takes no round trip of its own.
+const (
+	eventValues = "type, subject_id, created_at, key_id, request_id, data"
+	addEvents   = "INSERT INTO event_queue (" + eventValues + ") "
+)
+
+// eventArgs are the arguments for who made a change and when, in the order of the
+// columns.
+func eventArgs(by db.Actor, args ...any) []any {
+	return append(args, time.Now().UnixMilli(), by.KeyID, by.RequestID)
+}
+
+// dataAfterID is the JSON of a resource whose id the database assigns, from behind
+// the id.
+func dataAfterID(resource any) string {
+	return strings.TrimPrefix(db.EventData(resource), `{"id":0`)
+}
+
+// Only one session at a time publishes. The lock ends with the transaction, which is
+// one batch.
+const (
+	publishLock  = 0x414e5354_0001 // "ANST"
+	publishBatch = 1000
+)
+
+const eventsWaiting = "SELECT EXISTS (SELECT FROM event_queue), coalesce((SELECT max(id) FROM events), 0)"
+
+// publishEvents numbers a batch of committed events, in the order of the queue. Changes
+// of one resource wait for each other before they are queued, so that order is theirs.
+const publishEvents = `WITH taken AS (
+		DELETE FROM event_queue WHERE seq = ANY (ARRAY(SELECT seq FROM event_queue ORDER BY seq LIMIT $1))
+		RETURNING seq, ` + eventValues + `),
+	numbered AS (INSERT INTO events (id, ` + eventValues + `)
+		SELECT (SELECT coalesce(max(id), 0) FROM events) + row_number() OVER (ORDER BY seq), ` + eventValues + ` FROM taken
+		RETURNING id)
+	SELECT coalesce(max(id), (SELECT coalesce(max(id), 0) FROM events)) FROM numbered`
+
+// PublishEvents implements [db.DB].
+func (d *DB) PublishEvents(ctx context.Context) (newest int64, err error) {
+	waiting := false
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		return failed("look for events", c.QueryRow(ctx, eventsWaiting).Scan(&waiting, &newest))
+	})
+	if err != nil || !waiting {
+		return newest, err
+	}
+	err = d.writeStatement(ctx, "publish events", func(ctx context.Context, c *pgx.Conn) (err error) {
+		newest, err = publishOn(ctx, c)
+		return err
+	})
+	return newest, err
+}
+
+// publishOn publishes one batch. Without an explicit one, the two statements are one
+// transaction and take one round trip. The second sees what others published before it
+// got the lock, because its snapshot is taken afterwards.
+func publishOn(ctx context.Context, c *pgx.Conn) (newest int64, err error) {
+	var batch pgx.Batch
+	batch.Queue("SELECT pg_advisory_xact_lock($1)", int64(publishLock))
+	batch.Queue(publishEvents, publishBatch)
+	results := c.SendBatch(ctx, &batch)
+	defer results.Close()
+	if _, err := results.Exec(); err != nil {
+		return 0, err
+	}
+	if err := results.QueryRow().Scan(&newest); err != nil {
+		return 0, err
+	}
+	return newest, results.Close() // the commit
+}
+
+// publishAll publishes everything that is queued.
+func publishAll(ctx context.Context, c *pgx.Conn) error {
+	for {
+		waiting, newest := false, int64(0)
+		if err := c.QueryRow(ctx, eventsWaiting).Scan(&waiting, &newest); err != nil || !waiting {
+			return failed("look for events", err)
+		}
+		if _, err := publishOn(ctx, c); err != nil {
+			return failed("publish events", err)
+		}
+	}
+}
+
+const (
+	eventRange = "SELECT coalesce((SELECT min(id) FROM events), 1) - 1 AS first, coalesce((SELECT max(id) FROM events), 0) AS newest"
+	eventList  = "SELECT id, " + eventValues + " FROM events"
+
+	// Parameters: $1 is the lower bound of ids, $2 the limit, $3 how many events to look
+	// at, $4 the types, $5 the id of the subject. One statement sees one state, in which
+	// the range and the rows belong together.
+	listEvents = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventValues + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
+		eventList + " WHERE id > $1 ORDER BY id LIMIT $2) AS event ON true"
+	listEventsByType = "WITH looked AS MATERIALIZED (" + eventList + " WHERE id > $1 ORDER BY id LIMIT $3)" + listLooked
+	// A list of one subject orders by both columns of its index, like those of pets.
+	listEventsBySubject = "WITH looked AS MATERIALIZED (" + eventList +
+		" WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 ORDER BY subject_id, id LIMIT $3)" + listLooked
+
+	listLooked = " SELECT first, newest, (SELECT count(*) FROM looked), coalesce((SELECT max(id) FROM looked), 0), id, " + eventValues +
+		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM looked WHERE type = ANY ($4) ORDER BY id LIMIT $2) AS event ON true"
+)
+
+func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args []any) {
+	args = []any{q.After, q.Limit}
+	if filter.Types == nil && !filter.None {
+		return listEvents, args
+	}
+	types := make([]int16, len(filter.Types)) // of none, nothing matches
+	for i, t := range filter.Types {
+		types[i] = int16(t)
+	}
+	args = append(args, filter.Look(q.Limit), types)
+	if filter.HasID {
+		return listEventsBySubject, append(args, filter.SubjectID)
+	}
+	return listEventsByType, args
+}
+
+// Events implements [db.DB].
+func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
+	filter := q.Filter()
+	query, args := eventListQuery(q, &filter)
+	var first, newest, looked, lastLooked int64
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		events = make([]animalstore.Event, 0, min(q.Limit, 128))
+		rows, err := c.Query(ctx, query, args...)
+		if err != nil {
+			return failed("select events", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			event, err := scanEvent(rows, &first, &newest, &looked, &lastLooked)
+			if err != nil {
+				return failed("select events", err)
+			}
+			if event.ID != 0 {
+				events = append(events, event)
+			}
+		}
+		return failed("select events", rows.Err())
+	})
+	switch {
+	case err != nil:
+		return nil, q.After, err
+	case q.After < first || q.After > newest:
+		return nil, q.After, db.ErrEventsExpired
+	case len(events) == q.Limit:
+		last = events[len(events)-1].ID
+	case !filter.None && looked > 0 && looked == int64(filter.Look(q.Limit)):
+		last = lastLooked
+	default:
+		last = newest
+	}
+	return events, last, nil
+}
+
+// scanEvent reads a row of listEvents. The columns of the event are NULL if there is
+// none.
+func scanEvent(rows pgx.Rows, first, newest, looked, lastLooked *int64) (animalstore.Event, error) {
+	var id, subjectID, at, keyID *int64
+	var eventType *int16
+	var requestID, data *string
+	err := rows.Scan(first, newest, looked, lastLooked, &id, &eventType, &subjectID, &at, &keyID, &requestID, &data)
+	if err != nil || id == nil {
+		return animalstore.Event{}, err
+	}
+	row := db.StoredEvent{ID: *id, Type: int64(*eventType), SubjectID: *subjectID, Time: *at, KeyID: *keyID, RequestID: *requestID, Data: *data}
+	return row.Event(), nil
+}
+
+// EventRange implements [db.DB].
+func (d *DB) EventRange(ctx context.Context) (first, newest int64, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		return failed("select range of events", c.QueryRow(ctx, eventRange).Scan(&first, &newest))
+	})
+	return first, newest, err
+}
+
+// dropEvents deletes the events before the first that has to stay, so that the ids of the
+// others are consecutive even if clocks differ.
+const dropEvents = `WITH most AS (SELECT least((SELECT min(id) FROM events) + $2, (SELECT max(id) FROM events)) AS id)
+	DELETE FROM events WHERE id < coalesce(
+		(SELECT events.id FROM events WHERE events.id < (SELECT id FROM most) AND created_at >= $1 ORDER BY events.id LIMIT 1),
+		(SELECT id FROM most))`
+
+// DropEvents implements [db.DB].
+func (d *DB) DropEvents(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+	return d.drop(ctx, "drop events", dropEvents, before, max)
+}

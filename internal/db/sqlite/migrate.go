@@ -1,0 +1,52 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"zombiezen.com/go/sqlite/sqlitemigration"
+)
+
+// updateAttempts is how often, every updateEvery, a command checks whether another
+// process has finished updating the tables.
+const (
+	updateAttempts = 10
+	updateEvery    = 100 * time.Millisecond
+)
+
+// updateTables updates the tables of an existing store for a command. It takes the
+// server's lock meanwhile: a running server of an older version would continue to change
+// the store in its own way, without events for instance. It must be called before any
+// connection is open.
+func (d *DB) updateTables(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		lock, err := lockServer(d.path)
+		if err == nil {
+			err = d.migrate(ctx)
+			return errors.Join(err, lock.Close())
+		}
+		if !errors.Is(err, errServed) {
+			return err
+		}
+		// A server or command of this version may be updating them right now.
+		time.Sleep(updateEvery)
+		version, err := checkOurs(d.path)
+		switch known := len(schema.Migrations); {
+		case err != nil || version == known:
+			return err
+		case attempt == updateAttempts:
+			return fmt.Errorf("an older animalstore serves this file, whose tables are at version %d and would have to be updated to %d. Update the server first, or run its version of this command", version, known)
+		}
+	}
+}
+
+// migrate updates the tables with a connection of its own.
+func (d *DB) migrate(ctx context.Context) error {
+	conn, err := d.connect()
+	if err != nil {
+		return err
+	}
+	return errors.Join(sqlitemigration.Migrate(ctx, conn, schema), conn.Close())
+}

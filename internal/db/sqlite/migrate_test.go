@@ -1,0 +1,130 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitemigration"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// oldStore creates a store as an older version left it: with the tables of its version and
+// a few rows.
+func oldStore(t *testing.T, version int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "store.db")
+	conn, err := sqlite.OpenConn(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := sqlitemigration.Schema{AppID: schema.AppID, Migrations: schema.Migrations[:version]}
+	if err := sqlitemigration.Migrate(t.Context(), conn, old); err != nil {
+		t.Fatal(err)
+	}
+	err = sqlitex.ExecuteScript(conn, `
+		INSERT INTO categories VALUES (7, 'dogs');
+		INSERT INTO pets VALUES (1, 'Rex', 7, 1), (3, 'Zoë', 7, 0);
+		INSERT INTO orders VALUES (5, 1, 0, 1000, 1000);
+		INSERT INTO keys VALUES (2, 'shop', 'free', 60, 1000, 3, 'production', 1000, 0, 0, 0, 0);
+		INSERT INTO key_secrets VALUES (zeroblob(32), 2, 0);
+		INSERT INTO usage VALUES (2, 0, 1, 0);
+		INSERT INTO limit_states VALUES (2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+		INSERT INTO answers VALUES (2, 'createPet', 'a', zeroblob(32), '{}', 1000);`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// wantOldStore checks that a store has what oldStore put there, and that it works.
+func wantOldStore(t *testing.T, d *DB) {
+	t.Helper()
+	pets, err := d.Pets(t.Context(), db.PetQuery{Limit: 10})
+	if err != nil || fmt.Sprint(pets) != "[{3 Zoë 7 available} {1 Rex 7 pending}]" {
+		t.Errorf("got pets %v, %v", pets, err)
+	}
+	if order, err := d.Order(t.Context(), 5); err != nil || order.PetID != 1 || order.Status != animalstore.OrderPlaced {
+		t.Errorf("got order %+v, %v", order, err)
+	}
+	if c, err := d.Category(t.Context(), 7); err != nil || c.Name != "dogs" {
+		t.Errorf("got category %+v, %v", c, err)
+	}
+	if key, found, err := d.KeyByHash(t.Context(), db.KeyHash{}); err != nil || !found || key.ID != 2 || key.Name != "shop" {
+		t.Errorf("got key %+v, %t, %v", key, found, err)
+	}
+	if s, err := d.LimitState(t.Context(), 2); err != nil || s.BanLevel != 11 {
+		t.Errorf("got limits %+v, %v", s, err)
+	}
+	if first, newest, err := d.EventRange(t.Context()); err != nil || first != 0 || newest != 0 {
+		t.Errorf("got events %d to %d, %v, want none", first, newest, err)
+	}
+	if pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "new", CategoryID: 7}, nil); err != nil || pet.ID != 4 {
+		t.Errorf("CreatePet: %+v, %v, want id 4", pet, err)
+	}
+	if newest, err := d.PublishEvents(t.Context()); err != nil || newest != 1 {
+		t.Errorf("got newest event %d, %v, want 1", newest, err)
+	}
+}
+
+// TestOpenUpdatesOldStores: a store of any older version is updated in place.
+func TestOpenUpdatesOldStores(t *testing.T) {
+	for version := 1; version < len(schema.Migrations); version++ {
+		for name, opts := range map[string]Options{"server": {Serve: true}, "command": {MustExist: true}} {
+			t.Run(fmt.Sprintf("version %d, %s", version, name), func(t *testing.T) {
+				path := oldStore(t, version)
+				wantOldStore(t, mustOpen(t, path, opts))
+				if have, known, err := Versions(path); err != nil || have != known {
+					t.Errorf("Versions = %d, %d, %v", have, known, err)
+				}
+			})
+		}
+	}
+}
+
+// TestOldServerKeepsItsTables: a newer command doesn't update the tables of a running
+// server of an older version, which would add no events. It works as soon as that ends.
+func TestOldServerKeepsItsTables(t *testing.T) {
+	path := oldStore(t, 1)
+	old, err := lockServer(path) // what a running server holds
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, path, Options{MustExist: true}, "an older animalstore serves this file")
+	if have, _, err := Versions(path); err != nil || have != 1 {
+		t.Errorf("the tables are at version %d, %v, want 1", have, err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantOldStore(t, mustOpen(t, path, Options{MustExist: true}))
+}
+
+// TestCommandsUpdateAtOnce: of commands that start together after an update of the
+// program, none fails.
+func TestCommandsUpdateAtOnce(t *testing.T) {
+	path := oldStore(t, 1)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			d, err := Open(t.Context(), path, Options{MustExist: true})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer d.Close()
+			if _, err := d.Key(t.Context(), 2); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}

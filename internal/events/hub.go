@@ -1,0 +1,244 @@
+// Package events follows the feed of events on behalf of everybody who waits for the
+// next one.
+//
+// One goroutine per process, [Hub.Run], looks for new events, and keeps the latest in
+// memory. Followers wait there and are woken: however many they are, an event is read
+// and encoded once, and nobody who waits holds anything of the database.
+package events
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"animalstore"
+)
+
+// Store is where events are stored.
+type Store interface {
+	// PublishEvents makes committed events visible to readers and returns the id
+	// of the newest.
+	PublishEvents(ctx context.Context) (newest int64, err error)
+	// ReadEvents returns visible events with higher ids than after, oldest first.
+	// Empty types and an empty subject stand for all. last is the id of the last
+	// event that it looked at: it looks at a limited number.
+	ReadEvents(ctx context.Context, after int64, types []animalstore.EventType, subject string, limit int) (events []animalstore.Event, last int64, err error)
+}
+
+const (
+	// lookEvery is how often the hub looks for events of other processes.
+	lookEvery = 250 * time.Millisecond
+	// spacing is the least time between two looks. Many writes share one look, so
+	// following costs writers little, and is still not noticeable.
+	spacing = 20 * time.Millisecond
+	// lookTimeout bounds one look, in case the database doesn't respond.
+	lookTimeout = 5 * time.Second
+	// linger is for how long events are still kept in memory when the last follower
+	// has left. One who asks again and again is away in between.
+	linger = 10 * time.Second
+
+	maxKept      = 4096    // events in memory
+	maxKeptBytes = 4 << 20 // their data, without what it takes to encode them
+	readBatch    = 500
+)
+
+// Hub keeps the latest events in memory. Create one with [NewHub].
+type Hub struct {
+	store Store
+	log   *slog.Logger
+	wake  chan struct{} // has one element if there may be new events
+
+	mu sync.Mutex
+	// kept are the events with ids above base, up to newest, in order. Elements never
+	// change, so that parts of it can be used without the lock.
+	kept         []*Message
+	keptBytes    int
+	base, newest int64
+	changed      chan struct{} // closed and replaced when newest changes
+	readers      int
+	lastReader   time.Time // when the last reader left
+	looked       time.Time // when the latest look succeeded
+	failing      bool
+}
+
+// NewHub returns a hub, which does nothing until [Hub.Run] is called.
+func NewHub(store Store, log *slog.Logger) *Hub {
+	return &Hub{
+		store:   store,
+		log:     log,
+		wake:    make(chan struct{}, 1),
+		base:    math.MaxInt64, // nothing is known yet
+		newest:  -1,
+		changed: make(chan struct{}),
+		looked:  time.Now(),
+	}
+}
+
+// Notify says that there may be new events. It never blocks.
+func (h *Hub) Notify() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks for events until ctx ends.
+func (h *Hub) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			return
+		}
+		h.report(ctx, h.look(ctx))
+		rest.Reset(spacing)
+		select {
+		case <-h.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look publishes events and, if somebody follows, reads them.
+func (h *Hub) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	newest, err := h.store.PublishEvents(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		have, following := h.state()
+		if newest > have && have >= 0 {
+			h.Notify() // there may be more than were published at once
+		}
+		if !following || newest < have || newest-have > maxKept {
+			h.jump(newest)
+			return nil
+		}
+		if newest == have {
+			h.keep(nil, newest)
+			return nil
+		}
+		events, last, err := h.store.ReadEvents(ctx, have, nil, "", readBatch)
+		if err != nil {
+			return err
+		}
+		if last <= have { // it must not happen, and would never end
+			h.jump(newest)
+			return nil
+		}
+		h.keep(events, last)
+		newest = max(newest, last)
+	}
+}
+
+func (h *Hub) state() (newest int64, following bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.newest, h.newest >= 0 && (h.readers > 0 || time.Since(h.lastReader) < linger)
+}
+
+// jump forgets all events up to newest. Followers read what they missed from the
+// database.
+func (h *Hub) jump(newest int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.looked = time.Now()
+	if newest == h.newest && h.kept == nil {
+		return
+	}
+	h.kept, h.keptBytes, h.base = nil, 0, newest
+	h.advance(newest)
+}
+
+// keep adds the events that follow newest, up to last.
+func (h *Hub) keep(events []animalstore.Event, last int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.looked = time.Now()
+	for _, e := range events {
+		h.kept = append(h.kept, NewMessage(e))
+		h.keptBytes += len(e.Data)
+	}
+	for len(h.kept) > maxKept || h.keptBytes > maxKeptBytes && len(h.kept) > 1 {
+		h.base = h.kept[0].ID
+		h.keptBytes -= len(h.kept[0].Data)
+		h.kept = h.kept[1:]
+	}
+	h.advance(last)
+}
+
+func (h *Hub) advance(newest int64) {
+	if newest != h.newest {
+		h.newest = newest
+		close(h.changed)
+		h.changed = make(chan struct{})
+	}
+}
+
+// since returns the events after a position that are in memory, and the newest id.
+// ok is false if that isn't all of them.
+func (h *Hub) since(position int64) (messages []*Message, newest int64, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if position < h.base || position > h.newest {
+		return nil, 0, false
+	}
+	i, _ := slices.BinarySearchFunc(h.kept, position+1, func(m *Message, id int64) int { return int(min(max(m.ID-id, -1), 1)) })
+	return h.kept[i:len(h.kept):len(h.kept)], h.newest, true
+}
+
+// beyond returns a channel that is closed when there may be events after a position.
+func (h *Hub) beyond(position int64) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if position < h.newest {
+		return closed
+	}
+	return h.changed
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// report logs when looking for events begins to fail, and when it works again.
+func (h *Hub) report(ctx context.Context, err error) {
+	h.mu.Lock()
+	was := h.failing
+	h.failing = err != nil && ctx.Err() == nil
+	is := h.failing
+	h.mu.Unlock()
+	switch {
+	case is && !was:
+		h.log.Warn("cannot look for events: those who follow them wait", "err", err)
+	case was && !is && err == nil:
+		h.log.Info("events can be followed again")
+	}
+}
+
+// Stats describe a hub.
+type Stats struct {
+	Newest int64         // the id of the newest event; 0 if there is none
+	Kept   int           // events in memory
+	Age    time.Duration // of the latest look that succeeded
+}
+
+// Stats returns the statistics of h.
+func (h *Hub) Stats() Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return Stats{max(h.newest, 0), len(h.kept), time.Since(h.looked)}
+}

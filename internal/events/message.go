@@ -1,0 +1,93 @@
+package events
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"sync"
+
+	"animalstore"
+)
+
+// Message is an event as it is sent. Many followers get the same one, so it is
+// encoded once for those who may see who made the change, and once for the others.
+type Message struct {
+	animalstore.Event
+	full, redacted encoded
+}
+
+type encoded struct {
+	once  sync.Once
+	frame []byte // of a stream
+	start int    // where its JSON begins
+}
+
+// NewMessage returns the message of an event.
+func NewMessage(e animalstore.Event) *Message { return &Message{Event: e} }
+
+// View is who a message is for.
+type View struct {
+	KeyID int64
+	Admin bool // the key may see the events of keys and webhooks, and who made a change
+}
+
+// Sees reports whether there are events of this type for the reader.
+func (v View) Sees(t animalstore.EventType) bool { return v.Admin || !t.AdminOnly() }
+
+// isFull reports whether the reader may see who made the change.
+func (v View) isFull(e *animalstore.Event) bool {
+	return v.Admin || e.KeyID != nil && *e.KeyID == v.KeyID
+}
+
+// Frame is the event as a server-sent event. It must not be changed.
+func (m *Message) Frame(v View) []byte { return m.encoded(v).frame }
+
+// JSON is the event as JSON, without a line break. It must not be changed.
+func (m *Message) JSON(v View) []byte {
+	e := m.encoded(v)
+	return e.frame[e.start : len(e.frame)-len("\n\n")]
+}
+
+func (m *Message) encoded(v View) *encoded {
+	if m.KeyID == nil && m.RequestID == nil || v.isFull(&m.Event) {
+		m.full.once.Do(func() { m.full.encode(m.Event) })
+		return &m.full
+	}
+	m.redacted.once.Do(func() {
+		e := m.Event
+		e.KeyID, e.RequestID = nil, nil
+		m.redacted.encode(e)
+	})
+	return &m.redacted
+}
+
+func (x *encoded) encode(ev animalstore.Event) {
+	b := make([]byte, 0, 224+len(ev.Data))
+	b = strconv.AppendInt(append(b, "id: "...), ev.ID, 10)
+	b = append(append(b, "\nevent: "...), ev.Type...)
+	b = append(b, "\ndata: "...)
+	x.start = len(b)
+	x.frame = slices.Clip(append(appendJSON(b, &ev), "\n\n"...))
+}
+
+// appendJSON appends what encoding/json makes of an event, without checking the
+// data again, which is JSON since it was stored.
+func appendJSON(b []byte, e *animalstore.Event) []byte {
+	b = strconv.AppendInt(append(b, `{"id":`...), e.ID, 10)
+	b = append(append(b, `,"type":"`...), e.Type...)
+	b = append(append(b, `","time":"`...), e.Time.String()...)
+	b = append(append(b, `","subject":"`...), e.Subject...) // such as pet/17: nothing to escape
+	b = append(b, `","keyId":`...)
+	if e.KeyID != nil {
+		b = strconv.AppendInt(b, *e.KeyID, 10)
+	} else {
+		b = append(b, "null"...)
+	}
+	requestID, err := json.Marshal(e.RequestID)
+	if err != nil {
+		panic(err) // a string can always be encoded
+	}
+	b = append(append(b, `,"requestId":`...), requestID...)
+	b = append(append(b, `,"data":`...), e.Data...)
+	return append(b, '}')
+}

@@ -1,0 +1,122 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"animalstore"
+)
+
+// Filter is which events a reader gets. The zero value of a field stands for all.
+type Filter struct {
+	Types   []animalstore.EventType
+	Subject string
+}
+
+// Reader reads the feed from a position on. It isn't safe for concurrent use.
+type Reader struct {
+	hub      *Hub
+	view     View
+	filter   Filter
+	types    []animalstore.EventType // those of the filter that the reader may see
+	nothing  bool                    // no event can match
+	position int64
+}
+
+// NewReader returns a reader that gets the events after a position. Call Close when
+// it is no longer used.
+func (h *Hub) NewReader(after int64, filter Filter, view View) *Reader {
+	r := &Reader{hub: h, view: view, filter: filter, position: after}
+	r.types, r.nothing = visibleTypes(filter.Types, view)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers++
+	return r
+}
+
+// visibleTypes returns the types to look for; none means all of them.
+func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore.EventType, nothing bool) {
+	if view.Admin {
+		return asked, false
+	}
+	if len(asked) == 0 {
+		asked = animalstore.EventTypes
+	}
+	types = slices.DeleteFunc(slices.Clone(asked), func(t animalstore.EventType) bool { return !view.Sees(t) })
+	return types, len(types) == 0
+}
+
+// Close ends the reader.
+func (r *Reader) Close() {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	r.hub.readers--
+	r.hub.lastReader = time.Now()
+}
+
+// Position is the id of the last event that the reader has looked at, whether it
+// matched or not.
+func (r *Reader) Position() int64 { return r.position }
+
+// Read returns the next events that match, at most limit, and moves on behind them.
+// It doesn't wait for events. more reports whether there may be others already. If the
+// events are in memory, it doesn't use the database.
+func (r *Reader) Read(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
+	kept, newest, ok := r.hub.since(r.position)
+	if !ok {
+		return r.ReadStored(ctx, limit)
+	}
+	for _, m := range kept {
+		if !r.matches(&m.Event) {
+			continue
+		}
+		if len(messages) == limit {
+			return messages, true, nil
+		}
+		messages = append(messages, m)
+		r.position = m.ID
+	}
+	r.position = newest
+	return messages, false, nil
+}
+
+// ReadStored is Read, but always from the database: it also finds what the hub doesn't
+// know of yet.
+func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
+	before := r.position
+	if r.nothing {
+		newest, err := r.hub.store.PublishEvents(ctx)
+		if err == nil {
+			// It checks the position, too.
+			_, _, err = r.hub.store.ReadEvents(ctx, r.position, nil, "", 1)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		r.position = max(r.position, newest)
+		return nil, false, nil
+	}
+	events, last, err := r.hub.store.ReadEvents(ctx, r.position, r.types, r.filter.Subject, limit)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range events {
+		if r.matches(&e) {
+			messages = append(messages, NewMessage(e))
+		}
+	}
+	r.position = max(r.position, last)
+	return messages, r.position > before, nil
+}
+
+// matches decides also on what the database has filtered: who may see what is
+// decided in one place.
+func (r *Reader) matches(e *animalstore.Event) bool {
+	return r.view.Sees(e.Type) &&
+		(len(r.filter.Types) == 0 || slices.Contains(r.filter.Types, e.Type)) &&
+		(r.filter.Subject == "" || e.Subject == r.filter.Subject)
+}
+
+// More returns a channel that is closed when there may be events behind the position.
+func (r *Reader) More() <-chan struct{} { return r.hub.beyond(r.position) }

@@ -43,6 +43,7 @@ func TestConsole(t *testing.T) {
 	}
 	p.browsePets()
 	p.browseKeys(s)
+	p.browseEvents(s)
 	p.open(s, "/console/system", ".plot svg")
 	p.checkPage("system")
 	p.wantClean()
@@ -138,6 +139,20 @@ func (p *tab) browsePets() {
 	p.checkPage("category")
 	p.do("filter", click(`.rail [href="/console/orders"]`), visible("#pet"), write("#pet", "9999"), click(".filters button"), visible(".empty"))
 	p.checkPage("orders-empty")
+}
+
+// browseEvents looks at the feed, and sees an event arrive.
+func (p *tab) browseEvents(s *server) {
+	p.t.Helper()
+	p.do("open the events", click(`.rail [href="/console/events"]`), visible(".feed"), visible(".live"))
+	p.checkPage("events")
+	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", `{"name":"Live <i>","categoryId":3}`), 201, "")
+	p.do("see it", visible(".feed .new"))
+	if got := p.text(".feed .new"); !strings.Contains(got, "pet.created") || !strings.Contains(got, "Live <i>, available") || !strings.Contains(got, "key 1") {
+		p.t.Errorf("the new event is shown as %q, want what happened and who did it", got)
+	}
+	p.do("filter", chromedp.Navigate(s.url+"/console/events?type=category.updated"), visible(".feed"))
+	p.checkPage("events-filtered")
 }
 
 func (p *tab) browseKeys(s *server) {

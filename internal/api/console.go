@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -16,7 +17,10 @@ func underConsole(path string) bool {
 // the session by the calls they make; see [Server.ChargeAddress] for the others.
 func (s *Server) serveConsole(w *response, r *request) error {
 	r.pattern = "/console" // one for all of them: paths contain ids
-	s.console.ServeHTTP(w, r.Request.WithContext(r.Context()))
+	s.console.ServeHTTP(w, r.Request)
+	if strings.HasPrefix(w.Header().Get("Content-Type"), typeEventStream) {
+		r.waited = time.Since(r.began)
+	}
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
 )
 
 // authenticate sets the key of a request. A request without a valid one is
@@ -38,6 +40,15 @@ func (s *Server) checkCredential(r *request) (*animalstore.Key, error) {
 		return nil, err
 	}
 	return s.keys.Check(r.Context(), token)
+}
+
+// secretHash is the hash of the secret of a request whose credential is valid.
+func (r *request) secretHash() db.KeyHash {
+	if r.secret != nil {
+		return *r.secret
+	}
+	token, _ := bearerToken(r.Header)
+	return keys.Hash(token)
 }
 
 // bearerToken returns the token of the Authorization header.

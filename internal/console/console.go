@@ -27,6 +27,9 @@ var web embed.FS
 const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'"
 
+// pageTimeout bounds the work on one page.
+const pageTimeout = 10 * time.Second
+
 // maxForm is the size of a form: several times that of one with the longest name.
 const maxForm = 64 << 10
 
@@ -101,6 +104,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Message: "This change was sent by a page of another site. Open the console and make it there.",
 		})
 		return
+	}
+	if r.URL.Path != streamPath {
+		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	c.mux.ServeHTTP(w, r)

@@ -249,3 +249,13 @@ func (s *site) left(secret string) int64 {
 	}
 	return n
 }
+
+// regexpFind returns the first group of the first match.
+func regexpFind(t *testing.T, text, pattern string) string {
+	t.Helper()
+	match := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if match == nil {
+		t.Fatalf("got no %s in\n%s", pattern, text)
+	}
+	return match[1]
+}

@@ -13,6 +13,11 @@ type overviewPage struct {
 	Periods []period
 	Period  period
 	Plot    plot
+	Rows    []eventRow
+	Newest  int64
+	Type    string // the feed isn't filtered
+	Subject string
+	Who     bool
 }
 
 // showOverview serves GET /console. A key that may not read begins elsewhere.
@@ -33,7 +38,14 @@ func (v *visit) showOverview() error {
 	if err != nil {
 		return err
 	}
-	return v.render(http.StatusOK, "overview", overviewPage{v.c.frame(v, "Overview"), limits, periods, over, v.c.plotUsage(usage, over)})
+	events, newest, err := v.latestEvents()
+	if err != nil {
+		return err
+	}
+	return v.render(http.StatusOK, "overview", overviewPage{
+		frame: v.c.frame(v, "Overview"), Limits: limits, Periods: periods, Period: over, Plot: v.c.plotUsage(usage, over),
+		Rows: events, Newest: newest, Who: v.may(admin),
+	})
 }
 
 type systemPage struct {

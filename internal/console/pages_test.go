@@ -45,6 +45,9 @@ func TestPermissions(t *testing.T) {
 	for _, has := range []animalstore.Permissions{animalstore.Read, animalstore.Write, animalstore.Admin, animalstore.Read | animalstore.Write, everything} {
 		b := s.signedIn(has)
 		for _, route := range console.Routes() {
+			if strings.HasSuffix(route.Pattern, "/stream") && has.Has(route.Needs) {
+				continue // it has no end: see TestStream
+			}
 			method, path := s.target(route.Pattern)
 			what := has.String() + ": " + method + " " + path
 			before := s.content()
@@ -133,11 +136,11 @@ func TestEveryCallIsCharged(t *testing.T) {
 	b := s.browser()
 	b.signIn(secret)
 	want := map[string]int64{
-		"/console": 2, "/console?period=90d": 2, "/console/pets": 2, "/console/pets/new": 1, "/console/orders": 1,
+		"/console": 4, "/console?period=90d": 4, "/console/events": 2, "/console/events?type=pet.*": 2, "/console/events?subject=pet/1&after=0": 2, "/console/pets": 2, "/console/pets/new": 1, "/console/orders": 1,
 		"/console/categories": 1, "/console/keys": 1, "/console/keys/1": 2, "/console/system": 1, "/console/nothing": 0, "/console/sign-in": 0,
 	}
 	pet := s.pet("Rex")
-	want[fmt.Sprint("/console/pets/", pet.ID)] = 3
+	want[fmt.Sprint("/console/pets/", pet.ID)] = 4
 	for path, calls := range want {
 		before := s.left(secret)
 		b.get(path)
@@ -158,7 +161,7 @@ func TestEveryCallIsCharged(t *testing.T) {
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, id := s.key("shop", everything, 3)
+	secret, id := s.key("shop", everything, 5)
 	b := s.browser()
 	b.signIn(secret)
 	b.get("/console").want(t, "within the limit", http.StatusOK)
@@ -232,14 +235,14 @@ func TestStates(t *testing.T) {
 	for path, text := range map[string]string{
 		"/console/pets": "The store has no pets yet.", "/console/pets?status=sold": "No pet matches these filters.",
 		"/console/orders": "Nobody has ordered a pet yet.", "/console/orders?pet=7": "No order matches these filters.",
-		"/console/categories": "There are no categories yet.", "/console": "Requests per hour", "/console/system": "Write queue",
+		"/console/categories": "There are no categories yet.", "/console": "Nothing has happened lately.", "/console/events?type=pet.deleted": "None of the latest events matches.", "/console/system": "Write queue",
 	} {
 		b.get(path).want(t, path, http.StatusOK, text)
 	}
 	for path, status := range map[string]int{
 		"/console/nothing": 404, "/console/pets/7": 404, "/console/pets/x": 404, "/console/orders/7": 404, "/console/orders/-1": 404,
 		"/console/categories/7": 404, "/console/keys/99": 404, "/console/pets?status=gone": 400, "/console/pets?category=x": 400,
-		"/console/pets?cursor=x": 400, "/console/orders?pet=x": 400, "/console/keys?cursor=x": 400,
+		"/console/pets?cursor=x": 400, "/console/orders?pet=x": 400, "/console/keys?cursor=x": 400, "/console/events?after=x": 400, "/console/events?type=pet": 400,
 	} {
 		p := b.get(path)
 		p.want(t, path, status, "Sign out", `<p class="code">`)

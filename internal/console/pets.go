@@ -145,6 +145,8 @@ type petPage struct {
 	Form     petForm
 	Once     string // of an order
 	Ordered  bool
+	History  []eventRow
+	Who      bool // show who did it
 }
 
 // showPet serves GET /console/pets/{id}.
@@ -157,9 +159,13 @@ func (v *visit) showPet() error {
 	if err != nil {
 		return err
 	}
+	history, err := v.history("pet/" + strconv.FormatInt(id, 10))
+	if err != nil {
+		return err
+	}
 	return v.showThisPet(http.StatusOK, pet, petForm{
 		Name: pet.Name, CategoryID: strconv.FormatInt(pet.CategoryID, 10), Status: string(pet.Status), ETag: etag,
-	})
+	}, history)
 }
 
 // readPet returns a pet, and its ETag for whoever may change it. The list, which
@@ -183,7 +189,7 @@ func notFoundStatus(err error) error {
 	return err
 }
 
-func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm) error {
+func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, history []eventRow) error {
 	orders, err := readPage(v, 20, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 		return v.api.ListOrders(v.r.Context(), client.OrderQuery{PetID: pet.ID, PageSize: 20}, options...)
 	})
@@ -201,7 +207,7 @@ func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm) error
 			form.Statuses = append(form.Statuses, s)
 		}
 	}
-	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), pet, category.Name, orders, form, newOnce(), ordered})
+	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), pet, category.Name, orders, form, newOnce(), ordered, history, v.may(admin)})
 }
 
 // changePet serves POST /console/pets/{id}.
@@ -230,14 +236,14 @@ func (v *visit) changePet() error {
 	theirs := strconv.FormatInt(pet.CategoryID, 10)
 	if fixable {
 		form.Problem = message
-		return v.showThisPet(status, pet, form)
+		return v.showThisPet(status, pet, form, nil)
 	}
 	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", form.CategoryID, theirs}, conflict{"Status", form.Status, string(pet.Status)})
 	if form.Conflicts == nil { // the same form again, or somebody with the same idea
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	form.ETag = etag
-	return v.showThisPet(http.StatusPreconditionFailed, pet, form)
+	return v.showThisPet(http.StatusPreconditionFailed, pet, form, nil)
 }
 
 // removePet serves POST /console/pets/{id}/remove.

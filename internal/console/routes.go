@@ -33,6 +33,9 @@ var routes = []route{
 	{"GET /console/categories/{id}", read, (*visit).showCategory},
 	{"POST /console/categories/{id}", write, (*visit).renameCategory},
 
+	{"GET /console/events", read, (*visit).listEvents},
+	{"GET " + streamPath, read, (*visit).streamEvents},
+
 	{"GET /console/keys", admin, (*visit).listKeys},
 	{"GET /console/keys/new", admin, (*visit).newKey},
 	{"POST /console/keys", admin, (*visit).createKey},
@@ -44,6 +47,9 @@ var routes = []route{
 
 	{"GET /console/system", admin, (*visit).showSystem},
 }
+
+// streamPath is the one request that lasts.
+const streamPath = "/console/events/stream"
 
 type route struct {
 	pattern string

@@ -19,17 +19,7 @@ type transport struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	in := r.Clone(r.Context())
-	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), t.browser.RemoteAddr, t.browser.Host
-	if hops := t.browser.Header["X-Forwarded-For"]; hops != nil {
-		in.Header["X-Forwarded-For"] = hops
-	}
-	if t.secret != nil {
-		in.Header.Del("Authorization")
-	}
-	if in.Body == nil {
-		in.Body = http.NoBody
-	}
+	in := t.incoming(r)
 	w := &recorder{header: http.Header{}, status: http.StatusOK}
 	t.server.ServeAPI(w, in, t.secret)
 	in.Body.Close()
@@ -42,6 +32,22 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
 	}, nil
+}
+
+// incoming is a request as the API's handler gets it.
+func (t *transport) incoming(r *http.Request) *http.Request {
+	in := r.Clone(r.Context())
+	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), t.browser.RemoteAddr, t.browser.Host
+	if hops := t.browser.Header["X-Forwarded-For"]; hops != nil {
+		in.Header["X-Forwarded-For"] = hops
+	}
+	if t.secret != nil {
+		in.Header.Del("Authorization")
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	return in
 }
 
 // recorder is a response in memory.

@@ -39,6 +39,7 @@ var nav = []navEntry{
 	{Title: "Pets", Path: "/console/pets", needs: read},
 	{Title: "Orders", Path: "/console/orders", needs: read},
 	{Title: "Categories", Path: "/console/categories", needs: read},
+	{Title: "Events", Path: "/console/events", needs: read},
 	{Title: "Keys", Path: "/console/keys", needs: admin},
 	{Title: "System", Path: "/console/system", needs: admin},
 }

@@ -8,11 +8,13 @@ const styles = {
 };
 
 // Times in the reader's zone, with UTC at hand.
-for (const time of document.querySelectorAll("time")) {
+const localize = (time) => {
 	const at = new Date(time.dateTime);
 	time.title = at.toISOString();
 	time.textContent = at.toLocaleString("en-GB", styles[time.dataset.style || "full"]);
-}
+	return time;
+};
+document.querySelectorAll("time").forEach(localize);
 
 // How long until a limit ends.
 for (const element of document.querySelectorAll(".countdown")) {
@@ -43,3 +45,61 @@ addEventListener("pageshow", () => { // back from the next page
 		button.disabled = false;
 	}
 });
+
+// Events as they happen. The browser connects again by itself, and goes on after the
+// last event it knows.
+const types = ["pet.created", "pet.updated", "pet.deleted", "order.created", "order.updated", "category.updated",
+	"key.created", "key.updated", "key.rotated", "key.revoked", "key.banned", "key.unbanned",
+	"webhook.created", "webhook.updated", "webhook.deleted", "webhook.disabled"];
+
+const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
+
+const link = (path, text) => Object.assign(element("a", text), { href: path });
+
+const cell = (...content) => {
+	const td = document.createElement("td");
+	td.append(...content);
+	return td;
+};
+
+const pageOf = (subject) => {
+	const [kind, id] = subject.split("/");
+	return { pet: "/console/pets/", order: "/console/orders/", key: "/console/keys/", category: "/console/categories/" }[kind] + id;
+};
+
+const show = (event, who) => {
+	const { data } = event;
+	const summary = [data.petId && `pet ${data.petId}`, data.name, data.url, data.status, data.state, data.plan].filter(Boolean).join(", ");
+	const row = document.createElement("tr");
+	const time = localize(Object.assign(document.createElement("time"), { dateTime: event.time }));
+	const linked = event.type !== "pet.deleted" && !event.type.startsWith("webhook");
+	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(element("bdi", summary)), cell(time));
+	row.children[3].className = "name";
+	row.children[4].dataset.label = "At";
+	if (who) {
+		row.append(event.keyId ? cell(link(`/console/keys/${event.keyId}`, `key ${event.keyId}`), " ", element("small", event.requestId || "")) : cell(element("small", "command line")));
+		row.children[5].dataset.label = "By";
+	}
+	row.className = "new";
+	return row;
+};
+
+const live = document.querySelector("[data-stream]");
+if (live) {
+	const body = document.querySelector(".feed tbody");
+	const who = document.querySelectorAll(".feed thead th").length > 5;
+	const stream = new EventSource(live.dataset.stream);
+	stream.addEventListener("open", () => { live.hidden = false; });
+	stream.addEventListener("error", () => { live.hidden = true; });
+	for (const type of types) {
+		stream.addEventListener(type, (message) => {
+			body.prepend(show(JSON.parse(message.data), who));
+			body.closest(".scroll").hidden = false;
+			document.querySelector(".empty").hidden = true;
+			while (body.children.length > 100) {
+				body.lastElementChild.remove();
+			}
+		});
+	}
+	addEventListener("pagehide", () => stream.close());
+}

@@ -144,14 +144,14 @@ func (p *tab) browsePets() {
 // browseEvents looks at the feed, and sees an event arrive.
 func (p *tab) browseEvents(s *server) {
 	p.t.Helper()
-	p.do("open the events", click(`.rail [href="/console/events"]`), visible(".feed"), visible(".live"))
+	p.do("open the events", click(`.rail [href="/console/events"]`), visible(".feed"), visible(".following"))
 	p.checkPage("events")
 	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", `{"name":"Live <i>","categoryId":3}`), 201, "")
 	p.do("see it", visible(".feed .new"))
 	if got := p.text(".feed .new"); !strings.Contains(got, "pet.created") || !strings.Contains(got, "Live <i>, available") || !strings.Contains(got, "key 1") {
 		p.t.Errorf("the new event is shown as %q, want what happened and who did it", got)
 	}
-	p.do("filter", chromedp.Navigate(s.url+"/console/events?type=category.updated"), visible(".feed"))
+	p.do("filter", chromedp.Navigate(s.url+"/console/events?type=key.*"), visible(".feed"))
 	p.checkPage("events-filtered")
 }
 

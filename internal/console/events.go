@@ -22,8 +22,8 @@ const (
 // eventRow is an event in a table.
 type eventRow struct {
 	animalstore.Event
-	Path    string // of the page about its subject, which may be gone; "" if there is none
-	Summary string
+	Path    string   // of the page about its subject, which may be gone; "" if there is none
+	Summary []string // what the resource looked like then, in a few words
 }
 
 type eventsPage struct {
@@ -182,7 +182,7 @@ func rowsOf(events []animalstore.Event) []eventRow {
 }
 
 // summarize says in a few words what a resource looked like after a change.
-func summarize(e animalstore.Event) string {
+func summarize(e animalstore.Event) (parts []string) {
 	var data struct {
 		Name   string `json:"name"`
 		Status string `json:"status"`
@@ -192,9 +192,8 @@ func summarize(e animalstore.Event) string {
 		State  string `json:"state"`
 	}
 	if json.Unmarshal(e.Data, &data) != nil {
-		return ""
+		return nil
 	}
-	var parts []string
 	if data.PetID != 0 {
 		parts = append(parts, "pet "+strconv.FormatInt(data.PetID, 10))
 	}
@@ -203,5 +202,5 @@ func summarize(e animalstore.Event) string {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, ", ")
+	return parts
 }

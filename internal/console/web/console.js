@@ -69,11 +69,12 @@ const pageOf = (subject) => {
 
 const show = (event, who) => {
 	const { data } = event;
-	const summary = [data.petId && `pet ${data.petId}`, data.name, data.url, data.status, data.state, data.plan].filter(Boolean).join(", ");
+	const summary = [data.petId && `pet ${data.petId}`, data.name, data.url, data.status, data.state, data.plan].filter(Boolean)
+		.flatMap((part, i) => i ? [", ", element("bdi", part)] : [element("bdi", part)]);
 	const row = document.createElement("tr");
 	const time = localize(Object.assign(document.createElement("time"), { dateTime: event.time }));
 	const linked = event.type !== "pet.deleted" && !event.type.startsWith("webhook");
-	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(element("bdi", summary)), cell(time));
+	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(...summary), cell(time));
 	row.children[3].className = "name";
 	row.children[4].dataset.label = "At";
 	if (who) {

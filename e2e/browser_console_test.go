@@ -41,6 +41,7 @@ func TestConsole(t *testing.T) {
 		p.do("show "+period, click(`.tabs [href="?period=`+period+`"]`), visible(`.tabs [href="?period=`+period+`"][aria-current]`))
 		p.checkPage("overview-" + period)
 	}
+	p.wantLocalTimes(s)
 	p.browsePets()
 	p.browseKeys(s)
 	p.browseEvents(s)
@@ -52,6 +53,24 @@ func TestConsole(t *testing.T) {
 	p.do("sign out", click(".who button"), visible("#key"))
 	p.do("go back in", chromedp.Navigate(s.url+"/console/pets"), visible("#key"))
 	withoutScript(t, browser, s, key)
+}
+
+// wantLocalTimes: times are in the reader's zone, with UTC at hand.
+func (p *tab) wantLocalTimes(s *server) {
+	p.t.Helper()
+	zone := func(id string) {
+		p.t.Helper()
+		p.do("move to "+id, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: id})
+			return err
+		}))
+	}
+	zone("Asia/Tokyo")
+	p.open(s, "/console", "#day + .figure")
+	if got := eval[[]string](p, `(e => [e.textContent, e.title])(document.querySelector("[aria-labelledby=day] time"))`); !strings.Contains(got[0], "09:00:00") || !strings.HasSuffix(got[1], "T00:00:00.000Z") {
+		p.t.Errorf("in Tokyo, the end of the UTC day is shown as %q, want 9:00 with the time in UTC", got)
+	}
+	zone("")
 }
 
 // addUsage gives the owner's key a history of requests.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -42,6 +43,11 @@ func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
 	file, ok := c.assets.files[strings.TrimPrefix(r.URL.Path, c.assets.prefix)]
 	if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.NotFound(w, r)
+		return
+	}
+	if seconds, err := c.Server.ChargeAddress(r); err != nil {
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+		http.Error(w, "too many requests from your address", http.StatusTooManyRequests)
 		return
 	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

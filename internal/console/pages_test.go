@@ -12,6 +12,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/console"
+	"animalstore/internal/server"
 )
 
 // target fills in the path of a route, with things that exist.
@@ -224,6 +225,24 @@ func TestFirstPage(t *testing.T) {
 	}
 	if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 		t.Errorf("got the policy %q, want a strict one", policy)
+	}
+}
+
+// TestWithoutConsole: a server can be without one, and then nothing leads to it.
+func TestWithoutConsole(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *server.Config) { c.NoConsole = true })
+	b := s.browser()
+	for _, path := range []string{"/console", "/console/sign-in", "/console/pets"} {
+		b.get(path).want(t, path, http.StatusNotFound, "route_not_found")
+	}
+	for _, path := range []string{"/", "/docs", "/docs/guides"} {
+		if p := b.get(path); p.status != http.StatusOK || strings.Contains(p.body, `href="/console`) {
+			t.Errorf("%s: got %d, want a page without a link to the console", path, p.status)
+		}
+		if p := start(t).browser().get(path); !strings.Contains(p.body, `href="/console"`) {
+			t.Errorf("%s: got no link to the console, want one where there is one", path)
+		}
 	}
 }
 

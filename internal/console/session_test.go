@@ -76,6 +76,9 @@ func TestWrongKeys(t *testing.T) {
 			break
 		}
 	}
+	if p := s.browser().get(regexpFind(t, b.get("/console/system").body, `href="(/console/assets/[^"]*)"`)); p.status != http.StatusTooManyRequests || p.header.Get("Retry-After") == "" {
+		t.Errorf("a stylesheet: got %d, want 429", p.status)
+	}
 	for name, p := range map[string]shown{"a wrong key": s.browser().signIn("x"), "the form": s.browser().get("/console/sign-in"), "a page": s.browser().get("/console")} {
 		p.want(t, name+" from an address over its limit", http.StatusTooManyRequests, "Too many requests", "<time")
 		if p.header.Get("Retry-After") == "" {

@@ -201,8 +201,3 @@ func withQuery(path string, pairs ...string) string {
 	}
 	return path + "?" + query.Encode()
 }
-
-// secondsUntil is how long to wait, rounded up.
-func (c *Console) secondsUntil(t time.Time) int64 {
-	return max(0, int64((t.Sub(c.Now())+time.Second-1)/time.Second))
-}

@@ -27,6 +27,18 @@
 // is listed exactly once, even if other things are added, removed or changed
 // meanwhile.
 //
+// # Events
+//
+// [Client.Events] follows every change of the store, and waits for the next one. It
+// resumes where it was after any fault, so the loop gets each event once and in order:
+//
+//	for event, err := range c.Events(ctx, client.EventsOptions{Types: []string{"pet.*"}}) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(event.Type, event.Subject)
+//	}
+//
 // # Errors
 //
 // Errors of the service have a code, and codes never change:

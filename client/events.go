@@ -77,6 +77,27 @@ func (c *Client) events(ctx context.Context, operation string, o EventsOptions, 
 	}
 }
 
+// LatestEventID returns the id of the newest event, or 0 if there is none. What happens
+// later comes after it: see [EventsOptions].
+func (c *Client) LatestEventID(ctx context.Context, options ...CallOption) (int64, error) {
+	return c.latestEventID(ctx, "latestEventID", false, options)
+}
+
+func (c *Client) latestEventID(ctx context.Context, operation string, endless bool, options []CallOption) (int64, error) {
+	k := &call{operation: operation, method: http.MethodGet, path: "/events?after=latest&limit=1", endless: endless}
+	if _, err := send(ctx, c, k, options, areEvents); err != nil {
+		return 0, err
+	}
+	// k.next is "" if there is no link, and so is the parameter.
+	_, query, _ := strings.Cut(k.next, "?")
+	params, _ := url.ParseQuery(query)
+	id, err := strconv.ParseInt(params.Get("after"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %s: the response has no link to the next events", operation, k.request)
+	}
+	return id, nil
+}
+
 // firstEvents returns the path of the first page. To follow from now on, it has to find
 // out where that is: if the first request asked for it and failed, the second would miss
 // what happened in between.
@@ -92,16 +113,11 @@ func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOpti
 	case o.Latest && o.After != 0:
 		return "", fmt.Errorf("%s: After and Latest can't both be set", operation)
 	case o.Latest:
-		query.Set("after", "latest")
-		k := &call{operation: operation, method: http.MethodGet, path: "/events?" + query.Encode(), endless: follow}
-		if _, err := send(ctx, c, k, options, areEvents); err != nil {
+		id, err := c.latestEventID(ctx, operation, follow, options)
+		if err != nil {
 			return "", err
 		}
-		next, err := url.Parse(k.next)
-		if err != nil || next.Query().Get("after") == "" {
-			return "", fmt.Errorf("%s: %s: the response has no link to the next events", operation, k.request)
-		}
-		query.Set("after", next.Query().Get("after"))
+		query.Set("after", decimal(id))
 	case o.After != 0:
 		query.Set("after", decimal(o.After))
 	}

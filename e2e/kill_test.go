@@ -46,6 +46,9 @@ func TestKill(t *testing.T) {
 		if got := integrity(t, database); got != "ok" {
 			t.Fatalf("round %d: the file is damaged: %s", round, got)
 		}
+		if got := eventsMatch(t, database); got != "ok" {
+			t.Fatalf("round %d: %s", round, got)
+		}
 		s = start(t, onDatabase(database))
 		if n, which := acknowledged.missing(newClient(t, s, key).allPets(t, verified), verified); n > 0 {
 			t.Fatalf("round %d: %d of %d acknowledged pets are lost or changed, such as %q", round, n, len(fresh), which)
@@ -105,7 +108,17 @@ func writeUntilDead(t *testing.T, s *server, key string, writers int, label stri
 
 // integrity returns SQLite's verdict on the file of a server that isn't running. It
 // checks a copy, so that the next server has to recover the file on its own.
-func integrity(t testing.TB, database string) string {
+func integrity(t testing.TB, database string) (verdict string) {
+	t.Helper()
+	onCopy(t, database, func(conn *sqlite.Conn) (err error) {
+		verdict, err = sqlitex.ResultText(conn.Prep("PRAGMA integrity_check"))
+		return err
+	})
+	return verdict
+}
+
+// onCopy calls f with a connection to a copy of a file.
+func onCopy(t testing.TB, database string, f func(*sqlite.Conn) error) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "copy") // removed at once: a soak creates a thousand
 	if err != nil {
@@ -123,11 +136,9 @@ func integrity(t testing.TB, database string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	got, err := sqlitex.ResultText(conn.Prep("PRAGMA integrity_check"))
-	if err != nil {
+	if err := f(conn); err != nil {
 		t.Fatal(err)
 	}
-	return got
 }
 
 func copyFile(from, to string) error {

@@ -82,6 +82,9 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 		if got := integrity(t, database); got != "ok" {
 			t.Fatalf("cut %d: the file is damaged: %s", cut, got)
 		}
+		if got := eventsMatch(t, database); got != "ok" {
+			t.Errorf("cut %d: %s", cut, got)
+		}
 		s = start(t, append(opts, onDatabase(database))...)
 		stored := newClient(t, s, key).allPets(t, verified)
 		n, which := all.missing(stored, verified)

@@ -28,14 +28,15 @@ const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
 // configuration right away.
 type serveFlags struct {
 	server.Config
-	environment    string
-	acme           server.ACME
-	proxies        []string
-	fastPath       bool
-	console        bool
-	createOwnerKey bool
-	logFormat      string
-	backupEvery    string
+	environment     string
+	acme            server.ACME
+	proxies         []string
+	fastPath        bool
+	console         bool
+	createOwnerKey  bool
+	logFormat       string
+	backupEvery     string
+	eventsRetention string
 }
 
 func serveCommand() *cobra.Command {
@@ -75,6 +76,7 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
 	registerBackupFlags(cmd, &f)
+	flags.StringVar(&f.eventsRetention, "events-retention", "30d", "how long to keep events, such as 90d or 12h; 0 keeps them forever")
 	completeFlag(cmd, "environment", fixedValues(environments))
 	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
 	return cmd
@@ -128,6 +130,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
 	cfg.NoFastPath, cfg.NoConsole = !f.fastPath, !f.console
 	cfg.Backups.Every, _ = terminal.ParseDuration(f.backupEvery) // check has parsed it
+	cfg.EventsRetention, _ = parseRetention(f.eventsRetention)
 	cfg.Fatal = func(err error) {
 		log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 		os.Exit(exitError)
@@ -166,6 +169,9 @@ func (f serveFlags) check() error {
 		return err
 	}
 	if err := f.checkBackups(); err != nil {
+		return err
+	}
+	if _, err := parseRetention(f.eventsRetention); err != nil {
 		return err
 	}
 	return server.CheckOrigins("--cors-origins", f.CORSOrigins)

@@ -94,9 +94,9 @@ func (f *EventFilter) Look(limit int) int {
 	return max(limit, EventsLookedAt)
 }
 
-// Matches reports whether an event with this stored type passes.
-func (f *EventFilter) Matches(eventType int64) bool {
-	return f.Types == nil || slices.Contains(f.Types, eventType)
+// Matches reports whether an event with this stored type and subject passes.
+func (f *EventFilter) Matches(eventType, subjectID int64) bool {
+	return f.Types == nil || slices.Contains(f.Types, eventType) && (!f.HasID || f.SubjectID == subjectID)
 }
 
 // EventTypeIndex returns the stored value of a type. It panics if t is unknown.

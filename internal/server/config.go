@@ -47,6 +47,9 @@ type Config struct {
 
 	// Backups that the server makes by itself. The zero value makes none.
 	Backups Backups
+	// EventsRetention is how long events are kept. 0 is DefaultEventsRetention; a
+	// negative value keeps them forever.
+	EventsRetention time.Duration
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	CORSOrigins    []string       // whose pages may call the API
@@ -106,6 +109,9 @@ var DefaultTimeouts = Timeouts{
 	Drain:          10 * time.Second,
 }
 
+// DefaultEventsRetention is how long a server keeps events by default.
+const DefaultEventsRetention = 30 * 24 * time.Hour
+
 // maxHeaderBytes is 16 KiB in all: net/http allows 4 KiB on top of its setting.
 const maxHeaderBytes = 12 << 10
 
@@ -121,6 +127,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.EventsRetention == 0 {
+		c.EventsRetention = DefaultEventsRetention
 	}
 	return c
 }

@@ -56,6 +56,21 @@ func (s *Server) serverFigures() []metrics.Figure {
 	return figures
 }
 
+// eventFigures are about those who follow events.
+func (s *Server) eventFigures() []metrics.Figure {
+	followers, hub := s.handler.Stats(), s.hub.Stats()
+	lag := gauge("animalstore_event_lag_seconds", "Time since this instance last looked for events: those who follow wait at least that long for them.", 0)
+	lag.Value = hub.Age.Seconds()
+	return []metrics.Figure{
+		gauge("animalstore_event_newest_id", "Id of the newest event. Ids are consecutive, so its rate is that of events.", hub.Newest),
+		gauge("animalstore_event_streams", "Streams of events that are open.", followers.Streams),
+		gauge("animalstore_event_requests_waiting", "Requests that wait for an event.", followers.Waiting),
+		gauge("animalstore_event_messages", "Events in memory for those who follow.", hub.Kept),
+		counter("animalstore_event_streams_cut_total", "Streams that were ended because their clients didn't read.", followers.CutStreams),
+		lag,
+	}
+}
+
 func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 	return []metrics.Figure{
 		gauge("animalstore_sqlite_write_queue_length", "Writes that wait for the connection that writes.", s.QueuedWrites),

@@ -20,16 +20,24 @@ func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		now := s.cfg.Now()
-		sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
-		sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
-		sweepBatches(ctx, s.db.DropSessions, animalstore.At(now))
-		sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow)))
+		s.sweepOnce(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// sweepOnce deletes what has expired by now.
+func (s *Server) sweepOnce(ctx context.Context) {
+	now := s.cfg.Now()
+	sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
+	sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
+	sweepBatches(ctx, s.db.DropSessions, animalstore.At(now))
+	sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow)))
+	if s.cfg.EventsRetention > 0 { // otherwise they are kept
+		sweepBatches(ctx, s.db.DropEvents, animalstore.At(now.Add(-s.cfg.EventsRetention)))
 	}
 }
 

@@ -52,3 +52,29 @@ func TestSweep(t *testing.T) {
 	}
 	t.Errorf("got %d hours left, want the %d of the last 90 days", len(got), len(want))
 }
+
+// TestSweepEvents: a server deletes events that are older than its retention, except the
+// newest, and none if it keeps them forever.
+func TestSweepEvents(t *testing.T) {
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	const changes = sweepBatch + 10
+	for i := range changes {
+		if _, err := store.PutCategory(t.Context(), animalstore.Category{ID: int64(i), Name: "x"}, func(*animalstore.Category) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tomorrow := func() time.Time { return time.Now().Add(24 * time.Hour) }
+	for _, c := range []struct {
+		retention time.Duration
+		want      int64
+	}{{-1, 0}, {48 * time.Hour, 0}, {12 * time.Hour, changes - 1}} {
+		(&Server{cfg: Config{Now: tomorrow, EventsRetention: c.retention}, db: store}).sweepOnce(t.Context())
+		if first, newest, err := store.EventRange(t.Context()); err != nil || first != c.want || newest != changes {
+			t.Errorf("retention %v: got events after %d to %d, %v, want after %d to %d", c.retention, first, newest, err, c.want, changes)
+		}
+	}
+}

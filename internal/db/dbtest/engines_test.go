@@ -362,6 +362,38 @@ var calls = []call{
 		}
 		return nil, n.db.SaveLimitStates(ctx, states)
 	}},
+	{"Events", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		newest, err := n.db.PublishEvents(ctx)
+		for again := newest - 1; err == nil && again != newest; { // until all are published
+			again = newest
+			newest, err = n.db.PublishEvents(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		first, last, err := n.db.EventRange(ctx)
+		if err != nil || last != newest {
+			return nil, fmt.Errorf("range up to %d, newest %d, %w", last, newest, err)
+		}
+		q := db.EventQuery{After: max(first, newest-int64(draw(10))), Limit: 1 + draw(5)}
+		if draw(3) == 0 {
+			q.Types = oneOf(draw, []animalstore.EventType{"pet.updated", "order.created"}, []animalstore.EventType{"key.banned"})
+		}
+		events, looked, err := n.db.Events(ctx, q)
+		got := []any{first, newest, looked}
+		for _, e := range events {
+			got = append(got, e.ID, e.Type)
+		}
+		return got, err
+	}},
+	{"DropEvents", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		// The engines' times differ, so all are older or none is.
+		before := animalstore.At(time.Now().Add(time.Duration(draw(2)*2-1) * time.Hour))
+		if _, err := n.db.PublishEvents(ctx); err != nil {
+			return nil, err
+		}
+		return n.db.DropEvents(ctx, before, draw(5))
+	}},
 	{"CreateSession", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return nil, n.db.CreateSession(ctx, db.Session{Hash: drawHash(draw), Secret: drawHash(draw), ExpiresAt: still(draw)})
 	}},

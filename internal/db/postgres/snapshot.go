@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -88,11 +89,11 @@ func OpenTarget(ctx context.Context, url string) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = publishAll(ctx, s.conn); err == nil { // then the table of events isn't empty
-		err = s.begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
-	}
-	if err == nil {
+	if err = s.begin(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}); err == nil {
 		err = s.lockTables(ctx)
+	}
+	if err == nil { // what waits in the queue shows that the target isn't empty
+		_, err = s.tx.Exec(ctx, publishEvents, int64(math.MaxInt64))
 	}
 	if err != nil {
 		s.Close()
@@ -109,7 +110,7 @@ func (s *Snapshot) lockTables(ctx context.Context) error {
 	if _, err := s.tx.Exec(ctx, "SET LOCAL lock_timeout = "+milliseconds(lockTimeout)); err != nil {
 		return failed("lock the tables", err)
 	}
-	_, err := s.tx.Exec(ctx, "LOCK TABLE "+strings.Join(tableNames(), ", ")+" IN ACCESS EXCLUSIVE MODE")
+	_, err := s.tx.Exec(ctx, "LOCK TABLE "+strings.Join(tableNames(), ", ")+", event_queue IN ACCESS EXCLUSIVE MODE")
 	if hasCode(err, lockNotAvailable) {
 		return errors.New("another program is using this database. Stop it first")
 	}
@@ -321,7 +322,15 @@ func (s *Snapshot) Checks() []db.Check {
 				WHERE highest > last`, t.Name, t.Holds, sequence(t.Name)))
 		}
 	}
-	return []db.Check{{Rule: "no id is assigned twice", Query: strings.Join(reused, " UNION ALL ")}}
+	all := []db.Check{
+		{Rule: "no id is assigned twice", Query: strings.Join(reused, " UNION ALL ")},
+		{Rule: "every event that waits for its number is complete", Query: `
+			SELECT 'event of ' || subject_id || ' in the queue' FROM event_queue WHERE data NOT LIKE '{"id":' || subject_id || ',%}'`},
+	}
+	if major, _, _ := strings.Cut(s.conn.PgConn().ParameterStatus("server_version"), "."); major >= "16" { // which can check this
+		all = append(all, db.Check{Rule: "the data of every event is valid JSON", Query: "SELECT 'event ' || id FROM events WHERE data IS NOT JSON OBJECT"})
+	}
+	return all
 }
 
 // errNewer refuses a database with a schema newer than this program.

@@ -33,11 +33,7 @@ func insertEvent(c *sqlite.Conn, by db.Actor, t animalstore.EventType, subjectID
 
 const eventColumns = "id, type, subject_id, created_at, key_id, request_id, data"
 
-// ?1 and ?2 are the bounds of ids, ?3 the limit, ?4 the id of the subject.
-const (
-	listEvents          = "SELECT " + eventColumns + " FROM events WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
-	listEventsBySubject = "SELECT " + eventColumns + " FROM events WHERE id > ?1 AND id <= ?2 AND subject_id = ?4 ORDER BY id LIMIT +?3"
-)
+const listEvents = "SELECT " + eventColumns + " FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT +?"
 
 // Events implements [db.DB]. Its statements don't share a snapshot, so the newest id is
 // read first and the oldest last: no event that is added or dropped meanwhile is missed.
@@ -73,11 +69,7 @@ func selectEvents(c *sqlite.Conn, q db.EventQuery, filter *db.EventFilter, newes
 	if filter.None || q.After == newest {
 		return events, newest, nil
 	}
-	query := listEvents
-	if filter.HasID {
-		query = listEventsBySubject
-	}
-	stmt, err := c.Prepare(query)
+	stmt, err := c.Prepare(listEvents)
 	if err != nil {
 		return nil, 0, fmt.Errorf("select events: %w", err)
 	}
@@ -86,9 +78,6 @@ func selectEvents(c *sqlite.Conn, q db.EventQuery, filter *db.EventFilter, newes
 	stmt.BindInt64(1, q.After)
 	stmt.BindInt64(2, newest)
 	stmt.BindInt64(3, int64(look))
-	if filter.HasID {
-		stmt.BindInt64(4, filter.SubjectID)
-	}
 	for looked := 0; looked < look && len(events) < q.Limit; looked++ {
 		more, err := stmt.Step()
 		if err != nil {
@@ -98,7 +87,7 @@ func selectEvents(c *sqlite.Conn, q db.EventQuery, filter *db.EventFilter, newes
 			return events, newest, nil
 		}
 		last = stmt.ColumnInt64(0)
-		if filter.Matches(stmt.ColumnInt64(1)) {
+		if filter.Matches(stmt.ColumnInt64(1), stmt.ColumnInt64(2)) {
 			events = append(events, scanEvent(stmt))
 		}
 	}

@@ -1,5 +1,7 @@
 -- Every change of a pet, order, category or key adds a row in its transaction. The
 -- newest row is never deleted, so SQLite assigns consecutive ids without AUTOINCREMENT.
+-- There is no index besides: one on the subject would cost every change more than the
+-- row itself.
 CREATE TABLE events (
   id         INTEGER PRIMARY KEY,
   type       INTEGER NOT NULL, -- index in animalstore.EventTypes
@@ -9,7 +11,3 @@ CREATE TABLE events (
   request_id TEXT    NOT NULL,
   data       TEXT    NOT NULL  -- the resource as JSON
 ) STRICT;
-
--- For the events of one resource. New pets have the highest ids, so their entries are
--- added at the end of the index, which costs a write little.
-CREATE INDEX events_by_subject ON events (subject_id, id);

@@ -271,6 +271,9 @@ func (s *Snapshot) Checks() []db.Check {
 		{Rule: "the file is intact", Query: "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
 		{Rule: "every reference points to a row", Query: `SELECT "table" || ' refers to a row of ' || parent || ' that doesn''t exist' FROM pragma_foreign_key_check`},
 	}
+	if s.has("events") {
+		all = append(all, db.Check{Rule: "the data of every event is valid JSON", Query: "SELECT 'event ' || id FROM events WHERE NOT json_valid(data)"})
+	}
 	var reused []string
 	for _, t := range db.Tables {
 		if t.Serial {
@@ -280,4 +283,14 @@ func (s *Snapshot) Checks() []db.Check {
 		}
 	}
 	return append(all, db.Check{Rule: "no id is assigned twice", Query: strings.Join(reused, " UNION ALL ")})
+}
+
+// has reports whether the store has a table. One of an older version may not.
+func (s *Snapshot) has(table string) bool {
+	found := false
+	err := sqlitex.Execute(s.conn, "SELECT 1 FROM sqlite_schema WHERE name = ?", &sqlitex.ExecOptions{
+		Args:       []any{table},
+		ResultFunc: func(*sqlite.Stmt) error { found = true; return nil },
+	})
+	return found || err != nil // then the check fails for the same reason
 }

@@ -3,6 +3,9 @@ package sqlite
 import (
 	"context"
 	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,5 +45,34 @@ func BenchmarkPets(b *testing.B) {
 		if _, err := d.Pets(b.Context(), db.PetQuery{Limit: 20}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkCreateDurable is what a create costs with a wait for the disk, for some
+// callers at once.
+func BenchmarkCreateDurable(b *testing.B) {
+	for _, callers := range []int{1, 16, 128} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			d, err := Open(b.Context(), filepath.Join(b.TempDir(), "store.db"), Options{Serve: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer d.Close()
+			var turns sync.WaitGroup
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			b.ResetTimer()
+			for range callers {
+				turns.Go(func() {
+					for left.Add(-1) >= 0 {
+						if _, _, err := d.CreatePet(b.Context(), animalstore.NewPet{Name: "Rex the twenty-first", CategoryID: 1}, nil); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			turns.Wait()
+		})
 	}
 }

@@ -3,7 +3,9 @@ package transfer
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"animalstore"
 	"animalstore/internal/db"
 )
 
@@ -39,6 +41,11 @@ var Checks = []db.Check{
 		SELECT 'a secret of key ' || key_id FROM key_secrets WHERE length(hash) <> 32 UNION ALL
 		SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE length(body_hash) <> 32`},
 	{Rule: "every idempotency record has its response", Query: `SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE answer = ''`},
+	{Rule: "every event has a known type", Query: fmt.Sprintf(`SELECT 'event ' || id || ' has type ' || type FROM events WHERE type NOT BETWEEN 0 AND %d`, len(animalstore.EventTypes)-1)},
+	{Rule: "no event is missing", Query: `
+		SELECT 'events ' || min(id) || ' to ' || max(id) || ' should be ' || (max(id) - min(id) + 1) || ', but are ' || count(*)
+		FROM events HAVING max(id) - min(id) + 1 <> count(*) OR min(id) < 1`},
+	{Rule: "every event shows its resource", Query: `SELECT 'event ' || id FROM events WHERE data NOT LIKE '{"id":' || subject_id || ',%}'`},
 }
 
 // Finding is the result of one check.

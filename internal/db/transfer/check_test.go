@@ -45,6 +45,10 @@ var damages = []struct{ rule, statements, says string }{
 	{"every hash has 32 bytes", "UPDATE key_secrets SET hash = substr(hash, 1, 31) WHERE key_id = 1", "a secret of key 1"},
 	{"every hash has 32 bytes", "UPDATE answers SET body_hash = substr(body_hash, 2) WHERE token = 'a'", "idempotency record a of key 1"},
 	{"every idempotency record has its response", "UPDATE answers SET answer = '' WHERE token = 'a'", "idempotency record a of key 1"},
+	{"every event has a known type", "UPDATE events SET type = 16 WHERE id = 2", "event 2 has type 16"},
+	{"every event shows its resource", "UPDATE events SET subject_id = 900 WHERE id = 3", "event 3"},
+	{"every event shows its resource", "UPDATE events SET data = '' WHERE id = 4", "event 4"},
+	{"no event is missing", "DELETE FROM events WHERE id = 5", "but are "},
 }
 
 // findings is a [transfer.CheckProgress] that collects what is wrong.
@@ -189,6 +193,7 @@ func TestCheckFindsDamageInSQLite(t *testing.T) {
 	for _, d := range damages {
 		wantWrong(t, damaged(d.statements), d.rule, d.says)
 	}
+	wantWrong(t, damaged(`UPDATE events SET data = '{"id":' || subject_id || ',}' WHERE id = 6`), "the data of every event is valid JSON", "event 6")
 	wantWrong(t, damaged("UPDATE usage SET key_id = 50 WHERE key_id = 2"), "every reference points to a row", "usage refers to a row of keys that doesn't exist")
 	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 10 WHERE name = 'pets'"), "no id is assigned twice", "pets go up to id 11, but the last assigned id is 10")
 	wantWrong(t, damaged("DELETE FROM sqlite_sequence WHERE name = 'orders'"), "no id is assigned twice", "orders go up to id 6, but the last assigned id is 0")
@@ -213,7 +218,13 @@ func TestCheckFindsDamageInPostgreSQL(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	sound := server.NewDatabase(t, "")
-	withStore(t, sound, func(store db.DB) { oddStore(t, store) })
+	withStore(t, sound, func(store db.DB) {
+		oddStore(t, store)
+		wantSound(t, sound) // with events that wait for their numbers
+		if newest, err := store.PublishEvents(t.Context()); err != nil || newest < 10 {
+			t.Fatalf("PublishEvents = %d, %v, want some events", newest, err)
+		}
+	})
 	wantSound(t, sound)
 	server.MustExec(t, pgtest.Name(sound), `DROP INDEX orders_open;
 		ALTER TABLE pets DROP CONSTRAINT pets_status_check; ALTER TABLE orders DROP CONSTRAINT orders_status_check;
@@ -233,6 +244,8 @@ func TestCheckFindsDamageInPostgreSQL(t *testing.T) {
 		}
 		last = d.rule
 	}
+	damage(`INSERT INTO event_queue (type, subject_id, created_at, key_id, request_id, data) VALUES (0, 4711, 1, 0, '', '')`,
+		"every event that waits for its number is complete", "event of 4711 in the queue")
 	const rule = "no id is assigned twice"
 	damage("ALTER TABLE pets ALTER COLUMN id RESTART WITH 11", rule, "pets go up to id 11, but the last assigned id is 10")
 	damage("SELECT setval('orders_id_seq', 1)", rule, "orders go up to id 1900, but the last assigned id is 1")

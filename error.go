@@ -21,11 +21,14 @@ const (
 	OrderNotFound          Code = "order_not_found"
 	CategoryNotFound       Code = "category_not_found"
 	KeyNotFound            Code = "key_not_found"
+	WebhookNotFound        Code = "webhook_not_found"
+	DeliveryNotFound       Code = "delivery_not_found"
 	RouteNotFound          Code = "route_not_found"
 	MethodNotAllowed       Code = "method_not_allowed"
 	InvalidTransition      Code = "invalid_transition"
 	PetNotAvailable        Code = "pet_not_available"
 	LastAdminKey           Code = "last_admin_key"
+	TooManyWebhooks        Code = "too_many_webhooks"
 	EndpointRemoved        Code = "endpoint_removed"
 	EventsExpired          Code = "events_expired"
 	PreconditionFailed     Code = "precondition_failed"
@@ -75,8 +78,8 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
-	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, PetNotAvailable, LastAdminKey, EndpointRemoved, EventsExpired, PreconditionFailed,
+	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, WebhookNotFound, DeliveryNotFound, RouteNotFound, MethodNotAllowed,
+	InvalidTransition, PetNotAvailable, LastAdminKey, TooManyWebhooks, EndpointRemoved, EventsExpired, PreconditionFailed,
 	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
 	RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,

@@ -40,6 +40,7 @@ type call struct {
 	repeat    repeat
 	// conditional is whether the operation supports If-Match.
 	conditional bool
+	accepted    bool          // success is 202: the service does it later
 	creates     bool          // it can create the resource at its path, and supports If-None-Match: *
 	secret      bool          // the response contains a secret, which no error may show
 	endless     bool          // it is retried until it succeeds or must not be

@@ -79,6 +79,18 @@ func TestEveryOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	webhook, err := c.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://example.com/hook"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, err := c.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://example.com/hook"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivery, err := c.PingWebhook(ctx, webhook.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	calls := map[string]func() error{
 		"listPets":   func() error { return first(c.ListPets(ctx, client.PetQuery{})) },
 		"createPet":  func() error { return only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"})) },
@@ -106,6 +118,21 @@ func TestEveryOperation(t *testing.T) {
 		"rotateKey":      func() error { return only(c.RotateKey(ctx, 1, client.DefaultGrace)) },
 		"unbanKey":       func() error { return only(c.UnbanKey(ctx, 1)) },
 		"getKeyUsage":    func() error { return only(c.GetKeyUsage(ctx, 1, 48)) },
+		"listWebhooks":   func() error { return first(c.ListWebhooks(ctx, client.PageQuery{})) },
+		"createWebhook": func() error {
+			return only(c.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://localhost:8443/"}))
+		},
+		"getWebhook": func() error { return only(c.GetWebhook(ctx, webhook.ID)) },
+		"updateWebhook": func() error {
+			return only(c.UpdateWebhook(ctx, webhook.ID, animalstore.WebhookPatch{Description: new("till")}))
+		},
+		"deleteWebhook": func() error { return c.DeleteWebhook(ctx, removed.ID) },
+		"rotateWebhook": func() error { return only(c.RotateWebhook(ctx, webhook.ID, client.DefaultGrace)) },
+		"pingWebhook":   func() error { return only(c.PingWebhook(ctx, webhook.ID)) },
+		"listDeliveries": func() error {
+			return first(c.ListDeliveries(ctx, webhook.ID, client.DeliveryQuery{State: animalstore.DeliveryPending}))
+		},
+		"retryDelivery": func() error { return only(c.RetryDelivery(ctx, webhook.ID, delivery.ID)) },
 	}
 	for _, o := range known {
 		name := strings.ToUpper(o.id[:1]) + o.id[1:]

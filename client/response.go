@@ -77,7 +77,11 @@ func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryabl
 	if res.StatusCode == http.StatusNoContent && k.decode == nil {
 		return false, nil
 	}
-	if k.decode == nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
+	expected := res.StatusCode == http.StatusOK || res.StatusCode == http.StatusCreated
+	if k.accepted {
+		expected = res.StatusCode == http.StatusAccepted
+	}
+	if k.decode == nil || !expected {
 		return false, c.unexpected(k, res, body, errors.New("the status is not the expected one"))
 	}
 	if !isJSON(res.Header) {

@@ -11,7 +11,7 @@ import (
 
 var (
 	// showSecrets are the operations whose responses contain a secret.
-	showSecrets = []string{"createKey", "rotateKey"}
+	showSecrets = []string{"createKey", "createWebhook", "rotateKey", "rotateWebhook"}
 	// unstored are the operations whose responses must not be cached.
 	unstored = append([]string{"getKeyUsage", "getLimits", "getStatus", "getUsage"}, showSecrets...)
 )

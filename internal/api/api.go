@@ -47,6 +47,9 @@ type Config struct {
 	AccessLog bool
 	// Observer is notified of every request. It may be nil.
 	Observer Observer
+	// CheckWebhookURL returns an error for the client if webhooks may not lead to a
+	// URL.
+	CheckWebhookURL func(ctx context.Context, url string) error
 	// NoPageCache turns off the cache of encoded pages, for a benchmark.
 	NoPageCache bool
 	// Environment and Version are shown on the pages. Empty means production and
@@ -87,6 +90,8 @@ type Server struct {
 	state    func() ServerState
 	lastHour requestLog
 	console  http.Handler
+
+	checkWebhookURL func(ctx context.Context, url string) error
 }
 
 // New creates a Server.
@@ -110,8 +115,10 @@ func New(c Config) *Server {
 		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
-		encoding:  db.NewTurns(runtime.GOMAXPROCS(0), 0),
-		drained:   make(chan struct{}),
+
+		checkWebhookURL: c.CheckWebhookURL,
+		encoding:        db.NewTurns(runtime.GOMAXPROCS(0), 0),
+		drained:         make(chan struct{}),
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),
 			Version:     c.Version,
@@ -153,7 +160,8 @@ type request struct {
 	id      string           // its X-Request-Id
 	key     *animalstore.Key // nil until the credential is checked
 	pattern string           // of the path; "" until the route is found
-	param   string           // the value of the path's {parameter}
+	param   string           // the value of the path's first {parameter}
+	second  string           // the value of its second, if it has two
 	body    []byte           // nil until it is read
 	secret  *db.KeyHash      // nil unless it is from a session: see ServeAs
 	waited  time.Duration    // for events, which isn't the server's time

@@ -16,7 +16,8 @@ func TestParameterExamplesWork(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
 	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`}).want(t, http.StatusCreated, "")
-	ids := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1")
+	ids := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1", "{webhookId}", "1")
+	s.addWebhook(t)
 	key, sent := s.key(t, everything), 0
 	for path, item := range document().Paths.Map() {
 		if item.Get == nil {

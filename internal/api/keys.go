@@ -169,15 +169,9 @@ const (
 
 // rotateKey serves POST /v1/keys/{keyId}/rotate. The body is optional.
 func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
-	grace, err := decodeOptional(r, strictjson.DecodeGraceSeconds)
+	grace, err := decodeGrace(r)
 	if err != nil {
 		return err
-	}
-	if grace == nil {
-		grace = new(int64(defaultGrace))
-	}
-	if *grace < 0 || *grace > maxGrace {
-		return animalstore.Errorf(animalstore.ValidationFailed, "graceSeconds must be from 0 to %d", maxGrace)
 	}
 	id, err := keyKind.pathID(r)
 	if err != nil {
@@ -189,7 +183,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	}
 	secret := keys.Mint(key.Environment)
 	now := s.now()
-	until := animalstore.At(now.Add(time.Duration(*grace) * time.Second))
+	until := animalstore.At(now.Add(grace))
 	key, err = s.db.RotateKey(r.Context(), id, keys.Hash(secret), animalstore.At(now), until, func(k *animalstore.Key) error {
 		return r.checkIfMatch(keyTag(k.At(now)))
 	})

@@ -19,6 +19,8 @@ var (
 	petKind      = resourceKind{animalstore.PetNotFound, parseID, "a positive integer"}
 	orderKind    = resourceKind{animalstore.OrderNotFound, parseID, "a positive integer"}
 	keyKind      = resourceKind{animalstore.KeyNotFound, parseID, "a positive integer"}
+	webhookKind  = resourceKind{animalstore.WebhookNotFound, parseID, "a positive integer"}
+	deliveryKind = resourceKind{animalstore.DeliveryNotFound, parseID, "a positive integer"}
 	categoryKind = resourceKind{animalstore.CategoryNotFound, parseInt64, "a 64-bit integer"}
 )
 

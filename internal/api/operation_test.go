@@ -49,6 +49,13 @@ func onKey(method, rest, body string) func(testing.TB, *service) call {
 	}
 }
 
+// onWebhook is a call on a new webhook.
+func onWebhook(method, rest, body string) func(testing.TB, *service) call {
+	return func(t testing.TB, s *service) call {
+		return call{method: method, path: fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID, rest), body: body}
+	}
+}
+
 var operations = []operation{
 	{"listPets", animalstore.Read, "Pets", 200, func(t testing.TB, s *service) call {
 		s.add(t, animalstore.NewPet{Name: "Mia"}) // so that no page is in the cache
@@ -92,6 +99,26 @@ var operations = []operation{
 	{"rotateKey", animalstore.Admin, "RotateKey", 200, onKey("POST", "/rotate", `{"graceSeconds":60}`)},
 	{"unbanKey", animalstore.Admin, "UpdateKey", 200, onKey("POST", "/unban", "")},
 	{"getKeyUsage", animalstore.Admin, "Usage", 200, onKey("GET", "/usage", "")},
+
+	{"listWebhooks", animalstore.Admin, "Webhooks", 200, fixed(call{path: "/v1/webhooks"})},
+	{"createWebhook", animalstore.Admin, "CreateWebhook", 201, func(t testing.TB, s *service) call {
+		s.makeRoomForWebhook(t)
+		return call{method: "POST", path: "/v1/webhooks", body: `{"url":"https://example.com/hook"}`}
+	}},
+	{"getWebhook", animalstore.Admin, "Webhook", 200, onWebhook("GET", "", "")},
+	{"updateWebhook", animalstore.Admin, "UpdateWebhook", 200, onWebhook("PATCH", "", `{"state":"paused"}`)},
+	{"deleteWebhook", animalstore.Admin, "DeleteWebhook", 204, onWebhook("DELETE", "", "")},
+	{"rotateWebhook", animalstore.Admin, "RotateWebhook", 200, onWebhook("POST", "/rotate", `{"graceSeconds":60}`)},
+	{"pingWebhook", animalstore.Admin, "PingWebhook", 202, onWebhook("POST", "/ping", "")},
+	{"listDeliveries", animalstore.Admin, "Deliveries", 200, onWebhook("GET", "/deliveries", "")},
+	{"retryDelivery", animalstore.Admin, "RetryDelivery", 202, func(t testing.TB, s *service) call {
+		webhook := s.addWebhook(t)
+		delivery, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.At(s.clock.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return call{method: "POST", path: fmt.Sprintf("/v1/webhooks/%d/deliveries/%d/retry", webhook.ID, delivery.ID)}
+	}},
 }
 
 // TestOperationsAreTheRoutes: a route that tests do not know of is not tested,

@@ -43,6 +43,16 @@ var routes = []route{
 	{"POST", "/v1/keys/{keyId}/rotate", "rotateKey", animalstore.Admin, (*Server).rotateKey},
 	{"POST", "/v1/keys/{keyId}/unban", "unbanKey", animalstore.Admin, (*Server).unbanKey},
 	{"GET", "/v1/keys/{keyId}/usage", "getKeyUsage", animalstore.Admin, (*Server).getKeyUsage},
+
+	{"GET", "/v1/webhooks", "listWebhooks", animalstore.Admin, (*Server).listWebhooks},
+	{"POST", "/v1/webhooks", "createWebhook", animalstore.Admin, (*Server).createWebhook},
+	{"GET", "/v1/webhooks/{webhookId}", "getWebhook", animalstore.Admin, (*Server).getWebhook},
+	{"PATCH", "/v1/webhooks/{webhookId}", "updateWebhook", animalstore.Admin, (*Server).updateWebhook},
+	{"DELETE", "/v1/webhooks/{webhookId}", "deleteWebhook", animalstore.Admin, (*Server).deleteWebhook},
+	{"POST", "/v1/webhooks/{webhookId}/rotate", "rotateWebhook", animalstore.Admin, (*Server).rotateWebhook},
+	{"POST", "/v1/webhooks/{webhookId}/ping", "pingWebhook", animalstore.Admin, (*Server).pingWebhook},
+	{"GET", "/v1/webhooks/{webhookId}/deliveries", "listDeliveries", animalstore.Admin, (*Server).listDeliveries},
+	{"POST", "/v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry", "retryDelivery", animalstore.Admin, (*Server).retryDelivery},
 }
 
 // deprecated are the operations that will be removed.
@@ -53,8 +63,8 @@ var deprecated = map[string]*deprecation{
 		"/v1/pets"),
 }
 
-// route is one operation. Its path has at most one {parameter}, which is a whole
-// segment.
+// route is one operation. Its path has at most two {parameters}, which are whole
+// segments.
 type route struct {
 	method     string
 	path       string
@@ -66,7 +76,8 @@ type route struct {
 // resource is a path with its operations.
 type resource struct {
 	pattern        string // of its path
-	prefix, suffix string // around the parameter
+	prefix, suffix string // around the parameters
+	middle         string // between them, if there are two
 	methods        map[string]*route
 	allow          string // the value of the Allow header
 }
@@ -89,6 +100,10 @@ func newRouter(routes []route) *router {
 			byPath[r.path] = res
 			if before, after, ok := strings.Cut(r.path, "{"); ok {
 				_, suffix, _ := strings.Cut(after, "}")
+				if middle, last, ok := strings.Cut(suffix, "{"); ok {
+					_, suffix, _ = strings.Cut(last, "}")
+					res.middle = middle
+				}
 				res.prefix, res.suffix = before, suffix
 				rt.parametric = append(rt.parametric, res)
 			} else {
@@ -111,11 +126,11 @@ func newRouter(routes []route) *router {
 	return rt
 }
 
-// find returns the resource at a path, and the value of its parameter. It
+// find returns the resource at a path, and the values of its parameters. It
 // returns nil for an unclean path, which is neither cleaned nor redirected.
-func (rt *router) find(path string) (*resource, string) {
+func (rt *router) find(path string) (res *resource, param, second string) {
 	if res := rt.exact[path]; res != nil {
-		return res, ""
+		return res, "", ""
 	}
 	for _, res := range rt.parametric {
 		rest, ok := strings.CutPrefix(path, res.prefix)
@@ -123,22 +138,30 @@ func (rt *router) find(path string) (*resource, string) {
 			continue
 		}
 		param, ok := strings.CutSuffix(rest, res.suffix)
-		if ok && param != "" && param != "." && param != ".." && !strings.Contains(param, "/") {
-			return res, param
+		second := "none"
+		if ok && res.middle != "" {
+			param, second, ok = strings.Cut(param, res.middle)
+		}
+		if ok && isSegment(param) && isSegment(second) {
+			return res, param, second
 		}
 	}
-	return nil, ""
+	return nil, "", ""
+}
+
+func isSegment(s string) bool {
+	return s != "" && s != "." && s != ".." && !strings.Contains(s, "/")
 }
 
 // route finds the operation of a request. A nil route with a nil error means that
 // the response has already been written.
 func (s *Server) route(w *response, r *request) (*route, error) {
-	res, param := s.router.find(r.URL.Path)
+	res, param, second := s.router.find(r.URL.Path)
 	// An escaped slash doesn't separate segments.
 	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
 		return nil, animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: see /openapi.yaml for all paths")
 	}
-	r.pattern, r.param = res.pattern, param
+	r.pattern, r.param, r.second = res.pattern, param, second
 	if r.Method == http.MethodOptions {
 		w.Header().Set("Allow", res.allow)
 		if res.methods[http.MethodPatch] != nil {

@@ -14,7 +14,7 @@ import (
 // The errors that callers can tell apart with errors.Is. Any other error is an
 // [*animalstore.Error] for the client, the context's error, or a bug.
 var (
-	// ErrNotFound: the pet, order, category or key doesn't exist. It is the same
+	// ErrNotFound: the pet, order, category, key, webhook or delivery doesn't exist. It is the same
 	// error for all of them and carries no code: the caller knows what it looked
 	// for and words the message.
 	ErrNotFound = errors.New("not found")
@@ -187,6 +187,9 @@ type DB interface {
 	// DropEvents removes at most max of the oldest events, up to the first that isn't
 	// older than a time, and returns how many it removed. It never removes the newest.
 	DropEvents(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+
+	// Webhooks and their deliveries.
+	WebhookStore
 
 	// Sessions of the console.
 	Sessions

@@ -52,6 +52,13 @@ var Tables = []Table{
 		Columns: columns("key_id", "route:text", "token:text", "body_hash:bytes", "answer:text", "created_at")},
 	{Name: "events", Holds: "events", Key: []string{"id"},
 		Columns: columns("id", "type", "subject_id", "created_at", "key_id", "request_id:text", "data:text")},
+	{Name: "webhooks", Holds: "webhooks", Key: []string{"id"}, Serial: true,
+		Columns: columns("id", "url:text", "types:text", "description:text", "state", "disabled_reason:text", "secret:text", "old_secret:text",
+			"old_secret_until", "created_at", "delivered_at", "failed_at", "failing_since", "from_event", "to_event")},
+	{Name: "deliveries", Holds: "deliveries to webhooks", Key: []string{"id"}, Serial: true,
+		Columns: columns("id", "webhook_id", "event_id", "type", "event_time", "data:text", "state", "tries", "attempts:text",
+			"due_at", "leased_until", "created_at")},
+	{Name: "webhook_position", Holds: "positions of webhooks in the events", Key: []string{"id"}, Columns: columns("id", "event_id")},
 }
 
 // columns parses "name" as a column of integers, and "name:text" and "name:bytes"

@@ -21,6 +21,8 @@ import (
 // Metrics observes the requests of one server. Observing a request costs two map
 // lookups and a few additions: no allocation and no lock.
 type Metrics struct {
+	webhooks webhookCounters
+
 	registry *prometheus.Registry
 	inFlight atomic.Int64
 	requests *prometheus.CounterVec
@@ -79,6 +81,7 @@ func New(version string) *Metrics {
 	for _, code := range animalstore.Codes {
 		m.failures[code] = failures.WithLabelValues(string(code))
 	}
+	m.webhooks = newWebhookCounters(m.registry)
 	m.registry.MustRegister(
 		m.requests, m.took, decisions, failures,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -227,3 +227,81 @@ func getKeyUsage(ctx context.Context, c *client.Client) error {
 	}
 	return nil
 }
+
+func listWebhooks(ctx context.Context, c *client.Client) error {
+	for webhook, err := range c.ListWebhooks(ctx, client.PageQuery{}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(webhook.ID, webhook.URL, webhook.State)
+	}
+	return nil
+}
+
+func createWebhook(ctx context.Context, c *client.Client) error {
+	webhook, err := c.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*,order.created"})
+	if err != nil {
+		return err
+	}
+	fmt.Println(webhook.ID, webhook.Secret) // store it: it isn't shown again
+	return nil
+}
+
+func getWebhook(ctx context.Context, c *client.Client) error {
+	webhook, err := c.GetWebhook(ctx, 1)
+	if err != nil {
+		return err
+	}
+	fmt.Println(webhook.URL, webhook.State, webhook.LastDeliveredAt)
+	return nil
+}
+
+func updateWebhook(ctx context.Context, c *client.Client) error {
+	webhook, err := c.UpdateWebhook(ctx, 1, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
+	if err != nil {
+		return err
+	}
+	fmt.Println(webhook.URL, webhook.State)
+	return nil
+}
+
+func deleteWebhook(ctx context.Context, c *client.Client) error {
+	return c.DeleteWebhook(ctx, 1)
+}
+
+func rotateWebhook(ctx context.Context, c *client.Client) error {
+	webhook, err := c.RotateWebhook(ctx, 1, time.Hour) // both secrets sign for another hour
+	if err != nil {
+		return err
+	}
+	fmt.Println(webhook.Secret) // store it: it isn't shown again
+	return nil
+}
+
+func pingWebhook(ctx context.Context, c *client.Client) error {
+	delivery, err := c.PingWebhook(ctx, 1)
+	if err != nil {
+		return err
+	}
+	fmt.Println(delivery.ID, delivery.State)
+	return nil
+}
+
+func listDeliveries(ctx context.Context, c *client.Client) error {
+	for delivery, err := range c.ListDeliveries(ctx, 1, client.DeliveryQuery{State: animalstore.DeliveryFailed}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(delivery.ID, delivery.Type, delivery.Attempts)
+	}
+	return nil
+}
+
+func retryDelivery(ctx context.Context, c *client.Client) error {
+	delivery, err := c.RetryDelivery(ctx, 1, 1)
+	if err != nil {
+		return err
+	}
+	fmt.Println(delivery.ID, delivery.NextAttemptAt)
+	return nil
+}

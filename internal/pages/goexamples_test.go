@@ -33,6 +33,9 @@ func TestGoExamples(t *testing.T) {
 		{"getLimits", getLimits}, {"getUsage", getUsage}, {"getStatus", getStatus}, {"createKey", createKey}, {"listKeys", listKeys},
 		{"getKey", getKey}, {"updateKey", updateKey}, {"rotateKey", rotateKey}, {"unbanKey", unbanKey},
 		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},
+		{"createWebhook", createWebhook}, {"listWebhooks", listWebhooks}, {"getWebhook", getWebhook}, {"updateWebhook", updateWebhook},
+		{"rotateWebhook", rotateWebhook}, {"pingWebhook", pingWebhook}, {"listDeliveries", listDeliveries}, {"retryDelivery", retryDelivery},
+		{"deleteWebhook", deleteWebhook},
 	} {
 		if err := e.run(ctx, c); err != nil {
 			t.Errorf("%s: %v", e.name, err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -53,7 +54,10 @@ type Config struct {
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	CORSOrigins    []string       // whose pages may call the API
-	AccessLog      bool           // logs a line for every request
+	// WebhookNetworks are networks that webhooks may lead to besides globally
+	// reachable addresses, with http too.
+	WebhookNetworks []netip.Prefix
+	AccessLog       bool // logs a line for every request
 	// NoFastPath leaves every request to net/http. By default package http1 serves
 	// the plain ones.
 	NoFastPath bool
@@ -79,7 +83,11 @@ type Config struct {
 	// minute: saving counters and usage, and deleting old rows.
 	NoBackground bool
 	Tuning       sqlite.Tuning
-	NoPageCache  bool
+	// WebhookTLS replaces the certificate authorities of the system for webhooks,
+	// and CheckWebhookURL the check of where a URL leads when it is saved.
+	WebhookTLS      *tls.Config
+	CheckWebhookURL func(ctx context.Context, url string) error
+	NoPageCache     bool
 	// CertificateCheck is how often CertFile and KeyFile are read. 0 is a second.
 	CertificateCheck time.Duration
 }

@@ -15,6 +15,7 @@ func (s *Server) watchMetrics() {
 	}
 	s.metrics.WatchFigures(s.serverFigures)
 	s.metrics.WatchFigures(s.eventFigures)
+	s.metrics.WatchFigures(s.webhookFigures)
 	switch engine := s.engine.(type) {
 	case *sqlite.DB:
 		s.metrics.WatchFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })

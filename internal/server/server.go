@@ -25,12 +25,16 @@ import (
 
 // Server is a service that is ready to run.
 type Server struct {
-	cfg      Config
-	db       db.DB
-	engine   db.DB // what db wraps in tests
-	limiter  limiter
-	usage    *ratelimit.Usage
-	hub      *events.Hub
+	cfg     Config
+	db      db.DB
+	engine  db.DB // what db wraps in tests
+	limiter limiter
+	usage   *ratelimit.Usage
+	hub     *events.Hub
+
+	checkWebhookURL func(ctx context.Context, url string) error
+	stopWebhooks    func() error
+
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
 	listener net.Listener
@@ -80,6 +84,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		s.closers = append(s.closers, s.stopAndSave(runInBackground(s.limiter.Run, s.usage.Run, s.sweep)))
 	}
 	s.startHub()
+	s.startWebhooks()
 	s.handler = s.newHandler()
 	s.watchMetrics()
 	if err := s.serveOps(); err != nil {
@@ -119,6 +124,8 @@ func (s *Server) newHandler() *api.Server {
 		NoPageCache:    s.cfg.NoPageCache,
 		State:          s.state,
 		Console:        s.newConsole(),
+
+		CheckWebhookURL: s.checkWebhookURL,
 	})
 }
 
@@ -167,6 +174,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.deadline()
+	go s.stopWebhooks() // Close waits for it
 	if err := s.drain(l); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -79,6 +80,47 @@ func DecodeKeyPatch(text []byte) (patch animalstore.KeyPatch, err error) {
 func DecodeGraceSeconds(text []byte) (seconds *int64, err error) {
 	err = decodeObject(text, patched("graceSeconds", &seconds, readInteger))
 	return seconds, err
+}
+
+// DecodeNewWebhook reads a webhook to create.
+func DecodeNewWebhook(text []byte) (webhook animalstore.NewWebhook, err error) {
+	err = decodeObject(text,
+		required("url", &webhook.URL, readString),
+		optional("types", &webhook.Types, readEventPatterns),
+		optional("description", &webhook.Description, readString))
+	return webhook, err
+}
+
+// DecodeWebhookPatch reads changes of a webhook.
+func DecodeWebhookPatch(text []byte) (patch animalstore.WebhookPatch, err error) {
+	err = decodeObject(text,
+		patched("url", &patch.URL, readString),
+		patched("types", &patch.Types, readEventPatterns),
+		patched("description", &patch.Description, readString),
+		patched("state", &patch.State, readWebhookState))
+	return patch, err
+}
+
+// readWebhookState reads the states that a client can set.
+func readWebhookState(v jsontext.Value) (animalstore.WebhookState, error) {
+	text, err := readString(v)
+	if state := animalstore.WebhookState(text); err == nil && (state == animalstore.WebhookActive || state == animalstore.WebhookPaused) {
+		return state, nil
+	}
+	return "", errors.New("must be active or paused")
+}
+
+func readEventPatterns(v jsontext.Value) (animalstore.EventPatterns, error) {
+	list, err := readStrings(v)
+	if err != nil {
+		return "", errors.New("must be an array of types of events")
+	}
+	patterns, err := animalstore.NewEventPatterns(list)
+	var invalid *animalstore.Error
+	if errors.As(err, &invalid) {
+		return "", errors.New(strings.TrimPrefix(invalid.Message, "types "))
+	}
+	return patterns, err
 }
 
 func readPetStatus(v jsontext.Value) (animalstore.PetStatus, error) {

@@ -189,6 +189,7 @@ func oddStore(t *testing.T, store db.DB) {
 	remove(last.ID)
 	_, _, err = store.(db.Bulk).Reserve(ctx, 1000, 2000)
 	check(err)
+	oddWebhooks(t, store)
 }
 
 // content returns everything that callers can read from a store, as text.
@@ -256,4 +257,30 @@ func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
 			t.Errorf("the next key has id %d (%v), want %d", key.ID, err, wantKey)
 		}
 	})
+}
+
+// oddWebhooks adds webhooks in all states, with deliveries.
+func oddWebhooks(t *testing.T, store db.DB) {
+	t.Helper()
+	ctx := t.Context()
+	for n, state := range animalstore.WebhookStates {
+		w := must[animalstore.Webhook](t)(store.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://example.com/?\\N", Types: "pet.*,webhook.*", Description: "é \\. '"}, "whsec_b25l", at(n)))
+		must[animalstore.Webhook](t)(store.RotateWebhook(ctx, w.ID, "whsec_dHdv", at(n+1), func(*animalstore.Webhook) error { return nil }))
+		must[animalstore.Delivery](t)(store.PingWebhook(ctx, w.ID, at(n)))
+		for _, due := range must[[]animalstore.DueDelivery](t)(store.ClaimDeliveries(ctx, at(n), at(n+1))) {
+			_, _, err := store.FinishDelivery(ctx, due.Result(animalstore.Attempt{Time: at(n), Error: "no response", DurationMs: 7}, 0, 0), at(n), animalstore.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must[int64](t)(store.PublishEvents(ctx))
+		must[bool](t)(store.DispatchEvents(ctx, at(n), 1000))
+		must[animalstore.Webhook](t)(store.UpdateWebhook(ctx, w.ID, func(w *animalstore.Webhook) error {
+			w.State = state
+			if state == animalstore.WebhookInactive {
+				w.DisabledReason = "gone"
+			}
+			return nil
+		}))
+	}
 }

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"animalstore"
+)
+
+// WebhookWithSecret is a webhook in the only responses that show its secret. Printing
+// or logging it omits the secret, which is in Secret and in its JSON.
+type WebhookWithSecret struct {
+	animalstore.Webhook
+	Secret string `json:"secret"`
+}
+
+func (w WebhookWithSecret) String() string {
+	return fmt.Sprintf("webhook %d (%s), secret not shown", w.ID, w.URL)
+}
+
+// GoString is String, for %#v.
+func (w WebhookWithSecret) GoString() string { return w.String() }
+
+// LogValue is String, for log/slog.
+func (w WebhookWithSecret) LogValue() slog.Value { return slog.StringValue(w.String()) }
+
+// ListWebhooks lists webhooks, the newest first. Like all operations on webhooks it
+// needs a key with the permission admin.
+func (c *Client) ListWebhooks(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Webhook, error] {
+	return list(ctx, c, "listWebhooks", "/webhooks", url.Values{}, q.PageSize, options, isWebhook)
+}
+
+// CreateWebhook creates a webhook. Store its secret: it is not shown again, and
+// receivers verify with it: see package client/webhook. Like [Client.CreateKey] it's
+// only retried if it's certain that nothing was created.
+func (c *Client) CreateWebhook(ctx context.Context, webhook animalstore.NewWebhook, options ...CallOption) (WebhookWithSecret, error) {
+	k := &call{operation: "createWebhook", method: http.MethodPost, path: "/webhooks", body: webhook, name: webhook.Description, repeat: harmful, secret: true}
+	return send(ctx, c, k, options, isWebhookWithSecret)
+}
+
+// GetWebhook returns one webhook.
+func (c *Client) GetWebhook(ctx context.Context, id int64, options ...CallOption) (animalstore.Webhook, error) {
+	return send(ctx, c, &call{operation: "getWebhook", method: http.MethodGet, path: webhookPath(id)}, options, isWebhook)
+}
+
+// UpdateWebhook changes a webhook and returns it. One that is disabled or paused gets
+// events again when its state is set to active, but not those of the meantime.
+func (c *Client) UpdateWebhook(ctx context.Context, id int64, patch animalstore.WebhookPatch, options ...CallOption) (animalstore.Webhook, error) {
+	k := &call{operation: "updateWebhook", method: http.MethodPatch, path: webhookPath(id), body: patch, name: deref(patch.Description), conditional: true}
+	return send(ctx, c, k, options, isWebhook)
+}
+
+// DeleteWebhook removes a webhook with its deliveries.
+func (c *Client) DeleteWebhook(ctx context.Context, id int64, options ...CallOption) error {
+	return c.sendNoContent(ctx, &call{operation: "deleteWebhook", method: http.MethodDelete, path: webhookPath(id), conditional: true}, options)
+}
+
+// RotateWebhook gives a webhook a new secret. For the grace period, in whole seconds,
+// deliveries are signed with the previous one too. After [ErrOutcomeUnknown], rotate it
+// again.
+func (c *Client) RotateWebhook(ctx context.Context, id int64, grace time.Duration, options ...CallOption) (WebhookWithSecret, error) {
+	body := struct {
+		GraceSeconds int64 `json:"graceSeconds"`
+	}{int64((grace + time.Second - 1) / time.Second)}
+	k := &call{operation: "rotateWebhook", method: http.MethodPost, path: webhookPath(id) + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
+	return send(ctx, c, k, options, isWebhookWithSecret)
+}
+
+// PingWebhook sends a message of the type webhook.ping to a webhook. The delivery shows
+// later what came of it.
+func (c *Client) PingWebhook(ctx context.Context, id int64, options ...CallOption) (animalstore.Delivery, error) {
+	k := &call{operation: "pingWebhook", method: http.MethodPost, path: webhookPath(id) + "/ping", repeat: harmful, accepted: true}
+	return send(ctx, c, k, options, isDelivery)
+}
+
+// DeliveryQuery selects deliveries. The zero value selects all.
+type DeliveryQuery struct {
+	State    animalstore.DeliveryState
+	PageSize int // how many to request at a time; zero: the service's default
+}
+
+// ListDeliveries lists the deliveries to a webhook, the newest first.
+func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q DeliveryQuery, options ...CallOption) iter.Seq2[animalstore.Delivery, error] {
+	query := url.Values{}
+	if q.State != "" {
+		query.Set("state", string(q.State))
+	}
+	return list(ctx, c, "listDeliveries", webhookPath(webhookID)+"/deliveries", query, q.PageSize, options, isDelivery)
+}
+
+// RetryDelivery makes a delivery due at once, whatever its state.
+func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options ...CallOption) (animalstore.Delivery, error) {
+	k := &call{operation: "retryDelivery", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/" + decimal(id) + "/retry", accepted: true}
+	return send(ctx, c, k, options, isDelivery)
+}
+
+func webhookPath(id int64) string { return "/webhooks/" + decimal(id) }
+
+func isWebhook(w *animalstore.Webhook) bool { return w.ID > 0 && w.URL != "" && w.State != "" }
+
+func isWebhookWithSecret(w *WebhookWithSecret) bool { return isWebhook(&w.Webhook) && w.Secret != "" }
+
+func isDelivery(d *animalstore.Delivery) bool { return d.ID > 0 && d.Type != "" && d.State != "" }

@@ -1,0 +1,217 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
+	"animalstore/internal/strictjson"
+)
+
+// webhookWithSecret is a webhook in the only responses that show its secret.
+type webhookWithSecret struct {
+	animalstore.Webhook
+	Secret string `json:"secret"`
+}
+
+// listWebhooks serves GET /v1/webhooks.
+func (s *Server) listWebhooks(w http.ResponseWriter, r *request) error {
+	q, err := parseListQuery("/v1/webhooks", r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	before, err := q.before()
+	if err != nil {
+		return err
+	}
+	all, err := s.db.Webhooks(r.Context(), db.WebhookQuery{Before: before, Limit: q.limit + 1})
+	if err != nil {
+		return err
+	}
+	return writePage(w, r, q, all, func(w *animalstore.Webhook) int64 { return w.ID })
+}
+
+// createWebhook serves POST /v1/webhooks.
+func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
+	in, err := decode(r, strictjson.DecodeNewWebhook)
+	if err != nil {
+		return err
+	}
+	if err := in.Validate(); err != nil {
+		return err
+	}
+	if err := s.checkWebhookURL(r.Context(), in.URL); err != nil {
+		return err
+	}
+	secret := keys.MintWebhookSecret()
+	webhook, err := s.db.CreateWebhook(r.Context(), in, secret, animalstore.At(s.now()))
+	if err != nil {
+		return err
+	}
+	setField(w, "Location", "/v1/webhooks/"+strconv.FormatInt(webhook.ID, 10))
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, http.StatusCreated, webhookWithSecret{webhook, secret})
+	return nil
+}
+
+// getWebhook serves GET /v1/webhooks/{webhookId}.
+func (s *Server) getWebhook(w http.ResponseWriter, r *request) error {
+	id, err := webhookKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	webhook, err := s.db.Webhook(r.Context(), id)
+	if err != nil {
+		return webhookKind.explain(err, id)
+	}
+	return writeWebhook(w, r, webhook)
+}
+
+// updateWebhook serves PATCH /v1/webhooks/{webhookId}.
+func (s *Server) updateWebhook(w http.ResponseWriter, r *request) error {
+	patch, err := decodePatch(r, strictjson.DecodeWebhookPatch)
+	if err != nil {
+		return err
+	}
+	if err := patch.Validate(); err != nil {
+		return err
+	}
+	if patch.URL != nil {
+		if err := s.checkWebhookURL(r.Context(), *patch.URL); err != nil {
+			return err
+		}
+	}
+	id, err := webhookKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	webhook, err := s.db.UpdateWebhook(r.Context(), id, func(w *animalstore.Webhook) error {
+		if err := r.checkIfMatch(webhookTag(*w)); err != nil {
+			return err
+		}
+		return patch.Apply(w)
+	})
+	if err != nil {
+		return webhookKind.explain(err, id)
+	}
+	return writeWebhook(w, r, webhook)
+}
+
+// deleteWebhook serves DELETE /v1/webhooks/{webhookId}.
+func (s *Server) deleteWebhook(w http.ResponseWriter, r *request) error {
+	id, err := webhookKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	err = s.db.DeleteWebhook(r.Context(), id, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
+	if err != nil {
+		return webhookKind.explain(err, id)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// rotateWebhook serves POST /v1/webhooks/{webhookId}/rotate. The body is optional.
+func (s *Server) rotateWebhook(w http.ResponseWriter, r *request) error {
+	grace, err := decodeGrace(r)
+	if err != nil {
+		return err
+	}
+	id, err := webhookKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	secret := keys.MintWebhookSecret()
+	until := animalstore.At(s.now().Add(grace))
+	webhook, err := s.db.RotateWebhook(r.Context(), id, secret, until, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
+	if err != nil {
+		return webhookKind.explain(err, id)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, http.StatusOK, webhookWithSecret{webhook, secret})
+	return nil
+}
+
+// decodeGrace reads the optional body of a rotation.
+func decodeGrace(r *request) (time.Duration, error) {
+	grace, err := decodeOptional(r, strictjson.DecodeGraceSeconds)
+	switch {
+	case err != nil:
+		return 0, err
+	case grace == nil:
+		return defaultGrace * time.Second, nil
+	case *grace < 0 || *grace > maxGrace:
+		return 0, animalstore.Errorf(animalstore.ValidationFailed, "graceSeconds must be from 0 to %d", maxGrace)
+	}
+	return time.Duration(*grace) * time.Second, nil
+}
+
+// pingWebhook serves POST /v1/webhooks/{webhookId}/ping.
+func (s *Server) pingWebhook(w http.ResponseWriter, r *request) error {
+	id, err := webhookKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	delivery, err := s.db.PingWebhook(r.Context(), id, animalstore.At(s.now()))
+	if err != nil {
+		return webhookKind.explain(err, id)
+	}
+	writeJSON(w, http.StatusAccepted, delivery)
+	return nil
+}
+
+// listDeliveries serves GET /v1/webhooks/{webhookId}/deliveries.
+func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
+	q, err := parseListQuery(r.URL.Path, r.URL.RawQuery, "state")
+	if err != nil {
+		return err
+	}
+	query := db.DeliveryQuery{Limit: q.limit + 1}
+	if text, ok := q.filters["state"]; ok {
+		if query.State, ok = animalstore.ParseDeliveryState(text); !ok {
+			return animalstore.Errorf(animalstore.InvalidParameter, "state %s", animalstore.MustBeOneOf(animalstore.DeliveryStates))
+		}
+	}
+	if query.Before, err = q.before(); err != nil {
+		return err
+	}
+	if query.WebhookID, err = webhookKind.pathID(r); err != nil {
+		return err
+	}
+	all, err := s.db.Deliveries(r.Context(), query)
+	if err != nil {
+		return webhookKind.explain(err, query.WebhookID)
+	}
+	return writePage(w, r, q, all, func(d *animalstore.Delivery) int64 { return d.ID })
+}
+
+// retryDelivery serves POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry.
+func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
+	webhookID, err := webhookKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.db.Webhook(r.Context(), webhookID); err != nil {
+		return webhookKind.explain(err, webhookID)
+	}
+	id, ok := deliveryKind.parseID(r.second)
+	if !ok {
+		return animalstore.NoSuchID(deliveryKind.code, deliveryKind.validID)
+	}
+	delivery, err := s.db.RetryDelivery(r.Context(), webhookID, id, animalstore.At(s.now()))
+	if err != nil {
+		return deliveryKind.explain(err, id)
+	}
+	writeJSON(w, http.StatusAccepted, delivery)
+	return nil
+}
+
+// webhookTag is the ETag of a webhook. It leaves out what every delivery changes.
+func webhookTag(w animalstore.Webhook) string { return etagOf(encode(w.Settings())) }
+
+func writeWebhook(w http.ResponseWriter, r *request, webhook animalstore.Webhook) error {
+	return taggedEntity(encode(webhook), webhookTag(webhook)).write(w, r, http.StatusOK)
+}

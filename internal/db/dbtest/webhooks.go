@@ -1,0 +1,486 @@
+package dbtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+func mustCreateWebhook(t *testing.T, d db.DB, types animalstore.EventPatterns) animalstore.Webhook {
+	t.Helper()
+	w := animalstore.NewWebhook{URL: "https://example.com/hook", Types: types, Description: "for \"tests\""}
+	if err := w.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	webhook, err := d.CreateWebhook(t.Context(), w, "whsec_b25l", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webhook
+}
+
+func mustUpdateWebhook(t *testing.T, d db.DB, id int64, patch animalstore.WebhookPatch) animalstore.Webhook {
+	t.Helper()
+	webhook, err := d.UpdateWebhook(t.Context(), id, patch.Apply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webhook
+}
+
+func webhooksReadBack(t *testing.T, d db.DB) {
+	log := &eventLog{d: d}
+	webhook := mustCreateWebhook(t, d, "pet.*,key.banned")
+	want := animalstore.Webhook{ID: webhook.ID, URL: "https://example.com/hook", Types: "pet.*,key.banned", Description: "for \"tests\"", State: animalstore.WebhookActive, CreatedAt: noon}
+	read := func(doing string) {
+		t.Helper()
+		if got, err := d.Webhook(t.Context(), want.ID); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", doing, got, err, want)
+		}
+	}
+	read("created")
+	log.want(t, "creation", []string{subject("webhook.created", webhook.ID)}, &webhook)
+	want.URL, want.Types, want.Description, want.State = "https://example.org", "order.*", "", animalstore.WebhookPaused
+	webhook = mustUpdateWebhook(t, d, want.ID, animalstore.WebhookPatch{URL: &want.URL, Types: &want.Types, Description: &want.Description, State: &want.State})
+	read("updated")
+	log.want(t, "change", []string{subject("webhook.updated", webhook.ID)}, &webhook)
+	mustUpdateWebhook(t, d, want.ID, animalstore.WebhookPatch{State: &want.State})
+	if _, err := d.RotateWebhook(t.Context(), want.ID, "whsec_dHdv", later, func(*animalstore.Webhook) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	log.want(t, "no change", []string{})
+	refused := errors.New("refused")
+	refuse := func(*animalstore.Webhook) error { return refused }
+	_, err := d.UpdateWebhook(t.Context(), want.ID, refuse)
+	_, rotateErr := d.RotateWebhook(t.Context(), want.ID, "whsec_dHdv", later, refuse)
+	for _, err := range []error{err, rotateErr, d.DeleteWebhook(t.Context(), want.ID, refuse)} {
+		if !errors.Is(err, refused) {
+			t.Errorf("got %v, want the error of the check", err)
+		}
+	}
+	read("refused")
+	if err := d.DeleteWebhook(t.Context(), want.ID, func(w *animalstore.Webhook) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	log.want(t, "removal", []string{subject("webhook.deleted", webhook.ID)}, &webhook)
+	if next := mustCreateWebhook(t, d, "pet.*"); next.ID <= want.ID {
+		t.Errorf("got the id %d again", next.ID)
+	}
+	absentWebhooks(t, d, want.ID)
+}
+
+func absentWebhooks(t *testing.T, d db.DB, id int64) {
+	t.Helper()
+	nothing := func(*animalstore.Webhook) error { t.Error("called for an absent webhook"); return nil }
+	_, webhook := d.Webhook(t.Context(), id)
+	_, update := d.UpdateWebhook(t.Context(), id, nothing)
+	_, rotate := d.RotateWebhook(t.Context(), id, "whsec_dHdv", later, nothing)
+	_, ping := d.PingWebhook(t.Context(), id, noon)
+	_, deliveries := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: id, Limit: 10})
+	_, retry := d.RetryDelivery(t.Context(), id, 1, noon)
+	for i, err := range []error{webhook, update, rotate, ping, deliveries, retry, d.DeleteWebhook(t.Context(), id, nothing)} {
+		if !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("absent webhook, operation %d: got %v, want ErrNotFound", i, err)
+		}
+	}
+}
+
+func webhookLists(t *testing.T, d db.DB) {
+	var wg sync.WaitGroup
+	created := make(chan error, 60)
+	for n := range 60 {
+		wg.Go(func() {
+			_, err := d.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: fmt.Sprintf("https://%d.example", n), Types: "pet.*"}, "whsec_b25l", noon)
+			created <- err
+		})
+	}
+	wg.Wait()
+	close(created)
+	refused := 0
+	for err := range created {
+		var coded *animalstore.Error
+		if errors.As(err, &coded) && coded.Code == animalstore.TooManyWebhooks {
+			refused++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if refused != 60-animalstore.MaxWebhooks {
+		t.Errorf("%d of 60 were refused, want %d", refused, 60-animalstore.MaxWebhooks)
+	}
+	var ids []int64
+	for before := int64(0); ; before = ids[len(ids)-1] {
+		page, err := d.Webhooks(t.Context(), db.WebhookQuery{Before: before, Limit: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range page {
+			ids = append(ids, w.ID)
+		}
+		if len(page) < 20 {
+			break
+		}
+	}
+	if len(ids) != animalstore.MaxWebhooks || !slices.IsSortedFunc(ids, func(a, b int64) int { return int(b - a) }) {
+		t.Errorf("got %d webhooks, %v, want %d by descending id", len(ids), ids, animalstore.MaxWebhooks)
+	}
+}
+
+// dispatch publishes and dispatches everything.
+func dispatch(t *testing.T, d db.DB, at animalstore.Time) {
+	t.Helper()
+	mustPublish(t, d)
+	for more := true; more; {
+		var err error
+		if more, err = d.DispatchEvents(t.Context(), at, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.DueDelivery {
+	t.Helper()
+	due, err := d.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return due
+}
+
+// finish stores the result of an attempt, and claims no other.
+func finish(t *testing.T, d db.DB, due *animalstore.DueDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
+	t.Helper()
+	a := animalstore.Attempt{Time: at, Status: &status, DurationMs: 5}
+	_, disabled, err := d.FinishDelivery(t.Context(), due.Result(a, 0.5, 0), at, animalstore.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return disabled
+}
+
+func deliveriesOf(t *testing.T, d db.DB, webhookID int64, state animalstore.DeliveryState) []animalstore.Delivery {
+	t.Helper()
+	all, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhookID, State: state, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func after(d time.Duration) animalstore.Time { return animalstore.At(noon.Add(d)) }
+
+func eventsBecomeDeliveries(t *testing.T, d db.DB) {
+	mustCreatePet(t, d, animalstore.NewPet{Name: "before", CategoryID: 1})
+	pets := mustCreateWebhook(t, d, "pet.*")
+	mustCreatePet(t, d, animalstore.NewPet{Name: "first", CategoryID: 1})
+	all := mustCreateWebhook(t, d, "pet.created,order.*,category.*,webhook.*")
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "second", CategoryID: 2})
+	mustDeletePet(t, d, pet.ID)
+	dispatch(t, d, noon)
+	types := func(id int64) (types []string) {
+		for _, one := range deliveriesOf(t, d, id, "") {
+			types = append([]string{string(one.Type)}, types...)
+			if one.State != animalstore.DeliveryPending || one.NextAttemptAt != noon || one.CreatedAt != noon || len(one.Attempts) != 0 || one.EventID == nil {
+				t.Errorf("got the delivery %+v", one)
+			}
+		}
+		return types
+	}
+	if got, want := types(pets.ID), []string{"pet.created", "pet.created", "pet.deleted"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := types(all.ID), []string{"webhook.created", "pet.created", "category.updated"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	dispatch(t, d, later)
+	if got := len(types(pets.ID)); got != 3 {
+		t.Errorf("%d deliveries after another dispatch, want 3", got)
+	}
+	// Nothing of what happens while it is paused is sent later, but all that happened
+	// before.
+	mustCreatePet(t, d, animalstore.NewPet{Name: "before the pause", CategoryID: 1})
+	mustUpdateWebhook(t, d, pets.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
+	mustCreatePet(t, d, animalstore.NewPet{Name: "in the pause", CategoryID: 1})
+	dispatch(t, d, noon)
+	mustCreatePet(t, d, animalstore.NewPet{Name: "in the pause too", CategoryID: 1})
+	mustUpdateWebhook(t, d, pets.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
+	mustCreatePet(t, d, animalstore.NewPet{Name: "after the pause", CategoryID: 1})
+	dispatch(t, d, noon)
+	if got := len(types(pets.ID)); got != 5 {
+		t.Errorf("%d deliveries after a pause, want 5: one from before and one from after", got)
+	}
+}
+
+func claimsAreExclusive(t *testing.T, d db.DB) {
+	one, two := mustCreateWebhook(t, d, "pet.*"), mustCreateWebhook(t, d, "pet.*")
+	for range 12 {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	if due := claim(t, d, animalstore.At(noon.Add(-time.Second))); len(due) != 0 {
+		t.Errorf("%d claimed before they are due", len(due))
+	}
+	var mu sync.Mutex
+	seen := map[int64]*animalstore.DueDelivery{}
+	byWebhook := map[int64]int{}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, one := range due {
+				if seen[one.ID] != nil {
+					t.Errorf("delivery %d was claimed twice", one.ID)
+				}
+				seen[one.ID] = &one
+				byWebhook[one.WebhookID]++
+				if one.URL != "https://example.com/hook" || !slices.Equal(one.Secrets, []string{"whsec_b25l"}) || one.EventID == 0 || len(one.Data) == 0 || one.Lease != after(time.Minute) {
+					t.Errorf("got %s: %d, %s, %s", one, one.EventID, one.URL, one.Data)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, w := range []animalstore.Webhook{one, two} {
+		if byWebhook[w.ID] != animalstore.MaxInFlight {
+			t.Errorf("%d of webhook %d were claimed, want %d", byWebhook[w.ID], w.ID, animalstore.MaxInFlight)
+		}
+	}
+	// Those that were released, or whose lease has ended, are due again.
+	for _, due := range seen {
+		if due.WebhookID == one.ID {
+			if err := d.ReleaseDeliveries(t.Context(), []animalstore.DueDelivery{*due}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := claim(t, d, after(time.Second))
+	if len(again) != animalstore.MaxInFlight || again[0].WebhookID != one.ID {
+		t.Errorf("%d claimed after a release, want %d", len(again), animalstore.MaxInFlight)
+	}
+	stale := claim(t, d, after(time.Minute))
+	if len(stale) != animalstore.MaxInFlight || stale[0].WebhookID != two.ID {
+		t.Errorf("%d claimed after the lease, want %d", len(stale), animalstore.MaxInFlight)
+	}
+	// The result of a claim that has ended counts no more.
+	finish(t, d, seen[stale[0].ID], after(time.Minute), 500)
+	if pending := deliveriesOf(t, d, two.ID, animalstore.DeliveryPending); len(pending) != 12 {
+		t.Errorf("%d pending, want 12", len(pending))
+	}
+	next, _, err := d.FinishDelivery(t.Context(), stale[0].Result(animalstore.Attempt{Time: after(time.Minute), Status: new(200)}, 0, 0), after(time.Minute), after(2*time.Minute))
+	if err != nil || next == nil || next.WebhookID != two.ID || next.ID == stale[0].ID || next.Lease != after(2*time.Minute) {
+		t.Errorf("got %v, %v, want another delivery to the same webhook", next, err)
+	}
+}
+
+func attemptsAreStored(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	dispatch(t, d, noon)
+	log := &eventLog{d: d}
+	log.next(t)
+	now, want := noon, 0
+	for {
+		due := claim(t, d, now)
+		if len(due) != 1 || due[0].Tries != want || due[0].EventID == 0 {
+			t.Fatalf("attempt %d at %s: got %d, want one", want+1, now, len(due))
+		}
+		finish(t, d, &due[0], now, 500)
+		want++
+		got := deliveriesOf(t, d, webhook.ID, "")[0]
+		if len(got.Attempts) != want || got.Attempts[want-1].Time != now || *got.Attempts[want-1].Status != 500 || got.Attempts[want-1].DurationMs != 5 {
+			t.Fatalf("after attempt %d: got %+v", want, got)
+		}
+		if got.State != animalstore.DeliveryPending {
+			break
+		}
+		if early := claim(t, d, animalstore.At(got.NextAttemptAt.Add(-time.Millisecond))); len(early) != 0 {
+			t.Fatalf("attempt %d is due early", want+1)
+		}
+		now = got.NextAttemptAt
+	}
+	if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryFailed); want != 10 || len(got) != 1 || !got[0].NextAttemptAt.IsZero() {
+		t.Errorf("failed after %d attempts: %+v, want 10", want, got)
+	}
+	got, err := d.Webhook(t.Context(), webhook.ID)
+	if err != nil || got.LastFailedAt != now || !got.LastDeliveredAt.IsZero() || got.State != animalstore.WebhookActive {
+		t.Errorf("got %+v, %v, want it active and failed at %s", got, err, now)
+	}
+	log.want(t, "attempts", []string{})
+
+	delivery := deliveriesOf(t, d, webhook.ID, "")[0]
+	if again, err := d.RetryDelivery(t.Context(), webhook.ID, delivery.ID, now); err != nil || again.State != animalstore.DeliveryPending || again.NextAttemptAt != now {
+		t.Errorf("retry: got %+v, %v, want it due", again, err)
+	}
+	if _, err := d.RetryDelivery(t.Context(), webhook.ID+1, delivery.ID, now); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("retry of another webhook's: got %v, want ErrNotFound", err)
+	}
+	due := claim(t, d, now)
+	finish(t, d, &due[0], now, 204)
+	if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(got) != 1 || len(got[0].Attempts) != 11 {
+		t.Errorf("after a retry: got %+v, want it delivered", got)
+	}
+	if got, err := d.Webhook(t.Context(), webhook.ID); err != nil || got.LastDeliveredAt != now {
+		t.Errorf("got %+v, %v, want it delivered at %s", got, err, now)
+	}
+}
+
+func webhooksAreDisabled(t *testing.T, d db.DB) {
+	gone, failing := mustCreateWebhook(t, d, "pet.*"), mustCreateWebhook(t, d, "pet.*,webhook.disabled")
+	log := &eventLog{d: d}
+	log.next(t)
+	attempt := func(webhookID int64, at animalstore.Time, status int) (disabled animalstore.Reason) {
+		t.Helper()
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+		log.next(t)
+		dispatch(t, d, at)
+		for _, due := range claim(t, d, at) {
+			if due.WebhookID == webhookID && disabled == "" {
+				disabled = finish(t, d, &due, at, status)
+			} else if err := d.ReleaseDeliveries(t.Context(), []animalstore.DueDelivery{due}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return disabled
+	}
+	if reason := attempt(gone.ID, noon, 410); reason == "" {
+		t.Error("410 doesn't disable")
+	}
+	got, err := d.Webhook(t.Context(), gone.ID)
+	if err != nil || got.State != animalstore.WebhookInactive || got.DisabledReason == "" {
+		t.Errorf("got %+v, %v, want it disabled", got, err)
+	}
+	log.want(t, "410", []string{subject("webhook.disabled", gone.ID)}, &got)
+
+	day := 24 * time.Hour
+	for _, step := range []struct {
+		at       time.Duration
+		status   int
+		disabled bool
+	}{
+		{0, 500, false}, {4 * day, 500, false}, {4*day + 1, 200, false},
+		{5 * day, 500, false}, {10*day - time.Second, 429, false}, {10 * day, 500, true},
+	} {
+		if reason := attempt(failing.ID, after(step.at), step.status); (reason != "") != step.disabled {
+			t.Errorf("%d at %s: disabled because of %q, want %t", step.status, step.at, reason, step.disabled)
+		}
+	}
+	log.want(t, "five days", []string{subject("webhook.disabled", failing.ID)})
+	if due := claim(t, d, after(20*day)); len(due) != 0 {
+		t.Errorf("%d are due to disabled webhooks", len(due))
+	}
+	mustUpdateWebhook(t, d, failing.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
+	log.want(t, "activation", []string{subject("webhook.updated", failing.ID)})
+	if reason := attempt(failing.ID, after(20*day), 500); reason != "" {
+		t.Errorf("disabled at once: %s, want another five days", reason)
+	}
+	stats, err := d.WebhookStats(t.Context(), after(30*day))
+	if err != nil || stats.Active != 1 || stats.Disabled != 1 || stats.Paused != 0 || stats.OldestDue.IsZero() {
+		t.Errorf("got %+v, %v", stats, err)
+	}
+	if n, err := d.PauseWebhooks(t.Context()); err != nil || n != 1 {
+		t.Errorf("paused %d, %v, want 1", n, err)
+	}
+	log.want(t, "pause of all", []string{})
+	if stats, err = d.WebhookStats(t.Context(), after(30*day)); err != nil || stats != (db.WebhookStats{Paused: 1, Disabled: 1}) {
+		t.Errorf("got %+v, %v, want nothing active or due", stats, err)
+	}
+}
+
+func secretsRotate(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	yes := func(*animalstore.Webhook) error { return nil }
+	secrets := func(at animalstore.Time) []string {
+		t.Helper()
+		if _, err := d.PingWebhook(t.Context(), webhook.ID, at); err != nil {
+			t.Fatal(err)
+		}
+		due := claim(t, d, at)
+		if len(due) != 1 || due[0].Type != animalstore.WebhookPing || due[0].EventID != 0 || string(due[0].Data) != "{}" || due[0].Time != at {
+			t.Fatalf("got %v, want a ping", due)
+		}
+		finish(t, d, &due[0], at, 500)
+		return due[0].Secrets
+	}
+	rotate := func(secret string, until animalstore.Time) {
+		t.Helper()
+		if _, err := d.RotateWebhook(t.Context(), webhook.ID, secret, until, yes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(at animalstore.Time, want ...string) {
+		t.Helper()
+		if got := secrets(at); !slices.Equal(got, want) {
+			t.Errorf("at %s: got %q, want %q", at, got, want)
+		}
+	}
+	check(noon, "whsec_b25l")
+	rotate("whsec_dHdv", after(time.Hour))
+	check(after(time.Hour-time.Millisecond), "whsec_dHdv", "whsec_b25l")
+	check(after(time.Hour), "whsec_dHdv")
+	rotate("whsec_dGhyZWU=", after(time.Hour)) // no grace
+	check(after(time.Hour), "whsec_dGhyZWU=")
+	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
+	check(after(2*time.Hour), "whsec_dGhyZWU=") // pings are sent all the same
+	pings := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryFailed)
+	if len(pings) != 5 || pings[0].EventID != nil || pings[0].Type != animalstore.WebhookPing || len(pings[0].Attempts) != 1 {
+		t.Errorf("got %+v, want five pings that failed at once", pings)
+	}
+}
+
+func deliveryLists(t *testing.T, d db.DB) {
+	webhook, other := mustCreateWebhook(t, d, "pet.*"), mustCreateWebhook(t, d, "pet.*")
+	for range 7 {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	for i, due := range claim(t, d, noon) {
+		finish(t, d, &due, noon, []int{200, 500, 410}[min(i%7/2, 1)])
+	}
+	for _, state := range []animalstore.DeliveryState{"", animalstore.DeliveryPending, animalstore.DeliveryDelivered} {
+		whole := deliveriesOf(t, d, webhook.ID, state)
+		var ids, paged []int64
+		for _, one := range whole {
+			ids = append(ids, one.ID)
+			if state != "" && one.State != state {
+				t.Errorf("a list of %s contains %s", state, one.State)
+			}
+		}
+		for before := int64(0); ; before = paged[len(paged)-1] {
+			page, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, State: state, Before: before, Limit: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range page {
+				paged = append(paged, one.ID)
+			}
+			if len(page) < 2 {
+				break
+			}
+		}
+		if !slices.Equal(ids, paged) || !slices.IsSortedFunc(ids, func(a, b int64) int { return int(b - a) }) || len(ids) == 0 {
+			t.Errorf("%q: got %v in one list and %v in pages, want the newest first", state, ids, paged)
+		}
+	}
+	if n, err := d.DropDeliveries(t.Context(), noon, 100); err != nil || n != 0 {
+		t.Errorf("dropped %d, %v, want none that is new", n, err)
+	}
+	for _, want := range []int{5, 5, 4, 0} {
+		if n, err := d.DropDeliveries(t.Context(), later, 5); err != nil || n != want {
+			t.Errorf("dropped %d, %v, want %d", n, err, want)
+		}
+	}
+	if left := len(deliveriesOf(t, d, webhook.ID, "")) + len(deliveriesOf(t, d, other.ID, "")); left != 0 {
+		t.Errorf("%d deliveries are left", left)
+	}
+}

@@ -1,0 +1,310 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const deliveryColumns = "id, event_id, type, state, due_at, created_at, attempts"
+
+const selectDelivery = "SELECT " + deliveryColumns + " FROM deliveries WHERE id = $1 AND webhook_id = $2"
+
+// The parameters are those of the lists of pets.
+var (
+	listDeliveriesByState = "SELECT " + deliveryColumns + ` FROM deliveries
+		WHERE (webhook_id, state, id) < ($3, $4, $1) AND (webhook_id, state) >= ($3, $4)
+		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2`
+	listDeliveries = mergeStatuses(len(animalstore.DeliveryStates), "SELECT "+deliveryColumns+` FROM deliveries
+		WHERE (webhook_id, state, id) < ($3, %[1]d, $1) AND (webhook_id, state) >= ($3, %[1]d)
+		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2`)
+)
+
+func scanDelivery(row pgx.Row) (animalstore.Delivery, error) {
+	var s db.StoredDelivery
+	var eventType, state int16
+	if err := row.Scan(&s.ID, &s.EventID, &eventType, &state, &s.DueAt, &s.CreatedAt, &s.Attempts); err != nil {
+		return animalstore.Delivery{}, err
+	}
+	s.Type, s.State = int64(eventType), int64(state)
+	return s.Delivery()
+}
+
+// Deliveries implements [db.DB].
+func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
+	if _, err := d.Webhook(ctx, q.WebhookID); err != nil {
+		return nil, err
+	}
+	query, args := listDeliveries, []any{upperBound(q.Before), q.Limit, q.WebhookID}
+	if q.State != "" {
+		query, args = listDeliveriesByState, append(args, statusIndex(animalstore.DeliveryStates, q.State))
+	}
+	return list(ctx, d, "select deliveries", q.Limit, scanDelivery, query, args...)
+}
+
+// PingWebhook implements [db.DB].
+func (d *DB) PingWebhook(ctx context.Context, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id); err != nil {
+			return err
+		}
+		delivery, err = scanDelivery(tx.QueryRow(ctx, `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
+			VALUES ($1, 0, $2, $3, $4, 0, 0, '[]', $3, 0, $3) RETURNING `+deliveryColumns, id, db.PingIndex, at.Milli(), db.PingData))
+		return failed("insert ping", err)
+	})
+	return delivery, err
+}
+
+// RetryDelivery implements [db.DB].
+func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		if _, err = lockOne(ctx, tx, "lock delivery", scanDelivery, selectDelivery, id, webhookID); err != nil {
+			return err
+		}
+		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = 0, due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
+		return failed("retry delivery", err)
+	})
+	return delivery, err
+}
+
+// DropDeliveries implements [db.DB]. The oldest have the lowest ids.
+func (d *DB) DropDeliveries(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+	return d.drop(ctx, "drop deliveries", "DELETE FROM deliveries WHERE id = ANY (ARRAY(SELECT id FROM deliveries ORDER BY id LIMIT $2)) AND created_at < $1", before, max)
+}
+
+const selectReceivers = `SELECT w.id, w.types, w.from_event, w.to_event, at.position, at.newest FROM (SELECT ` + newestEvent + ` AS newest,
+	coalesce((SELECT event_id FROM webhook_position WHERE id = 1), 0) AS position) AS at
+	JOIN webhooks w ON w.from_event < at.newest AND (w.state = 0 OR w.to_event > at.position)`
+
+func receivers(ctx context.Context, q interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+}) (all []db.Receiver, position, newest int64, err error) {
+	rows, err := q.Query(ctx, selectReceivers)
+	if err != nil {
+		return nil, 0, 0, failed("select webhooks", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, from, to int64
+		var types string
+		if err := rows.Scan(&id, &types, &from, &to, &position, &newest); err != nil {
+			return nil, 0, 0, failed("select webhooks", err)
+		}
+		all = append(all, db.NewReceiver(id, types, from, to))
+	}
+	return all, position, newest, failed("select webhooks", rows.Err())
+}
+
+// dispatchLock lets one session at a time turn events into deliveries.
+const dispatchLock = 0x414e5354_0002 // "ANST"
+
+// DispatchEvents implements [db.DB].
+func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error) {
+	idle := false
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		all, position, newest, err := receivers(ctx, c)
+		idle = len(all) == 0 || position >= newest
+		return err
+	})
+	if err != nil || idle {
+		return false, err
+	}
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		more = false
+		alone := false
+		if err := tx.QueryRow(ctx, "SELECT pg_try_advisory_xact_lock($1)", int64(dispatchLock)).Scan(&alone); err != nil || !alone {
+			return failed("lock the dispatcher", err)
+		}
+		all, position, newest, err := receivers(ctx, tx)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		first, last := db.DispatchRange(all, position, newest, max)
+		var batch pgx.Batch
+		for _, r := range all {
+			from, to := r.Part(first, last)
+			batch.Queue(`INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
+				SELECT $1, id, type, created_at, data, 0, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`,
+				r.ID, from, to, at.Milli(), smallints(r.Types))
+		}
+		batch.Queue("INSERT INTO webhook_position (id, event_id) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
+		more = last < newest
+		return failed("insert deliveries", tx.SendBatch(ctx, &batch).Close())
+	})
+	return more, err
+}
+
+func smallints(values []int64) []int16 {
+	small := make([]int16, len(values))
+	for i, v := range values {
+		small[i] = int16(v)
+	}
+	return small
+}
+
+// claim claims at most $3 deliveries of a webhook ($1) that are due at $2, until $4.
+// Nobody waits for a row that another session claims, finishes or retries.
+const (
+	claimSome = `WITH due AS (SELECT id FROM deliveries
+			WHERE webhook_id = $1 AND state = 0 AND due_at <= $2 AND leased_until <= $2 `
+	claimRest = ` ORDER BY due_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
+		claimed AS (UPDATE deliveries d SET leased_until = $4 FROM due WHERE d.id = due.id
+			RETURNING d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, d.due_at)
+		SELECT c.id, c.webhook_id, c.event_id, c.type, c.event_time, c.data, c.tries, w.url, w.secret,
+			CASE WHEN w.old_secret_until > $2 THEN w.old_secret ELSE '' END
+		FROM claimed c JOIN webhooks w ON w.id = c.webhook_id ORDER BY c.due_at, c.id`
+	claimDue   = claimSome + claimRest
+	claimPings = claimSome + "AND event_id = 0" + claimRest
+)
+
+func claimOf(ctx context.Context, tx pgx.Tx, webhookID int64, active bool, now, lease animalstore.Time, n int) (claimed []animalstore.DueDelivery, err error) {
+	query := claimDue
+	if !active {
+		query = claimPings
+	}
+	rows, err := tx.Query(ctx, query, webhookID, now.Milli(), n, lease.Milli())
+	if err != nil {
+		return nil, failed("claim deliveries", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		due := animalstore.DueDelivery{Lease: lease, Secrets: make([]string, 1)}
+		var eventType int16
+		var at int64
+		var data, old string
+		if err := rows.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.URL, &due.Secrets[0], &old); err != nil {
+			return nil, failed("claim deliveries", err)
+		}
+		due.Type, due.Time, due.Data = db.DeliveryType(int64(eventType)), animalstore.AtMilli(at), json.RawMessage(data)
+		if old != "" {
+			due.Secrets = append(due.Secrets, old)
+		}
+		claimed = append(claimed, due)
+	}
+	return claimed, failed("claim deliveries", rows.Err())
+}
+
+// webhooksWithDue finds the webhooks that have a delivery that is due.
+const webhooksWithDue = `SELECT id FROM webhooks WHERE
+	state = 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND due_at <= $1 AND leased_until <= $1)
+	OR state <> 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND event_id = 0 AND due_at <= $1 AND leased_until <= $1)`
+
+// ClaimDeliveries implements [db.DB]. Each webhook has a transaction of its own, which
+// locks it, so that no two sessions count the same free places.
+func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
+	ids, err := list(ctx, d, "look for due deliveries", animalstore.MaxWebhooks, func(row pgx.Row) (id int64, err error) { return id, row.Scan(&id) }, webhooksWithDue, now.Milli())
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		var some []animalstore.DueDelivery
+		err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+			some = nil
+			var state int16
+			var busy int
+			err = tx.QueryRow(ctx, "SELECT state FROM webhooks WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED", id).Scan(&state)
+			if errors.Is(err, pgx.ErrNoRows) { // gone, or another session claims
+				return nil
+			}
+			if err != nil {
+				return failed("lock webhook", err)
+			}
+			err = tx.QueryRow(ctx, "SELECT count(*) FROM deliveries WHERE webhook_id = $1 AND leased_until <> 0 AND leased_until > $2", id, now.Milli()).Scan(&busy)
+			if err != nil || busy >= animalstore.MaxInFlight {
+				return failed("count claims", err)
+			}
+			some, err = claimOf(ctx, tx, id, state == 0, now, lease, animalstore.MaxInFlight-busy)
+			return err
+		})
+		if err != nil {
+			return claimed, err
+		}
+		claimed = append(claimed, some...)
+	}
+	return claimed, nil
+}
+
+// FinishDelivery implements [db.DB]. It locks the webhook first, as all others that lock
+// both do.
+func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error) {
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		next, disabled = nil, ""
+		webhook, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, r.Delivery.WebhookID)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return err
+		}
+		deleted := err != nil
+		ours, err := storeResult(ctx, tx, &r)
+		if err != nil || !ours || deleted {
+			return err
+		}
+		disabled, err = storeHealth(ctx, tx, webhook, &r)
+		if err != nil || disabled != "" || lease.IsZero() || webhook.State != animalstore.WebhookActive {
+			return err
+		}
+		claimed, err := claimOf(ctx, tx, webhook.ID, true, now, lease, 1)
+		if len(claimed) > 0 {
+			next = &claimed[0]
+		}
+		return err
+	})
+	return next, disabled, err
+}
+
+// storeResult updates a delivery, if its claim is still the one that the result is of.
+func storeResult(ctx context.Context, tx pgx.Tx, r *animalstore.DeliveryResult) (ours bool, err error) {
+	var attempts string
+	err = tx.QueryRow(ctx, "SELECT attempts FROM deliveries WHERE id = $1 AND leased_until = $2 FOR NO KEY UPDATE", r.Delivery.ID, r.Delivery.Lease.Milli()).Scan(&attempts)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, failed("select claim", err)
+	}
+	if attempts, err = db.AddAttempt(attempts, r.Attempt); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, "UPDATE deliveries SET state = $2, tries = tries + 1, attempts = $3, due_at = $4, leased_until = 0 WHERE id = $1",
+		r.Delivery.ID, statusIndex(animalstore.DeliveryStates, r.State), attempts, r.Next.Milli())
+	return true, failed("store attempt", err)
+}
+
+// storeHealth updates a webhook after an attempt.
+func storeHealth(ctx context.Context, tx pgx.Tx, webhook animalstore.Webhook, r *animalstore.DeliveryResult) (disabled animalstore.Reason, err error) {
+	health := db.WebhookHealth{DeliveredAt: webhook.LastDeliveredAt.Milli(), FailedAt: webhook.LastFailedAt.Milli()}
+	if err := tx.QueryRow(ctx, "SELECT failing_since FROM webhooks WHERE id = $1", webhook.ID).Scan(&health.FailingSince); err != nil {
+		return "", failed("select failures", err)
+	}
+	after, changed, disable := health.After(r)
+	if changed {
+		_, err = tx.Exec(ctx, "UPDATE webhooks SET delivered_at = $2, failed_at = $3, failing_since = $4 WHERE id = $1", webhook.ID, after.DeliveredAt, after.FailedAt, after.FailingSince)
+		if err != nil {
+			return "", failed("store health", err)
+		}
+	}
+	if disable == "" || webhook.State != animalstore.WebhookActive {
+		return "", nil
+	}
+	changedWebhook := webhook
+	changedWebhook.LastDeliveredAt, changedWebhook.LastFailedAt = animalstore.AtMilli(after.DeliveredAt), animalstore.AtMilli(after.FailedAt)
+	changedWebhook.Disable(disable)
+	return disable, storeWebhook(ctx, tx, db.Actor{}, webhook, changedWebhook)
+}
+
+// ReleaseDeliveries implements [db.DB].
+func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error {
+	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		for i := range due {
+			_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until = $2", due[i].ID, due[i].Lease.Milli())
+			if err != nil {
+				return failed("release delivery", err)
+			}
+		}
+		return nil
+	})
+}

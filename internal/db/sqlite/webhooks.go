@@ -1,0 +1,212 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+const webhookColumns = "id, url, types, description, state, disabled_reason, created_at, delivered_at, failed_at"
+
+func scanWebhook(stmt *sqlite.Stmt) animalstore.Webhook {
+	return animalstore.Webhook{
+		ID:              stmt.ColumnInt64(0),
+		URL:             stmt.ColumnText(1),
+		Types:           animalstore.EventPatterns(stmt.ColumnText(2)),
+		Description:     stmt.ColumnText(3),
+		State:           statusAt(animalstore.WebhookStates, stmt.ColumnInt64(4)),
+		DisabledReason:  animalstore.Reason(stmt.ColumnText(5)),
+		CreatedAt:       animalstore.AtMilli(stmt.ColumnInt64(6)),
+		LastDeliveredAt: animalstore.AtMilli(stmt.ColumnInt64(7)),
+		LastFailedAt:    animalstore.AtMilli(stmt.ColumnInt64(8)),
+	}
+}
+
+func selectWebhook(c *sqlite.Conn, id int64) (animalstore.Webhook, error) {
+	return selectByID(c, "webhook", "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id, scanWebhook)
+}
+
+// execute runs a statement that returns nothing.
+func execute(c *sqlite.Conn, doing, query string, args ...any) error {
+	if err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args}); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+// selectInt returns the number that a query selects, or 0.
+func selectInt(c *sqlite.Conn, doing, query string, args ...any) (n int64, err error) {
+	err = sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(stmt *sqlite.Stmt) error {
+		n = stmt.ColumnInt64(0)
+		return nil
+	}})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	return n, nil
+}
+
+// CreateWebhook implements [db.DB].
+func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error) {
+	var webhook animalstore.Webhook
+	by := db.ActorOf(ctx)
+	err := d.writer.do(ctx, func(c *sqlite.Conn) error {
+		count, err := selectInt(c, "count webhooks", "SELECT count(*) FROM webhooks")
+		if err != nil {
+			return err
+		}
+		if count >= animalstore.MaxWebhooks {
+			return db.ErrTooManyWebhooks
+		}
+		_, newest, err := eventRange(c)
+		if err != nil {
+			return err
+		}
+		err = execute(c, "insert webhook", `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
+			created_at, delivered_at, failed_at, failing_since, from_event, to_event) VALUES (?, ?, ?, 0, '', ?, '', 0, ?, 0, 0, 0, ?, 0)`,
+			w.URL, string(w.Types), w.Description, secret, at.Milli(), newest)
+		if err != nil {
+			return err
+		}
+		if webhook, err = selectWebhook(c, c.LastInsertRowID()); err != nil {
+			return err
+		}
+		return insertEvent(c, by, animalstore.WebhookCreated, webhook.ID, db.EventData(&webhook))
+	})
+	return webhook, err
+}
+
+// Webhook implements [db.DB].
+func (d *DB) Webhook(ctx context.Context, id int64) (webhook animalstore.Webhook, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		webhook, err = selectWebhook(c, id)
+		return err
+	})
+	return webhook, err
+}
+
+// Webhooks implements [db.DB].
+func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
+	webhooks := []animalstore.Webhook{}
+	err := d.read(ctx, func(c *sqlite.Conn) error {
+		return sqlitex.Execute(c, "SELECT "+webhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", &sqlitex.ExecOptions{
+			Args: []any{upperBound(q.Before), q.Limit},
+			ResultFunc: func(stmt *sqlite.Stmt) error {
+				webhooks = append(webhooks, scanWebhook(stmt))
+				return nil
+			},
+		})
+	})
+	return webhooks, err
+}
+
+// UpdateWebhook implements [db.DB].
+func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
+	by := db.ActorOf(ctx)
+	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+		before, err := selectWebhook(c, id)
+		if err != nil {
+			return err
+		}
+		webhook = before
+		if err := change(&webhook); err != nil {
+			return err
+		}
+		return storeWebhook(c, by, before, webhook)
+	})
+	return webhook, err
+}
+
+// storeWebhook stores what was changed about a webhook, with its event.
+func storeWebhook(c *sqlite.Conn, by db.Actor, before, after animalstore.Webhook) error {
+	if before.Settings() == after.Settings() {
+		return nil
+	}
+	_, newest, err := eventRange(c)
+	if err != nil {
+		return err
+	}
+	err = execute(c, "update webhook", "UPDATE webhooks SET url = ?, types = ?, description = ?, state = ?, disabled_reason = ? WHERE id = ?",
+		after.URL, string(after.Types), after.Description, statusIndex(animalstore.WebhookStates, after.State), string(after.DisabledReason), after.ID)
+	if err != nil {
+		return err
+	}
+	switch was, is := before.State == animalstore.WebhookActive, after.State == animalstore.WebhookActive; {
+	case is && !was:
+		err = execute(c, "activate webhook", "UPDATE webhooks SET from_event = ?, to_event = 0, failing_since = 0 WHERE id = ?", newest, after.ID)
+	case was && !is:
+		err = execute(c, "deactivate webhook", "UPDATE webhooks SET to_event = ? WHERE id = ?", newest, after.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return insertEvent(c, by, db.WebhookChange(after), after.ID, db.EventData(&after))
+}
+
+// DeleteWebhook implements [db.DB].
+func (d *DB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstore.Webhook) error) error {
+	by := db.ActorOf(ctx)
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		webhook, err := selectWebhook(c, id)
+		if err != nil {
+			return err
+		}
+		if err := check(&webhook); err != nil {
+			return err
+		}
+		if err := execute(c, "delete webhook", "DELETE FROM webhooks WHERE id = ?", id); err != nil {
+			return err
+		}
+		return insertEvent(c, by, animalstore.WebhookDeleted, id, db.EventData(&webhook))
+	})
+}
+
+// RotateWebhook implements [db.DB].
+func (d *DB) RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
+	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+		if webhook, err = selectWebhook(c, id); err != nil {
+			return err
+		}
+		if err := check(&webhook); err != nil {
+			return err
+		}
+		return execute(c, "rotate secret", "UPDATE webhooks SET old_secret = secret, old_secret_until = ?, secret = ? WHERE id = ?", until.Milli(), secret, id)
+	})
+	return webhook, err
+}
+
+// PauseWebhooks implements [db.DB].
+func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
+	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+		_, newest, err := eventRange(c)
+		if err != nil {
+			return err
+		}
+		err = execute(c, "pause webhooks", "UPDATE webhooks SET state = 1, to_event = ? WHERE state = 0", newest)
+		paused = c.Changes()
+		return err
+	})
+	return paused, err
+}
+
+// WebhookStats implements [db.DB].
+func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.WebhookStats, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) error {
+		stats = db.WebhookStats{}
+		err := sqlitex.Execute(c, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0), 0) FROM webhooks`,
+			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+				stats.Add(stmt.ColumnInt64(0), stmt.ColumnInt64(1), now)
+				return nil
+			}})
+		if err != nil {
+			return fmt.Errorf("select statistics of webhooks: %w", err)
+		}
+		return nil
+	})
+	return stats, err
+}

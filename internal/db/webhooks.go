@@ -1,0 +1,270 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"animalstore"
+)
+
+// WebhookStore stores webhooks and their deliveries.
+//
+// The dispatcher turns events into deliveries: one for each webhook that is active and
+// has selected the event. How far it has got is stored in the same transaction, so every
+// event is turned into deliveries once, whatever is interrupted.
+//
+// A delivery is due from a time on. Whoever sends it claims it first, with a lease:
+// until then nobody else sends it.
+type WebhookStore interface {
+	// CreateWebhook adds a webhook that passed Validate, with its secret. It gets the
+	// events of changes that are made later. If there are animalstore.MaxWebhooks
+	// already, it returns an error with the code too_many_webhooks.
+	CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error)
+
+	// Webhook returns one webhook.
+	Webhook(ctx context.Context, id int64) (animalstore.Webhook, error)
+
+	// Webhooks returns webhooks in descending order of id.
+	Webhooks(ctx context.Context, q WebhookQuery) ([]animalstore.Webhook, error)
+
+	// UpdateWebhook calls change with a webhook and stores the result. One that becomes
+	// active gets only the events of later changes; one that is no longer active gets
+	// the events of changes before, once it is active again. The times of its last
+	// deliveries can't be changed.
+	UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error)
+
+	// DeleteWebhook removes a webhook if check returns nil. Its deliveries are sent
+	// no more.
+	DeleteWebhook(ctx context.Context, id int64, check func(*animalstore.Webhook) error) error
+
+	// RotateWebhook replaces the secret of a webhook if check returns nil. Until the
+	// given time, deliveries are signed with the previous secret too, and with none
+	// before that.
+	RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (animalstore.Webhook, error)
+
+	// PauseWebhooks pauses all webhooks that are active, without events, and returns
+	// how many.
+	PauseWebhooks(ctx context.Context) (paused int, err error)
+
+	// PingWebhook adds a delivery of an animalstore.WebhookPing that is due at once,
+	// whatever the state of the webhook.
+	PingWebhook(ctx context.Context, id int64, at animalstore.Time) (animalstore.Delivery, error)
+
+	// Deliveries returns deliveries of a webhook in descending order of id. It returns
+	// ErrNotFound if the webhook doesn't exist.
+	Deliveries(ctx context.Context, q DeliveryQuery) ([]animalstore.Delivery, error)
+
+	// RetryDelivery makes a delivery of a webhook pending and due at once, whatever its
+	// state.
+	RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error)
+
+	// DropDeliveries removes at most max deliveries from before a time and returns how
+	// many it removed.
+	DropDeliveries(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+
+	// WebhookStats summarizes webhooks at a time.
+	WebhookStats(ctx context.Context, now animalstore.Time) (WebhookStats, error)
+
+	// DispatchEvents turns at most max visible events into deliveries that are due at
+	// once. more reports whether there are more of them. If no webhook can get an
+	// event it writes nothing. It does nothing while another process does it.
+	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
+
+	// ClaimDeliveries claims deliveries that are due at now, the oldest first, until
+	// lease. Of each webhook, at most animalstore.MaxInFlight are claimed by anybody
+	// at a time. Only active webhooks have deliveries that are due, except for pings.
+	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
+
+	// FinishDelivery stores the result of an attempt and ends the claim, unless
+	// somebody else has claimed the delivery since. It updates the webhook, and
+	// disables it if the receiver is gone or has failed for
+	// animalstore.DisableAfter: disabled is then the reason. If lease isn't zero, it
+	// claims another delivery to the same webhook until then; next is nil if none is
+	// due.
+	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
+
+	// ReleaseDeliveries ends claims without an attempt.
+	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
+}
+
+// WebhookQuery selects webhooks. A zero Before doesn't restrict the result.
+type WebhookQuery struct {
+	Before int64 // only lower ids
+	Limit  int   // at least 1
+}
+
+// DeliveryQuery selects the deliveries of a webhook that match all of its fields. A
+// zero State or Before matches all.
+type DeliveryQuery struct {
+	WebhookID int64
+	State     animalstore.DeliveryState
+	Before    int64 // only lower ids
+	Limit     int   // at least 1
+}
+
+// WebhookStats is a summary of webhooks.
+type WebhookStats struct {
+	Active, Paused, Disabled int
+	OldestDue                animalstore.Time // when the delivery was due that waits longest; zero: none waits
+}
+
+// What engines share about webhooks. They store states as their index in
+// animalstore.WebhookStates and DeliveryStates, and a type of event as in events, with
+// PingIndex for a ping.
+
+// PingIndex is the stored type of a ping.
+const PingIndex = -1
+
+// PingData is the data of a ping.
+const PingData = "{}"
+
+// StoredDelivery is a delivery as its row has it.
+type StoredDelivery struct {
+	ID, EventID, Type, State, DueAt, CreatedAt int64
+	Attempts                                   string
+}
+
+// Delivery returns the delivery of a row.
+func (s *StoredDelivery) Delivery() (animalstore.Delivery, error) {
+	d := animalstore.Delivery{ID: s.ID, Type: DeliveryType(s.Type), CreatedAt: animalstore.AtMilli(s.CreatedAt)}
+	if s.State < 0 || s.State >= int64(len(animalstore.DeliveryStates)) {
+		return d, fmt.Errorf("delivery %d has the unknown state %d", s.ID, s.State)
+	}
+	d.State = animalstore.DeliveryStates[s.State]
+	if s.EventID != 0 {
+		d.EventID = &s.EventID
+	}
+	if d.State == animalstore.DeliveryPending {
+		d.NextAttemptAt = animalstore.AtMilli(s.DueAt)
+	}
+	var err error
+	d.Attempts, err = ParseAttempts(s.Attempts)
+	return d, err
+}
+
+// DeliveryType returns the type of a delivery from its stored value.
+func DeliveryType(index int64) animalstore.EventType {
+	if index < 0 || index >= int64(len(animalstore.EventTypes)) {
+		return animalstore.WebhookPing
+	}
+	return animalstore.EventTypes[index]
+}
+
+// ParseAttempts reads the stored attempts of a delivery.
+func ParseAttempts(text string) ([]animalstore.Attempt, error) {
+	attempts := []animalstore.Attempt{}
+	if err := json.Unmarshal([]byte(text), &attempts); err != nil {
+		return nil, fmt.Errorf("read attempts: %w", err)
+	}
+	return attempts, nil
+}
+
+// AddAttempt returns the stored attempts of a delivery after one more.
+func AddAttempt(text string, a animalstore.Attempt) (string, error) {
+	attempts, err := ParseAttempts(text)
+	if err != nil {
+		return "", err
+	}
+	added, err := json.Marshal(a.AppendTo(attempts))
+	return string(added), err
+}
+
+// WebhookHealth is what deliveries change about a webhook.
+type WebhookHealth struct {
+	DeliveredAt, FailedAt int64
+	FailingSince          int64 // the first failure since the last success, or 0
+}
+
+// healthEvery is how accurate the times of a webhook's last deliveries are: its row
+// isn't written for each of them.
+const healthEvery = 1000
+
+// After returns the health after a result, whether it has to be stored, and why the
+// webhook has to be disabled, if it has to be.
+func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
+	at, after := r.Attempt.Time.Milli(), h
+	if r.Succeeded() {
+		after.DeliveredAt, after.FailingSince = at, 0
+		return after, at-h.DeliveredAt >= healthEvery || h.FailingSince != 0, ""
+	}
+	after.FailedAt = at
+	if after.FailingSince == 0 && r.Delivery.EventID != 0 {
+		after.FailingSince = at
+	}
+	switch {
+	case r.Gone:
+		disable = "the receiver responded with 410 Gone"
+	case after.FailingSince != 0 && at-after.FailingSince >= animalstore.DisableAfter.Milliseconds():
+		disable = "no delivery succeeded in five days of attempts"
+	}
+	return after, disable != "" || at-h.FailedAt >= healthEvery || after.FailingSince != h.FailingSince, disable
+}
+
+// Receiver is a webhook that may get events.
+type Receiver struct {
+	ID       int64
+	Types    []int64 // stored values
+	From, To int64   // it gets events with higher ids than From, up to To if that isn't 0
+}
+
+// NewReceiver returns the receiver of a webhook's stored values.
+func NewReceiver(id int64, patterns string, from, to int64) Receiver {
+	r := Receiver{ID: id, From: from, To: to}
+	for _, t := range animalstore.EventPatterns(patterns).Types() {
+		r.Types = append(r.Types, EventTypeIndex(t))
+	}
+	return r
+}
+
+// DispatchRange returns the ids that a transaction dispatches, the first exclusive,
+// given the position and the newest event. It skips what no receiver gets.
+func DispatchRange(receivers []Receiver, position, newest int64, max int) (first, last int64) {
+	if len(receivers) == 0 {
+		return position, position
+	}
+	first = newest
+	for _, r := range receivers {
+		first = min(first, r.From)
+	}
+	if first < position {
+		first = position
+	}
+	return first, min(first+int64(max), newest)
+}
+
+// Part returns which of the ids of DispatchRange a receiver gets.
+func (r *Receiver) Part(first, last int64) (from, to int64) {
+	from, to = max(first, r.From), last
+	if r.To != 0 {
+		to = min(to, r.To)
+	}
+	return from, to
+}
+
+// ErrTooManyWebhooks is what CreateWebhook returns if there are too many.
+var ErrTooManyWebhooks = animalstore.Errorf(animalstore.TooManyWebhooks, "there are %d webhooks, and a store can have no more: remove one first", animalstore.MaxWebhooks)
+
+// WebhookChange returns the type of the event for a webhook that was changed.
+func WebhookChange(after animalstore.Webhook) animalstore.EventType {
+	if after.State == animalstore.WebhookInactive {
+		return animalstore.WebhookDisabled
+	}
+	return animalstore.WebhookUpdated
+}
+
+// Add counts a webhook with a stored state, whose oldest pending delivery is due at a
+// time, or 0 if there is none.
+func (s *WebhookStats) Add(state, oldestDue int64, now animalstore.Time) {
+	switch state {
+	case 0:
+		s.Active++
+		if oldestDue != 0 && oldestDue <= now.Milli() && (s.OldestDue.IsZero() || oldestDue < s.OldestDue.Milli()) {
+			s.OldestDue = animalstore.AtMilli(oldestDue)
+		}
+	case 1:
+		s.Paused++
+	default:
+		s.Disabled++
+	}
+}

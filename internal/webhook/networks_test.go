@@ -1,0 +1,253 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// inside are addresses that webhooks may not lead to.
+var inside = strings.Fields(`
+	127.0.0.1 127.0.0.2 127.255.255.254 0.0.0.0 0.1.2.3
+	10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 192.168.255.255
+	169.254.0.1 169.254.169.254 169.254.170.2 100.64.0.1 100.100.100.200 100.127.255.255
+	192.0.0.1 192.0.0.8 192.0.0.170 192.0.0.192 192.0.2.1 198.51.100.1 203.0.113.7 198.18.0.1 198.19.255.255
+	192.88.99.1 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 168.63.129.16
+	::1 :: ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::ffff:8.8.8.8 ::127.0.0.1 ::8.8.8.8
+	64:ff9b::7f00:1 64:ff9b::808:808 64:ff9b:1::7f00:1 100::1 100:0:0:1::1
+	2001::1 2001:0:4136:e378:8000:63bf:3fff:fdd2 2001:2::1 2001:10::1 2001:db8::1 2001:1::4
+	2002:7f00:1:: 2002:808:808::1 3fff::1 5f00::1 4000::1 8000::1
+	fc00::1 fd00:ec2::254 fe80::1 fec0::1 ff02::1 ff0e::1 ::ffff:0:127.0.0.1 0:0:0:0:0:0:0:1`)
+
+var outside = strings.Fields(`
+	1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.1 100.63.255.255 100.128.0.1 126.255.255.255 128.0.0.1
+	169.253.255.255 169.255.0.1 172.15.255.255 172.32.0.1 192.0.0.9 192.0.0.10 192.0.1.1 192.31.196.1 192.52.193.1
+	192.167.255.255 192.169.0.1 192.175.48.1 198.17.255.255 198.20.0.1 223.255.255.255 168.63.129.17
+	2606:4700:4700::1111 2001:4860:4860::8888 2001:200::1 2001:1::1 2001:3::1 2001:4:112::1 2001:20::1 2003::1
+	2620:4f:8000::1 2a00:1450::1 3ffe::1`)
+
+func TestIsGlobal(t *testing.T) {
+	for _, text := range inside {
+		if isGlobal(netip.MustParseAddr(text)) {
+			t.Errorf("%s: got global, want it refused", text)
+		}
+	}
+	for _, text := range outside {
+		if !isGlobal(netip.MustParseAddr(text)) {
+			t.Errorf("%s: got refused, want it global", text)
+		}
+	}
+	if isGlobal(netip.Addr{}) || isGlobal(netip.MustParseAddr("2606:4700::1%eth0")) {
+		t.Error("no address, or one with a zone, is global")
+	}
+}
+
+// spellings are hosts that some program somewhere reads as an address inside.
+var spellings = strings.Fields(`
+	2130706433 0x7f000001 017700000001 0177.0.0.1 0x7f.0.0.1 0x7f.1 127.1 127.0.1 127.0.0.1. 127.0.0.01 0 00 0x0
+	127.0.0.0x1 3232235777 2852039166 0xa9fea9fe 169.254.43518 0251.0376.0251.0376 10.1 localhost localhost. LOCALHOST
+	[::1] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:1] [64:ff9b::127.0.0.1] [::127.0.0.1] [fe80::1%25lo] [::1%25lo]
+	１２７.0.0.1 127。0。0。1 ①②⑦.0.0.1 %31%32%37.0.0.1 127.0.0.1%00.example.com 127.0.0.1%2f.example.com`)
+
+func bracket(addr string) string {
+	if strings.Contains(addr, ":") {
+		return "[" + addr + "]"
+	}
+	return addr
+}
+
+// insideURLs are at least 60 URLs that lead inside, to a port.
+func insideURLs(port string) (urls []string) {
+	for _, host := range inside {
+		urls = append(urls, "https://"+bracket(host)+":"+port+"/hook", "http://"+bracket(host)+":"+port+"/hook")
+	}
+	for _, host := range spellings {
+		urls = append(urls, "https://"+host+":"+port+"/hook", "http://"+host+":"+port+"/hook")
+	}
+	for _, text := range []string{
+		"https://user@127.0.0.1:PORT/", "https://example.com@127.0.0.1:PORT/", "https://127.0.0.1:PORT#@example.com/",
+		"https://127.0.0.1:PORT\\@example.com/", "https://example.com\\@127.0.0.1:PORT/", "http:127.0.0.1:PORT", "//127.0.0.1:PORT/",
+		"https://127.0.0.1:PORT\t/", "https:///127.0.0.1:PORT/", "gopher://127.0.0.1:PORT/_x", "file://127.0.0.1/etc/passwd",
+		"unix:/run/docker.sock", "http+unix://%2Frun%2Fdocker.sock/",
+	} {
+		urls = append(urls, strings.ReplaceAll(text, "PORT", port))
+	}
+	return urls
+}
+
+// listener counts the connections that it gets.
+type listener struct {
+	net.Listener
+	connections atomic.Int64
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.connections.Add(1)
+	}
+	return c, err
+}
+
+// listen counts the connections to a port on all addresses of this machine.
+func listen(t *testing.T) *listener {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counting := &listener{Listener: l}
+	server := &httptest.Server{Listener: counting, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return counting
+}
+
+func (l *listener) port() string {
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+func due(to string) *animalstore.DueDelivery {
+	return &animalstore.DueDelivery{ID: 1, WebhookID: 1, EventID: 1, Type: animalstore.PetCreated, Time: animalstore.AtMilli(1), Data: json.RawMessage("{}"),
+		URL: to, Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}
+}
+
+// TestNothingLeadsInside: no spelling of an address inside is saved, and none is
+// connected to if it was saved all the same.
+func TestNothingLeadsInside(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	networks := NewNetworks(nil)
+	sender := NewSender(SenderConfig{Networks: networks, Timeout: 5 * time.Second})
+	defer sender.Close()
+	urls := insideURLs(l.port())
+	if len(urls) < 60 {
+		t.Fatalf("got %d URLs, want at least 60", len(urls))
+	}
+	for _, u := range urls {
+		var refused *animalstore.Error
+		if err := networks.Check(t.Context(), u); !errors.As(err, &refused) || refused.Code != animalstore.ValidationFailed {
+			t.Errorf("%s was saved: got %v, want validation_failed", u, err)
+		}
+		r := sender.Attempt(t.Context(), due(u))
+		if r.Status != nil || r.Error == "" {
+			t.Errorf("%s was sent to: got %v, want an error", u, *r.Status)
+		}
+	}
+	if n := l.connections.Load(); n != 0 {
+		t.Errorf("got %d connections inside, want 0", n)
+	}
+	// The listener does count.
+	if _, err := http.Get("http://127.0.0.1:" + l.port()); err != nil || l.connections.Load() == 0 {
+		t.Errorf("the listener counted %d connections after one of ours: %v", l.connections.Load(), err)
+	}
+}
+
+// resolver answers from a list of addresses, one after the other.
+func resolver(answers ...string) func(context.Context, string) ([]netip.Addr, error) {
+	return func(context.Context, string) (addrs []netip.Addr, err error) {
+		if len(answers) == 0 || answers[0] == "" {
+			return nil, errors.New("no such host")
+		}
+		for text := range strings.FieldsSeq(answers[0]) {
+			addrs = append(addrs, netip.MustParseAddr(text))
+		}
+		answers = answers[1:]
+		return addrs, nil
+	}
+}
+
+// TestNames: a name is refused if any of its addresses is.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ url, answer, want string }{
+		{"https://shop.example/", "8.8.8.8", ""},
+		{"https://shop.example/", "8.8.8.8 2606:4700::1111", ""},
+		{"https://shop.example/", "8.8.8.8 10.0.0.1", "allowed address"},
+		{"https://shop.example/", "::1", "allowed address"},
+		{"https://shop.example/", "::ffff:127.0.0.1", "allowed address"},
+		{"https://metadata.google.internal/", "169.254.169.254", "allowed address"},
+		{"https://127.0.0.1.nip.io/", "127.0.0.1", "allowed address"},
+		{"https://nowhere.example/", "", "resolves to an address"},
+		{"http://shop.example/", "8.8.8.8", "must begin with https"},
+	} {
+		n := NewNetworks(nil)
+		n.resolve = resolver(test.answer)
+		err := n.Check(t.Context(), test.url)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s at %q: got %v, want %q", test.url, test.answer, err, test.want)
+		}
+	}
+	for _, test := range []struct{ url, answer, want string }{
+		{"http://till.example/", "10.1.2.3", ""},
+		{"https://till.example/", "10.1.2.3", ""},
+		{"http://till.example/", "10.1.2.3 8.8.8.8", "http is only for networks"},
+		{"http://till.example/", "10.2.0.1", "not globally reachable"},
+		{"http://8.8.8.8/", "", "http is only for networks"},
+		{"http://[::ffff:10.1.2.3]/", "", ""},
+		{"http://[fd00::7]/", "", ""},
+		{"http://[fd00::8]/", "", "not globally reachable"},
+	} {
+		further, err := ParseNetworks([]string{"10.1.0.0/16", " fd00::7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := NewNetworks(further)
+		n.resolve = resolver(test.answer)
+		err = n.Check(t.Context(), test.url)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("with networks, %s at %q: got %v, want %q", test.url, test.answer, err, test.want)
+		}
+	}
+	for _, wrong := range []string{"", "10.0.0.0/33", "example.com", "fe80::1%eth0", "10.0.0"} {
+		if _, err := ParseNetworks([]string{wrong}); err == nil {
+			t.Errorf("network %q: got no error", wrong)
+		}
+	}
+}
+
+// TestRebinding: what a name resolved to when it was saved doesn't matter later. The
+// name localhost really resolves, to this machine.
+func TestRebinding(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	n := NewNetworks(nil)
+	n.resolve = resolver("8.8.8.8")
+	hook := "https://localhost:" + l.port() + "/hook"
+	if err := n.Check(t.Context(), hook); err != nil {
+		t.Fatalf("saving: %v", err)
+	}
+	r := NewSender(SenderConfig{Networks: n}).Attempt(t.Context(), due(hook))
+	if r.Error != "the host leads to an address that webhooks may not lead to" || l.connections.Load() != 0 {
+		t.Errorf("got %q and %d connections, want it refused", r.Error, l.connections.Load())
+	}
+}
+
+// TestNoProxy: proxies of the environment would connect on our behalf.
+func TestNoProxy(t *testing.T) {
+	l := listen(t)
+	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy"} {
+		t.Setenv(name, "http://127.0.0.1:"+l.port())
+	}
+	sender := NewSender(SenderConfig{Networks: NewNetworks([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}), Timeout: 50 * time.Millisecond})
+	u := &url.URL{Scheme: "https", Host: "192.0.2.1:9"}
+	if sender.transport.Proxy != nil {
+		t.Error("the transport has a proxy")
+	}
+	sender.Attempt(t.Context(), due(u.String()))
+	if n := l.connections.Load(); n != 0 {
+		t.Errorf("the proxy got %d connections, want 0", n)
+	}
+}

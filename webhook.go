@@ -1,0 +1,310 @@
+package animalstore
+
+import (
+	"encoding/json"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// WebhookState says whether events are sent to a webhook.
+type WebhookState string
+
+const (
+	WebhookActive   WebhookState = "active"
+	WebhookPaused   WebhookState = "paused"   // by an administrator
+	WebhookInactive WebhookState = "disabled" // by the service; WebhookDisabled is the event
+)
+
+// WebhookStates are all states.
+var WebhookStates = []WebhookState{WebhookActive, WebhookPaused, WebhookInactive}
+
+const (
+	// MaxWebhooks is how many webhooks a store can have.
+	MaxWebhooks = 50
+	// MaxWebhookURLLength and MaxDescriptionLength are in code points.
+	MaxWebhookURLLength  = 2048
+	MaxDescriptionLength = 500
+)
+
+// DefaultEventPatterns are the events that a webhook gets unless it names others.
+const DefaultEventPatterns EventPatterns = "pet.*,order.*,category.*"
+
+// EventPatterns selects events: a comma-separated list of types, and of patterns such
+// as "pet.*" for all types of a resource, also future ones. In JSON it is an array.
+type EventPatterns string
+
+// NewEventPatterns checks a list of patterns and returns it without duplicates.
+func NewEventPatterns(patterns []string) (EventPatterns, error) {
+	if len(patterns) == 0 {
+		return "", Errorf(ValidationFailed, "types must name at least one type of event: leave it out for %s", strings.ReplaceAll(string(DefaultEventPatterns), ",", ", "))
+	}
+	seen := map[string]bool{}
+	var list []string
+	for _, pattern := range patterns {
+		if !isEventPattern(pattern) {
+			return "", Errorf(ValidationFailed, "types must be types of events such as pet.created, or pet.* for all of a resource, not %q", pattern)
+		}
+		if !seen[pattern] {
+			seen[pattern] = true
+			list = append(list, pattern)
+		}
+	}
+	return EventPatterns(strings.Join(list, ",")), nil
+}
+
+func isEventPattern(pattern string) bool {
+	for _, t := range EventTypes {
+		if pattern == string(t) || pattern == t.Resource()+".*" {
+			return true
+		}
+	}
+	return false
+}
+
+// List returns the patterns.
+func (p EventPatterns) List() []string {
+	if p == "" {
+		return []string{}
+	}
+	return strings.Split(string(p), ",")
+}
+
+// Types returns the types that match, in the order of [EventTypes].
+func (p EventPatterns) Types() (types []EventType) {
+	patterns := p.List()
+	for _, t := range EventTypes {
+		for _, pattern := range patterns {
+			if pattern == string(t) || pattern == t.Resource()+".*" {
+				types = append(types, t)
+				break
+			}
+		}
+	}
+	return types
+}
+
+// MarshalJSON writes an array.
+func (p EventPatterns) MarshalJSON() ([]byte, error) { return json.Marshal(p.List()) }
+
+// UnmarshalJSON reads an array, without checking the patterns.
+func (p *EventPatterns) UnmarshalJSON(data []byte) error {
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	*p = EventPatterns(strings.Join(list, ","))
+	return nil
+}
+
+// Reason is a text that is null in JSON if it is empty.
+type Reason string
+
+// MarshalJSON writes null for an empty reason.
+func (r Reason) MarshalJSON() ([]byte, error) {
+	if r == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(r))
+}
+
+// NewWebhook is a webhook to create. Its secret isn't part of it.
+type NewWebhook struct {
+	URL         string        `json:"url"`
+	Types       EventPatterns `json:"types,omitempty"` // empty: DefaultEventPatterns
+	Description string        `json:"description,omitempty"`
+}
+
+// Validate checks what can be known from the text, and sets the default of Types. Where
+// the URL leads is for package internal/webhook to check.
+func (w *NewWebhook) Validate() error {
+	if w.Types == "" {
+		w.Types = DefaultEventPatterns
+	}
+	if err := ValidateWebhookURL(w.URL); err != nil {
+		return err
+	}
+	if _, err := NewEventPatterns(w.Types.List()); err != nil {
+		return err
+	}
+	return validateDescription(w.Description)
+}
+
+func validateDescription(text string) error {
+	switch {
+	case !utf8.ValidString(text) || strings.IndexFunc(text, unicode.IsControl) >= 0:
+		return Errorf(ValidationFailed, "description must be plain text, without control characters")
+	case utf8.RuneCountInString(text) > MaxDescriptionLength:
+		return Errorf(ValidationFailed, "description must have at most %d characters", MaxDescriptionLength)
+	}
+	return nil
+}
+
+// Webhook is where events are sent to.
+type Webhook struct {
+	ID             int64         `json:"id"`
+	URL            string        `json:"url"`
+	Types          EventPatterns `json:"types"`
+	Description    string        `json:"description"`
+	State          WebhookState  `json:"state"`
+	DisabledReason Reason        `json:"disabledReason"` // empty unless disabled
+	CreatedAt      Time          `json:"createdAt"`
+	// These two are accurate to about a second. They aren't part of what events and
+	// entity tags of a webhook are about.
+	LastDeliveredAt Time `json:"lastDeliveredAt"`
+	LastFailedAt    Time `json:"lastFailedAt"`
+}
+
+// Settings returns w without the fields that change with every delivery.
+func (w Webhook) Settings() Webhook {
+	w.LastDeliveredAt, w.LastFailedAt = Time{}, Time{}
+	return w
+}
+
+// Disable stops deliveries because of what the receiver did. A webhook that isn't
+// active stays as it is.
+func (w *Webhook) Disable(why Reason) {
+	if w.State == WebhookActive {
+		w.State, w.DisabledReason = WebhookInactive, why
+	}
+}
+
+// WebhookPatch is a change of a webhook. A nil field stays as it is.
+type WebhookPatch struct {
+	URL         *string        `json:"url,omitempty"`
+	Types       *EventPatterns `json:"types,omitempty"`
+	Description *string        `json:"description,omitempty"`
+	State       *WebhookState  `json:"state,omitempty"` // active or paused
+}
+
+// Validate checks what doesn't depend on the webhook.
+func (patch WebhookPatch) Validate() error {
+	if patch.URL != nil {
+		if err := ValidateWebhookURL(*patch.URL); err != nil {
+			return err
+		}
+	}
+	if patch.Types != nil {
+		if _, err := NewEventPatterns(patch.Types.List()); err != nil {
+			return err
+		}
+	}
+	if patch.Description != nil {
+		if err := validateDescription(*patch.Description); err != nil {
+			return err
+		}
+	}
+	if patch.State != nil && *patch.State != WebhookActive && *patch.State != WebhookPaused {
+		return Errorf(ValidationFailed, "state must be active or paused")
+	}
+	return nil
+}
+
+// Apply changes w, if the patch is valid. After an error w is unchanged.
+func (patch WebhookPatch) Apply(w *Webhook) error {
+	if err := patch.Validate(); err != nil {
+		return err
+	}
+	if patch.URL != nil {
+		w.URL = *patch.URL
+	}
+	if patch.Types != nil {
+		w.Types = *patch.Types
+	}
+	if patch.Description != nil {
+		w.Description = *patch.Description
+	}
+	if patch.State != nil {
+		w.State, w.DisabledReason = *patch.State, ""
+	}
+	return nil
+}
+
+// ValidateWebhookURL checks a URL as far as its text tells. It accepts http, which is
+// only for networks that the operator named.
+func ValidateWebhookURL(text string) error {
+	invalid := func(format string, args ...any) error {
+		return Errorf(ValidationFailed, "url "+format, args...)
+	}
+	switch {
+	case text == "":
+		return invalid("is required: send the https address that events are sent to")
+	case utf8.RuneCountInString(text) > MaxWebhookURLLength:
+		return invalid("must have at most %d characters", MaxWebhookURLLength)
+	case strings.Contains(text, "#"):
+		return invalid("must not have a fragment: it is never sent")
+	}
+	u, err := url.Parse(text)
+	if err != nil || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }) {
+		return invalid("must be a URL in ASCII, such as https://example.com/hook: write other characters percent-encoded, and other host names as xn--…")
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "":
+		return invalid("must begin with https://")
+	case u.User != nil:
+		return invalid("must not contain a user name or password: webhooks are signed instead")
+	case u.Hostname() == "":
+		return invalid("must name a host, such as https://example.com/hook")
+	case !validPort(u):
+		return invalid("must have a port from 1 to 65535, or none")
+	}
+	return validateHost(u)
+}
+
+func validPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && port != 0 && u.Port()[0] != '0'
+}
+
+// validateHost refuses what some programs read as another address than others: a
+// number such as 2130706433 or 0x7f.1, and an address with a zone.
+func validateHost(u *url.URL) error {
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		if addr, err := netip.ParseAddr(host); err != nil || !addr.Is6() || addr.Zone() != "" {
+			return Errorf(ValidationFailed, "url must have a plain IPv6 address in brackets, without a zone")
+		}
+		return nil
+	}
+	if strings.ContainsFunc(host, func(r rune) bool { return !isHostRune(r) }) {
+		return Errorf(ValidationFailed, "url must name a host in letters, digits, hyphens and dots")
+	}
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	if isNumeric(labels[len(labels)-1]) {
+		if addr, err := netip.ParseAddr(host); err != nil || !addr.Is4() {
+			return Errorf(ValidationFailed, "url must have a host name or an IPv4 address of four decimal numbers, not %s", host)
+		}
+		return nil
+	}
+	if len(host) > 253 {
+		return Errorf(ValidationFailed, "url must have a host name of at most 253 characters")
+	}
+	for _, label := range labels {
+		if label == "" || len(label) > 63 {
+			return Errorf(ValidationFailed, "url must have a host name whose parts have 1 to 63 characters")
+		}
+	}
+	return nil
+}
+
+func isHostRune(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
+}
+
+// isNumeric reports whether the last label of a host makes browsers and C libraries
+// read the host as a number: decimal, octal or hexadecimal.
+func isNumeric(label string) bool {
+	if label == "" {
+		return false
+	}
+	if digits := strings.ToLower(label); strings.HasPrefix(digits, "0x") {
+		return strings.Trim(digits[2:], "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}

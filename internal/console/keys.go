@@ -145,7 +145,7 @@ func (v *visit) createKey() error {
 	if err != nil {
 		return err
 	}
-	return v.showSecret("Key created", created, 0)
+	return v.showSecret(secretPage{Heading: "Key created", Name: created.Name, List: "Keys", Path: keyPath(created.ID), Secret: created.Secret})
 }
 
 func (f keyForm) newKey() (client.NewKey, error) {
@@ -166,15 +166,21 @@ func (f keyForm) newKey() (client.NewKey, error) {
 type secretPage struct {
 	frame
 	Heading string
-	Created animalstore.Key
+	Name    string // whose secret it is
+	List    string // the page it belongs to
+	Path    string // of the page about it
 	Secret  string
+	Rotated bool
 	Grace   int64 // how long the old secret keeps working, in seconds
 }
 
 // showSecret shows a secret, this once.
-func (v *visit) showSecret(heading string, key client.KeyWithSecret, grace int64) error {
-	return v.render(http.StatusOK, "secret", secretPage{v.c.frame(v, heading), heading, key.Key, key.Secret, grace})
+func (v *visit) showSecret(p secretPage) error {
+	p.frame = v.c.frame(v, p.Heading)
+	return v.render(http.StatusOK, "secret", p)
 }
+
+func keyPath(id int64) string { return "/console/keys/" + strconv.FormatInt(id, 10) }
 
 type keyPage struct {
 	frame
@@ -279,16 +285,22 @@ func (f keyForm) patch() (animalstore.KeyPatch, error) {
 	return p, err
 }
 
+// graceHours is how long the secret before a rotation keeps working.
+func (v *visit) graceHours() (int64, error) {
+	hours, err := v.integer("graceHours", "the number of hours")
+	if err == nil && (hours < 0 || hours > 90*24) {
+		err = badKey("the old secret can keep working for 0 to 2160 hours")
+	}
+	return hours, err
+}
+
 // rotateKey serves POST /console/keys/{id}/rotate.
 func (v *visit) rotateKey() error {
 	id, err := v.id()
 	if err != nil {
 		return err
 	}
-	hours, err := v.integer("graceHours", "the number of hours")
-	if err == nil && (hours < 0 || hours > 90*24) {
-		err = badKey("the old secret can keep working for 0 to 2160 hours")
-	}
+	hours, err := v.graceHours()
 	if err == nil {
 		err = v.useForm()
 	}
@@ -302,7 +314,7 @@ func (v *visit) rotateKey() error {
 	if err != nil {
 		return err
 	}
-	return v.showSecret("Key rotated", key, hours*3600)
+	return v.showSecret(secretPage{Heading: "Key rotated", Name: key.Name, List: "Keys", Path: keyPath(id), Secret: key.Secret, Rotated: true, Grace: hours * 3600})
 }
 
 // unbanKey serves POST /console/keys/{id}/unban.

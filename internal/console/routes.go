@@ -45,6 +45,15 @@ var routes = []route{
 	{"POST /console/keys/{id}/unban", admin, (*visit).unbanKey},
 	{"POST /console/keys/{id}/revoke", admin, (*visit).revokeKey},
 
+	{"GET /console/webhooks", admin, (*visit).listWebhooks},
+	{"POST /console/webhooks", admin, (*visit).createWebhook},
+	{"GET /console/webhooks/{id}", admin, (*visit).showWebhook},
+	{"POST /console/webhooks/{id}", admin, (*visit).changeWebhook},
+	{"POST /console/webhooks/{id}/ping", admin, (*visit).pingWebhook},
+	{"POST /console/webhooks/{id}/rotate", admin, (*visit).rotateWebhook},
+	{"POST /console/webhooks/{id}/remove", admin, (*visit).removeWebhook},
+	{"POST /console/webhooks/{id}/deliveries/{delivery}/retry", admin, (*visit).retryDelivery},
+
 	{"GET /console/system", admin, (*visit).showSystem},
 }
 

@@ -41,6 +41,7 @@ var nav = []navEntry{
 	{Title: "Categories", Path: "/console/categories", needs: read},
 	{Title: "Events", Path: "/console/events", needs: read},
 	{Title: "Keys", Path: "/console/keys", needs: admin},
+	{Title: "Webhooks", Path: "/console/webhooks", needs: admin},
 	{Title: "System", Path: "/console/system", needs: admin},
 }
 
@@ -53,6 +54,8 @@ var doneTexts = map[string]string{
 	"moved":     "The order and its pet were updated.",
 	"revoked":   "The key was revoked. It stops working within a second.",
 	"unbanned":  "The ban was lifted.",
+	"pinged":    "The ping is on its way. Reload to see what came of it.",
+	"retried":   "The delivery is due now. Reload to see what came of it.",
 	"no-ban":    "The key wasn’t banned.",
 	"unchanged": "It is that way already. Nothing was changed.",
 }

@@ -109,6 +109,7 @@ func TestEveryOperation(t *testing.T) {
 		"listEvents":     func() error { return first(c.ListEvents(ctx, client.EventsOptions{})) },
 		"getLimits":      func() error { return only(c.GetLimits(ctx)) },
 		"getUsage":       func() error { return only(c.GetUsage(ctx, 0)) },
+		"getStatus":      func() error { return only(c.GetStatus(ctx)) },
 		"listKeys":       func() error { return first(c.ListKeys(ctx, client.PageQuery{})) },
 		"createKey":      func() error { return only(c.CreateKey(ctx, client.NewKey{Name: "third"})) },
 		"getKey":         func() error { return only(c.GetKey(ctx, key.ID)) },

@@ -88,6 +88,7 @@ type callOptions struct {
 	ifNoneMatch    string
 	idempotencyKey string
 	keyGiven       bool
+	cursor         string
 	meta           *Meta
 }
 
@@ -115,6 +116,12 @@ func IdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.idempotencyKey, o.keyGiven = key, true }
 }
 
+// FromCursor makes a list begin at a cursor that [Meta.NextCursor] returned for the same
+// query, for a program that shows one page at a time. "" has no effect.
+func FromCursor(cursor string) CallOption {
+	return func(o *callOptions) { o.cursor = cursor }
+}
+
 // ReadMeta fills m from the headers of the response. For a list, that is the
 // latest page. After an error it is the latest response; if there was none, all
 // fields but Attempts are zero.
@@ -130,7 +137,10 @@ type Meta struct {
 	Replayed  bool   // the response is that of an earlier request with the same [IdempotencyKey]
 	BanLifted bool   // [Client.UnbanKey] lifted a ban
 	Attempts  int    // the number of attempts
-	RateLimit RateLimit
+	// NextCursor is where the next page of a list begins; "" after the last page. See
+	// [FromCursor].
+	NextCursor string
+	RateLimit  RateLimit
 }
 
 // RateLimit is the rate limit headers of a response. They are about the minute,

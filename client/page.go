@@ -26,6 +26,13 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 		pageSize = maxPageSize
 	}
 	query.Set("limit", strconv.Itoa(pageSize))
+	var given callOptions
+	for _, option := range options {
+		option(&given)
+	}
+	if given.cursor != "" {
+		query.Set("cursor", given.cursor)
+	}
 	start := path + "?" + query.Encode()
 	checkPage := func(page *[]T) bool {
 		if *page == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -24,6 +25,9 @@ func (k *call) readMeta(res *http.Response) {
 	k.meta.Replayed = res.Header.Get("Idempotent-Replayed") == "true"
 	k.meta.BanLifted = res.Header.Get("Ban-Lifted") == "true"
 	k.meta.RateLimit = limit
+	if next, err := url.Parse(findLink(res.Header.Values("Link"), "next")); err == nil {
+		k.meta.NextCursor = next.Query().Get("cursor")
+	}
 }
 
 // readRateLimit reads the three rate limit headers.

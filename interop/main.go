@@ -32,7 +32,7 @@ const (
 	ownerKey         = "interop-owner-key-of-a-store-that-is-thrown-away"
 )
 
-var all = []string{"lint", "openapi-fetch", "hey-api", "java", "python", "go", "openapi-python-client", "oapi-codegen"}
+var all = []string{"lint", "axe", "openapi-fetch", "hey-api", "java", "python", "go", "openapi-python-client", "oapi-codegen"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

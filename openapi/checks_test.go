@@ -159,6 +159,7 @@ var agreed = []string{
 	"getLimits: GET /limits: read: 200 304 401 403 412 429 500 503",
 	"getOrder: GET /store/orders/{orderId}: read: 200 304 401 403 404 412 429 500 503",
 	"getPet: GET /pets/{petId}: read: 200 304 401 403 404 410 412 429 500 503",
+	"getStatus: GET /status: admin: 200 304 401 403 412 429 500 503",
 	"getUsage: GET /usage: read: 200 304 400 401 403 412 429 500 503",
 	"getWebhook: GET /webhooks/{webhookId}: admin: 200 304 401 403 404 412 429 500 503",
 	"listCategories: GET /categories: read: 200 304 400 401 403 412 429 500 503",

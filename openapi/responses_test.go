@@ -13,7 +13,7 @@ var (
 	// showSecrets are the operations whose responses contain a secret.
 	showSecrets = []string{"createKey", "createWebhook", "rotateKey", "rotateWebhook"}
 	// unstored are the operations whose responses must not be cached.
-	unstored = append([]string{"getKeyUsage", "getLimits", "getUsage"}, showSecrets...)
+	unstored = append([]string{"getKeyUsage", "getLimits", "getStatus", "getUsage"}, showSecrets...)
 )
 
 // findMissingHeaders checks that the headers callers rely on are marked as

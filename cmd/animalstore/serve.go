@@ -35,6 +35,7 @@ type serveFlags struct {
 	proxies         []string
 	webhookNetworks []string
 	fastPath        bool
+	console         bool
 	createOwnerKey  bool
 	logFormat       string
 	backupEvery     string
@@ -75,6 +76,7 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
+	flags.BoolVar(&f.console, "console", true, "serve the web console at /console")
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
 	registerBackupFlags(cmd, &f)
@@ -135,7 +137,7 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 	cfg := f.Config
 	cfg.WebhookNetworks = networks
 	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
-	cfg.NoFastPath = !f.fastPath
+	cfg.NoFastPath, cfg.NoConsole = !f.fastPath, !f.console
 	cfg.Backups.Every, _ = terminal.ParseDuration(f.backupEvery) // check has parsed it
 	cfg.EventsRetention, _ = parseRetention(f.eventsRetention)
 	cfg.Fatal = func(err error) {
@@ -240,13 +242,17 @@ func createOwnerKey(ctx context.Context, s *server.Server, cfg server.Config, st
 
 // addresses says where everything is.
 func addresses(base string, cfg server.Config) string {
+	console := "  Console   " + base + "/console\n"
+	if cfg.NoConsole {
+		console = ""
+	}
 	return fmt.Sprintf(`animalstore (%s) is ready.
 
   API       %s/v1
   Docs      %s/docs
-  Document  %s/openapi.yaml
+%s  Document  %s/openapi.yaml
   Database  %s
-`, cfg.Environment, base, base, base, server.RedactDatabaseURL(cfg.Database))
+`, cfg.Environment, base, base, console, base, server.RedactDatabaseURL(cfg.Database))
 }
 
 func greet(w io.Writer, base string, cfg server.Config, secret string) {

@@ -71,7 +71,7 @@ func TestEveryStartShowsAddresses(t *testing.T) {
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "", "--database", "sqlite:store.db"}
 	for start := range 2 {
 		p := startOnTerminal(t, dir, nil, args...)
-		p.waitFor(`animalstore \(production\) is ready\.\r\n\r\n  API       http://127\.0\.0\.1:\d+/v1\r\n  Docs      http://127\.0\.0\.1:\d+/docs\r\n  Document  .*\r\n  Database  sqlite:store\.db\r\n`)
+		p.waitFor(`animalstore \(production\) is ready\.\r\n\r\n  API       http://127\.0\.0\.1:\d+/v1\r\n  Docs      http://127\.0\.0\.1:\d+/docs\r\n  Console   http://127\.0\.0\.1:\d+/console\r\n  Document  .*\r\n  Database  sqlite:store\.db\r\n`)
 		p.waitFor(`msg=serving api=http://127\.0\.0\.1:\d+/v1 docs=http://127\.0\.0\.1:\d+/docs database=sqlite:store\.db `)
 		if got, want := strings.Contains(p.shown.String(), "owner key"), start == 0; got != want {
 			t.Errorf("start %d: got a greeting with a key: %t, want %t", start, got, want)

@@ -56,6 +56,11 @@ type Config struct {
 	// no version.
 	Environment animalstore.Environment
 	Version     string
+	// State returns what GET /v1/status shows of the server around the API. Nil
+	// shows nothing.
+	State func() ServerState
+	// Console serves /console and everything below it. Nil serves nothing there.
+	Console http.Handler
 }
 
 // Server serves the API and a few public pages.
@@ -78,9 +83,15 @@ type Server struct {
 	pages     *pages.Pages
 	large     *db.Turns // shares the processors between keys: see largeTurn
 	draining  atomic.Bool
+	drained   chan struct{} // closed when draining begins
+
+	version  string
+	started  time.Time
+	state    func() ServerState
+	lastHour requestLog
+	console  http.Handler
 
 	checkWebhookURL func(ctx context.Context, url string) error
-	drained         chan struct{} // closed when draining begins
 }
 
 // New creates a Server.
@@ -113,10 +124,15 @@ func New(c Config) *Server {
 			Version:     c.Version,
 			OpenAPI:     openapi.JSON,
 			Guides:      docs.Files,
+			Console:     c.Console != nil,
 		}),
 	}
 	if s.observer == nil {
 		s.observer = noopObserver{}
+	}
+	s.version, s.started, s.state, s.console = c.Version, c.Now(), c.State, c.Console
+	if s.state == nil {
+		s.state = func() ServerState { return ServerState{} }
 	}
 	for _, origin := range c.CORSOrigins {
 		s.cors[origin] = true
@@ -147,6 +163,7 @@ type request struct {
 	param   string           // the value of the path's first {parameter}
 	second  string           // the value of its second, if it has two
 	body    []byte           // nil until it is read
+	secret  *db.KeyHash      // nil unless it is from a session: see ServeAs
 	waited  time.Duration    // for events, which isn't the server's time
 	changes bool             // its operation was called and may have changed something
 }
@@ -156,14 +173,16 @@ func (r *request) Context() context.Context { return &r.ctx }
 
 // ServeHTTP gives every request an id, a response even after an error or a panic,
 // and a line in the access log.
-func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) {
+func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) { s.handle(rw, hr, nil) }
+
+func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.KeyHash) {
 	x := &struct { // one allocation for both
 		w response
 		r request
 	}{}
 	w, r := &x.w, &x.r
 	w.ResponseWriter = rw
-	r.Request, r.began, r.id = hr, time.Now(), requestID(hr)
+	r.Request, r.began, r.id, r.secret = hr, time.Now(), requestID(hr), secret
 	r.ctx.Context, r.ctx.deadline = hr.Context(), r.began.Add(handlerTimeout)
 	defer r.ctx.release()
 	s.observer.Begin()

@@ -5,16 +5,15 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
 )
 
 // authenticate sets the key of a request. A request without a valid one is
 // charged to the address it comes from.
 func (s *Server) authenticate(w *response, r *request) error {
-	token, err := bearerToken(r.Header)
-	if err == nil {
-		r.key, err = s.keys.Check(r.Context(), token)
-	}
-	if err == nil {
+	var err error
+	if r.key, err = s.checkCredential(r); err == nil {
 		return nil
 	}
 	if statusOf[publicError(err).Code] != http.StatusUnauthorized {
@@ -28,6 +27,28 @@ func (s *Server) authenticate(w *response, r *request) error {
 		return animalstore.Errorf(d.Code, "too many requests without a valid API key from your address: wait %d s, then send a valid key", d.RetryAfter)
 	}
 	return err
+}
+
+// checkCredential returns the key of a request: that of its bearer token, or of the
+// session it is from.
+func (s *Server) checkCredential(r *request) (*animalstore.Key, error) {
+	if r.secret != nil {
+		return s.keys.CheckHash(r.Context(), *r.secret)
+	}
+	token, err := bearerToken(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	return s.keys.Check(r.Context(), token)
+}
+
+// secretHash is the hash of the secret of a request whose credential is valid.
+func (r *request) secretHash() db.KeyHash {
+	if r.secret != nil {
+		return *r.secret
+	}
+	token, _ := bearerToken(r.Header)
+	return keys.Hash(token)
 }
 
 // bearerToken returns the token of the Authorization header.

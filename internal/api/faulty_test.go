@@ -199,6 +199,13 @@ func (f *faultyDB) LimitState(ctx context.Context, keyID int64) (state animalsto
 	return f.DB.LimitState(ctx, keyID)
 }
 
+func (f *faultyDB) Size(ctx context.Context) (bytes int64, err error) {
+	if err = f.hit(ctx, "Size"); err != nil {
+		return
+	}
+	return f.DB.Size(ctx)
+}
+
 func (f *faultyDB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
 	if err = f.hit(ctx, "Events"); err != nil {
 		return

@@ -87,8 +87,7 @@ func (f *followers) addStream(r *request) (follower, error) {
 }
 
 func (f *followers) follow(r *request, left func()) follower {
-	token, _ := bearerToken(r.Header) // it was valid when the request arrived
-	hash := keys.Hash(token)
+	hash := r.secretHash()
 	key := f.byKey[hash]
 	if key == nil || key.permissions != r.key.Permissions {
 		key = &followedKey{permissions: r.key.Permissions, ended: make(chan struct{})}

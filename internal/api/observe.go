@@ -43,6 +43,9 @@ func (s *Server) observe(w *response, r *request) {
 	if status == 0 { // nothing was written: net/http sends this
 		status = http.StatusOK
 	}
+	if underV1(r.URL.Path) {
+		s.lastHour.add(s.now(), status)
+	}
 	s.observer.End(knownMethod(r.Method), pattern, status, time.Since(r.began)-r.waited)
 }
 

@@ -89,6 +89,8 @@ var operations = []operation{
 	{"getLimits", animalstore.Read, "LimitState", 200, fixed(call{path: "/v1/limits"})},
 	{"getUsage", animalstore.Read, "Usage", 200, fixed(call{path: "/v1/usage"})},
 
+	{"getStatus", animalstore.Admin, "Size", 200, fixed(call{path: "/v1/status"})},
+
 	{"listKeys", animalstore.Admin, "Keys", 200, fixed(call{path: "/v1/keys"})},
 	{"createKey", animalstore.Admin, "CreateKey", 201, fixed(call{method: "POST", path: "/v1/keys", body: `{"name":"shop"}`})},
 	{"getKey", animalstore.Admin, "Key", 200, onKey("GET", "", "")},

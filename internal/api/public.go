@@ -15,6 +15,9 @@ import (
 // public serves the paths outside /v1, which need no key. All but the health checks
 // are charged to the address they come from, like requests without a valid key.
 func (s *Server) public(w *response, r *request) error {
+	if s.console != nil && underConsole(r.URL.Path) {
+		return s.serveConsole(w, r)
+	}
 	switch r.URL.Path {
 	case "/livez", "/readyz": // free: a load balancer must not run out of them
 	case "/openapi.yaml", "/openapi.json":
@@ -87,12 +90,12 @@ func (s *Server) ping(ctx context.Context) (err error) {
 
 // page serves the pages for people with a browser.
 func (s *Server) page(w http.ResponseWriter, r *request) error {
-	s.pages.Serve(w, r.Request, s.isHTTPS(r.Request))
+	s.pages.Serve(w, r.Request, s.IsHTTPS(r.Request))
 	return nil
 }
 
-// isHTTPS reports whether the client uses HTTPS, directly or to a trusted proxy.
-func (s *Server) isHTTPS(r *http.Request) bool {
+// IsHTTPS reports whether the client uses HTTPS, directly or to a trusted proxy.
+func (s *Server) IsHTTPS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}

@@ -33,6 +33,8 @@ var routes = []route{
 	{"GET", "/v1/limits", "getLimits", animalstore.Read, (*Server).getLimits},
 	{"GET", "/v1/usage", "getUsage", animalstore.Read, (*Server).getUsage},
 
+	{"GET", "/v1/status", "getStatus", animalstore.Admin, (*Server).getStatus},
+
 	{"GET", "/v1/keys", "listKeys", animalstore.Admin, (*Server).listKeys},
 	{"POST", "/v1/keys", "createKey", animalstore.Admin, (*Server).createKey},
 	{"GET", "/v1/keys/{keyId}", "getKey", animalstore.Admin, (*Server).getKey},

@@ -191,6 +191,13 @@ type DB interface {
 	// Webhooks and their deliveries.
 	WebhookStore
 
+	// Sessions of the console.
+	Sessions
+
+	// Size returns how many bytes the store takes up on disk, its indexes included. It
+	// may be a little out of date.
+	Size(ctx context.Context) (bytes int64, err error)
+
 	// Generation identifies a state of the pets, orders and categories: while it
 	// is stable and doesn't change, repeating a read of them returns the same
 	// result. It doesn't cover keys, because other processes change those next to

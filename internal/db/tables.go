@@ -32,7 +32,9 @@ const (
 	Bytes             // []byte
 )
 
-// Tables are all tables of a store. A table comes after those that it references.
+// Tables are all tables of a store, except those whose names begin with "console":
+// sessions aren't copied, so that whoever is signed in signs in to the copy again. A
+// table comes after those that it references.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
 	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},

@@ -70,11 +70,19 @@ var errInvalid = animalstore.Errorf(animalstore.InvalidAPIKey,
 // Check returns the key that a token belongs to. The caller must not change it. The
 // error has code invalid_api_key, or is the store's if the lookup fails.
 func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, error) {
+	return c.check(ctx, Hash(token), func(now time.Time) bool { return c.worthLookup(ctx, token, now) })
+}
+
+// CheckHash is Check for a token of which only the hash is known.
+func (c *Checker) CheckHash(ctx context.Context, hash [32]byte) (*animalstore.Key, error) {
+	return c.check(ctx, hash, func(time.Time) bool { return true })
+}
+
+func (c *Checker) check(ctx context.Context, hash [32]byte, worthLookup func(time.Time) bool) (*animalstore.Key, error) {
 	now := c.now()
-	hash := Hash(token)
 	key, known := c.cached(hash, now)
 	if !known {
-		if !c.worthLookup(ctx, token, now) {
+		if !worthLookup(now) {
 			return nil, errInvalid
 		}
 		var err error

@@ -48,6 +48,10 @@ var loadAssets = sync.OnceValue(func() *assets {
 	return a
 })
 
+// AssetsPrefix is the prefix of the paths of base.css, page.js and icon.svg, for pages
+// that look like those of this package.
+func AssetsPrefix() string { return loadAssets().prefix }
+
 func (a *assets) find(urlPath string) *content {
 	name, ok := strings.CutPrefix(urlPath, a.prefix)
 	if !ok {

@@ -149,6 +149,15 @@ func getUsage(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
+func getStatus(ctx context.Context, c *client.Client) error {
+	status, err := c.GetStatus(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(status.Version, status.Engine, status.SizeBytes)
+	return nil
+}
+
 func listKeys(ctx context.Context, c *client.Client) error {
 	for key, err := range c.ListKeys(ctx, client.PageQuery{}) {
 		if err != nil {

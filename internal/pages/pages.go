@@ -39,6 +39,7 @@ type Config struct {
 	Version     string
 	OpenAPI     []byte // the document, in JSON
 	Guides      fs.FS  // Markdown files
+	Console     bool   // link to the console
 }
 
 // Pages are the pages of one server.
@@ -96,13 +97,14 @@ type page struct {
 	Assets      string // the prefix of their paths
 	Environment animalstore.Environment
 	Version     string
+	Console     bool // there is one
 }
 
 func (p *Pages) page(title string) page {
 	if p.Environment != animalstore.Production {
 		title += " (" + string(p.Environment) + ")"
 	}
-	return page{title, p.assets.prefix, p.Environment, p.Version}
+	return page{title, p.assets.prefix, p.Environment, p.Version, p.Console}
 }
 
 type landing struct {

@@ -61,6 +61,8 @@ type Config struct {
 	// NoFastPath leaves every request to net/http. By default package http1 serves
 	// the plain ones.
 	NoFastPath bool
+	// NoConsole serves nothing at /console.
+	NoConsole bool
 
 	// Fatal is called once when storage fails in a way that leaves nothing to be
 	// trusted, and must end the process. Nil panics.

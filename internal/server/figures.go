@@ -1,6 +1,8 @@
 package server
 
 import (
+	"animalstore"
+	"animalstore/internal/api"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/metrics"
@@ -21,6 +23,21 @@ func (s *Server) watchMetrics() {
 		engine.Stats() // so that the first scrape finds the size
 		s.metrics.WatchFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
 	}
+}
+
+// state is what GET /v1/status shows of the server around the API.
+func (s *Server) state() api.ServerState {
+	var state api.ServerState
+	switch engine := s.engine.(type) {
+	case *sqlite.DB:
+		state.Engine, state.WriteQueue = "sqlite", engine.Stats().QueuedWrites
+	case *postgres.DB:
+		state.Engine, state.WriteQueue = "postgres", int64(engine.Stats().Waiting)
+	}
+	if last := s.LastBackup(); !last.At.IsZero() {
+		state.LastBackup = &animalstore.Backup{At: animalstore.At(last.At), SizeBytes: last.Size, Failures: last.Failures}
+	}
+	return state
 }
 
 func (s *Server) serverFigures() []metrics.Figure {

@@ -122,6 +122,8 @@ func (s *Server) newHandler() *api.Server {
 		Environment:    s.cfg.Environment,
 		Version:        s.cfg.Version,
 		NoPageCache:    s.cfg.NoPageCache,
+		State:          s.state,
+		Console:        s.newConsole(),
 
 		CheckWebhookURL: s.checkWebhookURL,
 	})

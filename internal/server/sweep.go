@@ -35,6 +35,8 @@ func (s *Server) sweepOnce(ctx context.Context) {
 	sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
 	sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-animalstore.DeliveriesKept)))
 	sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
+	sweepBatches(ctx, s.db.DropSessions, animalstore.At(now))
+	sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow)))
 	if s.cfg.EventsRetention > 0 { // otherwise they are kept
 		sweepBatches(ctx, s.db.DropEvents, animalstore.At(now.Add(-s.cfg.EventsRetention)))
 	}

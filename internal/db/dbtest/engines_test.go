@@ -394,6 +394,24 @@ var calls = []call{
 		}
 		return n.db.DropEvents(ctx, before, draw(5))
 	}},
+	{"CreateSession", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return nil, n.db.CreateSession(ctx, db.Session{Hash: drawHash(draw), Secret: drawHash(draw), ExpiresAt: still(draw)})
+	}},
+	{"Session", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.Session(ctx, drawHash(draw))
+	}},
+	{"DeleteSession", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return nil, n.db.DeleteSession(ctx, drawHash(draw))
+	}},
+	{"UseForm", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return nil, n.db.UseForm(ctx, drawHash(draw), still(draw))
+	}},
+	{"DropSessions", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.DropSessions(ctx, still(draw), 1000)
+	}},
+	{"DropForms", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
+		return n.db.DropForms(ctx, still(draw), 1000)
+	}},
 	{"Ping", func(ctx context.Context, n *numbered, _ func(int) int) (any, error) { return nil, n.db.Ping(ctx) }},
 }
 

@@ -26,7 +26,7 @@ func TestContract(t *testing.T) {
 	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: patient})
 	dbtest.Run(t, func(t *testing.T) db.DB {
 		// Like a new database, but much faster.
-		_, err := d.pool.Exec(t.Context(), "TRUNCATE pets, categories, orders, answers, keys, key_secrets, usage, limit_states, events, event_queue, webhooks, deliveries, webhook_position RESTART IDENTITY")
+		_, err := d.pool.Exec(t.Context(), "TRUNCATE pets, categories, orders, answers, keys, key_secrets, usage, limit_states, events, event_queue, webhooks, deliveries, webhook_position, console_sessions, console_forms RESTART IDENTITY")
 		if err != nil {
 			t.Fatal(err)
 		}

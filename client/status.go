@@ -1,0 +1,16 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"animalstore"
+)
+
+// GetStatus returns the state of the server that answers: version, database, size,
+// cache, last backup, and the requests of the last hour. It needs a key with the
+// permission admin.
+func (c *Client) GetStatus(ctx context.Context, options ...CallOption) (animalstore.Status, error) {
+	k := &call{operation: "getStatus", method: http.MethodGet, path: "/status"}
+	return send(ctx, c, k, options, func(s *animalstore.Status) bool { return s.Engine != "" && s.Deployment != "" })
+}

@@ -1,0 +1,250 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// TestConsole uses the console as people do. Where ANIMALSTORE_AXE names a copy of
+// axe-core, every page is held to its rules: see interop/axe.
+func TestConsole(t *testing.T) {
+	t.Parallel()
+	browser := startBrowser(t)
+	database := newDatabase(t)
+	if r := run(t, "seed", "--pets", "60", "--database", "sqlite:"+database); r.code != 0 {
+		t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
+	}
+	s := start(t, onDatabase(database))
+	key := s.ownerKey()
+	addUsage(t, database)
+	p := openTab(t, browser, s)
+
+	p.lookAs(1280, 900, "light")
+	p.do("open the console", chromedp.Navigate(s.url+"/console"), visible("#key"))
+	p.checkPage("sign-in")
+	p.do("sign in", write("#key", key), click("form .primary"), visible(".plot svg"))
+	p.checkPage("overview")
+	for _, period := range []string{"7d", "90d"} {
+		p.do("show "+period, click(`.tabs [href="?period=`+period+`"]`), visible(`.tabs [href="?period=`+period+`"][aria-current]`))
+		p.checkPage("overview-" + period)
+	}
+	p.wantLocalTimes(s)
+	p.browsePets()
+	p.browseKeys(s)
+	p.browseEvents(s)
+	p.open(s, "/console/system", ".plot svg")
+	p.checkPage("system")
+	p.wantClean()
+	p.browseProblems(s)
+
+	p.do("sign out", click(".who button"), visible("#key"))
+	p.do("go back in", chromedp.Navigate(s.url+"/console/pets"), visible("#key"))
+	withoutScript(t, browser, s, key)
+}
+
+// wantLocalTimes: times are in the reader's zone, with UTC at hand.
+func (p *tab) wantLocalTimes(s *server) {
+	p.t.Helper()
+	zone := func(id string) {
+		p.t.Helper()
+		p.do("move to "+id, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: id})
+			return err
+		}))
+	}
+	zone("Asia/Tokyo")
+	p.open(s, "/console", "#day + .figure")
+	if got := eval[[]string](p, `(e => [e.textContent, e.title])(document.querySelector("[aria-labelledby=day] time"))`); !strings.Contains(got[0], "09:00:00") || !strings.HasSuffix(got[1], "T00:00:00.000Z") {
+		p.t.Errorf("in Tokyo, the end of the UTC day is shown as %q, want 9:00 with the time in UTC", got)
+	}
+	zone("")
+}
+
+// addUsage gives the owner's key a history of requests.
+func addUsage(t *testing.T, database string) {
+	t.Helper()
+	conn, err := sqlite.OpenConn(database, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetBusyTimeout(10 * time.Second)
+	now := time.Now().UTC().Truncate(time.Hour)
+	var rows []string
+	for hour := range 90 * 24 {
+		at := now.Add(-time.Duration(hour+1) * time.Hour)
+		refused := 0
+		if hour%31 < 4 {
+			refused = 40 + hour%17*9
+		}
+		rows = append(rows, fmt.Sprintf("(1, %d, %d, %d)", at.UnixMilli(), 200+(hour*hour)%173+20*(at.Hour()%12), refused))
+	}
+	err = sqlitex.ExecuteTransient(conn, "INSERT INTO usage (key_id, hour, admitted, refused) VALUES "+strings.Join(rows, ", "), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *tab) open(s *server, path, selector string) {
+	p.t.Helper()
+	p.do("open "+path, chromedp.Navigate(s.url+path), visible(selector))
+}
+
+// checkPage looks at a page on every device, in both colour schemes.
+func (p *tab) checkPage(name string) {
+	p.t.Helper()
+	p.photograph("console-"+name, chromedp.FullScreenshot(100))
+	p.lookAs(1600, 1000, "light")
+	file := os.Getenv("ANIMALSTORE_AXE")
+	if file == "" {
+		p.lookAs(1280, 900, "light")
+		return
+	}
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, scheme := range []string{"dark", "light"} {
+		p.lookAs(1280, 900, scheme)
+		eval[any](p, string(axe)+"; null")
+		eval[any](p, `window.violations = null; axe.run().then(r => { window.violations = JSON.stringify(r.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200) + " " + n.failureSummary)])) }); null`)
+		eventually(p.t, stepTimeout, "axe is done", func() bool { return eval[bool](p, `window.violations !== null`) })
+		var violations []any
+		if err := json.Unmarshal([]byte(eval[string](p, `window.violations`)), &violations); err != nil {
+			p.t.Fatal(err)
+		}
+		for _, v := range violations {
+			p.t.Errorf("%s, %s: axe finds %v, want nothing", name, scheme, v)
+		}
+	}
+}
+
+func (p *tab) browsePets() {
+	p.t.Helper()
+	p.do("open the pets", click(`.rail [href="/console/pets"]`), visible("table.rows"))
+	p.checkPage("pets")
+	p.do("add a pet", click(".heading .button"), visible("#categoryId"))
+	p.checkPage("pet-new")
+	p.do("send the form", write("#name", "Zoë <b>&</b> \u202Efriends"), write("#categoryId", "3"), click("main form .primary"), visible(".notice.done"))
+	if got := p.text("h1"); !strings.Contains(got, "Zoë <b>&</b>") {
+		p.t.Errorf("the new pet is called %q, want the name as text", got)
+	}
+	p.do("order it", click(`form[action="/console/orders"] button`), visible(".moves"))
+	p.checkPage("order")
+	p.do("approve the order", click(".moves form:first-child button"), visible(".tag.approved"))
+	p.do("deliver the order", click(".moves form:first-child button"), visible(".tag.delivered"))
+	p.do("open the pet", click(".facts a"), visible(".tag.sold"))
+	p.checkPage("pet-sold")
+	p.do("open another", click(`.rail [href="/console/pets"]`), visible("table.rows"), click("tbody tr:nth-child(2) a"), visible("#change"))
+	p.checkPage("pet")
+	p.do("open the orders", click(`.rail [href="/console/orders"]`), visible("table.rows"))
+	p.checkPage("orders")
+	p.do("open the categories", click(`.rail [href="/console/categories"]`), visible("#add"))
+	p.checkPage("categories")
+	p.do("open a category", click("tbody a"), visible("#rename"))
+	p.checkPage("category")
+	p.do("filter", click(`.rail [href="/console/orders"]`), visible("#pet"), write("#pet", "9999"), click(".filters button"), visible(".empty"))
+	p.checkPage("orders-empty")
+}
+
+// browseEvents looks at the feed, and sees an event arrive.
+func (p *tab) browseEvents(s *server) {
+	p.t.Helper()
+	p.do("open the events", click(`.rail [href="/console/events"]`), visible(".feed"), visible(".following"))
+	p.checkPage("events")
+	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", `{"name":"Live <i>","categoryId":3}`), 201, "")
+	p.do("see it", visible(".feed .new"))
+	if got := p.text(".feed .new"); !strings.Contains(got, "pet.created") || !strings.Contains(got, "Live <i>, available") || !strings.Contains(got, "key 1") {
+		p.t.Errorf("the new event is shown as %q, want what happened and who did it", got)
+	}
+	p.do("filter", chromedp.Navigate(s.url+"/console/events?type=key.*"), visible(".feed"))
+	p.checkPage("events-filtered")
+}
+
+func (p *tab) browseKeys(s *server) {
+	p.t.Helper()
+	p.do("open the keys", click(`.rail [href="/console/keys"]`), visible("table.rows"))
+	p.checkPage("keys")
+	p.do("create a key", click(".heading .button"), visible("#plan"))
+	p.checkPage("key-new")
+	p.do("send the form", write("#name", "partner"), click("main form .primary"), visible("#secret"))
+	p.checkPage("secret")
+	secret := p.text("#secret")
+	if copied := p.copied("figure .copy"); copied != secret {
+		p.t.Errorf("the button copies %q, want %q", copied, secret)
+	}
+	wantStatus(p.t, newClient(p.t, s, secret).get(p.t, "/v1/pets"), 200, "")
+	p.do("open the key", click("main .primary"), visible("#rotate"))
+	p.checkPage("key")
+	p.do("rotate it", click(`form[action$="/rotate"] button`), visible("#secret"))
+	p.do("open the key", click("main .primary"), visible("#revoke"))
+	p.do("revoke it", click(".danger summary"), click("[name=confirm]"), click(`form[action$="/revoke"] button`), visible(".tag.revoked"))
+	eventually(p.t, 5*time.Second, "the key is refused", func() bool {
+		return newClient(p.t, s, secret).get(p.t, "/v1/pets").status == 401
+	})
+	p.do("open the own key", chromedp.Navigate(s.url+"/console/keys/1"), visible(".plot svg"))
+	p.checkPage("key-own")
+}
+
+// browseProblems looks at the pages that say what is wrong.
+func (p *tab) browseProblems(s *server) {
+	p.t.Helper()
+	p.open(s, "/console/pets/7", "#change")
+	p.do("make it stale", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Evaluate[any](`document.querySelector("[name=etag]").value = '"stale"'; null`)(ctx, target)
+		return err
+	}), write("#name", "Mine"), click("main form .primary"), visible(".notice.wrong table"))
+	p.checkPage("pet-stale")
+	p.do("save it anyway", click("main form .primary"), visible(".notice.done"))
+	p.open(s, "/console/pets/999999", ".problem")
+	p.checkPage("not-found")
+	reader := strings.TrimSpace(run(p.t, "keys", "create", "--name", "reader", "--permissions", "read", "--database", "sqlite:"+s.database).stdout)
+	other := openTab(p.t, p.ctx, s)
+	other.open(s, "/console/sign-in", "#key")
+	other.do("send a wrong key", write("#key", "ast_live_wrong"), click("form .primary"), visible(".notice.wrong"))
+	other.checkPage("sign-in-wrong")
+	other.do("sign in to read", write("#key", reader), click("form .primary"), visible(".plot"))
+	other.checkPage("overview-new-key")
+	other.open(s, "/console/keys", ".problem")
+	other.checkPage("not-allowed")
+	other.open(s, "/console/pets/5", ".facts")
+	other.checkPage("pet-read-only")
+	for range 70 {
+		newClient(p.t, s, reader).get(p.t, "/v1/limits")
+	}
+	other.open(s, "/console", ".countdown")
+	other.checkPage("limited")
+	other.do("sign the owner in again", chromedp.Navigate(s.url+"/console/sign-in"), visible("#key"), write("#key", s.ownerKey()), click("form .primary"), visible(".plot"))
+}
+
+// withoutScript: without JavaScript, with the keyboard.
+func withoutScript(t *testing.T, browser context.Context, s *server, key string) {
+	t.Helper()
+	p := openTab(t, browser, s)
+	p.do("turn JavaScript off", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	p.do("open the console", chromedp.Navigate(s.url+"/console/pets/new"), visible("#key"))
+	p.do("sign in with Enter", write("#key", key), chromedp.KeyEvent("\r"), visible("#categoryId"))
+	p.do("add a pet with Enter", write("#name", "Tab"), write("#categoryId", "3"), chromedp.KeyEvent("\r"), visible(".notice.done"))
+	if got := p.text(".who"); !strings.Contains(got, "owner") {
+		t.Errorf("the page says %q, want who is signed in", got)
+	}
+	if got := p.text("h1"); got != "Tab" {
+		t.Errorf("the page is about %q, want the new pet", got)
+	}
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+func underConsole(path string) bool {
+	return path == "/console" || strings.HasPrefix(path, "/console/")
+}
+
+// serveConsole passes a request on to the console. Its pages are charged to the key of
+// the session by the calls they make; see [Server.ChargeAddress] for the others.
+func (s *Server) serveConsole(w *response, r *request) error {
+	r.pattern = "/console" // one for all of them: paths contain ids
+	s.console.ServeHTTP(w, r.Request)
+	if strings.HasPrefix(w.Header().Get("Content-Type"), typeEventStream) {
+		r.waited = time.Since(r.began)
+	}
+	return nil
+}
+
+// ServeAs serves a request as the key with this secret, without an Authorization header.
+// It is for the console, whose sessions don't know the secret itself. All checks and
+// limits apply.
+func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, secret db.KeyHash) {
+	s.handle(w, r, &secret)
+}
+
+// KeyOf returns the key with this secret. The error has code invalid_api_key if the key
+// doesn't work here, or no longer.
+func (s *Server) KeyOf(r *http.Request, secret db.KeyHash) (*animalstore.Key, error) {
+	return s.keys.CheckHash(r.Context(), secret)
+}
+
+// ChargeAddress charges a request to the address it comes from, like one without a valid
+// key. It returns the error of a request over the limit, and how many seconds to wait.
+func (s *Server) ChargeAddress(r *http.Request) (retryAfter int64, err error) {
+	d := s.anonymous.Take(s.clientAddr(r))
+	if d.Allowed {
+		return 0, nil
+	}
+	return d.RetryAfter, animalstore.Errorf(d.Code, "too many requests from your address: wait %d s", d.RetryAfter)
+}

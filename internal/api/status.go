@@ -1,0 +1,87 @@
+package api
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"animalstore"
+)
+
+// ServerState is what only the server as a whole knows, for [animalstore.Status].
+type ServerState struct {
+	Engine     string
+	WriteQueue int64
+	LastBackup *animalstore.Backup
+}
+
+// getStatus serves GET /v1/status: the state of the instance that serves it.
+func (s *Server) getStatus(w http.ResponseWriter, r *request) error {
+	size, err := s.db.Size(r.Context())
+	if err != nil {
+		return err
+	}
+	stats, state, now := s.Stats(), s.state(), s.now()
+	w.Header().Set("Cache-Control", "no-store")
+	return writeResource(w, r, http.StatusOK, animalstore.Status{
+		Version:       s.version,
+		Deployment:    s.keys.Environment(),
+		Engine:        state.Engine,
+		SizeBytes:     size,
+		UptimeSeconds: int64(max(0, now.Sub(s.started)) / time.Second),
+		WriteQueue:    state.WriteQueue,
+		CacheHits:     stats.PageHits,
+		CacheMisses:   stats.PageMisses,
+		LastBackup:    state.LastBackup,
+		Requests:      s.lastHour.list(now),
+	})
+}
+
+// minutesKept is how long requests are counted by the minute.
+const minutesKept = 60
+
+// requestLog counts the requests of the last hour by minute, without a lock. A request
+// that is counted at the very moment in which a minute begins may be lost: the counts
+// are for a plot.
+type requestLog [minutesKept]struct {
+	minute atomic.Int64    // Unix time divided by 60
+	counts [4]atomic.Int64 // served, rejected, limited, failed
+}
+
+// add counts a response with this status at now.
+func (l *requestLog) add(now time.Time, status int) {
+	minute := now.Unix() / 60
+	slot := &l[minute%minutesKept]
+	if before := slot.minute.Load(); before != minute && slot.minute.CompareAndSwap(before, minute) {
+		for i := range slot.counts {
+			slot.counts[i].Store(0)
+		}
+	}
+	kind := 0
+	switch {
+	case status >= 500:
+		kind = 3
+	case status == http.StatusTooManyRequests:
+		kind = 2
+	case status >= 400:
+		kind = 1
+	}
+	slot.counts[kind].Add(1)
+}
+
+// list returns the last hour, oldest minute first, with the current one at its end.
+func (l *requestLog) list(now time.Time) []animalstore.RequestMinute {
+	all := make([]animalstore.RequestMinute, minutesKept)
+	last := now.Unix() / 60
+	for i := range all {
+		minute := last - int64(minutesKept-1-i)
+		all[i].Minute = animalstore.At(time.Unix(minute*60, 0))
+		slot := &l[minute%minutesKept]
+		if slot.minute.Load() != minute {
+			continue
+		}
+		all[i].Served, all[i].Rejected = slot.counts[0].Load(), slot.counts[1].Load()
+		all[i].Limited, all[i].Failed = slot.counts[2].Load(), slot.counts[3].Load()
+	}
+	return all
+}

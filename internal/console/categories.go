@@ -1,0 +1,124 @@
+package console
+
+import (
+	"iter"
+	"net/http"
+	"strconv"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+type categoriesPage struct {
+	frame
+	page[animalstore.Category]
+	ID, Name string // of the form
+	Problem  string
+}
+
+// listCategories serves GET /console/categories.
+func (v *visit) listCategories() error { return v.showCategories(http.StatusOK, "", "", "") }
+
+func (v *visit) showCategories(status int, id, name, problem string) error {
+	if !v.may(read) {
+		v.show(categoryProblem(status, problem))
+		return nil
+	}
+	categories, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
+		return v.api.ListCategories(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
+	})
+	if err != nil {
+		return err
+	}
+	return v.render(status, "categories", categoriesPage{v.c.frame(v, "Categories"), categories, id, name, problem})
+}
+
+// categoryProblem is for a key that may write and not read.
+func categoryProblem(status int, message string) problem {
+	return problem{Status: status, Heading: "That isn’t possible", Message: message}
+}
+
+// addCategory serves POST /console/categories.
+func (v *visit) addCategory() error {
+	name := v.field("name")
+	id, err := v.integer("id", "the number")
+	if err == nil {
+		_, err = v.api.PutCategory(v.r.Context(), animalstore.Category{ID: id, Name: name}, client.IfNoneMatch("*"))
+	}
+	if isStale(err) { // it exists
+		existing, readErr := v.api.GetCategory(v.r.Context(), id)
+		if readErr == nil && existing.Name == name { // the same form again
+			return v.goTo("/console/categories", "unchanged")
+		}
+		return v.showCategories(http.StatusPreconditionFailed, v.field("id"), name, "There is a category with this number already. Open it in the list to rename it.")
+	}
+	if message, status, ok := formProblem(err); ok {
+		return v.showCategories(status, v.field("id"), name, message)
+	}
+	if err != nil {
+		return err
+	}
+	return v.goTo("/console/categories", "added")
+}
+
+type categoryPage struct {
+	frame
+	Category  animalstore.Category
+	Name      string // in the form
+	ETag      string
+	Problem   string
+	Conflicts []conflict
+}
+
+// showCategory serves GET /console/categories/{id}.
+func (v *visit) showCategory() error {
+	category, etag, err := v.readCategory()
+	if err != nil {
+		return err
+	}
+	return v.renderCategory(http.StatusOK, categoryPage{Category: category, Name: category.Name, ETag: etag})
+}
+
+func (v *visit) readCategory() (category animalstore.Category, etag string, err error) {
+	id, err := v.id()
+	if err != nil {
+		return category, "", err
+	}
+	var meta client.Meta
+	category, err = v.api.GetCategory(v.r.Context(), id, client.ReadMeta(&meta))
+	return category, meta.ETag, err
+}
+
+func (v *visit) renderCategory(status int, p categoryPage) error {
+	p.frame = v.c.frame(v, "Category "+strconv.FormatInt(p.Category.ID, 10))
+	return v.render(status, "category", p)
+}
+
+// renameCategory serves POST /console/categories/{id}.
+func (v *visit) renameCategory() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	name := v.field("name")
+	_, err = v.api.PutCategory(v.r.Context(), animalstore.Category{ID: id, Name: name}, v.ifMatch())
+	if err == nil {
+		return v.goTo(v.r.URL.Path, "saved")
+	}
+	message, status, fixable := formProblem(err)
+	if !fixable && !isStale(err) || !v.may(read) {
+		return err
+	}
+	category, etag, err := v.readCategory()
+	if err != nil {
+		return err
+	}
+	p := categoryPage{Category: category, Name: name, ETag: etag, Problem: message}
+	if fixable {
+		return v.renderCategory(status, p)
+	}
+	if p.Conflicts = conflicts(conflict{"Name", name, category.Name}); p.Conflicts == nil {
+		return v.goTo(v.r.URL.Path, "unchanged")
+	}
+	return v.renderCategory(http.StatusPreconditionFailed, p)
+}

@@ -1,0 +1,115 @@
+// Package console serves the web console: pages on which whoever holds a key sees the
+// store, its keys and its traffic, and changes them.
+//
+// The console is a client of the API. Everything it shows and does is a call with
+// package client, over a transport that leads to the API's handler in this process
+// (transport.go), as the key that signed in. So permissions, limits, rules and their
+// messages exist once, in the API.
+//
+// Its pages need no JavaScript, and look like those of package pages, whose stylesheet
+// they use. routes.go lists them all.
+package console
+
+import (
+	"context"
+	"embed"
+	"net/http"
+	"strings"
+	"time"
+
+	"animalstore"
+)
+
+//go:embed web
+var web embed.FS
+
+// policy is the content security policy of all pages.
+const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
+	"style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'"
+
+// pageTimeout bounds the work on one page.
+const pageTimeout = 10 * time.Second
+
+// maxForm is the size of a form: several times that of one with the longest name.
+const maxForm = 64 << 10
+
+// Config is what a console needs. All fields are required, except Version.
+type Config struct {
+	Environment animalstore.Environment
+	Version     string
+	Assets      string // the prefix of the paths of the files that package pages serves
+	Now         func() time.Time
+	Server      Server
+	Sessions    Sessions
+}
+
+// Server is the server that a console belongs to.
+type Server interface {
+	// ServeAPI serves a request of the API as the key with this secret, or if that is
+	// nil with the credential in the request.
+	ServeAPI(w http.ResponseWriter, r *http.Request, secret *[32]byte)
+	// KeyOf returns the key with this secret. The error has code invalid_api_key if it
+	// doesn't work.
+	KeyOf(r *http.Request, secret [32]byte) (*animalstore.Key, error)
+	// ChargeAddress charges a request to the address it comes from. It returns an error
+	// over the limit, and then how many seconds to wait.
+	ChargeAddress(r *http.Request) (retryAfter int64, err error)
+	// IsHTTPS reports whether the browser uses HTTPS, possibly only to a proxy.
+	IsHTTPS(r *http.Request) bool
+}
+
+// Sessions stores who is signed in. A session and a form are known by the hash of a
+// random token.
+type Sessions interface {
+	// CreateSession stores a session of the key with this secret.
+	CreateSession(ctx context.Context, token [32]byte, secret string, expires time.Time) error
+	// FindSession returns the hash of the secret, unless there is no session or it has
+	// expired.
+	FindSession(ctx context.Context, token [32]byte, now time.Time) (secret [32]byte, found bool, err error)
+	DeleteSession(ctx context.Context, token [32]byte) error
+	// UseForm reports whether this is the first time that a form is sent.
+	UseForm(ctx context.Context, token [32]byte, now time.Time) (first bool, err error)
+}
+
+// Console serves the pages at /console and below.
+type Console struct {
+	Config
+	assets *assets
+	mux    *http.ServeMux
+	origin *http.CrossOriginProtection
+}
+
+// New returns the console of a server.
+func New(c Config) *Console {
+	console := &Console{Config: c, assets: loadAssets(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection()}
+	console.addRoutes()
+	return console
+}
+
+// ServeHTTP implements [http.Handler].
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, c.assets.prefix) {
+		c.serveAsset(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cache-Control", "no-store")
+	// Without a referrer, browsers send forms with the origin "null", which can't be told
+	// from that of another site.
+	h.Set("Referrer-Policy", "same-origin")
+	if err := c.origin.Check(r); err != nil {
+		c.showProblem(w, c.frame(nil, "Refused"), problem{
+			Status: http.StatusForbidden, Heading: "Refused",
+			Message: "This change was sent by a page of another site. Open the console and make it there.",
+		})
+		return
+	}
+	if r.URL.Path != streamPath {
+		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	c.mux.ServeHTTP(w, r)
+}

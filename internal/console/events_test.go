@@ -1,0 +1,113 @@
+package console_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// TestEvents: the feed with its filters, and who did it, for admins only.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	admin, reader := s.signedIn(everything), s.signedIn(animalstore.Read)
+	form := admin.get("/console/pets/new").form(t, "/console/pets", "name", "Rex <b>", "categoryId", "7")
+	admin.post("/console/pets", form)
+	pet := admin.get("/console/pets/1")
+	admin.post("/console/orders", pet.form(t, "/console/orders"))
+
+	p := admin.get("/console/events")
+	p.want(t, "the feed", http.StatusOK, "pet.created", "order.created", "pet.updated", "key.created", `<a href="/console/pets/1">pet/1</a>`, "<bdi>Rex &lt;b&gt;</bdi>, <bdi>available</bdi>", `<a href="/console/keys/1">key 1</a> <small>`, "command line")
+	if first, last := strings.Index(p.body, "key.created"), strings.LastIndex(p.body, "order.created"); strings.LastIndex(p.body, "<td>key.created") < strings.LastIndex(p.body, "<td>order.created") {
+		t.Errorf("the oldest event comes first (%d, %d), want the newest:\n%s", first, last, p.body)
+	}
+	p = admin.get("/console/events?type=pet.*&subject=pet%2F1")
+	p.want(t, "filtered", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>")
+	if strings.Contains(p.body, "<td>order.created</td>") || strings.Contains(p.body, "<td>key.created</td>") {
+		t.Errorf("the filtered feed has other events:\n%s", p.body)
+	}
+	p = reader.get("/console/events")
+	p.want(t, "as a reader", http.StatusOK, "<td>pet.created</td>")
+	for _, hidden := range []string{"key.created", "/console/keys", "<th scope=\"col\">By</th>", "webhook"} {
+		if strings.Contains(p.body, hidden) {
+			t.Errorf("a reader sees %q:\n%s", hidden, p.body)
+		}
+	}
+	admin.get("/console").want(t, "the overview", http.StatusOK, "Latest events", "<td>order.created</td>", "data-stream=")
+	pet = admin.get("/console/pets/1")
+	pet.want(t, "the history", http.StatusOK, "<b>pet.created</b>", "<b>pet.updated</b>", "by <a href=\"/console/keys/1\">")
+	if strings.Index(pet.body, "pet.updated") > strings.Index(pet.body, "pet.created") {
+		t.Error("the history begins with the oldest event, want the newest")
+	}
+
+	for i := range 120 {
+		s.pet(fmt.Sprint("pet ", i))
+	}
+	p = admin.get("/console/events")
+	p.want(t, "the last page", http.StatusOK, "<bdi>pet 119</bdi>", "<bdi>pet 70</bdi>", "Older")
+	if strings.Contains(p.body, "<bdi>pet 69</bdi>") || strings.Contains(p.body, "Newer") {
+		t.Errorf("the last page has more than 50 events, or a newer page:\n%s", p.body)
+	}
+	older := strings.ReplaceAll(regexpFind(t, p.body, `href="(/console/events\?after=\d+)">Older`), "&amp;", "&")
+	admin.get(older).want(t, "the page before", http.StatusOK, "<bdi>pet 69</bdi>", "<bdi>pet 20</bdi>", "Newer")
+}
+
+// TestStream: what happens is shown as it happens, for one request, until the session
+// ends.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("shop", everything, 1<<30)
+	b := s.browser()
+	b.signIn(secret)
+	before := s.left(secret)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/console/events/stream?after=latest&type=pet.created", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("got %d %s, want a stream", res.StatusCode, res.Header)
+	}
+	lines := make(chan string, 100)
+	go func() {
+		defer close(lines)
+		for scan := bufio.NewScanner(res.Body); scan.Scan(); {
+			if strings.HasPrefix(scan.Text(), "data:") {
+				lines <- scan.Text()
+			}
+		}
+	}()
+	s.pet("Rex")
+	select {
+	case line := <-lines:
+		if !strings.Contains(line, `"name":"Rex"`) {
+			t.Errorf("got %q, want the new pet", line)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("got nothing, want the new pet")
+	}
+	if got := before - s.left(secret) - 1; got != 1 {
+		t.Errorf("got %d requests charged, want 1", got)
+	}
+	b.post("/console/sign-out", url.Values{})
+	select {
+	case line, more := <-lines:
+		if more {
+			t.Errorf("after signing out: got %q, want the end", line)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("after signing out, the stream goes on, want its end")
+	}
+}

@@ -1,0 +1,17 @@
+package console
+
+import "animalstore"
+
+// Route is a page or an action, for tests that go through all of them.
+type Route struct {
+	Pattern string
+	Needs   animalstore.Permissions
+}
+
+// Routes returns what whoever is signed in can open or do, except the overview.
+func Routes() (all []Route) {
+	for _, r := range routes {
+		all = append(all, Route{r.pattern, r.needs})
+	}
+	return all
+}

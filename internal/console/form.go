@@ -1,0 +1,109 @@
+package console
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+// pageSize is how many rows a list has.
+const pageSize = 25
+
+// page is a page of a list.
+type page[T any] struct {
+	Rows []T
+	Next string // the cursor of the next page; "" on the last
+	From string // the cursor of this page; "" on the first
+}
+
+// readPage makes one call of the API for a page of a list.
+func readPage[T any](v *visit, size int, list func(...client.CallOption) iter.Seq2[T, error]) (page[T], error) {
+	var meta client.Meta
+	p := page[T]{From: v.r.URL.Query().Get("cursor")}
+	for row, err := range list(client.FromCursor(p.From), client.ReadMeta(&meta)) {
+		if err != nil {
+			return p, err
+		}
+		if p.Rows = append(p.Rows, row); len(p.Rows) == size {
+			break // going on would call the API again
+		}
+	}
+	p.Next = meta.NextCursor
+	return p, nil
+}
+
+// id is the id in the path. One that isn't valid is 0, which nothing but a category has.
+func (v *visit) id() (int64, error) {
+	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
+	if err != nil {
+		return 0, &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.RouteNotFound, "this isn't a valid id")}
+	}
+	return id, nil
+}
+
+// field is a value that was sent with a form. Browsers send line breaks as \r\n, and an
+// input has none.
+func (v *visit) field(name string) string { return v.r.PostFormValue(name) }
+
+// integer reads a field. The error is like one of the API.
+func (v *visit) integer(name, label string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(v.field(name)), 10, 64)
+	if err != nil {
+		return 0, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.ValidationFailed, "%s must be a whole number", label)}
+	}
+	return n, nil
+}
+
+// newOnce is for a hidden field that makes a form take effect once, however often it is
+// sent.
+func newOnce() string { return newToken() }
+
+// idempotencyKey is for calls of the API that support it.
+func (v *visit) idempotencyKey() client.CallOption {
+	if once := v.field("once"); validOnce(once) {
+		return client.IdempotencyKey("console-" + once)
+	}
+	return client.IdempotencyKey("console-" + newOnce())
+}
+
+// ifMatch makes a change of what the form was made from, and of nothing else.
+func (v *visit) ifMatch() client.CallOption {
+	return client.IfMatch(cmp.Or(v.field("etag"), `"none"`))
+}
+
+func validOnce(once string) bool {
+	return len(once) >= 20 && len(once) <= 100 && !strings.ContainsFunc(once, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
+// errSentTwice is returned by useForm.
+var errSentTwice = errors.New("the form was sent before")
+
+// useForm is for calls of the API that have no Idempotency-Key, because they return a
+// secret. The second time, there is nothing to show: only the first response had it.
+func (v *visit) useForm() error {
+	once := v.field("once")
+	if !validOnce(once) {
+		return errSentTwice
+	}
+	first, err := v.c.Sessions.UseForm(v.r.Context(), sha256.Sum256(append(v.token[:], once...)), v.c.Now())
+	if err == nil && !first {
+		return errSentTwice
+	}
+	return err
+}
+
+// showSentTwice tells about a form whose response had a secret.
+func (v *visit) showSentTwice() error {
+	v.show(problem{
+		Status: http.StatusConflict, Heading: "This form was sent before",
+		Message: "So nothing was done this time. Only the first response showed the secret: if you missed it, find the key in the list and rotate it. If the first one failed, open the form again.",
+	})
+	return nil
+}

@@ -1,0 +1,261 @@
+package console_test
+
+import (
+	"context"
+	"html"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
+	"animalstore/internal/server"
+)
+
+const everything = animalstore.Read | animalstore.Write | animalstore.Admin
+
+// site is a server with a clock that tests move.
+type site struct {
+	t      *testing.T
+	url    string
+	db     db.DB
+	server *server.Server
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func start(t *testing.T, change ...func(*server.Config)) *site {
+	t.Helper()
+	s := &site{t: t, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
+	cfg := server.Config{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", Now: s.clock, NoBackground: true,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	var err error
+	if s.server, err = server.New(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	s.url, s.db = s.server.URL(), s.server.DB()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.server.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("stop the server: %v", err)
+		}
+	})
+	return s
+}
+
+func (s *site) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *site) advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+}
+
+// key creates a key and returns its secret and id.
+func (s *site) key(name string, permissions animalstore.Permissions, perMinute int64) (secret string, id int64) {
+	s.t.Helper()
+	secret = keys.Mint(animalstore.Production)
+	k := animalstore.NewKey{Name: name, Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: perMinute, PerDay: 1 << 30}, Permissions: permissions, Environment: animalstore.Production}
+	key, err := s.db.CreateKey(s.t.Context(), k, keys.Hash(secret), animalstore.At(s.clock()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return secret, key.ID
+}
+
+func (s *site) pet(name string) animalstore.Pet {
+	s.t.Helper()
+	pet, _, err := s.db.CreatePet(s.t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return pet
+}
+
+// browser is somebody who looks at the console.
+type browser struct {
+	s      *site
+	cookie string      // the value of the session's
+	header http.Header // sent with every request
+}
+
+// shown is a page that the browser got.
+type shown struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *site) browser() *browser { return &browser{s: s, header: http.Header{}} }
+
+// signedIn returns a browser that is signed in with a new key.
+func (s *site) signedIn(permissions animalstore.Permissions) *browser {
+	s.t.Helper()
+	secret, _ := s.key(permissions.String(), permissions, 1<<30)
+	b := s.browser()
+	if p := b.signIn(secret); p.status != http.StatusSeeOther || b.cookie == "" {
+		s.t.Fatalf("sign in: got %d %s, want a session", p.status, p.body)
+	}
+	return b
+}
+
+func (b *browser) signIn(secret string) shown {
+	return b.post("/console/sign-in", url.Values{"key": {secret}})
+}
+
+func (b *browser) get(path string) shown { return b.do(http.MethodGet, path, nil) }
+
+func (b *browser) post(path string, form url.Values) shown { return b.do(http.MethodPost, path, form) }
+
+// do sends a request, and keeps the cookie of the response. It follows no redirect.
+func (b *browser) do(method, path string, form url.Values) shown {
+	b.s.t.Helper()
+	req, err := http.NewRequest(method, b.s.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	for name, values := range b.header {
+		req.Header[name] = values
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if b.cookie != "" {
+		req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	for _, c := range res.Cookies() {
+		if c.Name == "animalstore_session" {
+			b.cookie = c.Value
+		}
+	}
+	return shown{res.StatusCode, res.Header, string(body)}
+}
+
+func (p shown) location() string { return p.header.Get("Location") }
+
+// want fails the test unless the page has this status and all parts in it.
+func (p shown) want(t *testing.T, what string, status int, parts ...string) {
+	t.Helper()
+	if p.status != status {
+		t.Errorf("%s: got %d %q, want %d\n%s", what, p.status, p.location(), status, p.body)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(p.body, part) {
+			t.Errorf("%s: got no %q in\n%s", what, part, p.body)
+		}
+	}
+}
+
+// wantMoved fails the test unless the response is a redirect to this path.
+func (p shown) wantMoved(t *testing.T, what, path string) {
+	t.Helper()
+	if p.status != http.StatusSeeOther || p.location() != path {
+		t.Errorf("%s: got %d to %q, want 303 to %q\n%s", what, p.status, p.location(), path, p.body)
+	}
+}
+
+var (
+	formTag   = regexp.MustCompile(`(?s)<form[^>]*method="post"[^>]*action="([^"]*)"[^>]*>(.*?)</form>`)
+	inputTag  = regexp.MustCompile(`<input [^>]*>`)
+	attribute = regexp.MustCompile(`([a-z]+)="([^"]*)"`)
+	selectTag = regexp.MustCompile(`(?s)<select[^>]*name="([^"]*)"[^>]*>(.*?)</select>`)
+	optionTag = regexp.MustCompile(`<option( selected)?>([^<]*)</option>`)
+)
+
+// form returns the values of a page's form, as a browser would send them, with some of
+// them replaced.
+func (p shown) form(t *testing.T, action string, replace ...string) url.Values {
+	t.Helper()
+	for _, form := range formTag.FindAllStringSubmatch(p.body, -1) {
+		if form[1] != action {
+			continue
+		}
+		values := url.Values{}
+		for _, tag := range inputTag.FindAllString(form[2], -1) {
+			attributes := map[string]string{}
+			for _, a := range attribute.FindAllStringSubmatch(tag, -1) {
+				attributes[a[1]] = html.UnescapeString(a[2])
+			}
+			if attributes["type"] == "checkbox" && !strings.Contains(tag, " checked") {
+				continue
+			}
+			values.Add(attributes["name"], attributes["value"])
+		}
+		for _, s := range selectTag.FindAllStringSubmatch(form[2], -1) {
+			for i, o := range optionTag.FindAllStringSubmatch(s[2], -1) {
+				if i == 0 || o[1] != "" {
+					values.Set(s[1], html.UnescapeString(o[2]))
+				}
+			}
+		}
+		for i := 0; i+1 < len(replace); i += 2 {
+			values.Set(replace[i], replace[i+1])
+		}
+		return values
+	}
+	t.Fatalf("got no form with action %s in\n%s", action, p.body)
+	return nil
+}
+
+// left asks the API how many requests a key has left this minute.
+func (s *site) left(secret string) int64 {
+	s.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, s.url+"/v1/limits", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res.Body.Close()
+	n, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Remaining"), 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// regexpFind returns the first group of the first match.
+func regexpFind(t *testing.T, text, pattern string) string {
+	t.Helper()
+	match := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if match == nil {
+		t.Fatalf("got no %s in\n%s", pattern, text)
+	}
+	return match[1]
+}

@@ -1,0 +1,350 @@
+package console
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+type keysPage struct {
+	frame
+	page[animalstore.Key]
+	Now time.Time
+}
+
+// listKeys serves GET /console/keys.
+func (v *visit) listKeys() error {
+	keys, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Key, error] {
+		return v.api.ListKeys(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
+	})
+	if err != nil {
+		return err
+	}
+	return v.render(http.StatusOK, "keys", keysPage{v.c.frame(v, "Keys"), keys, v.c.Now()})
+}
+
+// utcInput is how an input of the type datetime-local writes a time.
+const utcInput = "2006-01-02T15:04:05"
+
+// keyForm is what the form of a key shows.
+type keyForm struct {
+	Name, Plan, PerMinute, PerDay, Expires string
+	ExpiresWas                             string // to tell whether it was changed
+	Permissions                            []string
+	Plans                                  []animalstore.Plan
+	Problem, Once, ETag                    string
+	Conflicts                              []conflict
+}
+
+// Has reports whether a permission is ticked.
+func (f keyForm) Has(permission string) bool { return slices.Contains(f.Permissions, permission) }
+
+func formOf(key animalstore.Key, etag string) keyForm {
+	f := keyForm{Name: key.Name, Plan: string(key.Plan), Permissions: key.Permissions.Names(), ETag: etag}
+	if key.Plan == animalstore.PlanEnterprise {
+		f.PerMinute, f.PerDay = strconv.FormatInt(key.Limits.PerMinute, 10), strconv.FormatInt(key.Limits.PerDay, 10)
+	}
+	if !key.ExpiresAt.IsZero() {
+		f.Expires = key.ExpiresAt.UTC().Format(utcInput)
+	}
+	f.ExpiresWas = f.Expires
+	return f
+}
+
+func (v *visit) sentKey() keyForm {
+	return keyForm{
+		Name: v.field("name"), Plan: v.field("plan"), PerMinute: v.field("perMinute"), PerDay: v.field("perDay"),
+		Expires: v.field("expires"), ExpiresWas: v.field("expiresWas"), Permissions: v.r.PostForm["permission"], ETag: v.field("etag"),
+	}
+}
+
+// badKey is an error like one of the API.
+func badKey(message string) error {
+	return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.ValidationFailed, "%s", message)}
+}
+
+// limits reads the limits of an enterprise key; other plans have their own.
+func (f keyForm) limits() (animalstore.Limits, error) {
+	var l animalstore.Limits
+	if f.Plan != string(animalstore.PlanEnterprise) {
+		return l, nil
+	}
+	var err1, err2 error
+	l.PerMinute, err1 = strconv.ParseInt(strings.TrimSpace(f.PerMinute), 10, 64)
+	l.PerDay, err2 = strconv.ParseInt(strings.TrimSpace(f.PerDay), 10, 64)
+	if err1 != nil || err2 != nil {
+		return l, badKey("the enterprise plan needs both limits, as whole numbers")
+	}
+	return l, nil
+}
+
+func (f keyForm) expires() (animalstore.Time, error) {
+	if f.Expires == "" {
+		return animalstore.Time{}, nil
+	}
+	for _, layout := range []string{utcInput, "2006-01-02T15:04"} {
+		if t, err := time.Parse(layout, f.Expires); err == nil {
+			return animalstore.At(t), nil
+		}
+	}
+	return animalstore.Time{}, badKey("the expiry must be a date and a time")
+}
+
+func (f keyForm) permissions() animalstore.Permissions {
+	var all animalstore.Permissions
+	for _, name := range f.Permissions {
+		p, _ := animalstore.ParsePermission(name)
+		all |= p
+	}
+	return all
+}
+
+type newKeyPage struct {
+	frame
+	Form keyForm
+}
+
+// newKey serves GET /console/keys/new.
+func (v *visit) newKey() error {
+	if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
+		return nil
+	}
+	return v.showNewKey(http.StatusOK, keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}})
+}
+
+func (v *visit) showNewKey(status int, form keyForm) error {
+	form.Plans, form.Once = animalstore.Plans, newOnce()
+	return v.render(status, "key-new", newKeyPage{v.c.frame(v, "Create a key"), form})
+}
+
+// createKey serves POST /console/keys.
+func (v *visit) createKey() error {
+	form := v.sentKey()
+	key, err := form.newKey()
+	if err == nil {
+		err = v.useForm()
+	}
+	if errors.Is(err, errSentTwice) {
+		return v.showSentTwice()
+	}
+	var created client.KeyWithSecret
+	if err == nil {
+		created, err = v.api.CreateKey(v.r.Context(), key)
+	}
+	if message, status, ok := formProblem(err); ok {
+		form.Problem = message
+		return v.showNewKey(status, form)
+	}
+	if err != nil {
+		return err
+	}
+	return v.showSecret(secretPage{Heading: "Key created", Name: created.Name, List: "Keys", Path: keyPath(created.ID), Secret: created.Secret})
+}
+
+func (f keyForm) newKey() (client.NewKey, error) {
+	k := client.NewKey{Name: f.Name, Plan: animalstore.Plan(f.Plan), Permissions: f.permissions()}
+	var err error
+	if k.Limits, err = f.limits(); err != nil {
+		return k, err
+	}
+	if k.ExpiresAt, err = f.expires(); err != nil {
+		return k, err
+	}
+	if k.Permissions == 0 { // the API would take its default
+		return k, badKey("choose at least one permission")
+	}
+	return k, nil
+}
+
+type secretPage struct {
+	frame
+	Heading string
+	Name    string // whose secret it is
+	List    string // the page it belongs to
+	Path    string // of the page about it
+	Secret  string
+	Rotated bool
+	Grace   int64 // how long the old secret keeps working, in seconds
+}
+
+// showSecret shows a secret, this once.
+func (v *visit) showSecret(p secretPage) error {
+	p.frame = v.c.frame(v, p.Heading)
+	return v.render(http.StatusOK, "secret", p)
+}
+
+func keyPath(id int64) string { return "/console/keys/" + strconv.FormatInt(id, 10) }
+
+type keyPage struct {
+	frame
+	This    animalstore.Key
+	State   string
+	Own     bool // the key that is signed in
+	Form    keyForm
+	Once    string // of the rotation
+	Periods []period
+	Period  period
+	Plot    plot
+}
+
+// showKey serves GET /console/keys/{id}.
+func (v *visit) showKey() error {
+	key, etag, err := v.readKey()
+	if err != nil {
+		return err
+	}
+	return v.showThisKey(http.StatusOK, key, formOf(key, etag))
+}
+
+func (v *visit) readKey() (key animalstore.Key, etag string, err error) {
+	id, err := v.id()
+	if err != nil {
+		return key, "", err
+	}
+	var meta client.Meta
+	key, err = v.api.GetKey(v.r.Context(), id, client.ReadMeta(&meta))
+	return key, meta.ETag, err
+}
+
+func (v *visit) showThisKey(status int, key animalstore.Key, form keyForm) error {
+	over := v.findPeriod()
+	usage, err := v.api.GetKeyUsage(v.r.Context(), key.ID, over.hours)
+	if err != nil {
+		return err
+	}
+	form.Plans = animalstore.Plans
+	return v.render(status, "key", keyPage{
+		v.c.frame(v, "Key "+strconv.FormatInt(key.ID, 10)), key, key.State(v.c.Now()), key.ID == v.key.ID,
+		form, newOnce(), periods, over, v.c.plotUsage(usage, over),
+	})
+}
+
+// changeKey serves POST /console/keys/{id}.
+func (v *visit) changeKey() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	form := v.sentKey()
+	patch, err := form.patch()
+	if err == nil {
+		_, err = v.api.UpdateKey(v.r.Context(), id, patch, v.ifMatch())
+	}
+	if err == nil {
+		return v.goTo(v.r.URL.Path, "saved")
+	}
+	message, status, fixable := formProblem(err)
+	if !fixable && !isStale(err) {
+		return err
+	}
+	key, etag, err := v.readKey()
+	if err != nil {
+		return err
+	}
+	if fixable {
+		form.Problem = message
+		return v.showThisKey(status, key, form)
+	}
+	theirs := formOf(key, etag)
+	form.Conflicts = conflicts(
+		conflict{"Name", form.Name, theirs.Name}, conflict{"Plan", form.Plan, theirs.Plan},
+		conflict{"Per minute", form.PerMinute, theirs.PerMinute}, conflict{"Per day", form.PerDay, theirs.PerDay},
+		conflict{"Permissions", form.permissions().String(), strings.Join(theirs.Permissions, ",")},
+		conflict{"Expires (UTC)", form.Expires, theirs.Expires})
+	if form.Conflicts == nil {
+		return v.goTo(v.r.URL.Path, "unchanged")
+	}
+	form.ETag, form.ExpiresWas = etag, theirs.Expires
+	return v.showThisKey(http.StatusPreconditionFailed, key, form)
+}
+
+// patch is the change that the form asks for. The expiry is left alone unless it was
+// edited: the input knows no fractions of a second.
+func (f keyForm) patch() (animalstore.KeyPatch, error) {
+	plan, permissions := animalstore.Plan(f.Plan), f.permissions()
+	p := animalstore.KeyPatch{Name: &f.Name, Plan: &plan, Permissions: &permissions}
+	limits, err := f.limits()
+	if err != nil {
+		return p, err
+	}
+	if plan == animalstore.PlanEnterprise {
+		p.Limits = &limits
+	}
+	if f.Expires == f.ExpiresWas {
+		return p, nil
+	}
+	expires, err := f.expires()
+	p.ExpiresAt = &expires
+	return p, err
+}
+
+// graceHours is how long the secret before a rotation keeps working.
+func (v *visit) graceHours() (int64, error) {
+	hours, err := v.integer("graceHours", "the number of hours")
+	if err == nil && (hours < 0 || hours > 90*24) {
+		err = badKey("the old secret can keep working for 0 to 2160 hours")
+	}
+	return hours, err
+}
+
+// rotateKey serves POST /console/keys/{id}/rotate.
+func (v *visit) rotateKey() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	hours, err := v.graceHours()
+	if err == nil {
+		err = v.useForm()
+	}
+	if errors.Is(err, errSentTwice) {
+		return v.showSentTwice()
+	}
+	if err != nil {
+		return err
+	}
+	key, err := v.api.RotateKey(v.r.Context(), id, time.Duration(hours)*time.Hour, v.ifMatch())
+	if err != nil {
+		return err
+	}
+	return v.showSecret(secretPage{Heading: "Key rotated", Name: key.Name, List: "Keys", Path: keyPath(id), Secret: key.Secret, Rotated: true, Grace: hours * 3600})
+}
+
+// unbanKey serves POST /console/keys/{id}/unban.
+func (v *visit) unbanKey() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	var meta client.Meta
+	if _, err := v.api.UnbanKey(v.r.Context(), id, client.ReadMeta(&meta)); err != nil {
+		return err
+	}
+	done := "no-ban"
+	if meta.BanLifted {
+		done = "unbanned"
+	}
+	return v.goTo("/console/keys/"+strconv.FormatInt(id, 10), done)
+}
+
+// revokeKey serves POST /console/keys/{id}/revoke.
+func (v *visit) revokeKey() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	if v.field("confirm") != "yes" {
+		return badKey("tick the box to confirm that this key will never work again; nothing was changed")
+	}
+	if err := v.api.RevokeKey(v.r.Context(), id); err != nil {
+		return err
+	}
+	return v.goTo("/console/keys/"+strconv.FormatInt(id, 10), "revoked")
+}

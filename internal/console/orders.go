@@ -1,0 +1,161 @@
+package console
+
+import (
+	"iter"
+	"net/http"
+	"strconv"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+type ordersPage struct {
+	frame
+	page[animalstore.Order]
+	Statuses []animalstore.OrderStatus
+	Status   string
+	PetID    string
+	Names    map[int64]string // of the pets that still exist
+}
+
+// listOrders serves GET /console/orders.
+func (v *visit) listOrders() error {
+	query := v.r.URL.Query()
+	q := client.OrderQuery{Status: animalstore.OrderStatus(query.Get("status")), PageSize: pageSize}
+	if text := query.Get("pet"); text != "" {
+		var err error
+		if q.PetID, err = strconv.ParseInt(text, 10, 64); err != nil || q.PetID < 1 {
+			return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the pet must be the number of a pet")}
+		}
+	}
+	orders, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+		return v.api.ListOrders(v.r.Context(), q, options...)
+	})
+	if err != nil {
+		return err
+	}
+	names, err := v.petNames(orders.Rows)
+	if err != nil {
+		return err
+	}
+	return v.render(http.StatusOK, "orders", ordersPage{v.c.frame(v, "Orders"), orders, animalstore.OrderStatuses, query.Get("status"), query.Get("pet"), names})
+}
+
+// petNames returns the names of the pets of orders.
+func (v *visit) petNames(orders []animalstore.Order) (map[int64]string, error) {
+	names := map[int64]string{}
+	var ids []int64
+	for _, o := range orders {
+		if _, known := names[o.PetID]; !known {
+			names[o.PetID] = ""
+			ids = append(ids, o.PetID)
+		}
+	}
+	if ids == nil {
+		return names, nil
+	}
+	for pet, err := range v.api.ListPets(v.r.Context(), client.PetQuery{IDs: ids}) {
+		if err != nil {
+			return nil, err
+		}
+		names[pet.ID] = pet.Name
+	}
+	return names, nil
+}
+
+// placeOrder serves POST /console/orders.
+func (v *visit) placeOrder() error {
+	petID, err := v.integer("petId", "the pet")
+	if err != nil {
+		return err
+	}
+	order, err := v.api.PlaceOrder(v.r.Context(), petID, v.idempotencyKey())
+	if err != nil {
+		return err
+	}
+	if !v.may(read) {
+		return v.goTo("/console/pets/new", "placed")
+	}
+	return v.goTo("/console/orders/"+strconv.FormatInt(order.ID, 10), "placed")
+}
+
+type orderPage struct {
+	frame
+	Order   animalstore.Order
+	PetName string
+	Gone    bool // the pet was removed
+	Moves   []orderMove
+	ETag    string
+	Problem string
+}
+
+// orderMove is a button.
+type orderMove struct {
+	Status animalstore.OrderStatus
+	Title  string
+	Effect animalstore.PetStatus // on the pet
+}
+
+var moveTitles = map[animalstore.OrderStatus]string{
+	animalstore.OrderApproved:  "Approve",
+	animalstore.OrderDelivered: "Mark as delivered",
+	animalstore.OrderCancelled: "Cancel the order",
+}
+
+// showOrder serves GET /console/orders/{id}.
+func (v *visit) showOrder() error { return v.showThisOrder(http.StatusOK, "") }
+
+func (v *visit) showThisOrder(status int, problem string) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	var meta client.Meta
+	order, err := v.api.GetOrder(v.r.Context(), id, client.ReadMeta(&meta))
+	if err != nil {
+		return err
+	}
+	pet, err := v.api.FindPet(v.r.Context(), order.PetID)
+	gone := codeOf(err) == animalstore.PetNotFound
+	if err != nil && !gone {
+		return err
+	}
+	var moves []orderMove
+	for _, s := range animalstore.OrderStatuses {
+		if moved := order; v.may(write) && moved.Move(s, order.UpdatedAt) == nil {
+			moves = append(moves, orderMove{s, moveTitles[s], s.PetStatus()})
+		}
+	}
+	return v.render(status, "order", orderPage{v.c.frame(v, "Order "+strconv.FormatInt(id, 10)), order, pet.Name, gone, moves, meta.ETag, problem})
+}
+
+// moveOrder serves POST /console/orders/{id}.
+func (v *visit) moveOrder() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	to := animalstore.OrderStatus(v.field("status"))
+	_, err = v.api.UpdateOrder(v.r.Context(), id, animalstore.OrderPatch{Status: &to}, v.ifMatch())
+	if err == nil {
+		return v.goTo(v.r.URL.Path, "moved")
+	}
+	message, status, fixable := formProblem(err)
+	if !fixable && !isStale(err) {
+		return err
+	}
+	if !v.may(read) {
+		return err
+	}
+	now, readErr := v.api.GetOrder(v.r.Context(), id)
+	if readErr != nil {
+		return readErr
+	}
+	if now.Status == to { // the same button again
+		return v.goTo(v.r.URL.Path, "unchanged")
+	}
+	if !fixable {
+		message, status = "You wanted it to become "+string(to)+", but meanwhile somebody changed it: it is "+string(now.Status)+" now.", http.StatusPreconditionFailed
+	}
+	return v.showThisOrder(status, message)
+}

@@ -1,0 +1,154 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+// problem is why a page can't show what was asked for, or an action wasn't done.
+type problem struct {
+	Status  int
+	Heading string
+	Message string
+	Until   animalstore.Time // when to try again; zero: unknown
+	Seconds int64            // how long that is
+}
+
+type problemPage struct {
+	frame
+	problem
+}
+
+// codeOf is the code of an error, or "".
+func codeOf(err error) animalstore.Code {
+	var coded *animalstore.Error
+	if errors.As(err, &coded) {
+		return coded.Code
+	}
+	return ""
+}
+
+// codeIn is the code in the body of an error response.
+func codeIn(body io.Reader) animalstore.Code {
+	var e struct{ Code animalstore.Code }
+	_ = json.NewDecoder(body).Decode(&e) // "" if it can't be read
+	return e.Code
+}
+
+// showProblem shows a page for a problem.
+func (c *Console) showProblem(w http.ResponseWriter, f frame, p problem) {
+	if p.Seconds > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(p.Seconds, 10))
+	}
+	c.render(w, p.Status, "problem", problemPage{f, p})
+}
+
+func (v *visit) show(p problem) { v.c.showProblem(v.w, v.c.frame(v, p.Heading), p) }
+
+// fail shows why a page can't be shown. v is nil if nobody is signed in.
+func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
+	var limited *client.RateLimitError
+	var refused *client.Error
+	p := problem{Status: http.StatusInternalServerError, Heading: "Something went wrong", Message: "The console can’t show this page. The server’s log says why."}
+	switch {
+	case errors.As(err, &limited):
+		seconds := int64((limited.RetryAfter + time.Second - 1) / time.Second)
+		p = limitedProblem(http.StatusTooManyRequests, codeOf(err), limited.Reset, seconds)
+	case codeOf(err) == animalstore.InvalidAPIKey && v != nil: // the key ended just now
+		c.leadToSignIn(w, v.r)
+		return
+	case isStale(err):
+		p = problem{Status: http.StatusPreconditionFailed, Heading: titles[http.StatusPreconditionFailed], Message: "Somebody changed it after you opened the page, so nothing was done. Open it again, then decide."}
+	case errors.As(err, &refused):
+		p = problem{Status: refused.Status, Heading: titles[refused.Status], Message: sentence(refused.Err.Message)}
+		if p.Heading == "" {
+			p.Heading = "Something went wrong"
+		}
+	case codeOf(err) == "" && v == nil:
+		p = problem{Status: http.StatusServiceUnavailable, Heading: "The store doesn’t respond", Message: "Whether you are signed in couldn’t be checked. Try again in a moment."}
+	}
+	f := c.frame(v, p.Heading)
+	c.showProblem(w, f, p)
+}
+
+var titles = map[int]string{
+	http.StatusBadRequest:         "That isn’t valid",
+	http.StatusForbidden:          "Not allowed",
+	http.StatusNotFound:           "Not found",
+	http.StatusConflict:           "That isn’t possible now",
+	http.StatusPreconditionFailed: "It was changed meanwhile",
+	http.StatusServiceUnavailable: "The store doesn’t respond",
+}
+
+// limitedProblem is for a key or an address that has used up its requests.
+func limitedProblem(status int, code animalstore.Code, until time.Time, seconds int64) problem {
+	p := problem{Status: status, Heading: "Too many requests", Until: animalstore.At(until), Seconds: max(1, seconds)}
+	switch code {
+	case animalstore.KeyBanned:
+		p.Heading = "This key is banned"
+		p.Message = "It kept sending requests after it was told to wait. Wait until the ban ends, or ask an operator to lift it."
+	case animalstore.DailyQuotaExceeded:
+		p.Message = "The requests of this day (UTC) are used up. What the console shows counts like any other request."
+	default:
+		p.Message = "The requests of this minute are used up. What the console shows counts like any other request."
+	}
+	return p
+}
+
+// formProblem returns what to tell whoever sent a form that the API refused, if that is
+// something they can fix in the form.
+func formProblem(err error) (message string, status int, ok bool) {
+	var refused *client.Error
+	if !errors.As(err, &refused) {
+		if codeOf(err) == animalstore.ValidationFailed { // the client refused to send it
+			return sentence(err.Error()), http.StatusBadRequest, true
+		}
+		return "", 0, false
+	}
+	switch refused.Status {
+	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
+		message := refused.Err.Message
+		if refused.Err.Code == animalstore.IdempotencyKeyReused {
+			message = "this form was already sent with other values; to send these too, send it again"
+		}
+		return sentence(message), refused.Status, true
+	}
+	return "", 0, false
+}
+
+// isStale reports whether a change was refused because somebody else made one.
+func isStale(err error) bool { return codeOf(err) == animalstore.PreconditionFailed }
+
+// sentence begins a message with a capital letter and ends it with a full stop.
+func sentence(message string) string {
+	if message == "" {
+		return ""
+	}
+	if c := message[0]; c >= 'a' && c <= 'z' {
+		message = string(c-'a'+'A') + message[1:]
+	}
+	if last := message[len(message)-1]; last != '.' && last != '!' && last != '?' {
+		message += "."
+	}
+	return message
+}
+
+// conflict is a field that somebody else changed, or whoever sees it wanted to.
+type conflict struct{ Field, Mine, Theirs string }
+
+// conflicts returns the fields whose values differ.
+func conflicts(all ...conflict) (different []conflict) {
+	for _, c := range all {
+		if c.Mine != c.Theirs {
+			different = append(different, c)
+		}
+	}
+	return different
+}

@@ -1,0 +1,171 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+)
+
+const (
+	cookieName = "animalstore_session"
+	// sessionLasts is how long somebody stays signed in, however active.
+	sessionLasts = 12 * time.Hour
+)
+
+// newToken returns 256 random bits. Only its hash is stored.
+func newToken() string {
+	b := make([]byte, 32)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// session is somebody who is signed in.
+type session struct {
+	token  [32]byte // its hash
+	secret [32]byte // the hash of the key's secret
+	key    *animalstore.Key
+}
+
+// findSession returns the session of a request, or nil. The key is checked anew each
+// time, so a session ends as soon as its key or secret does.
+func (c *Console) findSession(r *http.Request) (*session, error) {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil || cookie.Value == "" {
+		return nil, nil
+	}
+	s := &session{token: sha256.Sum256([]byte(cookie.Value))}
+	var found bool
+	if s.secret, found, err = c.Sessions.FindSession(r.Context(), s.token, c.Now()); err != nil || !found {
+		return nil, err
+	}
+	s.key, err = c.Server.KeyOf(r, s.secret)
+	if codeOf(err) == animalstore.InvalidAPIKey {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, token string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: token, Path: "/console", MaxAge: maxAge,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.Server.IsHTTPS(r),
+	})
+}
+
+type signInPage struct {
+	frame
+	Next    string // where to go afterwards
+	Problem string
+}
+
+// showSignIn serves GET /console/sign-in.
+func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
+	if !c.chargeAddress(w, r) {
+		return
+	}
+	c.renderSignIn(w, http.StatusOK, r.URL.Query().Get("next"), "")
+}
+
+func (c *Console) renderSignIn(w http.ResponseWriter, status int, next, problem string) {
+	c.render(w, status, "sign-in", signInPage{c.frame(nil, "Sign in"), safeNext(next), problem})
+}
+
+// signIn serves POST /console/sign-in. It calls the API with the key, so a wrong one
+// counts against the address, and a right one is charged.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	key, next := strings.TrimSpace(r.PostFormValue("key")), r.PostFormValue("next")
+	call, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://console/v1/limits", nil)
+	if err != nil {
+		c.fail(w, nil, err)
+		return
+	}
+	call.Header.Set("Authorization", "Bearer "+key)
+	res, err := (&transport{server: c.Server, browser: r}).RoundTrip(call)
+	if err != nil {
+		c.fail(w, nil, err)
+		return
+	}
+	switch status := res.StatusCode; {
+	case status == http.StatusUnauthorized:
+		c.renderSignIn(w, status, next, "This key isn’t valid here. Check that it is complete, not revoked or expired, and made for this "+string(c.Environment)+" deployment.")
+	case status == http.StatusTooManyRequests:
+		seconds, _ := strconv.ParseInt(res.Header.Get("Retry-After"), 10, 64) // the API sends a number
+		c.showProblem(w, c.frame(nil, "Too many requests"), limitedProblem(status, codeIn(res.Body), c.Now().Add(time.Duration(seconds)*time.Second), seconds))
+	case status >= http.StatusInternalServerError:
+		c.showProblem(w, c.frame(nil, "Unavailable"), problem{Status: status, Heading: "The store doesn’t respond", Message: "Your key couldn’t be checked. Try again in a moment."})
+	default: // 403 too: a key that may not read is a key
+		c.startSession(w, r, key, next)
+	}
+}
+
+func (c *Console) startSession(w http.ResponseWriter, r *http.Request, key, next string) {
+	// Always a new token: one that somebody planted in the browser is worth nothing.
+	token := newToken()
+	if err := c.Sessions.CreateSession(r.Context(), sha256.Sum256([]byte(token)), key, c.Now().Add(sessionLasts)); err != nil {
+		c.fail(w, nil, err)
+		return
+	}
+	if old, err := r.Cookie(cookieName); err == nil {
+		_ = c.Sessions.DeleteSession(r.Context(), sha256.Sum256([]byte(old.Value))) // it expires anyway
+	}
+	c.setCookie(w, r, token, int(sessionLasts/time.Second))
+	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)
+}
+
+// signOut serves POST /console/sign-out.
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	if !c.chargeAddress(w, r) {
+		return
+	}
+	if cookie, err := r.Cookie(cookieName); err == nil {
+		if err := c.Sessions.DeleteSession(r.Context(), sha256.Sum256([]byte(cookie.Value))); err != nil {
+			c.fail(w, nil, err) // the session still works: don't pretend otherwise
+			return
+		}
+	}
+	c.setCookie(w, r, "", -1)
+	http.Redirect(w, r, "/console/sign-in", http.StatusSeeOther)
+}
+
+// leadToSignIn is the response to a request without a session.
+func (c *Console) leadToSignIn(w http.ResponseWriter, r *http.Request) {
+	if !c.chargeAddress(w, r) {
+		return
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		http.Redirect(w, r, "/console/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+		return
+	}
+	c.renderSignIn(w, http.StatusUnauthorized, "", "You are signed out, so nothing was changed. Sign in and try again.")
+}
+
+// chargeAddress charges a page without a session to the address. It reports false if it
+// has shown that the limit is reached.
+func (c *Console) chargeAddress(w http.ResponseWriter, r *http.Request) bool {
+	seconds, err := c.Server.ChargeAddress(r)
+	if err != nil {
+		c.showProblem(w, c.frame(nil, "Too many requests"), limitedProblem(http.StatusTooManyRequests, codeOf(err), c.Now().Add(time.Duration(seconds)*time.Second), seconds))
+	}
+	return err == nil
+}
+
+// safeNext returns a path of the console to go to, whatever was asked for.
+func safeNext(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Fragment != "" ||
+		u.Path != "/console" && !strings.HasPrefix(u.Path, "/console/") || strings.HasPrefix(u.Path, "/console/sign-") ||
+		strings.ContainsAny(next, "\\\r\n\t") || strings.Contains(u.Path, "..") {
+		return "/console"
+	}
+	return u.RequestURI()
+}

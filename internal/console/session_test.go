@@ -1,0 +1,195 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/keys"
+)
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("shop", everything, 1<<30)
+	b := s.browser()
+	b.get("/console").wantMoved(t, "signed out", "/console/sign-in?next=%2Fconsole")
+	b.get("/console/pets?status=sold").wantMoved(t, "signed out", "/console/sign-in?next=%2Fconsole%2Fpets%3Fstatus%3Dsold")
+	page := b.get("/console/sign-in?next=/console/pets%3Fstatus%3Dsold")
+	page.want(t, "the form", http.StatusOK, `name="key"`)
+	p := b.post("/console/sign-in", page.form(t, "/console/sign-in", "key", " "+secret+"\r\n"))
+	p.wantMoved(t, "sign in", "/console/pets?status=sold")
+	cookie := p.header.Get("Set-Cookie")
+	for _, part := range []string{"; Path=/console;", "; HttpOnly", "; SameSite=Strict", "; Max-Age=43200"} {
+		if !strings.Contains(cookie, part) {
+			t.Errorf("got the cookie %q, want %q in it", cookie, part)
+		}
+	}
+	if strings.Contains(cookie, "Secure") || strings.Contains(cookie, secret) {
+		t.Errorf("got the cookie %q, want no Secure over plain HTTP and no secret", cookie)
+	}
+	page = b.get("/console/pets")
+	page.want(t, "signed in", http.StatusOK, "<h1>Pets</h1>", "shop")
+	if got := page.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("got Cache-Control %q, want no-store", got)
+	}
+	for _, next := range []string{"https://evil.example/console", "//evil.example/console", "/docs", "/console/../docs", `/console/\evil`, "/consoles", "javascript:alert(1)", "/console/sign-out"} {
+		p := s.browser().post("/console/sign-in", url.Values{"key": {secret}, "next": {next}})
+		if p.location() != "/console" {
+			t.Errorf("next=%q: got a redirect to %q, want /console", next, p.location())
+		}
+	}
+
+	proxied := s.browser()
+	proxied.header.Set("X-Forwarded-Proto", "https")
+	if cookie := proxied.signIn(secret).header.Get("Set-Cookie"); !strings.Contains(cookie, "; Secure") {
+		t.Errorf("behind a proxy with HTTPS: got the cookie %q, want Secure", cookie)
+	}
+}
+
+// TestWrongKeys: a wrong key is 401 and counts against the address, a right one doesn't.
+func TestWrongKeys(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("shop", everything, 1<<30)
+	b := s.browser()
+	before := s.left("not-a-key-of-this-store")
+	wrong := []string{"", "x", keys.Mint(animalstore.Production), keys.Mint(animalstore.Staging), secret + "x", "Bearer " + secret, "ключ", strings.Repeat("k", 5000)}
+	for _, key := range wrong {
+		p := b.signIn(key)
+		p.want(t, "key "+key, http.StatusUnauthorized, `name="key"`, "isn’t valid here")
+		if b.cookie != "" || key != "" && strings.Contains(p.body, key) && len(key) > 1 {
+			t.Errorf("key %q: got a cookie, or the key on the page, want neither", key)
+		}
+	}
+	if p := b.signIn(secret); p.status != http.StatusSeeOther {
+		t.Errorf("the right key: got %d, want 303", p.status)
+	}
+	if got, want := s.left("not-a-key-of-this-store"), before-int64(len(wrong))-1; got != want {
+		t.Errorf("the address has %d left, want %d", got, want)
+	}
+	for range 3000 {
+		if s.left("not-a-key-of-this-store") == 0 {
+			break
+		}
+	}
+	if p := s.browser().get(regexpFind(t, b.get("/console/system").body, `href="(/console/assets/[^"]*)"`)); p.status != http.StatusTooManyRequests || p.header.Get("Retry-After") == "" {
+		t.Errorf("a stylesheet: got %d, want 429", p.status)
+	}
+	for name, p := range map[string]shown{"a wrong key": s.browser().signIn("x"), "the form": s.browser().get("/console/sign-in"), "a page": s.browser().get("/console")} {
+		p.want(t, name+" from an address over its limit", http.StatusTooManyRequests, "Too many requests", "<time")
+		if p.header.Get("Retry-After") == "" {
+			t.Errorf("%s: got no Retry-After", name)
+		}
+	}
+	b.get("/console").want(t, "whoever is signed in", http.StatusOK)
+	if p := s.browser().signIn(secret); p.status != http.StatusSeeOther {
+		t.Errorf("the right key, from an address over its limit: got %d, want 303", p.status)
+	}
+}
+
+// TestSessionsEnd: with sign-out, 12 hours, the key, or the secret.
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	signedOut := func(what string, b browser) {
+		t.Helper()
+		if p := b.get("/console"); p.status != http.StatusSeeOther || !strings.HasPrefix(p.location(), "/console/sign-in") {
+			t.Errorf("%s: got %d, want to be led to sign in", what, p.status)
+		}
+		if p := b.post("/console/pets", url.Values{"name": {"Rex"}, "categoryId": {"1"}, "status": {"available"}}); p.status != http.StatusUnauthorized {
+			t.Errorf("%s: a change got %d, want 401", what, p.status)
+		}
+	}
+	b := s.signedIn(everything)
+	stolen := *b
+	b.get("/console").want(t, "signed in", http.StatusOK)
+	b.post("/console/sign-out", nil).wantMoved(t, "sign out", "/console/sign-in")
+	if b.cookie != "" {
+		t.Errorf("after signing out, the cookie is %q, want none", b.cookie)
+	}
+	signedOut("the stolen cookie", stolen)
+
+	secret, id := s.key("to be revoked", everything, 1<<30)
+	b = s.browser()
+	b.signIn(secret)
+	b.get("/console").want(t, "signed in", http.StatusOK)
+	revoke := func(k *animalstore.Key, _ bool) error { k.Revoke(animalstore.At(s.clock())); return nil }
+	if _, err := s.db.UpdateKey(t.Context(), id, animalstore.At(s.clock()), revoke); err != nil {
+		t.Fatal(err)
+	}
+	s.advance(time.Second)
+	signedOut("a revoked key", *b)
+
+	secret, id = s.key("to be rotated", everything, 1<<30)
+	b, other := s.browser(), s.browser()
+	b.signIn(secret)
+	fresh := keys.Mint(animalstore.Production)
+	now := s.clock()
+	if _, err := s.db.RotateKey(t.Context(), id, keys.Hash(fresh), animalstore.At(now), animalstore.At(now.Add(time.Hour)), nil); err != nil {
+		t.Fatal(err)
+	}
+	other.signIn(fresh)
+	s.advance(59 * time.Minute)
+	b.get("/console").want(t, "in the grace period", http.StatusOK)
+	s.advance(time.Minute)
+	signedOut("after the grace period", *b)
+	other.get("/console").want(t, "with the new secret", http.StatusOK)
+
+	b = s.signedIn(everything)
+	s.advance(12*time.Hour - time.Second)
+	b.get("/console").want(t, "before 12 hours", http.StatusOK)
+	s.advance(time.Second)
+	signedOut("after 12 hours", *b)
+}
+
+// TestFixation: a token that was planted in a browser is never adopted, and signing in
+// again ends the session before.
+func TestFixation(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("shop", everything, 1<<30)
+	b := s.browser()
+	b.cookie = "planted-by-an-attacker-planted-by-an-attacker"
+	planted := *b
+	b.signIn(secret)
+	if b.cookie == planted.cookie {
+		t.Fatal("the planted token is that of the session, want a new one")
+	}
+	if p := planted.get("/console"); p.status != http.StatusSeeOther {
+		t.Errorf("with the planted token: got %d, want to be led to sign in", p.status)
+	}
+	first := *b
+	b.signIn(secret)
+	if p := first.get("/console"); p.status != http.StatusSeeOther || first.cookie == b.cookie {
+		t.Errorf("with the token before: got %d, want to be led to sign in", p.status)
+	}
+	b.get("/console").want(t, "with the last token", http.StatusOK)
+}
+
+// TestOtherOrigins: no change that another site's page sends is made.
+func TestOtherOrigins(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("shop", everything, 1<<30)
+	b := s.signedIn(everything)
+	form := url.Values{"name": {"Rex"}, "categoryId": {"1"}, "status": {"available"}}
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+		for _, site := range []string{value, strings.Replace(value, "cross-site", "same-site", 1)} {
+			other := *b
+			other.header = http.Header{name: {site}}
+			other.post("/console/pets", form).want(t, name+" "+site, http.StatusForbidden, "another site")
+			other.post("/console/sign-out", nil).want(t, name+" "+site, http.StatusForbidden)
+			other.cookie = ""
+			other.post("/console/sign-in", url.Values{"key": {secret}}).want(t, name+" "+site, http.StatusForbidden)
+		}
+	}
+	b.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {s.url}}
+	b.get("/console/pets").want(t, "the list", http.StatusOK, "no pets yet")
+	if p := b.post("/console/pets", form); p.status != http.StatusSeeOther {
+		t.Errorf("from the console's own page: got %d, want 303", p.status)
+	}
+}

@@ -1,0 +1,206 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+)
+
+// frame is what every page has.
+type frame struct {
+	Title       string
+	Assets      string // prefix of the files of all pages
+	Files       string // prefix of the files of the console
+	Environment animalstore.Environment
+	Version     string
+	Key         *animalstore.Key // nil: signed out
+	Nav         []navEntry
+	Done        string // what was just done
+	MayWrite    bool
+}
+
+type navEntry struct {
+	Title, Path string
+	Here        bool
+	needs       animalstore.Permissions
+}
+
+var nav = []navEntry{
+	{Title: "Overview", Path: "/console", needs: read},
+	{Title: "Pets", Path: "/console/pets", needs: read},
+	{Title: "Orders", Path: "/console/orders", needs: read},
+	{Title: "Categories", Path: "/console/categories", needs: read},
+	{Title: "Events", Path: "/console/events", needs: read},
+	{Title: "Keys", Path: "/console/keys", needs: admin},
+	{Title: "Webhooks", Path: "/console/webhooks", needs: admin},
+	{Title: "System", Path: "/console/system", needs: admin},
+}
+
+// doneTexts are what a page may say was done, by the parameter "done".
+var doneTexts = map[string]string{
+	"added":     "Added.",
+	"saved":     "Saved.",
+	"removed":   "Removed.",
+	"placed":    "The order was placed, and the pet is pending.",
+	"moved":     "The order and its pet were updated.",
+	"revoked":   "The key was revoked. It stops working within a second.",
+	"unbanned":  "The ban was lifted.",
+	"pinged":    "The ping is on its way. Reload to see what came of it.",
+	"retried":   "The delivery is due now. Reload to see what came of it.",
+	"no-ban":    "The key wasn’t banned.",
+	"unchanged": "It is that way already. Nothing was changed.",
+}
+
+func (c *Console) frame(v *visit, title string) frame {
+	f := frame{Title: title + " · Animal Store", Assets: c.Assets, Files: c.assets.prefix, Environment: c.Environment, Version: c.Version}
+	if c.Environment != animalstore.Production {
+		f.Title += " (" + string(c.Environment) + ")"
+	}
+	if v == nil {
+		return f
+	}
+	f.Key, f.MayWrite = v.key, v.may(write)
+	f.Done = doneTexts[v.r.URL.Query().Get("done")]
+	for _, entry := range nav {
+		entry.Here = v.r.URL.Path == entry.Path || entry.Path != "/console" && strings.HasPrefix(v.r.URL.Path, entry.Path+"/")
+		if v.may(entry.needs) {
+			f.Nav = append(f.Nav, entry)
+		}
+	}
+	return f
+}
+
+// templates are the pages by name, each with the layout.
+var templates = func() map[string]*template.Template {
+	layout := template.Must(template.New("layout").Funcs(functions).ParseFS(web, "web/layout.html"))
+	files, err := web.ReadDir("web")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	all := map[string]*template.Template{}
+	for _, file := range files {
+		name, isTemplate := strings.CutSuffix(file.Name(), ".html")
+		if isTemplate && name != "layout" {
+			all[name] = template.Must(template.Must(layout.Clone()).ParseFS(web, path.Join("web", file.Name())))
+		}
+	}
+	return all
+}()
+
+// render writes a page. Nothing is sent before all of it is there.
+func (c *Console) render(w http.ResponseWriter, status int, name string, data any) {
+	var b bytes.Buffer
+	if err := templates[name].ExecuteTemplate(&b, "page", data); err != nil {
+		panic(fmt.Errorf("render %s: %w", name, err)) // the API turns it into a response
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(status)
+	w.Write(b.Bytes())
+}
+
+func (v *visit) render(status int, name string, data any) error {
+	v.c.render(v.w, status, name, data)
+	return nil
+}
+
+var functions = template.FuncMap{
+	"when":    when,
+	"number":  number,
+	"size":    size,
+	"span":    span,
+	"link":    withQuery,
+	"state":   func(k animalstore.Key, now time.Time) string { return k.State(now) },
+	"percent": func(part, whole int64) int64 { return 100 * part / max(1, whole) },
+	"join":    strings.Join,
+	"list":    func(items ...string) []string { return items },
+}
+
+const (
+	rfc3339Milli = "2006-01-02T15:04:05.000Z"
+	readable     = "2 Jan 2006, 15:04:05 UTC"
+)
+
+// when is a time in UTC, which the script turns into the reader's.
+func when(t animalstore.Time) template.HTML {
+	if t.IsZero() {
+		return "never"
+	}
+	u := t.UTC()
+	return template.HTML(`<time datetime="` + u.Format(rfc3339Milli) + `">` + u.Format(readable) + `</time>`)
+}
+
+// number groups digits, so that large ones can be read.
+func number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "−", digits[1:]
+	}
+	var groups []string
+	for len(digits) > 3 {
+		groups = append(groups, digits[len(digits)-3:])
+		digits = digits[:len(digits)-3]
+	}
+	groups = append(groups, digits)
+	slices.Reverse(groups)
+	return sign + strings.Join(groups, ",")
+}
+
+func size(bytes int64) string {
+	value, unit := float64(bytes), 0
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	for value >= 1024 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	if unit == 0 {
+		return number(bytes) + " bytes"
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit]
+}
+
+// span is a length of time in its two largest units.
+func span(seconds int64) string {
+	var parts []string
+	for _, unit := range []struct {
+		seconds int64
+		name    string
+	}{{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}} {
+		n := seconds / unit.seconds
+		seconds %= unit.seconds
+		switch {
+		case n == 1:
+			parts = append(parts, "1 "+unit.name)
+		case n > 1:
+			parts = append(parts, number(n)+" "+unit.name+"s")
+		}
+	}
+	if parts == nil {
+		return "0 seconds"
+	}
+	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// withQuery is a path with parameters, given as names and values. Empty ones are left
+// out.
+func withQuery(path string, pairs ...string) string {
+	query := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
+}

@@ -1,0 +1,228 @@
+package console
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+type webhooksPage struct {
+	frame
+	page[animalstore.Webhook]
+	Form webhookForm
+}
+
+// webhookForm is what the form of a webhook shows.
+type webhookForm struct {
+	URL, Types, Description string
+	Problem, Once, ETag     string
+	Conflicts               []conflict
+}
+
+// listWebhooks serves GET /console/webhooks.
+func (v *visit) listWebhooks() error {
+	types := strings.Join(animalstore.DefaultEventPatterns.List(), ", ")
+	return v.showWebhooks(http.StatusOK, webhookForm{Types: types})
+}
+
+func (v *visit) showWebhooks(status int, form webhookForm) error {
+	webhooks, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Webhook, error] {
+		return v.api.ListWebhooks(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
+	})
+	if err != nil {
+		return err
+	}
+	form.Once = newOnce()
+	return v.render(status, "webhooks", webhooksPage{v.c.frame(v, "Webhooks"), webhooks, form})
+}
+
+func (v *visit) sentWebhook() webhookForm {
+	return webhookForm{URL: strings.TrimSpace(v.field("url")), Types: v.field("types"), Description: v.field("description"), ETag: v.field("etag")}
+}
+
+// types reads patterns that are separated by commas or spaces.
+func (f webhookForm) types() animalstore.EventPatterns {
+	return animalstore.EventPatterns(strings.Join(strings.FieldsFunc(f.Types, func(c rune) bool { return c == ',' || c == ' ' }), ","))
+}
+
+// createWebhook serves POST /console/webhooks.
+func (v *visit) createWebhook() error {
+	form := v.sentWebhook()
+	err := v.useForm()
+	if errors.Is(err, errSentTwice) {
+		return v.showSentTwice()
+	}
+	var created client.WebhookWithSecret
+	if err == nil {
+		created, err = v.api.CreateWebhook(v.r.Context(), animalstore.NewWebhook{URL: form.URL, Types: form.types(), Description: form.Description})
+	}
+	if message, status, ok := formProblem(err); ok {
+		form.Problem = message
+		return v.showWebhooks(status, form)
+	}
+	if err != nil {
+		return err
+	}
+	return v.showSecret(secretPage{Heading: "Webhook created", Name: created.URL, List: "Webhooks", Path: webhookPath(created.ID), Secret: created.Secret})
+}
+
+func webhookPath(id int64) string { return "/console/webhooks/" + strconv.FormatInt(id, 10) }
+
+type webhookPage struct {
+	frame
+	This       animalstore.Webhook
+	Form       webhookForm
+	Once       string // of the rotation
+	PingOnce   string
+	Deliveries page[animalstore.Delivery]
+	State      string // of the deliveries that are shown
+	States     []string
+}
+
+// showWebhook serves GET /console/webhooks/{id}.
+func (v *visit) showWebhook() error {
+	webhook, etag, err := v.readWebhook()
+	if err != nil {
+		return err
+	}
+	return v.showThisWebhook(http.StatusOK, webhook, formOfWebhook(webhook, etag))
+}
+
+func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
+	return webhookForm{URL: w.URL, Types: strings.Join(w.Types.List(), ", "), Description: w.Description, ETag: etag}
+}
+
+func (v *visit) readWebhook() (webhook animalstore.Webhook, etag string, err error) {
+	id, err := v.id()
+	if err != nil {
+		return webhook, "", err
+	}
+	var meta client.Meta
+	webhook, err = v.api.GetWebhook(v.r.Context(), id, client.ReadMeta(&meta))
+	return webhook, meta.ETag, err
+}
+
+func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form webhookForm) error {
+	state := v.r.URL.Query().Get("state")
+	deliveries, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
+		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: animalstore.DeliveryState(state), PageSize: pageSize}, options...)
+	})
+	if err != nil {
+		return err
+	}
+	return v.render(status, "webhook", webhookPage{
+		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"},
+	})
+}
+
+// changeWebhook serves POST /console/webhooks/{id}. Without a URL, it changes the state.
+func (v *visit) changeWebhook() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	form := v.sentWebhook()
+	types := form.types()
+	patch := animalstore.WebhookPatch{URL: &form.URL, Types: &types, Description: &form.Description}
+	option := v.ifMatch()
+	if state := animalstore.WebhookState(v.field("state")); state != "" {
+		patch, option = animalstore.WebhookPatch{State: &state}, client.ReadMeta(new(client.Meta)) // whatever else was changed
+	}
+	if _, err = v.api.UpdateWebhook(v.r.Context(), id, patch, option); err == nil {
+		return v.goTo(webhookPath(id), "saved")
+	}
+	message, status, fixable := formProblem(err)
+	if !fixable && !isStale(err) || patch.State != nil {
+		return err
+	}
+	webhook, etag, err := v.readWebhook()
+	if err != nil {
+		return err
+	}
+	if fixable {
+		form.Problem = message
+		return v.showThisWebhook(status, webhook, form)
+	}
+	theirs := formOfWebhook(webhook, etag)
+	form.Conflicts = conflicts(conflict{"URL", form.URL, theirs.URL}, conflict{"Types", string(types), string(webhook.Types)}, conflict{"Description", form.Description, theirs.Description})
+	if form.Conflicts == nil {
+		return v.goTo(webhookPath(id), "unchanged")
+	}
+	form.ETag = etag
+	return v.showThisWebhook(http.StatusPreconditionFailed, webhook, form)
+}
+
+// pingWebhook serves POST /console/webhooks/{id}/ping.
+func (v *visit) pingWebhook() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	switch err := v.useForm(); {
+	case errors.Is(err, errSentTwice):
+		return v.goTo(webhookPath(id), "unchanged")
+	case err != nil:
+		return err
+	}
+	if _, err := v.api.PingWebhook(v.r.Context(), id); err != nil {
+		return err
+	}
+	return v.goTo(webhookPath(id), "pinged")
+}
+
+// rotateWebhook serves POST /console/webhooks/{id}/rotate.
+func (v *visit) rotateWebhook() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	hours, err := v.graceHours()
+	if err == nil {
+		err = v.useForm()
+	}
+	if errors.Is(err, errSentTwice) {
+		return v.showSentTwice()
+	}
+	if err != nil {
+		return err
+	}
+	rotated, err := v.api.RotateWebhook(v.r.Context(), id, time.Duration(hours)*time.Hour)
+	if err != nil {
+		return err
+	}
+	return v.showSecret(secretPage{Heading: "Webhook rotated", Name: rotated.URL, List: "Webhooks", Path: webhookPath(id), Secret: rotated.Secret, Rotated: true, Grace: hours * 3600})
+}
+
+// removeWebhook serves POST /console/webhooks/{id}/remove.
+func (v *visit) removeWebhook() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	if err := v.api.DeleteWebhook(v.r.Context(), id); err != nil && codeOf(err) != animalstore.WebhookNotFound {
+		return err
+	}
+	return v.goTo("/console/webhooks", "removed")
+}
+
+// retryDelivery serves POST /console/webhooks/{id}/deliveries/{delivery}/retry.
+func (v *visit) retryDelivery() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	delivery, err := strconv.ParseInt(v.r.PathValue("delivery"), 10, 64)
+	if err != nil {
+		return v.notFound()
+	}
+	if _, err := v.api.RetryDelivery(v.r.Context(), id, delivery); err != nil {
+		return err
+	}
+	return v.goTo(webhookPath(id), "retried")
+}

@@ -1,0 +1,39 @@
+package db
+
+import (
+	"context"
+
+	"animalstore"
+)
+
+// Session is somebody who is signed in to the console. Neither the token in the
+// browser's cookie nor the key's secret is stored, only their hashes.
+type Session struct {
+	Hash      [32]byte // SHA-256 of the token
+	Secret    KeyHash  // of the key that signed in: the session ends with it
+	ExpiresAt animalstore.Time
+}
+
+// Sessions stores who is signed in to the console, so that every server of a database
+// knows it.
+type Sessions interface {
+	// CreateSession adds a session. It returns ErrExists if another one has that hash.
+	CreateSession(ctx context.Context, s Session) error
+
+	// Session returns the session with this hash, which may have expired. Whether its
+	// secret still works is for the caller to check.
+	Session(ctx context.Context, hash [32]byte) (Session, error)
+
+	// DeleteSession removes a session. It isn't an error if there is none.
+	DeleteSession(ctx context.Context, hash [32]byte) error
+
+	// UseForm records that a form was sent. It returns ErrExists if it was sent
+	// before: of several that send it at once, exactly one gets nil.
+	UseForm(ctx context.Context, hash [32]byte, at animalstore.Time) error
+
+	// DropSessions removes at most max sessions that expired before a time, and
+	// DropForms at most max forms that were sent before it. They return how many they
+	// removed.
+	DropSessions(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+	DropForms(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+}

@@ -60,7 +60,7 @@ func openStreams(t *testing.T, n int, servers []*instance, database, after strin
 	return copies, ended
 }
 
-// addPets adds pets, about 50 a second, until it is stopped. It returns how many.
+// addPets adds pets, a few a second, until it is stopped. It returns how many.
 func addPets(c *client) (stop func() int) {
 	done, added := make(chan struct{}), make(chan int)
 	go func() {
@@ -70,7 +70,7 @@ func addPets(c *client) (stop func() int) {
 			case <-done:
 				added <- n
 				return
-			case <-time.After(2 * pause):
+			case <-time.After(10 * pause):
 			}
 			if a, err := c.try("POST", "/v1/pets", newPetBody(fmt.Sprint("pet ", n), 1, "available")); err == nil && a.status == 201 {
 				n++

@@ -378,6 +378,7 @@ func encodeAll(t testing.TB, events []animalstore.Event) []byte {
 
 func TestEventsAreConditional(t *testing.T) {
 	s := start(t).inProcess()
+	s.follow(t, s.admin, "/v1/events?wait=5", 2) // both keys are there
 	first := s.do(t, call{path: "/v1/events?limit=1", key: s.admin})
 	same := s.do(t, call{path: "/v1/events?limit=1", key: s.admin, header: http.Header{"If-None-Match": {first.header.Get("ETag")}}})
 	same.want(t, 304, "")

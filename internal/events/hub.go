@@ -33,7 +33,11 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// spacing is the least time between two looks. Many writes share one look, so
 	// following costs writers little, and is still not noticeable.
-	spacing = 20 * time.Millisecond
+	spacing = 10 * time.Millisecond
+	// Readers are woken in groups, with a pause in between. A thousand at once would
+	// make every other request wait until they have all sent what they got.
+	groupSize  = 16
+	groupPause = time.Millisecond
 	// lookTimeout bounds one look, in case the database doesn't respond.
 	lookTimeout = 5 * time.Second
 	// linger is for how long events are still kept in memory when the last follower
@@ -43,6 +47,7 @@ const (
 	maxKept      = 4096    // events in memory
 	maxKeptBytes = 4 << 20 // their data, without what it takes to encode them
 	readBatch    = 500
+	publishBatch = 100 // so many at once may not be all
 )
 
 // Hub keeps the latest events in memory. Create one with [NewHub].
@@ -57,23 +62,31 @@ type Hub struct {
 	kept         []*Message
 	keptBytes    int
 	base, newest int64
-	changed      chan struct{} // closed and replaced when newest changes
+	groups       []*group // of readers; there is at least one
 	readers      int
 	lastReader   time.Time // when the last reader left
 	looked       time.Time // when the latest look succeeded
 	failing      bool
 }
 
+// group are readers who are woken at the same time.
+type group struct {
+	readers int
+	changed chan struct{} // closed and replaced when newest changes
+}
+
+func newGroup() *group { return &group{changed: make(chan struct{})} }
+
 // NewHub returns a hub, which does nothing until [Hub.Run] is called.
 func NewHub(store Store, log *slog.Logger) *Hub {
 	return &Hub{
-		store:   store,
-		log:     log,
-		wake:    make(chan struct{}, 1),
-		base:    math.MaxInt64, // nothing is known yet
-		newest:  -1,
-		changed: make(chan struct{}),
-		looked:  time.Now(),
+		store:  store,
+		log:    log,
+		wake:   make(chan struct{}, 1),
+		base:   math.MaxInt64, // nothing is known yet
+		newest: -1,
+		groups: []*group{newGroup()},
+		looked: time.Now(),
 	}
 }
 
@@ -118,11 +131,11 @@ func (h *Hub) look(ctx context.Context) error {
 	}
 	for {
 		have, following := h.state()
-		if newest > have && have >= 0 {
+		if newest-have >= publishBatch && have >= 0 {
 			h.Notify() // there may be more than were published at once
 		}
 		if !following || newest < have || newest-have > maxKept {
-			h.jump(newest)
+			h.wakeReaders(h.jump(newest))
 			return nil
 		}
 		if newest == have {
@@ -134,10 +147,10 @@ func (h *Hub) look(ctx context.Context) error {
 			return err
 		}
 		if last <= have { // it must not happen, and would never end
-			h.jump(newest)
+			h.wakeReaders(h.jump(newest))
 			return nil
 		}
-		h.keep(events, last)
+		h.wakeReaders(h.keep(events, last))
 		newest = max(newest, last)
 	}
 }
@@ -149,20 +162,18 @@ func (h *Hub) state() (newest int64, following bool) {
 }
 
 // jump forgets all events up to newest. Followers read what they missed from the
-// database.
-func (h *Hub) jump(newest int64) {
+// database. It reports whether newest changed.
+func (h *Hub) jump(newest int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.looked = time.Now()
-	if newest == h.newest && h.kept == nil {
-		return
-	}
-	h.kept, h.keptBytes, h.base = nil, 0, newest
-	h.advance(newest)
+	changed := newest != h.newest
+	h.kept, h.keptBytes, h.base, h.newest = nil, 0, newest, newest
+	return changed
 }
 
-// keep adds the events that follow newest, up to last.
-func (h *Hub) keep(events []animalstore.Event, last int64) {
+// keep adds the events that follow newest, up to last. It reports whether newest changed.
+func (h *Hub) keep(events []animalstore.Event, last int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.looked = time.Now()
@@ -175,14 +186,55 @@ func (h *Hub) keep(events []animalstore.Event, last int64) {
 		h.keptBytes -= len(h.kept[0].Data)
 		h.kept = h.kept[1:]
 	}
-	h.advance(last)
+	changed := last != h.newest
+	h.newest = last
+	return changed
 }
 
-func (h *Hub) advance(newest int64) {
-	if newest != h.newest {
-		h.newest = newest
-		close(h.changed)
-		h.changed = make(chan struct{})
+// wakeReaders wakes all readers, one group after the other.
+func (h *Hub) wakeReaders(changed bool) {
+	for i := 0; changed && h.wakeGroup(i); i++ {
+		time.Sleep(groupPause)
+	}
+}
+
+// wakeGroup wakes a group, and reports whether there is another one behind it.
+func (h *Hub) wakeGroup(i int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i < len(h.groups) {
+		close(h.groups[i].changed)
+		h.groups[i].changed = make(chan struct{})
+	}
+	return i+1 < len(h.groups)
+}
+
+// join adds a reader to a group that has room.
+func (h *Hub) join() *group {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers++
+	for _, g := range h.groups {
+		if g.readers < groupSize {
+			g.readers++
+			return g
+		}
+	}
+	g := newGroup()
+	g.readers++
+	h.groups = append(h.groups, g)
+	return g
+}
+
+// leave removes a reader from its group.
+func (h *Hub) leave(g *group) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers--
+	h.lastReader = time.Now()
+	g.readers--
+	for last := len(h.groups) - 1; last > 0 && h.groups[last].readers == 0; last-- {
+		h.groups = h.groups[:last]
 	}
 }
 
@@ -198,14 +250,15 @@ func (h *Hub) since(position int64) (messages []*Message, newest int64, ok bool)
 	return h.kept[i:len(h.kept):len(h.kept)], h.newest, true
 }
 
-// beyond returns a channel that is closed when there may be events after a position.
-func (h *Hub) beyond(position int64) <-chan struct{} {
+// beyond returns a channel that is closed when there may be events after a position, at
+// the time when the group is woken.
+func (h *Hub) beyond(position int64, g *group) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if position < h.newest {
 		return closed
 	}
-	return h.changed
+	return g.changed
 }
 
 var closed = func() chan struct{} {

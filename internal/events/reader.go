@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"slices"
-	"time"
 
 	"animalstore"
 )
@@ -17,6 +16,7 @@ type Filter struct {
 // Reader reads the feed from a position on. It isn't safe for concurrent use.
 type Reader struct {
 	hub      *Hub
+	group    *group
 	view     View
 	filter   Filter
 	types    []animalstore.EventType // those of the filter that the reader may see
@@ -27,11 +27,8 @@ type Reader struct {
 // NewReader returns a reader that gets the events after a position. Call Close when
 // it is no longer used.
 func (h *Hub) NewReader(after int64, filter Filter, view View) *Reader {
-	r := &Reader{hub: h, view: view, filter: filter, position: after}
+	r := &Reader{hub: h, group: h.join(), view: view, filter: filter, position: after}
 	r.types, r.nothing = visibleTypes(filter.Types, view)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.readers++
 	return r
 }
 
@@ -48,12 +45,7 @@ func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore
 }
 
 // Close ends the reader.
-func (r *Reader) Close() {
-	r.hub.mu.Lock()
-	defer r.hub.mu.Unlock()
-	r.hub.readers--
-	r.hub.lastReader = time.Now()
-}
+func (r *Reader) Close() { r.hub.leave(r.group) }
 
 // Position is the id of the last event that the reader has looked at, whether it
 // matched or not.
@@ -119,4 +111,4 @@ func (r *Reader) matches(e *animalstore.Event) bool {
 }
 
 // More returns a channel that is closed when there may be events behind the position.
-func (r *Reader) More() <-chan struct{} { return r.hub.beyond(r.position) }
+func (r *Reader) More() <-chan struct{} { return r.hub.beyond(r.position, r.group) }

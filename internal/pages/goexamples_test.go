@@ -30,7 +30,7 @@ func TestGoExamples(t *testing.T) {
 		{"listPets", listPets}, {"getPet", getPet}, {"updatePet", updatePet}, {"placeOrder", placeOrder},
 		{"listOrders", listOrders}, {"getOrder", getOrder}, {"updateOrder", updateOrder},
 		{"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
-		{"getLimits", getLimits}, {"getUsage", getUsage}, {"createKey", createKey}, {"listKeys", listKeys},
+		{"listEvents", listEvents}, {"getLimits", getLimits}, {"getUsage", getUsage}, {"createKey", createKey}, {"listKeys", listKeys},
 		{"getKey", getKey}, {"updateKey", updateKey}, {"rotateKey", rotateKey}, {"unbanKey", unbanKey},
 		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},
 		{"createWebhook", createWebhook}, {"listWebhooks", listWebhooks}, {"getWebhook", getWebhook}, {"updateWebhook", updateWebhook},

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"context"
+	"time"
+
 	"animalstore"
 	"animalstore/internal/api"
 	"animalstore/internal/db/postgres"
@@ -71,6 +74,28 @@ func (s *Server) eventFigures() []metrics.Figure {
 		counter("animalstore_event_streams_cut_total", "Streams that were ended because their clients didn't read.", followers.CutStreams),
 		lag,
 	}
+}
+
+// webhookFigures are about webhooks. If the database doesn't respond, there are none.
+func (s *Server) webhookFigures() []metrics.Figure {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	now := s.cfg.Now()
+	stats, err := s.db.WebhookStats(ctx, animalstore.At(now))
+	if err != nil {
+		return nil
+	}
+	age := gauge("animalstore_webhook_oldest_due_seconds", "For how long the delivery is due that waits longest; 0 if none is.", 0)
+	if !stats.OldestDue.IsZero() {
+		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
+	}
+	figures := []metrics.Figure{age}
+	for name, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
+		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
+		f.Name = name
+		figures = append(figures, f)
+	}
+	return figures
 }
 
 func sqliteFigures(s sqlite.Stats) []metrics.Figure {

@@ -126,7 +126,7 @@ func TestOneFault(t *testing.T) {
 				next = fault
 				err := change.make(w, store.Client)
 				if next != nil {
-					t.Fatalf("%s: it did not happen", w.what)
+					t.Fatalf("%s: the fault was not injected", w.what)
 				}
 				w.verify(change, err)
 				if err != nil && (!change.mayFail || name == "refused for now") {

@@ -52,7 +52,7 @@ func (a *tally) middleware(h http.Handler) http.Handler {
 	})
 }
 
-// of is the number of responses with this status.
+// of returns the number of responses with this status.
 func (a *tally) of(status int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +130,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("still not so after 30 s: %s", what)
+			t.Fatalf("timed out after 30 s waiting until %s", what)
 		}
 	}
 }

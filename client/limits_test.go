@@ -17,7 +17,7 @@ import (
 // as many refusals as window changes; with pacing there are none.
 func TestManyCallsOnASmallPlan(t *testing.T) {
 	ten := animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}
-	bare := func(h http.Handler) http.Handler { // as behind a proxy that drops what it does not know
+	bare := func(h http.Handler) http.Handler { // like behind a proxy that drops unknown headers
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.ServeHTTP(&withoutLimits{ResponseWriter: w}, r)
 		})
@@ -28,7 +28,7 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 		goroutines int
 		options    []client.Option
 		before     func(http.Handler) http.Handler
-		refusals   bool // may there be any
+		refusals   bool // whether there may be any
 	}{
 		"10 a minute":                   {animalstore.PlanEnterprise, ten, 1, nil, nil, true},
 		"10 a minute, 8 goroutines":     {animalstore.PlanEnterprise, ten, 8, nil, nil, true},
@@ -78,7 +78,7 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 				if limits.Ban.Level > 0 || limits.Strikes.Count > 0 {
 					t.Errorf("got %d strikes and ban level %d, want none", limits.Strikes.Count, limits.Ban.Level)
 				}
-				// All of the plan is used: the least it can take, and a second a window.
+				// The calls use the whole plan: they take the minimum, plus a second per window.
 				later := int64(calls - 1)
 				least := max(time.Duration(later/limits.Minute.Limit)*time.Minute, time.Duration(later/limits.Day.Limit)*24*time.Hour)
 				if most := least + least/30 + time.Minute; took > most {

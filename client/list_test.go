@@ -112,7 +112,7 @@ func TestListInMotion(t *testing.T) {
 		}
 		stayed := slices.DeleteFunc(seen, func(id int64) bool { return !slices.Contains(lasting, id) })
 		if !slices.Equal(stayed, lasting) {
-			t.Errorf("page size %d: got %d of those that were there all the while, want all %d", query.PageSize, len(stayed), len(lasting))
+			t.Errorf("page size %d: got %d of the pets that existed throughout, want all %d", query.PageSize, len(stayed), len(lasting))
 		}
 	}
 	close(stop)

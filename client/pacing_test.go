@@ -40,7 +40,7 @@ func TestPacingLetsSmallJobsRun(t *testing.T) {
 			t.Errorf("60 of 60 requests took %v, want most of a minute", got)
 		}
 		if longest > 3*time.Second {
-			t.Errorf("stood still for %v, want the second half evenly spread", longest)
+			t.Errorf("paused for %v, want the second half evenly spread", longest)
 		}
 	})
 }

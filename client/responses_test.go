@@ -132,7 +132,7 @@ func TestRedirects(t *testing.T) {
 			here.Add(1)
 			http.Redirect(w, r, other.URL+r.URL.Path, status)
 		}))
-		// A client of the caller's that would follow.
+		// The caller's own client would follow them.
 		c, err := client.New(server.URL, secret, client.WithHTTPClient(&http.Client{}))
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +218,7 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	}
 	_, err = c.GetLimits(t.Context())
 	if !errors.Is(err, io.EOF) || errors.Is(err, client.ErrOutcomeUnknown) {
-		t.Errorf("got %v, want EOF alone: nothing was to be changed", err)
+		t.Errorf("got %v, want EOF alone: there was nothing to change", err)
 	}
 	plain := httptest.NewTLSServer(http.NotFoundHandler())
 	plain.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)

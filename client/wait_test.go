@@ -154,9 +154,9 @@ func TestJitterIsFull(t *testing.T) {
 	})
 }
 
-// TestLimitsInVain: a call that can't wait long enough fails immediately, with the
+// TestTooLongToWait: a call that can't wait long enough fails immediately, with the
 // limit that it would have had to wait for.
-func TestLimitsInVain(t *testing.T) {
+func TestTooLongToWait(t *testing.T) {
 	headers := []string{"X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "946684860", "Retry-After", "60"}
 	reset := time.Unix(946684860, 0).UTC()
 	tests := map[animalstore.Code]client.Window{

@@ -67,6 +67,21 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
+// TestReadmeIsOneScreen: who opens the README sees what this is and how to run it
+// without scrolling far. Details go in a guide.
+func TestReadmeIsOneScreen(t *testing.T) {
+	t.Parallel()
+	lines := 0
+	for line := range strings.Lines(contents("../README.md")) {
+		if strings.TrimSpace(line) != "" {
+			lines++
+		}
+	}
+	if lines == 0 || lines > 50 {
+		t.Errorf("the README has %d lines that are not empty, want at most 50", lines)
+	}
+}
+
 // anchors are the names that headings of a document have in links to them.
 func anchors(t *testing.T, name string) (all []string) {
 	t.Helper()

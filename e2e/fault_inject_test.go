@@ -82,10 +82,10 @@ func injections() (all []injection) {
 	if !soak {
 		add(injection{calls: sync}, 2, 20)
 		add(injection{calls: sync, newFile: true}, 1)
-		add(injection{calls: write}, 1, 60, 100)
+		add(injection{calls: write}, 1, 100)
 		add(injection{calls: write, lasting: true}, 80)
 		add(injection{calls: write, newFile: true}, 20)
-		add(injection{calls: truncate}, 1, 3)
+		add(injection{calls: truncate}, 1)
 		return all
 	}
 	for n := range 100 {

@@ -29,9 +29,11 @@ var dist = sync.OnceValues(func() (string, error) {
 	return dir, runDist(dir)
 })
 
-func runDist(out string) error {
-	cmd := exec.Command("go", "-C", "../tools", "run", "./dist", "-out", out, "-platform", "linux/"+runtime.GOARCH, "-binary", binary, "-version", "1.0.0", "-fast")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000")
+// runDist compiles with -trimpath, like make test, so that it finds the standard library
+// in the build cache.
+func runDist(out string, env ...string) error {
+	cmd := exec.Command("go", "-C", "../tools", "run", "-trimpath", "./dist", "-out", out, "-platform", "linux/"+runtime.GOARCH, "-binary", binary, "-version", "1.0.0", "-fast")
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000"), env...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, text)
 	}

@@ -14,7 +14,7 @@ import (
 // does: a few times what SQLite takes is fine, an order of magnitude is a mistake.
 func TestPostgresCost(t *testing.T) {
 	t.Parallel()
-	requests := 2000
+	requests := 800
 	if soak {
 		requests = 60000
 	}

@@ -6,14 +6,17 @@ import (
 	"crypto/x509"
 	bigendian "encoding/binary"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -33,11 +36,21 @@ func forDomain(addr string, roots *x509.CertPool) *http.Client {
 
 func (s *server) address() string { return strings.TrimPrefix(s.url, "https://") }
 
-// TestACMEDirectoryDown: a server starts without the authority, says so, and refuses
+// TestACMEDirectoryDown: a server starts without help from the authority, says so, and refuses
 // handshakes instead of asking the authority for whatever a client names.
 func TestACMEDirectoryDown(t *testing.T) {
 	t.Parallel()
-	s := start(t, withArgs("--acme-domain", "shop.example,www.shop.example", "--acme-directory", "https://127.0.0.1:1/dir", "--redirect-http", "127.0.0.1:0"))
+	var asked atomic.Int64
+	authority := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.NotFound(w, r)
+	}))
+	defer authority.Close()
+	trust := filepath.Join(t.TempDir(), "authority.pem")
+	if err := os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, withEnv("SSL_CERT_FILE="+trust), withArgs("--acme-domain", "shop.example,www.shop.example", "--acme-directory", authority.URL+"/dir", "--redirect-http", "127.0.0.1:0"))
 	for _, domain := range []string{"shop.example", "www.shop.example"} {
 		eventually(t, time.Minute, "the log says that there is no certificate for "+domain, func() bool {
 			for line := range strings.Lines(s.stderr.String()) {
@@ -48,10 +61,23 @@ func TestACMEDirectoryDown(t *testing.T) {
 			return false
 		})
 	}
+	before := asked.Load()
+	if before == 0 {
+		t.Error("the authority wasn't asked at the start")
+	}
 	for _, domain := range []string{"shop.example", "evil.example"} {
+		// autocert would obtain another certificate for a client that only knows RSA.
+		old := &tls.Config{ServerName: domain, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}
+		if conn, err := tls.Dial("tcp", s.address(), old); err == nil {
+			conn.Close()
+			t.Errorf("%s: a handshake by RSA succeeds without a certificate", domain)
+		}
 		if status, err := get(forDomain(s.address(), nil), "https://"+domain+"/livez"); err == nil {
 			t.Errorf("%s: got %d, want no handshake without a certificate", domain, status)
 		}
+	}
+	if n := asked.Load() - before; n != 0 {
+		t.Errorf("the handshakes made the server ask the authority %d times, want never", n)
 	}
 	req, _ := http.NewRequest("GET", s.redirectURL()+"/docs", nil)
 	req.Host = "shop.example"

@@ -7,7 +7,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/terminal"
+	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
 )
@@ -30,10 +30,7 @@ write -- before a negative one.
 	return groupCommand(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
 }
 
-var categories = resource[animalstore.Category]{"category", "categories", []terminal.Column[animalstore.Category]{
-	{Title: "ID", Text: func(c animalstore.Category) string { return decimal(c.ID) }},
-	{Title: "NAME", Text: func(c animalstore.Category) string { return c.Name }, Shrink: true},
-}, func(c animalstore.Category) string { return c.Name }}
+var categories = resource[animalstore.Category]{"category", "categories", tables.Categories, func(c animalstore.Category) string { return c.Name }}
 
 func categoriesListCommand(conn *connection) *cobra.Command {
 	return categories.onList(conn, &cobra.Command{

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"animalstore"
 
@@ -47,45 +46,4 @@ package bash-completion.`,
 			return root.GenPowerShellCompletionWithDesc(out)
 		},
 	}
-}
-
-// registerOneOf adds a flag with a fixed set of values. The value is called like the
-// flag.
-func registerOneOf[T ~string](cmd *cobra.Command, value *T, possible []T, flag, usage string) {
-	cmd.Flags().Var(oneOf[T]{value, possible, flag}, flag, usage)
-	completeFlag(cmd, flag, fixedValues(possible))
-}
-
-// completeFlag sets the completion of a flag. Flags without one complete to nothing.
-func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // the flag doesn't exist
-	}
-}
-
-func fixedValues[T ~string](values []T) cobra.CompletionFunc {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = string(v)
-	}
-	return cobra.FixedCompletions(texts, cobra.ShellCompDirectiveNoFileComp)
-}
-
-// completeList completes the last value of a comma-separated list.
-func completeList(values []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before := typed[:strings.LastIndex(typed, ",")+1]
-		var offered []string
-		for _, v := range values {
-			if !slices.Contains(strings.Split(before, ","), v) {
-				offered = append(offered, before+v)
-			}
-		}
-		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-}
-
-// completeFiles is for an argument or a flag that is a file.
-func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
 }

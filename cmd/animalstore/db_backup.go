@@ -1,18 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
-	"strings"
-	"time"
 
-	"animalstore/internal/db"
-	"animalstore/internal/db/postgres"
-	"animalstore/internal/db/sqlite"
-	"animalstore/internal/db/transfer"
-	"animalstore/internal/terminal"
+	"animalstore/internal/dbadmin"
 
 	"github.com/spf13/cobra"
 )
@@ -32,7 +23,10 @@ called FILE.partial; if the command is killed, the next one removes that.`,
   animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
 		Args: namedFile("name the new file for the copy, such as: animalstore db backup monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return backupStore(cmd.Context(), database, args[0], newPrinter(cmd))
+			if err := database.check(); err != nil {
+				return err
+			}
+			return dbadmin.Backup(cmd.Context(), database.url, args[0], newPrinter(cmd))
 		},
 		ValidArgsFunction: completeFiles,
 	}
@@ -48,102 +42,5 @@ func namedFile(usage string) cobra.PositionalArgs {
 			return usageError{errors.New(usage)}
 		}
 		return nil
-	}
-}
-
-func backupStore(ctx context.Context, database databaseFlag, file string, p *terminal.Printer) error {
-	if err := database.check(); err != nil {
-		return err
-	}
-	if postgres.Is(database.url) {
-		return postgresTools("Back up a store in PostgreSQL with its own tools:",
-			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database.url)))
-	}
-	began, show := time.Now(), &copyProgress{w: p.Notes}
-	copied, err := transfer.Backup(ctx, sqlite.Files{}, database.file(), file, show)
-	show.end()
-	if err != nil {
-		return explainFailedCopy(ctx, err, "No backup was made, and the store is unchanged.")
-	}
-	if p.JSON {
-		return p.PrintJSON(newCopyResult(file, copied))
-	}
-	terminal.Note(p.Notes, "Backed up %s to %s in %.1f s: %s, one instant, %s passed.", database.file(), file, time.Since(began).Seconds(),
-		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
-	return nil
-}
-
-// copyResult is what backup and restore print as JSON.
-type copyResult struct {
-	File    string `json:"file"`
-	Bytes   int64  `json:"bytes"`
-	Checks  int    `json:"checks"`
-	Current bool   `json:"current"` // false: a server updates its tables when it starts
-}
-
-func newCopyResult(file string, c transfer.Copied) copyResult {
-	return copyResult{File: file, Bytes: c.Size, Checks: c.Checks, Current: c.Current}
-}
-
-// file is the path of a SQLite database.
-func (d databaseFlag) file() string { return strings.TrimPrefix(d.url, "sqlite:") }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-// postgresTools points to the program that does for PostgreSQL what a command does for
-// SQLite.
-func postgresTools(why, command string) error {
-	text := why + "\n\n  " + command + "\n\nThe password is left out: put it in ~/.pgpass, or in PGPASSWORD"
-	return cliError{errors.New(why), text, exitError}
-}
-
-// shellQuote quotes an argument for a shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// explainFailedCopy says why a backup or restore failed, what there is now, and what to
-// do next.
-func explainFailedCopy(ctx context.Context, err error, result string) error {
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("stopped. " + result)
-	case errors.Is(err, transfer.ErrExists):
-		return fmt.Errorf("%w: name a file that doesn't exist yet. %s", err, result)
-	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the disk of the new file is full. %s Free some space and run the same command again (%w)", result, err)
-	case errors.Is(err, transfer.ErrDamaged):
-		return fmt.Errorf(`%w. %s Run "animalstore db check" on the file that was copied`, err, result)
-	}
-	return fmt.Errorf("%w. %s", err, result)
-}
-
-// copyProgress shows how a copy grows and then which check runs.
-type copyProgress struct {
-	w    io.Writer
-	bar  *terminal.Progress
-	done int64
-	stop func() // ends the line with the name of a check
-}
-
-func (p *copyProgress) Copied(bytes, total int64) {
-	if p.bar == nil {
-		p.bar = terminal.NewProgress(p.w, total>>10, "KiB")
-	}
-	p.bar.Add(int(bytes>>10 - p.done))
-	p.done = bytes >> 10
-}
-
-func (p *copyProgress) Checking(rule string) {
-	p.end()
-	p.stop = terminal.ShowElapsed(p.w, "checking the copy: "+rule)
-}
-
-func (p *copyProgress) Checked(transfer.Finding) { p.end() }
-
-func (p *copyProgress) end() {
-	if p.bar != nil {
-		p.bar.Clear()
-	}
-	if p.stop != nil {
-		p.stop()
 	}
 }

@@ -1,26 +1,17 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"animalstore/internal/diagnose"
 
 	"github.com/spf13/cobra"
 )
-
-// healthTimeout is shorter than what container engines and monitors allow a check,
-// so that it fails with a message of its own.
-const healthTimeout = 4 * time.Second
 
 func healthcheckCommand() *cobra.Command {
 	var address string
@@ -42,13 +33,18 @@ accepted, because certificates are for public names.`,
 			if address == "" {
 				address = localURL()
 			}
-			if err := checkHealth(cmd.Context(), address); err != nil {
+			base, err := url.Parse(address)
+			if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+				return usageError{fmt.Errorf("--url (or ANIMALSTORE_URL) must be an address such as %s, not %q", defaultURL, address)}
+			}
+			domain, _, _ := strings.Cut(os.Getenv(variable("acme-domain")), ",")
+			if err := diagnose.Ready(cmd.Context(), base, domain); err != nil {
 				return err
 			}
 			if p := newPrinter(cmd); p.JSON {
 				return p.PrintJSON(map[string]any{"url": address, "ready": true})
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "ready")
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "ready")
 			return err
 		},
 	}
@@ -71,47 +67,4 @@ func localURL() string {
 		host = "localhost"
 	}
 	return scheme + "://" + net.JoinHostPort(host, port)
-}
-
-// checkHealth returns why the server at this address isn't ready, or nil.
-func checkHealth(ctx context.Context, address string) error {
-	base, err := url.Parse(address)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return usageError{fmt.Errorf("--url (or ANIMALSTORE_URL) must be an address such as %s, not %q", defaultURL, address)}
-	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/v1") + "/readyz"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String(), nil)
-	if err != nil {
-		return err
-	}
-	response, err := healthClient(base.Hostname()).Do(request)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("not ready: %s didn't respond within %s", base, healthTimeout)
-	}
-	if err != nil {
-		return fmt.Errorf("not ready: %s cannot be reached (%s)", base, diagnose.RootCause(err))
-	}
-	response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s responded with %s", base, response.Status)
-	}
-	return nil
-}
-
-// healthClient calls a server directly: a proxy or a redirect would show the health
-// of something else.
-func healthClient(host string) *http.Client {
-	config := &tls.Config{}
-	if addr, err := netip.ParseAddr(host); host == "localhost" || err == nil && addr.IsLoopback() {
-		// Nobody else can be behind this address, and nothing secret is sent.
-		config.InsecureSkipVerify = true
-		// With --acme-domain, a server has certificates for no other name.
-		config.ServerName, _, _ = strings.Cut(os.Getenv(variable("acme-domain")), ",")
-	}
-	return &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"animalstore/internal/commandline"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ func arrangeHelp(root *cobra.Command) {
 		help.RunE = func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err == nil && len(rest) > 0 { // cobra would succeed
-				err = unknownCommand(cmd, rest[0])
+				err = usageError{commandline.UnknownCommand(cmd, rest[0])}
 			}
 			if err != nil {
 				return err

@@ -9,9 +9,11 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/keyadmin"
 	"animalstore/internal/keys"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -56,7 +58,7 @@ func (f *newKeyFlags) register(cmd *cobra.Command) {
 	completeFlag(cmd, "permissions", completeList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
 	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default forever)")
 	flags.StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
-	completeFlag(cmd, "environment", fixedValues(environments))
+	completeFlag(cmd, "environment", commandline.FixedValues(environments))
 	f.planFlags.register(cmd, "free")
 }
 
@@ -69,7 +71,7 @@ type planFlags struct {
 func (f *planFlags) register(cmd *cobra.Command, defaultPlan string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.plan, "plan", defaultPlan, animalstore.JoinOr(animalstore.Plans))
-	completeFlag(cmd, "plan", fixedValues(animalstore.Plans))
+	completeFlag(cmd, "plan", commandline.FixedValues(animalstore.Plans))
 	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
 	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
 }
@@ -119,7 +121,7 @@ deployment.`,
 				if err != nil {
 					return err
 				}
-				p.Note("Created %s Store it safely: it isn't shown again.", describeKey(key))
+				p.Note("Created %s Store it safely: it isn't shown again.", tables.KeySentence(key))
 				return printSecret(p, key, secret)
 			})
 		},
@@ -160,19 +162,13 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 				if err != nil {
 					return err
 				}
-				return newPrinter(cmd).Result(key, "Imported %s", describeKey(key))
+				return newPrinter(cmd).Result(key, "Imported %s", tables.KeySentence(key))
 			})
 		},
 	}
 	f.register(cmd)
 	jsonFlag(cmd)
 	return cmd
-}
-
-// describeKey is a key as a sentence.
-func describeKey(k animalstore.Key) string {
-	return fmt.Sprintf("key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s.",
-		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
 }
 
 // printSecret prints a secret to standard output, with nothing else or, as JSON, with

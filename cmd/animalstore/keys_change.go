@@ -7,6 +7,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/keyadmin"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -34,18 +35,10 @@ confirmation.`,
 		if err != nil {
 			return err
 		}
-		return p.Result(key, "%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
+		return p.Result(key, "%s was revoked at %s. A running server refuses it within a second.", tables.KeyTitle(key), key.RevokedAt)
 	})
 	registerYes(cmd)
 	return cmd
-}
-
-// keyTitle is a key at the beginning of a sentence.
-func keyTitle(k animalstore.Key) string {
-	if k.Name == "" {
-		return fmt.Sprintf("Key %d", k.ID)
-	}
-	return fmt.Sprintf("Key %d (%s)", k.ID, terminal.Visible(k.Name))
 }
 
 func keysUnbanCommand(at *keyLocation) *cobra.Command {
@@ -63,7 +56,7 @@ limits don't change, and the next ban, if it comes within a day, is even longer.
 		case lifted:
 			return p.Result(key, "Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
 		}
-		return p.Result(key, "%s isn't banned.", keyTitle(key))
+		return p.Result(key, "%s isn't banned.", tables.KeyTitle(key))
 	})
 }
 
@@ -96,7 +89,7 @@ period.`,
 		if grace == 0 {
 			old = "no longer works"
 		}
-		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
+		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", tables.KeyTitle(key), old)
 		return printSecret(p, key, secret)
 	})
 	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")

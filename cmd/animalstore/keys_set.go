@@ -7,6 +7,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/keyadmin"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,7 @@ them.`,
 		if !key.ExpiresAt.IsZero() {
 			expires = fmt.Sprintf(" It expires at %s.", key.ExpiresAt)
 		}
-		return p.Result(key, "Changed %s%s A running server follows within a second.", describeKey(key), expires)
+		return p.Result(key, "Changed %s%s A running server follows within a second.", tables.KeySentence(key), expires)
 	})
 	f.register(cmd)
 	return cmd

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/commandline"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -92,7 +93,7 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return explainFlag(cmd, err)
+		return usageError{commandline.ExplainFlag(cmd, err)}
 	})
 	root.SetVersionTemplate("animalstore {{.Version}}\n")
 	root.Flags().BoolP("version", "v", false, "print the version")

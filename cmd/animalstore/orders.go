@@ -2,13 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"iter"
-	"time"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/terminal"
+	"animalstore/internal/commandline"
+	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
 )
@@ -32,26 +31,10 @@ pet is pending while the order is open, and sold or available afterwards.
 	return groupCommand(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
 }
 
-var orders = resource[animalstore.Order]{"order", "orders", []terminal.Column[animalstore.Order]{
-	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
-	{Title: "PET", Text: func(o animalstore.Order) string { return decimal(o.PetID) }},
-	{Title: "STATUS", Text: func(o animalstore.Order) string { return string(o.Status) }, Colour: orderColour},
-	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }, Drop: 1},
-	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }, Drop: 2},
-}, func(o animalstore.Order) string { return fmt.Sprintf("%s, pet %d", o.Status, o.PetID) }}
-
-func orderColour(o animalstore.Order) terminal.Colour {
-	switch {
-	case o.Status == animalstore.OrderDelivered:
-		return terminal.Green
-	case o.Status.Open():
-		return terminal.Yellow
-	}
-	return terminal.Faint
-}
+var orders = resource[animalstore.Order]{"order", "orders", tables.Orders, tables.OrderTitle}
 
 func registerOrderStatus(cmd *cobra.Command, status *animalstore.OrderStatus, usage string) {
-	registerOneOf(cmd, status, animalstore.OrderStatuses, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
+	commandline.RegisterOneOf(cmd, status, animalstore.OrderStatuses, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
 }
 
 func ordersListCommand(conn *connection) *cobra.Command {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -31,24 +32,7 @@ func petsCommand() *cobra.Command {
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
-var pets = resource[animalstore.Pet]{"pet", "pets", []terminal.Column[animalstore.Pet]{
-	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
-	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
-	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }, Drop: 1},
-	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
-}, func(p animalstore.Pet) string { return p.Name }}
-
-func petColour(p animalstore.Pet) terminal.Colour {
-	switch p.Status {
-	case animalstore.PetAvailable:
-		return terminal.Green
-	case animalstore.PetPending:
-		return terminal.Yellow
-	}
-	return terminal.Faint
-}
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+var pets = resource[animalstore.Pet]{"pet", "pets", tables.Pets, func(p animalstore.Pet) string { return p.Name }}
 
 // petFilter is the flags that select pets.
 type petFilter struct {
@@ -75,13 +59,13 @@ func completeCategory(cmd *cobra.Command, conn *connection) {
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
-	registerOneOf(cmd, status, animalstore.PetStatuses, "status", usage)
+	commandline.RegisterOneOf(cmd, status, animalstore.PetStatuses, "status", usage)
 }
 
 func petsListCommand(conn *connection) *cobra.Command {
 	var f listFlags
 	var filter petFilter
-	var ids idList
+	var ids commandline.IDList
 	cmd := pets.onList(conn, &cobra.Command{
 		Use:   "list",
 		Short: "List pets, the latest first",

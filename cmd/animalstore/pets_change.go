@@ -146,7 +146,7 @@ you are asked for confirmation.`,
 func removalQuestion(found []animalstore.Pet) string {
 	names := make([]string, len(found))
 	for i, pet := range found {
-		names[i] = fmt.Sprintf("%d (%s)", pet.ID, terminal.Visible(pet.Name))
+		names[i] = decimal(pet.ID) + " (" + terminal.Visible(pet.Name) + ")"
 	}
 	what := "pet"
 	if len(found) > 1 {

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/petfile"
-	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -46,21 +45,11 @@ preserves every name exactly.`,
 			q.PageSize = maxPage
 			conn.bulk = true
 			return conn.do(cmd, func(s session) error {
-				return s.exportPets(cmd, name, format, q)
+				return s.bulk().Export(name, format, s.ListPets(cmd.Context(), q))
 			})
 		},
 	}
-	registerOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
+	commandline.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
 	filter.register(cmd, conn)
 	return cmd
-}
-
-func (s session) exportPets(cmd *cobra.Command, name string, format petfile.Format, q client.PetQuery) error {
-	progress := s.line.Progress(-1, "pets")
-	err := petfile.Export(name, s.Out, format, s.ListPets(cmd.Context(), q), func() { progress.SetPace(s.pace()); progress.Add(1) })
-	progress.Clear()
-	if err == nil {
-		s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))
-	}
-	return err
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
-	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
-	"animalstore/internal/db/transfer"
+	"animalstore/internal/dbadmin"
 	"animalstore/internal/sample"
 	"animalstore/internal/terminal"
 
@@ -66,7 +64,7 @@ func seed(ctx context.Context, f seedFlags, p *terminal.Printer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(fill(ctx, store, sample.Store{Seed: f.seed, Pets: f.pets}, p), store.Close())
+	return errors.Join(dbadmin.Seed(ctx, store, sample.Store{Seed: f.seed, Pets: f.pets}, p), store.Close())
 }
 
 // seedTimeout limits one batch in PostgreSQL. It is longer than a server's,
@@ -79,58 +77,4 @@ func openToSeed(ctx context.Context, d databaseFlag) (db.DB, error) {
 	}
 	// Serve keeps a server off the file: it wouldn't notice rows written past it.
 	return d.open(ctx, sqlite.Options{Serve: true})
-}
-
-// fill adds a sample to a database and reports on it.
-func fill(ctx context.Context, store db.DB, s sample.Store, p *terminal.Printer) error {
-	bulk, ok := store.(db.Bulk)
-	if !ok {
-		return errors.New("this kind of database can't be filled. Use another one with --database")
-	}
-	ids, missing, err := transfer.CategoryIDs(ctx, store, s.Categories())
-	if err != nil {
-		return fmt.Errorf("read the categories: %w", err)
-	}
-	s.CategoryIDs = ids
-	began, show := time.Now(), terminal.NewProgress(p.Notes, s.Pets, "pets")
-	stored, err := transfer.Load(ctx, bulk, sampleBatches(s, missing), show.Add)
-	show.Clear()
-	if err != nil {
-		return seedError(ctx, err, stored, s.Pets)
-	}
-	p.Note("Added %s, %s and %s in %.1f s, %s pets a second.",
-		terminal.Count(stored.Pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"),
-		time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
-	result := struct {
-		Pets       int64 `json:"pets"`
-		Categories int64 `json:"categories"`
-		Orders     int64 `json:"orders"`
-	}{stored.Pets, stored.Categories, stored.Orders}
-	return p.Result(result, `Next: run "animalstore serve" with the same --database.`)
-}
-
-// sampleBatches are the batches of a sample. The first also has the categories that
-// are missing in the store.
-func sampleBatches(s sample.Store, missing []animalstore.Category) iter.Seq[db.Rows] {
-	return func(yield func(db.Rows) bool) {
-		for b := range s.Batches() {
-			if !yield(db.Rows{Categories: missing, Pets: b.Pets, Orders: b.Orders}) {
-				return
-			}
-			missing = nil
-		}
-	}
-}
-
-// seedError says what is stored, and how to add the rest.
-func seedError(ctx context.Context, err error, stored transfer.Loaded, pets int64) error {
-	rest := fmt.Sprintf("added %s of %s, with %s and %s, and nothing is half done. Add the rest with --pets %d",
-		terminal.Grouped(stored.Pets), terminal.Count(pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"), pets-stored.Pets)
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("stopped: %s", rest)
-	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the disk is full: %s when there is room", rest)
-	}
-	return fmt.Errorf("%w: %s", err, rest)
 }

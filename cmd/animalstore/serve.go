@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
 	"animalstore/internal/terminal"
+	"animalstore/internal/webhook"
 
 	"github.com/spf13/cobra"
 )
@@ -31,6 +33,7 @@ type serveFlags struct {
 	environment     string
 	acme            server.ACME
 	proxies         []string
+	webhookNetworks []string
 	fastPath        bool
 	console         bool
 	createOwnerKey  bool
@@ -69,6 +72,7 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.StringVar(&f.environment, "environment", "production", "production or staging: keys of the other environment are refused")
 	tlsFlags(cmd, &f)
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
+	flags.StringSliceVar(&f.webhookNetworks, "webhook-networks", nil, "networks that webhooks may lead to besides public addresses, with http too, such as 10.1.0.0/16")
 	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
@@ -77,8 +81,8 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
 	registerBackupFlags(cmd, &f)
 	flags.StringVar(&f.eventsRetention, "events-retention", "30d", "how long to keep events, such as 90d or 12h; 0 keeps them forever")
-	completeFlag(cmd, "environment", fixedValues(environments))
-	completeFlag(cmd, "log-format", fixedValues([]string{"text", "json"}))
+	completeFlag(cmd, "environment", commandline.FixedValues(environments))
+	completeFlag(cmd, "log-format", commandline.FixedValues([]string{"text", "json"}))
 	return cmd
 }
 
@@ -126,7 +130,12 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 	if err != nil {
 		return server.Config{}, usageError{err}
 	}
+	networks, err := webhook.ParseNetworks(f.webhookNetworks)
+	if err != nil {
+		return server.Config{}, usageError{fmt.Errorf("--webhook-networks: %w", err)}
+	}
 	cfg := f.Config
+	cfg.WebhookNetworks = networks
 	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
 	cfg.NoFastPath, cfg.NoConsole = !f.fastPath, !f.console
 	cfg.Backups.Every, _ = terminal.ParseDuration(f.backupEvery) // check has parsed it
@@ -162,7 +171,7 @@ func (f serveFlags) check() error {
 			return fmt.Errorf("--redis: %w", err)
 		}
 	}
-	if err := f.checkTLS(); err != nil {
+	if err := server.CheckTLS(f.Config, f.acme); err != nil {
 		return err
 	}
 	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {

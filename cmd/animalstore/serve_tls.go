@@ -1,11 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
-	"strings"
 
 	"animalstore/internal/server"
 
@@ -24,52 +20,6 @@ func tlsFlags(cmd *cobra.Command, f *serveFlags) {
 	flags.StringVar(&f.RedirectListen, "redirect-http", "", "address and port, such as :80, that redirects plain HTTP to HTTPS and answers ACME's HTTP challenges")
 	completeFlag(cmd, "tls-cert", completeFiles)
 	completeFlag(cmd, "tls-key", completeFiles)
-}
-
-// checkTLS refuses flags for HTTPS that contradict each other or can't work.
-func (f serveFlags) checkTLS() error {
-	acme := len(f.acme.Domains) > 0
-	switch {
-	case (f.CertFile == "") != (f.KeyFile == ""):
-		return errors.New("--tls-cert and --tls-key go together: give both or neither")
-	case acme && f.CertFile != "":
-		return errors.New("--acme-domain and --tls-cert exclude each other: the server obtains its certificates or you supply one")
-	case !acme && (f.acme.Cache != "" || f.acme.Email != "" || f.acme.Directory != ""):
-		return errors.New("--acme-cache, --acme-directory and --acme-email need --acme-domain")
-	case acme && f.acme.Cache == "" && !strings.HasPrefix(f.Database, "sqlite:"):
-		return errors.New("--acme-domain needs --acme-cache, a directory for the certificates, because the database isn't a file that they could be next to")
-	case f.RedirectListen != "" && !acme && f.CertFile == "":
-		return errors.New("--redirect-http needs a certificate: give --tls-cert and --tls-key, or --acme-domain")
-	}
-	if f.RedirectListen != "" {
-		if err := server.CheckListenAddress("--redirect-http", f.RedirectListen); err != nil {
-			return err
-		}
-	}
-	if u, err := url.Parse(f.acme.Directory); f.acme.Directory != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
-		return fmt.Errorf("--acme-directory must be a URL like %s, not %q", server.DefaultACMEDirectory, f.acme.Directory)
-	}
-	for _, domain := range f.acme.Domains {
-		if err := checkDomain(domain); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkDomain refuses what no authority issues a certificate for by the challenges that
-// a server can answer.
-func checkDomain(domain string) error {
-	_, err := netip.ParseAddr(domain)
-	if err == nil || !strings.Contains(domain, ".") || strings.Trim(domain, ".") != domain || strings.ContainsAny(domain, "*:/ _") {
-		return fmt.Errorf("--acme-domain: %q is not a full domain name: write it like shop.example", domain)
-	}
-	for _, c := range domain {
-		if c > '~' {
-			return fmt.Errorf("--acme-domain: write %q in its ASCII form, which begins with xn--", domain)
-		}
-	}
-	return nil
 }
 
 func explainCertificateError(err *server.CertificateError) error {

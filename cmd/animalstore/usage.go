@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/keyadmin"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -33,7 +33,7 @@ other.
 				if err != nil {
 					return err
 				}
-				return printUsage(s.Printer, "Your key", usage, hours)
+				return tables.PrintUsage(s.Printer, "Your key", usage, int(hours))
 			})
 		},
 	}
@@ -56,7 +56,7 @@ func keysUsageCommand(at *keyLocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printUsage(p, keyTitle(key), usage, hours)
+		return tables.PrintUsage(p, tables.KeyTitle(key), usage, int(hours))
 	})
 	hours.register(cmd)
 	return cmd
@@ -74,35 +74,4 @@ func (h usageHours) check() error {
 		return usageError{fmt.Errorf("--hours must be 1 to %d", most)}
 	}
 	return nil
-}
-
-// printUsage prints a row for each hour with requests, the oldest first. A
-// terminal also gets the total and, if it is wide enough, bars to compare the hours.
-func printUsage(p *terminal.Printer, key string, usage []animalstore.Usage, hours usageHours) error {
-	if p.JSON {
-		return p.PrintJSON(usage)
-	}
-	var admitted, refused, most int64
-	for _, u := range usage {
-		admitted += u.Admitted
-		refused += u.Refused
-		most = max(most, u.Admitted+u.Refused)
-	}
-	columns := []terminal.Column[animalstore.Usage]{
-		{Title: "HOUR (UTC)", Time: func(u animalstore.Usage) time.Time { return u.Hour.Time }},
-		{Title: "ADMITTED", Text: func(u animalstore.Usage) string { return decimal(u.Admitted) }},
-		{Title: "REFUSED", Text: func(u animalstore.Usage) string { return decimal(u.Refused) }},
-	}
-	if p.Screen.Terminal {
-		columns = append(columns, terminal.Column[animalstore.Usage]{Title: "█ ADMITTED  ░ REFUSED", Drop: 1,
-			Text: func(u animalstore.Usage) string { return terminal.Bar(u.Admitted, u.Refused, most) }})
-	}
-	p.Note("%s in the last %d hours: %d admitted, %d refused.", key, hours, admitted, refused)
-	return terminal.PrintList(p, func(yield func(animalstore.Usage, error) bool) {
-		for _, u := range slices.Backward(usage) {
-			if !yield(u, nil) {
-				return
-			}
-		}
-	}, columns)
 }

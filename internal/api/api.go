@@ -81,7 +81,7 @@ type Server struct {
 	router    *router
 	cache     *cache
 	pages     *pages.Pages
-	encoding  *db.Turns // shares the processors between keys: see largePage
+	large     *db.Turns // shares the processors between keys: see largeTurn
 	draining  atomic.Bool
 	drained   chan struct{} // closed when draining begins
 
@@ -115,10 +115,10 @@ func New(c Config) *Server {
 		observer:  c.Observer,
 		router:    newRouter(routes),
 		cache:     newCache(c.NoPageCache),
+		large:     db.NewTurns(max(1, runtime.GOMAXPROCS(0)-1), 0),
+		drained:   make(chan struct{}),
 
 		checkWebhookURL: c.CheckWebhookURL,
-		encoding:        db.NewTurns(runtime.GOMAXPROCS(0), 0),
-		drained:         make(chan struct{}),
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),
 			Version:     c.Version,

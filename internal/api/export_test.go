@@ -52,5 +52,5 @@ func Params(rawQuery string) (url.Values, error) {
 	return values, err
 }
 
-// Encoding shares the encoding of large pages between keys.
-func (s *Server) Encoding() *db.Turns { return s.encoding }
+// Large shares the work on large pages between keys.
+func (s *Server) Large() *db.Turns { return s.large }

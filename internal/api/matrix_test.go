@@ -12,8 +12,7 @@ import (
 	"animalstore/internal/keys"
 )
 
-// keyState is what may be the matter with a key, and what every request with it
-// is answered because of that.
+// keyState is a state that a key can be in, and the response to every request with it.
 type keyState struct {
 	name   string
 	status int // 0: the request goes on to its permission
@@ -21,7 +20,7 @@ type keyState struct {
 	make   func(t *testing.T, s *service, p animalstore.Permissions) string
 }
 
-// with makes a key with these permissions and lets change see to it.
+// with creates a key with these permissions, after change has modified it.
 func (s *service) with(t *testing.T, p animalstore.Permissions, change func(*animalstore.NewKey)) (string, int64) {
 	t.Helper()
 	return s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
@@ -32,7 +31,7 @@ func (s *service) with(t *testing.T, p animalstore.Permissions, change func(*ani
 	})
 }
 
-// limited makes a key and what is remembered of its requests.
+// limited creates a key with a stored limit state.
 func limited(state func(now int64) animalstore.LimitState) func(*testing.T, *service, animalstore.Permissions) string {
 	return func(t *testing.T, s *service, p animalstore.Permissions) string {
 		secret, id := s.with(t, p, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 5, PerDay: 10} })
@@ -41,7 +40,7 @@ func limited(state func(now int64) animalstore.LimitState) func(*testing.T, *ser
 	}
 }
 
-// remember saves how a key stands, as if it had been used before.
+// remember stores the limit state of a key, as if it had been used before.
 func (s *service) remember(t testing.TB, keyID int64, state animalstore.LimitState) {
 	t.Helper()
 	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: keyID, LimitState: state}}); err != nil {
@@ -49,8 +48,8 @@ func (s *service) remember(t testing.TB, keyID int64, state animalstore.LimitSta
 	}
 }
 
-// rotated makes a key that was rotated a second ago and returns the secret it
-// had before, or else the new one.
+// rotated creates a key that was rotated a second ago and returns its old secret if
+// before is set, and otherwise the new one.
 func rotated(before bool, grace time.Duration) func(*testing.T, *service, animalstore.Permissions) string {
 	return func(t *testing.T, s *service, p animalstore.Permissions) string {
 		secret, id := s.with(t, p, nil)
@@ -104,8 +103,8 @@ var keyStates = []keyState{
 
 // TestRoutesByPermissionsAndKeys is every operation with every set of
 // permissions in every state of a key. Whatever is refused never gets as far as
-// the operation. Permissions are checked outside the database, so on another engine
-// two sets of them are enough.
+// the operation. One goroutine makes all requests, so under the race detector two sets
+// of permissions are enough.
 func TestRoutesByPermissionsAndKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t).inProcess()
@@ -114,7 +113,7 @@ func TestRoutesByPermissionsAndKeys(t *testing.T) {
 		prepared[op.id] = op.call(t, s)
 	}
 	sets := []animalstore.Permissions{animalstore.Read, everything}
-	if engine.name == sqliteEngine.name {
+	if allPermissions {
 		sets = nil
 		for p := animalstore.Permissions(1); p <= everything; p++ {
 			sets = append(sets, p)

@@ -22,25 +22,51 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return nil, err
 		}
+		turn := largeTurn{s: s, r: r}
+		defer turn.end()
+		query.Large = turn.take
 		pets, err := s.db.Pets(r.Context(), query)
 		if err != nil {
 			return nil, err
 		}
 		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
-		if sizeOf(pets) > largePage {
-			if err := s.encoding.Take(r.Context(), r.key.ID); err != nil {
+		size := sizeOf(pets)
+		if size > db.LargeList {
+			if err := turn.take(); err != nil {
 				return nil, err
 			}
-			defer s.encoding.Done(r.key.ID)
 		}
-		body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets))
+		body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets)+size)
 		return newPage(!q.resumed, link, appendPets(body, pets)), nil
 	})
 }
 
-// largePage is the size of pets whose encoding and ETag take so long that keys take
-// turns: otherwise one with many such requests could keep all processors busy.
-const largePage = 32 << 10
+// largeTurn is the turn of a request at reading and encoding a large page. Such pages
+// take milliseconds each, so without turns a key with many such requests would keep
+// all processors busy. One processor is left to everything else, if there are several.
+type largeTurn struct {
+	s     *Server
+	r     *request
+	taken bool
+}
+
+// take waits for the turn, unless it was taken before.
+func (t *largeTurn) take() error {
+	if t.taken {
+		return nil
+	}
+	if err := t.s.large.Take(t.r.Context(), t.r.key.ID); err != nil {
+		return err
+	}
+	t.taken = true
+	return nil
+}
+
+func (t *largeTurn) end() {
+	if t.taken {
+		t.s.large.Done(t.r.key.ID)
+	}
+}
 
 // sizeOf returns the size in bytes of what can be large in pets.
 func sizeOf(pets []animalstore.Pet) (size int) {

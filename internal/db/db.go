@@ -249,7 +249,16 @@ type PetQuery struct {
 	Status     animalstore.PetStatus
 	Before     int64 // only lower ids
 	Limit      int   // at least 1
+
+	// Large, if it isn't nil, is called once if the names that are read exceed
+	// [LargeList], as soon as they do. The list goes on when it returns, or fails with
+	// its error.
+	Large func() error
 }
+
+// LargeList is the size in bytes of a list that takes so long to read and to encode
+// that requests take turns.
+const LargeList = 32 << 10
 
 // CategoryQuery selects categories. A nil After doesn't restrict the result.
 type CategoryQuery struct {

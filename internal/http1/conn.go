@@ -220,7 +220,7 @@ func (c *conn) receive(b []byte) (int, error) {
 
 func (c *conn) Write(b []byte) (written int, err error) {
 	for {
-		n, err := c.Conn.Write(b[written:])
+		n, err := c.listener.writers.write(c, b[written:])
 		written += n
 		if err == nil || !c.write.extend(err) {
 			return written, err

@@ -39,6 +39,7 @@ type Listener struct {
 	stop      func() error
 	close     func() error
 	queueTime time.Duration // maxQueueTime, except in tests
+	writers   writers
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
@@ -69,6 +70,7 @@ func Listen(inner net.Listener, server *http.Server, plain func(target string) b
 		closed:    make(chan struct{}),
 		conns:     map[*conn]struct{}{},
 		queueTime: maxQueueTime,
+		writers:   newWriters(),
 	}
 	l.stop = sync.OnceValue(func() error {
 		close(l.stopping)

@@ -78,12 +78,15 @@ type response struct {
 	conn   *conn
 	header http.Header // as set by the handler; nil if it never asked for it
 	extra  [][2]string // further fields
-	fields [][2]string // what is sent of both, sorted by name
+	fields [][2]string // room for both
+	order  []int       // the positions of both, sorted by name
 
 	method   string
 	status   int       // 0 until WriteHeader
 	began    time.Time // when WriteHeader was called
 	declared int64     // Content-Length as set by the handler, or -1
+	lengths  int       // how many Content-Length fields the handler set
+	dated    bool      // the handler set Date
 	last     bool      // the handler wants the connection closed
 	written  int64     // bytes of the body
 	headEnd  int       // where the header ends in out, before the empty line
@@ -101,7 +104,7 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 func (w *response) reset(method string) {
 	pooled := buffers.Get().(*[]byte)
 	*w = response{
-		conn: w.conn, fields: w.fields[:0],
+		conn: w.conn, fields: w.fields[:0], order: w.order[:0],
 		method: method, declared: -1, out: *pooled, pooled: pooled,
 	}
 }
@@ -116,17 +119,15 @@ func (w *response) writeHeader(status int) {
 	w.status = status
 	w.began = time.Now()
 	w.conn.SetWriteDeadline(deadlineAfter(w.began, w.conn.listener.server.WriteTimeout))
-	w.collectFields()
-	w.checkFields()
+	fields := w.collectFields()
+	w.inspect(fields)
 	b := append(w.out, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
 	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
-	for _, f := range w.fields {
-		b = appendField(b, f[0], f[1])
-	}
-	if !w.hasDate() {
+	b = w.appendFields(b, fields)
+	if !w.dated {
 		b = append(b, dateField(w.began)...)
 	}
 	w.headEnd = len(b)
@@ -140,55 +141,70 @@ func statusText(status int) string {
 	return "status code " + strconv.Itoa(status)
 }
 
-// collectFields sorts the fields of the response by name.
-func (w *response) collectFields() {
-	fields := append(w.fields[:0], w.extra...)
-	for name, values := range w.header {
-		if name != "" && consistsOf(name, inName) {
-			for _, value := range values {
-				fields = append(fields, [2]string{name, value})
+// collectFields returns the fields of the response and puts their positions in the
+// order of their names. The fields themselves aren't moved: that would take longer than
+// sending them, because the garbage collector watches every string.
+func (w *response) collectFields() [][2]string {
+	fields := w.extra
+	if len(w.header) > 0 {
+		fields = append(w.fields[:0], w.extra...)
+		for name, values := range w.header {
+			if name != "" && consistsOf(name, inName) {
+				for _, value := range values {
+					fields = append(fields, [2]string{name, value})
+				}
 			}
 		}
+		_, w.dated = w.header["Date"] // without a value it means that there should be none
+		w.fields = fields
 	}
-	slices.SortStableFunc(fields, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
-	w.fields = fields
+	for i := range fields {
+		w.order = append(w.order, i)
+	}
+	slices.SortStableFunc(w.order, func(a, b int) int { return strings.Compare(fields[a][0], fields[b][0]) })
+	return fields
 }
 
-// checkFields handles the fields that define where the response ends and whether
-// another can follow it, and removes those that must not be sent.
-func (w *response) checkFields() {
-	lengths := 0
-	kept := w.fields[:0]
-	for _, f := range w.fields {
+// inspect looks for the fields that define where the response ends and whether another
+// can follow it.
+func (w *response) inspect(fields [][2]string) {
+	for i := range fields {
+		switch f := &fields[i]; f[0] {
+		case "Content-Length":
+			w.lengths++
+			if n, err := strconv.ParseUint(f[1], 10, 63); err == nil && w.mayHaveBody() {
+				w.declared = int64(n)
+			}
+		case "Connection":
+			w.last = w.last || strings.EqualFold(f[1], "close")
+		case "Date":
+			w.dated = true
+		}
+	}
+	if w.lengths > 1 { // nobody can tell which is right
+		w.declared = -1
+	}
+}
+
+// appendFields appends the fields in their order, except those that must not be sent.
+func (w *response) appendFields(b []byte, fields [][2]string) []byte {
+	for _, i := range w.order {
+		f := &fields[i]
 		switch f[0] {
 		case "Transfer-Encoding":
 			continue
 		case "Content-Length":
-			lengths++
-			n, err := strconv.ParseUint(f[1], 10, 63)
-			if err != nil || !w.mayHaveBody() {
+			if w.declared < 0 {
 				continue
 			}
-			w.declared = int64(n)
 		case "Content-Type":
 			if w.status == http.StatusNotModified {
 				continue
 			}
-		case "Connection":
-			w.last = w.last || strings.EqualFold(f[1], "close")
 		}
-		kept = append(kept, f)
+		b = appendField(b, f[0], f[1])
 	}
-	if lengths > 1 { // nobody can tell which is right
-		w.declared = -1
-		kept = slices.DeleteFunc(kept, func(f [2]string) bool { return f[0] == "Content-Length" })
-	}
-	w.fields = kept
-}
-
-func (w *response) hasDate() bool {
-	_, ok := w.header["Date"]
-	return ok || slices.ContainsFunc(w.extra, func(f [2]string) bool { return f[0] == "Date" })
+	return b
 }
 
 func appendField(b []byte, name, value string) []byte {
@@ -220,6 +236,11 @@ func (w *response) write(b []byte) (int, error) {
 	if w.method == http.MethodHead {
 		return len(b), nil
 	}
+	if w.declared >= 0 && len(b) > flushSize { // too large to copy
+		w.send()
+		w.sendBytes(b)
+		return len(b), w.err
+	}
 	w.out = append(w.out, b...)
 	if w.declared >= 0 && len(w.out) > flushSize {
 		w.send()
@@ -231,12 +252,16 @@ func (w *response) mayHaveBody() bool {
 	return w.status != http.StatusNoContent && w.status != http.StatusNotModified
 }
 
+// headLength is the largest body whose length net/http puts into a response to HEAD if
+// the handler didn't set it: the size of its buffer.
+const headLength = 2048
+
 // finish sends the rest of the response and reports whether the connection can be
 // used for another.
 func (w *response) finish() bool {
 	w.writeHeader(http.StatusOK)
 	head := w.method == http.MethodHead
-	if w.declared < 0 && w.mayHaveBody() && !(head && w.written == 0) {
+	if w.declared < 0 && w.mayHaveBody() && !(head && (w.written == 0 || w.written > headLength)) {
 		w.declared = w.written
 		field := appendField(nil, "Content-Length", strconv.FormatInt(w.written, 10))
 		w.out = slices.Insert(w.out, w.headEnd, field...)
@@ -252,10 +277,14 @@ func (w *response) finish() bool {
 }
 
 func (w *response) send() {
-	if w.err == nil {
-		_, w.err = w.conn.Write(w.out)
-	}
+	w.sendBytes(w.out)
 	w.out = w.out[:0]
+}
+
+func (w *response) sendBytes(b []byte) {
+	if w.err == nil && len(b) > 0 {
+		_, w.err = w.conn.Write(b)
+	}
 }
 
 // date is the Date field of the most recent response.

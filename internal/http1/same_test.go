@@ -311,6 +311,15 @@ func TestSameRandom(t *testing.T) {
 	}
 }
 
+// TestSameHeadLength: a response to HEAD states the length of bodies up to a certain
+// size.
+func TestSameHeadLength(t *testing.T) {
+	s := newSame(t)
+	for size := 1950; size < 2060; size++ {
+		s.check(t, "HEAD / HTTP/1.1\r\nHost: "+strings.Repeat("a", size)+"\r\n\r\n")
+	}
+}
+
 // TestSameOverLimit has the one difference that is allowed, and some like it that
 // are not.
 func TestSameOverLimit(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
+	"animalstore/internal/ratelimit/limittest"
 )
 
 // nowhere is a Store that stores nothing, so that only the limiter's own memory is
@@ -86,7 +87,7 @@ func heap() int64 {
 }
 
 func TestAMillionKeysFitInto200MiB(t *testing.T) {
-	if raceDetector {
+	if limittest.RaceDetector {
 		t.Skip("the race detector uses more memory")
 	}
 	m := newCostMemory()

@@ -12,6 +12,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
+	"animalstore/internal/ratelimit/limittest"
 )
 
 // TestNothingIsLostAcrossIdleTimes has many goroutines make requests while Run
@@ -59,7 +60,7 @@ func TestNothingIsLostWhenDroppedInUse(t *testing.T) {
 		keys    = 4
 	)
 	drops := 20_000
-	if raceDetector {
+	if limittest.RaceDetector {
 		drops = 2_000
 	}
 	noon := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"context"
+	"time"
+
 	"animalstore"
 	"animalstore/internal/api"
 	"animalstore/internal/db/postgres"
@@ -20,6 +23,7 @@ func (s *Server) watchMetrics() {
 	case *sqlite.DB:
 		s.metrics.WatchFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })
 	case *postgres.DB:
+		engine.Stats() // so that the first scrape finds the size
 		s.metrics.WatchFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
 	}
 }
@@ -72,6 +76,28 @@ func (s *Server) eventFigures() []metrics.Figure {
 	}
 }
 
+// webhookFigures are about webhooks. If the database doesn't respond, there are none.
+func (s *Server) webhookFigures() []metrics.Figure {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	now := s.cfg.Now()
+	stats, err := s.db.WebhookStats(ctx, animalstore.At(now))
+	if err != nil {
+		return nil
+	}
+	age := gauge("animalstore_webhook_oldest_due_seconds", "For how long the delivery is due that waits longest; 0 if none is.", 0)
+	if !stats.OldestDue.IsZero() {
+		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
+	}
+	figures := []metrics.Figure{age}
+	for name, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
+		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
+		f.Name = name
+		figures = append(figures, f)
+	}
+	return figures
+}
+
 func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 	return []metrics.Figure{
 		gauge("animalstore_sqlite_write_queue_length", "Writes that wait for the connection that writes.", s.QueuedWrites),
@@ -90,13 +116,17 @@ func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 func postgresFigures(s postgres.Stats) []metrics.Figure {
 	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time that was spent waiting for a connection.", 0)
 	wait.Value = s.WaitTime.Seconds()
-	return []metrics.Figure{
+	figures := []metrics.Figure{
 		gauge("animalstore_postgres_pool_acquired", "Connections in use.", s.Acquired),
 		gauge("animalstore_postgres_pool_idle", "Connections that are open and not in use.", s.Idle),
 		gauge("animalstore_postgres_pool_max", "Connections that may be open.", s.Max),
 		gauge("animalstore_postgres_pool_waiting", "Operations that wait for their turn.", s.Waiting),
 		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits), wait,
 	}
+	if s.Bytes > 0 {
+		figures = append(figures, gauge("animalstore_postgres_database_bytes", "Size of the database, at most a few minutes old.", s.Bytes))
+	}
+	return figures
 }
 
 func counter(name, help string, value int64) metrics.Figure {

@@ -1,11 +1,8 @@
 package server
 
 import (
-	"context"
 	"time"
 
-	"animalstore"
-	"animalstore/internal/metrics"
 	"animalstore/internal/webhook"
 )
 
@@ -48,25 +45,3 @@ type ignoreWebhooks struct{}
 
 func (ignoreWebhooks) WebhookAttempt(string) {}
 func (ignoreWebhooks) WebhookDisabled()      {}
-
-// webhookFigures are about webhooks. If the database doesn't respond, there are none.
-func (s *Server) webhookFigures() []metrics.Figure {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	now := s.cfg.Now()
-	stats, err := s.db.WebhookStats(ctx, animalstore.At(now))
-	if err != nil {
-		return nil
-	}
-	age := gauge("animalstore_webhook_oldest_due_seconds", "For how long the delivery is due that waits longest; 0 if none is.", 0)
-	if !stats.OldestDue.IsZero() {
-		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
-	}
-	figures := []metrics.Figure{age}
-	for name, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
-		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
-		f.Name = name
-		figures = append(figures, f)
-	}
-	return figures
-}

@@ -101,6 +101,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a change that panics fails alone", panickedChange},
 		{"a context that ended before a write begins cancels it", cancelledWrite},
 		{"a context that ended before a change begins cancels it", cancelledChanges},
+		{"a large list waits for its turn", largeLists},
 		{"every later read sees a write that returned", writesAreSeen},
 		{"concurrent creators get different ids and see their own writes", creatorsAtOnce},
 		{"reads in one stable generation return the same", generationHolds},

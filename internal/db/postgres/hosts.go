@@ -104,7 +104,7 @@ const timelineQuery = `SELECT (SELECT system_identifier FROM pg_control_system()
 
 // checkTimeline refuses a former primary: a server that accepts writes although its
 // standby was promoted. This process knows that only if it was connected to the new
-// primary before. A server that doesn't tell its timeline is accepted.
+// primary before. A server that doesn't report its timeline is accepted.
 func (h *hosts) checkTimeline(ctx context.Context, c *pgconn.PgConn) error {
 	results, err := c.Exec(ctx, timelineQuery).ReadAll()
 	if err != nil && ctx.Err() != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -186,8 +187,29 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query, args := petListQuery(q)
-	return list(ctx, d, "select pets", q.Limit, scanPet, query, args...)
+	if q.Large == nil {
+		return list(ctx, d, "select pets", q.Limit, scanPet, query, args...)
+	}
+	size, asked := 0, false
+	var refused error
+	pets, err := list(ctx, d, "select pets", q.Limit, func(row pgx.Row) (animalstore.Pet, error) {
+		pet, err := scanPet(row)
+		if size += len(pet.Name); size > db.LargeList && !asked {
+			asked, refused = true, q.Large()
+		}
+		if refused != nil {
+			return pet, errRefused
+		}
+		return pet, err
+	}, query, args...)
+	if refused != nil {
+		return nil, refused
+	}
+	return pets, err
 }
+
+// errRefused ends a list without being mistaken for an error of the connection.
+var errRefused = errors.New("no turn")
 
 func scanPet(row pgx.Row) (animalstore.Pet, error) {
 	var pet animalstore.Pet

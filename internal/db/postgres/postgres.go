@@ -54,6 +54,7 @@ type DB struct {
 	timeout time.Duration
 	watch   *watch
 	hosts   *hosts
+	sampled sampledSize
 }
 
 var _ db.DB = (*DB)(nil)
@@ -81,7 +82,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	return &DB{
 		pool:    pool,
 		turns:   db.NewTurns(conns, min(reservedConns, conns-1)),
-		long:    db.NewTurns(max(4, 2*runtime.GOMAXPROCS(0)), 0),
+		long:    db.NewTurns(max(2, runtime.GOMAXPROCS(0)), 0),
 		timeout: opts.Timeout,
 		watch:   newWatch(),
 		hosts:   hosts,

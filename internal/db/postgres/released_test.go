@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// released are the SHA-256 hashes of the migrations, by file. Databases out there were
-// made with exactly these statements, so a line is only ever added.
+// released are the SHA-256 hashes of the migrations, by file. Existing databases were
+// created with exactly these statements, so lines are only ever added.
 var released = map[string]string{
 	"migrations/00001_store.sql":    "8ff2d37385169371e2f88624db4133cbbb47df6d3402b74fa4f081bc1ff26a06",
 	"migrations/00002_events.sql":   "2746e8c4275eed0f6f6c9ecea77dd41ff5ece3e206b7e56cef1057f826b8fd92",

@@ -2,13 +2,14 @@ package postgres
 
 import "time"
 
-// Stats are how busy the connections are, and how long they were waited for since the
-// database was opened.
+// Stats are how busy the connections are, how long they were waited for since the
+// database was opened, and how large the database is.
 type Stats struct {
 	Acquired, Idle, Max int // connections
 	Waiting             int // operations that wait for their turn
 	Waits               int64
 	WaitTime            time.Duration // of all Waits
+	Bytes               int64         // at most a minute old when it is read often; 0 until it is known
 }
 
 // Stats returns the statistics of d.
@@ -21,5 +22,6 @@ func (d *DB) Stats() Stats {
 		Waiting:  d.turns.Waiting(),
 		Waits:    s.EmptyAcquireCount(),
 		WaitTime: s.EmptyAcquireWaitTime(),
+		Bytes:    d.size(),
 	}
 }

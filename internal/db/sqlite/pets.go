@@ -224,15 +224,16 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 			}
 			stmt.BindText(5, string(ids))
 		}
-		pets, err = scanPets(stmt, pets)
+		pets, err = scanPets(stmt, pets, q.Large)
 		return err
 	})
 	return pets, err
 }
 
 // scanPets appends all rows to pets. The names share one allocation, because the pets
-// of a page are used and freed together.
-func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, error) {
+// of a page are used and freed together. It calls large, if not nil, before it reads
+// much.
+func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet, large func() error) ([]animalstore.Pet, error) {
 	var names []byte
 	var ends []int // where each name ends
 	for {
@@ -248,6 +249,15 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet) ([]animalstore.Pet, err
 			names, ends = make([]byte, 0, 32*n), make([]int, 0, n)
 		}
 		start, size := len(names), stmt.ColumnLen(3)
+		if start+size > db.LargeList && large != nil {
+			if err := large(); err != nil {
+				return pets, err
+			}
+			large = nil
+			// Room for all of a page, if the others are as long, instead of room twice
+			// as large time and again.
+			names = slices.Grow(names, (start+size)/(len(pets)+1)*max(1, min(cap(pets), 128)-len(pets)))
+		}
 		names = slices.Grow(names, size)[:start+size]
 		stmt.ColumnBytes(3, names[start:])
 		ends = append(ends, len(names))

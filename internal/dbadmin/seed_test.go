@@ -1,4 +1,4 @@
-package main
+package dbadmin
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,17 +15,23 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/sample"
 	"animalstore/internal/terminal"
 )
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	pgtest.Close()
+	os.Exit(code)
+}
+
+// openStore opens a new store that is closed when the test ends.
 func openStore(t *testing.T) *sqlite.DB {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := openStoreAt(t, filepath.Join(t.TempDir(), "store.db"))
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -33,9 +40,21 @@ func openStore(t *testing.T) *sqlite.DB {
 	return store
 }
 
+func openStoreAt(t *testing.T, file string) *sqlite.DB {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// silent prints nothing.
+func silent() *terminal.Printer { return terminal.NewPrinter(io.Discard, io.Discard, false) }
+
 func mustFill(t *testing.T, store db.DB, s sample.Store) {
 	t.Helper()
-	if err := fill(t.Context(), store, s, terminal.NewPrinter(io.Discard, io.Discard, false)); err != nil {
+	if err := Seed(t.Context(), store, s, silent()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -182,7 +201,7 @@ func TestSeedInterrupted(t *testing.T) {
 			defer interrupt()
 			store := &failingStore{DB: openStore(t), batches: 1, then: func() error { return test.then(interrupt) }}
 			s := sample.Store{Seed: 1, Pets: 3000, BatchSize: 1000}
-			err := fill(ctx, store, s, terminal.NewPrinter(io.Discard, io.Discard, false))
+			err := Seed(ctx, store, s, silent())
 			stored := db.Rows{Categories: s.Categories()}
 			for first := range s.Batches() {
 				stored.Pets, stored.Orders = first.Pets, first.Orders
@@ -194,5 +213,26 @@ func TestSeedInterrupted(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, want)
 			}
 		})
+	}
+}
+
+// TestSeedIsTheSameEverywhere: the same seed is the same store in every engine.
+func TestSeedIsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	other, err := postgres.Open(t.Context(), pgtest.Shared(t).NewDatabase(t, ""), postgres.Options{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var stores []db.Rows
+	for _, store := range []db.DB{openStore(t), other} {
+		for range 2 { // the second adds
+			mustFill(t, store, sample.Store{Seed: 3, Pets: 400})
+		}
+		stores = append(stores, everything(t, store))
+	}
+	a, b := stores[0], stores[1]
+	if len(a.Pets) != 800 || !slices.Equal(a.Pets, b.Pets) || !slices.Equal(a.Orders, b.Orders) || !slices.Equal(a.Categories, b.Categories) {
+		t.Errorf("got stores of %d and %d pets that differ, want the same 800", len(a.Pets), len(b.Pets))
 	}
 }

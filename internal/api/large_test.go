@@ -9,8 +9,8 @@ import (
 	"animalstore"
 )
 
-// TestLargePagesTakeTurns: only as many large pages are encoded at once as there are
-// processors. Meanwhile small pages don't wait.
+// TestLargePagesTakeTurns: large pages leave a processor to everything else, if there
+// are several. While they wait, small pages don't.
 func TestLargePagesTakeTurns(t *testing.T) {
 	s := start(t)
 	long := strings.Repeat("x", animalstore.MaxNameLength)
@@ -18,8 +18,8 @@ func TestLargePagesTakeTurns(t *testing.T) {
 		s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"` + long + `","categoryId":1}`}).want(t, 201, "")
 	}
 	const someKey = 1 << 40
-	turns := s.handler.Encoding()
-	for range runtime.GOMAXPROCS(0) {
+	turns, slots := s.handler.Large(), max(1, runtime.GOMAXPROCS(0)-1)
+	for range slots {
 		if err := turns.Take(t.Context(), someKey); err != nil {
 			t.Fatal(err)
 		}
@@ -35,14 +35,14 @@ func TestLargePagesTakeTurns(t *testing.T) {
 		}
 	}
 	s.do(t, call{path: "/v1/pets?limit=1"}).want(t, 200, "")
-	for range runtime.GOMAXPROCS(0) {
+	for range slots {
 		turns.Done(someKey)
 	}
 	<-large
 	if n := turns.Waiting(); n != 0 {
 		t.Errorf("%d requests still wait", n)
 	}
-	for range runtime.GOMAXPROCS(0) { // every turn was given back
+	for range slots { // every turn was given back
 		if err := turns.Take(t.Context(), someKey); err != nil {
 			t.Fatal(err)
 		}

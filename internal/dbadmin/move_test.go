@@ -1,53 +1,15 @@
-package main
+package dbadmin
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"animalstore/internal/db"
-	"animalstore/internal/db/postgres"
-	"animalstore/internal/db/postgres/pgtest"
-	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
-	"animalstore/internal/terminal"
 )
-
-// withStore opens a store while f runs.
-func withStore(t *testing.T, url string, f func(db.DB)) {
-	t.Helper()
-	var store db.DB
-	var err error
-	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
-		store, err = sqlite.Open(t.Context(), path, sqlite.Options{})
-	} else {
-		store, err = postgres.Open(t.Context(), url, postgres.Options{Timeout: time.Minute})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	f(store)
-}
-
-// newStores are URLs of databases that are empty, by the engine's name.
-func newStores(t *testing.T) map[string]string {
-	t.Helper()
-	return map[string]string{
-		"SQLite":     "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
-		"PostgreSQL": pgtest.Shared(t).NewDatabase(t, ""),
-	}
-}
 
 // TestPrintMoved: a table that is the same on both sides has one line, and one
 // that differs has two.
@@ -89,23 +51,5 @@ func TestExplainFailedMove(t *testing.T) {
 		if got := explainFailedMove(test.ctx, test.err).Error(); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%v:\ngot  %q\nwant %q", test.err, got, test.want)
 		}
-	}
-}
-
-// TestSeedIsTheSameEverywhere: the same seed is the same store in every engine.
-func TestSeedIsTheSameEverywhere(t *testing.T) {
-	t.Parallel()
-	var stores []db.Rows
-	for _, url := range newStores(t) {
-		for range 2 { // the second adds
-			if err := seed(t.Context(), seedFlags{database: databaseFlag{"database", url}, pets: 400, seed: 3}, terminal.NewPrinter(io.Discard, io.Discard, false)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		withStore(t, url, func(store db.DB) { stores = append(stores, everything(t, store)) })
-	}
-	a, b := stores[0], stores[1]
-	if len(a.Pets) != 800 || !slices.Equal(a.Pets, b.Pets) || !slices.Equal(a.Orders, b.Orders) || !slices.Equal(a.Categories, b.Categories) {
-		t.Errorf("got stores of %d and %d pets that differ, want the same 800", len(a.Pets), len(b.Pets))
 	}
 }

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRPMLifecycle installs, repeats the installation as an upgrade, and removes the
+// package, in a root directory of its own. What it asks of systemd is written down.
+func TestRPMLifecycle(t *testing.T) {
+	t.Parallel()
+	path := artifact(t, ".rpm")
+	needs(t, "rpm")
+	root := privateRoot(t, "useradd")
+	for name, text := range map[string]string{"bin/systemctl": "#!/bin/sh\necho \"$@\" >>/run/systemctl.txt\n", "run/systemd/system/.keep": ""} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(argv ...string) string {
+		t.Helper()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(cleanEnv(), "PATH=/usr/sbin:/sbin:/usr/bin:/bin")
+		out, err := cmd.CombinedOutput()
+		// A script that fails after the installation is only a warning to rpm.
+		if err != nil || strings.Contains(string(out), "scriptlet failed") {
+			t.Errorf("%s: %v\n%s", argv, err, out)
+		}
+		return string(out)
+	}
+	rpm := func(args ...string) string {
+		t.Helper()
+		return in(append([]string{"rpm", "--root", root, "--dbpath", "/var/lib/rpm", "--nosignature"}, args...)...)
+	}
+	wantSystemd := func(when string, calls ...string) {
+		t.Helper()
+		log := filepath.Join(root, "run/systemctl.txt")
+		if got, want := contents(log), strings.Join(calls, "\n")+"\n"; got != want {
+			t.Errorf("%s: systemctl was called with %q, want %q", when, got, want)
+		}
+		os.Remove(log)
+	}
+	settings, data := filepath.Join(root, "etc/animalstore/animalstore.env"), filepath.Join(root, "var/lib/animalstore/store.db")
+
+	if out := rpm("-i", path); !strings.Contains(out, "animalstore-admin keys create") {
+		t.Errorf("the package doesn't say how to create a key:\n%s", out)
+	}
+	wantSystemd("install", "daemon-reload", "enable animalstore", "--quiet is-enabled animalstore", "restart animalstore")
+	if out := in("chroot", root, "/usr/sbin/animalstore-admin", "keys", "create", "--name", "me"); !strings.Contains(out, "ast_live_") {
+		t.Errorf("keys create: %s", out)
+	}
+	if info, err := os.Stat(filepath.Dir(data)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory of the data: %v, %v, want mode 0700", info, err)
+	}
+	if err := os.WriteFile(settings, append(mustRead(t, settings), "# mine\n"...), 0o640); err != nil {
+		t.Fatal(err)
+	}
+
+	rpm("-U", "--replacepkgs", path)
+	wantSystemd("upgrade", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
+	if !strings.HasSuffix(contents(settings), "# mine\n") {
+		t.Error("an upgrade replaces the settings")
+	}
+
+	rpm("-e", "animalstore")
+	wantSystemd("remove", "stop animalstore", "daemon-reload")
+	if exists(filepath.Join(root, "usr/bin/animalstore")) {
+		t.Error("removing leaves the binary")
+	}
+	if !exists(data) || !strings.HasSuffix(contents(settings+".rpmsave"), "# mine\n") {
+		t.Error("removing deletes data, or settings that were changed")
+	}
+}

@@ -1,0 +1,181 @@
+package dbadmin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/terminal"
+)
+
+// Backup copies the database into a new file, and prints the result.
+func Backup(ctx context.Context, database, file string, p *terminal.Printer) error {
+	if postgres.Is(database) {
+		return postgresTools("Back up a store in PostgreSQL with its own tools:",
+			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database)))
+	}
+	store := fileOf(database)
+	began, show := time.Now(), &copyProgress{w: p.Notes}
+	copied, err := transfer.Backup(ctx, sqlite.Files{}, store, file, show)
+	show.end()
+	if err != nil {
+		return explainFailedCopy(ctx, err, "No backup was made, and the store is unchanged.")
+	}
+	if p.JSON {
+		return p.PrintJSON(newCopyResult(file, copied))
+	}
+	terminal.Note(p.Notes, "Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, file, time.Since(began).Seconds(),
+		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
+	return nil
+}
+
+// Restore makes a backup the database, which must not exist, and prints the result.
+func Restore(ctx context.Context, file, database string, p *terminal.Printer) error {
+	if postgres.Is(database) {
+		return postgresTools("Restore a store in PostgreSQL with its own tools, into an empty database:",
+			"pg_restore --single-transaction --exit-on-error --no-owner --dbname="+shellQuote(postgres.ForTools(database))+" "+shellQuote(file))
+	}
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("the backup cannot be read: %w", err)
+	}
+	store := fileOf(database)
+	began, show := time.Now(), &copyProgress{w: p.Notes}
+	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, store, show)
+	show.end()
+	if err != nil {
+		return explainFailedRestore(ctx, err)
+	}
+	paused, err := pauseWebhooks(ctx, store, copied)
+	if err != nil {
+		return fmt.Errorf("%s was restored, but its webhooks could not be paused: don't serve it, or old events are sent again. Remove it and try again: %w", store, err)
+	}
+	if p.JSON {
+		result := newCopyResult(store, copied)
+		result.PausedWebhooks = &paused
+		return p.PrintJSON(result)
+	}
+	terminal.Note(p.Notes, "Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
+		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
+	if paused > 0 {
+		terminal.Note(p.Notes, "Paused %s, because what happened since the backup would be sent again: resume each when its receiver is ready for that.",
+			terminal.Count(int64(paused), "webhook", "webhooks"))
+	}
+	if !copied.Current {
+		terminal.Note(p.Notes, "The backup is from an older version: the server updates its tables when it starts.")
+	}
+	terminal.Note(p.Notes, `Next: run "animalstore serve" with the same --database.`)
+	return nil
+}
+
+// pauseWebhooks pauses the webhooks of a restored store, which would send events again
+// that were delivered after the backup. A store of an older version has none.
+func pauseWebhooks(ctx context.Context, store string, copied transfer.Copied) (paused int, err error) {
+	if !copied.Current {
+		return 0, nil
+	}
+	d, err := sqlite.Open(ctx, store, sqlite.Options{MustExist: true})
+	if err != nil {
+		return 0, err
+	}
+	paused, err = d.PauseWebhooks(ctx)
+	return paused, errors.Join(err, d.Close())
+}
+
+// explainFailedRestore also says how to move the files out of the way that a restore
+// would replace.
+func explainFailedRestore(ctx context.Context, err error) error {
+	const unchanged = "Nothing was restored."
+	var occupied *transfer.OccupiedError
+	if !errors.As(err, &occupied) {
+		return explainFailedCopy(ctx, err, unchanged)
+	}
+	quoted := make([]string, len(occupied.Files))
+	for i, name := range occupied.Files {
+		quoted[i] = shellQuote(name)
+	}
+	return fmt.Errorf("%w. %s Move the old database out of the way first:\n\n  mkdir old-store && mv %s old-store/", err, unchanged, strings.Join(quoted, " "))
+}
+
+// copyResult is what backup and restore print as JSON.
+type copyResult struct {
+	File    string `json:"file"`
+	Bytes   int64  `json:"bytes"`
+	Checks  int    `json:"checks"`
+	Current bool   `json:"current"` // false: a server updates its tables when it starts
+
+	PausedWebhooks *int `json:"pausedWebhooks,omitempty"` // by restore
+}
+
+func newCopyResult(file string, c transfer.Copied) copyResult {
+	return copyResult{File: file, Bytes: c.Size, Checks: c.Checks, Current: c.Current}
+}
+
+// fileOf is the path of a SQLite database.
+func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// postgresTools points to the program that does for PostgreSQL what a command does for
+// SQLite.
+func postgresTools(why, command string) error {
+	return errors.New(why + "\n\n  " + command + "\n\nThe password is left out: put it in ~/.pgpass, or in PGPASSWORD")
+}
+
+// shellQuote quotes an argument for a shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// explainFailedCopy says why a backup or restore failed, what there is now, and what to
+// do next.
+func explainFailedCopy(ctx context.Context, err error, result string) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("stopped. " + result)
+	case errors.Is(err, transfer.ErrExists):
+		return fmt.Errorf("%w: name a file that doesn't exist yet. %s", err, result)
+	case errors.Is(err, db.ErrFull):
+		return fmt.Errorf("the disk of the new file is full. %s Free some space and run the same command again (%w)", result, err)
+	case errors.Is(err, transfer.ErrDamaged):
+		return fmt.Errorf(`%w. %s Run "animalstore db check" on the file that was copied`, err, result)
+	}
+	return fmt.Errorf("%w. %s", err, result)
+}
+
+// copyProgress shows how a copy grows and then which check runs.
+type copyProgress struct {
+	w    io.Writer
+	bar  *terminal.Progress
+	done int64
+	stop func() // ends the line with the name of a check
+}
+
+func (p *copyProgress) Copied(bytes, total int64) {
+	if p.bar == nil {
+		p.bar = terminal.NewProgress(p.w, total>>10, "KiB")
+	}
+	p.bar.Add(int(bytes>>10 - p.done))
+	p.done = bytes >> 10
+}
+
+func (p *copyProgress) Checking(rule string) {
+	p.end()
+	p.stop = terminal.ShowElapsed(p.w, "checking the copy: "+rule)
+}
+
+func (p *copyProgress) Checked(transfer.Finding) { p.end() }
+
+func (p *copyProgress) end() {
+	if p.bar != nil {
+		p.bar.Clear()
+	}
+	if p.stop != nil {
+		p.stop()
+	}
+}

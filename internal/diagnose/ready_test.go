@@ -1,0 +1,49 @@
+package diagnose
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestReady: only 200 from the server itself is ready, whatever its certificate.
+func TestReady(t *testing.T) {
+	status := http.StatusOK
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/shop/readyz" {
+			status = http.StatusNotFound
+		}
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+	})
+	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	defer plain.Close()
+	defer secure.Close()
+	gone := httptest.NewServer(handler)
+	gone.Close()
+	for _, test := range []struct {
+		url    string
+		status int
+		want   string // part of the error; "" for none
+	}{
+		{plain.URL + "/shop", 200, ""},
+		{plain.URL + "/shop/v1", 200, ""},
+		{plain.URL + "/shop/v1/", 200, ""},
+		{secure.URL + "/shop", 200, ""},
+		{plain.URL + "/shop", 503, "responded with 503 Service Unavailable"},
+		{plain.URL + "/shop", 307, "responded with 307 Temporary Redirect"},
+		{gone.URL + "/shop", 200, "cannot be reached (connection refused)"},
+	} {
+		status = test.status
+		address, err := url.Parse(test.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Ready(t.Context(), address, "shop.example")
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s with status %d: got %v, want %q", test.url, test.status, err, test.want)
+		}
+	}
+}

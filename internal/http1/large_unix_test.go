@@ -1,0 +1,100 @@
+//go:build unix
+
+package http1
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// largeText is more than the buffers of two sockets hold.
+var largeText = func() string {
+	var b strings.Builder
+	for i := 0; b.Len() < 16<<20; i++ {
+		fmt.Fprintln(&b, i)
+	}
+	return b.String()
+}()
+
+// serveLarge serves text, from a buffer that the handler overwrites afterwards, at
+// /large and a short text elsewhere.
+func serveLarge(t *testing.T, text string) *Listener {
+	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/large" {
+			w.Write([]byte("small"))
+			return
+		}
+		b := []byte(text)
+		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+		w.Write(b)
+		copy(b, bytes.Repeat([]byte("x"), len(b)))
+	}))
+	l := listen(t, server)
+	serve(t, server, l)
+	return l
+}
+
+const (
+	largeGet      = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"
+	largeOtherGet = "GET /large HTTP/1.1\r\nHost: a\r\nPragma: x\r\n\r\n" // for net/http
+)
+
+// TestLargeWrites: large responses arrive unchanged, also while as many clients as
+// could have a turn don't read theirs.
+func TestLargeWrites(t *testing.T) {
+	l := serveLarge(t, largeText)
+	for range 2 * cap(l.writers) {
+		idler := dial(t, l)
+		fmt.Fprint(idler, largeGet)
+		idler.Read(make([]byte, 1)) // it has begun
+	}
+	for _, request := range []string{largeGet, largeOtherGet} {
+		c := dial(t, l)
+		for range 2 {
+			fmt.Fprint(c, request)
+			if got := body(t, c); got != largeText {
+				t.Errorf("got %d bytes, want the %d bytes that were written", len(got), len(largeText))
+			}
+		}
+	}
+}
+
+// TestLargeWritesTakeTurns: a large response isn't sent while others have all turns,
+// and a small one is.
+func TestLargeWritesTakeTurns(t *testing.T) {
+	text := largeText[:2*largeWrite]
+	l := serveLarge(t, text)
+	for range cap(l.writers) {
+		l.writers <- struct{}{}
+	}
+	large := dial(t, l)
+	fmt.Fprint(large, largeGet)
+	arrived := make(chan time.Time)
+	go func() {
+		if got := body(t, large); got != text {
+			t.Errorf("got %d bytes, want the %d bytes that were written", len(got), len(text))
+		}
+		arrived <- time.Now()
+	}()
+	small := dial(t, l)
+	for range 200 { // time enough for the large one
+		if got := get(t, small); got != "small" {
+			t.Fatalf("got %q, want the small response", got)
+		}
+	}
+	released := time.Now()
+	for range cap(l.writers) {
+		<-l.writers
+	}
+	if at := <-arrived; at.Before(released) {
+		t.Error("a large response was sent without a turn")
+	}
+	for range cap(l.writers) { // every turn was given back
+		l.writers <- struct{}{}
+	}
+}

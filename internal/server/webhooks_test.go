@@ -1,0 +1,253 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/client/webhook"
+	"animalstore/internal/db"
+)
+
+// movedClock is a clock that tests move ahead.
+type movedClock struct{ offset atomic.Int64 }
+
+func (c *movedClock) now() time.Time         { return time.Now().Add(time.Duration(c.offset.Load())) }
+func (c *movedClock) move(d time.Duration)   { c.offset.Add(int64(d)) }
+func (c *movedClock) time() animalstore.Time { return animalstore.At(c.now()) }
+
+// hookReceiver is a receiver over TLS that verifies what it gets.
+type hookReceiver struct {
+	*httptest.Server
+	clock  *movedClock
+	handle func(w http.ResponseWriter, r *http.Request)
+
+	mu       sync.Mutex
+	secret   string
+	accepted map[string]string // bodies by webhook-id
+	bodies   map[string]string // of all attempts
+	attempts int
+}
+
+func newHookReceiver(t *testing.T, clock *movedClock, handle func(http.ResponseWriter, *http.Request)) *hookReceiver {
+	t.Helper()
+	h := &hookReceiver{clock: clock, handle: handle, accepted: map[string]string{}, bodies: map[string]string{}}
+	h.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // cut off
+		}
+		id := r.Header.Get("webhook-id")
+		h.mu.Lock()
+		secret, before := h.secret, h.bodies[id]
+		h.bodies[id] = string(body)
+		h.attempts++
+		h.mu.Unlock()
+		if err := (webhook.Verifier{Secrets: []string{secret}, Now: clock.now}).Verify(r.Header, body); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if before != "" && before != string(body) {
+			t.Errorf("%s: got %s, and before %s", id, body, before)
+		}
+		recorder := &statusRecorder{ResponseWriter: w, status: 200}
+		h.handle(recorder, r)
+		if recorder.status/100 == 2 {
+			h.mu.Lock()
+			h.accepted[id] = string(body)
+			h.mu.Unlock()
+		}
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (h *hookReceiver) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.accepted)
+}
+
+func accept(http.ResponseWriter, *http.Request) {}
+
+// deliveringServer starts a server that delivers to receivers on this machine, and
+// returns a function that stops it.
+func deliveringServer(t *testing.T, file string, clock *movedClock, receivers ...*hookReceiver) (s *Server, stop func()) {
+	t.Helper()
+	pool := x509.NewCertPool()
+	for _, r := range receivers {
+		pool.AddCert(r.Certificate())
+	}
+	s, err := New(t.Context(), Config{
+		Database: "sqlite:" + file, Listen: "127.0.0.1:0", Now: clock.now,
+		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		WebhookTLS:      &tls.Config{RootCAs: pool},
+		Timeouts:        Timeouts{Drain: time.Second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return s, sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func hookTo(t *testing.T, d db.DB, r *hookReceiver, clock *movedClock) animalstore.Webhook {
+	t.Helper()
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	w, err := d.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: r.URL + "/hook", Types: "pet.*"}, secret, clock.time())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	r.secret = secret
+	r.mu.Unlock()
+	return w
+}
+
+func addPets(t *testing.T, d db.DB, n int) {
+	t.Helper()
+	for i := range n {
+		if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("Pet ", i), CategoryID: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func within2Minutes(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within two minutes: %s", what)
+		}
+	}
+}
+
+// TestEveryEventArrives: whatever fails and stops, every event is delivered, with the
+// same id and body in every attempt. Claims of instances that died are taken over.
+func TestEveryEventArrives(t *testing.T) {
+	t.Parallel()
+	events, restarts := 150, 3
+	if os.Getenv("ANIMALSTORE_SOAK") == "1" {
+		events, restarts = 10_000, 20
+	}
+	clock := new(movedClock)
+	r := newHookReceiver(t, clock, func(w http.ResponseWriter, _ *http.Request) {
+		if rand.N(5) == 0 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	file := filepath.Join(t.TempDir(), "store.db")
+	for run := range restarts {
+		s, stop := deliveringServer(t, file, clock, r)
+		if run == 0 {
+			hookTo(t, s.DB(), r, clock)
+		}
+		addPets(t, s.DB(), events/restarts)
+		within2Minutes(t, "some events arrive", func() bool { return r.count() > run*events/restarts/2 })
+		// An instance that claims some and dies.
+		if _, err := s.DB().ClaimDeliveries(t.Context(), clock.time(), animalstore.At(clock.now().Add(time.Minute))); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		clock.move(6 * time.Minute)
+	}
+	s, stop := deliveringServer(t, file, clock, r)
+	defer stop()
+	want := events / restarts * restarts
+	within2Minutes(t, "all events arrive", func() bool {
+		clock.move(100 * time.Second) // of their time
+		time.Sleep(50 * time.Millisecond)
+		return r.count() == want
+	})
+	if stats, err := s.DB().WebhookStats(t.Context(), clock.time()); err != nil || stats.Active != 1 {
+		t.Errorf("got %+v, %v, want the webhook active", stats, err)
+	}
+	t.Logf("%d events in %d attempts", want, r.attempts)
+}
+
+// TestIsolation: a webhook that hangs and one that fails delay no other.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	clock, release := new(movedClock), make(chan struct{})
+	hangs := newHookReceiver(t, clock, func(http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	fails := newHookReceiver(t, clock, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	works := newHookReceiver(t, clock, accept)
+	s, stop := deliveringServer(t, filepath.Join(t.TempDir(), "store.db"), clock, hangs, fails, works)
+	defer stop()
+	for _, r := range []*hookReceiver{hangs, fails, works} {
+		hookTo(t, s.DB(), r, clock)
+	}
+	began := time.Now()
+	addPets(t, s.DB(), 50)
+	within2Minutes(t, "all events arrive where they can", func() bool { return works.count() == 50 })
+	// Far less than the timeout that the other one runs into.
+	if took := time.Since(began); took > animalstore.AttemptTimeout {
+		t.Errorf("took %s, want no wait for the others", took)
+	}
+	hangs.mu.Lock()
+	defer hangs.mu.Unlock()
+	if hangs.attempts > animalstore.MaxInFlight {
+		t.Errorf("%d attempts at once to one webhook, want at most %d", hangs.attempts, animalstore.MaxInFlight)
+	}
+}
+
+// TestGoneReceiver: 410 disables, with an event and a line in the log; nothing shows the
+// secret.
+func TestGoneReceiver(t *testing.T) {
+	t.Parallel()
+	clock := new(movedClock)
+	r := newHookReceiver(t, clock, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+	s, stop := deliveringServer(t, filepath.Join(t.TempDir(), "store.db"), clock, r)
+	defer stop()
+	w := hookTo(t, s.DB(), r, clock)
+	addPets(t, s.DB(), 1)
+	within2Minutes(t, "the webhook is disabled", func() bool {
+		got, err := s.DB().Webhook(t.Context(), w.ID)
+		return err == nil && got.State == animalstore.WebhookInactive && strings.Contains(string(got.DisabledReason), "410")
+	})
+	events, _, err := s.DB().Events(t.Context(), db.EventQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disabled := false
+	for _, e := range events {
+		disabled = disabled || e.Type == animalstore.WebhookDisabled
+		if strings.Contains(string(e.Data), "whsec_") {
+			t.Errorf("event %d shows the secret: %s", e.ID, e.Data)
+		}
+	}
+	if !disabled {
+		t.Error("there is no webhook.disabled event")
+	}
+}

@@ -45,6 +45,7 @@ func TestConsole(t *testing.T) {
 	p.browsePets()
 	p.browseKeys(s)
 	p.browseEvents(s)
+	p.browseWebhooks(s)
 	p.open(s, "/console/system", ".plot svg")
 	p.checkPage("system")
 	p.wantClean()
@@ -76,12 +77,6 @@ func (p *tab) wantLocalTimes(s *server) {
 // addUsage gives the owner's key a history of requests.
 func addUsage(t *testing.T, database string) {
 	t.Helper()
-	conn, err := sqlite.OpenConn(database, sqlite.OpenReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.SetBusyTimeout(10 * time.Second)
 	now := time.Now().UTC().Truncate(time.Hour)
 	var rows []string
 	for hour := range 90 * 24 {
@@ -92,8 +87,19 @@ func addUsage(t *testing.T, database string) {
 		}
 		rows = append(rows, fmt.Sprintf("(1, %d, %d, %d)", at.UnixMilli(), 200+(hour*hour)%173+20*(at.Hour()%12), refused))
 	}
-	err = sqlitex.ExecuteTransient(conn, "INSERT INTO usage (key_id, hour, admitted, refused) VALUES "+strings.Join(rows, ", "), nil)
+	execute(t, database, "INSERT INTO usage (key_id, hour, admitted, refused) VALUES "+strings.Join(rows, ", "))
+}
+
+// execute changes the file of a running server.
+func execute(t *testing.T, database, statement string) {
+	t.Helper()
+	conn, err := sqlite.OpenConn(database, sqlite.OpenReadWrite)
 	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetBusyTimeout(10 * time.Second)
+	if err := sqlitex.ExecuteTransient(conn, statement, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -172,6 +178,21 @@ func (p *tab) browseEvents(s *server) {
 	}
 	p.do("filter", chromedp.Navigate(s.url+"/console/events?type=key.*"), visible(".feed"))
 	p.checkPage("events-filtered")
+}
+
+// browseWebhooks looks at a webhook with deliveries. It is paused, so that nothing is
+// sent: TestWebhooks of the console does that.
+func (p *tab) browseWebhooks(s *server) {
+	p.t.Helper()
+	p.open(s, "/console/webhooks", "#create")
+	p.checkPage("webhooks-empty")
+	execute(p.t, s.database, `INSERT INTO webhooks VALUES (1, 'https://shop.example/hook', 'pet.*', 'the shop', 1, '', 'whsec_', '', 0, 1790000000000, 1790000000000, 1790000000000, 0, 0, 0)`)
+	attempts := `[{"time":"2026-11-15T09:00:00.000Z","status":503,"error":null,"durationMs":41},{"time":"2026-11-15T09:00:05.000Z","status":null,"error":"connection refused","durationMs":2}]`
+	execute(p.t, s.database, `INSERT INTO deliveries VALUES (1, 1, 2, 0, 1790000000000, '{}', 2, 2, '`+attempts+`', 0, 0, 1790000000000)`)
+	p.open(s, "/console/webhooks/1", ".tag.failed")
+	p.checkPage("webhook")
+	p.open(s, "/console/webhooks", "table.rows")
+	p.checkPage("webhooks")
 }
 
 func (p *tab) browseKeys(s *server) {

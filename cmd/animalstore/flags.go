@@ -77,7 +77,7 @@ func groupCommand(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command
 // subcommand, cobra itself would print help and succeed.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{commandline.UnknownCommand(cmd, args[0])}
+		return unknownCommand(cmd, args[0])
 	}
 	return cmd.Help()
 }

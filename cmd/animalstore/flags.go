@@ -27,8 +27,6 @@ func readEnvironment(cmd *cobra.Command) error {
 	return nil
 }
 
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
 func parseInteger(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil

@@ -20,7 +20,6 @@ const eventsPath = "/v1/events"
 // eventQuery is the query of a request for events.
 type eventQuery struct {
 	after  string // an id, "latest", or "" for the oldest event that is kept
-	types  string // as given
 	filter events.Filter
 	limit  int
 	wait   time.Duration

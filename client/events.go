@@ -25,24 +25,24 @@ type EventsOptions struct {
 const eventsWait = 30
 
 // ListEvents lists the events that have happened so far, oldest first, and ends with
-// the newest. [Client.Events] goes on from there.
+// the newest. [Client.Events] also waits for later ones.
 func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return c.events(ctx, "listEvents", o, false, options)
 }
 
-// Events follows the events of the store, oldest first, without an end: the loop waits
-// for the next one. It ends when ctx does, when you leave it, or with an error that
-// trying again can't help. After any other failure it goes on where it was, however long
-// that takes, with the pauses that [WithBackoff] sets and no limit on the number of
-// attempts. So no event is skipped or repeated.
+// Events follows the events of the store, oldest first. The loop has no end: it waits for
+// the next event. It stops when ctx ends, when you leave it, or after an error that a
+// retry can't fix. After any other failure it resumes where it was, however long that
+// takes, with the pauses that [WithBackoff] sets and no limit on the number of attempts.
+// So no event is skipped or repeated.
 //
 // The error has code events_expired if the events after this position are no longer
-// kept: whatever was made from earlier events has to be built again from the lists.
+// kept: whatever you built from earlier events has to be built again from the lists.
 //
-// While it waits, the service does: it responds as soon as there is an event, or after
-// 30 seconds. Each response counts against the limits, at least two a minute. An attempt
-// may take that much longer than [WithAttemptTimeout] says. A Timeout of your own
-// http.Client has to be longer, too.
+// The service responds as soon as there is an event, or after 30 seconds without one.
+// Each response counts against the limits, at least two a minute. An attempt may take 30
+// seconds longer than [WithAttemptTimeout] says. If your http.Client has a Timeout, it has
+// to be longer than that.
 func (c *Client) Events(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return c.events(ctx, "events", o, true, options)
 }
@@ -98,9 +98,9 @@ func (c *Client) latestEventID(ctx context.Context, operation string, endless bo
 	return id, nil
 }
 
-// firstEvents returns the path of the first page. To follow from now on, it has to find
-// out where that is: if the first request asked for it and failed, the second would miss
-// what happened in between.
+// firstEvents returns the path of the first page. With Latest it first asks for the newest
+// id: if the first page itself were requested with after=latest and the response were
+// lost, the retry would miss what happened in between.
 func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) (string, error) {
 	query := url.Values{"limit": {strconv.Itoa(maxPageSize)}}
 	if len(o.Types) > 0 {

@@ -45,7 +45,8 @@ func WithMaxWait(d time.Duration) Option {
 }
 
 // WithAttemptTimeout limits each attempt, from dialing to the last byte of the
-// response. The default is 30 s, more than any operation of the service takes.
+// response. The default is 30 s, more than any operation of the service takes. Requests
+// of [Client.Events] have as much time in addition as they ask the service to wait.
 // The context limits the whole call.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) { s.attemptTimeout = d }

@@ -7,6 +7,7 @@ import (
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/dbadmin"
 	"animalstore/internal/server"
 
 	"github.com/spf13/cobra"
@@ -44,16 +45,19 @@ func (d databaseFlag) check() error {
 	return nil
 }
 
-// open opens the database as a server does. A command can't go on with a database
-// that can't be trusted any more, as after a failed write to disk.
+// stopAfter ends a command whose database can't be trusted any more, as after a failed
+// write to disk.
+func stopAfter(err error) {
+	fmt.Fprintln(os.Stderr, "animalstore: the database can't be trusted any more:", err)
+	os.Exit(exitError)
+}
+
+// open opens the database as a server does.
 func (d databaseFlag) open(ctx context.Context, opts sqlite.Options) (db.DB, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	opts.Fatal = func(err error) {
-		fmt.Fprintln(os.Stderr, "animalstore: the database can't be trusted any more:", err)
-		os.Exit(exitError)
-	}
+	opts.Fatal = stopAfter
 	return server.OpenDatabase(ctx, d.url, opts)
 }
 
@@ -77,42 +81,13 @@ same when it starts. Use this to do it earlier, or as a user with more rights.`,
   animalstore db migrate --database postgres://owner@db1/store`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, to, err := migrateDatabase(cmd.Context(), database)
-			if err != nil {
+			if err := database.check(); err != nil {
 				return err
 			}
-			if p := newPrinter(cmd); p.JSON {
-				return p.PrintJSON(struct {
-					From int64 `json:"from"`
-					To   int64 `json:"to"`
-				}{from, to})
-			}
-			text := fmt.Sprintf("The tables are up to date: version %d.", to)
-			if from != to {
-				text = fmt.Sprintf("The tables were updated from version %d to version %d.", from, to)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), text)
-			return nil
+			return dbadmin.Migrate(cmd.Context(), database.url, stopAfter, newPrinter(cmd))
 		},
 	}
 	database.register(cmd.Flags())
 	jsonFlag(cmd)
 	return cmd
-}
-
-// migrateDatabase opens a database as a server would, which updates the tables. If
-// they are up to date it opens nothing, because a server may be running.
-func migrateDatabase(ctx context.Context, d databaseFlag) (from, to int64, err error) {
-	if err := d.check(); err != nil {
-		return 0, 0, err
-	}
-	from, to, err = server.DatabaseVersions(ctx, d.url)
-	if err != nil || from == to {
-		return from, to, err
-	}
-	store, err := d.open(ctx, sqlite.Options{Serve: true})
-	if err != nil {
-		return 0, 0, err
-	}
-	return from, to, store.Close()
 }

@@ -11,10 +11,10 @@ func dbCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check that a store is consistent",
-		Long: `Check that a store is consistent: that its file is intact, and that pets,
-orders, categories and keys agree with each other. It only reads, so it works
-while a server is running on the same database. It exits with 1 if anything is
-wrong.`,
+		Long: `Check that a store is consistent: that its file is intact, that pets, orders,
+categories and keys agree with each other, and that no event is missing. It only
+reads, so it works while a server is running on the same database. It exits with
+1 if anything is wrong.`,
 		Example: `  animalstore db check
   animalstore db check --database postgres://animalstore@db1/store`,
 		Args: noArguments,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,7 +8,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/terminal"
+	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
 )
@@ -19,16 +18,17 @@ func eventsCommand() *cobra.Command {
 	var f eventFlags
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Show what was changed, and follow what is",
-		Long: `Show the changes of the store, the oldest first: when, what, which pet, order,
-category, key or webhook, what it is like since, and which key changed it. A key
-without the permission admin sees neither keys and webhooks nor who else changed
-something.
+		Short: "Show the changes of the store, and follow new ones",
+		Long: `Show the changes of the store, the oldest first. Each event says when and how a
+pet, order, category, key or webhook changed, what it was like afterwards, and
+which key made the change. Without the permission admin, your key doesn't see
+the events of keys and webhooks, or which other key made a change.
 
-With --follow, show those that happen from now on, or after --after, until
-Ctrl-C. It continues by itself if the server can't be reached for a while.
+With --follow, show new events as they happen, or all after --after, until
+Ctrl-C. If the server can't be reached for a while, the command resumes where it
+was.
 
-Each event is a line: aligned on a terminal, tab-separated in a pipe, and one
+Each event is one line: aligned on a terminal, tab-separated in a pipe, and a
 JSON object with --json.
 
 ` + keyHelp,
@@ -40,7 +40,7 @@ JSON object with --json.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn.wait = conn.wait || f.follow
 			return conn.do(cmd, func(s session) error {
-				return printEvents(s.Printer, f.events(cmd, s))
+				return tables.PrintEvents(s.Printer, f.events(cmd, s))
 			})
 		},
 	}
@@ -93,70 +93,4 @@ func (f *eventFlags) events(cmd *cobra.Command, s session) iter.Seq2[animalstore
 		return s.Events(cmd.Context(), o)
 	}
 	return s.ListEvents(cmd.Context(), o)
-}
-
-// printEvents prints each event as soon as it arrives.
-func printEvents(p *terminal.Printer, events iter.Seq2[animalstore.Event, error]) error {
-	for e, err := range events {
-		if err != nil {
-			return err
-		}
-		line, err := eventLine(p, e)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(p.Out, line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func eventLine(p *terminal.Printer, e animalstore.Event) (string, error) {
-	if p.JSON {
-		line, err := json.Marshal(e)
-		return string(line), err
-	}
-	by := ""
-	if e.KeyID != nil {
-		by = "key " + decimal(*e.KeyID)
-	}
-	if !p.Screen.Terminal {
-		return strings.Join([]string{decimal(e.ID), e.Time.String(), string(e.Type), e.Subject, summarize(e), by}, "\t"), nil
-	}
-	if by != "" {
-		by = "  (" + by + ")"
-	}
-	return fmt.Sprintf("%s  %-16s  %-12s  %s%s", terminal.DateTime(e.Time.Time), e.Type, e.Subject, summarize(e), by), nil
-}
-
-// maxSummary is how much of a name is shown, in characters.
-const maxSummary = 40
-
-// summarize says in a few words what a resource is like.
-func summarize(e animalstore.Event) string {
-	var data struct {
-		Name, Status, State, URL string
-		PetID                    int64
-	}
-	if err := json.Unmarshal(e.Data, &data); err != nil {
-		return ""
-	}
-	name := data.Name
-	if name == "" {
-		name = data.URL
-	}
-	if runes := []rune(name); len(runes) > maxSummary {
-		name = string(runes[:maxSummary]) + "…"
-	}
-	var parts []string
-	if data.PetID != 0 {
-		parts = append(parts, "pet "+decimal(data.PetID))
-	}
-	for _, part := range []string{terminal.Visible(name), data.Status, data.State} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ", ")
 }

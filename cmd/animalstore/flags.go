@@ -27,8 +27,6 @@ func readEnvironment(cmd *cobra.Command) error {
 	return nil
 }
 
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
 func parseInteger(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil
@@ -77,7 +75,7 @@ func groupCommand(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command
 // subcommand, cobra itself would print help and succeed.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{commandline.UnknownCommand(cmd, args[0])}
+		return unknownCommand(cmd, args[0])
 	}
 	return cmd.Help()
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -31,7 +29,8 @@ accepted, because certificates are for public names.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if address == "" {
-				address = localURL()
+				secure := os.Getenv(variable("tls-cert")) != "" || os.Getenv(variable("acme-domain")) != ""
+				address = diagnose.LocalURL(os.Getenv(variable("listen")), secure)
 			}
 			base, err := url.Parse(address)
 			if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -51,20 +50,4 @@ accepted, because certificates are for public names.`,
 	cmd.Flags().StringVar(&address, "url", "", "`address` of the server (default: this machine's)")
 	jsonFlag(cmd)
 	return cmd
-}
-
-// localURL is where a server with this environment can be reached from its machine.
-func localURL() string {
-	scheme := "http"
-	if os.Getenv(variable("tls-cert")) != "" || os.Getenv(variable("acme-domain")) != "" {
-		scheme = "https"
-	}
-	host, port, err := net.SplitHostPort(os.Getenv(variable("listen")))
-	if err != nil {
-		return scheme + strings.TrimPrefix(defaultURL, "http")
-	}
-	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
-		host = "localhost"
-	}
-	return scheme + "://" + net.JoinHostPort(host, port)
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"animalstore/internal/commandline"
-	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -20,9 +18,6 @@ var groups = []struct {
 	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "orders", "categories", "events", "limits", "usage", "healthcheck"}},
 }
 
-// helpWidth is the maximum width of help, in columns.
-const helpWidth = 80
-
 // arrangeHelp groups the commands and wraps their help.
 func arrangeHelp(root *cobra.Command) {
 	for _, g := range groups {
@@ -33,35 +28,9 @@ func arrangeHelp(root *cobra.Command) {
 			}
 		}
 	}
-	root.InitDefaultHelpCmd()
-	if help, _, err := root.Find([]string{"help"}); err == nil {
-		help.RunE = func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err == nil && len(rest) > 0 { // cobra would succeed
-				err = usageError{commandline.UnknownCommand(cmd, rest[0])}
-			}
-			if err != nil {
-				return err
-			}
-			cmd.InitDefaultHelpFlag()
-			return cmd.Help()
-		}
-		help.Short = "Explain a command"
-		help.Long = "Explain a command, like its flag --help."
-		help.Example = "  animalstore help\n  animalstore help keys create"
-	}
-	cobra.AddTemplateFunc("wrapExample", func(example string) string { return terminal.WrapCommands(example, helpWidth) })
-	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
+	commandline.ArrangeHelp(root, unknownCommand)
 }
 
-// usageTemplate fixes cobra's template: lines that are too long, and groups of
-// commands that are shown as if they could be run themselves.
-func usageTemplate(cobras string) string {
-	return strings.NewReplacer(
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}",
-		".FlagUsages |", ".FlagUsagesWrapped 80 |",
-		"{{.Example}}", "{{wrapExample .Example}}",
-		"Additional Commands:", "Other Commands:",
-		"for more information about a command", "to learn about a command",
-	).Replace(cobras)
+func unknownCommand(cmd *cobra.Command, name string) error {
+	return usageError{commandline.UnknownCommand(cmd, name)}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/client"
 	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/keyadmin"
@@ -122,7 +121,7 @@ deployment.`,
 					return err
 				}
 				p.Note("Created %s Store it safely: it isn't shown again.", tables.KeySentence(key))
-				return printSecret(p, key, secret)
+				return tables.PrintSecret(p, key, secret)
 			})
 		},
 	}
@@ -169,21 +168,6 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 	f.register(cmd)
 	jsonFlag(cmd)
 	return cmd
-}
-
-// printSecret prints a secret to standard output, with nothing else or, as JSON, with
-// its key.
-func printSecret(p *terminal.Printer, key animalstore.Key, secret string) error {
-	var err error
-	if p.JSON {
-		err = p.PrintJSON(client.KeyWithSecret{Key: key, Secret: secret})
-	} else {
-		_, err = fmt.Fprintln(p.Out, secret)
-	}
-	if err != nil {
-		return fmt.Errorf("the secret of key %d couldn't be printed and is lost: %w. Create a new one with \"animalstore keys rotate %d\"", key.ID, err, key.ID)
-	}
-	return nil
 }
 
 // parseExpiry returns when a duration from now ends; never if it is empty.

@@ -90,7 +90,7 @@ period.`,
 			old = "no longer works"
 		}
 		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", tables.KeyTitle(key), old)
-		return printSecret(p, key, secret)
+		return tables.PrintSecret(p, key, secret)
 	})
 	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")
 	return cmd

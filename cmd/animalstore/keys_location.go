@@ -7,6 +7,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/diagnose"
 	"animalstore/internal/keyadmin"
 	"animalstore/internal/terminal"
 
@@ -48,7 +49,7 @@ func (at *keyLocation) do(cmd *cobra.Command, f func(keyadmin.Keys, *terminal.Pr
 	err = at.server.do(cmd, func(s session) error { return f(keyadmin.Server{Client: s.Client}, s.Printer) })
 	var cli cliError
 	if errors.As(err, &cli) && cli.code == exitCredential {
-		cli.text = sentence(cli.text) + " On the server's machine, --database needs no key"
+		cli.text = diagnose.Sentence(cli.text) + " On the server's machine, --database needs no key"
 		return cli
 	}
 	return err

@@ -35,7 +35,7 @@ func keysListCommand(at *keyLocation) *cobra.Command {
 			})
 		},
 	}
-	f.register(cmd, 0)
+	f.Register(cmd, 0)
 	keyResource.registerOutput(cmd)
 	return cmd
 }

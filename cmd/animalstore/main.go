@@ -3,19 +3,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
-	"runtime/debug"
-	"strings"
-	"syscall"
-	"time"
 
-	"animalstore"
+	"animalstore/internal/buildinfo"
 	"animalstore/internal/commandline"
 	"animalstore/internal/terminal"
 
@@ -29,36 +23,17 @@ var commit = ""
 var generators []func() *cobra.Command
 
 func main() {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		cancel(signalError{<-signals})
-		// A second signal ends the process at once, unless it comes together with the
-		// first: some programs signal both a process and its group.
-		time.AfterFunc(time.Second, func() { signal.Stop(signals) })
-	}()
+	ctx := commandline.ContextWithSignals()
 	err := newCommand().ExecuteContext(ctx)
 	if err == nil {
 		return
 	}
 	fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
-	var got signalError
+	var got commandline.SignalError
 	if errors.As(context.Cause(ctx), &got) {
-		os.Exit(got.exitCode())
+		os.Exit(got.ExitCode())
 	}
 	os.Exit(exitCode(err))
-}
-
-// signalError is why a command stopped before it was done.
-type signalError struct{ os.Signal }
-
-func (e signalError) Error() string { return "received the signal " + e.String() }
-
-// exitCode is the one that shells use: 130 after Ctrl-C.
-func (e signalError) exitCode() int {
-	number, _ := e.Signal.(syscall.Signal)
-	return 128 + int(number)
 }
 
 func newCommand() *cobra.Command {
@@ -126,34 +101,4 @@ func versionCommand() *cobra.Command {
 	return cmd
 }
 
-// versionString is the version of a release, and between releases also the commit
-// that was built, if that is known: 1.3.0-dev+0123456789ab.
-func versionString() string {
-	v := animalstore.Version()
-	built := cmp.Or(commit, stampedCommit())
-	if built == "" || !strings.HasSuffix(v, "-dev") {
-		return v
-	}
-	return v + "+" + built
-}
-
-// stampedCommit is the commit as go build and go install record it, "" if they don't.
-func stampedCommit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	revision, modified := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = ".modified"
-		}
-	}
-	if revision == "" {
-		return ""
-	}
-	return revision + modified
-}
+func versionString() string { return buildinfo.Version(commit) }

@@ -7,6 +7,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/internal/commandline"
+	"animalstore/internal/diagnose"
 	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ make the command itself repeatable, give it an --idempotency-key.`,
 		order, err := s.PlaceOrder(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
 		switch {
 		case err != nil:
-			return order, repeatable{err, requestKey}
+			return order, diagnose.Repeatable{Err: err, Key: requestKey}
 		case meta.Replayed:
 			s.Note("Order %d was already placed with this idempotency key.", order.ID)
 		default:

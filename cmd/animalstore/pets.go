@@ -9,6 +9,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/internal/commandline"
+	"animalstore/internal/diagnose"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
@@ -78,7 +79,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 				return usageError{fmt.Errorf("--id takes at most %d ids, not %d", maxPage, len(ids))}
 			}
 			if len(ids) > 0 && !given(cmd, "limit") {
-				f.all = true // of the named ones
+				f.All = true // of the named ones
 			}
 			return nil
 		},
@@ -158,7 +159,7 @@ func (s session) addPet(cmd *cobra.Command, pet animalstore.NewPet, requestKey s
 	added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
 	switch {
 	case err != nil:
-		return added, repeatable{err, requestKey}
+		return added, diagnose.Repeatable{Err: err, Key: requestKey}
 	case meta.Replayed:
 		s.Note("Pet %d was already added with this idempotency key.", added.ID)
 	default:

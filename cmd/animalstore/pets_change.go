@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/remote"
+	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -66,7 +67,7 @@ ETag with --etag.`,
 		},
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
 		var meta client.Meta
-		pet, err := s.UpdatePet(cmd.Context(), id, f.patch(cmd), append(matchOption(ifMatch), client.ReadMeta(&meta))...)
+		pet, err := s.UpdatePet(cmd.Context(), id, f.patch(cmd), append(remote.IfMatch(ifMatch), client.ReadMeta(&meta))...)
 		if err == nil {
 			s.Note("Changed pet %d.", pet.ID)
 			s.noteETag(cmd, meta)
@@ -77,18 +78,6 @@ ETag with --etag.`,
 	cmd.Flags().StringVar(&ifMatch, "if-match", "", "change it only if it still has this `ETag`")
 	registerETag(cmd)
 	return cmd
-}
-
-// matchOption adds the quotes of an ETag if they are missing, because shells
-// remove them.
-func matchOption(etag string) []client.CallOption {
-	if etag == "" {
-		return nil
-	}
-	if etag != "*" && !strings.HasPrefix(etag, `"`) {
-		etag = `"` + etag + `"`
-	}
-	return []client.CallOption{client.IfMatch(etag)}
 }
 
 func petsRemoveCommand(conn *connection) *cobra.Command {
@@ -117,9 +106,9 @@ you are asked for confirmation.`,
 				return err
 			}
 			return conn.do(cmd, func(s session) error {
-				found, err := findPets(cmd, s, ids)
+				found, err := remote.FindPets(cmd.Context(), s.Client, ids)
 				if err == nil && asks(cmd) {
-					err = confirm(cmd, removalQuestion(found))
+					err = confirm(cmd, tables.RemovalQuestion(found))
 				}
 				if err != nil {
 					return err
@@ -143,18 +132,6 @@ you are asked for confirmation.`,
 	return cmd
 }
 
-func removalQuestion(found []animalstore.Pet) string {
-	names := make([]string, len(found))
-	for i, pet := range found {
-		names[i] = decimal(pet.ID) + " (" + terminal.Visible(pet.Name) + ")"
-	}
-	what := "pet"
-	if len(found) > 1 {
-		what = terminal.Count(int64(len(found)), "pet", "pets") + ":"
-	}
-	return fmt.Sprintf("Remove %s %s permanently?", what, strings.Join(names, ", "))
-}
-
 func parsePetIDs(args []string) ([]int64, error) {
 	if len(args) > maxPage {
 		return nil, usageError{fmt.Errorf("at most %d pets can be removed at once, not %d", maxPage, len(args))}
@@ -170,24 +147,4 @@ func parsePetIDs(args []string) ([]int64, error) {
 		}
 	}
 	return ids, nil
-}
-
-// findPets returns the pets with these ids, in the same order.
-func findPets(cmd *cobra.Command, s session, ids []int64) ([]animalstore.Pet, error) {
-	found := map[int64]animalstore.Pet{}
-	for pet, err := range s.ListPets(cmd.Context(), client.PetQuery{IDs: ids}) {
-		if err != nil {
-			return nil, err
-		}
-		found[pet.ID] = pet
-	}
-	var sorted []animalstore.Pet
-	for _, id := range ids {
-		pet, ok := found[id]
-		if !ok {
-			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d, so nothing was removed", id)
-		}
-		sorted = append(sorted, pet)
-	}
-	return sorted, nil
 }

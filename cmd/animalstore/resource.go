@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"iter"
-	"strings"
 
+	"animalstore/internal/commandline"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -21,25 +19,13 @@ type resource[T any] struct {
 
 // registerOutput adds the flags that say how to print the resource.
 func (r resource[T]) registerOutput(cmd *cobra.Command) {
-	names := terminal.ColumnNames(r.columns)
-	cmd.Flags().StringSlice("columns", nil, "print only these comma-separated columns: "+strings.Join(names, ", "))
-	completeFlag(cmd, "columns", completeList(names))
+	commandline.RegisterColumns(cmd, r.columns)
 	jsonFlag(cmd)
 }
 
 // chosen returns the columns that the flags ask for.
 func (r resource[T]) chosen(cmd *cobra.Command) ([]terminal.Column[T], error) {
-	names, err := cmd.Flags().GetStringSlice("columns")
-	switch {
-	case err != nil || !cmd.Flag("columns").Changed:
-		return r.columns, err
-	case given(cmd, "columns") && given(cmd, "json"):
-		return nil, usageError{errors.New("--columns and --json can't be used together: JSON always has all fields")}
-	}
-	columns, err := terminal.Choose(r.columns, names)
-	if err == nil && len(columns) == 0 {
-		err = errors.New("--columns is empty")
-	}
+	columns, err := commandline.ChosenColumns(cmd, r.columns)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -73,7 +59,7 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 // onList makes cmd print as much of a list as the flags ask for.
 func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
 	cmd.Args = noArguments
-	f.register(cmd, 20)
+	f.Register(cmd, 20)
 	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(cmd); err != nil {
@@ -91,45 +77,21 @@ func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, 
 }
 
 // listFlags say how much of a list to print.
-type listFlags struct {
-	limit int
-	all   bool
-}
+type listFlags struct{ commandline.ListFlags }
 
-// register adds the flags. A defaultLimit of 0 prints everything.
-func (f *listFlags) register(cmd *cobra.Command, defaultLimit int) {
-	flags := cmd.Flags()
-	usage := "print at most `n` of them"
-	if defaultLimit == 0 {
-		usage += " (default all)"
+func (f *listFlags) check(cmd *cobra.Command) error {
+	if err := f.Check(cmd); err != nil {
+		return usageError{err}
 	}
-	flags.IntVar(&f.limit, "limit", defaultLimit, usage)
-	flags.BoolVar(&f.all, "all", false, "print all of them")
+	return nil
 }
 
 // jsonFlag adds --json to a command. newPrinter reads it.
 func jsonFlag(cmd *cobra.Command) { cmd.Flags().Bool("json", false, "print JSON") }
 
-func (f *listFlags) check(cmd *cobra.Command) error {
-	switch {
-	case f.limit == 0 && !cmd.Flag("limit").Changed:
-		f.all = true
-	case f.limit < 1:
-		return usageError{fmt.Errorf("--limit must be at least 1, not %d", f.limit)}
-	case f.all && given(cmd, "all") && given(cmd, "limit"):
-		return usageError{errors.New("--limit and --all can't be used together")}
-	case given(cmd, "limit"):
-		f.all = false // the environment may have set it
-	}
-	return nil
-}
-
-// maxPage is the largest page that the server returns.
-const maxPage = 100
-
 // printPages prints as much of a list as the flags ask for. list is called with
 // the page size to request.
 func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
-	pages := terminal.Pages{Limit: f.limit, All: f.all, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
+	pages := terminal.Pages{Limit: f.Limit, All: f.All, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
 	return terminal.PrintPages(p, pages, list, columns)
 }

@@ -1,17 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"time"
 
-	"animalstore/internal/db"
-	"animalstore/internal/db/postgres"
-	"animalstore/internal/db/sqlite"
 	"animalstore/internal/dbadmin"
 	"animalstore/internal/sample"
-	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -45,7 +38,10 @@ same time. Ctrl-C stops it cleanly.`,
 			if f.pets < 1 || f.pets > sample.MaxPets {
 				return usageError{fmt.Errorf("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)}
 			}
-			return seed(cmd.Context(), f, newPrinter(cmd))
+			if err := f.database.check(); err != nil {
+				return err
+			}
+			return dbadmin.SeedDatabase(cmd.Context(), f.database.url, sample.Store{Seed: f.seed, Pets: f.pets}, stopAfter, newPrinter(cmd))
 		},
 	}
 	flags := cmd.Flags()
@@ -56,25 +52,4 @@ same time. Ctrl-C stops it cleanly.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "which sample to generate: any number")
 	jsonFlag(cmd)
 	return cmd
-}
-
-// seed fills the database that --database names.
-func seed(ctx context.Context, f seedFlags, p *terminal.Printer) error {
-	store, err := openToSeed(ctx, f.database)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dbadmin.Seed(ctx, store, sample.Store{Seed: f.seed, Pets: f.pets}, p), store.Close())
-}
-
-// seedTimeout limits one batch in PostgreSQL. It is longer than a server's,
-// because no client is waiting for a response.
-const seedTimeout = time.Minute
-
-func openToSeed(ctx context.Context, d databaseFlag) (db.DB, error) {
-	if postgres.Is(d.url) && postgres.CheckURL(d.url) == nil {
-		return postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
-	}
-	// Serve keeps a server off the file: it wouldn't notice rows written past it.
-	return d.open(ctx, sqlite.Options{Serve: true})
 }

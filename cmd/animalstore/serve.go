@@ -11,7 +11,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/commandline"
-	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
 	"animalstore/internal/terminal"
@@ -24,7 +23,7 @@ import (
 const defaultOpsListen = "127.0.0.1:8081"
 
 // ownerKeyVariable has no flag: other users can read the arguments of a process.
-const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
+const ownerKeyVariable = server.OwnerKeyVariable
 
 // serveFlags are the flags of serve. Those that need no parsing are in the
 // configuration right away.
@@ -94,20 +93,20 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	}
 	s, err := server.New(ctx, cfg)
 	if err != nil {
-		return explainStartError(err)
+		return server.ExplainStartError(err)
 	}
 	if err := s.OpsError(); err != nil {
 		cfg.Log.Warn("no metrics and profiles: their address is taken, choose another with --ops-listen", "err", err)
 	}
-	greeted, err := f.firstKey(ctx, s, cfg, stdout)
+	greeted, err := s.FirstKey(ctx, os.Getenv(ownerKeyVariable), f.createOwnerKey, stdout)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
 	shown := greeted && terminal.ScreenOf(stdout).Terminal
 	if !shown && terminal.ScreenOf(stderr).Terminal {
-		fmt.Fprintln(stderr, addresses(s.URL(), cfg))
+		fmt.Fprintln(stderr, s.Addresses())
 	}
-	if err := notifyReady(); err != nil {
+	if err := server.NotifyReady(os.Getenv("NOTIFY_SOCKET")); err != nil {
 		cfg.Log.Warn("cannot tell the service manager that the server is ready", "err", err)
 	}
 	return s.Run(ctx)
@@ -155,121 +154,19 @@ func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
 
 // check refuses flags that no server can start with.
 func (f serveFlags) check() error {
-	if f.Listen == "" { // net.Listen would pick any port on every address
-		return errors.New("--listen must be an address and port, such as 127.0.0.1:8080")
-	}
-	if err := server.CheckListenAddress("--listen", f.Listen); err != nil {
+	if err := server.Check(f.Config, f.acme); err != nil {
 		return err
-	}
-	if f.OpsListen != "" {
-		if err := server.CheckListenAddress("--ops-listen", f.OpsListen); err != nil {
-			return err
-		}
 	}
 	if f.Redis != "" {
 		if err := ratelimit.CheckRedisURL(f.Redis); err != nil {
 			return fmt.Errorf("--redis: %w", err)
 		}
 	}
-	if err := server.CheckTLS(f.Config, f.acme); err != nil {
-		return err
-	}
-	if err := server.CheckDatabaseURL("--database", f.Database); err != nil {
-		return err
-	}
 	if err := f.checkBackups(); err != nil {
 		return err
 	}
-	if _, err := parseRetention(f.eventsRetention); err != nil {
-		return err
-	}
-	return server.CheckOrigins("--cors-origins", f.CORSOrigins)
-}
-
-// explainStartError names the flag to change if a port is taken or a certificate can't
-// be used.
-func explainStartError(err error) error {
-	var taken *server.ListenError
-	var certificate *server.CertificateError
-	switch {
-	case errors.As(err, &certificate):
-		return explainCertificateError(certificate)
-	case !errors.As(err, &taken):
-		return err
-	case taken.Ops:
-		return fmt.Errorf("cannot serve metrics: %w. Choose another address with --ops-listen, or none with --ops-listen \"\"", taken.Err)
-	case taken.Redirect:
-		return fmt.Errorf("cannot redirect plain HTTP: %w. Choose another address with --redirect-http", taken.Err)
-	}
-	return fmt.Errorf("cannot serve: %w. Choose another address with --listen", taken.Err)
-}
-
-// firstKey creates the owner key, unless --create-owner-key=false. A key that the
-// operator supplied is imported in either case, because it isn't printed.
-func (f serveFlags) firstKey(ctx context.Context, s *server.Server, cfg server.Config, stdout io.Writer) (greeted bool, err error) {
-	if f.createOwnerKey || os.Getenv(ownerKeyVariable) != "" {
-		return createOwnerKey(ctx, s, cfg, stdout)
-	}
-	exist, err := s.HasKeys(ctx)
-	if err == nil && !exist {
-		cfg.Log.Info("the database has no keys yet: create one with \"animalstore keys create\"")
-	}
-	return false, err
-}
-
-// createOwnerKey creates the first key of an empty database. It prints the key, with a
-// greeting, unless the operator supplied it.
-func createOwnerKey(ctx context.Context, s *server.Server, cfg server.Config, stdout io.Writer) (greeted bool, err error) {
-	given := os.Getenv(ownerKeyVariable)
-	owner, err := s.CreateOwnerKey(ctx, given)
-	switch {
-	case errors.Is(err, db.ErrFull):
-		return false, fmt.Errorf("the owner key cannot be stored, because the disk of the database is full: free some space and try again (%w)", err)
-	case err != nil && given != "":
-		return false, fmt.Errorf("%s: %w", ownerKeyVariable, err)
-	case err != nil:
-		return false, err
-	case given == "" && owner.Created:
-		greet(stdout, s.URL(), cfg, owner.Secret)
-		return true, nil
-	case owner.Created:
-		cfg.Log.Info("the key in " + ownerKeyVariable + " is the owner key")
-	case given != "" && !owner.Exists:
-		cfg.Log.Warn("the key in " + ownerKeyVariable + " was not imported: the database has keys already")
-	}
-	return false, nil
-}
-
-// addresses says where everything is.
-func addresses(base string, cfg server.Config) string {
-	console := "  Console   " + base + "/console\n"
-	if cfg.NoConsole {
-		console = ""
-	}
-	return fmt.Sprintf(`animalstore (%s) is ready.
-
-  API       %s/v1
-  Docs      %s/docs
-%s  Document  %s/openapi.yaml
-  Database  %s
-`, cfg.Environment, base, base, console, base, server.RedactDatabaseURL(cfg.Database))
-}
-
-func greet(w io.Writer, base string, cfg server.Config, secret string) {
-	insecure := ""
-	if strings.HasPrefix(base, "https:") {
-		insecure = "\n(add --cacert FILE if your certificate is self-signed)"
-	}
-	fmt.Fprintf(w, `%s
-Your owner key, shown this once (plan business; read, write, admin):
-
-  %s
-
-Try it:%s
-
-  curl -H "Authorization: Bearer %s" %s/v1/pets
-
-`, addresses(base, cfg), secret, insecure, secret, base)
+	_, err := parseRetention(f.eventsRetention)
+	return err
 }
 
 func newLogger(format string, w io.Writer) (*slog.Logger, error) {

@@ -1,12 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"animalstore/internal/server"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // tlsFlags adds the flags for HTTPS.
 func tlsFlags(cmd *cobra.Command, f *serveFlags) {
@@ -20,11 +14,4 @@ func tlsFlags(cmd *cobra.Command, f *serveFlags) {
 	flags.StringVar(&f.RedirectListen, "redirect-http", "", "address and port, such as :80, that redirects plain HTTP to HTTPS and answers ACME's HTTP challenges")
 	completeFlag(cmd, "tls-cert", completeFiles)
 	completeFlag(cmd, "tls-key", completeFiles)
-}
-
-func explainCertificateError(err *server.CertificateError) error {
-	if err.ACME {
-		return fmt.Errorf("--acme-cache: %w", err.Err)
-	}
-	return fmt.Errorf("load the certificate of --tls-cert and --tls-key: %w", err.Err)
 }

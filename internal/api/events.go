@@ -61,8 +61,8 @@ func (r *request) view() events.View {
 }
 
 // maxScans is how often a waiting request reads from the database while nothing
-// matches. Then the caller goes on from there: one request must not read the whole
-// feed.
+// matches. After that the caller has to continue from there, because one request must
+// not read the whole feed.
 const maxScans = 10
 
 // readEvents reads a page. If there is nothing to read, it waits as long as the query

@@ -40,7 +40,7 @@ type followers struct {
 	waiting  int
 	all      int // streams
 	cut      int64
-	checking bool // the goroutine that checks keys runs
+	checking bool // the goroutine that checks keys is running
 }
 
 // followedKey are the followers with the same secret.
@@ -137,7 +137,8 @@ func (f *followers) hashes() (all [][32]byte) {
 }
 
 // checkKey ends the followers of a key that isn't valid any more, or that has other
-// permissions. If the database can't say, they go on: it has no events for them, either.
+// permissions. If the database doesn't respond, they continue: it has no events for them
+// either.
 func (f *followers) checkKey(hash [32]byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), handlerTimeout)
 	defer cancel()

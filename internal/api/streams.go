@@ -12,7 +12,7 @@ import (
 	"animalstore/internal/events"
 )
 
-// streamBatch is how many events a stream sends before it looks whether it has to end.
+// streamBatch is how many events a stream sends before it checks whether it has to end.
 const streamBatch = 100
 
 // streamEvents sends events as they happen, as server-sent events, until the client
@@ -134,7 +134,7 @@ func (st *stream) begin(position int64) bool {
 }
 
 // comment keeps the connection open while there is nothing to send, and tells the
-// client of a position that has moved on over events that don't match.
+// client its position if that has moved past events that don't match.
 func (st *stream) comment() bool {
 	b := []byte(":\n")
 	if position := st.reader.Position(); position != st.sent {

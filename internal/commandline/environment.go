@@ -1,7 +1,7 @@
-// Package commandline is how our commands read flags and report mistakes in them: flags
-// that the environment can set, flags with a few possible values, completion, and errors
-// that say what a value must be or which flag or command was meant. It knows nothing
-// about the store.
+// Package commandline is what our commands have in common: flags that the environment can
+// set, flags with a few possible values or for lists, completion, help, signals, and
+// errors that say what a value must be or which flag or command was meant. It knows
+// nothing about the store.
 package commandline
 
 import (

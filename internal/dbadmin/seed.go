@@ -9,10 +9,34 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
 	"animalstore/internal/sample"
+	"animalstore/internal/server"
 	"animalstore/internal/terminal"
 )
+
+// seedTimeout limits one batch in PostgreSQL. It is longer than a server's, because no
+// client is waiting for a response.
+const seedTimeout = time.Minute
+
+// SeedDatabase adds a sample to the database with this URL. It calls fatal if that can't
+// be trusted any more.
+func SeedDatabase(ctx context.Context, url string, s sample.Store, fatal func(error), p *terminal.Printer) error {
+	var store db.DB
+	var err error
+	if postgres.Is(url) {
+		store, err = postgres.Open(ctx, url, postgres.Options{Timeout: seedTimeout})
+	} else {
+		// Serve keeps a server off the file: it wouldn't notice rows written past it.
+		store, err = server.OpenDatabase(ctx, url, sqlite.Options{Serve: true, Fatal: fatal})
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(Seed(ctx, store, s, p), store.Close())
+}
 
 // Seed adds a sample to a database, and prints how much that was.
 func Seed(ctx context.Context, store db.DB, s sample.Store, p *terminal.Printer) error {

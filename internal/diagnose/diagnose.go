@@ -1,5 +1,5 @@
-// Package diagnose says in plain words why a call of the service failed. What the
-// caller can do about it depends on the program, which adds that by the [Problem].
+// Package diagnose says in plain words why a call of the service failed, and what the
+// person at the command line can do about it.
 package diagnose
 
 import (

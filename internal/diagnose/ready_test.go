@@ -47,3 +47,20 @@ func TestReady(t *testing.T) {
 		}
 	}
 }
+
+func TestLocalURL(t *testing.T) {
+	for listen, want := range map[string]string{
+		"":               "http://127.0.0.1:8080",
+		":9000":          "http://localhost:9000",
+		"0.0.0.0:9000":   "http://localhost:9000",
+		"[::]:9000":      "http://localhost:9000",
+		"192.0.2.7:9000": "http://192.0.2.7:9000",
+	} {
+		if got := LocalURL(listen, false); got != want {
+			t.Errorf("%q: got %s, want %s", listen, got, want)
+		}
+		if got, want := LocalURL(listen, true), strings.Replace(want, "http:", "https:", 1); got != want {
+			t.Errorf("%q with HTTPS: got %s, want %s", listen, got, want)
+		}
+	}
+}

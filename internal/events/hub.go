@@ -1,9 +1,9 @@
-// Package events follows the feed of events on behalf of everybody who waits for the
-// next one.
+// Package events follows the feed of events on behalf of all followers, the requests and
+// streams that wait for the next event.
 //
 // One goroutine per process, [Hub.Run], looks for new events, and keeps the latest in
-// memory. Followers wait there and are woken: however many they are, an event is read
-// and encoded once, and nobody who waits holds anything of the database.
+// memory. Followers wait until it wakes them: however many there are, an event is read
+// and encoded once, and a waiting follower holds no connection to the database.
 package events
 
 import (
@@ -40,8 +40,8 @@ const (
 	groupPause = time.Millisecond
 	// lookTimeout bounds one look, in case the database doesn't respond.
 	lookTimeout = 5 * time.Second
-	// linger is for how long events are still kept in memory when the last follower
-	// has left. One who asks again and again is away in between.
+	// linger is how long events stay in memory after the last follower has left. One
+	// that sends a request after the other is away in between.
 	linger = 10 * time.Second
 
 	maxKept      = 4096    // events in memory
@@ -146,7 +146,7 @@ func (h *Hub) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if last <= have { // it must not happen, and would never end
+		if last <= have { // a bug in the store, which would make this loop endless
 			h.wakeReaders(h.jump(newest))
 			return nil
 		}
@@ -276,7 +276,7 @@ func (h *Hub) report(ctx context.Context, err error) {
 	h.mu.Unlock()
 	switch {
 	case is && !was:
-		h.log.Warn("cannot look for events: those who follow them wait", "err", err)
+		h.log.Warn("cannot look for events: followers get none until this works again", "err", err)
 	case was && !is && err == nil:
 		h.log.Info("events can be followed again")
 	}

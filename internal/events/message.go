@@ -9,8 +9,8 @@ import (
 	"animalstore"
 )
 
-// Message is an event as it is sent. Many followers get the same one, so it is
-// encoded once for those who may see who made the change, and once for the others.
+// Message is an event in the form that is sent. It is encoded at most twice, whatever the
+// number of followers: for those who may see who made the change, and for the others.
 type Message struct {
 	animalstore.Event
 	full, redacted encoded
@@ -71,7 +71,7 @@ func (x *encoded) encode(ev animalstore.Event) {
 }
 
 // appendJSON appends what encoding/json makes of an event, without checking the
-// data again, which is JSON since it was stored.
+// data again, which was JSON when it was stored.
 func appendJSON(b []byte, e *animalstore.Event) []byte {
 	b = strconv.AppendInt(append(b, `{"id":`...), e.ID, 10)
 	b = append(append(b, `,"type":"`...), e.Type...)

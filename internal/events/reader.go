@@ -51,8 +51,8 @@ func (r *Reader) Close() { r.hub.leave(r.group) }
 // matched or not.
 func (r *Reader) Position() int64 { return r.position }
 
-// Read returns the next events that match, at most limit, and moves on behind them.
-// It doesn't wait for events. more reports whether there may be others already. If the
+// Read returns the next events that match, at most limit, and moves the position past
+// them. It doesn't wait for events. more reports whether there may already be others. If the
 // events are in memory, it doesn't use the database.
 func (r *Reader) Read(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
 	kept, newest, ok := r.hub.since(r.position)
@@ -80,7 +80,7 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 	if r.nothing {
 		newest, err := r.hub.store.PublishEvents(ctx)
 		if err == nil {
-			// It checks the position, too.
+			// This checks that the position still exists.
 			_, _, err = r.hub.store.ReadEvents(ctx, r.position, nil, "", 1)
 		}
 		if err != nil {
@@ -102,13 +102,13 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 	return messages, r.position > before, nil
 }
 
-// matches decides also on what the database has filtered: who may see what is
-// decided in one place.
+// matches also checks events that the database has already filtered, so that one place
+// decides who may see what.
 func (r *Reader) matches(e *animalstore.Event) bool {
 	return r.view.Sees(e.Type) &&
 		(len(r.filter.Types) == 0 || slices.Contains(r.filter.Types, e.Type)) &&
 		(r.filter.Subject == "" || e.Subject == r.filter.Subject)
 }
 
-// More returns a channel that is closed when there may be events behind the position.
+// More returns a channel that is closed when there may be events after the position.
 func (r *Reader) More() <-chan struct{} { return r.hub.beyond(r.position, r.group) }

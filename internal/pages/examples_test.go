@@ -119,7 +119,7 @@ func putCategory(ctx context.Context, c *client.Client) error {
 }
 
 func listEvents(ctx context.Context, c *client.Client) error {
-	// Events, instead of ListEvents, waits for those to come.
+	// Use Events instead of ListEvents to wait for new ones.
 	for event, err := range c.ListEvents(ctx, client.EventsOptions{Types: []string{"pet.*"}}) {
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ func (s eventStore) ReadEvents(ctx context.Context, after int64, types []animals
 	return s.Events(ctx, db.EventQuery{After: after, Types: types, Subject: subject, Limit: limit})
 }
 
-// startHub starts what tells followers of new events.
+// startHub starts the hub, which notifies followers of new events.
 func (s *Server) startHub() {
 	s.hub = events.NewHub(eventStore{s.db}, s.cfg.Log)
 	s.closers = append(s.closers, runInBackground(s.hub.Run))

@@ -1,10 +1,11 @@
-// Package tables says how pets, orders, categories, keys and their usage are shown on a
-// terminal: as the columns of a list, as fields, or in a sentence.
+// Package tables says how pets, orders, categories, events, keys and their usage are
+// shown on a terminal: as the columns of a list, as fields, or in a sentence.
 package tables
 
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -56,5 +57,18 @@ var Categories = []terminal.Column[animalstore.Category]{
 
 // OrderTitle is an order in a few words.
 func OrderTitle(o animalstore.Order) string { return fmt.Sprintf("%s, pet %d", o.Status, o.PetID) }
+
+// RemovalQuestion asks whether to remove these pets.
+func RemovalQuestion(found []animalstore.Pet) string {
+	names := make([]string, len(found))
+	for i, pet := range found {
+		names[i] = decimal(pet.ID) + " (" + terminal.Visible(pet.Name) + ")"
+	}
+	what := "pet"
+	if len(found) > 1 {
+		what = terminal.Count(int64(len(found)), "pet", "pets") + ":"
+	}
+	return fmt.Sprintf("Remove %s %s permanently?", what, strings.Join(names, ", "))
+}
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -153,8 +153,8 @@ func brief(e animalstore.Event) string {
 	return fmt.Sprintf("%d %s of %s: %s", e.ID, e.Type, e.Subject, e.Data)
 }
 
-// compareCopy keeps a copy from events alone. Each event has to fit to the copy, and at
-// the end the copy has to be what is stored.
+// compareCopy builds a copy from events alone. Each event has to fit the copy, and at the
+// end the copy has to equal what is stored.
 func compareCopy(ctx context.Context, d db.DB, events []animalstore.Event) error {
 	copied := map[string]string{}
 	for _, e := range events {

@@ -59,7 +59,7 @@ func readyClient(host, certificateName string) *http.Client {
 	}
 }
 
-// LocalURL is where a server can be reached from its own machine. The address is what it
+// LocalURL is where a server can be reached from its own machine. listen is what it
 // listens on, "" for the default.
 func LocalURL(listen string, secure bool) string {
 	scheme := "http"

@@ -159,7 +159,9 @@ func TestBackupsUnderLoad(t *testing.T) {
 			}
 			os.Remove(name)
 		}
-		os.Remove(restored + ".lock")
+		for _, suffix := range []string{".lock", "-shm", "-wal"} { // the last two are of db check
+			os.Remove(restored + suffix)
+		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
 		t.Errorf("left over: %q", left)

@@ -58,7 +58,7 @@ var Tables = []Table{
 	{Name: "deliveries", Holds: "deliveries to webhooks", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "webhook_id", "event_id", "type", "event_time", "data:text", "state", "tries", "attempts:text",
 			"due_at", "leased_until", "created_at")},
-	{Name: "webhook_position", Holds: "positions of webhooks in the events", Key: []string{"id"}, Columns: columns("id", "event_id")},
+	{Name: "webhook_position", Holds: "webhook position", Key: []string{"id"}, Columns: columns("id", "event_id")},
 }
 
 // columns parses "name" as a column of integers, and "name:text" and "name:bytes"

@@ -112,7 +112,7 @@ func (w *Worker) look(ctx, sending context.Context) {
 		err = w.claim(ctx, sending)
 	}
 	if err != nil && ctx.Err() == nil && !w.failing {
-		w.Log.Error("webhooks can't be delivered, because the storage failed; trying again", "error", err)
+		w.Log.Warn("webhooks can't be delivered, because the storage failed; trying again", "err", err)
 	}
 	w.failing = err != nil
 }
@@ -185,7 +185,7 @@ func (w *Worker) finish(r animalstore.DeliveryResult) *animalstore.DueDelivery {
 			return next
 		}
 		if try == finishAttempts || w.stopped() {
-			w.Log.Error("the result of a delivery can't be stored, so it will be repeated", "delivery", r.Delivery.ID, "webhook", r.Delivery.WebhookID, "error", err)
+			w.Log.Warn("the result of a delivery can't be stored, so it will be repeated", "delivery", r.Delivery.ID, "webhook", r.Delivery.WebhookID, "err", err)
 			return nil
 		}
 		select {
@@ -209,6 +209,6 @@ func (w *Worker) release(d *animalstore.DueDelivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	if err := w.Store.ReleaseDeliveries(ctx, []animalstore.DueDelivery{*d}); err != nil {
-		w.Log.Warn("a delivery can't be given back, so it waits until its lease ends", "delivery", d.ID, "error", err)
+		w.Log.Warn("a delivery can't be given back, so it waits until its lease ends", "delivery", d.ID, "err", err)
 	}
 }

@@ -172,7 +172,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 	query := db.DeliveryQuery{Limit: q.limit + 1}
 	if text, ok := q.filters["state"]; ok {
 		if query.State, ok = animalstore.ParseDeliveryState(text); !ok {
-			return animalstore.Errorf(animalstore.InvalidParameter, "state %s", animalstore.MustBeOneOf(animalstore.DeliveryStates))
+			return q.invalidFilter("state", animalstore.MustBeOneOf(animalstore.DeliveryStates))
 		}
 	}
 	if query.Before, err = q.before(); err != nil {

@@ -166,7 +166,7 @@ type DB interface {
 	// know the least. So a state is skipped if the saved one is ahead of it,
 	// comparing BannedAt, then Day.End, then Day.Used. With DayShortened, only
 	// BannedAt is compared. A ban that wasn't saved before, and wasn't lifted before it
-	// was saved, adds a key.banned event.
+	// was saved, adds a key.banned event: one for each key, with its last ban.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 
 	// Events returns events with higher ids than q.After, oldest first. If few events

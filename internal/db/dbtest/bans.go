@@ -49,3 +49,29 @@ func bansOfKeys(t *testing.T, d db.DB) {
 	save(next, later, 3)
 	want("banned again", animalstore.Ban{Until: later, Level: 3})
 }
+
+// oneEventPerSave: a save changes a key at most once, even if it has several states of
+// the key. The event shows the last ban.
+func oneEventPerSave(t *testing.T, d db.DB) {
+	first, second := mustCreateKey(t, d, plainKey(t, "first"), "first"), mustCreateKey(t, d, plainKey(t, "second"), "second")
+	log := eventLog{d: d, last: mustPublish(t, d)}
+	next := animalstore.AtMilli(noon.Milli() + 1)
+	state := func(key animalstore.Key, at animalstore.Time, ban animalstore.Ban) animalstore.KeyLimitState {
+		return animalstore.KeyLimitState{KeyID: key.ID, LimitState: animalstore.LimitState{BannedAt: at.Milli(), BannedUntil: ban.Until.Milli(), BanLevel: ban.Level}}
+	}
+	weak, strong := animalstore.Ban{Until: later, Level: 1}, animalstore.Ban{Until: later, Level: 2}
+	err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{
+		state(second, noon, weak), state(first, noon, weak), state(second, next, strong), state(second, noon, weak),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Ban, second.Ban = weak, strong
+	log.want(t, "two bans of one key", []string{subject("key.banned", first.ID), subject("key.banned", second.ID)}, first, second)
+	err = d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{state(first, next, animalstore.Ban{}), state(first, next, strong)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Ban = strong
+	log.want(t, "a ban whose end comes later", []string{subject("key.banned", first.ID)}, first)
+}

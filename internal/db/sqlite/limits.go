@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -50,23 +52,29 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 		if err != nil {
 			return fmt.Errorf("save limit states: %w", err)
 		}
+		before := map[int64]int64{} // when the last ban of each banned key began
 		for i := range states {
-			stmt.BindInt64(1, states[i].KeyID)
+			id := states[i].KeyID
+			if _, found := before[id]; !found && states[i].BannedAt != 0 {
+				if before[id], err = lastBan(c, id); err != nil {
+					return err
+				}
+			}
+			stmt.BindInt64(1, id)
 			for j, field := range limitFields(&states[i].LimitState) {
 				stmt.BindInt64(j+2, *field)
 			}
 			stmt.BindBool(13, states[i].DayShortened)
-			bannedAt, err := lastBan(c, &states[i])
-			if err != nil {
-				return err
-			}
 			if _, err := stmt.Step(); err != nil {
 				return fmt.Errorf("save limit states: %w", err)
 			}
 			if err := stmt.Reset(); err != nil {
 				return fmt.Errorf("save limit states: %w", err)
 			}
-			if err := addBanEvent(c, by, &states[i], bannedAt); err != nil {
+		}
+		// A key may appear twice in states, but it changed once.
+		for _, id := range slices.Sorted(maps.Keys(before)) {
+			if err := addBanEvent(c, by, id, before[id]); err != nil {
 				return err
 			}
 		}
@@ -74,14 +82,10 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 	})
 }
 
-// lastBan returns when the saved ban of a key began, or 0. It isn't read if the new state
-// has no ban.
-func lastBan(c *sqlite.Conn, s *animalstore.KeyLimitState) (bannedAt int64, err error) {
-	if s.BannedAt == 0 {
-		return 0, nil
-	}
+// lastBan returns when the saved ban of a key began, or 0.
+func lastBan(c *sqlite.Conn, keyID int64) (bannedAt int64, err error) {
 	err = sqlitex.Execute(c, "SELECT banned_at FROM limit_states WHERE key_id = ?", &sqlitex.ExecOptions{
-		Args:       []any{s.KeyID},
+		Args:       []any{keyID},
 		ResultFunc: func(stmt *sqlite.Stmt) error { bannedAt = stmt.ColumnInt64(0); return nil },
 	})
 	if err != nil {
@@ -92,11 +96,11 @@ func lastBan(c *sqlite.Conn, s *animalstore.KeyLimitState) (bannedAt int64, err 
 
 // addBanEvent adds the event of a ban that was just saved, if it began after the one
 // saved before and wasn't lifted meanwhile.
-func addBanEvent(c *sqlite.Conn, by db.Actor, s *animalstore.KeyLimitState, lastBan int64) error {
-	if s.BannedAt <= lastBan {
-		return nil
+func addBanEvent(c *sqlite.Conn, by db.Actor, keyID, before int64) error {
+	if now, err := lastBan(c, keyID); err != nil || now <= before {
+		return err
 	}
-	key, err := keyByID(c, s.KeyID)
+	key, err := keyByID(c, keyID)
 	if err != nil || key.Ban == (animalstore.Ban{}) {
 		return err
 	}

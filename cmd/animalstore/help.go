@@ -17,7 +17,7 @@ var groups = []struct {
 	commands []string
 }{
 	{cobra.Group{ID: "server", Title: "Server Commands:"}, []string{"serve", "keys", "seed", "db"}},
-	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "orders", "categories", "events", "limits", "usage", "healthcheck"}},
+	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "orders", "categories", "events", "webhooks", "limits", "usage", "healthcheck"}},
 }
 
 // helpWidth is the maximum width of help, in columns.

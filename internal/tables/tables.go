@@ -1,4 +1,4 @@
-// Package tables says how pets, orders, categories, keys and their usage are shown on a
+// Package tables says how pets, orders, categories, keys and webhooks are shown on a
 // terminal: as the columns of a list, as fields, or in a sentence.
 package tables
 

@@ -111,8 +111,8 @@ func TestDashboard(t *testing.T) {
 			text += target.Expr + "\n"
 		}
 	}
-	for name := range known { // what is measured for saturation is shown
-		if strings.Contains(name, "_sqlite_") || strings.Contains(name, "_postgres_") {
+	for name := range known { // what is measured for saturation is shown, and webhooks are
+		if strings.Contains(name, "_sqlite_") || strings.Contains(name, "_postgres_") || strings.Contains(name, "_webhook") {
 			if !strings.Contains(text, name) {
 				t.Errorf("no panel shows %s", name)
 			}

@@ -53,6 +53,12 @@ func listCategories(conn *connection) idLister[animalstore.Category] {
 	})
 }
 
+func listWebhooks(conn *connection) idLister[animalstore.Webhook] {
+	return listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Webhook, error] {
+		return c.ListWebhooks(ctx, client.PageQuery{})
+	})
+}
+
 // listKeys lists the keys of the server or the database that the flags name.
 func (at *keyLocation) listKeys(ctx context.Context, cmd *cobra.Command, typed string) iter.Seq2[animalstore.Key, error] {
 	return func(yield func(animalstore.Key, error) bool) {

@@ -58,7 +58,9 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 
 // onList makes cmd print as much of a list as the flags ask for.
 func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
-	cmd.Args = noArguments
+	if cmd.Args == nil {
+		cmd.Args = noArguments
+	}
 	f.Register(cmd, 20)
 	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/transfer"
 	"animalstore/internal/sample"
@@ -36,6 +38,43 @@ func TestBackupAndRestore(t *testing.T) {
 	err := Restore(t.Context(), store, "sqlite:"+backup, p)
 	if want := "mkdir old-store && mv '" + filepath.Join(dir, `it'\''s.db`) + "' old-store/"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v\nwant %q at its end", err, want)
+	}
+}
+
+// TestRestorePausesWebhooks: a restored store sends nothing until somebody resumes it.
+func TestRestorePausesWebhooks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, backup, restored := filepath.Join(dir, "store.db"), filepath.Join(dir, "backup.db"), filepath.Join(dir, "restored.db")
+	store := openStoreAt(t, from)
+	for _, url := range []string{"https://example.com/1", "https://example.com/2"} {
+		in := animalstore.NewWebhook{URL: url, Types: animalstore.DefaultEventPatterns}
+		if _, err := store.CreateWebhook(t.Context(), in, "whsec_b25l", animalstore.At(time.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var out, notes bytes.Buffer
+	if err := errors.Join(Backup(t.Context(), "sqlite:"+from, backup, silent()),
+		Restore(t.Context(), backup, "sqlite:"+restored, terminal.NewPrinter(&out, &notes, false))); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Paused 2 webhooks"; !strings.Contains(notes.String(), want) {
+		t.Errorf("got %s\nwant %q in it", &notes, want)
+	}
+	for file, want := range map[string]animalstore.WebhookState{from: animalstore.WebhookActive, restored: animalstore.WebhookPaused} {
+		store := openStoreAt(t, file)
+		webhooks, err := store.Webhooks(t.Context(), db.WebhookQuery{Limit: 10})
+		if err := errors.Join(err, store.Close()); err != nil || len(webhooks) != 2 {
+			t.Fatalf("got %v, %v, want 2 webhooks", webhooks, err)
+		}
+		for _, w := range webhooks {
+			if w.State != want {
+				t.Errorf("%s: webhook %d is %s, want %s", filepath.Base(file), w.ID, w.State, want)
+			}
+		}
 	}
 }
 

@@ -1,5 +1,6 @@
-// Package tables says how pets, orders, categories, events, keys and their usage are
-// shown on a terminal: as the columns of a list, as fields, or in a sentence.
+// Package tables says how pets, orders, categories, events, keys, their usage and
+// webhooks are shown on a terminal: as the columns of a list, as fields, or in a
+// sentence.
 package tables
 
 import (

@@ -121,16 +121,10 @@ func (s *Sender) post(ctx context.Context, d *animalstore.DueDelivery, at time.T
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, schemeKey{}, u.Scheme), s.timeout)
 	defer cancel()
-	body := d.Body()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(body))
+	r, err := newRequest(ctx, d, at, s.userAgent)
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := sign(r.Header, d, at, body); err != nil {
-		return 0, 0, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", s.userAgent)
 	response, err := s.transport.RoundTrip(r)
 	if err != nil {
 		return 0, 0, err
@@ -145,6 +139,21 @@ func (s *Sender) post(ctx context.Context, d *animalstore.DueDelivery, at time.T
 		retryAfter = parseRetryAfter(response.Header.Get("Retry-After"), at)
 	}
 	return response.StatusCode, retryAfter, nil
+}
+
+// newRequest is the signed request that delivers d.
+func newRequest(ctx context.Context, d *animalstore.DueDelivery, at time.Time, userAgent string) (*http.Request, error) {
+	body := d.Body()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if err := sign(r.Header, d, at, body); err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", userAgent)
+	return r, nil
 }
 
 // sign sets the headers of Standard Webhooks, with a signature by each secret.

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/commandline"
+	"animalstore/internal/tables"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+func webhooksCommand() *cobra.Command {
+	var conn connection
+	cmd := &cobra.Command{
+		Use:   "webhooks",
+		Short: "Send changes to other programs, and see what arrived",
+		Long: `Manage the webhooks of a server: the addresses that it sends events to, signed
+as Standard Webhooks describes. See what was delivered and what failed, and send
+it again. "listen" tries out a receiver on your own machine.
+
+All of them but "listen" need a key with the permission admin.
+
+` + keyHelp,
+		Example: `  animalstore webhooks create --to https://example.com/hook --types 'pet.*'
+  animalstore webhooks deliveries 1 --state failed
+  animalstore webhooks listen --forward-to http://localhost:3000/hook`,
+	}
+	conn.register(cmd, cmd.PersistentFlags())
+	return groupCommand(cmd, webhooksListCommand(&conn), webhooksShowCommand(&conn), webhooksCreateCommand(&conn),
+		webhooksSetCommand(&conn), webhooksRemoveCommand(&conn), webhooksRotateCommand(&conn), webhooksPingCommand(&conn),
+		webhooksDeliveriesCommand(&conn), webhooksRetryCommand(&conn), webhooksListenCommand(&conn))
+}
+
+var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", tables.Webhooks, tables.WebhookTitle}
+
+func webhooksListCommand(conn *connection) *cobra.Command {
+	return webhooks.onList(conn, &cobra.Command{
+		Use:   "list",
+		Short: "List webhooks, the latest first, without their secrets",
+		Example: `  animalstore webhooks list
+  animalstore webhooks list --json`,
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Webhook, error] {
+		return s.ListWebhooks(cmd.Context(), client.PageQuery{PageSize: pageSize})
+	})
+}
+
+func webhooksShowCommand(conn *connection) *cobra.Command {
+	return webhooks.onItem(conn, &cobra.Command{
+		Use:               "show ID",
+		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		Short:             "Show one webhook, without its secret",
+		Example: `  animalstore webhooks show 1
+  animalstore webhooks show 1 --json`,
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
+		return s.GetWebhook(cmd.Context(), id)
+	})
+}
+
+// webhookFlags are the settings of a webhook. The receiver isn't --url: that is the
+// server.
+type webhookFlags struct {
+	to, description string
+	types           []string
+}
+
+func (f *webhookFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.to, "to", "", "`address` that events are sent to, such as https://example.com/hook")
+	cmd.Flags().StringVar(&f.description, "description", "", "what it is for")
+	registerEventTypes(cmd, &f.types)
+}
+
+// registerEventTypes adds the flag --types.
+func registerEventTypes(cmd *cobra.Command, types *[]string) {
+	cmd.Flags().StringSliceVar(types, "types", nil, "comma-separated types of events, such as pet.created, or pet.* for all of pets (default "+string(animalstore.DefaultEventPatterns)+")")
+	var known []string
+	for _, t := range animalstore.EventTypes {
+		known = append(known, string(t))
+	}
+	completeFlag(cmd, "types", completeList(known))
+}
+
+// eventPatterns reads --types. It is empty if the flag isn't given.
+func eventPatterns(cmd *cobra.Command, types []string) (animalstore.EventPatterns, error) {
+	if !cmd.Flag("types").Changed {
+		return "", nil
+	}
+	patterns, err := animalstore.NewEventPatterns(types)
+	if err != nil {
+		return "", usageError{fmt.Errorf("--%s", err.(*animalstore.Error).Message)}
+	}
+	return patterns, nil
+}
+
+func webhooksCreateCommand(conn *connection) *cobra.Command {
+	var f webhookFlags
+	var in animalstore.NewWebhook
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create a webhook and print its secret",
+		Long: `Create a webhook and print its secret to standard output, with nothing else. It
+is shown only once. The receiver verifies with it that events come from this
+server.
+
+The address must be https and lead to the public internet, unless the server
+allows further networks.`,
+		Example: `  animalstore webhooks create --to https://example.com/hook
+  animalstore webhooks create --to https://example.com/hook --types 'pet.*,order.created' --description 'the shop window'`,
+		Args: noArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if f.to == "" {
+				return usageError{errors.New("name the address that events are sent to with --to, such as https://example.com/hook")}
+			}
+			in = animalstore.NewWebhook{URL: f.to, Description: f.description}
+			in.Types, err = eventPatterns(cmd, f.types)
+			return err
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return conn.do(cmd, func(s session) error {
+				created, err := s.CreateWebhook(cmd.Context(), in)
+				if err != nil {
+					return err
+				}
+				s.Note("Created webhook %d: %s are sent to %s. Store the secret safely: it isn't shown again.", created.ID, strings.Join(created.Types.List(), ", "), terminal.Visible(created.URL))
+				return printWebhookSecret(s.Printer, created)
+			})
+		},
+	}
+	f.register(cmd)
+	jsonFlag(cmd)
+	return cmd
+}
+
+// printWebhookSecret prints the secret alone, or with its webhook as JSON.
+func printWebhookSecret(p *terminal.Printer, w client.WebhookWithSecret) error {
+	var err error
+	if p.JSON {
+		err = p.PrintJSON(w)
+	} else {
+		_, err = fmt.Fprintln(p.Out, w.Secret)
+	}
+	if err != nil {
+		return fmt.Errorf("the secret of webhook %d couldn't be printed and is lost: %w. Create a new one with \"animalstore webhooks rotate %d\"", w.ID, err, w.ID)
+	}
+	return nil
+}
+
+// settableStates are the states of a webhook that people choose.
+var settableStates = []animalstore.WebhookState{animalstore.WebhookActive, animalstore.WebhookPaused}
+
+func webhooksSetCommand(conn *connection) *cobra.Command {
+	var f webhookFlags
+	var state animalstore.WebhookState
+	var patch animalstore.WebhookPatch
+	cmd := webhooks.onItem(conn, &cobra.Command{
+		Use:               "set ID",
+		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		Short:             "Change, pause or resume a webhook",
+		Long: `Change a webhook, and print it. A webhook that is paused, or that the server has
+disabled because its receiver failed for days, gets events again when you set
+its state to active, but not those of the meantime.`,
+		Example: `  animalstore webhooks set 1 --types 'pet.*'
+  animalstore webhooks set 1 --state paused`,
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			patch, err = f.patch(cmd, state)
+			return err
+		},
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
+		webhook, err := s.UpdateWebhook(cmd.Context(), id, patch)
+		if err == nil {
+			s.Note("Changed webhook %d: it is %s.", webhook.ID, webhook.State)
+		}
+		return webhook, err
+	})
+	f.register(cmd)
+	cmd.Flag("types").Usage = "its new comma-separated types of events"
+	commandline.RegisterOneOf(cmd, &state, settableStates, "state", "its new state: "+animalstore.JoinOr(settableStates))
+	return cmd
+}
+
+func (f *webhookFlags) patch(cmd *cobra.Command, state animalstore.WebhookState) (animalstore.WebhookPatch, error) {
+	var patch animalstore.WebhookPatch
+	types, err := eventPatterns(cmd, f.types)
+	if err != nil {
+		return patch, err
+	}
+	if types != "" {
+		patch.Types = &types
+	}
+	if cmd.Flag("to").Changed {
+		patch.URL = &f.to
+	}
+	if cmd.Flag("description").Changed {
+		patch.Description = &f.description
+	}
+	if state != "" {
+		patch.State = &state
+	}
+	if patch == (animalstore.WebhookPatch{}) {
+		return patch, usageError{errors.New("nothing to change: use --to, --types, --description or --state")}
+	}
+	return patch, notEmpty(cmd, "to")
+}
+
+func webhooksRemoveCommand(conn *connection) *cobra.Command {
+	cmd := webhooks.onItem(conn, &cobra.Command{
+		Use:               "remove ID",
+		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		Short:             "Remove a webhook permanently",
+		Long: `Remove a webhook with its deliveries permanently, and print it. To stop it for a
+while, pause it instead. On a terminal, you are asked for confirmation.`,
+		Example: "  animalstore webhooks remove 1 --yes",
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
+		webhook, err := s.GetWebhook(cmd.Context(), id)
+		if err == nil && asks(cmd) {
+			err = confirm(cmd, fmt.Sprintf("Remove webhook %d (%s) permanently?", id, terminal.Visible(webhook.URL)))
+		}
+		if err == nil {
+			err = s.DeleteWebhook(cmd.Context(), id)
+		}
+		if err == nil {
+			s.Note("Removed webhook %d.", id)
+		}
+		return webhook, err
+	})
+	registerYes(cmd)
+	return cmd
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/commandline"
+	"animalstore/internal/keyadmin"
+	"animalstore/internal/tables"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+func webhooksRotateCommand(conn *connection) *cobra.Command {
+	var graceText string
+	var grace time.Duration
+	cmd := &cobra.Command{
+		Use:               "rotate ID",
+		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		Short:             "Give a webhook a new secret and print it",
+		Long: `Give a webhook a new secret and print it to standard output, with nothing else.
+For a grace period, events are signed with both secrets, so that the receiver
+can change at any time in between.`,
+		Example: `  animalstore webhooks rotate 1
+  animalstore webhooks rotate 1 --grace 0s`,
+		Args: oneID("webhook", "webhooks"),
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 || grace > keyadmin.MaxServerGrace {
+				return usageError{fmt.Errorf("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, _ := parseInteger(args[0]) // oneID has checked it
+			return conn.do(cmd, func(s session) error {
+				rotated, err := s.RotateWebhook(cmd.Context(), id, grace)
+				if err != nil {
+					return err
+				}
+				old := "the old one signs too until " + animalstore.At(time.Now().Add(grace)).String()
+				if grace == 0 {
+					old = "the old one no longer signs"
+				}
+				s.Note("Webhook %d has a new secret; %s. Store the new one safely: it isn't shown again.", id, old)
+				return printWebhookSecret(s.Printer, rotated)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret signs too, such as 7d, 12h or 0s")
+	jsonFlag(cmd)
+	return cmd
+}
+
+var deliveries = resource[animalstore.Delivery]{"delivery", "deliveries", tables.Deliveries, tables.DeliveryTitle}
+
+func webhooksPingCommand(conn *connection) *cobra.Command {
+	return deliveries.onItem(conn, &cobra.Command{
+		Use:               "ping ID",
+		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		Short:             "Send a test message to a webhook",
+		Long: `Send a message of the type webhook.ping to a webhook, whatever its state, and
+print the delivery. It is tried once.`,
+		Example: "  animalstore webhooks ping 1",
+		Args:    oneID("webhook", "webhooks"),
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Delivery, error) {
+		delivery, err := s.PingWebhook(cmd.Context(), id)
+		if err == nil {
+			s.Note("Sending a ping. See what came of it with \"animalstore webhooks deliveries %d\".", id)
+		}
+		return delivery, err
+	})
+}
+
+func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
+	var q client.DeliveryQuery
+	cmd := deliveries.onList(conn, &cobra.Command{
+		Use:               "deliveries WEBHOOK",
+		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		Short:             "List what was sent to a webhook, the latest first",
+		Long: `List the deliveries to a webhook, the latest first, with the result of the last
+attempt. --json shows all attempts. Deliveries are kept for 30 days.`,
+		Example: `  animalstore webhooks deliveries 1
+  animalstore webhooks deliveries 1 --state failed --all --json`,
+		Args: oneID("webhook", "webhooks"),
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Delivery, error] {
+		id, _ := parseInteger(cmd.Flags().Arg(0)) // oneID has checked it
+		q.PageSize = pageSize
+		return s.ListDeliveries(cmd.Context(), id, q)
+	})
+	commandline.RegisterOneOf(cmd, &q.State, animalstore.DeliveryStates, "state", "only deliveries in this state: "+animalstore.JoinOr(animalstore.DeliveryStates))
+	return cmd
+}
+
+func webhooksRetryCommand(conn *connection) *cobra.Command {
+	return deliveries.onItem(conn, &cobra.Command{
+		Use:               "retry WEBHOOK DELIVERY",
+		ValidArgsFunction: completeDelivery(conn),
+		Short:             "Send a delivery again",
+		Long: `Make a delivery due at once, whatever its state, and print it. If it fails, it
+is tried again like a new one.`,
+		Example: "  animalstore webhooks retry 1 27",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError{errors.New(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)}
+			}
+			_, err := parseID(args[0], "webhooks")
+			if _, ok := parseInteger(args[1]); err == nil && !ok {
+				err = usageError{fmt.Errorf("%q isn't a valid id: \"animalstore webhooks deliveries %s\" shows the ids", args[1], args[0])}
+			}
+			return err
+		},
+	}, func(cmd *cobra.Command, s session, webhook int64) (animalstore.Delivery, error) {
+		id, _ := parseInteger(cmd.Flags().Arg(1)) // Args has checked it
+		delivery, err := s.RetryDelivery(cmd.Context(), webhook, id)
+		if err == nil {
+			s.Note("Sending delivery %d again. See what came of it with \"animalstore webhooks deliveries %d\".", id, webhook)
+		}
+		return delivery, err
+	})
+}
+
+// completeDelivery offers webhooks, and then the deliveries of the one that was chosen.
+func completeDelivery(conn *connection) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return webhooks.completeOneID(listWebhooks(conn))(cmd, args, typed)
+		}
+		webhook, _ := parseInteger(args[0])
+		list := listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Delivery, error] {
+			return c.ListDeliveries(ctx, webhook, client.DeliveryQuery{})
+		})
+		return deliveries.completeIDs(list)(cmd, nil, typed)
+	}
+}

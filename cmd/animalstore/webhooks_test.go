@@ -1,0 +1,116 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore/client/webhook"
+)
+
+// received is one webhook as it arrived.
+type received struct {
+	path, body string
+	header     http.Header
+}
+
+// TestWebhooksListen: a receiver gets from the command what it gets from the server,
+// signed with the secret that the command prints, until Ctrl-C.
+func TestWebhooksListen(t *testing.T) {
+	t.Parallel()
+	server, err := startServer(t.TempDir(), "--listen", "127.0.0.1:0", "--webhook-networks", "127.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.kill()
+	arrived := make(chan received, 100)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		arrived <- received{r.URL.Path, string(body), r.Header}
+		if r.URL.Path == "/listen" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	defer receiver.Close()
+	env := append(os.Environ(), keyVariable+"="+ownerKey, "ANIMALSTORE_URL="+server.url)
+	run := func(args ...string) string {
+		t.Helper()
+		var notes strings.Builder
+		cmd := exec.Command("animalstore", args...)
+		cmd.Env, cmd.Stderr = env, &notes
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%q: %v: %s", args, err, notes.String())
+		}
+		return strings.TrimSpace(string(out))
+	}
+	secrets := map[string]string{"/server": run("webhooks", "create", "--to", receiver.URL+"/server", "--types", "pet.created")}
+
+	var shown lockedBuffer
+	listen := exec.Command("animalstore", "webhooks", "listen", "--forward-to", receiver.URL+"/listen", "--types", "pet.created")
+	listen.Env, listen.Stdout, listen.Stderr = env, &shown, &shown
+	if err := listen.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer listen.Process.Kill()
+	await := func(pattern string) []string {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			if found := regexp.MustCompile(pattern).FindStringSubmatch(shown.String()); found != nil {
+				return found
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("got %q after a minute, want %s in it", shown.String(), pattern)
+			}
+		}
+	}
+	secrets["/listen"] = await(`The secret to verify with: (whsec_\S+)\nForwarding pet\.created to http://\S+\. Ctrl-C ends this\.\n`)[1]
+
+	run("pets", "create", "--name", "Mia <3 & \u2028", "--category", "7")
+	await(`(?m)^\d+\t20\S+Z\tpet.created\tpet/1\t418\t\d+$`)
+	compareReceived(t, arrived, secrets)
+
+	if err := listen.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	listen.Wait()
+	if code := listen.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("got exit code %d, want 130:\n%s", code, shown.String())
+	}
+}
+
+// compareReceived waits for the webhooks of both senders, verifies them, and compares
+// them.
+func compareReceived(t *testing.T, arrived <-chan received, secrets map[string]string) {
+	t.Helper()
+	got := map[string]received{}
+	for len(got) < len(secrets) {
+		select {
+		case r := <-arrived:
+			got[r.path] = r
+		case <-time.After(time.Minute):
+			t.Fatalf("got %v after a minute, want one of each sender", got)
+		}
+	}
+	for path, r := range got {
+		if err := webhook.Verify(secrets[path], r.header, []byte(r.body)); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	a, b := got["/server"], got["/listen"]
+	if a.body != b.body || !strings.Contains(a.body, `"name":"Mia `) {
+		t.Errorf("the server sent %s\nlisten sent     %s", a.body, b.body)
+	}
+	for _, name := range []string{webhook.HeaderID, "Content-Type", "User-Agent"} {
+		if a.header.Get(name) != b.header.Get(name) || a.header.Get(name) == "" {
+			t.Errorf("%s: the server sent %q, listen %q", name, a.header.Get(name), b.header.Get(name))
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -46,6 +47,17 @@ func reportDamage(path string, fatal func(error)) func(error) {
 	}
 }
 
+// failed reports an I/O error or damage. Whatever uses the files may notice that somebody
+// removed, replaced or truncated them before the watch does: then that is the reason.
+func (d *DB) failed(err error) {
+	if d.watch != nil {
+		if lost := d.watch.lost(); lost != nil {
+			err = fmt.Errorf("%w (%w)", lost, err)
+		}
+	}
+	d.fatal(err)
+}
+
 const (
 	watchEvery = 500 * time.Millisecond
 	// truncatedAfter is how many looks in a row must find a file truncated.
@@ -58,7 +70,7 @@ const (
 type watch struct {
 	db    *DB
 	files map[string]fs.FileInfo // by path
-	size  int64                  // of the database file at the last look that found it in order
+	size  atomic.Int64           // of the database file at the last look that found it in order
 	short int                    // looks in a row that found it truncated
 	stop  chan struct{}
 	done  chan struct{}
@@ -74,7 +86,7 @@ func (d *DB) startWatch() error {
 		}
 		w.files[d.path+suffix] = info
 	}
-	w.size = w.files[d.path].Size()
+	w.size.Store(w.files[d.path].Size())
 	d.watch = w
 	go w.run()
 	return nil
@@ -105,6 +117,39 @@ func (w *watch) run() {
 }
 
 func (w *watch) look() error {
+	if err := w.checkNames(); err != nil {
+		return err
+	}
+	size, complete, err := w.checkSize()
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the header of the database: %w", err)
+	case complete:
+		w.size.Store(size)
+		w.short = 0
+		return nil
+	}
+	if w.short++; w.short < truncatedAfter {
+		return nil
+	}
+	return w.truncated()
+}
+
+// lost returns what happened to the files, or nil if nothing did. It is for a caller that
+// found damage, so one look is enough. A header that can't be read says nothing about what
+// happened.
+func (w *watch) lost() error {
+	if err := w.checkNames(); err != nil {
+		return err
+	}
+	if _, complete, err := w.checkSize(); err != nil || complete {
+		return nil
+	}
+	return w.truncated()
+}
+
+// checkNames returns an error if a file was removed or replaced.
+func (w *watch) checkNames() error {
 	for path, was := range w.files {
 		switch is, err := os.Stat(path); {
 		case errors.Is(err, fs.ErrNotExist):
@@ -117,19 +162,18 @@ func (w *watch) look() error {
 			return fmt.Errorf("%s was replaced by another file while the server was using it", path)
 		}
 	}
+	return nil
+}
+
+// checkSize returns the size of the database file, and whether the file is complete. A
+// file that is shorter than its header says, but not shorter than before, is one that a
+// checkpoint is making longer. If the disk is full, it stays like that.
+func (w *watch) checkSize() (size int64, complete bool, err error) {
 	size, want, err := sizeOf(w.db.lock.file)
-	// A file that is shorter than its header says, but not shorter than before, is one
-	// that a checkpoint is making longer. If the disk is full, it stays like that.
-	switch {
-	case err != nil:
-		return fmt.Errorf("read the header of the database: %w", err)
-	case size >= min(want, w.size), w.db.moving.Load():
-		w.size, w.short = size, 0
-		return nil
-	}
-	if w.short++; w.short < truncatedAfter {
-		return nil
-	}
+	return size, size >= min(want, w.size.Load()) || w.db.moving.Load(), err
+}
+
+func (w *watch) truncated() error {
 	return fmt.Errorf("%s was truncated or overwritten while the server was using it", w.db.path)
 }
 

@@ -216,7 +216,7 @@ func (d *DB) lend(ctx context.Context, caller int64, f func(*reader) error) erro
 	err := f(r)
 	finished = true
 	if isIOError(err) {
-		d.fatal(fmt.Errorf("database read: %w", err))
+		d.failed(fmt.Errorf("database read: %w", err))
 	}
 	return classify(err)
 }

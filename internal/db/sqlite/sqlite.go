@@ -127,7 +127,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	d.writer = startWriter(conn, d.fatal, cmp.Or(opts.Tuning.MaxBatch, maxBatch))
+	d.writer = startWriter(conn, d.failed, cmp.Or(opts.Tuning.MaxBatch, maxBatch))
 	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
 		return nil, explain(path, err)
 	}

@@ -1,6 +1,7 @@
 // Command interop generates a client from the OpenAPI document with each generator
 // that callers are known to use, compiles it, and runs the same scenario with it
-// against a server. It also runs the linters for OpenAPI documents.
+// against a server. It also runs the linters for OpenAPI documents, and the receivers of
+// webhooks in docs/webhooks.md.
 //
 // Every directory beside this file has a generator's settings, a script that
 // generates, compiles and runs, and the scenario in that language. Run it with
@@ -19,6 +20,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -32,7 +35,7 @@ const (
 	ownerKey         = "interop-owner-key-of-a-store-that-is-thrown-away"
 )
 
-var all = []string{"lint", "axe", "openapi-fetch", "hey-api", "java", "python", "go", "openapi-python-client", "oapi-codegen"}
+var all = []string{"lint", "axe", "openapi-fetch", "hey-api", "java", "python", "go", "openapi-python-client", "oapi-codegen", "webhooks-js", "webhooks-python"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,9 +58,11 @@ func run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	generator, err := fetchGenerator(ctx, dir)
-	if err != nil {
-		return err
+	generator := ""
+	if slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "webhooks-") }) {
+		if generator, err = fetchGenerator(ctx, dir); err != nil {
+			return err
+		}
 	}
 	url, stop, err := startServer(ctx, dir)
 	if err != nil {
@@ -119,7 +124,7 @@ func startServer(ctx context.Context, dir string) (url string, stop func(), err 
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	server := exec.Command(binary, "serve", "--listen", address, "--ops-listen", "", "--database", "sqlite:"+filepath.Join(store, "store.db"))
+	server := exec.Command(binary, "serve", "--listen", address, "--ops-listen", "", "--webhook-networks", "127.0.0.0/8", "--database", "sqlite:"+filepath.Join(store, "store.db"))
 	server.Env = append(os.Environ(), "ANIMALSTORE_OWNER_KEY="+ownerKey)
 	if err := server.Start(); err != nil {
 		return "", nil, err

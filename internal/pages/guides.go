@@ -25,7 +25,7 @@ import (
 const guidesPath = "/docs/guides"
 
 // guideOrder is the order in which to read them. Others come last.
-var guideOrder = []string{"quickstart", "callers", "operations", "scaling", "contract", "performance"}
+var guideOrder = []string{"quickstart", "callers", "webhooks", "operations", "scaling", "contract", "performance"}
 
 // markdown renders guides, and descriptions in the OpenAPI document.
 var markdown = goldmark.New(

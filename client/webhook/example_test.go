@@ -1,0 +1,56 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore/client/webhook"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// A receiver verifies what arrives before it reads it. docs/webhooks.md shows the same.
+func ExampleVerify_receiver() {
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	hook := func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+		if err != nil || webhook.Verify(secret, r.Header, body) != nil {
+			http.Error(w, "not genuine", http.StatusBadRequest)
+			return
+		}
+		var event struct {
+			Type string
+			Data json.RawMessage
+		}
+		if err := json.Unmarshal(body, &event); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		fmt.Println(r.Header.Get(webhook.HeaderID), event.Type, string(event.Data))
+		w.WriteHeader(http.StatusNoContent)
+	}
+
+	const body = `{"type":"pet.created","timestamp":"2026-05-04T03:02:01.987Z","data":{"id":1}}`
+	for _, signer := range []string{secret, "whsec_c29tZXRoaW5nIGVsc2U="} {
+		now := time.Now()
+		w, _ := standardwebhooks.NewWebhook(signer)
+		signature, _ := w.Sign("evt_1", now, []byte(body))
+		r := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(body))
+		r.Header.Set(webhook.HeaderID, "evt_1")
+		r.Header.Set(webhook.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10))
+		r.Header.Set(webhook.HeaderSignature, signature)
+		response := httptest.NewRecorder()
+		hook(response, r)
+		fmt.Println(response.Code)
+	}
+	// Output:
+	// evt_1 pet.created {"id":1}
+	// 204
+	// 400
+}

@@ -47,7 +47,7 @@ func TestExamples(t *testing.T) {
 					continue
 				}
 				ran++
-				if strings.Contains(line, "--follow") { // it doesn't end
+				if strings.Contains(line, "--follow") || strings.Contains(line, "webhooks listen") { // it doesn't end
 					line = "timeout 1 " + line + "; test $? = 124"
 				}
 				if strings.HasPrefix(line, "animalstore serve") {
@@ -69,7 +69,8 @@ func needsOtherServer(line string) bool {
 }
 
 // fillStore creates a database with everything that the examples refer to: the
-// owner key and another one, twelve pets in category 7, and orders for the last two.
+// owner key and another one, twelve pets in category 7, orders for the last two, and a
+// webhook with 27 deliveries.
 func fillStore(file string) error {
 	ctx, now := context.Background(), animalstore.At(time.Now())
 	store, err := sqlite.Open(ctx, file, sqlite.Options{})
@@ -98,9 +99,23 @@ func fillStore(file string) error {
 			return err
 		}
 	}
-	_, err = store.PutCategory(ctx, animalstore.Category{ID: -3, Name: "Fish"}, func(*animalstore.Category) error { return nil })
-	return err
+	if _, err := store.PutCategory(ctx, animalstore.Category{ID: -3, Name: "Fish"}, func(*animalstore.Category) error { return nil }); err != nil {
+		return err
+	}
+	hook := animalstore.NewWebhook{URL: receiver, Types: animalstore.DefaultEventPatterns}
+	if _, err := store.CreateWebhook(ctx, hook, "whsec_dGVzdA==", now); err != nil {
+		return err
+	}
+	for range 27 {
+		if _, err := store.PingWebhook(ctx, 1, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// receiver is the address of webhooks here. Nothing listens there.
+const receiver = "http://127.0.0.1:1/hook"
 
 // home is where the examples of a command run.
 type home struct {
@@ -147,7 +162,7 @@ func (h *home) url() string {
 	if h.server == nil {
 		copyFile(h.t, h.store, filepath.Join(h.dir, "served.db"))
 		var err error
-		if h.server, err = startServer(h.dir, "--listen", "127.0.0.1:0", "--database", "sqlite:served.db"); err != nil {
+		if h.server, err = startServer(h.dir, "--listen", "127.0.0.1:0", "--database", "sqlite:served.db", "--webhook-networks", "127.0.0.0/8"); err != nil {
 			h.t.Fatal(err)
 		}
 		h.t.Cleanup(h.server.kill)
@@ -165,6 +180,7 @@ func (h *home) command(line string) *exec.Cmd {
 		"--listen :8080", "--listen 127.0.0.1:0",
 		"--listen 127.0.0.1:8090", "--listen 127.0.0.1:0",
 		"--pets 1000000", "--pets 1000",
+		"https://example.com/hook", receiver,
 	).Replace(line)
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
 	cmd.Dir = h.dir

@@ -102,16 +102,9 @@ func (h *Hub) Notify() {
 func (h *Hub) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	rest := time.NewTimer(0)
-	defer rest.Stop()
 	for {
-		select {
-		case <-rest.C:
-		case <-ctx.Done():
-			return
-		}
 		h.report(ctx, h.look(ctx))
-		rest.Reset(spacing)
+		time.Sleep(spacing)
 		select {
 		case <-h.wake:
 		case <-tick.C:

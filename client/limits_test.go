@@ -52,12 +52,14 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 				if test.before != nil {
 					before = func(h http.Handler) http.Handler { return test.before(responses.middleware(h)) }
 				}
-				store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(before),
-					clienttest.WithPlan(test.plan, test.limits), clienttest.WithClientOptions(test.options...))
 				calls := 200
 				if test.limits.PerDay == 30 {
-					calls = often(40, 200) // a day is a hundred thousand ticks of the server
+					// A day is a hundred thousand ticks of the server, so it starts at 11 p.m.
+					calls = often(40, 200)
+					time.Sleep(23 * time.Hour)
 				}
+				store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(before),
+					clienttest.WithPlan(test.plan, test.limits), clienttest.WithClientOptions(test.options...))
 				began := time.Now()
 				err := inParallel(test.goroutines, calls, func(int) error { return only(store.Client.GetLimits(t.Context())) })
 				if err != nil {

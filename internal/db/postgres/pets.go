@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,10 +64,9 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 	by := db.ActorOf(ctx)
 	if retry == nil {
 		pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-		err = d.writeStatement(ctx, "insert pet", func(ctx context.Context, c *pgx.Conn) error {
-			return c.QueryRow(ctx, insertPet, insertPetArgs(by, &pet)...).Scan(&pet.ID)
-		})
-		return pet, false, err
+		created, err := d.creates.value(ctx, d, &newPet{pet, by})
+		pet.ID = created.id
+		return pet, false, cmp.Or(err, created.err)
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, retry, &pet, func() error {
@@ -83,7 +83,11 @@ const selectPet = "SELECT " + petColumns + " FROM pets WHERE id = $1"
 
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
-	return readOne(ctx, d, "select pet", scanPet, selectPet, id)
+	found, err := d.gets.value(ctx, d, id)
+	if err == nil && !found.found {
+		err = db.ErrNotFound
+	}
+	return found.pet, err
 }
 
 // lockPet returns a pet that nobody else can change until the transaction ends, and
@@ -187,6 +191,9 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query, args := petListQuery(q)
+	if query == listPets && q.Limit <= longList {
+		return d.shortPage(ctx, q)
+	}
 	if q.Large == nil {
 		return list(ctx, d, "select pets", q.Limit, scanPet, query, args...)
 	}

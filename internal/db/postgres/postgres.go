@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/db"
 
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,9 @@ type DB struct {
 	watch   *watch
 	hosts   *hosts
 	sampled sampledSize
+	creates gather[*newPet, petID]
+	gets    gather[int64, foundPet]
+	pages   gather[petPage, []animalstore.Pet]
 }
 
 var _ db.DB = (*DB)(nil)
@@ -79,14 +83,17 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
 	conns := int(config.MaxConns)
-	return &DB{
+	d := &DB{
 		pool:    pool,
 		turns:   db.NewTurns(conns, min(reservedConns, conns-1)),
 		long:    db.NewTurns(max(2, runtime.GOMAXPROCS(0)), 0),
 		timeout: opts.Timeout,
 		watch:   newWatch(),
 		hosts:   hosts,
-	}, nil
+	}
+	d.creates.run, d.gets.run, d.pages.run = d.createPets, d.petsByIDs, d.petPages
+	d.creates.write = true
+	return d, nil
 }
 
 // Close implements [db.DB].

@@ -1,0 +1,139 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// gatherAtOnce is how many statements of a gather run at the same time. While that many
+// do, further calls wait for the next one. With one at a time, every call to a distant
+// server would wait for somebody else's round trip first.
+const gatherAtOnce = 4
+
+// gather answers calls that arrive while others are under way with one statement. A call
+// never joins a statement that has begun, which could miss a change that was
+// acknowledged before the call: it waits for the next one. Calls with equal keys share a
+// value, so nobody may change it.
+type gather[K comparable, V any] struct {
+	run func(ctx context.Context, keys []K) ([]V, error) // returns a value for each key
+	// write is whether it changes something. Its keys are distinct, and those of callers
+	// who gave up before their statement began are replaced by zero values.
+	write bool
+
+	mu      sync.Mutex
+	running int
+	next    *round[K, V] // the calls that wait, if there are any
+}
+
+// round is the calls that one statement answers.
+type round[K comparable, V any] struct {
+	keys  []K
+	index map[K]int     // of keys
+	done  chan struct{} // closed when the rest is final
+
+	values []V
+	err    error
+}
+
+// value returns the value of a key.
+func (g *gather[K, V]) value(ctx context.Context, d *DB, key K) (value V, err error) {
+	if err := d.watch.check(); err != nil {
+		return value, err
+	}
+	g.mu.Lock()
+	if g.running < gatherAtOnce {
+		g.running++
+		g.mu.Unlock()
+		defer g.finish()
+		values, err := g.run(ctx, []K{key})
+		if err != nil {
+			return value, err
+		}
+		return values[0], nil
+	}
+	r, i := g.join(key)
+	g.mu.Unlock()
+
+	waiting, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	select {
+	case <-r.done:
+	case <-waiting.Done():
+		return value, g.giveUp(ctx, r, i)
+	}
+	if r.err != nil {
+		return value, r.err
+	}
+	return r.values[i], nil
+}
+
+// join adds a key to the next round and returns its place. g.mu must be held.
+func (g *gather[K, V]) join(key K) (r *round[K, V], i int) {
+	if g.next == nil {
+		g.next = &round[K, V]{index: map[K]int{}, done: make(chan struct{})}
+	}
+	r = g.next
+	i, found := r.index[key]
+	if !found {
+		i = len(r.keys)
+		r.keys, r.index[key] = append(r.keys, key), i
+	}
+	return r, i
+}
+
+// giveUp leaves a round, and returns why the caller gets no value.
+func (g *gather[K, V]) giveUp(ctx context.Context, r *round[K, V], i int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.write && g.next != r {
+		return fmt.Errorf("wait for a statement: %w", db.ErrOutcomeUnknown)
+	}
+	if g.write {
+		var none K
+		r.keys[i] = none
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("wait for a statement: %w", db.ErrUnavailable)
+}
+
+// finish ends a statement, and starts the next one if calls wait for it.
+func (g *gather[K, V]) finish() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.next
+	if r == nil {
+		g.running--
+		return
+	}
+	g.next = nil
+	go func() {
+		defer g.finish()
+		defer close(r.done)
+		// None of its callers decides about the others' statement.
+		r.values, r.err = g.run(context.Background(), r.keys)
+	}()
+}
+
+// readTogether runs a statement for several callers, which takes none of their turns.
+func (d *DB) readTogether(ctx context.Context, doing string, scan func(pgx.Rows) error, query string, args ...any) error {
+	return d.readFor(ctx, db.System, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, query, args...)
+		if err != nil {
+			return failed(doing, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return failed(doing, err)
+			}
+		}
+		return failed(doing, rows.Err())
+	})
+}

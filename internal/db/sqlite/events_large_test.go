@@ -80,7 +80,10 @@ func feed(t *testing.T, events int64) feedStore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = sqlitex.ExecuteScript(c, fmt.Sprintf(`PRAGMA synchronous = OFF;
+	if err := sqlitex.ExecuteTransient(c, "PRAGMA synchronous = OFF", nil); err != nil {
+		t.Fatal(err)
+	}
+	err = sqlitex.ExecuteScript(c, fmt.Sprintf(`
 		INSERT INTO categories VALUES (7, 'dogs');
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d / 2)
 		INSERT INTO pets SELECT i, 'Rex the twenty-first', 7, i %% 3 FROM n;

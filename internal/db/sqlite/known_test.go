@@ -43,7 +43,7 @@ func create(d *DB, name string, category int64, retry *db.Idempotency) func(cont
 func TestKnownCategories(t *testing.T) {
 	errBad := errors.New("bad")
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	rename := func(category int64, err error) func(context.Context) error {
+	add := func(category int64, err error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			return d.writer.do(ctx, func(c *sqlite.Conn) error {
 				return errors.Join(d.ensureCategory(c, db.Actor{}, category), err)
@@ -56,8 +56,8 @@ func TestKnownCategories(t *testing.T) {
 		})
 	}
 	for i, lost := range [][]func(context.Context) error{
-		{rename(10, errBad)},
-		{rename(11, nil), rename(11, errBad), create(d, "other", 1, nil)},
+		{add(10, errBad)},
+		{add(11, errBad), create(d, "other", 1, nil)},
 		{create(d, "lost", 12, nil), brokenReference},
 	} {
 		category := int64(10 + i)

@@ -25,8 +25,8 @@ var errClosed = errors.New("database is closed")
 // checkpointPagesForce.
 const (
 	checkEvery           = 8 // commits
-	checkpointPages      = 1000
-	checkpointPagesForce = 16 * checkpointPages
+	checkpointPages      = 2000
+	checkpointPagesForce = 8 * checkpointPages
 	checkpointTimeout    = 100 * time.Millisecond
 )
 

@@ -102,7 +102,7 @@ func New(c Config) *Server {
 	s := &Server{
 		db:        c.DB,
 		events:    c.Events,
-		followers: newFollowers(c.Keys),
+		followers: newFollowers(c.Keys, c.Limiter),
 		keys:      c.Keys,
 		limiter:   c.Limiter,
 		usage:     c.Usage,

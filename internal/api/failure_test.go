@@ -37,7 +37,8 @@ func TestFailures(t *testing.T) {
 		{"storage full", failWith(fmt.Errorf("%w: %s", db.ErrFull, detail)), 503, "storage_full", "secret detail"},
 		{"a deadline inside", failWith(fmt.Errorf("%s: %w", detail, context.DeadlineExceeded)), 503, "overloaded", "secret detail"},
 	}
-	s := start(t)
+	// In the background, a panic would end the test.
+	s := start(t, func(with *setup) { with.eventsEvery = time.Hour })
 	for i, op := range operations {
 		for j, f := range faults {
 			t.Run(op.id+"/"+f.name, func(t *testing.T) {

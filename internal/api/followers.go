@@ -7,6 +7,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
 )
 
 // maxStreams is how many streams of a key an instance serves at once.
@@ -32,7 +33,8 @@ var followTimes = struct {
 // followers are the streams and the requests that wait for events. A key may end while
 // they do, so the keys of all of them are checked again and again, each key once.
 type followers struct {
-	keys *keys.Checker
+	keys    *keys.Checker
+	limiter ratelimit.Limiter
 
 	mu       sync.Mutex
 	byKey    map[[32]byte]*followedKey // by the hash of the secret
@@ -50,13 +52,13 @@ type followedKey struct {
 	followers   int
 }
 
-func newFollowers(checker *keys.Checker) *followers {
-	return &followers{keys: checker, byKey: map[[32]byte]*followedKey{}, streams: map[int64]int{}}
+func newFollowers(checker *keys.Checker, limiter ratelimit.Limiter) *followers {
+	return &followers{keys: checker, limiter: limiter, byKey: map[[32]byte]*followedKey{}, streams: map[int64]int{}}
 }
 
 // follower is a stream or a request that waits.
 type follower struct {
-	ended <-chan struct{} // closed when its key ends or has other permissions than before
+	ended <-chan struct{} // closed when its key ends, is banned or has other permissions than before
 	leave func()
 }
 
@@ -136,7 +138,7 @@ func (f *followers) hashes() (all [][32]byte) {
 	return all
 }
 
-// checkKey ends the followers of a key that isn't valid any more, or that has other
+// checkKey ends the followers of a key that isn't valid any more, is banned, or has other
 // permissions. If the database doesn't respond, they continue: it has no events for them
 // either.
 func (f *followers) checkKey(hash [32]byte) {
@@ -146,10 +148,15 @@ func (f *followers) checkKey(hash [32]byte) {
 	if err != nil {
 		return
 	}
+	banned := false
+	if key != nil {
+		status, err := f.limiter.Status(ctx, key)
+		banned = err == nil && !status.BannedUntil.IsZero()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	followed := f.byKey[hash]
-	if followed != nil && (key == nil || key.Permissions != followed.permissions) {
+	if followed != nil && (key == nil || banned || key.Permissions != followed.permissions) {
 		close(followed.ended)
 		delete(f.byKey, hash)
 	}

@@ -56,6 +56,7 @@ type setup struct {
 	observer  api.Observer
 
 	noPageCache bool
+	eventsEvery time.Duration
 }
 
 // start runs a server until the test ends.
@@ -92,6 +93,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 			return s.db
 		},
 		NoBackground: true,
+		EventsEvery:  with.eventsEvery,
 		// Names of examples don't resolve, and nothing is sent.
 		CheckWebhookURL: func(context.Context, string) error { return nil },
 		NoPageCache:     with.noPageCache,

@@ -58,6 +58,9 @@ func (v *visit) listEvents() error {
 		return err
 	}
 	after, given := max(0, newest-window), query.Get("after") != ""
+	if p.Subject != "" {
+		after = 0 // those of one resource are found wherever they are
+	}
 	if given {
 		if after, err = strconv.ParseInt(query.Get("after"), 10, 64); err != nil || after < 0 {
 			return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "after must be the id of an event")}
@@ -72,7 +75,7 @@ func (v *visit) listEvents() error {
 	if codeOf(err) == animalstore.EventsExpired { // begin with the oldest that is kept
 		p.Expired, options.After = given, 0
 		events, next, err = v.api.ListEventPage(v.r.Context(), options, limit)
-	} else if after > 0 {
+	} else if after > 0 && p.Subject == "" {
 		p.Older = max(0, after-window)
 	}
 	if err != nil {
@@ -120,10 +123,22 @@ func (v *visit) latestEvents() ([]eventRow, int64, error) {
 	return rowsOf(events), newest, err
 }
 
-// history returns the events of a resource that are kept, newest first.
-func (v *visit) history(subject string) ([]eventRow, error) {
-	events, _, err := v.api.ListEventPage(v.r.Context(), client.EventsOptions{Subject: subject}, 100)
-	return rowsOf(events), err
+// history are events of a resource.
+type history struct {
+	Subject string
+	Rows    []eventRow // newest first
+	Later   int64      // there may be more after this one, unless it is 0
+}
+
+// historyOf returns the events of a resource that are kept.
+func (v *visit) historyOf(subject string) (history, error) {
+	const most = 100
+	events, next, err := v.api.ListEventPage(v.r.Context(), client.EventsOptions{Subject: subject}, most)
+	h := history{Subject: subject, Rows: rowsOf(events)}
+	if len(events) == most {
+		h.Later = next
+	}
+	return h, err
 }
 
 // streamChecks is how often a stream looks whether its session has ended. The API ends

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,57 @@ func TestEvents(t *testing.T) {
 	}
 	older := strings.ReplaceAll(regexpFind(t, p.body, `href="(/console/events\?after=\d+)">Older`), "&amp;", "&")
 	admin.get(older).want(t, "the page before", http.StatusOK, "<bdi>pet 69</bdi>", "<bdi>pet 20</bdi>", "Newer")
+}
+
+// TestHistoryInALargeStore: the page of a pet and the feed of one subject show all of its
+// events, however many others there are.
+func TestHistoryInALargeStore(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	admin := s.signedIn(everything)
+	pet := s.pet("Rex")
+	rename := func(n int) {
+		t.Helper()
+		if _, err := s.db.UpdatePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = fmt.Sprint("Rex ", n); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var others sync.WaitGroup
+	for i := range 16 {
+		others.Go(func() {
+			for n := range 80 {
+				c := animalstore.Category{ID: int64(1000*i + n), Name: "other"}
+				if _, err := s.db.PutCategory(t.Context(), c, func(*animalstore.Category) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	others.Wait()
+	rename(1)
+	path := fmt.Sprint("/console/pets/", pet.ID)
+	p := admin.get(path)
+	p.want(t, "the history", http.StatusOK, "<b>pet.created</b>", "<b>pet.updated</b>")
+	if strings.Contains(p.body, "Later events") {
+		t.Errorf("two events have later ones:\n%s", p.body)
+	}
+	feed := fmt.Sprintf("/console/events?subject=pet%%2F%d", pet.ID)
+	p = admin.get(feed)
+	p.want(t, "the feed of the pet", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>")
+	if strings.Contains(p.body, "Older") || strings.Contains(p.body, "Newer") {
+		t.Errorf("two events are more than a page:\n%s", p.body)
+	}
+	for n := range 100 {
+		rename(2 + n)
+	}
+	p = admin.get(path)
+	p.want(t, "a long history", http.StatusOK, "<b>pet.created</b>", "<bdi>Rex 99</bdi>", "Later events of this pet")
+	later := strings.ReplaceAll(regexpFind(t, p.body, `href="(/console/events\?[^"]+)">Later events`), "&amp;", "&")
+	p = admin.get(later)
+	p.want(t, "the later events", http.StatusOK, "<bdi>Rex 100</bdi>", "<bdi>Rex 101</bdi>")
+	if strings.Contains(p.body, "<bdi>Rex 99</bdi>") {
+		t.Errorf("the later events begin too early:\n%s", p.body)
+	}
 }
 
 // TestStream: what happens is shown as it happens, for one request, until the session

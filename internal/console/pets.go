@@ -145,7 +145,7 @@ type petPage struct {
 	Form     petForm
 	Once     string // of an order
 	Ordered  bool
-	History  []eventRow
+	History  history
 	Who      bool // show who did it
 }
 
@@ -159,13 +159,13 @@ func (v *visit) showPet() error {
 	if err != nil {
 		return err
 	}
-	history, err := v.history("pet/" + strconv.FormatInt(id, 10))
+	past, err := v.historyOf(animalstore.EventSubject("pet", id))
 	if err != nil {
 		return err
 	}
 	return v.showThisPet(http.StatusOK, pet, petForm{
 		Name: pet.Name, CategoryID: strconv.FormatInt(pet.CategoryID, 10), Status: string(pet.Status), ETag: etag,
-	}, history)
+	}, past)
 }
 
 // readPet returns a pet, and its ETag for whoever may change it. The list, which
@@ -189,7 +189,7 @@ func notFoundStatus(err error) error {
 	return err
 }
 
-func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, history []eventRow) error {
+func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past history) error {
 	orders, err := readPage(v, 20, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 		return v.api.ListOrders(v.r.Context(), client.OrderQuery{PetID: pet.ID, PageSize: 20}, options...)
 	})
@@ -207,7 +207,7 @@ func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, histo
 			form.Statuses = append(form.Statuses, s)
 		}
 	}
-	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), pet, category.Name, orders, form, newOnce(), ordered, history, v.may(admin)})
+	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), pet, category.Name, orders, form, newOnce(), ordered, past, v.may(admin)})
 }
 
 // changePet serves POST /console/pets/{id}.
@@ -236,14 +236,14 @@ func (v *visit) changePet() error {
 	theirs := strconv.FormatInt(pet.CategoryID, 10)
 	if fixable {
 		form.Problem = message
-		return v.showThisPet(status, pet, form, nil)
+		return v.showThisPet(status, pet, form, history{})
 	}
 	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", form.CategoryID, theirs}, conflict{"Status", form.Status, string(pet.Status)})
 	if form.Conflicts == nil { // the same form again, or somebody with the same idea
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	form.ETag = etag
-	return v.showThisPet(http.StatusPreconditionFailed, pet, form, nil)
+	return v.showThisPet(http.StatusPreconditionFailed, pet, form, history{})
 }
 
 // removePet serves POST /console/pets/{id}/remove.

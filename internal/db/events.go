@@ -25,7 +25,8 @@ type EventQuery struct {
 }
 
 // EventsLookedAt is how many events an engine looks at in one call, if few of them
-// match: a rare type must not cost a scan of the whole store.
+// match: a rare type must not cost a scan of the whole store. Of a query with a subject it
+// looks only at the events of resources with that id.
 const EventsLookedAt = 1000
 
 // Actor is who makes a change: a key, and the request it sent. The zero Actor is the

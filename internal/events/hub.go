@@ -29,8 +29,8 @@ type Store interface {
 }
 
 const (
-	// lookEvery is how often the hub looks for events of other processes.
-	lookEvery = 250 * time.Millisecond
+	// defaultLookEvery is how often the hub looks for events of other processes.
+	defaultLookEvery = 250 * time.Millisecond
 	// spacing is the least time between two looks. Many writes share one look, so
 	// following costs writers little, and is still not noticeable.
 	spacing = 10 * time.Millisecond
@@ -52,6 +52,10 @@ const (
 
 // Hub keeps the latest events in memory. Create one with [NewHub].
 type Hub struct {
+	// LookEvery replaces how often Run looks for events of other processes. Set it
+	// before Run.
+	LookEvery time.Duration
+
 	store Store
 	log   *slog.Logger
 	wake  chan struct{} // has one element if there may be new events
@@ -80,13 +84,14 @@ func newGroup() *group { return &group{changed: make(chan struct{})} }
 // NewHub returns a hub, which does nothing until [Hub.Run] is called.
 func NewHub(store Store, log *slog.Logger) *Hub {
 	return &Hub{
-		store:  store,
-		log:    log,
-		wake:   make(chan struct{}, 1),
-		base:   math.MaxInt64, // nothing is known yet
-		newest: -1,
-		groups: []*group{newGroup()},
-		looked: time.Now(),
+		LookEvery: defaultLookEvery,
+		store:     store,
+		log:       log,
+		wake:      make(chan struct{}, 1),
+		base:      math.MaxInt64, // nothing is known yet
+		newest:    -1,
+		groups:    []*group{newGroup()},
+		looked:    time.Now(),
 	}
 }
 
@@ -100,7 +105,7 @@ func (h *Hub) Notify() {
 
 // Run looks for events until ctx ends.
 func (h *Hub) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(h.LookEvery)
 	defer tick.Stop()
 	for {
 		h.report(ctx, h.look(ctx))

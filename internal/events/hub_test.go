@@ -148,7 +148,7 @@ func TestManyFollowersReadOnce(t *testing.T) {
 }
 
 // TestNotifiedAtOnce: an event of this process is there at once, one of another within
-// lookEvery.
+// the time between two looks.
 func TestNotifiedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}

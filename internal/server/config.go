@@ -82,7 +82,9 @@ type Config struct {
 	// NoBackground leaves out what a server does on its own every second and
 	// minute: saving counters and usage, and deleting old rows.
 	NoBackground bool
-	Tuning       sqlite.Tuning
+	// EventsEvery is how often a server looks for events of others. 0 is 250 ms.
+	EventsEvery time.Duration
+	Tuning      sqlite.Tuning
 	// WebhookTLS replaces the certificate authorities of the system for webhooks,
 	// and CheckWebhookURL the check of where a URL leads when it is saved.
 	WebhookTLS      *tls.Config

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"animalstore"
@@ -18,5 +19,6 @@ func (s eventStore) ReadEvents(ctx context.Context, after int64, types []animals
 // startHub starts the hub, which notifies followers of new events.
 func (s *Server) startHub() {
 	s.hub = events.NewHub(eventStore{s.db}, s.cfg.Log)
+	s.hub.LookEvery = cmp.Or(s.cfg.EventsEvery, s.hub.LookEvery)
 	s.closers = append(s.closers, runInBackground(s.hub.Run))
 }

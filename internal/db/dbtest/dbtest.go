@@ -88,6 +88,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a list of events contains what its query selects", eventListsSelect},
 		{"events start in their range, which shrinks as they are dropped", eventRangeHolds},
 		{"a query for rare events looks at a limited number", rareEvents},
+		{"the events of one resource come in one call", historyOfOne},
 		{"a write that was cancelled before it began has no event", cancelledEvents},
 		{"followers see every event once, in one order, beside many writers", followersSeeEverything},
 		{"a webhook reads back as written, with its events", webhooksReadBack},

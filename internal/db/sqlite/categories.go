@@ -13,8 +13,20 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
+// maxKnownCategories bounds the memory for the categories that are known to exist.
+const maxKnownCategories = 1024
+
 // ensureCategory adds a category without a name, and its event, if it doesn't exist.
-func ensureCategory(c *sqlite.Conn, by db.Actor, id int64) error {
+// Nothing deletes a category, so it is looked up only once.
+func (d *DB) ensureCategory(c *sqlite.Conn, by db.Actor, id int64) error {
+	known := d.writer.categories
+	if known[id] {
+		return nil
+	}
+	if len(known) == maxKnownCategories {
+		clear(known)
+	}
+	known[id] = true // until this transaction is rolled back, if it is
 	stmt, err := c.Prepare("INSERT INTO categories (id, name) VALUES (?, '') ON CONFLICT DO NOTHING")
 	if err != nil {
 		return fmt.Errorf("insert category: %w", err)

@@ -33,7 +33,11 @@ func insertEvent(c *sqlite.Conn, by db.Actor, t animalstore.EventType, subjectID
 
 const eventColumns = "id, type, subject_id, created_at, key_id, request_id, data"
 
-const listEvents = "SELECT " + eventColumns + " FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT +?"
+// Parameters: the bounds of ids, the limit and, if only one subject's are wanted, its id.
+const (
+	listEvents          = "SELECT " + eventColumns + " FROM events WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
+	listEventsBySubject = "SELECT " + eventColumns + " FROM events WHERE subject_id = ?4 AND id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
+)
 
 // Events implements [db.DB]. Its statements don't share a snapshot, so the newest id is
 // read first and the oldest last: no event that is added or dropped meanwhile is missed.
@@ -69,12 +73,19 @@ func selectEvents(c *sqlite.Conn, q db.EventQuery, filter *db.EventFilter, newes
 	if filter.None || q.After == newest {
 		return events, newest, nil
 	}
-	stmt, err := c.Prepare(listEvents)
+	query := listEvents
+	if filter.HasID {
+		query = listEventsBySubject
+	}
+	stmt, err := c.Prepare(query)
 	if err != nil {
 		return nil, 0, fmt.Errorf("select events: %w", err)
 	}
 	defer stmt.Reset()
 	look := filter.Look(q.Limit)
+	if filter.HasID {
+		stmt.BindInt64(4, filter.SubjectID)
+	}
 	stmt.BindInt64(1, q.After)
 	stmt.BindInt64(2, newest)
 	stmt.BindInt64(3, int64(look))

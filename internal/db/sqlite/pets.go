@@ -39,7 +39,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 		p.Status = animalstore.PetAvailable
 	}
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.writer.doSure(ctx, func(c *sqlite.Conn) (err error) {
 		replayed, err = writeOrReplay(c, retry, &pet, func() error {
 			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
 			stmt, err := c.Prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)")
@@ -56,7 +56,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 			if err := insertEvent(c, by, animalstore.PetCreated, pet.ID, db.EventData(&pet)); err != nil {
 				return err
 			}
-			return ensureCategory(c, by, p.CategoryID)
+			return d.ensureCategory(c, by, p.CategoryID)
 		})
 		return err
 	})
@@ -135,7 +135,7 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := insertEvent(c, by, animalstore.PetUpdated, id, db.EventData(&pet)); err != nil {
 			return err
 		}
-		return ensureCategory(c, by, pet.CategoryID)
+		return d.ensureCategory(c, by, pet.CategoryID)
 	})
 	return pet, err
 }

@@ -1,7 +1,5 @@
 -- Every change of a pet, order, category or key adds a row in its transaction. The
 -- newest row is never deleted, so SQLite assigns consecutive ids without AUTOINCREMENT.
--- There is no index besides: one on the subject would cost every change more than the
--- row itself.
 CREATE TABLE events (
   id         INTEGER PRIMARY KEY,
   type       INTEGER NOT NULL, -- index in animalstore.EventTypes
@@ -11,3 +9,7 @@ CREATE TABLE events (
   request_id TEXT    NOT NULL,
   data       TEXT    NOT NULL  -- the resource as JSON
 ) STRICT;
+
+-- For the events of one resource; ids are part of every index. Pets get rising ids, so a
+-- create adds its entry at the end.
+CREATE INDEX events_by_subject ON events (subject_id);

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"animalstore"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -23,8 +25,8 @@ var errClosed = errors.New("database is closed")
 // checkpointPagesForce.
 const (
 	checkEvery           = 8 // commits
-	checkpointPages      = 1000
-	checkpointPagesForce = 16 * checkpointPages
+	checkpointPages      = 2000
+	checkpointPagesForce = 8 * checkpointPages
 	checkpointTimeout    = 100 * time.Millisecond
 )
 
@@ -56,8 +58,10 @@ type writer struct {
 	wake    chan struct{}
 	batch   []*write
 	commits int // so far
-	force   int // pages in the log at which a checkpoint first waits for readers
-	forceAt int // pages at which it does so the next time
+	// categories are some that exist, those of the open transaction included.
+	categories map[int64]bool
+	force      int // pages in the log at which a checkpoint first waits for readers
+	forceAt    int // pages at which it does so the next time
 
 	// generation is odd from just before a commit becomes visible until just
 	// after, and even otherwise. It is even again before a caller learns of the
@@ -72,6 +76,7 @@ type writer struct {
 type write struct {
 	ctx  context.Context
 	run  func(*sqlite.Conn) error
+	sure bool // see doSure
 	err  error
 	done chan struct{} // receives one token when err is final
 
@@ -92,6 +97,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 		most:   most,
 		wake:   make(chan struct{}, 1),
 
+		categories:       map[int64]bool{},
 		withoutSnapshots: func(checkpoint func() error) error { return checkpoint() },
 
 		force:   checkpointPagesForce,
@@ -107,13 +113,25 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 // still be stored. If f returns an error, its changes are rolled back. f may be called more than once, so
 // it must overwrite its results, not add to them.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
+	return w.submit(ctx, f, false)
+}
+
+// doSure is do for an f that changes nothing before it is sure to succeed: afterwards
+// only a failure of SQLite can stop it, and then the whole batch fails. An error for its
+// caller, an [animalstore.Error], comes before the first change. So it needs no savepoint,
+// for which SQLite would copy every page that f changes.
+func (w *writer) doSure(ctx context.Context, f func(*sqlite.Conn) error) error {
+	return w.submit(ctx, f, true)
+}
+
+func (w *writer) submit(ctx context.Context, f func(*sqlite.Conn) error, sure bool) error {
 	select {
 	case <-w.closed:
 		return errClosed
 	default:
 	}
 	wr := w.writes.Get().(*write)
-	wr.ctx, wr.run, wr.err = ctx, f, nil
+	wr.ctx, wr.run, wr.sure, wr.err = ctx, f, sure, nil
 	wr.progress.Store(writeWaiting)
 	if w.writing.CompareAndSwap(false, true) {
 		go w.write(wr)
@@ -143,12 +161,26 @@ func (w *writer) write(own *write) {
 			w.fatal(fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack()))
 		}
 	}()
+	growStack()
 	w.commit(w.drain(own))
 	// The caller doesn't wait for later writes, nor for a checkpoint.
 	if w.commits%checkEvery == 0 || !w.stop() {
 		w.wake <- struct{}{}
 	}
 }
+
+// growStack makes the stack of a new goroutine large enough for SQLite. Otherwise it
+// would grow several times in the depth of a commit, each time copying all of it, which
+// took a tenth of the time of a write.
+//
+//go:noinline
+func growStack() byte {
+	var frame [20 << 10]byte
+	return frame[int(stackProbe.Load())]
+}
+
+// stackProbe keeps the compiler from leaving out the frame.
+var stackProbe atomic.Uint32
 
 // stop clears writing and reports true, unless more writes are queued: then this
 // goroutine still owns the connection.
@@ -241,6 +273,9 @@ func (w *writer) transact(batch []*write) (err error) {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
+		if err != nil {
+			clear(w.categories)
+		}
 		// After some errors SQLite has already rolled back.
 		if err != nil && !w.conn.AutocommitEnabled() {
 			// An I/O error takes precedence, because it has to stop the process.
@@ -253,11 +288,7 @@ func (w *writer) transact(batch []*write) (err error) {
 		if !wr.begin() {
 			continue // its caller gave up
 		}
-		run := w.runAlone
-		if len(batch) == 1 {
-			run = w.runOnly
-		}
-		err := run(wr)
+		err := w.run(wr, len(batch) == 1)
 		wr.ran(cmp.Or(err, wr.err))
 		if err != nil {
 			return err
@@ -272,8 +303,27 @@ func (w *writer) transact(batch []*write) (err error) {
 	return nil
 }
 
-// runOnly runs the only write of a transaction: if it fails, the transaction fails.
-func (w *writer) runOnly(wr *write) error { return safely(wr.run, w.conn) }
+// run runs a write of a transaction. It returns an error only if the whole transaction
+// is lost, as it is when its only write fails.
+func (w *writer) run(wr *write, only bool) error {
+	switch {
+	case only:
+		return safely(wr.run, w.conn)
+	case wr.sure:
+		return w.runSure(wr)
+	}
+	return w.runAlone(wr)
+}
+
+// runSure runs a write that either changes nothing or succeeds.
+func (w *writer) runSure(wr *write) error {
+	err := safely(wr.run, w.conn)
+	if refused := (*animalstore.Error)(nil); errors.As(err, &refused) {
+		wr.err = err
+		return nil
+	}
+	return err
+}
 
 // runAlone runs one of several writes, so that a failure rolls back only that write.
 // It returns an error only if the whole transaction is lost.
@@ -286,6 +336,7 @@ func (w *writer) runAlone(wr *write) error {
 		if isIOError(wr.err) || w.conn.AutocommitEnabled() {
 			return wr.err
 		}
+		clear(w.categories)
 		if err := w.exec("ROLLBACK TO one"); err != nil {
 			return err
 		}

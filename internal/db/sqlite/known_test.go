@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// batch runs writes in one transaction, in this order, and returns their errors.
+func batch(t *testing.T, d *DB, writes ...func(context.Context) error) []error {
+	t.Helper()
+	release := hold(t, d)
+	defer release()
+	errs := make([]error, len(writes))
+	var wg sync.WaitGroup
+	for i, write := range writes {
+		wg.Go(func() { errs[i] = write(t.Context()) })
+		queued(t, d, i+1)
+	}
+	release()
+	wg.Wait()
+	return errs
+}
+
+func create(d *DB, name string, category int64, retry *db.Idempotency) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, _, err := d.CreatePet(ctx, animalstore.NewPet{Name: name, CategoryID: category}, retry)
+		return err
+	}
+}
+
+// TestKnownCategories: a category that was added in a transaction that is rolled back,
+// or by a write that is, isn't taken for one that exists.
+func TestKnownCategories(t *testing.T) {
+	errBad := errors.New("bad")
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	add := func(category int64, err error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return d.writer.do(ctx, func(c *sqlite.Conn) error {
+				return errors.Join(d.ensureCategory(c, db.Actor{}, category), err)
+			})
+		}
+	}
+	brokenReference := func(ctx context.Context) error { // which fails the commit
+		return d.writer.do(ctx, func(c *sqlite.Conn) error {
+			return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99, 0)", nil)
+		})
+	}
+	for i, lost := range [][]func(context.Context) error{
+		{add(10, errBad)},
+		{add(11, errBad), create(d, "other", 1, nil)},
+		{create(d, "lost", 12, nil), brokenReference},
+	} {
+		category := int64(10 + i)
+		batch(t, d, lost...)
+		for _, name := range []string{"first", "second"} { // which finds it known
+			if err := create(d, name, category, nil)(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := d.Category(t.Context(), category); err != nil {
+			t.Errorf("category %d after it was rolled back and used again: %v", category, err)
+		}
+	}
+	for category := range int64(maxKnownCategories + 10) {
+		if err := create(d, "many", 1000+category, nil)(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if known := len(d.writer.categories); known > maxKnownCategories {
+		t.Errorf("%d categories are remembered, want at most %d", known, maxKnownCategories)
+	}
+}
+
+// TestCreatesFailTogether: creates of pets have no savepoints. One that is refused
+// changes nothing and leaves the others alone, but if SQLite fails halfway, nothing of
+// the batch is stored.
+func TestCreatesFailTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	d := mustOpen(t, path, Options{Serve: true})
+	retry := func(body byte) *db.Idempotency {
+		return &db.Idempotency{KeyID: 1, Route: "pets", Token: "a", BodyHash: [32]byte{body}, At: animalstore.AtMilli(1)}
+	}
+	if err := create(d, "first", 1, retry(1))(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	errs := batch(t, d, create(d, "good", 1, nil), create(d, "refused", 1, retry(2)), create(d, "good too", 1, nil))
+	if coded := (*animalstore.Error)(nil); errs[0] != nil || errs[2] != nil || !errors.As(errs[1], &coded) {
+		t.Errorf("got %v, want only the second refused", errs)
+	}
+	wantStored(t, d, "first", "good", "good too")
+
+	script(t, path, `CREATE TRIGGER halfway BEFORE INSERT ON events WHEN new.data LIKE '%"bad"%' BEGIN SELECT RAISE(ABORT, 'halfway'); END`)
+	for i, err := range batch(t, d, create(d, "before", 1, nil), create(d, "bad", 1, nil), create(d, "after", 1, nil)) {
+		if err == nil {
+			t.Errorf("write %d of a batch in which SQLite failed returned nil", i)
+		}
+	}
+	wantStored(t, d, "first", "good", "good too")
+	if err := create(d, "next", 1, nil)(t.Context()); err != nil {
+		t.Errorf("the next batch: %v", err)
+	}
+	events, _, err := d.Events(t.Context(), db.EventQuery{Limit: 100})
+	if got := fmt.Sprint(len(events), err); got != "5 <nil>" { // four pets and a category
+		t.Errorf("got %s events, want 5", got)
+	}
+}
+
+func wantStored(t *testing.T, d *DB, want ...string) {
+	t.Helper()
+	stored := names(t, d)
+	for _, name := range want {
+		if !stored[name] {
+			t.Errorf("%q is not stored", name)
+		}
+	}
+	if len(stored) != len(want) {
+		t.Errorf("stored are %v, want %q", stored, want)
+	}
+}

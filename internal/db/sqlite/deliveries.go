@@ -236,8 +236,7 @@ func claimOf(c *sqlite.Conn, webhookID, state int64, now, lease animalstore.Time
 
 type webhookState struct{ id, state int64 }
 
-// withDue returns the webhooks that have a delivery that is due.
-func withDue(c *sqlite.Conn, now animalstore.Time) (all []webhookState, err error) {
+func webhookStates(c *sqlite.Conn) (all []webhookState, err error) {
 	err = sqlitex.Execute(c, "SELECT id, state FROM webhooks", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		all = append(all, webhookState{stmt.ColumnInt64(0), stmt.ColumnInt64(1)})
 		return nil
@@ -245,7 +244,13 @@ func withDue(c *sqlite.Conn, now animalstore.Time) (all []webhookState, err erro
 	if err != nil {
 		return nil, fmt.Errorf("select webhooks: %w", err)
 	}
-	due := all[:0]
+	return all, nil
+}
+
+const countClaims = "SELECT count(*) FROM deliveries WHERE webhook_id = ?1 AND leased_until <> 0 AND leased_until > ?2"
+
+// withDue returns which of the webhooks have a delivery that is due and may be claimed.
+func withDue(c *sqlite.Conn, all []webhookState, now animalstore.Time) (due []webhookState, err error) {
 	for _, w := range all {
 		where := whereDue
 		if w.state != 0 {
@@ -255,18 +260,70 @@ func withDue(c *sqlite.Conn, now animalstore.Time) (all []webhookState, err erro
 		if err != nil {
 			return nil, err
 		}
-		if found != 0 {
+		busy, err := selectInt(c, "count claims", countClaims, w.id, now.Milli())
+		if err != nil {
+			return nil, err
+		}
+		if found != 0 && busy < animalstore.MaxInFlight {
 			due = append(due, w)
 		}
 	}
 	return due, nil
 }
 
+// The earliest time after ?2 at which a delivery of a webhook (?1) becomes due, or a
+// claim ends. Each is found at the beginning of a part of an index.
+const (
+	nextDue  = "SELECT due_at FROM deliveries WHERE webhook_id = ?1 AND state = 0 AND due_at > ?2 ORDER BY due_at LIMIT 1"
+	nextPing = "SELECT due_at FROM deliveries WHERE webhook_id = ?1 AND state = 0 AND event_id = 0 AND due_at > ?2 ORDER BY due_at LIMIT 1"
+	nextFree = "SELECT leased_until FROM deliveries WHERE webhook_id = ?1 AND leased_until <> 0 AND leased_until > ?2 ORDER BY leased_until LIMIT 1"
+)
+
+// WebhookWork implements [db.DB].
+func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animalstore.WebhookWork, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) error {
+		work = animalstore.WebhookWork{}
+		all, err := webhookStates(c)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		getting, position, newest, err := receivers(c)
+		if err != nil {
+			return err
+		}
+		due, err := withDue(c, all, now)
+		if err != nil {
+			return err
+		}
+		work = animalstore.WebhookWork{Webhooks: true, Events: len(getting) > 0 && position < newest, Due: len(due) > 0}
+		for _, w := range all {
+			queries := []string{nextDue, nextFree}
+			if w.state != 0 {
+				queries[0] = nextPing
+			}
+			for _, query := range queries {
+				next, err := selectInt(c, "look for the next delivery", query, w.id, now.Milli())
+				if err != nil {
+					return err
+				}
+				if next != 0 && (work.Next.IsZero() || next < work.Next.Milli()) {
+					work.Next = animalstore.AtMilli(next)
+				}
+			}
+		}
+		return nil
+	})
+	return work, err
+}
+
 // ClaimDeliveries implements [db.DB].
 func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
 	var waiting []webhookState
 	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		waiting, err = withDue(c, now)
+		all, err := webhookStates(c)
+		if err == nil {
+			waiting, err = withDue(c, all, now)
+		}
 		return err
 	})
 	if err != nil || len(waiting) == 0 {
@@ -275,7 +332,7 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
 		claimed = nil
 		for _, w := range waiting {
-			busy, err := selectInt(c, "count claims", "SELECT count(*) FROM deliveries WHERE webhook_id = ? AND leased_until <> 0 AND leased_until > ?", w.id, now.Milli())
+			busy, err := selectInt(c, "count claims", countClaims, w.id, now.Milli())
 			if err != nil {
 				return err
 			}
@@ -383,5 +440,12 @@ func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDeliver
 			}
 		}
 		return nil
+	})
+}
+
+// ReleaseAbandoned implements [db.DB]. Whoever claims holds the lock of a server.
+func (d *DB) ReleaseAbandoned(ctx context.Context) error {
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		return execute(c, "release deliveries", "UPDATE deliveries SET leased_until = 0 WHERE leased_until <> 0")
 	})
 }

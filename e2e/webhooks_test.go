@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -33,17 +34,20 @@ type hookReceiver struct {
 
 	mu       sync.Mutex
 	secrets  []string
-	busy     map[string]int    // requests in progress by webhook-id
-	bodies   map[string]string // by webhook-id
-	ids      map[string]string // webhook-ids by body
-	accepted map[string]int    // by webhook-id
+	busy     map[string]int       // requests in progress by webhook-id
+	bodies   map[string]string    // by webhook-id
+	ids      map[string]string    // webhook-ids by body
+	accepted map[string]int       // by webhook-id
+	arrived  map[string]time.Time // the first attempt, by webhook-id
 	attempts int
 }
 
 func newHookReceiver(t *testing.T, respond func(http.ResponseWriter, *http.Request)) *hookReceiver {
 	t.Helper()
-	h := &hookReceiver{t: t, respond: respond, busy: map[string]int{}, bodies: map[string]string{}, ids: map[string]string{}, accepted: map[string]int{}}
-	h.Server = httptest.NewTLSServer(h)
+	h := &hookReceiver{t: t, respond: respond, busy: map[string]int{}, bodies: map[string]string{}, ids: map[string]string{}, accepted: map[string]int{}, arrived: map[string]time.Time{}}
+	h.Server = httptest.NewUnstartedServer(h)
+	h.Config.ErrorLog = log.New(io.Discard, "", 0) // about connections that were cut off
+	h.StartTLS()
 	t.Cleanup(h.Close)
 	return h
 }
@@ -71,6 +75,9 @@ func (h *hookReceiver) begin(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.attempts++
+	if _, before := h.arrived[id]; !before {
+		h.arrived[id] = time.Now()
+	}
 	if h.busy[id]++; h.busy[id] > 1 {
 		h.t.Errorf("%s is sent %d times at once", id, h.busy[id])
 	}
@@ -107,7 +114,8 @@ func (h *hookReceiver) inProgress() int {
 	return len(h.busy)
 }
 
-// trusted are the options of a server that may deliver to the receiver.
+// trusted are the options of a server that may deliver to the receiver. The certificate
+// of all receivers is the same.
 func (h *hookReceiver) trusted() []option {
 	h.t.Helper()
 	file := filepath.Join(h.t.TempDir(), "receiver.pem")
@@ -124,10 +132,15 @@ func (h *hookReceiver) subscribe(c *goclient.Client, types animalstore.EventPatt
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.trust(created.Secret)
+	return created
+}
+
+// trust makes the receiver accept another secret.
+func (h *hookReceiver) trust(secret string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.secrets = append(h.secrets, created.Secret)
-	return created
+	h.secrets = append(h.secrets, secret)
 }
 
 // unreliably takes up to 20 ms and fails one time in five, with a status or without a

@@ -38,6 +38,9 @@ const (
 	lookEvery = 500 * time.Millisecond
 	// spacing is the least time between two looks. Many events share one.
 	spacing = 20 * time.Millisecond
+	// idleSpacing is spacing while there are no webhooks: a store without them pays
+	// next to nothing, and the first one is still noticed soon.
+	idleSpacing = 100 * time.Millisecond
 	// leaseTime is how long nobody else sends a delivery that was claimed. It is longer
 	// than an attempt and what it takes to record it.
 	leaseTime = 4 * animalstore.AttemptTimeout
@@ -72,9 +75,9 @@ type Worker struct {
 	stopping chan struct{} // closed when no delivery may begin any more
 	attempts sync.WaitGroup
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
-	idle     atomic.Bool  // there was no webhook at the last look
 
 	// Run alone uses these.
+	idle     bool // there was no webhook at the last look
 	failing  bool // the store failed the last time
 	released bool // what an earlier server had claimed
 }
@@ -92,13 +95,8 @@ func NewWorker(c Config) *Worker {
 // now is the time that deliveries are due by.
 func (w *Worker) now() time.Time { return w.Now().Add(time.Duration(w.offset.Load())) }
 
-// Notify makes the worker look at once, because there may be new events. If there are no
-// webhooks it does nothing, so that nobody pays for it; the first webhook is then
-// noticed within lookEvery.
+// Notify makes the worker look soon, because there may be new events. It never blocks.
 func (w *Worker) Notify() {
-	if w.idle.Load() {
-		return
-	}
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -113,19 +111,31 @@ func (w *Worker) Run(ctx context.Context) {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		timer.Reset(w.look(ctx, sending))
+		next := time.Now().Add(w.look(ctx, sending))
+		timer.Reset(w.spacing())
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Reset(max(time.Millisecond, time.Until(next)))
 		select {
 		case <-ctx.Done():
 		case <-w.wake:
 		case <-timer.C:
 		}
-		time.Sleep(spacing)
 	}
 	close(w.stopping)
 	grace := time.AfterFunc(w.Grace, stopSending)
 	defer grace.Stop()
 	w.attempts.Wait()
 	w.Sender.Close()
+}
+
+func (w *Worker) spacing() time.Duration {
+	if w.idle {
+		return idleSpacing
+	}
+	return spacing
 }
 
 // look turns new events into deliveries and starts those that are due. It returns how
@@ -161,7 +171,7 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 	if w.SharedClock && !work.Clock.IsZero() {
 		w.offset.Store(int64(work.Clock.Sub(asked.Add(w.Now().Sub(asked) / 2))))
 	}
-	w.idle.Store(!work.Webhooks)
+	w.idle = !work.Webhooks
 	if work.Events {
 		if err := w.dispatch(ctx); err != nil {
 			return next, err

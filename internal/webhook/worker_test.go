@@ -103,7 +103,7 @@ func TestNotifiedWorker(t *testing.T) {
 	})
 }
 
-// TestWorkerWithoutWebhooks: nobody who notifies it makes it look more often.
+// TestWorkerWithoutWebhooks: however often it is notified, it looks a few times a second.
 func TestWorkerWithoutWebhooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeStore{}
@@ -116,7 +116,7 @@ func TestWorkerWithoutWebhooks(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if most := int(seconds*time.Second/lookEvery) + 1; len(s.looks) > most || len(s.looks) < most/2 {
+		if most := int(seconds*time.Second/idleSpacing) + 1; len(s.looks) > most || len(s.looks) < most/2 {
 			t.Errorf("%d looks in %d s, want about %d", len(s.looks), seconds, most)
 		}
 	})

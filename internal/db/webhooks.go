@@ -77,6 +77,7 @@ type WebhookStore interface {
 	// ClaimDeliveries claims deliveries that are due at now, the oldest first, until
 	// lease. Of each webhook, at most animalstore.MaxInFlight are claimed by anybody
 	// at a time. Only active webhooks have deliveries that are due, except for pings.
+	// What it returns with an error is claimed nevertheless.
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 
 	// FinishDelivery stores the result of an attempt and ends the claim, unless

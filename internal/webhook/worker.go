@@ -173,8 +173,12 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 	}
 	w.idle = !work.Webhooks
 	if work.Events {
-		if err := w.dispatch(ctx); err != nil {
+		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.now()), dispatchBatch)
+		if err != nil {
 			return next, err
+		}
+		if more { // what there is so far doesn't have to wait for it
+			w.Notify()
 		}
 	}
 	if work.Due || work.Events {
@@ -183,24 +187,13 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 	return work.Next, nil
 }
 
-func (w *Worker) dispatch(ctx context.Context) error {
-	for {
-		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.now()), dispatchBatch)
-		if err != nil || !more {
-			return err
-		}
-	}
-}
-
+// claim starts what is due, even if only some could be claimed before an error.
 func (w *Worker) claim(ctx, sending context.Context) error {
 	due, err := w.Store.ClaimDeliveries(ctx, animalstore.At(w.now()), w.lease())
-	if err != nil {
-		return err
-	}
 	for _, d := range due {
 		w.attempts.Go(func() { w.deliver(sending, &d) })
 	}
-	return nil
+	return err
 }
 
 func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(leaseTime)) }

@@ -352,7 +352,10 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 		}
 		return nil
 	})
-	return claimed, err
+	if err != nil {
+		return nil, err
+	}
+	return claimed, nil
 }
 
 // FinishDelivery implements [db.DB].
@@ -445,6 +448,14 @@ func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDeliver
 
 // ReleaseAbandoned implements [db.DB]. Whoever claims holds the lock of a server.
 func (d *DB) ReleaseAbandoned(ctx context.Context) error {
+	found := int64(0)
+	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+		found, err = selectInt(c, "look for claims", "SELECT 1 FROM deliveries WHERE leased_until <> 0 LIMIT 1")
+		return err
+	})
+	if err != nil || found == 0 {
+		return err
+	}
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		return execute(c, "release deliveries", "UPDATE deliveries SET leased_until = 0 WHERE leased_until <> 0")
 	})

@@ -117,6 +117,19 @@ type DueDelivery struct {
 	Lease     Time     // until when nobody else sends it
 }
 
+// WebhookWork is what there is to do for webhooks at a time.
+type WebhookWork struct {
+	Webhooks bool // there are any, in whatever state
+	Events   bool // some events have not become deliveries yet
+	Due      bool // some deliveries are due and may be claimed
+	// Next is when a delivery becomes due or a claim ends, whichever is first. It is
+	// zero if there is neither.
+	Next Time
+	// Clock is the time by the clock that all processes share. It is zero if this
+	// process is alone, so that its own clock will do.
+	Clock Time
+}
+
 // String omits the secrets and the data.
 func (d DueDelivery) String() string {
 	return fmt.Sprintf("delivery %d of %s to webhook %d", d.ID, d.MessageID(), d.WebhookID)

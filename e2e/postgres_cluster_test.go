@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,17 +18,18 @@ import (
 type instance struct {
 	*server // the latest
 	address string
+	options []option
 	// up is the number of times it came up, negative while it is down.
 	up atomic.Int64
 }
 
 // startInstances starts n servers on a database, each on an address to
 // which it can come back.
-func startInstances(t testing.TB, n int, database string) []*instance {
+func startInstances(t testing.TB, n int, database string, options ...option) []*instance {
 	t.Helper()
 	all := make([]*instance, n)
 	for i := range all {
-		all[i] = &instance{address: pgtest.FreeAddress(t)}
+		all[i] = &instance{address: pgtest.FreeAddress(t), options: options}
 		all[i].start(t, database)
 	}
 	return all
@@ -35,7 +37,7 @@ func startInstances(t testing.TB, n int, database string) []*instance {
 
 func (in *instance) start(t testing.TB, database string) {
 	t.Helper()
-	in.server = start(t, onDatabase(database), onAddress(in.address))
+	in.server = start(t, append(slices.Clone(in.options), onDatabase(database), onAddress(in.address))...)
 	in.up.Store(max(in.up.Load(), -in.up.Load()) + 1)
 }
 

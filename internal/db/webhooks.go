@@ -66,6 +66,9 @@ type WebhookStore interface {
 	// WebhookStats summarizes webhooks at a time.
 	WebhookStats(ctx context.Context, now animalstore.Time) (WebhookStats, error)
 
+	// WebhookWork returns what there is to do at now, with one read.
+	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
+
 	// DispatchEvents turns at most max visible events into deliveries that are due at
 	// once. more reports whether there are more of them. If no webhook can get an
 	// event it writes nothing. It does nothing while another process does it.
@@ -74,6 +77,7 @@ type WebhookStore interface {
 	// ClaimDeliveries claims deliveries that are due at now, the oldest first, until
 	// lease. Of each webhook, at most animalstore.MaxInFlight are claimed by anybody
 	// at a time. Only active webhooks have deliveries that are due, except for pings.
+	// What it returns with an error is claimed nevertheless.
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 
 	// FinishDelivery stores the result of an attempt and ends the claim, unless
@@ -86,6 +90,11 @@ type WebhookStore interface {
 
 	// ReleaseDeliveries ends claims without an attempt.
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
+
+	// ReleaseAbandoned ends the claims of servers that have ended, if it is certain
+	// that they have: a server on SQLite is alone, so all claims from before its
+	// start are. Otherwise it does nothing, and they end with their lease.
+	ReleaseAbandoned(ctx context.Context) error
 }
 
 // WebhookQuery selects webhooks. A zero Before doesn't restrict the result.

@@ -71,6 +71,7 @@ type Hub struct {
 	lastReader   time.Time // when the last reader left
 	looked       time.Time // when the latest look succeeded
 	failing      bool
+	watch        func() // see Watch
 }
 
 // group are readers who are woken at the same time.
@@ -103,15 +104,35 @@ func (h *Hub) Notify() {
 	}
 }
 
+// Watch has f called after each look that found new events or was asked for by
+// [Hub.Notify]. Unlike a reader, it doesn't make the hub read events. f must not block.
+func (h *Hub) Watch(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watch = f
+}
+
+func (h *Hub) watched() (newest int64, f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.newest, h.watch
+}
+
 // Run looks for events until ctx ends.
 func (h *Hub) Run(ctx context.Context) {
 	tick := time.NewTicker(h.LookEvery)
 	defer tick.Stop()
-	for {
+	for notified := false; ; {
+		before, _ := h.watched()
 		h.report(ctx, h.look(ctx))
+		if newest, f := h.watched(); f != nil && (notified || newest != before) {
+			f()
+		}
 		time.Sleep(spacing)
+		notified = false
 		select {
 		case <-h.wake:
+			notified = true
 		case <-tick.C:
 		case <-ctx.Done():
 			return

@@ -343,3 +343,31 @@ func TestStoreGoesBack(t *testing.T) {
 		}
 	})
 }
+
+// TestWatch: a watcher is called for new events of any process and after each Notify,
+// without a read of events.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := run(t, s)
+		synctest.Wait() // the first look
+		called := 0
+		h.Watch(func() { called++ })
+		expect := func(when string, want int) {
+			t.Helper()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if called != want {
+				t.Errorf("%s: called %d times, want %d", when, called, want)
+			}
+		}
+		expect("nothing happened", 0)
+		s.add(animalstore.PetCreated)
+		expect("another process wrote", 1)
+		h.Notify()
+		expect("notified", 2)
+		if reads := s.countReads(); reads != 0 {
+			t.Errorf("%d reads, want none: nobody follows", reads)
+		}
+	})
+}

@@ -34,6 +34,7 @@ type Server struct {
 
 	checkWebhookURL func(ctx context.Context, url string) error
 	stopWebhooks    func() error
+	ownClock        bool // a test has set the time
 
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
@@ -60,7 +61,7 @@ func (e *ListenError) Unwrap() error { return e.Err }
 // New opens the database and takes the ports. [Server.Run] serves and then closes
 // all of it; without Run, call [Server.Close].
 func New(ctx context.Context, cfg Config) (_ *Server, err error) {
-	s := &Server{cfg: cfg.withDefaults()}
+	s := &Server{cfg: cfg.withDefaults(), ownClock: cfg.Now != nil}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())

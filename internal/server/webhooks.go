@@ -30,13 +30,15 @@ func (s *Server) startWebhooks() {
 			Networks:  networks,
 			UserAgent: "animalstore/" + s.cfg.Version,
 			TLS:       s.cfg.WebhookTLS,
-			Now:       s.cfg.Now,
 		}),
 		Observer: observer,
 		Log:      s.cfg.Log,
 		Now:      s.cfg.Now,
 		Grace:    webhookGrace,
+
+		SharedClock: !s.ownClock,
 	})
+	s.hub.Watch(worker.Notify)
 	s.stopWebhooks = runInBackground(worker.Run)
 	s.closers = append(s.closers, s.stopWebhooks)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"animalstore"
@@ -14,10 +15,12 @@ import (
 // Store is where webhooks and deliveries are stored. Package db has the contract of each
 // method.
 type Store interface {
+	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
+	ReleaseAbandoned(ctx context.Context) error
 }
 
 // Observer is told what happens. Its methods must not block.
@@ -30,8 +33,14 @@ type Observer interface {
 }
 
 const (
-	// lookEvery is how often a worker looks for events and for what is due.
-	lookEvery = 250 * time.Millisecond
+	// lookEvery is how often a worker looks for events and for what is due, if it is
+	// neither notified nor knows of a delivery that becomes due before.
+	lookEvery = 500 * time.Millisecond
+	// spacing is the least time between two looks. Many events share one.
+	spacing = 20 * time.Millisecond
+	// idleSpacing is spacing while there are no webhooks: a store without them pays
+	// next to nothing, and the first one is still noticed soon.
+	idleSpacing = 100 * time.Millisecond
 	// leaseTime is how long nobody else sends a delivery that was claimed. It is longer
 	// than an attempt and what it takes to record it.
 	leaseTime = 4 * animalstore.AttemptTimeout
@@ -51,6 +60,9 @@ type Config struct {
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time // nil: time.Now
+	// SharedClock corrects Now by the clock of the store, if it has one, so that the
+	// leases of one process mean the same to another whose clock differs.
+	SharedClock bool
 	// Grace is how long attempts may go on after Run's context has ended. What isn't
 	// done by then is given back, to be sent again.
 	Grace time.Duration
@@ -62,18 +74,28 @@ type Worker struct {
 	wake     chan struct{}
 	stopping chan struct{} // closed when no delivery may begin any more
 	attempts sync.WaitGroup
-	failing  bool // the store failed the last time; used by Run alone
+	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
+
+	// Run alone uses these.
+	idle     bool // there was no webhook at the last look
+	failing  bool // the store failed the last time
+	released bool // what an earlier server had claimed
 }
 
-// NewWorker returns a worker.
+// NewWorker returns a worker. The sender uses its clock.
 func NewWorker(c Config) *Worker {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Worker{Config: c, wake: make(chan struct{}, 1), stopping: make(chan struct{})}
+	w := &Worker{Config: c, wake: make(chan struct{}, 1), stopping: make(chan struct{})}
+	w.Sender.now = w.now
+	return w
 }
 
-// Notify makes the worker look at once, because there may be new events.
+// now is the time that deliveries are due by.
+func (w *Worker) now() time.Time { return w.Now().Add(time.Duration(w.offset.Load())) }
+
+// Notify makes the worker look soon, because there may be new events. It never blocks.
 func (w *Worker) Notify() {
 	select {
 	case w.wake <- struct{}{}:
@@ -86,58 +108,95 @@ func (w *Worker) Notify() {
 func (w *Worker) Run(ctx context.Context) {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
 	for ctx.Err() == nil {
-		w.look(ctx, sending)
+		next := time.Now().Add(w.look(ctx, sending))
+		timer.Reset(w.spacing())
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Reset(max(time.Millisecond, time.Until(next)))
 		select {
 		case <-ctx.Done():
 		case <-w.wake:
-		case <-ticker.C:
+		case <-timer.C:
 		}
 	}
 	close(w.stopping)
-	timer := time.AfterFunc(w.Grace, stopSending)
-	defer timer.Stop()
+	grace := time.AfterFunc(w.Grace, stopSending)
+	defer grace.Stop()
 	w.attempts.Wait()
 	w.Sender.Close()
 }
 
-// look turns new events into deliveries and starts those that are due.
-func (w *Worker) look(ctx, sending context.Context) {
+func (w *Worker) spacing() time.Duration {
+	if w.idle {
+		return idleSpacing
+	}
+	return spacing
+}
+
+// look turns new events into deliveries and starts those that are due. It returns how
+// long to wait until the next look.
+func (w *Worker) look(ctx, sending context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := w.dispatch(ctx)
-	if err == nil {
-		err = w.claim(ctx, sending)
-	}
+	next, err := w.work(ctx, sending)
 	if err != nil && ctx.Err() == nil && !w.failing {
 		w.Log.Warn("webhooks can't be delivered, because the storage failed; trying again", "err", err)
 	}
 	w.failing = err != nil
+	if err != nil || next.IsZero() {
+		return lookEvery
+	}
+	return min(max(0, next.Sub(w.now())), lookEvery)
 }
 
-func (w *Worker) dispatch(ctx context.Context) error {
-	for {
-		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.Now()), dispatchBatch)
-		if err != nil || !more {
-			return err
+// work does what there is to do, and returns when there will be more. It is zero if
+// that isn't known.
+func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err error) {
+	if !w.released {
+		if err := w.Store.ReleaseAbandoned(ctx); err != nil {
+			return next, err
+		}
+		w.released = true
+	}
+	asked := w.Now()
+	work, err := w.Store.WebhookWork(ctx, animalstore.At(w.now()))
+	if err != nil {
+		return next, err
+	}
+	if w.SharedClock && !work.Clock.IsZero() {
+		w.offset.Store(int64(work.Clock.Sub(asked.Add(w.Now().Sub(asked) / 2))))
+	}
+	w.idle = !work.Webhooks
+	if work.Events {
+		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.now()), dispatchBatch)
+		if err != nil {
+			return next, err
+		}
+		if more { // what there is so far doesn't have to wait for it
+			w.Notify()
 		}
 	}
+	if work.Due || work.Events {
+		return work.Next, w.claim(ctx, sending)
+	}
+	return work.Next, nil
 }
 
+// claim starts what is due, even if only some could be claimed before an error.
 func (w *Worker) claim(ctx, sending context.Context) error {
-	due, err := w.Store.ClaimDeliveries(ctx, animalstore.At(w.Now()), w.lease())
-	if err != nil {
-		return err
-	}
+	due, err := w.Store.ClaimDeliveries(ctx, animalstore.At(w.now()), w.lease())
 	for _, d := range due {
 		w.attempts.Go(func() { w.deliver(sending, &d) })
 	}
-	return nil
+	return err
 }
 
-func (w *Worker) lease() animalstore.Time { return animalstore.At(w.Now().Add(leaseTime)) }
+func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(leaseTime)) }
 
 // deliver sends a delivery, and then others of the same webhook while there are any.
 func (w *Worker) deliver(ctx context.Context, d *animalstore.DueDelivery) {
@@ -202,7 +261,7 @@ func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.DueDelive
 	if w.stopped() {
 		lease = animalstore.Time{} // claim nothing
 	}
-	return w.Store.FinishDelivery(ctx, r, animalstore.At(w.Now()), lease)
+	return w.Store.FinishDelivery(ctx, r, animalstore.At(w.now()), lease)
 }
 
 func (w *Worker) release(d *animalstore.DueDelivery) {

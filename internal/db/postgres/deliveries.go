@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -191,13 +192,38 @@ func claimOf(ctx context.Context, tx pgx.Tx, webhookID int64, active bool, now, 
 
 // webhooksWithDue finds the webhooks that have a delivery that is due.
 const webhooksWithDue = `SELECT id FROM webhooks WHERE
-	state = 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND due_at <= $1 AND leased_until <= $1)
-	OR state <> 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND event_id = 0 AND due_at <= $1 AND leased_until <= $1)`
+	(state = 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND due_at <= $1 AND leased_until <= $1)
+	OR state <> 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND event_id = 0 AND due_at <= $1 AND leased_until <= $1))
+	AND (SELECT count(*) FROM deliveries WHERE webhook_id = webhooks.id AND leased_until <> 0 AND leased_until > $1) < $2`
+
+// selectWork finds the next times by the first entries of parts of indexes.
+const selectWork = `SELECT count(*) > 0,
+		coalesce(bool_or(at.position < at.newest AND w.from_event < at.newest AND (w.state = 0 OR w.to_event > at.position)), false),
+		EXISTS (` + webhooksWithDue + `),
+		coalesce(min(least(
+			CASE WHEN w.state = 0 THEN (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = 0 AND due_at > $1)
+				ELSE (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = 0 AND event_id = 0 AND due_at > $1) END,
+			(SELECT min(leased_until) FROM deliveries WHERE webhook_id = w.id AND leased_until <> 0 AND leased_until > $1))), 0),
+		clock_timestamp()
+	FROM webhooks w CROSS JOIN (SELECT ` + newestEvent + ` AS newest,
+		coalesce((SELECT event_id FROM webhook_position WHERE id = 1), 0) AS position) AS at`
+
+// WebhookWork implements [db.DB].
+func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animalstore.WebhookWork, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		var next int64
+		var clock time.Time
+		err := c.QueryRow(ctx, selectWork, now.Milli(), animalstore.MaxInFlight).Scan(&work.Webhooks, &work.Events, &work.Due, &next, &clock)
+		work.Next, work.Clock = animalstore.AtMilli(next), animalstore.At(clock)
+		return failed("look for deliveries", err)
+	})
+	return work, err
+}
 
 // ClaimDeliveries implements [db.DB]. Each webhook has a transaction of its own, which
 // locks it, so that no two sessions count the same free places.
 func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
-	ids, err := list(ctx, d, "look for due deliveries", animalstore.MaxWebhooks, func(row pgx.Row) (id int64, err error) { return id, row.Scan(&id) }, webhooksWithDue, now.Milli())
+	ids, err := list(ctx, d, "look for due deliveries", animalstore.MaxWebhooks, func(row pgx.Row) (id int64, err error) { return id, row.Scan(&id) }, webhooksWithDue, now.Milli(), animalstore.MaxInFlight)
 	if err != nil {
 		return nil, err
 	}
@@ -308,3 +334,6 @@ func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDeliver
 		return nil
 	})
 }
+
+// ReleaseAbandoned implements [db.DB]. It can't know which servers have ended.
+func (d *DB) ReleaseAbandoned(context.Context) error { return nil }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -184,120 +183,6 @@ func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at anim
 			AND type IN (SELECT value FROM json_each('[' || ?5 || ']')) ORDER BY id`, r.ID, from, to, at.Milli(), types)
 }
 
-// The deliveries of a webhook (?1) that are due (?2). Of a webhook that isn't active,
-// only pings are.
-const (
-	whereDue  = "webhook_id = ?1 AND state = 0 AND due_at <= ?2 AND leased_until <= ?2"
-	wherePing = whereDue + " AND event_id = 0"
-)
-
-const dueColumns = `SELECT d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, w.url, w.secret,
-	CASE WHEN w.old_secret_until > ?2 THEN w.old_secret ELSE '' END FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id `
-
-func scanDue(stmt *sqlite.Stmt, lease animalstore.Time) animalstore.DueDelivery {
-	due := animalstore.DueDelivery{
-		ID:        stmt.ColumnInt64(0),
-		WebhookID: stmt.ColumnInt64(1),
-		EventID:   stmt.ColumnInt64(2),
-		Type:      db.DeliveryType(stmt.ColumnInt64(3)),
-		Time:      animalstore.AtMilli(stmt.ColumnInt64(4)),
-		Data:      json.RawMessage(stmt.ColumnText(5)),
-		Tries:     int(stmt.ColumnInt64(6)),
-		URL:       stmt.ColumnText(7),
-		Secrets:   []string{stmt.ColumnText(8)},
-		Lease:     lease,
-	}
-	if old := stmt.ColumnText(9); old != "" {
-		due.Secrets = append(due.Secrets, old)
-	}
-	return due
-}
-
-// claimOf claims at most n deliveries of a webhook.
-func claimOf(c *sqlite.Conn, webhookID, state int64, now, lease animalstore.Time, n int64) (claimed []animalstore.DueDelivery, err error) {
-	where := whereDue
-	if state != 0 {
-		where = wherePing
-	}
-	err = sqlitex.Execute(c, dueColumns+"WHERE d.id IN (SELECT id FROM deliveries WHERE "+where+" ORDER BY due_at LIMIT +?3) ORDER BY d.due_at, d.id", &sqlitex.ExecOptions{
-		Args:       []any{webhookID, now.Milli(), n},
-		ResultFunc: func(stmt *sqlite.Stmt) error { claimed = append(claimed, scanDue(stmt, lease)); return nil },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("select due deliveries: %w", err)
-	}
-	for _, due := range claimed {
-		if err := execute(c, "claim delivery", "UPDATE deliveries SET leased_until = ? WHERE id = ?", lease.Milli(), due.ID); err != nil {
-			return nil, err
-		}
-	}
-	return claimed, nil
-}
-
-type webhookState struct{ id, state int64 }
-
-// withDue returns the webhooks that have a delivery that is due.
-func withDue(c *sqlite.Conn, now animalstore.Time) (all []webhookState, err error) {
-	err = sqlitex.Execute(c, "SELECT id, state FROM webhooks", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		all = append(all, webhookState{stmt.ColumnInt64(0), stmt.ColumnInt64(1)})
-		return nil
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("select webhooks: %w", err)
-	}
-	due := all[:0]
-	for _, w := range all {
-		where := whereDue
-		if w.state != 0 {
-			where = wherePing
-		}
-		found, err := selectInt(c, "look for due deliveries", "SELECT 1 FROM deliveries WHERE "+where+" LIMIT 1", w.id, now.Milli())
-		if err != nil {
-			return nil, err
-		}
-		if found != 0 {
-			due = append(due, w)
-		}
-	}
-	return due, nil
-}
-
-// ClaimDeliveries implements [db.DB].
-func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
-	var waiting []webhookState
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		waiting, err = withDue(c, now)
-		return err
-	})
-	if err != nil || len(waiting) == 0 {
-		return nil, err
-	}
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		claimed = nil
-		for _, w := range waiting {
-			busy, err := selectInt(c, "count claims", "SELECT count(*) FROM deliveries WHERE webhook_id = ? AND leased_until <> 0 AND leased_until > ?", w.id, now.Milli())
-			if err != nil {
-				return err
-			}
-			if busy >= animalstore.MaxInFlight {
-				continue
-			}
-			// It may have been paused since it was read.
-			state, err := selectInt(c, "select state", "SELECT state FROM webhooks WHERE id = ?", w.id)
-			if err != nil {
-				return err
-			}
-			more, err := claimOf(c, w.id, state, now, lease, animalstore.MaxInFlight-busy)
-			if err != nil {
-				return err
-			}
-			claimed = append(claimed, more...)
-		}
-		return nil
-	})
-	return claimed, err
-}
-
 // FinishDelivery implements [db.DB].
 func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
@@ -371,17 +256,4 @@ func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, r *animalstore.Del
 	changedWebhook.LastDeliveredAt, changedWebhook.LastFailedAt = animalstore.AtMilli(after.DeliveredAt), animalstore.AtMilli(after.FailedAt)
 	changedWebhook.Disable(disable)
 	return disable, storeWebhook(c, db.Actor{}, webhook, changedWebhook)
-}
-
-// ReleaseDeliveries implements [db.DB].
-func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error {
-	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		for i := range due {
-			err := execute(c, "release delivery", "UPDATE deliveries SET leased_until = 0 WHERE id = ? AND leased_until = ?", due[i].ID, due[i].Lease.Milli())
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -1,0 +1,73 @@
+package dbtest
+
+import (
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// wantWork checks what there is to do at a time. The clock is the engine's affair.
+func wantWork(t *testing.T, d db.DB, doing string, now animalstore.Time, want animalstore.WebhookWork) {
+	t.Helper()
+	got, err := d.WebhookWork(t.Context(), now)
+	got.Clock = animalstore.Time{}
+	if err != nil || got != want {
+		t.Errorf("%s, at %s: got %+v, %v, want %+v", doing, now, got, err, want)
+	}
+}
+
+func workIsFound(t *testing.T, d db.DB) {
+	add := func(n int) {
+		t.Helper()
+		for range n {
+			mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+		}
+		mustPublish(t, d)
+	}
+	add(1)
+	wantWork(t, d, "no webhooks", noon, animalstore.WebhookWork{})
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	mustPublish(t, d)
+	dispatch(t, d, noon)
+	wantWork(t, d, "nothing happened", noon, animalstore.WebhookWork{Webhooks: true})
+	add(1)
+	wantWork(t, d, "a new event", noon, animalstore.WebhookWork{Webhooks: true, Events: true})
+	dispatch(t, d, noon)
+	wantWork(t, d, "dispatched", noon, animalstore.WebhookWork{Webhooks: true, Due: true})
+	wantWork(t, d, "not due yet", after(-time.Second), animalstore.WebhookWork{Webhooks: true, Next: noon})
+
+	due := claim(t, d, noon)
+	lease := after(time.Minute)
+	wantWork(t, d, "claimed", noon, animalstore.WebhookWork{Webhooks: true, Next: lease})
+	wantWork(t, d, "the lease has ended", lease, animalstore.WebhookWork{Webhooks: true, Due: true})
+	finish(t, d, &due[0], noon, 500)
+	next := deliveriesOf(t, d, webhook.ID, "")[0].NextAttemptAt
+	wantWork(t, d, "failed", noon, animalstore.WebhookWork{Webhooks: true, Next: next})
+
+	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
+	mustPublish(t, d)
+	dispatch(t, d, noon)
+	wantWork(t, d, "paused", noon, animalstore.WebhookWork{Webhooks: true})
+	wantWork(t, d, "paused and due", next, animalstore.WebhookWork{Webhooks: true})
+	if _, err := d.PingWebhook(t.Context(), webhook.ID, next); err != nil {
+		t.Fatal(err)
+	}
+	wantWork(t, d, "a ping to come", noon, animalstore.WebhookWork{Webhooks: true, Next: next})
+	wantWork(t, d, "a ping", next, animalstore.WebhookWork{Webhooks: true, Due: true})
+	for _, ping := range claim(t, d, next) {
+		finish(t, d, &ping, next, 200)
+	}
+
+	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
+	add(animalstore.MaxInFlight + 4)
+	dispatch(t, d, next)
+	due = claim(t, d, next)
+	if len(due) != animalstore.MaxInFlight {
+		t.Fatalf("%d claimed, want %d", len(due), animalstore.MaxInFlight)
+	}
+	wantWork(t, d, "no more at once", next, animalstore.WebhookWork{Webhooks: true, Next: animalstore.At(next.Add(time.Minute))})
+	finish(t, d, &due[0], next, 200)
+	wantWork(t, d, "one more at once", next, animalstore.WebhookWork{Webhooks: true, Due: true, Next: animalstore.At(next.Add(time.Minute))})
+}

@@ -27,7 +27,7 @@ func TestConsole(t *testing.T) {
 	if r := run(t, "seed", "--pets", "60", "--database", "sqlite:"+database); r.code != 0 {
 		t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
 	}
-	s := start(t, onDatabase(database))
+	s := start(t, onDatabase(database), withArgs("--webhook-networks", "127.0.0.0/8"))
 	key := s.ownerKey()
 	addUsage(t, database)
 	p := openTab(t, browser, s)
@@ -46,6 +46,7 @@ func TestConsole(t *testing.T) {
 	p.browseKeys(s)
 	p.browseEvents(s)
 	p.browseWebhooks(s)
+	p.useWebhooks(s)
 	p.open(s, "/console/system", ".plot svg")
 	p.checkPage("system")
 	p.wantClean()
@@ -181,7 +182,7 @@ func (p *tab) browseEvents(s *server) {
 }
 
 // browseWebhooks looks at a webhook with deliveries. It is paused, so that nothing is
-// sent: TestWebhooks of the console does that.
+// sent: useWebhooks does that.
 func (p *tab) browseWebhooks(s *server) {
 	p.t.Helper()
 	p.open(s, "/console/webhooks", "#create")

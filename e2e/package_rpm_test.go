@@ -4,12 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
 
-// TestRPMLifecycle installs, repeats the installation as an upgrade, and removes the
-// package, in a root directory of its own. What it asks of systemd is written down.
+// TestRPMLifecycle installs, repeats the installation, upgrades, and removes the package, in a root directory of its own. What it asks of systemd is written down.
 func TestRPMLifecycle(t *testing.T) {
 	t.Parallel()
 	path := artifact(t, ".rpm")
@@ -63,9 +63,29 @@ func TestRPMLifecycle(t *testing.T) {
 	}
 
 	rpm("-U", "--replacepkgs", path)
+	wantSystemd("install again", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
+	if !strings.HasSuffix(contents(settings), "# mine\n") {
+		t.Error("installing it again replaces the settings")
+	}
+
+	newer := newerRPM(t)
+	rpm("-U", newer.rpm)
 	wantSystemd("upgrade", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
+	if got := rpm("-q", "animalstore"); !strings.HasPrefix(got, "animalstore-1.0.1-") {
+		t.Errorf("after the upgrade, %q is installed, want version 1.0.1", got)
+	}
+	for name, want := range map[string]string{
+		"usr/bin/animalstore": newer.program, "usr/lib/systemd/system/animalstore.service": newer.service, "etc/animalstore/animalstore.env.rpmnew": newer.settings,
+	} {
+		if contents(filepath.Join(root, name)) != want {
+			t.Errorf("%s isn't that of the new version", name)
+		}
+	}
 	if !strings.HasSuffix(contents(settings), "# mine\n") {
 		t.Error("an upgrade replaces the settings")
+	}
+	if out := in("chroot", root, "/usr/sbin/animalstore-admin", "keys", "list"); !strings.Contains(out, "\tme\t") {
+		t.Errorf("after the upgrade, the keys are\n%s\nwant the one from before", out)
 	}
 
 	rpm("-e", "animalstore")
@@ -76,4 +96,33 @@ func TestRPMLifecycle(t *testing.T) {
 	if !exists(data) || !strings.HasSuffix(contents(settings+".rpmsave"), "# mine\n") {
 		t.Error("removing deletes data, or settings that were changed")
 	}
+}
+
+// newVersion is a package, and what files in it contain.
+type newVersion struct{ rpm, program, service, settings string }
+
+// newerRPM builds a package of version 1.0.1 with a program, a unit and settings that differ.
+func newerRPM(t *testing.T) newVersion {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("cp", "-R", "../packaging/linux", dir+"/install").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	changed := func(from, to, more string) string {
+		text := contents(from) + more
+		if err := os.WriteFile(to, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	v := newVersion{
+		rpm:      filepath.Join(dir, "out/animalstore_1.0.1_linux_"+runtime.GOARCH+".rpm"),
+		program:  changed(binary, dir+"/animalstore", "\n"), // still runs
+		service:  changed("../packaging/linux/animalstore.service", dir+"/install/animalstore.service", "# new\n"),
+		settings: changed("../packaging/linux/animalstore.env", dir+"/install/animalstore.env", "# new\n"),
+	}
+	if err := runDistWith([]string{"-out", dir + "/out", "-binary", dir + "/animalstore", "-version", "1.0.1", "-install", dir + "/install"}); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

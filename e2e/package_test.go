@@ -29,10 +29,16 @@ var dist = sync.OnceValues(func() (string, error) {
 	return dir, runDist(dir)
 })
 
-// runDist compiles with -trimpath, like make test, so that it finds the standard library
-// in the build cache.
+// runDist builds the release 1.0.0.
 func runDist(out string, env ...string) error {
-	cmd := exec.Command("go", "-C", "../tools", "run", "-trimpath", "./dist", "-out", out, "-platform", "linux/"+runtime.GOARCH, "-binary", binary, "-version", "1.0.0", "-fast")
+	return runDistWith([]string{"-out", out, "-binary", binary, "-version", "1.0.0"}, env...)
+}
+
+// runDistWith compiles with -trimpath, like make test, so that it finds the standard
+// library in the build cache.
+func runDistWith(flags []string, env ...string) error {
+	argv := append([]string{"-C", "../tools", "run", "-trimpath", "./dist", "-platform", "linux/" + runtime.GOARCH, "-fast"}, flags...)
+	cmd := exec.Command("go", argv...)
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000"), env...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, text)

@@ -21,7 +21,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -36,6 +35,9 @@ const (
 )
 
 var all = []string{"lint", "axe", "openapi-fetch", "hey-api", "java", "python", "go", "openapi-python-client", "oapi-codegen", "webhooks-js", "webhooks-python"}
+
+// generated are the clients that openapi-generator makes.
+var generated = []string{"java", "python", "go"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -59,7 +61,7 @@ func run(ctx context.Context, names []string) error {
 		return err
 	}
 	generator := ""
-	if slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "webhooks-") }) {
+	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(generated, name) }) {
 		if generator, err = fetchGenerator(ctx, dir); err != nil {
 			return err
 		}

@@ -16,8 +16,9 @@ stop the server and move the old database out of the way first. The database
 appears only when the copy is complete, on disk, and has passed the checks of
 "db check". The backup itself is only read.
 
-A backup from an older version can be restored too: the server updates it when
-it starts.`,
+A backup from an older version can be restored too: the restored database has
+the tables of this version. Webhooks are paused, because they would send again
+what was delivered after the backup.`,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
   animalstore db restore monday.db --database sqlite:/var/lib/animalstore/store.db`,
 		Args: namedFile("name the backup, such as: animalstore db restore monday.db"),

@@ -150,6 +150,21 @@ func TestEveryCallIsCharged(t *testing.T) {
 			t.Errorf("%s: got %d requests charged, want %d", path, got, calls)
 		}
 	}
+	webhook := animalstore.NewWebhook{URL: "https://example.com/", Types: animalstore.DefaultEventPatterns}
+	if _, err := s.db.CreateWebhook(t.Context(), webhook, "whsec_b25l", animalstore.At(s.clock())); err != nil {
+		t.Fatal(err)
+	}
+	for _, route := range console.Routes() {
+		method, path := s.target(route.Pattern)
+		if method != http.MethodGet || strings.HasSuffix(path, "/stream") {
+			continue
+		}
+		before := s.left(secret)
+		b.get(path).want(t, path, http.StatusOK)
+		if got := before - s.left(secret) - 1; got > 4 || got < 1 && !strings.HasSuffix(path, "/keys/new") { // that is charged to the address
+			t.Errorf("%s: got %d requests charged, want 1 to 4", path, got)
+		}
+	}
 	before := s.left(secret)
 	form := b.get(fmt.Sprint("/console/pets/", pet.ID)).form(t, fmt.Sprint("/console/pets/", pet.ID), "name", "Max", "etag", `"stale"`)
 	between := s.left(secret)

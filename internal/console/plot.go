@@ -56,7 +56,7 @@ func (p plot) Top() int64 {
 		return 4
 	}
 	step := math.Pow(10, math.Floor(math.Log10(float64(highest)/4)))
-	for _, factor := range []float64{1, 2, 2.5, 5, 10} {
+	for _, factor := range []float64{1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10} {
 		if s := factor * step; s == math.Trunc(s) && s*4 >= float64(highest) {
 			return int64(s * 4)
 		}
@@ -111,7 +111,8 @@ func (p plot) XLabels() (labels []template.HTML) {
 	}
 	count := min(n, 4)
 	for i := range count {
-		labels = append(labels, p.Label(p.Bars[i*(n-1)/max(1, count-1)]))
+		gaps := max(1, count-1)
+		labels = append(labels, p.Label(p.Bars[(2*i*(n-1)+gaps)/(2*gaps)])) // rounded
 	}
 	return labels
 }

@@ -118,6 +118,7 @@ var functions = template.FuncMap{
 	"number":  number,
 	"size":    size,
 	"span":    span,
+	"uptime":  uptime,
 	"link":    withQuery,
 	"state":   func(k animalstore.Key, now time.Time) string { return k.State(now) },
 	"percent": func(part, whole int64) int64 { return 100 * part / max(1, whole) },
@@ -188,6 +189,11 @@ func span(seconds int64) string {
 		return "0 seconds"
 	}
 	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// uptime is a length of time in its two largest units, for a large figure.
+func uptime(seconds int64) string {
+	return strings.NewReplacer(" days", " d", " day", " d", " hours", " h", " hour", " h", " minutes", " min", " minute", " min", " seconds", " s", " second", " s").Replace(span(seconds))
 }
 
 // withQuery is a path with parameters, given as names and values. Empty ones are left

@@ -80,6 +80,7 @@ type webhookPage struct {
 	Form       webhookForm
 	Once       string // of the rotation
 	PingOnce   string
+	RetryOnce  string // with the delivery's id
 	Deliveries page[animalstore.Delivery]
 	State      string // of the deliveries that are shown
 	States     []string
@@ -117,7 +118,7 @@ func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form we
 		return err
 	}
 	return v.render(status, "webhook", webhookPage{
-		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"},
+		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, newOnce(), newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"},
 	})
 }
 
@@ -220,6 +221,12 @@ func (v *visit) retryDelivery() error {
 	delivery, err := strconv.ParseInt(v.r.PathValue("delivery"), 10, 64)
 	if err != nil {
 		return v.notFound()
+	}
+	switch err := v.useForm(); {
+	case errors.Is(err, errSentTwice):
+		return v.goTo(webhookPath(id), "unchanged")
+	case err != nil:
+		return err
 	}
 	if _, err := v.api.RetryDelivery(v.r.Context(), id, delivery); err != nil {
 		return err

@@ -37,8 +37,13 @@ func TestWebhooks(t *testing.T) {
 	secret := regexp.MustCompile(`whsec_[^<]*`).FindString(created.body)
 	page := b.get(id)
 	page.want(t, "the webhook", http.StatusOK, "Nothing was sent yet.", "Pause", "&lt;b&gt;shop&lt;/b&gt;")
-	if strings.Contains(page.body, secret) {
-		t.Error("the page shows the secret again")
+	for _, p := range []shown{page, b.get("/console/webhooks")} {
+		if strings.Contains(p.body, secret) {
+			t.Error("the page shows the secret again")
+		}
+		if strings.Contains(p.body, "<b>shop") || strings.Contains(p.body, "<hook>") {
+			t.Errorf("the page has the description or the URL as markup:\n%s", p.body)
+		}
 	}
 
 	ping := page.form(t, id+"/ping")
@@ -58,10 +63,12 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("the receiver got %d requests, want a ping and a pet", n)
 	}
 	retry := regexpFind(t, page.body, `action="(`+id+`/deliveries/\d+/retry)"`)
-	b.post(retry, nil).wantMoved(t, "retry", id+"?done=retried")
+	again := page.form(t, retry)
+	b.post(retry, again).wantMoved(t, "retry", id+"?done=retried")
 	for got.Load() < 3 && time.Now().Before(deadline) {
 		time.Sleep(20 * time.Millisecond)
 	}
+	b.post(retry, again).wantMoved(t, "the same retry", id+"?done=unchanged")
 	if n := got.Load(); n != 3 {
 		t.Errorf("after a retry, the receiver got %d requests, want 3", n)
 	}

@@ -48,18 +48,19 @@ func Restore(ctx context.Context, file, database string, p *terminal.Printer) er
 	}
 	store := fileOf(database)
 	began, show := time.Now(), &copyProgress{w: p.Notes}
-	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, store, show)
+	var paused int
+	pause := func(path string) (err error) {
+		paused, err = pauseWebhooks(ctx, path)
+		return err
+	}
+	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, store, pause, show)
 	show.end()
 	if err != nil {
 		return explainFailedRestore(ctx, err)
 	}
-	paused, err := pauseWebhooks(ctx, store, copied)
-	if err != nil {
-		return fmt.Errorf("%s was restored, but its webhooks could not be paused: don't serve it, or old events are sent again. Remove it and try again: %w", store, err)
-	}
 	if p.JSON {
 		result := newCopyResult(store, copied)
-		result.PausedWebhooks = &paused
+		result.PausedWebhooks, result.Current = &paused, true // pausing updated the tables
 		return p.PrintJSON(result)
 	}
 	terminal.Note(p.Notes, "Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
@@ -69,23 +70,23 @@ func Restore(ctx context.Context, file, database string, p *terminal.Printer) er
 			terminal.Count(int64(paused), "webhook", "webhooks"))
 	}
 	if !copied.Current {
-		terminal.Note(p.Notes, "The backup is from an older version: the server updates its tables when it starts.")
+		terminal.Note(p.Notes, "The backup was from an older version: the restored store has the tables of this one.")
 	}
 	terminal.Note(p.Notes, `Next: run "animalstore serve" with the same --database.`)
 	return nil
 }
 
-// pauseWebhooks pauses the webhooks of a restored store, which would send events again
-// that were delivered after the backup. A store of an older version has none.
-func pauseWebhooks(ctx context.Context, store string, copied transfer.Copied) (paused int, err error) {
-	if !copied.Current {
-		return 0, nil
-	}
-	d, err := sqlite.Open(ctx, store, sqlite.Options{MustExist: true})
+// pauseWebhooks pauses the webhooks of a store that is being restored, which would send
+// events again that were delivered after the backup. It also updates the tables of one
+// from an older version, because only then all versions can be changed in one way.
+func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
+	d, err := sqlite.Open(ctx, path, sqlite.Options{MustExist: true})
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("pause webhooks: %w", err)
 	}
-	paused, err = d.PauseWebhooks(ctx)
+	if paused, err = d.PauseWebhooks(ctx); err != nil {
+		err = fmt.Errorf("pause webhooks: %w", err)
+	}
 	return paused, errors.Join(err, d.Close())
 }
 

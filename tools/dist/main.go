@@ -29,6 +29,7 @@ var platforms = []string{
 type release struct {
 	root    string // of the repository
 	out     string
+	install string // what packages install besides the program, and their scripts
 	version string
 	commit  string
 	time    time.Time // of every file
@@ -49,6 +50,7 @@ func main() {
 	r := release{}
 	flag.StringVar(&r.root, "root", "..", "root of the repository")
 	flag.StringVar(&r.out, "out", "../dist", "directory to write to")
+	flag.StringVar(&r.install, "install", "../packaging/linux", "directory with what packages install, for tests of upgrades")
 	flag.StringVar(&r.version, "version", "", "version to build, for tests (default: from the file VERSION)")
 	only := flag.String("platform", "", "the only platform to build for, such as linux/amd64")
 	given := flag.String("binary", "", "use this program for -platform instead of building it")

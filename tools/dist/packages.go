@@ -31,7 +31,7 @@ func (r *release) writePackages(b binary) error {
 		if err != nil {
 			return err
 		}
-		script := func(name string) string { return filepath.Join(r.root, "packaging/linux", name) }
+		script := func(name string) string { return filepath.Join(r.install, name) }
 		info := nfpm.WithDefaults(&nfpm.Info{
 			Name:        "animalstore",
 			Arch:        b.arch,
@@ -80,7 +80,7 @@ func (r *release) packageContents(dir, format string, b binary) (files.Contents,
 		"animalstore.env":     {name: "/etc/animalstore/animalstore.env", mode: 0o640},
 		"animalstore-admin":   {name: "/usr/sbin/animalstore-admin", mode: 0o755},
 	} {
-		content, err := os.ReadFile(filepath.Join(r.root, "packaging/linux", name))
+		content, err := os.ReadFile(filepath.Join(r.install, name))
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ type CopyProgress interface {
 type Copied struct {
 	Size    int64
 	Checks  int  // how many the copy passed
-	Current bool // its tables are of this version; otherwise a server updates them
+	Current bool // what was copied has the tables of this version; otherwise a server updates them
 }
 
 // ErrDamaged means that a copy failed its checks, so it was removed.
@@ -56,7 +56,7 @@ func Backup(ctx context.Context, engine Files, store, file string, progress Copy
 	if err := refuseOwn(engine, store, file); err != nil {
 		return Copied{}, err
 	}
-	return copyStore(ctx, engine, store, file, progress)
+	return copyStore(ctx, engine, store, file, nil, progress)
 }
 
 // refuseOwn refuses to write to the store itself or to a file that belongs to it.
@@ -86,8 +86,9 @@ func realPath(path string) string {
 	return abs
 }
 
-// copyStore creates a file with the same store.
-func copyStore(ctx context.Context, engine Files, from, to string, progress CopyProgress) (copied Copied, err error) {
+// copyStore creates a file with the same store. prepare changes it before it has its name,
+// unless it is nil.
+func copyStore(ctx context.Context, engine Files, from, to string, prepare func(path string) error, progress CopyProgress) (copied Copied, err error) {
 	f, err := createNew(to)
 	if err != nil {
 		return Copied{}, err
@@ -106,6 +107,11 @@ func copyStore(ctx context.Context, engine Files, from, to string, progress Copy
 	}
 	if copied.Checks, copied.Current, err = checkCopy(ctx, engine, partial, progress); err != nil {
 		return Copied{}, err
+	}
+	if prepare != nil {
+		if err := f.lend(prepare); err != nil {
+			return Copied{}, err
+		}
 	}
 	return copied, f.publish()
 }

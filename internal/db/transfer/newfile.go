@@ -23,6 +23,7 @@ var ErrExists = errors.New("already exists")
 type newFile struct {
 	path string
 	file *os.File // locked until it is closed, where that is possible
+	lost bool     // another process took FILE.partial while it was lent
 }
 
 // createNew creates FILE.partial, empty and readable only by its owner. It refuses to
@@ -62,17 +63,36 @@ func RemovePartial(path string) error {
 		return fmt.Errorf("%s: %w", partial, err)
 	}
 	// Between opening and locking it, its owner may have finished, and another begun.
-	mine, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if now, err := os.Lstat(partial); err != nil || !os.SameFile(mine, now) {
+	if !isAt(f, partial) {
 		return fmt.Errorf("%s: %w", partial, errBeingWritten)
 	}
 	return os.Remove(partial)
 }
 
+// isAt reports whether a path leads to an open file.
+func isAt(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(mine, now)
+}
+
 var errBeingWritten = errors.New("another process is writing this file. Wait until it is done, or name another file")
+
+// lend unlocks the file for a change, because an engine locks what it opens, and takes it
+// back afterwards. It fails if another process took it meanwhile.
+func (f *newFile) lend(change func(path string) error) error {
+	partial := f.path + partialSuffix
+	unlockPartial(f.file)
+	err := change(partial)
+	if relockPartial(f.file) != nil || !isAt(f.file, partial) {
+		f.lost = true
+		return errors.Join(err, fmt.Errorf("%s: %w", partial, errBeingWritten))
+	}
+	return err
+}
 
 // publish gives a complete file its name, on disk. It never replaces another.
 func (f *newFile) publish() error {
@@ -87,7 +107,9 @@ func (f *newFile) publish() error {
 
 // close releases the file, and removes it unless it was published.
 func (f *newFile) close() {
-	os.Remove(f.path + partialSuffix)
+	if !f.lost {
+		os.Remove(f.path + partialSuffix)
+	}
 	f.file.Close()
 }
 

@@ -18,6 +18,12 @@ func lockPartial(f *os.File) error {
 	return nil
 }
 
+func unlockPartial(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // as with locking, some file systems can't
+}
+
+func relockPartial(f *os.File) error { return lockPartial(f) }
+
 // renameNew renames a file and fails if there is one with the new name.
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)

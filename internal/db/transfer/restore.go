@@ -19,7 +19,10 @@ func (e *OccupiedError) Error() string {
 // Restore makes a backup a store, under a path where there is none. The backup itself
 // is only read, and the store has its name only when the copy is complete, checked and
 // on disk. No server can use the path meanwhile.
-func Restore(ctx context.Context, engine Files, backup, store string, progress CopyProgress) (Copied, error) {
+//
+// prepare is called with the path of the checked copy before it has its name, to change
+// what must not be served as it was. It must leave a single file, all of it on disk.
+func Restore(ctx context.Context, engine Files, backup, store string, prepare func(path string) error, progress CopyProgress) (Copied, error) {
 	source, _, err := engine.Open(ctx, backup) // before anything is created
 	if err != nil {
 		return Copied{}, err
@@ -42,5 +45,14 @@ func Restore(ctx context.Context, engine Files, backup, store string, progress C
 	if len(occupied.Files) > 0 {
 		return Copied{}, occupied
 	}
-	return copyStore(ctx, engine, backup, store, progress)
+	// So would be what prepare left next to the copy when it was killed or failed.
+	removeCompanions(engine, store+partialSuffix)
+	defer removeCompanions(engine, store+partialSuffix)
+	return copyStore(ctx, engine, backup, store, prepare, progress)
+}
+
+func removeCompanions(engine Files, path string) {
+	for _, name := range engine.Companions(path) {
+		os.Remove(name)
+	}
 }

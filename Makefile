@@ -51,12 +51,11 @@ PLAIN = ./e2e ./cmd/animalstore ./openapi ./internal/dbadmin
 test-race test-plain: export GOFLAGS := $(GOFLAGS) -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 
 # SQLite, which is translated from C, isn't instrumented: that would make it many
-# times slower and watch only SQLite itself. What calls it is instrumented. Nothing is
-# inlined in the Redis client, which otherwise takes the compiler twice as long.
+# times slower and watch only SQLite itself. What calls it is instrumented.
 test-race:
 	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN)) || exit 1; \
 	ANIMALSTORE_API_PASSES=sqlite CGO_ENABLED=1 \
-	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' '-gcflags=github.com/redis/...=-l -dwarf=false' -vet=off -count=1 -timeout 15m \
+	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' -vet=off -count=1 -timeout 15m \
 		$$(echo "$$pkgs" | grep -vxF "$$plain")
 
 # These are the flags that e2e builds the binary with, so that each package is

@@ -2,30 +2,20 @@ package ratelimit
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"animalstore"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // requestTimeout is how long one request waits for Redis in total, even if it needs
 // several calls. We promise 100 ms; the rest is for the scheduler.
 const requestTimeout = 75 * time.Millisecond
-
-//go:embed take.lua
-var takeLua string
-
-var takeScript = redis.NewScript(takeLua)
 
 // SharedStore is the [Store] of a limiter that several servers share.
 type SharedStore interface {
@@ -44,7 +34,7 @@ type SharedStore interface {
 // doesn't answer, and sends it to Redis when Redis doesn't know it: because Redis
 // lost its data, or was unreachable while keys were used.
 type Redis struct {
-	client *redis.Client
+	client *redisClient
 	prefix string // of our keys' names in Redis
 	store  SharedStore
 	now    func() time.Time
@@ -80,13 +70,12 @@ type RedisConfig struct {
 // repeats the URL, which may contain a password. Until Run is called, nothing is
 // saved and the fallback doesn't end.
 func NewRedis(c RedisConfig) (*Redis, error) {
-	opts, err := redisOptions(c.URL)
+	client, err := newRedisClient(c.URL)
 	if err != nil {
 		return nil, err
 	}
-	redis.SetLogger(silentLogger{}) // this package logs what matters
 	r := newRedis(c)
-	r.client = redis.NewClient(opts)
+	r.client = client
 	if err := r.probe(dialTimeout); err != nil {
 		r.startFallback(err)
 	}
@@ -107,33 +96,11 @@ func newRedis(c RedisConfig) *Redis {
 	return r
 }
 
-// CheckRedisURL reports an invalid Redis address, without repeating it.
-func CheckRedisURL(url string) error {
-	_, err := redisOptions(url)
-	return err
+// Close closes the connection to Redis.
+func (r *Redis) Close() error {
+	r.client.close()
+	return nil
 }
-
-func redisOptions(url string) (*redis.Options, error) {
-	opts, err := redis.ParseURL(url)
-	if err != nil || !strings.HasPrefix(url, "redis://") && !strings.HasPrefix(url, "rediss://") {
-		return nil, errors.New("not an address like redis://[user:password@]host:port[/database] or rediss://…")
-	}
-	opts.ContextTimeoutEnabled = true // every call has its own deadline
-	opts.MaxRetries = -1              // a second try could charge a request twice
-	opts.DialerRetries = 1
-	opts.DialTimeout = dialTimeout
-	opts.Protocol = 2
-	opts.DisableIdentity = true
-	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return opts, nil
-}
-
-type silentLogger struct{}
-
-func (silentLogger) Printf(context.Context, string, ...any) {}
-
-// Close closes the connections to Redis.
-func (r *Redis) Close() error { return r.client.Close() }
 
 // Now is the current time by Redis's clock, as last observed.
 func (r *Redis) Now() time.Time { return r.now().Add(time.Duration(r.ahead.Load()) * time.Millisecond) }
@@ -211,14 +178,12 @@ func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (r
 
 // call runs the script once.
 func (r *Redis) call(timeout time.Duration, verb string, key *animalstore.Key, seed string) (reply, error) {
-	// Not the request's context: a client that disconnects says nothing about Redis.
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	args := []any{verb, key.Limits.PerMinute, key.Limits.PerDay, key.UnbannedAt.Milli(), seed}
+	args := []any{r.prefix + strconv.FormatInt(key.ID, 10), verb, key.Limits.PerMinute, key.Limits.PerDay, key.UnbannedAt.Milli(), seed}
 	if r.clock != nil {
 		args = append(args, r.clock())
 	}
-	text, err := takeScript.Run(ctx, r.client, []string{r.prefix + strconv.FormatInt(key.ID, 10)}, args...).Text()
+	// Without the request's context: a client that disconnects says nothing about Redis.
+	text, err := r.client.runScript(timeout, args)
 	if err != nil {
 		return reply{}, fmt.Errorf("call Redis: %w", err)
 	}

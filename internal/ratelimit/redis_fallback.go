@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -124,6 +125,14 @@ func (r *Redis) runProbe(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.fallbackStarted:
+		case <-r.client.lost:
+			// Redis also closes connections that are idle, which is no outage.
+			if !r.fallback.Load() {
+				if err := r.probe(r.timeout); err != nil {
+					r.startFallback(err)
+				}
+			}
+			continue
 		}
 		if time.Since(time.Unix(0, r.returned.Load())) > newOutageAfter {
 			delay = probeFirst
@@ -142,9 +151,12 @@ func (r *Redis) runProbe(ctx context.Context) {
 	}
 }
 
-// probe makes a request as key 0, which doesn't exist. Unlike a ping, it fails on a
-// read-only Redis.
+// probe makes a request as key 0, which doesn't exist, over a new connection if there
+// is none. Unlike a ping, it fails on a read-only Redis.
 func (r *Redis) probe(timeout time.Duration) error {
+	if err := r.client.connect(); err != nil {
+		return fmt.Errorf("connect to Redis: %w", err)
+	}
 	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
 	_, err := r.call(timeout, "take", &probeKey, stateText(animalstore.LimitState{}))
 	return err

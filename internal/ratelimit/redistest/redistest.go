@@ -5,9 +5,9 @@ package redistest
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,13 +18,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 )
 
 // external is the environment variable with the address of an existing server, such
 // as redis://127.0.0.1:6379. Tests that stop or freeze a server start their own
 // anyway.
 const external = "ANIMALSTORE_TEST_REDIS"
+
+// commandTimeout limits the test's own commands.
+const commandTimeout = 10 * time.Second
 
 // oldest is the oldest version that tests accept.
 const oldest = 7
@@ -37,8 +40,6 @@ type Server struct {
 	dir  string
 	args []string
 
-	client *redis.Client
-
 	mu  sync.Mutex
 	cmd *exec.Cmd // nil while it isn't running, and for an external server
 }
@@ -47,16 +48,16 @@ type Server struct {
 // ANIMALSTORE_TEST_REDIS, or else a new one.
 func Shared(t testing.TB) *Server {
 	t.Helper()
-	url := os.Getenv(external)
-	if url == "" {
+	address := os.Getenv(external)
+	if address == "" {
 		return Start(t)
 	}
-	opts, err := redis.ParseURL(url)
-	if err != nil {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "redis" || u.Port() == "" {
 		t.Fatalf("%s is not an address like redis://127.0.0.1:6379", external)
 	}
-	s := &Server{t: t, Addr: opts.Addr, db: takeDatabase(t)}
-	s.connect()
+	s := &Server{t: t, Addr: u.Host, db: takeDatabase(t)}
+	s.checkVersion()
 	s.Flush()
 	t.Cleanup(s.Flush)
 	return s
@@ -105,15 +106,13 @@ func Start(t testing.TB, args ...string) *Server {
 		}
 	}
 	t.Cleanup(s.Kill)
-	s.connect()
+	s.checkVersion()
 	return s
 }
 
-// connect opens the test's own connection.
-func (s *Server) connect() {
-	s.client = redis.NewClient(&redis.Options{Addr: s.Addr, DB: s.db, Protocol: 2, DisableIdentity: true})
-	s.t.Cleanup(func() { s.client.Close() })
-	info, err := s.client.Info(context.Background(), "server").Result()
+func (s *Server) checkVersion() {
+	s.t.Helper()
+	info, err := redis.String(s.Do("INFO", "server"))
 	if err != nil {
 		s.t.Fatalf("redis: %v", err)
 	}
@@ -238,7 +237,7 @@ func (s *Server) signal(sig syscall.Signal) {
 // Flush deletes what this test stored.
 func (s *Server) Flush() {
 	s.t.Helper()
-	if err := s.client.FlushDB(context.Background()).Err(); err != nil {
+	if _, err := s.Do("FLUSHDB"); err != nil {
 		s.t.Errorf("flush Redis: %v", err)
 	}
 }
@@ -250,13 +249,20 @@ func (s *Server) Pid() int {
 	return s.cmd.Process.Pid
 }
 
-// Client is the test's own connection.
-func (s *Server) Client() *redis.Client { return s.client }
+// Do runs a command on a new connection: an old one may be from before a restart.
+func (s *Server) Do(command string, args ...any) (any, error) {
+	conn, err := redis.Dial("tcp", s.Addr, redis.DialDatabase(s.db), redis.DialReadTimeout(commandTimeout), redis.DialWriteTimeout(commandTimeout))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.Do(command, args...)
+}
 
 // ResetCalls makes Calls count from zero.
 func (s *Server) ResetCalls() {
 	s.t.Helper()
-	if err := s.client.ConfigResetStat(context.Background()).Err(); err != nil {
+	if _, err := s.Do("CONFIG", "RESETSTAT"); err != nil {
 		s.t.Fatalf("reset statistics: %v", err)
 	}
 }
@@ -265,7 +271,7 @@ func (s *Server) ResetCalls() {
 // itself. Redis also counts the commands that scripts call, under their own names.
 func (s *Server) Calls() map[string]int64 {
 	s.t.Helper()
-	info, err := s.client.Info(context.Background(), "commandstats").Result()
+	info, err := redis.String(s.Do("INFO", "commandstats"))
 	if err != nil {
 		s.t.Fatalf("command statistics: %v", err)
 	}

@@ -1,0 +1,110 @@
+package ratelimit_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/ratelimit/redistest"
+)
+
+// TestCutConnectionChargesOnce cuts the connection again and again while requests are
+// under way. No request is sent twice, and none waits for a new connection. A generous
+// margin allows for a busy machine.
+func TestCutConnectionChargesOnce(t *testing.T) {
+	const margin = time.Second
+	t.Parallel()
+	proxy := redistest.NewProxy(t, redistest.Start(t))
+	f := newFleet(t, proxy.URL(), 0)
+	f.awayFromMidnight()
+	key := enterprise(1, 1_000_000, 1_000_000_000)
+	f.burst(1, 1, key)
+	proxy.Commands()
+	var admitted, asked int64
+	for range 5 { // the probe waits twice as long each time
+		f.eventually("limits are shared", func() bool { return !f.anyFallback() })
+		shared := f.servers[0].Stats().Shared
+		var cut sync.WaitGroup
+		cut.Go(func() {
+			f.eventually("requests are under way", func() bool { return f.servers[0].Stats().Shared > shared+100 || f.anyFallback() })
+			proxy.Drop()
+		})
+		c := f.burst(64, 20, key)
+		cut.Wait()
+		admitted += c.total()
+		asked += 64 * 20
+		if allowed := 100*time.Millisecond + margin; c.slowest > allowed {
+			t.Errorf("a request took %v when the connection was cut, want at most %v", c.slowest, allowed)
+		}
+	}
+	if admitted != asked {
+		t.Errorf("got %d of %d requests admitted, want all", admitted, asked)
+	}
+	s := f.servers[0].Stats()
+	if s.Failures == 0 {
+		t.Error("got no failed call, want some")
+	}
+	// The server itself calls for keys it has to sync and to probe.
+	if got, most := proxy.Commands()["evalsha"], s.Calls+10*s.Outages+20; got > most {
+		t.Errorf("got %d calls on the wire for %d calls, want none twice", got, s.Calls)
+	}
+	in := f.servers[0]
+	f.eventually("limits are shared", func() bool { return !f.anyFallback() })
+	f.eventually("the day has all requests", func() bool { return f.dayUsed(in, key) >= admitted })
+	// A call that got no reply may have been counted.
+	if got, most := f.dayUsed(in, key), admitted+f.failures()+1; got > most {
+		t.Errorf("got %d requests counted, want %d to %d", got, admitted, most)
+	}
+}
+
+// TestIdleConnectionEnds: a connection that ends while nobody uses it is replaced,
+// which is no outage.
+func TestIdleConnectionEnds(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.NewProxy(t, redistest.Start(t))
+	f := newFleet(t, proxy.URL(), 0)
+	in := f.servers[0]
+	in.UseLongTimeout()
+	key := enterprise(1, 1_000, 1_000)
+	f.burst(1, 1, key)
+	for range 3 {
+		proxy.Commands()
+		proxy.Drop()
+		calls := int64(0)
+		f.eventually("there is a new connection", func() bool {
+			calls += proxy.Commands()["evalsha"]
+			return calls > 0
+		})
+		f.burst(1, 1, key)
+	}
+	if s := in.Stats(); s.Outages != 0 || s.FallbackDecisions != 0 || in.log.String() != "" {
+		t.Errorf("got %+v, want no outage; the log:\n%s", s, in.log)
+	}
+}
+
+// TestScriptFlush makes Redis forget the script while requests are under way.
+func TestScriptFlush(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := newFleet(t, server.URL(), 0, 0)
+	for _, in := range f.servers {
+		in.UseLongTimeout()
+	}
+	key := enterprise(1, 1_000, 1_000_000)
+	for range 5 {
+		f.pass(61 * time.Second)
+		var flush sync.WaitGroup
+		flush.Go(func() {
+			if _, err := server.Do("SCRIPT", "FLUSH"); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := f.burst(32, 40, key).total(); got != key.Limits.PerMinute {
+			t.Errorf("got %d admitted, want %d", got, key.Limits.PerMinute)
+		}
+		flush.Wait()
+	}
+	if f.failures() != 0 {
+		t.Errorf("a flush of scripts counted as an outage:%s", f.logs())
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	goclient "animalstore/client"
 	"animalstore/internal/db/postgres/pgtest"
 )
 
@@ -49,12 +50,16 @@ func TestWebhooksAreIsolated(t *testing.T) {
 			works := newHookReceiver(t, func(http.ResponseWriter, *http.Request) {})
 			instances := startInstances(t, test.instances, database, works.trusted()...)
 			key := adminKey(t, database)
+			var clients []*goclient.Client
+			for _, in := range instances {
+				clients = append(clients, hookClient(t, in.url, key))
+			}
 			for _, r := range []*hookReceiver{hangs, fails, works} {
-				r.subscribe(hookClient(t, instances[0].url, key), "pet.created")
+				r.subscribe(clients[0], "pet.created")
 			}
 			created := map[int64]time.Time{}
 			for n := range pets {
-				pet, err := hookClient(t, instances[n%len(instances)].url, key).CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1})
+				pet, err := clients[n%len(clients)].CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1})
 				if err != nil {
 					t.Fatal(err)
 				}

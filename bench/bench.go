@@ -142,18 +142,24 @@ func (b *bench) copyTree(to, from string) {
 	b.output("", "sync", "-f", to)
 }
 
-// fingerprint identifies the contents of files and directories below root. It is
-// part of the names of what is cached.
-func fingerprint(root string, paths ...string) string {
+// fingerprint identifies the contents of files and directories below root, which
+// patterns name. It is part of the names of what is cached.
+func fingerprint(root string, patterns ...string) string {
 	sum := sha256.New()
-	for _, path := range paths {
-		check(filepath.WalkDir(filepath.Join(root, path), func(file string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.Type().IsRegular() {
-				text := must(os.ReadFile(file))
-				fmt.Fprintf(sum, "%s %d\n%s", file[len(root):], len(text), text)
-			}
-			return err
-		}))
+	for _, pattern := range patterns {
+		paths := must(filepath.Glob(filepath.Join(root, pattern)))
+		if len(paths) == 0 {
+			check(fmt.Errorf("nothing is named %s", pattern))
+		}
+		for _, path := range paths {
+			check(filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+				if err == nil && entry.Type().IsRegular() {
+					text := must(os.ReadFile(file))
+					fmt.Fprintf(sum, "%s %d\n%s", file[len(root):], len(text), text)
+				}
+				return err
+			}))
+		}
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil))[:12]
 }

@@ -13,7 +13,7 @@ func quick(b *bench) []*table {
 	bare := b.startBare(ours, firstPages(ourAPI, b.pets), cursorPages(ourAPI, b.pets), gets(ourAPI, b.pets))
 	servers := []*server{ours, bare}
 	if b.base != "" {
-		servers = append(servers, b.startCopy("base", b.buildRevision("base", b.base)))
+		servers = append(servers, b.startBase())
 	}
 	r := &report{bench: b}
 	for _, name := range []string{"first", "cursor", "get", "create16", "create128", "mix"} {

@@ -125,7 +125,7 @@ func writeRows(w io.Writer, n int) error {
 
 // seededFile is a SQLite file with pets, which is kept for later runs.
 func (b *bench) seededFile(pets int, withOrders bool) string {
-	id := fingerprint(b.root, "internal/db/sqlite/schema.sql", "internal/sample", "bench/seed.go")
+	id := fingerprint(b.root, "internal/db/sqlite/schema*.sql", "internal/sample", "bench/seed.go")
 	path := b.cached(fmt.Sprintf("pets-%d-orders-%v-%s.db", pets, withOrders, id), func(part string) {
 		b.seed("sqlite:"+part, pets, withOrders)
 	})

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -195,7 +196,8 @@ func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.Key
 			s.recovered(w, r, v)
 		}
 	}()
-	w.fields = w.room[:0]
+	room := fieldRooms.Get().(*fieldRoom)
+	w.fields = room[:0]
 	w.set("X-Request-Id", r.id)
 	w.set("X-Content-Type-Options", "nosniff") // keeps browsers from guessing another type
 	if s.draining.Load() {
@@ -207,6 +209,8 @@ func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.Key
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
+	w.fields = nil // they were sent
+	fieldRooms.Put(room)
 }
 
 // serve checks a request in the order that the contract sets, and calls its
@@ -290,8 +294,13 @@ type response struct {
 	status int
 	bytes  int
 	fields [][2]string // the header, except what is in Header
-	room   [12][2]string
 }
+
+// fieldRoom is room for the fields of most responses. Once they are sent, another
+// request can use it: allocating it would be a third of what a read allocates.
+type fieldRoom [12][2]string
+
+var fieldRooms = sync.Pool{New: func() any { return new(fieldRoom) }}
 
 // set sets a header field. Other than Header, it needs no map, which takes as long as
 // encoding a pet. A field must always be set in the same one of both ways.

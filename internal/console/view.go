@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"animalstore"
@@ -79,8 +80,10 @@ func (c *Console) frame(v *visit, title string) frame {
 	return f
 }
 
-// templates are the pages by name, each with the layout.
-var templates = func() map[string]*template.Template {
+// templates returns the pages by name, each with the layout. They are parsed for the
+// first page that is shown: without the console, they would be half of what a server
+// keeps in memory, which the garbage collector has to look through time and again.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	layout := template.Must(template.New("layout").Funcs(functions).ParseFS(web, "web/layout.html"))
 	files, err := web.ReadDir("web")
 	if err != nil {
@@ -94,12 +97,12 @@ var templates = func() map[string]*template.Template {
 		}
 	}
 	return all
-}()
+})
 
 // render writes a page. Nothing is sent before all of it is there.
 func (c *Console) render(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
-	if err := templates[name].ExecuteTemplate(&b, "page", data); err != nil {
+	if err := templates()[name].ExecuteTemplate(&b, "page", data); err != nil {
 		panic(fmt.Errorf("render %s: %w", name, err)) // the API turns it into a response
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -80,6 +80,7 @@ type response struct {
 	extra  [][2]string // further fields
 	fields [][2]string // room for both
 	order  []int       // the positions of both, sorted by name
+	names  []string    // of the fields that order was made for
 
 	method   string
 	status   int       // 0 until WriteHeader
@@ -104,7 +105,7 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 func (w *response) reset(method string) {
 	pooled := buffers.Get().(*[]byte)
 	*w = response{
-		conn: w.conn, fields: w.fields[:0], order: w.order[:0],
+		conn: w.conn, fields: w.fields[:0], order: w.order, names: w.names,
 		method: method, declared: -1, out: *pooled, pooled: pooled,
 	}
 }
@@ -158,11 +159,34 @@ func (w *response) collectFields() [][2]string {
 		_, w.dated = w.header["Date"] // without a value it means that there should be none
 		w.fields = fields
 	}
-	for i := range fields {
-		w.order = append(w.order, i)
-	}
-	slices.SortStableFunc(w.order, func(a, b int) int { return strings.Compare(fields[a][0], fields[b][0]) })
+	w.sortFields(fields)
 	return fields
+}
+
+// sortFields puts the positions of fields in the order of their names. Most responses
+// on a connection have the same names as the one before, so it keeps their order.
+func (w *response) sortFields(fields [][2]string) {
+	if w.haveNames(fields) {
+		return
+	}
+	w.order, w.names = w.order[:0], w.names[:0]
+	for i := range fields {
+		w.order, w.names = append(w.order, i), append(w.names, fields[i][0])
+	}
+	slices.SortStableFunc(w.order, func(a, b int) int { return strings.Compare(w.names[a], w.names[b]) })
+}
+
+// haveNames reports whether fields have the names that order was made for.
+func (w *response) haveNames(fields [][2]string) bool {
+	if len(fields) != len(w.names) {
+		return false
+	}
+	for i := range fields {
+		if fields[i][0] != w.names[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // inspect looks for the fields that define where the response ends and whether another

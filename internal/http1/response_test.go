@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -114,5 +115,47 @@ func TestUnusualHandlers(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+// TestOrderOfSuccessiveResponses sends different fields in one response after the
+// other, often as many as before. Each response has its own, in the order of names.
+func TestOrderOfSuccessiveResponses(t *testing.T) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var fields [][2]string
+		for i, name := range strings.Split(r.URL.RawQuery, ",") {
+			fields = append(fields, [2]string{name, fmt.Sprint(i)})
+		}
+		w.(interface{ SetFields([][2]string) }).SetFields(fields)
+		w.WriteHeader(http.StatusNoContent)
+	})))
+	c := dial(t, l)
+	br := bufio.NewReader(c)
+	for _, step := range []struct{ names, want string }{
+		{"X-B,X-A,X-C", "X-A: 1, X-B: 0, X-C: 2"},
+		{"X-B,X-A,X-C", "X-A: 1, X-B: 0, X-C: 2"},
+		{"X-A,X-B,X-C", "X-A: 0, X-B: 1, X-C: 2"},
+		{"X-A,X-B,X-D", "X-A: 0, X-B: 1, X-D: 2"},
+		{"X-D,X-B", "X-B: 1, X-D: 0"},
+		{"X-D,X-B,X-D,X-A", "X-A: 3, X-B: 1, X-D: 0, X-D: 2"},
+		{"X-B,X-A,X-C", "X-A: 1, X-B: 0, X-C: 2"},
+	} {
+		fmt.Fprintf(c, "GET /?%s HTTP/1.1\r\nHost: a\r\n\r\n", step.names)
+		var got []string
+		for {
+			line, err := br.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line = strings.TrimSpace(line); line == "" {
+				break
+			}
+			if strings.HasPrefix(line, "X-") {
+				got = append(got, line)
+			}
+		}
+		if text := strings.Join(got, ", "); text != step.want {
+			t.Errorf("%s: got %s, want %s", step.names, text, step.want)
+		}
 	}
 }

@@ -49,6 +49,8 @@ type writer struct {
 	most   int       // writes in a transaction: the first waits for the last
 	writes sync.Pool // of *write, which must not be shared between databases
 
+	oneProcessor bool // goroutines run one at a time
+
 	withoutSnapshots func(func() error) error // runs a checkpoint while readers keep no snapshot
 
 	// writing is set while a goroutine writes. That goroutine owns the connection
@@ -57,7 +59,8 @@ type writer struct {
 	writing atomic.Bool
 	wake    chan struct{}
 	batch   []*write
-	commits int // so far
+	shared  bool // the last transaction had more than one write
+	commits int  // so far
 	// categories are some that exist, those of the open transaction included.
 	categories map[int64]bool
 	force      int // pages in the log at which a checkpoint first waits for readers
@@ -97,6 +100,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 		most:   most,
 		wake:   make(chan struct{}, 1),
 
+		oneProcessor:     runtime.GOMAXPROCS(0) == 1,
 		categories:       map[int64]bool{},
 		withoutSnapshots: func(checkpoint func() error) error { return checkpoint() },
 
@@ -161,6 +165,12 @@ func (w *writer) write(own *write) {
 			w.fatal(fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack()))
 		}
 	}()
+	// On one processor, nobody else runs until this goroutine waits for the disk. If
+	// there are others, they get to queue their writes first. A caller that is alone
+	// doesn't pay for that.
+	if w.shared && w.oneProcessor {
+		runtime.Gosched()
+	}
 	growStack()
 	w.commit(w.drain(own))
 	// The caller doesn't wait for later writes, nor for a checkpoint.
@@ -215,6 +225,7 @@ func (w *writer) commit(batch []*write) {
 		w.fatal(fmt.Errorf("database write: %w", err))
 	}
 	w.commits++
+	w.shared = len(batch) > 1
 	w.counts.commits.Add(1)
 	w.counts.writes.Add(int64(len(batch)))
 	for _, wr := range batch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -114,6 +115,32 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 				t.Errorf("stored are %v, want the %d good ones", stored, writes-1)
 			}
 		})
+	}
+}
+
+// TestOneProcessorSharesCommits: on one processor too, a caller that finds the connection
+// free shares its commit with the others that are about to write.
+func TestOneProcessorSharesCommits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, Tuning: Tuning{NoSync: true}})
+	const callers, each = 16, 50
+	release := hold(t, d)
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				if err := d.writer.do(t.Context(), insertPet("any", 0)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	queued(t, d, callers)
+	before := d.Stats().Commits
+	release()
+	wg.Wait()
+	if commits := d.Stats().Commits - before; commits > callers*each/4 {
+		t.Errorf("%d writes of %d callers took %d commits, want at most a quarter as many", callers*each, callers, commits)
 	}
 }
 

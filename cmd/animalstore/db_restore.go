@@ -1,6 +1,7 @@
 package main
 
 import (
+	"animalstore/internal/commandline"
 	"animalstore/internal/dbadmin"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ A backup from an older version can be restored too: the server updates it when
 it starts.`,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
   animalstore db restore monday.db --database sqlite:/var/lib/animalstore/store.db`,
-		Args: namedFile("name the backup, such as: animalstore db restore monday.db"),
+		Args: commandline.OneFile("name the backup, such as: animalstore db restore monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := database.check(); err != nil {
 				return err

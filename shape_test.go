@@ -207,6 +207,30 @@ func TestFunctionShapeGoesRed(t *testing.T) {
 	}
 }
 
+// maxCommandLines is how large cmd/animalstore may be, without tests. A command is its
+// flags, one call and what it prints: anything else has a package of its own.
+const maxCommandLines = 3000
+
+func TestCommandsStaySmall(t *testing.T) {
+	files, err := fs.Glob(os.DirFS("."), "cmd/animalstore/*.go")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("got %d files and error %v, want all commands", len(files), err)
+	}
+	lines := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			lines += strings.Count(string(text), "\n")
+		}
+	}
+	if lines > maxCommandLines {
+		t.Errorf("cmd/animalstore has %d lines, want at most %d: move what isn't flags, one call and printing into the package where it belongs", lines, maxCommandLines)
+	}
+}
+
 // TestShapeExceptionsHaveReasons keeps the list honest.
 func TestShapeExceptionsHaveReasons(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(shapeExceptions)) {

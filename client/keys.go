@@ -88,11 +88,15 @@ func (c *Client) RevokeKey(ctx context.Context, id int64, options ...CallOption)
 // [Client.CreateKey] it's only retried if it's certain that nothing was done.
 // After [ErrOutcomeUnknown], rotate the key again.
 func (c *Client) RotateKey(ctx context.Context, id int64, grace time.Duration, options ...CallOption) (KeyWithSecret, error) {
+	return sendForSecret(ctx, c, rotation("rotateKey", keyPath(id), grace), options)
+}
+
+// rotation is the call that gives a key or a webhook a new secret.
+func rotation(operation, path string, grace time.Duration) *call {
 	body := struct {
 		GraceSeconds int64 `json:"graceSeconds"`
 	}{int64((grace + time.Second - 1) / time.Second)}
-	k := &call{operation: "rotateKey", method: http.MethodPost, path: keyPath(id) + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
-	return sendForSecret(ctx, c, k, options)
+	return &call{operation: operation, method: http.MethodPost, path: path + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
 }
 
 // UnbanKey lifts the ban of a key, if it has one; [Meta.BanLifted] says whether it

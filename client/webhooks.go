@@ -64,11 +64,7 @@ func (c *Client) DeleteWebhook(ctx context.Context, id int64, options ...CallOpt
 // deliveries are signed with the previous one too. After [ErrOutcomeUnknown], rotate it
 // again.
 func (c *Client) RotateWebhook(ctx context.Context, id int64, grace time.Duration, options ...CallOption) (WebhookWithSecret, error) {
-	body := struct {
-		GraceSeconds int64 `json:"graceSeconds"`
-	}{int64((grace + time.Second - 1) / time.Second)}
-	k := &call{operation: "rotateWebhook", method: http.MethodPost, path: webhookPath(id) + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
-	return send(ctx, c, k, options, isWebhookWithSecret)
+	return send(ctx, c, rotation("rotateWebhook", webhookPath(id), grace), options, isWebhookWithSecret)
 }
 
 // PingWebhook sends a message of the type webhook.ping to a webhook. The delivery shows
@@ -81,7 +77,7 @@ func (c *Client) PingWebhook(ctx context.Context, id int64, options ...CallOptio
 // DeliveryQuery selects deliveries. The zero value selects all.
 type DeliveryQuery struct {
 	State    animalstore.DeliveryState
-	PageSize int // how many to request at a time; zero: the service's default
+	PageSize int // see [PageQuery]
 }
 
 // ListDeliveries lists the deliveries to a webhook, the newest first.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -184,10 +183,7 @@ func TestEventsCopyFailover(t *testing.T) {
 	if soak {
 		rounds = 100
 	}
-	primary := pgtest.Start(t)
-	primary.MustExec(t, "postgres", "CREATE DATABASE store")
-	standby := primary.Standby(t)
-	database := strings.Replace(primary.URL("store"), primary.Address(), primary.Address()+","+standby.Address(), 1) + "&target_session_attrs=read-write"
+	primary, standby, database := startPair(t)
 	instances := startInstances(t, 3, database)
 	key := adminKey(t, database)
 	f := follow(t, 8, urlsOf(instances), key)

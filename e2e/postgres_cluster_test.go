@@ -310,6 +310,16 @@ func TestClusterRollingRestart(t *testing.T) {
 	t.Logf("%d restarts, %d requests answered, clients moved %d times", rounds*len(instances), answered.Load(), moved.Load())
 }
 
+// startPair starts PostgreSQL with a synchronous standby. The URL is that of a database
+// on the one of them that accepts writes.
+func startPair(t *testing.T) (primary, standby *pgtest.Server, database string) {
+	primary = pgtest.Start(t)
+	primary.MustExec(t, "postgres", "CREATE DATABASE store")
+	standby = primary.Standby(t)
+	both := strings.Replace(primary.URL("store"), primary.Address(), primary.Address()+","+standby.Address(), 1)
+	return primary, standby, both + "&target_session_attrs=read-write"
+}
+
 // TestClusterFailover kills the PostgreSQL server that all instances write to, and
 // promotes its synchronous standby. Nothing acknowledged is lost or done twice,
 // writes are taken again within five seconds, and no instance was restarted.
@@ -319,10 +329,7 @@ func TestClusterFailover(t *testing.T) {
 	if soak {
 		rounds = 20
 	}
-	primary := pgtest.Start(t)
-	primary.MustExec(t, "postgres", "CREATE DATABASE store")
-	standby := primary.Standby(t)
-	database := strings.Replace(primary.URL("store"), primary.Address(), primary.Address()+","+standby.Address(), 1) + "&target_session_attrs=read-write"
+	primary, standby, database := startPair(t)
 	instances := startInstances(t, 3, database)
 	key := loadKey(t, database)
 	load := startShoppers(t, instances, key, 8, "unavailable")

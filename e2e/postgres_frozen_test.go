@@ -3,12 +3,9 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"animalstore/internal/db/postgres/pgtest"
 )
 
 // TestFrozenPrimary: the PostgreSQL primary stops responding without closing a
@@ -17,10 +14,7 @@ import (
 // old one, even when that responds again and the new one is down.
 func TestFrozenPrimary(t *testing.T) {
 	t.Parallel()
-	primary := pgtest.Start(t)
-	primary.MustExec(t, "postgres", "CREATE DATABASE store")
-	standby := primary.Standby(t)
-	database := strings.Replace(primary.URL("store"), primary.Address(), primary.Address()+","+standby.Address(), 1) + "&target_session_attrs=read-write"
+	primary, standby, database := startPair(t)
 	s := start(t, onDatabase(database))
 	key := loadKey(t, database)
 	c := newClient(t, s, key)

@@ -29,7 +29,7 @@ const Tolerance = 5 * time.Minute
 // The reasons why a webhook isn't genuine. Tell them apart with errors.Is.
 var (
 	ErrNoSecret      = errors.New("no secret to verify the webhook with")
-	ErrInvalidSecret = errors.New("the secret isn't whsec_ followed by base64")
+	ErrInvalidSecret = errors.New("the secret isn't base64, with or without whsec_ before it")
 	ErrMissingHeader = errors.New("the webhook lacks a header")
 	ErrInvalidHeader = errors.New("the webhook has an invalid header")
 	ErrTooOld        = errors.New("the timestamp of the webhook is too old")

@@ -7,6 +7,8 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
+	"animalstore/internal/remote"
 	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
@@ -27,10 +29,10 @@ write -- before a negative one.
 		Annotations: map[string]string{"remove": "categories can't be removed: rename one with \"animalstore categories set ID --name NAME\""},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
+	return commandline.Group(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
 }
 
-var categories = resource[animalstore.Category]{"category", "categories", tables.Categories, func(c animalstore.Category) string { return c.Name }}
+var categories = resource[animalstore.Category]{"category", "categories", tables.Categories, func(c animalstore.Category) string { return c.Name }, remote.Every((*client.Client).ListCategories)}
 
 func categoriesListCommand(conn *connection) *cobra.Command {
 	return categories.onList(conn, &cobra.Command{
@@ -38,16 +40,15 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 		Short: "List categories, the lowest id first",
 		Example: `  animalstore categories list
   animalstore categories list --all --json`,
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Category, error] {
+	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Category, error] {
 		return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
 	})
 }
 
 func categoriesShowCommand(conn *connection) *cobra.Command {
 	return categories.onItem(conn, &cobra.Command{
-		Use:               "show ID",
-		ValidArgsFunction: categories.completeOneID(listCategories(conn)),
-		Short:             "Show one category",
+		Use:   "show ID",
+		Short: "Show one category",
 		Example: `  animalstore categories show 7
   animalstore categories show --json -- -3`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
@@ -57,20 +58,20 @@ func categoriesShowCommand(conn *connection) *cobra.Command {
 
 func categoriesCreateCommand(conn *connection) *cobra.Command {
 	return categoriesPutCommand(conn, &cobra.Command{
-		Use:     "create ID",
-		Short:   "Add a category",
-		Long:    `Add a category with a name, and print it. It must not exist yet.`,
-		Example: "  animalstore categories create 70 --name Dogs",
+		Use:               "create ID",
+		ValidArgsFunction: cobra.NoFileCompletions, // not those that exist
+		Short:             "Add a category",
+		Long:              `Add a category with a name, and print it. It must not exist yet.`,
+		Example:           "  animalstore categories create 70 --name Dogs",
 	}, client.IfNoneMatch("*"))
 }
 
 func categoriesSetCommand(conn *connection) *cobra.Command {
 	return categoriesPutCommand(conn, &cobra.Command{
-		Use:               "set ID",
-		ValidArgsFunction: categories.completeOneID(listCategories(conn)),
-		Short:             "Name a category, or add one",
-		Long:              `Name a category, and print it. A category that does not exist is added.`,
-		Example:           "  animalstore categories set 7 --name Dogs",
+		Use:     "set ID",
+		Short:   "Name a category, or add one",
+		Long:    `Name a category, and print it. A category that does not exist is added.`,
+		Example: "  animalstore categories set 7 --name Dogs",
 	})
 }
 

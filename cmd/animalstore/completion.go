@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"animalstore"
@@ -29,7 +28,7 @@ package bash-completion.`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usageError{fmt.Errorf("name the shell: %s", animalstore.JoinOr(shells))}
+				return usagef("name the shell: %s", animalstore.JoinOr(shells))
 			}
 			return nil
 		},

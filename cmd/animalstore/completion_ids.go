@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"animalstore"
-	"animalstore/client"
 	"animalstore/internal/commandline"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keyadmin"
@@ -15,48 +14,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type idLister[T any] = commandline.Lister[T]
-
-// completeIDs offers the ids of a resource, with a description of each.
-func (r resource[T]) completeIDs(list idLister[T]) cobra.CompletionFunc {
+// completeFrom offers the ids of a resource from a list, with a description of each.
+func (r resource[T]) completeFrom(list commandline.Lister[T]) cobra.CompletionFunc {
 	return commandline.CompleteIDs(r.columns[0].Text, r.describe, list)
 }
 
+// completeIDs offers the ids of a server.
+func (r resource[T]) completeIDs(conn *connection) cobra.CompletionFunc {
+	return r.completeFrom(listOver(conn, r.list))
+}
+
 // completeOneID is for a command with one id as its argument.
-func (r resource[T]) completeOneID(list idLister[T]) cobra.CompletionFunc {
-	return commandline.CompleteFirst(r.completeIDs(list))
+func (r resource[T]) completeOneID(conn *connection) cobra.CompletionFunc {
+	return commandline.CompleteFirst(r.completeIDs(conn))
 }
 
-// listOver lists from a server, or nothing if there can't be a client.
-func listOver[T any](conn *connection, list func(ctx context.Context, c *client.Client, typed string) iter.Seq2[T, error]) idLister[T] {
+func listOver[T any](conn *connection, list remote.Lister[T]) commandline.Lister[T] {
 	return func(ctx context.Context, _ *cobra.Command, typed string) iter.Seq2[T, error] {
-		if c := conn.server().QuietClient(os.Getenv(keyVariable)); c != nil {
-			return list(ctx, c, typed)
-		}
-		return func(func(T, error) bool) {}
+		return remote.List(ctx, conn.server(), os.Getenv(keyVariable), list, typed)
 	}
-}
-
-func listPets(conn *connection) idLister[animalstore.Pet] {
-	return listOver(conn, remote.PetsThatBegin)
-}
-
-func listOrders(conn *connection) idLister[animalstore.Order] {
-	return listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Order, error] {
-		return c.ListOrders(ctx, client.OrderQuery{})
-	})
-}
-
-func listCategories(conn *connection) idLister[animalstore.Category] {
-	return listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Category, error] {
-		return c.ListCategories(ctx, client.PageQuery{})
-	})
-}
-
-func listWebhooks(conn *connection) idLister[animalstore.Webhook] {
-	return listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Webhook, error] {
-		return c.ListWebhooks(ctx, client.PageQuery{})
-	})
 }
 
 // listKeys lists the keys of the server or the database that the flags name.
@@ -67,9 +43,7 @@ func (at *keyLocation) listKeys(ctx context.Context, cmd *cobra.Command, typed s
 			return
 		}
 		if onServer {
-			listOver(&at.server, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Key, error] {
-				return keyadmin.Server{Client: c}.List(ctx, maxPage)
-			})(ctx, cmd, typed)(yield)
+			listOver(&at.server, keyResource.list)(ctx, cmd, typed)(yield)
 			return
 		}
 		if store, err := at.database.open(ctx, sqlite.Options{MustExist: true}); err == nil {

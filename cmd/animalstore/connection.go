@@ -60,18 +60,13 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	countdown := terminal.NewCountdown(line)
 	calls, err := c.server().Client(key, countdown)
 	if err != nil {
-		return usageError{err}
+		return usagef("%w", err)
 	}
 	defer calls.CloseIdleConnections()
 	defer countdown.End()
 	p := newPrinter(cmd)
 	p.Out, p.Notes = countdown.Before(p.Out), line.Above(p.Notes)
 	return c.explain(cmd.Context(), key, f(session{calls, p, line}))
-}
-
-func newPrinter(cmd *cobra.Command) *terminal.Printer {
-	asJSON := cmd.Flag("json") != nil && cmd.Flag("json").Value.String() == "true"
-	return terminal.NewPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
 }
 
 // checkKey refuses an impossible key before anything is sent.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/dbadmin"
@@ -23,7 +24,7 @@ func dbCommand() *cobra.Command {
   animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 	}
-	return groupCommand(cmd, dbBackupCommand(), dbRestoreCommand(), dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
+	return commandline.Group(cmd, dbBackupCommand(), dbRestoreCommand(), dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
 }
 
 // databaseFlag is a flag that names a database, and its value.
@@ -40,7 +41,7 @@ const databaseUsage = "the store's database: sqlite:FILE or postgres://USER@HOST
 // check refuses a value that isn't a valid URL.
 func (d databaseFlag) check() error {
 	if err := server.CheckDatabaseURL("--"+d.flag, d.url); err != nil {
-		return usageError{err}
+		return usagef("%w", err)
 	}
 	return nil
 }

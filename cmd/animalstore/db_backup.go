@@ -1,8 +1,7 @@
 package main
 
 import (
-	"errors"
-
+	"animalstore/internal/commandline"
 	"animalstore/internal/dbadmin"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,7 @@ checks as "db check". An existing file is never replaced. Until then the copy is
 called FILE.partial; if the command is killed, the next one removes that.`,
 		Example: `  animalstore db backup tuesday.db
   animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
-		Args: namedFile("name the new file for the copy, such as: animalstore db backup monday.db"),
+		Args: commandline.OneFile("name the new file for the copy, such as: animalstore db backup monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := database.check(); err != nil {
 				return err
@@ -33,14 +32,4 @@ called FILE.partial; if the command is killed, the next one removes that.`,
 	database.register(cmd.Flags())
 	jsonFlag(cmd)
 	return cmd
-}
-
-// namedFile checks the arguments of a command for one file.
-func namedFile(usage string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 || args[0] == "" {
-			return usageError{errors.New(usage)}
-		}
-		return nil
-	}
 }

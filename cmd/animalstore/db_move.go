@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 
 	"animalstore/internal/dbadmin"
 
@@ -28,10 +27,10 @@ first, and don't start it again once clients use the new database.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from.url == "" || to.url == "" {
-				return usageError{errors.New("name the store to copy with --from and the empty database with --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")}
+				return usagef("name the store to copy with --from and the empty database with --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")
 			}
 			if from.url == to.url {
-				return usageError{errors.New("--from and --to name the same database")}
+				return usagef("--from and --to name the same database")
 			}
 			if err := cmp.Or(to.check(), from.check()); err != nil {
 				return err // before opening anything

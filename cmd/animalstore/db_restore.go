@@ -1,6 +1,7 @@
 package main
 
 import (
+	"animalstore/internal/commandline"
 	"animalstore/internal/dbadmin"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ the tables of this version. Webhooks are paused, because they would send again
 what was delivered after the backup.`,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
   animalstore db restore monday.db --database sqlite:/var/lib/animalstore/store.db`,
-		Args: namedFile("name the backup, such as: animalstore db restore monday.db"),
+		Args: commandline.OneFile("name the backup, such as: animalstore db restore monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := database.check(); err != nil {
 				return err

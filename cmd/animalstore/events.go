@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"iter"
 	"strings"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
@@ -64,24 +63,20 @@ func (f *eventFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.types, "type", nil, "only these comma-separated types, such as pet.created, or pet.* for all of pets")
 	flags.StringVar(&f.subject, "subject", "", "only events of one `resource`, such as pet/12")
 	flags.Int64Var(&f.after, "after", 0, "only events after the one with this `id`")
-	var types []string
-	for _, t := range animalstore.EventTypes {
-		types = append(types, string(t))
-	}
-	completeFlag(cmd, "type", completeList(types))
+	completeFlag(cmd, "type", commandline.CompleteList(animalstore.EventTypes))
 }
 
 func (f *eventFlags) check(cmd *cobra.Command) error {
 	if len(f.types) > 0 {
 		if _, err := animalstore.ParseEventTypes(strings.Join(f.types, ",")); err != nil {
-			return usageError{fmt.Errorf("--%s", err.(*animalstore.Error).Message)}
+			return usagef("--%s", err.(*animalstore.Error).Message)
 		}
 	}
 	if _, _, ok := animalstore.ParseEventSubject(f.subject); f.subject != "" && !ok {
-		return usageError{fmt.Errorf("--subject must be a resource and its id, such as pet/12, not %q", f.subject)}
+		return usagef("--subject must be a resource and its id, such as pet/12, not %q", f.subject)
 	}
 	if f.after < 0 {
-		return usageError{errors.New("--after must not be negative")}
+		return usagef("--after must not be negative")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/diagnose"
 	"animalstore/internal/petfile"
@@ -21,11 +22,6 @@ const (
 	exitNotFound   = 5
 	exitLimited    = 6
 )
-
-// usageError is a mistake in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // cliError is an error with its own message and exit code.
 type cliError struct {
@@ -55,7 +51,7 @@ func message(err error) string {
 
 func exitCode(err error) int {
 	var cli cliError
-	var usage usageError
+	var usage commandline.UsageError
 	var mismatch petfile.MismatchError
 	var coded *animalstore.Error
 	switch {
@@ -85,7 +81,7 @@ var callExitCodes = map[diagnose.Problem]int{
 // explain turns an error of the client into one with a message for the person at the
 // command line.
 func (c *connection) explain(ctx context.Context, key string, err error) error {
-	if err == nil || errors.As(err, new(usageError)) || errors.As(err, new(cliError)) ||
+	if err == nil || errors.As(err, new(commandline.UsageError)) || errors.As(err, new(cliError)) ||
 		errors.As(err, new(petfile.Error)) || errors.As(err, new(petfile.MismatchError)) {
 		return err
 	}

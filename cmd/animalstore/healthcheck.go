@@ -34,7 +34,7 @@ accepted, because certificates are for public names.`,
 			}
 			base, err := url.Parse(address)
 			if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-				return usageError{fmt.Errorf("--url (or ANIMALSTORE_URL) must be an address such as %s, not %q", defaultURL, address)}
+				return usagef("--url (or ANIMALSTORE_URL) must be an address such as %s, not %q", defaultURL, address)
 			}
 			domain, _, _ := strings.Cut(os.Getenv(variable("acme-domain")), ",")
 			if err := diagnose.Ready(cmd.Context(), base, domain); err != nil {

@@ -28,9 +28,5 @@ func arrangeHelp(root *cobra.Command) {
 			}
 		}
 	}
-	commandline.ArrangeHelp(root, unknownCommand)
-}
-
-func unknownCommand(cmd *cobra.Command, name string) error {
-	return usageError{commandline.UnknownCommand(cmd, name)}
+	commandline.ArrangeHelp(root)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,7 +38,7 @@ machine can read arguments.`,
 	}
 	at.database.register(cmd.PersistentFlags())
 	at.server.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, keysCreateCommand(&at), keysImportCommand(&at),
+	return commandline.Group(cmd, keysCreateCommand(&at), keysImportCommand(&at),
 		keysListCommand(&at), keysShowCommand(&at), keysUsageCommand(&at),
 		keysSetCommand(&at), keysRotateCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
 }
@@ -54,7 +53,7 @@ func (f *newKeyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "a name for the key, such as its owner (required)")
 	flags.StringVar(&f.permissions, "permissions", "read,write", "comma-separated: read, write, admin")
-	completeFlag(cmd, "permissions", completeList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
+	completeFlag(cmd, "permissions", commandline.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
 	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default forever)")
 	flags.StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
 	completeFlag(cmd, "environment", commandline.FixedValues(environments))
@@ -114,7 +113,7 @@ deployment.`,
 			}
 			return at.do(cmd, func(store keyadmin.Keys, p *terminal.Printer) error {
 				if _, remote := store.(keyadmin.Server); remote && given(cmd, "environment") {
-					return usageError{errors.New("--environment works with --database only: a server creates keys for its own deployment")}
+					return usagef("--environment works with --database only: a server creates keys for its own deployment")
 				}
 				key, secret, err := store.Create(cmd.Context(), k)
 				if err != nil {
@@ -142,7 +141,7 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if given(cmd, "url") {
-				return usageError{errors.New("keys are imported directly into the database: use --database on the server's machine")}
+				return usagef("keys are imported directly into the database: use --database on the server's machine")
 			}
 			k, err := f.newKey(time.Now())
 			if err != nil {
@@ -177,7 +176,7 @@ func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 	}
 	validity, err := terminal.ParseDuration(s)
 	if err != nil || validity <= 0 {
-		return animalstore.Time{}, usageError{fmt.Errorf("--expires must be a duration such as 90d, 12h or 30m, not %q", s)}
+		return animalstore.Time{}, usagef("--expires must be a duration such as 90d, 12h or 30m, not %q", s)
 	}
 	return animalstore.At(now.Add(validity)), nil
 }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"animalstore"
+	"animalstore/internal/commandline"
 	"animalstore/internal/keyadmin"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
@@ -16,16 +16,16 @@ import (
 func keysRevokeCommand(at *keyLocation) *cobra.Command {
 	cmd := at.onKey(&cobra.Command{
 		Use:     "revoke ID",
-		Aliases: append([]string{"remove"}, verbAliases["remove"]...),
+		Aliases: append([]string{"remove"}, commandline.VerbAliases["remove"]...),
 		Short:   "Revoke a key permanently",
 		Long: `Revoke a key permanently. It stays in the list. On a terminal, you are asked for
 confirmation.`,
 		Example: "  animalstore keys revoke 2 --yes",
 	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
-		if asks(cmd) {
+		if commandline.Asks(cmd) {
 			key, _, err := store.Show(cmd.Context(), id)
 			if err == nil {
-				err = confirm(cmd, fmt.Sprintf("Revoke key %d (%s) permanently?", key.ID, terminal.Visible(key.Name)))
+				err = commandline.Confirm(cmd, fmt.Sprintf("Revoke key %d (%s) permanently?", key.ID, terminal.Visible(key.Name)))
 			}
 			if err != nil {
 				return err
@@ -37,7 +37,7 @@ confirmation.`,
 		}
 		return p.Result(key, "%s was revoked at %s. A running server refuses it within a second.", tables.KeyTitle(key), key.RevokedAt)
 	})
-	registerYes(cmd)
+	commandline.RegisterYes(cmd)
 	return cmd
 }
 
@@ -73,13 +73,13 @@ period.`,
   animalstore keys rotate 2 --grace 0s`,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 {
-				return usageError{fmt.Errorf("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)}
+				return usagef("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)
 			}
 			return nil
 		},
 	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
 		if _, remote := store.(keyadmin.Server); remote && grace > keyadmin.MaxServerGrace {
-			return usageError{errors.New("--grace must be at most 90d, which is the most a server allows")}
+			return usagef("--grace must be at most 90d, which is the most a server allows")
 		}
 		key, secret, err := store.Rotate(cmd.Context(), id, grace)
 		if err != nil {

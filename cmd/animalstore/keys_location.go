@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"animalstore"
+	"animalstore/internal/commandline"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/diagnose"
@@ -26,11 +27,11 @@ func (at *keyLocation) onServer(cmd *cobra.Command) (bool, error) {
 	url, database := given(cmd, "url"), given(cmd, "database")
 	switch {
 	case url && database:
-		return false, usageError{errors.New("--url and --database can't be used together: keys are managed over HTTP or directly in the database")}
+		return false, usagef("--url and --database can't be used together: keys are managed over HTTP or directly in the database")
 	case url || database:
 		return url, nil
 	case at.server.url != "" && cmd.Flag("url").Changed && cmd.Flag("database").Changed:
-		return false, usageError{fmt.Errorf("%s and %s are both set: choose with --url or --database", variable("url"), variable("database"))}
+		return false, usagef("%s and %s are both set: choose with --url or --database", variable("url"), variable("database"))
 	}
 	return at.server.url != "" && cmd.Flag("url").Changed, nil
 }
@@ -70,10 +71,10 @@ func (at *keyLocation) withDatabase(cmd *cobra.Command, f func(db.DB) error) err
 // the keys belongs in cmd.PreRunE.
 func (at *keyLocation) onKey(cmd *cobra.Command, run func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error) *cobra.Command {
 	cmd.Args = oneID("key", "keys")
-	cmd.ValidArgsFunction = keyResource.completeOneID(at.listKeys)
+	cmd.ValidArgsFunction = commandline.CompleteFirst(keyResource.completeFrom(at.listKeys))
 	jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, _ := parseInteger(args[0]) // oneID has checked it
+		id := commandline.IDs(args)[0]
 		return at.do(cmd, func(store keyadmin.Keys, p *terminal.Printer) error {
 			err := run(cmd, store, p, id)
 			var coded *animalstore.Error

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"animalstore"
+	"animalstore/internal/commandline"
 	"animalstore/internal/keyadmin"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
@@ -23,7 +23,7 @@ func (f *keyPatchFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "its new name")
 	flags.StringVar(&f.permissions, "permissions", "", "its new permissions, comma-separated: read, write, admin")
-	completeFlag(cmd, "permissions", completeList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
+	completeFlag(cmd, "permissions", commandline.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
 	flags.StringVar(&f.expires, "expires", "", "how long it works from now, such as 90d, 12h or 30m, or never to let it work forever")
 	f.planFlags.register(cmd, "")
 }
@@ -54,7 +54,7 @@ func (f *keyPatchFlags) patch(cmd *cobra.Command, now time.Time) (patch animalst
 		}
 	}
 	if patch == (animalstore.KeyPatch{}) {
-		return patch, usageError{errors.New("nothing to change: use --name, --permissions, --expires, --plan, or --per-minute and --per-day")}
+		return patch, usagef("nothing to change: use --name, --permissions, --expires, --plan, or --per-minute and --per-day")
 	}
 	return patch, patch.Validate(now)
 }

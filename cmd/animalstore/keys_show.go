@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/keyadmin"
+	"animalstore/internal/remote"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
@@ -13,7 +16,7 @@ import (
 )
 
 func keysListCommand(at *keyLocation) *cobra.Command {
-	var f listFlags
+	var f commandline.ListFlags
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List keys, the latest first, without their secrets",
@@ -21,7 +24,7 @@ func keysListCommand(at *keyLocation) *cobra.Command {
   animalstore keys list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := f.Check(cmd); err != nil {
 				return err
 			}
 			columns, err := keyResource.chosen(cmd)
@@ -40,10 +43,10 @@ func keysListCommand(at *keyLocation) *cobra.Command {
 	return cmd
 }
 
-var keyResource = resource[animalstore.Key]{"key", "keys", tables.Keys(time.Now()), func(k animalstore.Key) string { return k.Name }}
+var keyResource = resource[animalstore.Key]{"key", "keys", tables.Keys(time.Now()), func(k animalstore.Key) string { return k.Name }, remote.Every((*client.Client).ListKeys)}
 
 func keysShowCommand(at *keyLocation) *cobra.Command {
-	cmd := at.onKey(&cobra.Command{
+	return at.onKey(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one key, without its secret",
 		Long: `Show one key, without its secret. With --database it also shows how many
@@ -53,20 +56,9 @@ requests the key has left. A server shows that only to the key itself: see
   animalstore keys show 2 --json`,
 	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
 		key, limits, err := store.Show(cmd.Context(), id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !p.JSON:
-			return p.PrintFields(tables.KeyFields(&key, limits, time.Now()))
-		case limits == nil:
-			return p.PrintJSON(key)
 		}
-		return p.PrintJSON(struct {
-			animalstore.Key
-			LeftThisMinute int64            `json:"leftThisMinute"`
-			LeftToday      int64            `json:"leftToday"`
-			BannedUntil    animalstore.Time `json:"bannedUntil"`
-		}{key, limits.Minute.Remaining, limits.Day.Remaining, limits.BannedUntil})
+		return tables.PrintKey(p, key, limits, time.Now())
 	})
-	return cmd
 }

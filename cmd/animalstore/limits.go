@@ -24,10 +24,7 @@ and whether it is banned. This request counts like any other.
 				if err != nil {
 					return err
 				}
-				if s.JSON {
-					return s.PrintJSON(limits)
-				}
-				return s.PrintFields(tables.LimitFields(limits))
+				return tables.PrintLimits(s.Printer, limits)
 			})
 		},
 	}

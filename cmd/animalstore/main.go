@@ -60,16 +60,14 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 5 not found, 6 rate limited, 130 stopped by Ctrl-C.`,
 		Version:       versionString(),
 		Args:          cobra.ArbitraryArgs,
-		RunE:          onlySubcommands,
+		RunE:          commandline.OnlySubcommands,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return readEnvironment(cmd)
+			return commandline.ReadEnvironment(cmd)
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{commandline.ExplainFlag(cmd, err)}
-	})
+	root.SetFlagErrorFunc(commandline.ExplainFlag)
 	root.SetVersionTemplate("animalstore {{.Version}}\n")
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"iter"
 
 	"animalstore"
 	"animalstore/client"
 	"animalstore/internal/commandline"
 	"animalstore/internal/diagnose"
+	"animalstore/internal/remote"
 	"animalstore/internal/tables"
 
 	"github.com/spf13/cobra"
@@ -29,10 +29,10 @@ pet is pending while the order is open, and sold or available afterwards.
 		Annotations: map[string]string{"remove": `orders can't be removed: cancel one with "animalstore orders set ID --status cancelled"`},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
+	return commandline.Group(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
 }
 
-var orders = resource[animalstore.Order]{"order", "orders", tables.Orders, tables.OrderTitle}
+var orders = resource[animalstore.Order]{"order", "orders", tables.Orders, tables.OrderTitle, remote.Every((*client.Client).ListOrders)}
 
 func registerOrderStatus(cmd *cobra.Command, status *animalstore.OrderStatus, usage string) {
 	commandline.RegisterOneOf(cmd, status, animalstore.OrderStatuses, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
@@ -48,17 +48,17 @@ func ordersListCommand(conn *connection) *cobra.Command {
   animalstore orders list --pet 3 --json`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flag("pet").Changed && q.PetID < 1 {
-				return usageError{errors.New("--pet must be the id of a pet, which is positive")}
+				return usagef("--pet must be the id of a pet, which is positive")
 			}
 			return nil
 		},
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Order, error] {
+	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Order, error] {
 		q.PageSize = pageSize
 		return s.ListOrders(cmd.Context(), q)
 	})
 	registerOrderStatus(cmd, &q.Status, "only orders with this status: ")
 	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only orders for the pet with this `id`")
-	completeFlag(cmd, "pet", pets.completeIDs(listPets(conn)))
+	completeFlag(cmd, "pet", pets.completeIDs(conn))
 	return cmd
 }
 
@@ -66,7 +66,7 @@ func ordersCreateCommand(conn *connection) *cobra.Command {
 	var idempotencyKey string
 	cmd := orders.onItem(conn, &cobra.Command{
 		Use:               "create PET",
-		ValidArgsFunction: pets.completeOneID(listPets(conn)),
+		ValidArgsFunction: pets.completeOneID(conn),
 		Aliases:           []string{"place"},
 		Short:             "Order a pet",
 		Long: `Order a pet, by its id, and print the order. The pet has to be available, and
@@ -77,7 +77,7 @@ make the command itself repeatable, give it an --idempotency-key.`,
 		Example: `  animalstore orders create 3
   animalstore orders create 4 --idempotency-key cart-17 --json`,
 		Args:    oneID("pet", "pets"),
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return notEmpty(cmd, "idempotency-key") },
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return commandline.NotEmpty(cmd, "idempotency-key") },
 	}, func(cmd *cobra.Command, s session, pet int64) (animalstore.Order, error) {
 		var meta client.Meta
 		requestKey := orRandom(idempotencyKey)
@@ -98,9 +98,8 @@ make the command itself repeatable, give it an --idempotency-key.`,
 
 func ordersShowCommand(conn *connection) *cobra.Command {
 	return orders.onItem(conn, &cobra.Command{
-		Use:               "show ID",
-		ValidArgsFunction: orders.completeOneID(listOrders(conn)),
-		Short:             "Show one order",
+		Use:   "show ID",
+		Short: "Show one order",
 		Example: `  animalstore orders show 1
   animalstore orders show 1 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Order, error) {
@@ -111,9 +110,8 @@ func ordersShowCommand(conn *connection) *cobra.Command {
 func ordersSetCommand(conn *connection) *cobra.Command {
 	var status animalstore.OrderStatus
 	cmd := orders.onItem(conn, &cobra.Command{
-		Use:               "set ID",
-		ValidArgsFunction: orders.completeOneID(listOrders(conn)),
-		Short:             "Advance an order, or cancel it",
+		Use:   "set ID",
+		Short: "Advance an order, or cancel it",
 		Long: `Change the status of an order, and print the changed order. A placed order can
 become approved, an approved one delivered, and both can be cancelled. The pet
 is sold when its order is delivered, and available when it is cancelled.`,
@@ -121,7 +119,7 @@ is sold when its order is delivered, and available when it is cancelled.`,
   animalstore orders set 2 --status cancelled`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if status == "" {
-				return usageError{errors.New("name the new status with --status: " + animalstore.JoinOr(animalstore.OrderStatuses))}
+				return usagef("name the new status with --status: %s", animalstore.JoinOr(animalstore.OrderStatuses))
 			}
 			return nil
 		},

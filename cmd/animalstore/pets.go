@@ -3,13 +3,13 @@ package main
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"iter"
 
 	"animalstore"
 	"animalstore/client"
 	"animalstore/internal/commandline"
 	"animalstore/internal/diagnose"
+	"animalstore/internal/remote"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
@@ -29,11 +29,11 @@ func petsCommand() *cobra.Command {
   animalstore pets set 5 --status sold`,
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, petsListCommand(&conn), petsShowCommand(&conn), petsCreateCommand(&conn), petsSetCommand(&conn),
+	return commandline.Group(cmd, petsListCommand(&conn), petsShowCommand(&conn), petsCreateCommand(&conn), petsSetCommand(&conn),
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
-var pets = resource[animalstore.Pet]{"pet", "pets", tables.Pets, func(p animalstore.Pet) string { return p.Name }}
+var pets = resource[animalstore.Pet]{"pet", "pets", tables.Pets, func(p animalstore.Pet) string { return p.Name }, remote.PetsThatBegin}
 
 // petFilter is the flags that select pets.
 type petFilter struct {
@@ -56,7 +56,7 @@ func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
 }
 
 func completeCategory(cmd *cobra.Command, conn *connection) {
-	completeFlag(cmd, "category", categories.completeIDs(listCategories(conn)))
+	completeFlag(cmd, "category", categories.completeIDs(conn))
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
@@ -64,7 +64,7 @@ func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage 
 }
 
 func petsListCommand(conn *connection) *cobra.Command {
-	var f listFlags
+	var f commandline.ListFlags
 	var filter petFilter
 	var ids commandline.IDList
 	cmd := pets.onList(conn, &cobra.Command{
@@ -76,7 +76,7 @@ func petsListCommand(conn *connection) *cobra.Command {
   animalstore pets list --all --wait | cut -f 2`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if len(ids) > maxPage {
-				return usageError{fmt.Errorf("--id takes at most %d ids, not %d", maxPage, len(ids))}
+				return usagef("--id takes at most %d ids, not %d", maxPage, len(ids))
 			}
 			if len(ids) > 0 && !given(cmd, "limit") {
 				f.All = true // of the named ones
@@ -90,15 +90,14 @@ func petsListCommand(conn *connection) *cobra.Command {
 	})
 	filter.register(cmd, conn)
 	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
-	completeFlag(cmd, "id", pets.completeIDs(listPets(conn)))
+	completeFlag(cmd, "id", pets.completeIDs(conn))
 	return cmd
 }
 
 func petsShowCommand(conn *connection) *cobra.Command {
 	return pets.onItem(conn, &cobra.Command{
-		Use:               "show ID",
-		ValidArgsFunction: pets.completeOneID(listPets(conn)),
-		Short:             "Show one pet",
+		Use:   "show ID",
+		Short: "Show one pet",
 		Example: `  animalstore pets show 5
   animalstore pets show 5 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
@@ -126,9 +125,9 @@ the same pet.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flag("name").Changed || !cmd.Flag("category").Changed {
-				return usageError{errors.New("a pet needs a --name and a --category")}
+				return usagef("a pet needs a --name and a --category")
 			}
-			if err := errors.Join(pet.Validate(), notEmpty(cmd, "idempotency-key")); err != nil {
+			if err := errors.Join(pet.Validate(), commandline.NotEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
 			columns, err := pets.chosen(cmd)
@@ -192,13 +191,4 @@ func orRandom(key string) string {
 		return rand.Text()
 	}
 	return key
-}
-
-// notEmpty refuses a flag with an empty value, as from a script's unset variable:
-// it would have the same effect as no flag.
-func notEmpty(cmd *cobra.Command, flag string) error {
-	if f := cmd.Flag(flag); f.Changed && f.Value.String() == "" {
-		return usageError{fmt.Errorf("--%s is empty", flag)}
-	}
-	return nil
 }

@@ -2,11 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/commandline"
 	"animalstore/internal/remote"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
@@ -45,9 +44,8 @@ func petsSetCommand(conn *connection) *cobra.Command {
 	var f petPatchFlags
 	var ifMatch string
 	cmd := pets.onItem(conn, &cobra.Command{
-		Use:               "set ID",
-		ValidArgsFunction: pets.completeOneID(listPets(conn)),
-		Short:             "Change a pet",
+		Use:   "set ID",
+		Short: "Change a pet",
 		Long: `Change a pet's name, category or status, and print the changed pet.
 
 An available pet can become pending or sold, a pending one available or sold.
@@ -61,9 +59,9 @@ ETag with --etag.`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			patch := f.patch(cmd)
 			if patch == (animalstore.PetPatch{}) {
-				return usageError{errors.New("nothing to change: use --name, --category or --status")}
+				return usagef("nothing to change: use --name, --category or --status")
 			}
-			return errors.Join(patch.Validate(), notEmpty(cmd, "if-match"))
+			return errors.Join(patch.Validate(), commandline.NotEmpty(cmd, "if-match"))
 		},
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
 		var meta client.Meta
@@ -83,32 +81,23 @@ ETag with --etag.`,
 func petsRemoveCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "remove ID...",
-		ValidArgsFunction: pets.completeIDs(listPets(conn)),
+		ValidArgsFunction: pets.completeIDs(conn),
 		Short:             "Remove pets permanently",
 		Long: `Remove pets permanently, and print them. If one of the ids doesn't exist,
 nothing is removed. A pet with an open order can't be removed. On a terminal,
 you are asked for confirmation.`,
 		Example: `  animalstore pets remove 7 --yes
   animalstore pets remove 8 9 --yes`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{errors.New(`name the pets by their ids: "animalstore pets list" shows them`)}
-			}
-			return nil
-		},
+		Args: commandline.SomeIDs("pets", maxPage),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ids, err := parsePetIDs(args)
-			if err != nil {
-				return err
-			}
 			columns, err := pets.chosen(cmd)
 			if err != nil {
 				return err
 			}
 			return conn.do(cmd, func(s session) error {
-				found, err := remote.FindPets(cmd.Context(), s.Client, ids)
-				if err == nil && asks(cmd) {
-					err = confirm(cmd, tables.RemovalQuestion(found))
+				found, err := remote.FindPets(cmd.Context(), s.Client, commandline.IDs(args))
+				if err == nil {
+					err = commandline.Confirm(cmd, tables.RemovalQuestion(found))
 				}
 				if err != nil {
 					return err
@@ -127,24 +116,7 @@ you are asked for confirmation.`,
 			})
 		},
 	}
-	registerYes(cmd)
+	commandline.RegisterYes(cmd)
 	pets.registerOutput(cmd)
 	return cmd
-}
-
-func parsePetIDs(args []string) ([]int64, error) {
-	if len(args) > maxPage {
-		return nil, usageError{fmt.Errorf("at most %d pets can be removed at once, not %d", maxPage, len(args))}
-	}
-	var ids []int64
-	for _, arg := range args {
-		id, err := parseID(arg, "pets")
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 
 	"animalstore/internal/commandline"
 	"animalstore/internal/petfile"
@@ -30,7 +29,7 @@ preserves every name exactly.`,
   animalstore pets export --format jsonl | gzip > pets.jsonl.gz`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError{fmt.Errorf("name one file, or none for standard output. See %q", cmd.CommandPath()+" --help")}
+				return usagef("name one file, or none for standard output. See %q", cmd.CommandPath()+" --help")
 			}
 			return nil
 		},

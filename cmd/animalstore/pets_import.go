@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"animalstore/internal/bulk"
@@ -41,11 +40,11 @@ day.`,
 		Example: `  animalstore pets import pets.csv
   animalstore pets export | animalstore pets import --format csv -
   animalstore pets import pets.jsonl --concurrency 4`,
-		Args:              oneFile,
+		Args:              commandline.OneFile(`name one file, or - for standard input. See "animalstore pets import --help"`),
 		ValidArgsFunction: completeFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if workers < 1 || workers > maxWorkers {
-				return usageError{fmt.Errorf("--concurrency must be 1 to %d, not %d", maxWorkers, workers)}
+				return usagef("--concurrency must be 1 to %d, not %d", maxWorkers, workers)
 			}
 			file, err := petfile.Open(args[0], cmd.InOrStdin(), format)
 			if err != nil {
@@ -60,13 +59,6 @@ day.`,
 	cmd.Flags().IntVar(&workers, "concurrency", defaultWorkers, "how many requests to send at once; 1 keeps the order of the file")
 	jsonFlag(cmd)
 	return cmd
-}
-
-func oneFile(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
-		return usageError{fmt.Errorf("name one file, or - for standard input. See %q", cmd.CommandPath()+" --help")}
-	}
-	return nil
 }
 
 // bulk is the session for an import or export.

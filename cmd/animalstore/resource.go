@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"animalstore/internal/commandline"
+	"animalstore/internal/remote"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,8 @@ type resource[T any] struct {
 	singular string
 	plural   string // also the name of the group of commands
 	columns  []terminal.Column[T]
-	describe func(T) string // for completion, next to the id
+	describe func(T) string   // for completion, next to the id
+	list     remote.Lister[T] // for completion; nil if the commands have their own
 }
 
 // registerOutput adds the flags that say how to print the resource.
@@ -25,11 +27,7 @@ func (r resource[T]) registerOutput(cmd *cobra.Command) {
 
 // chosen returns the columns that the flags ask for.
 func (r resource[T]) chosen(cmd *cobra.Command) ([]terminal.Column[T], error) {
-	columns, err := commandline.ChosenColumns(cmd, r.columns)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return columns, nil
+	return commandline.ChosenColumns(cmd, r.columns)
 }
 
 // onItem makes cmd call run with the id in its argument and print the result. What
@@ -38,15 +36,17 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 	if cmd.Args == nil {
 		cmd.Args = oneID(r.singular, r.plural)
 	}
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = r.completeOneID(conn)
+	}
 	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, _ := parseInteger(args[0]) // oneID has checked it
 		columns, err := r.chosen(cmd)
 		if err != nil {
 			return err
 		}
 		return conn.do(cmd, func(s session) error {
-			item, err := run(cmd, s, id)
+			item, err := run(cmd, s, commandline.IDs(args)[0])
 			if err != nil {
 				return err
 			}
@@ -57,14 +57,14 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 }
 
 // onList makes cmd print as much of a list as the flags ask for.
-func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
+func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *commandline.ListFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = noArguments
 	}
 	f.Register(cmd, 20)
 	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.check(cmd); err != nil {
+		if err := f.Check(cmd); err != nil {
 			return err
 		}
 		columns, err := r.chosen(cmd)
@@ -78,22 +78,9 @@ func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, 
 	return cmd
 }
 
-// listFlags say how much of a list to print.
-type listFlags struct{ commandline.ListFlags }
-
-func (f *listFlags) check(cmd *cobra.Command) error {
-	if err := f.Check(cmd); err != nil {
-		return usageError{err}
-	}
-	return nil
-}
-
-// jsonFlag adds --json to a command. newPrinter reads it.
-func jsonFlag(cmd *cobra.Command) { cmd.Flags().Bool("json", false, "print JSON") }
-
 // printPages prints as much of a list as the flags ask for. list is called with
 // the page size to request.
-func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
+func (r resource[T]) printPages(p *terminal.Printer, f *commandline.ListFlags, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
 	pages := terminal.Pages{Limit: f.Limit, All: f.All, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
 	return terminal.PrintPages(p, pages, list, columns)
 }

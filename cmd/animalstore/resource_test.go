@@ -66,7 +66,7 @@ func TestListSendsFewRequests(t *testing.T) {
 		asked = nil
 		var out, notes bytes.Buffer
 		p := &terminal.Printer{Out: &out, Notes: &notes, Screen: test.screen}
-		err := pets.printPages(p, &listFlags{test.flags}, pets.columns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
+		err := pets.printPages(p, &test.flags, pets.columns, func(pageSize int) iter.Seq2[animalstore.Pet, error] {
 			return server.Client.ListPets(t.Context(), client.PetQuery{PageSize: pageSize})
 		})
 		if err != nil {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"animalstore/internal/dbadmin"
 	"animalstore/internal/sample"
 
@@ -36,7 +34,7 @@ same time. Ctrl-C stops it cleanly.`,
 				f.pets = animals
 			}
 			if f.pets < 1 || f.pets > sample.MaxPets {
-				return usageError{fmt.Errorf("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)}
+				return usagef("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)
 			}
 			if err := f.database.check(); err != nil {
 				return err

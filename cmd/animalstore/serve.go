@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"strings"
 
-	"animalstore"
 	"animalstore/internal/commandline"
-	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
+	"animalstore/internal/settings"
 	"animalstore/internal/terminal"
-	"animalstore/internal/webhook"
 
 	"github.com/spf13/cobra"
 )
@@ -25,20 +21,11 @@ const defaultOpsListen = "127.0.0.1:8081"
 // ownerKeyVariable has no flag: other users can read the arguments of a process.
 const ownerKeyVariable = server.OwnerKeyVariable
 
-// serveFlags are the flags of serve. Those that need no parsing are in the
-// configuration right away.
 type serveFlags struct {
-	server.Config
-	environment     string
-	acme            server.ACME
-	proxies         []string
-	webhookNetworks []string
-	fastPath        bool
-	console         bool
-	createOwnerKey  bool
-	logFormat       string
-	backupEvery     string
-	eventsRetention string
+	settings.Settings
+	fastPath       bool
+	console        bool
+	createOwnerKey bool
 }
 
 func serveCommand() *cobra.Command {
@@ -60,6 +47,7 @@ output ends up in a log, use --create-owner-key=false and create keys with
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.OpsOptional = !cmd.Flags().Changed("ops-listen")
+			f.NoFastPath, f.NoConsole, f.Version = !f.fastPath, !f.console, versionString()
 			return serve(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -68,18 +56,21 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.StringVar(&f.OpsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
 	flags.StringVar(&f.Database, "database", "sqlite:animalstore.db", databaseUsage)
 	flags.StringVar(&f.Redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT or rediss://…")
-	flags.StringVar(&f.environment, "environment", "production", "production or staging: keys of the other environment are refused")
+	flags.StringVar(&f.Environment, "environment", "production", "production or staging: keys of the other environment are refused")
 	tlsFlags(cmd, &f)
-	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
-	flags.StringSliceVar(&f.webhookNetworks, "webhook-networks", nil, "networks that webhooks may lead to besides public addresses, with http too, such as 10.1.0.0/16")
+	flags.StringSliceVar(&f.Proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
+	flags.StringSliceVar(&f.WebhookNetworks, "webhook-networks", nil, "networks that webhooks may lead to besides public addresses, with http too, such as 10.1.0.0/16")
 	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve plain requests without net/http, which takes less CPU; false if you suspect it of a fault")
 	flags.BoolVar(&f.console, "console", true, "serve the web console at /console")
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
-	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
-	registerBackupFlags(cmd, &f)
-	flags.StringVar(&f.eventsRetention, "events-retention", "30d", "how long to keep events, such as 90d or 12h; 0 keeps them forever")
+	flags.StringVar(&f.LogFormat, "log-format", "text", "how to log: text or json")
+	flags.StringVar(&f.Backups.Dir, "backup-dir", "", "directory to back up a SQLite database to, regularly")
+	flags.StringVar(&f.BackupEvery, "backup-every", "24h", "how often to back up, such as 1d, 12h or 30m")
+	flags.IntVar(&f.Backups.Keep, "backup-keep", 7, "how many backups to keep; older ones are deleted")
+	completeFlag(cmd, "backup-dir", commandline.CompleteDirectories)
+	flags.StringVar(&f.EventsRetention, "events-retention", "30d", "how long to keep events, such as 90d or 12h; 0 keeps them forever")
 	completeFlag(cmd, "environment", commandline.FixedValues(environments))
 	completeFlag(cmd, "log-format", commandline.FixedValues([]string{"text", "json"}))
 	return cmd
@@ -87,9 +78,13 @@ output ends up in a log, use --create-owner-key=false and create keys with
 
 func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 	defer server.TuneMemory(os.Getenv("GOGC") != "")()
-	cfg, err := f.config(stderr)
+	cfg, err := f.Server(stderr)
 	if err != nil {
-		return err
+		return usagef("%w", err)
+	}
+	cfg.Fatal = func(err error) {
+		cfg.Log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
+		os.Exit(exitError)
 	}
 	s, err := server.New(ctx, cfg)
 	if err != nil {
@@ -110,71 +105,4 @@ func serve(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
 		cfg.Log.Warn("cannot tell the service manager that the server is ready", "err", err)
 	}
 	return s.Run(ctx)
-}
-
-// config checks the flags and turns them into the configuration of a server.
-func (f serveFlags) config(stderr io.Writer) (server.Config, error) {
-	log, err := newLogger(f.logFormat, stderr)
-	if err != nil {
-		return server.Config{}, err
-	}
-	env, err := animalstore.ParseEnvironment(f.environment)
-	if err != nil {
-		return server.Config{}, err
-	}
-	if err := f.check(); err != nil {
-		return server.Config{}, usageError{err}
-	}
-	proxies, err := server.ParseProxies("--trusted-proxies", f.proxies)
-	if err != nil {
-		return server.Config{}, usageError{err}
-	}
-	networks, err := webhook.ParseNetworks(f.webhookNetworks)
-	if err != nil {
-		return server.Config{}, usageError{fmt.Errorf("--webhook-networks: %w", err)}
-	}
-	cfg := f.Config
-	cfg.WebhookNetworks = networks
-	cfg.Environment, cfg.Version, cfg.Log, cfg.TrustedProxies = env, versionString(), log, proxies
-	cfg.NoFastPath, cfg.NoConsole = !f.fastPath, !f.console
-	cfg.Backups.Every, _ = terminal.ParseDuration(f.backupEvery) // check has parsed it
-	cfg.EventsRetention, _ = parseRetention(f.eventsRetention)
-	cfg.Fatal = func(err error) {
-		log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
-		os.Exit(exitError)
-	}
-	if len(f.acme.Domains) > 0 {
-		cfg.ACME = &f.acme
-		if cfg.ACME.Cache == "" {
-			cfg.ACME.Cache = strings.TrimPrefix(f.Database, "sqlite:") + ".acme"
-		}
-	}
-	return cfg, nil
-}
-
-// check refuses flags that no server can start with.
-func (f serveFlags) check() error {
-	if err := server.Check(f.Config, f.acme); err != nil {
-		return err
-	}
-	if f.Redis != "" {
-		if err := ratelimit.CheckRedisURL(f.Redis); err != nil {
-			return fmt.Errorf("--redis: %w", err)
-		}
-	}
-	if err := f.checkBackups(); err != nil {
-		return err
-	}
-	_, err := parseRetention(f.eventsRetention)
-	return err
-}
-
-func newLogger(format string, w io.Writer) (*slog.Logger, error) {
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, nil)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), nil
-	}
-	return nil, usageError{fmt.Errorf("--log-format must be text or json, not %q", format)}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"animalstore"
@@ -71,7 +70,7 @@ func (h *usageHours) register(cmd *cobra.Command) {
 
 func (h usageHours) check() error {
 	if most := usageHours(animalstore.UsageKept / time.Hour); h < 1 || h > most {
-		return usageError{fmt.Errorf("--hours must be 1 to %d", most)}
+		return usagef("--hours must be 1 to %d", most)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/internal/commandline"
+	"animalstore/internal/remote"
 	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
@@ -32,12 +32,12 @@ All of them but "listen" need a key with the permission admin.
   animalstore webhooks listen --forward-to http://localhost:3000/hook`,
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return groupCommand(cmd, webhooksListCommand(&conn), webhooksShowCommand(&conn), webhooksCreateCommand(&conn),
+	return commandline.Group(cmd, webhooksListCommand(&conn), webhooksShowCommand(&conn), webhooksCreateCommand(&conn),
 		webhooksSetCommand(&conn), webhooksRemoveCommand(&conn), webhooksRotateCommand(&conn), webhooksPingCommand(&conn),
 		webhooksDeliveriesCommand(&conn), webhooksRetryCommand(&conn), webhooksListenCommand(&conn))
 }
 
-var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", tables.Webhooks, tables.WebhookTitle}
+var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", tables.Webhooks, tables.WebhookTitle, remote.Every((*client.Client).ListWebhooks)}
 
 func webhooksListCommand(conn *connection) *cobra.Command {
 	return webhooks.onList(conn, &cobra.Command{
@@ -45,16 +45,15 @@ func webhooksListCommand(conn *connection) *cobra.Command {
 		Short: "List webhooks, the latest first, without their secrets",
 		Example: `  animalstore webhooks list
   animalstore webhooks list --json`,
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Webhook, error] {
+	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Webhook, error] {
 		return s.ListWebhooks(cmd.Context(), client.PageQuery{PageSize: pageSize})
 	})
 }
 
 func webhooksShowCommand(conn *connection) *cobra.Command {
 	return webhooks.onItem(conn, &cobra.Command{
-		Use:               "show ID",
-		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
-		Short:             "Show one webhook, without its secret",
+		Use:   "show ID",
+		Short: "Show one webhook, without its secret",
 		Example: `  animalstore webhooks show 1
   animalstore webhooks show 1 --json`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
@@ -78,11 +77,7 @@ func (f *webhookFlags) register(cmd *cobra.Command) {
 // registerEventTypes adds the flag --types.
 func registerEventTypes(cmd *cobra.Command, types *[]string) {
 	cmd.Flags().StringSliceVar(types, "types", nil, "comma-separated types of events, such as pet.created, or pet.* for all of pets (default "+string(animalstore.DefaultEventPatterns)+")")
-	var known []string
-	for _, t := range animalstore.EventTypes {
-		known = append(known, string(t))
-	}
-	completeFlag(cmd, "types", completeList(known))
+	completeFlag(cmd, "types", commandline.CompleteList(animalstore.EventTypes))
 }
 
 // eventPatterns reads --types. It is empty if the flag isn't given.
@@ -92,7 +87,7 @@ func eventPatterns(cmd *cobra.Command, types []string) (animalstore.EventPattern
 	}
 	patterns, err := animalstore.NewEventPatterns(types)
 	if err != nil {
-		return "", usageError{fmt.Errorf("--%s", err.(*animalstore.Error).Message)}
+		return "", usagef("--%s", err.(*animalstore.Error).Message)
 	}
 	return patterns, nil
 }
@@ -114,7 +109,7 @@ allows further networks.`,
 		Args: noArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.to == "" {
-				return usageError{errors.New("name the address that events are sent to with --to, such as https://example.com/hook")}
+				return usagef("name the address that events are sent to with --to, such as https://example.com/hook")
 			}
 			in = animalstore.NewWebhook{URL: f.to, Description: f.description}
 			in.Types, err = eventPatterns(cmd, f.types)
@@ -127,27 +122,13 @@ allows further networks.`,
 					return err
 				}
 				s.Note("Created webhook %d: %s are sent to %s. Store the secret safely: it isn't shown again.", created.ID, strings.Join(created.Types.List(), ", "), terminal.Visible(created.URL))
-				return printWebhookSecret(s.Printer, created)
+				return tables.PrintWebhookSecret(s.Printer, created)
 			})
 		},
 	}
 	f.register(cmd)
 	jsonFlag(cmd)
 	return cmd
-}
-
-// printWebhookSecret prints the secret alone, or with its webhook as JSON.
-func printWebhookSecret(p *terminal.Printer, w client.WebhookWithSecret) error {
-	var err error
-	if p.JSON {
-		err = p.PrintJSON(w)
-	} else {
-		_, err = fmt.Fprintln(p.Out, w.Secret)
-	}
-	if err != nil {
-		return fmt.Errorf("the secret of webhook %d couldn't be printed and is lost: %w. Create a new one with \"animalstore webhooks rotate %d\"", w.ID, err, w.ID)
-	}
-	return nil
 }
 
 // settableStates are the states of a webhook that people choose.
@@ -158,9 +139,8 @@ func webhooksSetCommand(conn *connection) *cobra.Command {
 	var state animalstore.WebhookState
 	var patch animalstore.WebhookPatch
 	cmd := webhooks.onItem(conn, &cobra.Command{
-		Use:               "set ID",
-		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
-		Short:             "Change, pause or resume a webhook",
+		Use:   "set ID",
+		Short: "Change, pause or resume a webhook",
 		Long: `Change a webhook, and print it. A webhook that is paused, or that the server has
 disabled because its receiver failed for days, gets events again when you set
 its state to active, but not those of the meantime.`,
@@ -202,23 +182,22 @@ func (f *webhookFlags) patch(cmd *cobra.Command, state animalstore.WebhookState)
 		patch.State = &state
 	}
 	if patch == (animalstore.WebhookPatch{}) {
-		return patch, usageError{errors.New("nothing to change: use --to, --types, --description or --state")}
+		return patch, usagef("nothing to change: use --to, --types, --description or --state")
 	}
-	return patch, notEmpty(cmd, "to")
+	return patch, commandline.NotEmpty(cmd, "to")
 }
 
 func webhooksRemoveCommand(conn *connection) *cobra.Command {
 	cmd := webhooks.onItem(conn, &cobra.Command{
-		Use:               "remove ID",
-		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
-		Short:             "Remove a webhook permanently",
+		Use:   "remove ID",
+		Short: "Remove a webhook permanently",
 		Long: `Remove a webhook with its deliveries permanently, and print it. To stop it for a
 while, pause it instead. On a terminal, you are asked for confirmation.`,
 		Example: "  animalstore webhooks remove 1 --yes",
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
 		webhook, err := s.GetWebhook(cmd.Context(), id)
-		if err == nil && asks(cmd) {
-			err = confirm(cmd, fmt.Sprintf("Remove webhook %d (%s) permanently?", id, terminal.Visible(webhook.URL)))
+		if err == nil {
+			err = commandline.Confirm(cmd, fmt.Sprintf("Remove webhook %d (%s) permanently?", id, terminal.Visible(webhook.URL)))
 		}
 		if err == nil {
 			err = s.DeleteWebhook(cmd.Context(), id)
@@ -228,6 +207,6 @@ while, pause it instead. On a terminal, you are asked for confirmation.`,
 		}
 		return webhook, err
 	})
-	registerYes(cmd)
+	commandline.RegisterYes(cmd)
 	return cmd
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -22,7 +20,7 @@ func webhooksRotateCommand(conn *connection) *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:               "rotate ID",
-		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		ValidArgsFunction: webhooks.completeOneID(conn),
 		Short:             "Give a webhook a new secret and print it",
 		Long: `Give a webhook a new secret and print it to standard output, with nothing else.
 For a grace period, events are signed with both secrets, so that the receiver
@@ -32,12 +30,12 @@ can change at any time in between.`,
 		Args: oneID("webhook", "webhooks"),
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 || grace > keyadmin.MaxServerGrace {
-				return usageError{fmt.Errorf("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)}
+				return usagef("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, _ := parseInteger(args[0]) // oneID has checked it
+			id := commandline.IDs(args)[0]
 			return conn.do(cmd, func(s session) error {
 				rotated, err := s.RotateWebhook(cmd.Context(), id, grace)
 				if err != nil {
@@ -48,7 +46,7 @@ can change at any time in between.`,
 					old = "the old one no longer signs"
 				}
 				s.Note("Webhook %d has a new secret; %s. Store the new one safely: it isn't shown again.", id, old)
-				return printWebhookSecret(s.Printer, rotated)
+				return tables.PrintWebhookSecret(s.Printer, rotated)
 			})
 		},
 	}
@@ -57,12 +55,12 @@ can change at any time in between.`,
 	return cmd
 }
 
-var deliveries = resource[animalstore.Delivery]{"delivery", "deliveries", tables.Deliveries, tables.DeliveryTitle}
+var deliveries = resource[animalstore.Delivery]{"delivery", "deliveries", tables.Deliveries, tables.DeliveryTitle, nil}
 
 func webhooksPingCommand(conn *connection) *cobra.Command {
 	return deliveries.onItem(conn, &cobra.Command{
 		Use:               "ping ID",
-		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		ValidArgsFunction: webhooks.completeOneID(conn),
 		Short:             "Send a test message to a webhook",
 		Long: `Send a message of the type webhook.ping to a webhook, whatever its state, and
 print the delivery. It is tried once.`,
@@ -81,17 +79,16 @@ func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
 	var q client.DeliveryQuery
 	cmd := deliveries.onList(conn, &cobra.Command{
 		Use:               "deliveries WEBHOOK",
-		ValidArgsFunction: webhooks.completeOneID(listWebhooks(conn)),
+		ValidArgsFunction: webhooks.completeOneID(conn),
 		Short:             "List what was sent to a webhook, the latest first",
 		Long: `List the deliveries to a webhook, the latest first, with the result of the last
 attempt. --json shows all attempts. Deliveries are kept for 30 days.`,
 		Example: `  animalstore webhooks deliveries 1
   animalstore webhooks deliveries 1 --state failed --all --json`,
 		Args: oneID("webhook", "webhooks"),
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Delivery, error] {
-		id, _ := parseInteger(cmd.Flags().Arg(0)) // oneID has checked it
+	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Delivery, error] {
 		q.PageSize = pageSize
-		return s.ListDeliveries(cmd.Context(), id, q)
+		return s.ListDeliveries(cmd.Context(), commandline.IDs(cmd.Flags().Args())[0], q)
 	})
 	commandline.RegisterOneOf(cmd, &q.State, animalstore.DeliveryStates, "state", "only deliveries in this state: "+animalstore.JoinOr(animalstore.DeliveryStates))
 	return cmd
@@ -107,16 +104,16 @@ is tried again like a new one.`,
 		Example: "  animalstore webhooks retry 1 27",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError{errors.New(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)}
+				return usagef(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)
 			}
-			_, err := parseID(args[0], "webhooks")
-			if _, ok := parseInteger(args[1]); err == nil && !ok {
-				err = usageError{fmt.Errorf("%q isn't a valid id: \"animalstore webhooks deliveries %s\" shows the ids", args[1], args[0])}
+			err := commandline.CheckID(args[0], "webhooks")
+			if _, ok := commandline.ParseInteger(args[1]); err == nil && !ok {
+				err = usagef("%q isn't a valid id: \"animalstore webhooks deliveries %s\" shows the ids", args[1], args[0])
 			}
 			return err
 		},
 	}, func(cmd *cobra.Command, s session, webhook int64) (animalstore.Delivery, error) {
-		id, _ := parseInteger(cmd.Flags().Arg(1)) // Args has checked it
+		id, _ := commandline.ParseInteger(cmd.Flags().Arg(1)) // Args has checked it
 		delivery, err := s.RetryDelivery(cmd.Context(), webhook, id)
 		if err == nil {
 			s.Note("Sending delivery %d again. See what came of it with \"animalstore webhooks deliveries %d\".", id, webhook)
@@ -129,12 +126,12 @@ is tried again like a new one.`,
 func completeDelivery(conn *connection) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
-			return webhooks.completeOneID(listWebhooks(conn))(cmd, args, typed)
+			return webhooks.completeOneID(conn)(cmd, args, typed)
 		}
-		webhook, _ := parseInteger(args[0])
+		webhook, _ := commandline.ParseInteger(args[0])
 		list := listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Delivery, error] {
 			return c.ListDeliveries(ctx, webhook, client.DeliveryQuery{})
 		})
-		return deliveries.completeIDs(list)(cmd, nil, typed)
+		return deliveries.completeFrom(list)(cmd, nil, typed)
 	}
 }

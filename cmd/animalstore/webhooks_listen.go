@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"animalstore"
@@ -69,7 +67,7 @@ func (f *listenFlags) register(cmd *cobra.Command) {
 
 func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 	if f.forwardTo == "" {
-		return nil, usageError{errors.New("name your receiver with --forward-to, such as http://localhost:3000/hook")}
+		return nil, usagef("name your receiver with --forward-to, such as http://localhost:3000/hook")
 	}
 	if f.ownSecret = f.secret == ""; f.ownSecret {
 		f.secret = keys.MintWebhookSecret()
@@ -77,9 +75,9 @@ func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 	to, err := webhook.NewForwarder(f.forwardTo, f.secret, "animalstore/"+versionString())
 	switch {
 	case errors.Is(err, webhook.ErrInvalidSecret):
-		return nil, usageError{fmt.Errorf("--secret %w", err)}
+		return nil, usagef("--secret %w", err)
 	case err != nil:
-		return nil, usageError{fmt.Errorf("--forward-to must be an address such as http://localhost:3000/hook, not %q", f.forwardTo)}
+		return nil, usagef("--forward-to must be an address such as http://localhost:3000/hook, not %q", f.forwardTo)
 	}
 	return to, nil
 }
@@ -87,8 +85,7 @@ func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 // listen forwards events until the context ends. It knows where to start before it says
 // so, so that nothing that happens after is missed.
 func (f *listenFlags) listen(cmd *cobra.Command, s session, to *webhook.Forwarder, patterns animalstore.EventPatterns) error {
-	ctx := cmd.Context()
-	latest, err := s.LatestEventID(ctx)
+	latest, err := s.LatestEventID(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -96,38 +93,8 @@ func (f *listenFlags) listen(cmd *cobra.Command, s session, to *webhook.Forwarde
 		s.Note("The secret to verify with: %s", f.secret)
 	}
 	s.Note("Forwarding %s to %s. Ctrl-C ends this.", strings.Join(patterns.List(), ", "), terminal.Visible(f.forwardTo))
-	for e, err := range s.Events(ctx, client.EventsOptions{After: latest, Types: patterns.List()}) {
-		if err != nil {
-			return err
-		}
-		attempt := to.Forward(ctx, e)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		line, err := forwardedLine(s.Printer, e, attempt)
-		if err == nil {
-			_, err = fmt.Fprintln(s.Out, line)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func forwardedLine(p *terminal.Printer, e animalstore.Event, a animalstore.Attempt) (string, error) {
-	if p.JSON {
-		line, err := json.Marshal(struct {
-			EventID int64                 `json:"eventId"`
-			Type    animalstore.EventType `json:"type"`
-			Subject string                `json:"subject"`
-			animalstore.Attempt
-		}{e.ID, e.Type, e.Subject, a})
-		return string(line), err
-	}
-	result := tables.AttemptResult(a)
-	if !p.Screen.Terminal {
-		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d", e.ID, a.Time, e.Type, e.Subject, result, a.DurationMs), nil
-	}
-	return fmt.Sprintf("%s  %-16s  %-12s  %s  (%d ms)", terminal.DateTime(a.Time.Time), e.Type, e.Subject, result, a.DurationMs), nil
+	events := s.Events(cmd.Context(), client.EventsOptions{After: latest, Types: patterns.List()})
+	return to.ForwardAll(cmd.Context(), events, func(e animalstore.Event, a animalstore.Attempt) error {
+		return tables.PrintForwarded(s.Printer, e, a)
+	})
 }

@@ -28,13 +28,9 @@ func (s *Server) listCategories(w http.ResponseWriter, r *request) error {
 
 // getCategory serves GET /v1/categories/{categoryId}.
 func (s *Server) getCategory(w http.ResponseWriter, r *request) error {
-	id, err := categoryKind.pathID(r)
+	category, err := readAtPath(r, &categoryKind, s.db.Category)
 	if err != nil {
 		return err
-	}
-	category, err := s.db.Category(r.Context(), id)
-	if err != nil {
-		return categoryKind.explain(err, id)
 	}
 	return writeResource(w, r, http.StatusOK, category)
 }

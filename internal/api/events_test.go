@@ -213,23 +213,30 @@ func TestEventsExpire(t *testing.T) {
 	}
 }
 
+// beginWaiting sends a request and returns once it waits for events. The response follows.
+func (s *service) beginWaiting(t testing.TB, path string) <-chan response {
+	t.Helper()
+	got := make(chan response, 1)
+	go func() {
+		r, err := s.send(t.Context(), call{path: path})
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r
+	}()
+	eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+	return got
+}
+
 // TestEventsWait: a request that waits is answered as soon as there is an event, and
 // moves on over those that don't match.
 func TestEventsWait(t *testing.T) {
 	s := start(t)
 	path := s.latest(t, "", "&type=pet.updated&wait=30")
-	answer := make(chan response, 1)
-	go func() {
-		got, err := s.send(t.Context(), call{path: path})
-		if err != nil {
-			t.Error(err)
-		}
-		answer <- got
-	}()
-	eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+	waiting := s.beginWaiting(t, path)
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")
 	s.do(t, call{method: "PATCH", path: "/v1/pets/1", body: `{"status":"sold"}`}).want(t, 200, "")
-	page := readEventPage(t, <-answer)
+	page := readEventPage(t, <-waiting)
 	if got := typesOf(page.events); !slices.Equal(got, []string{"pet.updated pet/1"}) {
 		t.Errorf("got events %q, want the one that was waited for", got)
 	}
@@ -278,15 +285,7 @@ func TestWritersNotify(t *testing.T) {
 func TestEventsAfterStorageFailed(t *testing.T) {
 	s := start(t)
 	path := s.latest(t, "", "&wait=30")
-	answer := make(chan response, 1)
-	go func() {
-		got, err := s.send(t.Context(), call{path: path})
-		if err != nil {
-			t.Error(err)
-		}
-		answer <- got
-	}()
-	eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+	waiting := s.beginWaiting(t, path)
 	s.db.arm("PublishEvents", failWith(db.ErrUnavailable))
 	s.db.arm("Events", failWith(db.ErrUnavailable))
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")
@@ -295,7 +294,7 @@ func TestEventsAfterStorageFailed(t *testing.T) {
 	s.do(t, call{path: "/v1/events?after=latest"}).want(t, 503, "unavailable")
 	s.db.arm("PublishEvents", nil)
 	s.db.arm("Events", nil)
-	if got := readEventPage(t, <-answer); len(got.events) == 0 {
+	if got := readEventPage(t, <-waiting); len(got.events) == 0 {
 		t.Error("got no event, want that of the pet")
 	}
 	if got := len(s.log.lines("cannot look for events")); got != 1 {

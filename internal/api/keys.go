@@ -63,13 +63,9 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 
 // getKey serves GET /v1/keys/{keyId}.
 func (s *Server) getKey(w http.ResponseWriter, r *request) error {
-	id, err := keyKind.pathID(r)
+	key, err := readAtPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
-	}
-	key, err := s.db.Key(r.Context(), id)
-	if err != nil {
-		return keyKind.explain(err, id)
 	}
 	return s.writeKey(w, r, key)
 }
@@ -106,20 +102,16 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 // unbanKey serves POST /v1/keys/{keyId}/unban. The header Ban-Lifted says whether
 // the key was banned.
 func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
-	id, err := keyKind.pathID(r)
+	before, err := readAtPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
-	}
-	before, err := s.db.Key(r.Context(), id)
-	if err != nil {
-		return keyKind.explain(err, id)
 	}
 	status, err := s.limiter.Status(r.Context(), &before)
 	if err != nil {
 		return err
 	}
 	// Without Redis, another instance may have banned the key.
-	saved, err := s.db.LimitState(r.Context(), id)
+	saved, err := s.db.LimitState(r.Context(), before.ID)
 	if err != nil {
 		return err
 	}
@@ -173,17 +165,14 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	id, err := keyKind.pathID(r)
+	key, err := readAtPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
-	}
-	key, err := s.db.Key(r.Context(), id)
-	if err != nil {
-		return keyKind.explain(err, id)
 	}
 	secret := keys.Mint(key.Environment)
 	now := s.now()
 	until := animalstore.At(now.Add(grace))
+	id := key.ID
 	key, err = s.db.RotateKey(r.Context(), id, keys.Hash(secret), animalstore.At(now), until, func(k *animalstore.Key) error {
 		return r.checkIfMatch(keyTag(k.At(now)))
 	})
@@ -207,8 +196,8 @@ func (s *Server) writeKey(w http.ResponseWriter, r *request, key animalstore.Key
 	return taggedEntity(encode(key), keyTag(key)).write(w, r, http.StatusOK)
 }
 
-// writeSecret writes a key with its secret, which no cache may store.
-func writeSecret(w http.ResponseWriter, status int, key keyWithSecret) {
+// writeSecret writes a key or a webhook with its secret, which no cache may store.
+func writeSecret(w http.ResponseWriter, status int, withSecret any) {
 	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, status, key)
+	writeJSON(w, status, withSecret)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 
 	"animalstore"
@@ -31,6 +32,16 @@ func (k *resourceKind) pathID(r *request) (int64, error) {
 		return 0, animalstore.NoSuchID(k.code, k.validID)
 	}
 	return id, nil
+}
+
+// readAtPath reads the resource whose id is in the path.
+func readAtPath[T any](r *request, k *resourceKind, read func(context.Context, int64) (T, error)) (T, error) {
+	id, err := k.pathID(r)
+	if err != nil {
+		return *new(T), err
+	}
+	found, err := read(r.Context(), id)
+	return found, k.explain(err, id)
 }
 
 // explain turns db.ErrNotFound into the error for a missing resource, and leaves

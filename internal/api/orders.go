@@ -55,13 +55,9 @@ func (s *Server) placeOrder(w http.ResponseWriter, r *request) error {
 
 // getOrder serves GET /v1/store/orders/{orderId}.
 func (s *Server) getOrder(w http.ResponseWriter, r *request) error {
-	id, err := orderKind.pathID(r)
+	order, err := readAtPath(r, &orderKind, s.db.Order)
 	if err != nil {
 		return err
-	}
-	order, err := s.db.Order(r.Context(), id)
-	if err != nil {
-		return orderKind.explain(err, id)
 	}
 	return writeResource(w, r, http.StatusOK, order)
 }

@@ -23,14 +23,11 @@ func (s *Server) getKeyUsage(w http.ResponseWriter, r *request) error {
 	if _, err := parseHours(r.URL.RawQuery); err != nil {
 		return err // before a 404
 	}
-	id, err := keyKind.pathID(r)
+	key, err := readAtPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
 	}
-	if _, err := s.db.Key(r.Context(), id); err != nil {
-		return keyKind.explain(err, id)
-	}
-	return s.writeUsage(w, r, id)
+	return s.writeUsage(w, r, key.ID)
 }
 
 func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) error {

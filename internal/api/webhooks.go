@@ -52,20 +52,15 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	setField(w, "Location", "/v1/webhooks/"+strconv.FormatInt(webhook.ID, 10))
-	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, http.StatusCreated, webhookWithSecret{webhook, secret})
+	writeSecret(w, http.StatusCreated, webhookWithSecret{webhook, secret})
 	return nil
 }
 
 // getWebhook serves GET /v1/webhooks/{webhookId}.
 func (s *Server) getWebhook(w http.ResponseWriter, r *request) error {
-	id, err := webhookKind.pathID(r)
+	webhook, err := readAtPath(r, &webhookKind, s.db.Webhook)
 	if err != nil {
 		return err
-	}
-	webhook, err := s.db.Webhook(r.Context(), id)
-	if err != nil {
-		return webhookKind.explain(err, id)
 	}
 	return writeWebhook(w, r, webhook)
 }
@@ -130,8 +125,7 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return webhookKind.explain(err, id)
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, http.StatusOK, webhookWithSecret{webhook, secret})
+	writeSecret(w, http.StatusOK, webhookWithSecret{webhook, secret})
 	return nil
 }
 
@@ -190,18 +184,15 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 
 // retryDelivery serves POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry.
 func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
-	webhookID, err := webhookKind.pathID(r)
+	webhook, err := readAtPath(r, &webhookKind, s.db.Webhook)
 	if err != nil {
 		return err
-	}
-	if _, err := s.db.Webhook(r.Context(), webhookID); err != nil {
-		return webhookKind.explain(err, webhookID)
 	}
 	id, ok := deliveryKind.parseID(r.second)
 	if !ok {
 		return animalstore.NoSuchID(deliveryKind.code, deliveryKind.validID)
 	}
-	delivery, err := s.db.RetryDelivery(r.Context(), webhookID, id, animalstore.At(s.now()))
+	delivery, err := s.db.RetryDelivery(r.Context(), webhook.ID, id, animalstore.At(s.now()))
 	if err != nil {
 		return deliveryKind.explain(err, id)
 	}

@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestUnknownCommand(t *testing.T) {
 		"rm":     "shops can't be removed",
 	} {
 		cmd, _, _ := newCommand()
-		if got := UnknownCommand(cmd, name).Error(); got != want {
+		if got := unknownCommand(cmd, name).Error(); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
@@ -87,5 +88,40 @@ func TestCompleteList(t *testing.T) {
 	offered, _ := CompleteList([]string{"read", "write", "admin"})(nil, nil, "write,r")
 	if want := []string{"write,read", "write,admin"}; !slices.Equal(offered, want) {
 		t.Errorf("got %q, want %q", offered, want)
+	}
+}
+
+// TestArguments: a mistake in the arguments says what they should be.
+func TestArguments(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		check cobra.PositionalArgs
+		args  []string
+		want  string
+	}{
+		{"one id", OneID("shop", "shops"), []string{"-7"}, ""},
+		{"no id", OneID("shop", "shops"), nil, `name the shop by its id: "animalstore shops list" shows them`},
+		{"two ids", OneID("shop", "shops"), []string{"1", "2"}, `name the shop by its id: "animalstore shops list" shows them`},
+		{"a name", OneID("shop", "shops"), []string{"corner"}, `"corner" isn't a valid id: "animalstore shops list" shows the ids`},
+		{"some ids", SomeIDs("shops", 2), []string{"1", "2"}, ""},
+		{"none of some", SomeIDs("shops", 2), nil, `name the shops by their ids: "animalstore shops list" shows them`},
+		{"too many", SomeIDs("shops", 2), []string{"1", "2", "3"}, "at most 2 shops can be removed at once, not 3"},
+		{"a name among ids", SomeIDs("shops", 2), []string{"1", "corner"}, `"corner" isn't a valid id: "animalstore shops list" shows the ids`},
+		{"no arguments", NoArguments, nil, ""},
+		{"an argument", NoArguments, []string{"corner"}, `"shop" takes no arguments, but got "corner". See "shop --help"`},
+		{"a file", OneFile("name one file"), []string{"pets.csv"}, ""},
+		{"an empty file", OneFile("name one file"), []string{""}, "name one file"},
+	} {
+		cmd, _, _ := newCommand()
+		err := test.check(cmd, test.args)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
+			t.Errorf("%s:\n got %v\nwant %s", test.name, err, test.want)
+		}
+		if err != nil && !errors.As(err, new(UsageError)) {
+			t.Errorf("%s: got %T, want a UsageError", test.name, err)
+		}
+	}
+	if got := IDs([]string{"3", "1", "3"}); !slices.Equal(got, []int64{3, 1}) {
+		t.Errorf("got ids %v, want 3 and 1", got)
 	}
 }

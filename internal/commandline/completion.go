@@ -24,13 +24,13 @@ func FixedValues[T ~string](values []T) cobra.CompletionFunc {
 }
 
 // CompleteList completes the last value of a comma-separated list.
-func CompleteList(values []string) cobra.CompletionFunc {
+func CompleteList[T ~string](values []T) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		var offered []string
 		for _, v := range values {
-			if !slices.Contains(strings.Split(before, ","), v) {
-				offered = append(offered, before+v)
+			if !slices.Contains(strings.Split(before, ","), string(v)) {
+				offered = append(offered, before+string(v))
 			}
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -40,4 +40,9 @@ func CompleteList(values []string) cobra.CompletionFunc {
 // CompleteFiles is for an argument or a flag that is a file.
 func CompleteFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// CompleteDirectories is for an argument or a flag that is a directory.
+func CompleteDirectories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
 }

@@ -1,11 +1,10 @@
 // Package commandline is what our commands have in common: flags that the environment can
-// set, flags with a few possible values or for lists, completion, help, signals, and
-// errors that say what a value must be or which flag or command was meant. It knows
-// nothing about the store.
+// set, flags with a few possible values or for lists, arguments, completion, help,
+// confirmation, signals, and errors that say what a value must be or which flag or command
+// was meant. It knows nothing about the store.
 package commandline
 
 import (
-	"fmt"
 	"os"
 	"strings"
 
@@ -28,7 +27,7 @@ func ReadEnvironment(cmd *cobra.Command) error {
 			return
 		}
 		if e := cmd.Flags().Set(f.Name, value); e != nil {
-			err = fmt.Errorf("the environment variable %s: %w", name, explainValue(e))
+			err = Usagef("the environment variable %s: %w", name, explainValue(e))
 		}
 		if f.Annotations == nil {
 			f.Annotations = map[string][]string{}

@@ -18,7 +18,7 @@ func ExplainFlag(cmd *cobra.Command, err error) error {
 	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return fmt.Errorf("%w. %s", explainValue(err), hint)
+		return Usagef("%w. %s", explainValue(err), hint)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -29,7 +29,7 @@ func ExplainFlag(cmd *cobra.Command, err error) error {
 	if nearest := terminal.Nearest(unknown.GetSpecifiedName(), names); nearest != "" {
 		hint = fmt.Sprintf("Did you mean --%s?", nearest)
 	}
-	return fmt.Errorf("%q has no flag --%s. %s", cmd.CommandPath(), unknown.GetSpecifiedName(), hint)
+	return Usagef("%q has no flag --%s. %s", cmd.CommandPath(), unknown.GetSpecifiedName(), hint)
 }
 
 // explainValue replaces an error of pflag, which quotes strconv and csv, by
@@ -85,11 +85,11 @@ var VerbAliases = map[string][]string{
 	"remove": {"delete", "rm"},
 }
 
-// UnknownCommand is the error for a mistyped subcommand.
-func UnknownCommand(cmd *cobra.Command, name string) error {
+// unknownCommand is the error for a mistyped subcommand.
+func unknownCommand(cmd *cobra.Command, name string) error {
 	for verb, why := range cmd.Annotations {
 		if name == verb || slices.Contains(VerbAliases[verb], name) {
-			return errors.New(why)
+			return asUsage(errors.New(why))
 		}
 	}
 	var names, aliases []string
@@ -102,5 +102,5 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	if nearest := terminal.Nearest(name, append(names, aliases...)); nearest != "" {
 		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+nearest)
 	}
-	return fmt.Errorf("%q has no command %q. %s", cmd.CommandPath(), name, hint)
+	return Usagef("%q has no command %q. %s", cmd.CommandPath(), name, hint)
 }

@@ -11,15 +11,14 @@ import (
 // HelpWidth is the maximum width of help, in columns.
 const HelpWidth = 80
 
-// ArrangeHelp adds a command help to root, and wraps the help of all commands. unknown
-// is the error for a command that doesn't exist.
-func ArrangeHelp(root *cobra.Command, unknown func(cmd *cobra.Command, name string) error) {
+// ArrangeHelp adds a command help to root, and wraps the help of all commands.
+func ArrangeHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.RunE = func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err == nil && len(rest) > 0 { // cobra would succeed
-				err = unknown(cmd, rest[0])
+				err = unknownCommand(cmd, rest[0])
 			}
 			if err != nil {
 				return err

@@ -2,7 +2,6 @@ package commandline
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"animalstore/internal/terminal"
@@ -24,13 +23,13 @@ func ChosenColumns[T any](cmd *cobra.Command, columns []terminal.Column[T]) ([]t
 	case err != nil || !cmd.Flag("columns").Changed:
 		return columns, err
 	case Given(cmd, "columns") && Given(cmd, "json"):
-		return nil, errors.New("--columns and --json can't be used together: JSON always has all fields")
+		return nil, Usagef("--columns and --json can't be used together: JSON always has all fields")
 	}
 	chosen, err := terminal.Choose(columns, names)
 	if err == nil && len(chosen) == 0 {
 		err = errors.New("--columns is empty")
 	}
-	return chosen, err
+	return chosen, asUsage(err)
 }
 
 // ListFlags say how much of a list to print.
@@ -57,9 +56,9 @@ func (f *ListFlags) Check(cmd *cobra.Command) error {
 	case f.Limit == 0 && !cmd.Flag("limit").Changed:
 		f.All = true
 	case f.Limit < 1:
-		return fmt.Errorf("--limit must be at least 1, not %d", f.Limit)
+		return Usagef("--limit must be at least 1, not %d", f.Limit)
 	case f.All && Given(cmd, "all") && Given(cmd, "limit"):
-		return errors.New("--limit and --all can't be used together")
+		return Usagef("--limit and --all can't be used together")
 	case Given(cmd, "limit"):
 		f.All = false // the environment may have set it
 	}

@@ -33,7 +33,7 @@ func (v *visit) showCategories(status int, id, name, problem string) error {
 	return v.render(status, "categories", categoriesPage{v.c.frame(v, "Categories"), categories, id, name, problem})
 }
 
-// categoryProblem is for a key that may write and not read.
+// categoryProblem is for a key that may write but not read.
 func categoryProblem(status int, message string) problem {
 	return problem{Status: status, Heading: "That isn’t possible", Message: message}
 }

@@ -1,5 +1,5 @@
-// Package console serves the web console: pages on which whoever holds a key sees the
-// store, its keys and its traffic, and changes them.
+// Package console serves the web console: pages where someone with a key sees and changes
+// the store and its keys, and sees its traffic.
 //
 // The console is a client of the API. Everything it shows and does is a call with
 // package client, over a transport that leads to the API's handler in this process
@@ -58,8 +58,8 @@ type Server interface {
 	IsHTTPS(r *http.Request) bool
 }
 
-// Sessions stores who is signed in. A session and a form are known by the hash of a
-// random token.
+// Sessions stores who is signed in. A session and a form are identified by the hash of
+// a random token.
 type Sessions interface {
 	// CreateSession stores a session of the key with this secret.
 	CreateSession(ctx context.Context, token [32]byte, secret string, expires time.Time) error

@@ -73,7 +73,7 @@ func (v *visit) idempotencyKey() client.CallOption {
 	return client.IdempotencyKey("console-" + newOnce())
 }
 
-// ifMatch makes a change of what the form was made from, and of nothing else.
+// ifMatch allows a change only of the version that the form was made from.
 func (v *visit) ifMatch() client.CallOption {
 	return client.IfMatch(cmp.Or(v.field("etag"), `"none"`))
 }
@@ -99,7 +99,7 @@ func (v *visit) useForm() error {
 	return err
 }
 
-// showSentTwice tells about a form whose response had a secret.
+// showSentTwice says that a form was sent before, and its response had a secret.
 func (v *visit) showSentTwice() error {
 	v.show(problem{
 		Status: http.StatusConflict, Heading: "This form was sent before",

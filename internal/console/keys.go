@@ -163,23 +163,6 @@ func (f keyForm) newKey() (client.NewKey, error) {
 	return k, nil
 }
 
-type secretPage struct {
-	frame
-	Heading string
-	Name    string // whose secret it is
-	List    string // the page it belongs to
-	Path    string // of the page about it
-	Secret  string
-	Rotated bool
-	Grace   int64 // how long the old secret keeps working, in seconds
-}
-
-// showSecret shows a secret, this once.
-func (v *visit) showSecret(p secretPage) error {
-	p.frame = v.c.frame(v, p.Heading)
-	return v.render(http.StatusOK, "secret", p)
-}
-
 func keyPath(id int64) string { return "/console/keys/" + strconv.FormatInt(id, 10) }
 
 type keyPage struct {
@@ -204,13 +187,7 @@ func (v *visit) showKey() error {
 }
 
 func (v *visit) readKey() (key animalstore.Key, etag string, err error) {
-	id, err := v.id()
-	if err != nil {
-		return key, "", err
-	}
-	var meta client.Meta
-	key, err = v.api.GetKey(v.r.Context(), id, client.ReadMeta(&meta))
-	return key, meta.ETag, err
+	return readTagged(v, v.api.GetKey)
 }
 
 func (v *visit) showThisKey(status int, key animalstore.Key, form keyForm) error {
@@ -266,7 +243,7 @@ func (v *visit) changeKey() error {
 }
 
 // patch is the change that the form asks for. The expiry is left alone unless it was
-// edited: the input knows no fractions of a second.
+// edited: the input has no fractions of a second.
 func (f keyForm) patch() (animalstore.KeyPatch, error) {
 	plan, permissions := animalstore.Plan(f.Plan), f.permissions()
 	p := animalstore.KeyPatch{Name: &f.Name, Plan: &plan, Permissions: &permissions}
@@ -285,36 +262,12 @@ func (f keyForm) patch() (animalstore.KeyPatch, error) {
 	return p, err
 }
 
-// graceHours is how long the secret before a rotation keeps working.
-func (v *visit) graceHours() (int64, error) {
-	hours, err := v.integer("graceHours", "the number of hours")
-	if err == nil && (hours < 0 || hours > 90*24) {
-		err = badKey("the old secret can keep working for 0 to 2160 hours")
-	}
-	return hours, err
-}
-
 // rotateKey serves POST /console/keys/{id}/rotate.
 func (v *visit) rotateKey() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	hours, err := v.graceHours()
-	if err == nil {
-		err = v.useForm()
-	}
-	if errors.Is(err, errSentTwice) {
-		return v.showSentTwice()
-	}
-	if err != nil {
-		return err
-	}
-	key, err := v.api.RotateKey(v.r.Context(), id, time.Duration(hours)*time.Hour, v.ifMatch())
-	if err != nil {
-		return err
-	}
-	return v.showSecret(secretPage{Heading: "Key rotated", Name: key.Name, List: "Keys", Path: keyPath(id), Secret: key.Secret, Rotated: true, Grace: hours * 3600})
+	return v.rotate(func(id int64, grace time.Duration) (secretPage, error) {
+		key, err := v.api.RotateKey(v.r.Context(), id, grace, v.ifMatch())
+		return secretPage{Heading: "Key rotated", Name: key.Name, List: "Keys", Path: keyPath(id), Secret: key.Secret}, err
+	})
 }
 
 // unbanKey serves POST /console/keys/{id}/unban.
@@ -331,7 +284,7 @@ func (v *visit) unbanKey() error {
 	if meta.BanLifted {
 		done = "unbanned"
 	}
-	return v.goTo("/console/keys/"+strconv.FormatInt(id, 10), done)
+	return v.goTo(keyPath(id), done)
 }
 
 // revokeKey serves POST /console/keys/{id}/revoke.
@@ -346,5 +299,5 @@ func (v *visit) revokeKey() error {
 	if err := v.api.RevokeKey(v.r.Context(), id); err != nil {
 		return err
 	}
-	return v.goTo("/console/keys/"+strconv.FormatInt(id, 10), "revoked")
+	return v.goTo(keyPath(id), "revoked")
 }

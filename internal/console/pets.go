@@ -168,9 +168,9 @@ func (v *visit) showPet() error {
 	}, past)
 }
 
-// readPet returns a pet, and its ETag for whoever may change it. The list, which
-// replaces the deprecated operation that reads one pet, has none of a single pet; a
-// change of nothing has.
+// readPet returns a pet, and its ETag if the key may change it. The list, which replaces
+// the deprecated operation that reads one pet, has no ETag of a single pet, but the
+// response to an empty change has.
 func (v *visit) readPet(id int64) (pet animalstore.Pet, etag string, err error) {
 	if !v.may(write) {
 		pet, err = v.api.FindPet(v.r.Context(), id)
@@ -181,7 +181,7 @@ func (v *visit) readPet(id int64) (pet animalstore.Pet, etag string, err error) 
 	return pet, meta.ETag, err
 }
 
-// notFoundStatus gives an error that the client made up the status of the API's.
+// notFoundStatus gives an error that the client made itself the status that the API uses.
 func notFoundStatus(err error) error {
 	if codeOf(err) == animalstore.PetNotFound {
 		return &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.PetNotFound, "there is no such pet")}
@@ -239,7 +239,7 @@ func (v *visit) changePet() error {
 		return v.showThisPet(status, pet, form, history{})
 	}
 	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", form.CategoryID, theirs}, conflict{"Status", form.Status, string(pet.Status)})
-	if form.Conflicts == nil { // the same form again, or somebody with the same idea
+	if form.Conflicts == nil { // the same form again, or somebody made the same change
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	form.ETag = etag

@@ -102,8 +102,8 @@ func limitedProblem(status int, code animalstore.Code, until time.Time, seconds 
 	return p
 }
 
-// formProblem returns what to tell whoever sent a form that the API refused, if that is
-// something they can fix in the form.
+// formProblem returns the message for a form that the API refused, if the form can be
+// fixed.
 func formProblem(err error) (message string, status int, ok bool) {
 	var refused *client.Error
 	if !errors.As(err, &refused) {
@@ -140,7 +140,7 @@ func sentence(message string) string {
 	return message
 }
 
-// conflict is a field that somebody else changed, or whoever sees it wanted to.
+// conflict is a field whose value in the form isn't the one that somebody else has saved.
 type conflict struct{ Field, Mine, Theirs string }
 
 // conflicts returns the fields whose values differ.

@@ -13,7 +13,7 @@ const (
 	admin = animalstore.Admin
 )
 
-// routes are all pages and actions of whoever is signed in. The API checks the
+// routes are all pages and actions for someone who is signed in. The API checks the
 // permission again.
 var routes = []route{
 	{"GET /console/pets", read, (*visit).listPets},

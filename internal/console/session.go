@@ -109,7 +109,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) startSession(w http.ResponseWriter, r *http.Request, key, next string) {
-	// Always a new token: one that somebody planted in the browser is worth nothing.
+	// Always a new token: one that somebody planted in the browser is useless.
 	token := newToken()
 	if err := c.Sessions.CreateSession(r.Context(), sha256.Sum256([]byte(token)), key, c.Now().Add(sessionLasts)); err != nil {
 		c.fail(w, nil, err)

@@ -71,14 +71,14 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// newClient returns a client of the API that never waits and never retries: whoever
-// looks at a page decides that.
+// newClient returns a client of the API that never waits and never retries: the
+// person who looks at the page decides that.
 func (c *Console) newClient(r *http.Request, secret [32]byte) *client.Client {
 	api, err := client.New("http://console", "the-session-has-it",
 		client.WithHTTPClient(&http.Client{Transport: &transport{c.Server, r, &secret}}),
 		client.WithMaxAttempts(1), client.WithMaxWait(0), client.WithUserAgent("animalstore-console"))
 	if err != nil {
-		panic(err) // nothing of it comes from outside
+		panic(err) // all of it is fixed
 	}
 	return api
 }

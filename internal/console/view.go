@@ -99,7 +99,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 	return all
 })
 
-// render writes a page. Nothing is sent before all of it is there.
+// render writes a page. Nothing is sent until the whole page is rendered.
 func (c *Console) render(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
 	if err := templates()[name].ExecuteTemplate(&b, "page", data); err != nil {
@@ -143,7 +143,7 @@ func when(t animalstore.Time) template.HTML {
 	return template.HTML(`<time datetime="` + u.Format(rfc3339Milli) + `">` + u.Format(readable) + `</time>`)
 }
 
-// number groups digits, so that large ones can be read.
+// number groups digits, so that large numbers are easy to read.
 func number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""

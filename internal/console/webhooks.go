@@ -100,13 +100,7 @@ func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
 }
 
 func (v *visit) readWebhook() (webhook animalstore.Webhook, etag string, err error) {
-	id, err := v.id()
-	if err != nil {
-		return webhook, "", err
-	}
-	var meta client.Meta
-	webhook, err = v.api.GetWebhook(v.r.Context(), id, client.ReadMeta(&meta))
-	return webhook, meta.ETag, err
+	return readTagged(v, v.api.GetWebhook)
 }
 
 func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form webhookForm) error {
@@ -122,7 +116,7 @@ func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form we
 	})
 }
 
-// changeWebhook serves POST /console/webhooks/{id}. Without a URL, it changes the state.
+// changeWebhook serves POST /console/webhooks/{id}. A form with a state changes only that.
 func (v *visit) changeWebhook() error {
 	id, err := v.id()
 	if err != nil {
@@ -179,25 +173,10 @@ func (v *visit) pingWebhook() error {
 
 // rotateWebhook serves POST /console/webhooks/{id}/rotate.
 func (v *visit) rotateWebhook() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	hours, err := v.graceHours()
-	if err == nil {
-		err = v.useForm()
-	}
-	if errors.Is(err, errSentTwice) {
-		return v.showSentTwice()
-	}
-	if err != nil {
-		return err
-	}
-	rotated, err := v.api.RotateWebhook(v.r.Context(), id, time.Duration(hours)*time.Hour)
-	if err != nil {
-		return err
-	}
-	return v.showSecret(secretPage{Heading: "Webhook rotated", Name: rotated.URL, List: "Webhooks", Path: webhookPath(id), Secret: rotated.Secret, Rotated: true, Grace: hours * 3600})
+	return v.rotate(func(id int64, grace time.Duration) (secretPage, error) {
+		webhook, err := v.api.RotateWebhook(v.r.Context(), id, grace)
+		return secretPage{Heading: "Webhook rotated", Name: webhook.URL, List: "Webhooks", Path: webhookPath(id), Secret: webhook.Secret}, err
+	})
 }
 
 // removeWebhook serves POST /console/webhooks/{id}/remove.

@@ -10,13 +10,14 @@ const (
 	Gauge   = Kind(prometheus.GaugeValue)
 )
 
-// Figure is a metric with one value, or with one for each Name if that is set.
+// Figure is a metric with one value, or with one for each value of its label.
 type Figure struct {
 	Metric string
 	Help   string
 	Kind   Kind
 	Value  float64
-	Name   string // the value of the label name; its number must be bounded
+	Label  string // the name of its label; "" for none
+	Of     string // the value of its label; the number of values must be bounded
 }
 
 // WatchFigures adds metrics that are read at every scrape. read must be cheap, and may
@@ -31,8 +32,8 @@ func (figures) Describe(chan<- *prometheus.Desc) {}
 func (read figures) Collect(to chan<- prometheus.Metric) {
 	for _, f := range read() {
 		labels := prometheus.Labels{}
-		if f.Name != "" {
-			labels["name"] = f.Name
+		if f.Label != "" {
+			labels[f.Label] = f.Of
 		}
 		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(f.Metric, f.Help, nil, labels), prometheus.ValueType(f.Kind), f.Value)
 	}

@@ -132,8 +132,8 @@ func (m *Metrics) WatchSharedLimiter(stats func() SharedLimiter) {
 	m.WatchFigures(func() []Figure {
 		s := stats()
 		return []Figure{
-			{"animalstore_redis_calls_total", "Calls of Redis, with or without a reply.", Counter, float64(s.Calls), ""},
-			{"animalstore_redis_call_seconds_total", "Time that all calls of Redis took.", Counter, s.Took.Seconds(), ""},
+			{"animalstore_redis_calls_total", "Calls of Redis, with or without a reply.", Counter, float64(s.Calls), "", ""},
+			{"animalstore_redis_call_seconds_total", "Time that all calls of Redis took.", Counter, s.Took.Seconds(), "", ""},
 		}
 	})
 	counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", func(s SharedLimiter) int64 { return s.SharedDecisions })

@@ -12,6 +12,25 @@ import (
 // MaxPage is the largest page that a server returns.
 const MaxPage = 100
 
+// Lister lists what completion chooses ids from. typed is the beginning of the id.
+type Lister[T any] func(ctx context.Context, c *client.Client, typed string) iter.Seq2[T, error]
+
+// Every turns a method of the client that lists a resource into a Lister of everything.
+func Every[T, Q any](list func(*client.Client, context.Context, Q, ...client.CallOption) iter.Seq2[T, error]) Lister[T] {
+	return func(ctx context.Context, c *client.Client, _ string) iter.Seq2[T, error] {
+		var all Q
+		return list(c, ctx, all)
+	}
+}
+
+// List lists from a server, or nothing if there can't be a client.
+func List[T any](ctx context.Context, s Server, key string, list Lister[T], typed string) iter.Seq2[T, error] {
+	if c := s.QuietClient(key); c != nil {
+		return list(ctx, c, typed)
+	}
+	return func(func(T, error) bool) {}
+}
+
 // PetsThatBegin lists pets for completion: those whose ids begin with these digits, or
 // all if there are none. A large store has many more pets than one page.
 func PetsThatBegin(ctx context.Context, c *client.Client, digits string) iter.Seq2[animalstore.Pet, error] {

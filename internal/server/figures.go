@@ -54,7 +54,7 @@ func (s *Server) serverFigures() []metrics.Figure {
 	if s.certs != nil {
 		for name, expires := range s.certs.expiries() {
 			f := gauge("animalstore_certificate_expiry_timestamp_seconds", "When a certificate expires, in Unix time.", expires.Unix())
-			f.Name = name
+			f.Label, f.Of = "name", name
 			figures = append(figures, f)
 		}
 	}
@@ -90,9 +90,9 @@ func (s *Server) webhookFigures() []metrics.Figure {
 		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
 	}
 	figures := []metrics.Figure{age}
-	for name, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
+	for state, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
 		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
-		f.Name = name
+		f.Label, f.Of = "state", state
 		figures = append(figures, f)
 	}
 	return figures

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -50,27 +49,4 @@ func CheckOrigins(name string, origins []string) error {
 		}
 	}
 	return nil
-}
-
-// Check refuses settings that no server can start with. Those of backups, Redis and
-// proxies have checks of their own. Errors name the flags of serve.
-func Check(cfg Config, acme ACME) error {
-	if cfg.Listen == "" { // net.Listen would pick any port on every address
-		return errors.New("--listen must be an address and port, such as 127.0.0.1:8080")
-	}
-	if err := CheckListenAddress("--listen", cfg.Listen); err != nil {
-		return err
-	}
-	if cfg.OpsListen != "" {
-		if err := CheckListenAddress("--ops-listen", cfg.OpsListen); err != nil {
-			return err
-		}
-	}
-	if err := CheckTLS(cfg, acme); err != nil {
-		return err
-	}
-	if err := CheckDatabaseURL("--database", cfg.Database); err != nil {
-		return err
-	}
-	return CheckOrigins("--cors-origins", cfg.CORSOrigins)
 }

@@ -30,8 +30,23 @@ func Keys(now time.Time) []terminal.Column[animalstore.Key] {
 	}
 }
 
-// KeyFields are the details of a key. limits is nil if they are unknown.
-func KeyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []terminal.Field {
+// PrintKey prints the details of a key. limits is nil if they are unknown.
+func PrintKey(p *terminal.Printer, k animalstore.Key, limits *ratelimit.Status, now time.Time) error {
+	switch {
+	case !p.JSON:
+		return p.PrintFields(keyFields(&k, limits, now))
+	case limits == nil:
+		return p.PrintJSON(k)
+	}
+	return p.PrintJSON(struct {
+		animalstore.Key
+		LeftThisMinute int64            `json:"leftThisMinute"`
+		LeftToday      int64            `json:"leftToday"`
+		BannedUntil    animalstore.Time `json:"bannedUntil"`
+	}{k, limits.Minute.Remaining, limits.Day.Remaining, limits.BannedUntil})
+}
+
+func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []terminal.Field {
 	perMinute := terminal.Field{Name: "Requests a minute", Value: decimal(k.Limits.PerMinute)}
 	perDay := terminal.Field{Name: "Requests a day", Value: decimal(k.Limits.PerDay)}
 	if limits != nil {
@@ -79,8 +94,15 @@ func KeyTitle(k animalstore.Key) string {
 	return fmt.Sprintf("Key %d (%s)", k.ID, terminal.Visible(k.Name))
 }
 
-// LimitFields are the details of what is left of a key's limits.
-func LimitFields(l client.Limits) []terminal.Field {
+// PrintLimits prints the details of what is left of a key's limits.
+func PrintLimits(p *terminal.Printer, l client.Limits) error {
+	if p.JSON {
+		return p.PrintJSON(l)
+	}
+	return p.PrintFields(limitFields(l))
+}
+
+func limitFields(l client.Limits) []terminal.Field {
 	return []terminal.Field{
 		{Name: "Plan", Value: string(l.Plan)},
 		windowField("Left this minute", l.Minute),

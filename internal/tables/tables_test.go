@@ -2,6 +2,7 @@ package tables
 
 import (
 	"bytes"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -69,12 +70,12 @@ func TestFields(t *testing.T) {
 		fields     []terminal.Field
 		name, want string
 	}{
-		{KeyFields(&key, nil, now), "Requests a minute", "300"},
-		{KeyFields(&key, left, now), "Left this minute", "5 of 300"},
-		{KeyFields(&key, left, now), "Banned", "no"},
-		{KeyFields(&banned, nil, now), "Banned", "until 2026-03-10 13:00:00 UTC"},
-		{KeyFields(&banned, nil, now), "State", "banned"},
-		{LimitFields(limits), "Left today", "0 of 10, until 2026-03-10 12:00:00 UTC"},
+		{keyFields(&key, nil, now), "Requests a minute", "300"},
+		{keyFields(&key, left, now), "Left this minute", "5 of 300"},
+		{keyFields(&key, left, now), "Banned", "no"},
+		{keyFields(&banned, nil, now), "Banned", "until 2026-03-10 13:00:00 UTC"},
+		{keyFields(&banned, nil, now), "State", "banned"},
+		{limitFields(limits), "Left today", "0 of 10, until 2026-03-10 12:00:00 UTC"},
 	} {
 		if got := value(test.fields, test.name); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
@@ -94,5 +95,45 @@ func TestPrintUsage(t *testing.T) {
 	}
 	if want := "Key 2 (shop) in the last 24 hours: 5 admitted, 1 refused."; !strings.Contains(notes.String(), want) {
 		t.Errorf("got %q, want %q", &notes, want)
+	}
+}
+
+// TestPrintForwarded: one line for an event, with what the receiver did.
+func TestPrintForwarded(t *testing.T) {
+	status := 204
+	event := animalstore.Event{ID: 7, Type: animalstore.PetCreated, Subject: "pet/1"}
+	for _, test := range []struct {
+		name    string
+		printer terminal.Printer
+		attempt animalstore.Attempt
+		want    string
+	}{
+		{"pipe", terminal.Printer{}, animalstore.Attempt{Time: animalstore.At(now), Status: &status, DurationMs: 3}, "7\t2026-03-10T12:00:00.000Z\tpet.created\tpet/1\t204\t3\n"},
+		{"no response", terminal.Printer{}, animalstore.Attempt{Time: animalstore.At(now), Error: "timeout"}, "7\t2026-03-10T12:00:00.000Z\tpet.created\tpet/1\ttimeout\t0\n"},
+		{"terminal", terminal.Printer{Screen: terminal.Screen{Terminal: true}}, animalstore.Attempt{Time: animalstore.At(now), Status: &status, DurationMs: 3}, "2026-03-10 12:00:00  pet.created       pet/1         204  (3 ms)\n"},
+		{"JSON", terminal.Printer{JSON: true}, animalstore.Attempt{Time: animalstore.At(now), Status: &status, DurationMs: 3}, `{"eventId":7,"type":"pet.created","subject":"pet/1","time":"2026-03-10T12:00:00.000Z","status":204,"error":null,"durationMs":3}` + "\n"},
+	} {
+		var out bytes.Buffer
+		test.printer.Out = &out
+		if err := PrintForwarded(&test.printer, event, test.attempt); err != nil || out.String() != test.want {
+			t.Errorf("%s: got %q and %v\nwant %q", test.name, &out, err, test.want)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestLostSecret: if a secret can't be printed, the error says how to get another.
+func TestLostSecret(t *testing.T) {
+	p := terminal.NewPrinter(fullDisk{}, fullDisk{}, false)
+	for want, err := range map[string]error{
+		`the secret of key 2 couldn't be printed and is lost: no space left. Create a new one with "animalstore keys rotate 2"`:         PrintSecret(p, key, "secret"),
+		`the secret of webhook 3 couldn't be printed and is lost: no space left. Create a new one with "animalstore webhooks rotate 3"`: PrintWebhookSecret(p, client.WebhookWithSecret{Webhook: animalstore.Webhook{ID: 3}, Secret: "secret"}),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -68,11 +69,11 @@ func lastResult(d animalstore.Delivery) string {
 	if len(d.Attempts) == 0 {
 		return "-"
 	}
-	return AttemptResult(d.Attempts[len(d.Attempts)-1])
+	return attemptResult(d.Attempts[len(d.Attempts)-1])
 }
 
-// AttemptResult is the status of the response, or why there was none.
-func AttemptResult(a animalstore.Attempt) string {
+// attemptResult is the status of the response, or why there was none.
+func attemptResult(a animalstore.Attempt) string {
 	if a.Status != nil {
 		return strconv.Itoa(*a.Status)
 	}
@@ -81,6 +82,33 @@ func AttemptResult(a animalstore.Attempt) string {
 
 // DeliveryTitle is a delivery in a few words.
 func DeliveryTitle(d animalstore.Delivery) string { return fmt.Sprintf("%s, %s", d.Type, d.State) }
+
+// PrintForwarded prints a line about an event that was forwarded to a receiver, with what
+// came back.
+func PrintForwarded(p *terminal.Printer, e animalstore.Event, a animalstore.Attempt) error {
+	line, err := forwardedLine(p, e, a)
+	if err == nil {
+		_, err = fmt.Fprintln(p.Out, line)
+	}
+	return err
+}
+
+func forwardedLine(p *terminal.Printer, e animalstore.Event, a animalstore.Attempt) (string, error) {
+	if p.JSON {
+		line, err := json.Marshal(struct {
+			EventID int64                 `json:"eventId"`
+			Type    animalstore.EventType `json:"type"`
+			Subject string                `json:"subject"`
+			animalstore.Attempt
+		}{e.ID, e.Type, e.Subject, a})
+		return string(line), err
+	}
+	result := attemptResult(a)
+	if !p.Screen.Terminal {
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d", e.ID, a.Time, e.Type, e.Subject, result, a.DurationMs), nil
+	}
+	return fmt.Sprintf("%s  %-16s  %-12s  %s  (%d ms)", terminal.DateTime(a.Time.Time), e.Type, e.Subject, result, a.DurationMs), nil
+}
 
 func orDash(text string) string {
 	if text == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"time"
@@ -14,15 +15,16 @@ import (
 )
 
 // Forwarder posts events to a receiver under development, exactly as a server delivers
-// them to a webhook, but only once. It connects to any address, loopback above all: it
-// runs for the developer and not in the operator's network.
+// them to a webhook, but only once. It connects to any address, including loopback,
+// because it runs on the developer's machine and not in the operator's network.
 type Forwarder struct {
 	url, secret, userAgent string
 	transport              *http.Transport
 }
 
-// ErrInvalidSecret says that receivers couldn't verify with a secret.
-var ErrInvalidSecret = errors.New("must be whsec_ followed by base64")
+// ErrInvalidSecret says that receivers couldn't verify with a secret. As in the published
+// libraries of Standard Webhooks, whsec_ may be missing.
+var ErrInvalidSecret = errors.New("must be base64, with or without whsec_ before it")
 
 // NewForwarder returns a Forwarder to a URL, which may be http, that signs with secret.
 func NewForwarder(to, secret, userAgent string) (*Forwarder, error) {
@@ -44,6 +46,25 @@ func NewForwarder(to, secret, userAgent string) (*Forwarder, error) {
 
 // Close closes idle connections.
 func (f *Forwarder) Close() { f.transport.CloseIdleConnections() }
+
+// ForwardAll posts events as they arrive, and calls done with what came back for each.
+// It returns when the events end, with the first error of the events or of done, or when
+// ctx ends.
+func (f *Forwarder) ForwardAll(ctx context.Context, events iter.Seq2[animalstore.Event, error], done func(animalstore.Event, animalstore.Attempt) error) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		attempt := f.Forward(ctx, e)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := done(e, attempt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Forward posts one event and returns what came back.
 func (f *Forwarder) Forward(ctx context.Context, e animalstore.Event) animalstore.Attempt {

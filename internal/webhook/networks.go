@@ -27,7 +27,7 @@ var special = func() map[netip.Prefix]bool {
 		// Multicast; relays of 6to4, and addresses that contain an IPv4 address:
 		// 6to4 and Teredo.
 		`224.0.0.0/4 192.88.99.0/24 2002::/16 2001::/32`: false,
-		// Azure answers machines in its network at this address.
+		// Azure serves machines in its network at this address.
 		`168.63.129.16/32`: false,
 		// Globally reachable, in a block that isn't.
 		`192.0.0.9/32 192.0.0.10/32 2001:1::1/128 2001:1::2/128 2001:1::3/128 2001:3::/32
@@ -118,8 +118,8 @@ func (n *Networks) allow(addr netip.Addr, scheme string) error {
 const resolveTimeout = 3 * time.Second
 
 // Check returns an error for the client unless a valid URL leads only to addresses that
-// are allowed. Its name may lead elsewhere later: the address that is connected to is
-// checked again.
+// are allowed. Its name may resolve to another address later, so the sender checks the
+// address of every connection again.
 func (n *Networks) Check(ctx context.Context, text string) error {
 	if err := animalstore.ValidateWebhookURL(text); err != nil {
 		return err

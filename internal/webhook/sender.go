@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// What is read of a response. The rest isn't worth the wait: nothing of it is kept.
+	// What is read of a response. The rest isn't worth the wait: none of it is kept.
 	maxHeader = 16 << 10
 	maxBody   = 4 << 10
 	bodyTime  = time.Second
@@ -93,7 +93,7 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 	return dialer.DialContext(ctx, network, address)
 }
 
-// Attempt makes one attempt to deliver and returns what follows from it.
+// Attempt makes one attempt to deliver, and returns what to record.
 func (s *Sender) Attempt(ctx context.Context, d *animalstore.DueDelivery) animalstore.DeliveryResult {
 	started := s.now()
 	status, retryAfter, err := s.post(ctx, d, started)
@@ -130,8 +130,8 @@ func (s *Sender) post(ctx context.Context, d *animalstore.DueDelivery, at time.T
 		return 0, 0, err
 	}
 	defer response.Body.Close()
-	// A connection can only be used again after the body was read. This waits for a
-	// short one alone.
+	// A connection can be reused only after the body was read. Waiting for a long one
+	// isn't worth it.
 	timer := time.AfterFunc(bodyTime, cancel)
 	defer timer.Stop()
 	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
@@ -176,7 +176,7 @@ func sign(header http.Header, d *animalstore.DueDelivery, at time.Time, body []b
 	return nil
 }
 
-// parseRetryAfter reads seconds or a date. Anything else is no wish.
+// parseRetryAfter reads seconds or a date. Anything else is ignored.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -187,7 +187,7 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// describe says why there was no response, without what a receiver or resolver sent.
+// describe says why there was no response, without anything that a receiver or resolver sent.
 func describe(err error) animalstore.Reason {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError

@@ -7,8 +7,8 @@ import (
 	"animalstore/internal/db"
 )
 
-// bansOfKeys: whoever reads or changes a key sees the ban that was saved last, until
-// it is lifted.
+// bansOfKeys: every read and change of a key sees the ban that was saved last, until it
+// is lifted.
 func bansOfKeys(t *testing.T, d db.DB) {
 	key, other := mustCreateKey(t, d, plainKey(t, "one"), "one"), mustCreateKey(t, d, plainKey(t, "other"), "other")
 	want := func(when string, ban animalstore.Ban) {

@@ -321,7 +321,7 @@ func eventRangeHolds(t *testing.T, d db.DB) {
 	check(10, 12)
 }
 
-// rareEvents: a query for few of many events returns early, and the next goes on.
+// rareEvents: a query for few of many events returns early, and the next one continues.
 func rareEvents(t *testing.T, d db.DB) {
 	const common = db.EventsLookedAt + 200
 	together(t, 16, func(i int) error {

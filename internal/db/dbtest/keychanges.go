@@ -101,8 +101,8 @@ func otherAdmins(t *testing.T, d db.DB) {
 	}
 }
 
-// lastAdminRace: of keys that are revoked at once, unless they are the last that
-// manages keys, one is left.
+// lastAdminRace: if all keys that manage keys are revoked at once, each unless it is the
+// last, one is left.
 func lastAdminRace(t *testing.T, d db.DB) {
 	const n = 10
 	var keys []animalstore.Key

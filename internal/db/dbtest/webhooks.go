@@ -202,8 +202,7 @@ func eventsBecomeDeliveries(t *testing.T, d db.DB) {
 	if got := len(types(pets.ID)); got != 3 {
 		t.Errorf("%d deliveries after another dispatch, want 3", got)
 	}
-	// Nothing of what happens while it is paused is sent later, but all that happened
-	// before.
+	// What happens while it is paused is never sent, but everything from before is.
 	mustCreatePet(t, d, animalstore.NewPet{Name: "before the pause", CategoryID: 1})
 	mustUpdateWebhook(t, d, pets.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
 	mustCreatePet(t, d, animalstore.NewPet{Name: "in the pause", CategoryID: 1})
@@ -272,7 +271,7 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if len(stale) != animalstore.MaxInFlight || stale[0].WebhookID != two.ID {
 		t.Errorf("%d claimed after the lease, want %d", len(stale), animalstore.MaxInFlight)
 	}
-	// The result of a claim that has ended counts no more.
+	// The result of a claim that has ended no longer counts.
 	finish(t, d, seen[stale[0].ID], after(time.Minute), 500)
 	if pending := deliveriesOf(t, d, two.ID, animalstore.DeliveryPending); len(pending) != 12 {
 		t.Errorf("%d pending, want 12", len(pending))
@@ -431,7 +430,7 @@ func secretsRotate(t *testing.T, d db.DB) {
 	rotate("whsec_dGhyZWU=", after(time.Hour)) // no grace
 	check(after(time.Hour), "whsec_dGhyZWU=")
 	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
-	check(after(2*time.Hour), "whsec_dGhyZWU=") // pings are sent all the same
+	check(after(2*time.Hour), "whsec_dGhyZWU=") // pings are sent anyway
 	pings := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryFailed)
 	if len(pings) != 5 || pings[0].EventID != nil || pings[0].Type != animalstore.WebhookPing || len(pings[0].Attempts) != 1 {
 		t.Errorf("got %+v, want five pings that failed at once", pings)

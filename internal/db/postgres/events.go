@@ -28,8 +28,8 @@ func eventArgs(by db.Actor, args ...any) []any {
 	return append(args, time.Now().UnixMilli(), by.KeyID, by.RequestID)
 }
 
-// dataAfterID is the JSON of a resource whose id the database assigns, from behind
-// the id.
+// dataAfterID is the JSON of a resource whose id the database assigns, without the
+// beginning that contains the id.
 func dataAfterID(resource any) string {
 	return strings.TrimPrefix(db.EventData(resource), `{"id":0`)
 }
@@ -44,7 +44,7 @@ const (
 const eventsWaiting = "SELECT EXISTS (SELECT FROM event_queue), coalesce((SELECT max(id) FROM events), 0)"
 
 // publishEvents numbers a batch of committed events, in the order of the queue. Changes
-// of one resource wait for each other before they are queued, so that order is theirs.
+// of one resource wait for each other before they are queued, so they are in order there.
 const publishEvents = `WITH taken AS (
 		DELETE FROM event_queue WHERE seq = ANY (ARRAY(SELECT seq FROM event_queue ORDER BY seq LIMIT $1))
 		RETURNING seq, ` + eventValues + `),

@@ -16,7 +16,7 @@ func quick(b *bench) []*table {
 		servers = append(servers, b.startBase())
 	}
 	r := &report{bench: b}
-	for _, name := range []string{"first", "cursor", "get", "create16", "create128", "mix"} {
+	for _, name := range []string{"first", "cursor", "get", "create1", "create16", "create128", "mix"} {
 		racing := servers
 		if strings.HasPrefix(name, "create") {
 			racing = append(servers[:len(servers):len(servers)], single)

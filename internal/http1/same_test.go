@@ -144,6 +144,10 @@ func (s *same) check(t testing.TB, pieces ...string) {
 		if got == want || gotAll && wantAll {
 			break
 		}
+		// On a busy machine a large response may be cut off every time.
+		if !gotAll && strings.HasPrefix(want, got) || !wantAll && strings.HasPrefix(got, want) {
+			want = got
+		}
 	}
 	if got != want && !s.differsInLimitOnly(t, strings.Join(pieces, ""), got, want) {
 		t.Errorf("%.500q\ngot  %s\nwant %s", pieces, got, want)
@@ -228,11 +232,12 @@ func talk(t testing.TB, addr string, pieces []string) (responses string, all boo
 	}()
 	for br := bufio.NewReaderSize(c, 64<<10); ; {
 		text, err := readResponse(br)
-		if text != "" {
+		reset := errors.Is(err, syscall.ECONNRESET)
+		if text != "" && !reset { // else it is cut off anywhere
 			responses += text + "\n"
 		}
 		if err != nil {
-			return responses, !errors.Is(err, syscall.ECONNRESET)
+			return responses, !reset
 		}
 	}
 }

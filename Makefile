@@ -36,7 +36,7 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 
 # The two halves run at the same time, because many tests wait more than they
 # compute. -count=1, because some tests run the go command or the built binary, and
-# the test cache doesn't see what those read. -vet=off, because lint runs go vet.
+# the test cache doesn't see what those read.
 test: setup ## run every test, with the race detector where it can find something
 	@$(MAKE) --no-print-directory -j2 test-race test-plain
 
@@ -47,15 +47,15 @@ PLAIN = ./e2e ./cmd/animalstore ./openapi ./internal/dbadmin
 
 # On a fresh machine compiling takes as long as the tests. Without information for
 # debuggers, and with a compiler that collects garbage only if it needs much memory, it
-# takes a fifth less. Tests that run the go command inherit this.
-test-race test-plain: export GOFLAGS := $(GOFLAGS) -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
+# takes a fifth less. lint runs go vet. Tests that run the go command inherit this.
+test-race test-plain: export GOFLAGS := $(GOFLAGS) -vet=off -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 
 # SQLite, which is translated from C, isn't instrumented: that would make it many
 # times slower and watch only SQLite itself. What calls it is instrumented.
 test-race:
 	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN)) || exit 1; \
 	ANIMALSTORE_API_PASSES=sqlite CGO_ENABLED=1 \
-	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' -vet=off -count=1 -timeout 15m \
+	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' -count=1 -timeout 15m \
 		$$(echo "$$pkgs" | grep -vxF "$$plain")
 
 # These are the flags that e2e builds the binary with, so that each package is
@@ -66,8 +66,8 @@ test-race:
 test-plain: export CGO_ENABLED = 0
 test-plain:
 	ANIMALSTORE_API_PASSES=nethttp,postgres \
-	go test -trimpath -vet=off -count=1 -timeout 15m $(PLAIN) ./internal/api
-	@out=$$(go test -trimpath -vet=off -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
+	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
+	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
 
 rules: ## check and test the alert rules for Prometheus

@@ -83,7 +83,7 @@ func TestFirstRunFromSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, withWrapper("go", "-C", root, "run"), withBinary("./cmd/animalstore"), withEnv("CGO_ENABLED=0", "GOFLAGS=-trimpath"))
+	s := start(t, withWrapper("go", "-C", root, "run"), withBinary("./cmd/animalstore"), withEnv("CGO_ENABLED=0", "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS")))
 	if status, body := paste(t, s.printed(curlLine)); status != "200" || body != "[]" {
 		t.Errorf("got %s %q, want 200 []", status, body)
 	}

@@ -201,7 +201,7 @@ func (r *release) generateExtras() ([]file, error) {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "animalstore")
-	if err := r.goBuild(program, "GOFLAGS=-tags=man", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH); err != nil {
+	if err := r.goBuild(program, "GOFLAGS="+os.Getenv("GOFLAGS")+" -tags=man", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH); err != nil {
 		return nil, err
 	}
 	man := filepath.Join(dir, "man")

@@ -34,9 +34,8 @@ const (
 // so one wait for the disk. If there are more than a transaction takes, callers take
 // turns: the only write of one doesn't wait for all writes of another.
 //
-// A caller that finds the connection free starts a goroutine that writes at once:
-// waking the writer's goroutine and being woken by it takes about as long as a fast
-// disk. It doesn't write in its own, because a disk can hang, and its time is limited.
+// A caller that finds the connection free passes its write to a goroutine that writes at
+// once. It doesn't write in its own, because a disk can hang, and its time is limited.
 // All other writes are queued. They are carried out by the goroutine that is writing, if
 // they are queued before it begins, and otherwise by the writer's goroutine.
 type writer struct {
@@ -57,6 +56,7 @@ type writer struct {
 	// and the fields below, until it clears writing or hands everything over to
 	// the writer's goroutine by sending on wake.
 	writing atomic.Bool
+	alone   chan *write // of callers that found the connection free
 	wake    chan struct{}
 	batch   []*write
 	shared  bool // the last transaction had more than one write
@@ -98,6 +98,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 		ended:  make(chan struct{}),
 		fatal:  fatal,
 		most:   most,
+		alone:  make(chan *write, 1),
 		wake:   make(chan struct{}, 1),
 
 		oneProcessor:     runtime.GOMAXPROCS(0) == 1,
@@ -109,6 +110,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 	}
 	w.writes.New = func() any { return &write{done: make(chan struct{}, 1)} }
 	go w.loop()
+	go w.writeAlone()
 	return w
 }
 
@@ -138,7 +140,7 @@ func (w *writer) submit(ctx context.Context, f func(*sqlite.Conn) error, sure bo
 	wr.ctx, wr.run, wr.sure, wr.err = ctx, f, sure, nil
 	wr.progress.Store(writeWaiting)
 	if w.writing.CompareAndSwap(false, true) {
-		go w.write(wr)
+		w.alone <- wr
 	} else {
 		w.enqueue(wr)
 	}
@@ -158,39 +160,29 @@ func (w *writer) enqueue(wr *write) {
 	}
 }
 
-// write carries out the caller's write, together with those already queued.
-func (w *writer) write(own *write) {
+// writeAlone carries out the writes of callers that found the connection free. It is one
+// goroutine for all of them, because a new one would have to grow its stack in the depth
+// of a commit, which took a tenth of the time of a write.
+func (w *writer) writeAlone() {
 	defer func() {
 		if v := recover(); v != nil { // writing would stay set
 			w.fatal(fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack()))
 		}
 	}()
-	// On one processor, nobody else runs until this goroutine waits for the disk. If
-	// there are others, they get to queue their writes first. A caller that is alone
-	// doesn't pay for that.
-	if w.shared && w.oneProcessor {
-		runtime.Gosched()
-	}
-	growStack()
-	w.commit(w.drain(own))
-	// The caller doesn't wait for later writes, nor for a checkpoint.
-	if w.commits%checkEvery == 0 || !w.stop() {
-		w.wake <- struct{}{}
+	for own := range w.alone {
+		// On one processor, nobody else runs until this goroutine waits for the disk. If
+		// there are others, they get to queue their writes first. A caller that is alone
+		// doesn't pay for that.
+		if w.shared && w.oneProcessor {
+			runtime.Gosched()
+		}
+		w.commit(w.drain(own))
+		// The caller doesn't wait for later writes, nor for a checkpoint.
+		if w.commits%checkEvery == 0 || !w.stop() {
+			w.wake <- struct{}{}
+		}
 	}
 }
-
-// growStack makes the stack of a new goroutine large enough for SQLite. Otherwise it
-// would grow several times in the depth of a commit, each time copying all of it, which
-// took a tenth of the time of a write.
-//
-//go:noinline
-func growStack() byte {
-	var frame [20 << 10]byte
-	return frame[int(stackProbe.Load())]
-}
-
-// stackProbe keeps the compiler from leaving out the frame.
-var stackProbe atomic.Uint32
 
 // stop clears writing and reports true, unless more writes are queued: then this
 // goroutine still owns the connection.
@@ -378,6 +370,7 @@ func (w *writer) close() error {
 		for !w.writing.CompareAndSwap(false, true) { // never cleared again
 			time.Sleep(time.Millisecond)
 		}
+		close(w.alone)
 		close(w.wake)
 		for !w.queue.empty() {
 			w.commit(w.drain())

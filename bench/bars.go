@@ -26,6 +26,7 @@ var bars = []struct {
 	{"peers", "create128", "pocketbase", bar{atLeast: 9}},
 	{"peers", "create128", "fastify", bar{atLeast: 4.5}},
 	{"peers", "mix", "bare", bar{atLeast: 0.6}},
+	{"peers", "create128", allCores, bar{atLeast: 0.6}},
 	{"peers", "memory", "ours", bar{atMost: 64}}, // MiB
 
 	{"quick", "first", "bare", bar{atLeast: 0.85}},

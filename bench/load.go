@@ -93,14 +93,17 @@ func (g *generator) burst(ctx context.Context, s *server, file string, connectio
 func (g *generator) runWrk(ctx context.Context, s *server, file string, connections int, length time.Duration) (t turn, used time.Duration, err error) {
 	// wrk counts in whole seconds, but an interrupt ends it cleanly. The time
 	// given here only bounds a run in which that fails.
-	args := []string{"-t1", "-c" + strconv.Itoa(connections),
+	args := []string{g.wrk, "-t1", "-c" + strconv.Itoa(connections),
 		"-d" + strconv.Itoa(int(length.Seconds())+5) + "s", "--timeout", "10s", "-s", g.script,
 		"-H", "Authorization: Bearer " + s.key, "-H", "Content-Type: application/json",
 		"http://" + s.addr, "--", file, strconv.Itoa(rand.IntN(1 << 30))}
 	if s.rotateKeys {
 		args = append(args, s.keysFile)
 	}
-	cmd := exec.CommandContext(ctx, g.wrk, args...)
+	if s.wrkCPU != "" {
+		args = pinned(s.wrkCPU, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var report bytes.Buffer
 	cmd.Stdout = &report
 	stderr := must(cmd.StderrPipe())

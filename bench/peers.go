@@ -32,6 +32,7 @@ var extras = []struct {
 	measure func(*report)
 }{
 	{"keys", (*report).measureKeys},
+	{"onecore", (*report).measureOneCore},
 	{"memory", (*report).measureMemory},
 	{"connections", (*report).measureConnections},
 	{"growth", func(r *report) { r.growth = r.measureGrowth(manyPets) }},

@@ -22,8 +22,9 @@ type server struct {
 	pets     int    // in its store when it started
 	about    string // versions and settings, for the report
 
-	rotateKeys bool // send load with all its keys in turn
-	peer       bool // not our code: failed turns are repeated
+	wrkCPU     string // the processor for wrk to run on, if not any
+	rotateKeys bool   // send load with all its keys in turn
+	peer       bool   // not our code: failed turns are repeated
 
 	*process
 	addr     string

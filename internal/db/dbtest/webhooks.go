@@ -46,7 +46,7 @@ func webhooksReadBack(t *testing.T, d db.DB) {
 	}
 	read("created")
 	log.want(t, "creation", []string{subject("webhook.created", webhook.ID)}, &webhook)
-	want.URL, want.Types, want.Description, want.State = "https://example.org", "order.*", "", animalstore.WebhookPaused
+	want.URL, want.Types, want.Description, want.State = "https://example.org", "order.*", "for <others>", animalstore.WebhookPaused
 	webhook = mustUpdateWebhook(t, d, want.ID, animalstore.WebhookPatch{URL: &want.URL, Types: &want.Types, Description: &want.Description, State: &want.State})
 	read("updated")
 	log.want(t, "change", []string{subject("webhook.updated", webhook.ID)}, &webhook)

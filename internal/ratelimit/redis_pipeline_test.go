@@ -141,6 +141,7 @@ func TestLateReply(t *testing.T) {
 			t.Errorf("got %q and %d failures, want that call and others to fail", replies[7], failed)
 		}
 		time.Sleep(time.Second) // on the test's own clock
+		synctest.Wait()
 		_, errs, took = callers(p, 3, ratelimit.RequestTimeout)
 		if errs[0] == nil || errs[1] == nil || errs[2] == nil || max(took[0], took[1], took[2]) > 0 || !late {
 			t.Errorf("on a connection that was given up: got %v after %v, want errors at once", errs, took)

@@ -87,6 +87,7 @@ func TestGather(t *testing.T) {
 			end <- nil
 		}
 		calls.Wait()
+		synctest.Wait() // a statement ends after its callers have their values
 		if g.running != 0 || g.next != nil {
 			t.Errorf("%d are running afterwards, want none", g.running)
 		}

@@ -58,7 +58,7 @@ func TestWebhooks(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		page = b.get(id)
 	}
-	page.want(t, "the deliveries", http.StatusOK, "webhook.ping", "pet.created", "200")
+	page.want(t, "the deliveries", http.StatusOK, "webhook.ping", "pet.created", "200", "Send again")
 	if n := got.Load(); n != 2 {
 		t.Errorf("the receiver got %d requests, want a ping and a pet", n)
 	}

@@ -138,10 +138,46 @@ func TestPetCacheIsFresh(t *testing.T) {
 	readers.Wait()
 }
 
+// TestPetCacheNeverMixesPets reads pets of one slot while others replace them.
+func TestPetCacheNeverMixesPets(t *testing.T) {
+	c := new(petCache)
+	pet := func(i int64) animalstore.Pet {
+		status := petStatuses[i%int64(len(petStatuses))]
+		return animalstore.Pet{ID: 7 + i*petSlots, Name: strings.Repeat(string(rune('a'+i)), int(i)*3), CategoryID: i << 33, Status: status}
+	}
+	const pets, rounds = 10, 30_000
+	var workers sync.WaitGroup
+	var found atomic.Int64
+	for worker := range int64(4) {
+		workers.Go(func() {
+			for n := range int64(rounds) {
+				c.put(pet((n*3+worker)%pets), 2)
+				want := pet((n + worker) % pets)
+				if got, ok := c.get(want.ID); ok && got != want {
+					t.Errorf("got %+v, want %+v", got, want)
+					return
+				} else if ok {
+					found.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if found.Load() == 0 {
+		t.Error("no pet was ever found")
+	}
+	for i := range int64(pets) { // whatever was interrupted, it can be cached
+		c.put(pet(i), 2)
+		if got, ok := c.get(pet(i).ID); !ok || got != pet(i) {
+			t.Errorf("got %+v, %v, want %+v", got, ok, pet(i))
+		}
+	}
+}
+
 func TestPetCacheIsBounded(t *testing.T) {
-	var c petCache
+	c := new(petCache)
 	for id := int64(1); id <= 10*petSlots; id++ {
-		c.put(animalstore.Pet{ID: id, Name: "Rex"}, 2)
+		c.put(animalstore.Pet{ID: id, Name: "Rex", Status: animalstore.PetSold}, 2)
 	}
 	kept := 0
 	for id := int64(1); id <= 10*petSlots; id++ {

@@ -13,7 +13,6 @@ import (
 
 	"animalstore"
 	goclient "animalstore/client"
-	"animalstore/internal/db/postgres/pgtest"
 )
 
 // writers change a store in every way there is, at several instances.
@@ -133,46 +132,35 @@ func adminKey(t testing.TB, database string) string {
 // changes and instances are killed and restarted. At the end each copy is the store.
 func TestEventsCopy(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name      string
-		instances int
-		database  func() string
-	}{
-		{"SQLite", 1, func() string { return newDatabase(t) }},
-		{"PostgreSQL", 3, func() string { return pgtest.Shared(t).NewDatabase(t, "") }},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			rounds := 3
-			if soak {
-				rounds = 1000
-			}
-			database := test.database()
-			instances := startInstances(t, test.instances, database)
-			key := adminKey(t, database)
-			f := follow(t, 8, urlsOf(instances), key)
-			w := startWriters(t, 16, urlsOf(instances), key)
-			for round := range rounds {
-				victim := instances[round%len(instances)]
-				w.awaitMore(int64(60 + round%3*20))
-				if round%3 == 2 {
-					victim.signal(syscall.SIGTERM)
-					if code := victim.wait(); code != 0 {
-						t.Errorf("exit code %d after SIGTERM, want 0.\n%s", code, victim.output())
-					}
-				} else {
-					victim.kill()
+	onEachEngine(t, func(t *testing.T, database string, count int) {
+		rounds := 3
+		if soak {
+			rounds = 1000
+		}
+		instances := startInstances(t, count, database)
+		key := adminKey(t, database)
+		f := follow(t, 8, urlsOf(instances), key)
+		w := startWriters(t, 16, urlsOf(instances), key)
+		for round := range rounds {
+			victim := instances[round%len(instances)]
+			w.awaitMore(int64(60 + round%3*20))
+			if round%3 == 2 {
+				victim.signal(syscall.SIGTERM)
+				if code := victim.wait(); code != 0 {
+					t.Errorf("exit code %d after SIGTERM, want 0.\n%s", code, victim.output())
 				}
-				victim.start(t, database)
+			} else {
+				victim.kill()
 			}
-			w.awaitMore(60)
-			w.stop()
-			f.check(newClient(t, instances[0].server, key))
-			if w.trouble.Load() == 0 {
-				t.Error("no attempt failed: the test proves nothing")
-			}
-		})
-	}
+			victim.start(t, database)
+		}
+		w.awaitMore(60)
+		w.stop()
+		f.check(newClient(t, instances[0].server, key))
+		if w.trouble.Load() == 0 {
+			t.Error("no attempt failed: the test proves nothing")
+		}
+	})
 }
 
 // TestEventsCopyFailover is TestEventsCopy where PostgreSQL itself is killed, and its

@@ -23,6 +23,19 @@ type instance struct {
 	up atomic.Int64
 }
 
+// onEachEngine runs a test with a database of SQLite, where there can be one instance,
+// and with one of PostgreSQL for three instances.
+func onEachEngine(t *testing.T, test func(t *testing.T, database string, instances int)) {
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, newDatabase(t), 1)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, pgtest.Shared(t).NewDatabase(t, ""), 3)
+	})
+}
+
 // startInstances starts n servers on a database, each on an address to
 // which it can come back.
 func startInstances(t testing.TB, n int, database string, options ...option) []*instance {

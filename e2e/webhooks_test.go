@@ -191,53 +191,43 @@ func createPets(t *testing.T, instances []*instance, key string, n int64, create
 // attempts fails. Every event arrives, and none is sent by two instances at once.
 func TestWebhooksOutlastKills(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name      string
-		instances int
-	}{{"SQLite", 1}, {"PostgreSQL", 3}} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			events, kills := int64(200), 3
-			if soak {
-				events, kills = 10_000, 40
-			}
-			database := newDatabase(t)
-			if test.instances > 1 {
-				database = pgtest.Shared(t).NewDatabase(t, "")
-			}
-			r := newHookReceiver(t, unreliably)
-			instances := startInstances(t, test.instances, database, r.trusted()...)
-			key := adminKey(t, database)
-			hook := r.subscribe(hookClient(t, instances[0].url, key), "pet.*")
+	onEachEngine(t, func(t *testing.T, database string, count int) {
+		events, kills := int64(200), 3
+		if soak {
+			events, kills = 10_000, 40
+		}
+		r := newHookReceiver(t, unreliably)
+		instances := startInstances(t, count, database, r.trusted()...)
+		key := adminKey(t, database)
+		hook := r.subscribe(hookClient(t, instances[0].url, key), "pet.*")
 
-			var created atomic.Int64
-			var writing sync.WaitGroup
-			writing.Go(func() { createPets(t, instances, key, events, &created) })
-			for n := range kills {
-				eventually(t, time.Minute, "more is created", func() bool { return created.Load() >= events*int64(n+1)/int64(kills+1) })
-				killBusy(t, r, instances[rand.N(len(instances)):][:1], database)
+		var created atomic.Int64
+		var writing sync.WaitGroup
+		writing.Go(func() { createPets(t, instances, key, events, &created) })
+		for n := range kills {
+			eventually(t, time.Minute, "more is created", func() bool { return created.Load() >= events*int64(n+1)/int64(kills+1) })
+			killBusy(t, r, instances[rand.N(len(instances)):][:1], database)
+		}
+		writing.Wait()
+		if !soak && count > 1 {
+			// Nobody is left who sends, so leases don't have to be waited for.
+			killBusy(t, r, instances, database, "UPDATE deliveries SET leased_until = 0")
+		}
+		c := hookClient(t, instances[0].url, key)
+		want := petEvents(t, c)
+		if len(want) < int(events) {
+			t.Fatalf("there are %d events, want %d", len(want), events)
+		}
+		began := time.Now()
+		for left := missing(r, want); len(left) > 0; left = missing(r, want) {
+			if time.Since(began) > 5*time.Minute {
+				t.Fatalf("%d of %d events have not arrived: %.200v", len(left), len(want), left)
 			}
-			writing.Wait()
-			if !soak && test.instances > 1 {
-				// Nobody is left who sends, so leases don't have to be waited for.
-				killBusy(t, r, instances, database, "UPDATE deliveries SET leased_until = 0")
-			}
-			c := hookClient(t, instances[0].url, key)
-			want := petEvents(t, c)
-			if len(want) < int(events) {
-				t.Fatalf("there are %d events, want %d", len(want), events)
-			}
-			began := time.Now()
-			for left := missing(r, want); len(left) > 0; left = missing(r, want) {
-				if time.Since(began) > 5*time.Minute {
-					t.Fatalf("%d of %d events have not arrived: %.200v", len(left), len(want), left)
-				}
-				retryFailed(t, c, hook.ID)
-				time.Sleep(100 * time.Millisecond)
-			}
-			t.Logf("%d events, %d attempts, %d kills", len(want), r.attempts, kills)
-		})
-	}
+			retryFailed(t, c, hook.ID)
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Logf("%d events, %d attempts, %d kills", len(want), r.attempts, kills)
+	})
 }
 
 // killBusy kills instances while something is being sent, runs statements on a

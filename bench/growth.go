@@ -31,7 +31,7 @@ func growth(b *bench) []*table {
 }
 
 // measureGrowth compares reads in a large store with reads in a small one,
-// without the page cache, and times the start of the release build.
+// without our caches of pages and pets, and times the start of the release build.
 func (b *bench) measureGrowth(most int) (all []cost) {
 	var stores []*server
 	for _, pets := range []int{fewPets, most} {

@@ -85,7 +85,7 @@ const (
 // variants are what the release build can't be told to do without.
 var variants = map[string]service.Config{
 	oneByOne: {Tuning: sqlite.Tuning{MaxBatch: 1}}, // each create is committed on its own
-	uncached: {NoPageCache: true},
+	uncached: {NoPageCache: true, Tuning: sqlite.Tuning{NoPetCache: true}},
 }
 
 // serveVariant runs the service without one of its optimizations. Its arguments

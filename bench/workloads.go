@@ -11,7 +11,7 @@ const (
 	// pool is the number of different cursors and ids: far more than any page
 	// cache holds.
 	pool        = 5000
-	largePool   = 50_000 // more ids than our cache of pets holds
+	largePool   = 50_000
 	connections = 32
 	newPet      = `{"name":"Rex the dog 4711","categoryId":7,"status":"available"}`
 )

@@ -72,6 +72,8 @@ type Tuning struct {
 	NoSync bool
 	// MaxBatch is the number of writes in one transaction. Zero is 1024.
 	MaxBatch int
+	// NoPetCache reads every pet from the file.
+	NoPetCache bool
 }
 
 func (t Tuning) synchronous() string {
@@ -135,7 +137,9 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		if err := checkAtStart(path, conn); err != nil {
 			return nil, explain(path, err)
 		}
-		d.pets = new(petCache)
+		if !opts.Tuning.NoPetCache {
+			d.pets = new(petCache)
+		}
 		// A server that stopped on a failed write may have left frames in the log
 		// that are in the system's cache but not on disk. Moving the whole log into
 		// the database writes them again.

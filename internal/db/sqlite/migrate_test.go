@@ -146,7 +146,7 @@ func TestCommandWaitsForAnUpdate(t *testing.T) {
 				defer lock.Close()
 				updated := make(chan error, 1)
 				go func() { updated <- (&DB{path: path}).updateTables(t.Context()) }()
-				time.Sleep(updateAttempts * updateEvery / 2)
+				time.Sleep(500 * time.Millisecond) // so long an update may take
 				if err := (&DB{path: path}).migrate(t.Context()); err != nil {
 					t.Fatal(err)
 				}

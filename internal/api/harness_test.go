@@ -92,10 +92,9 @@ func start(t testing.TB, change ...func(*setup)) *service {
 			}
 			return s.db
 		},
-		NoBackground: true,
-		EventsEvery:  with.eventsEvery,
-		// Names of examples don't resolve, and nothing is sent.
-		CheckWebhookURL: func(context.Context, string) error { return nil },
+		NoBackground:    true,
+		EventsEvery:     with.eventsEvery,
+		CheckWebhookURL: checkWebhookURL,
 		NoPageCache:     with.noPageCache,
 	})
 	if err != nil {

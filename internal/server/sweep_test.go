@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 )
 
@@ -76,5 +77,33 @@ func TestSweepEvents(t *testing.T) {
 		if first, newest, err := store.EventRange(t.Context()); err != nil || first != c.want || newest != changes {
 			t.Errorf("retention %v: got events after %d to %d, %v, want after %d to %d", c.retention, first, newest, err, c.want, changes)
 		}
+	}
+}
+
+// TestSweepDeliveries: a server deletes deliveries that are older than 30 days, and no
+// other.
+func TestSweepDeliveries(t *testing.T) {
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	now := time.Now()
+	webhook, err := store.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*"}, "whsec_b25l", animalstore.At(now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []int64
+	for _, age := range []time.Duration{animalstore.DeliveriesKept + time.Hour, animalstore.DeliveriesKept + time.Second, animalstore.DeliveriesKept, time.Hour} {
+		ping, err := store.PingWebhook(t.Context(), webhook.ID, animalstore.At(now.Add(-age)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, ping.ID)
+	}
+	(&Server{cfg: Config{Now: func() time.Time { return now }}, db: store}).sweepOnce(t.Context())
+	left, err := store.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, Limit: 10})
+	if err != nil || len(left) != 2 || left[0].ID != ids[3] || left[1].ID != ids[2] {
+		t.Errorf("got %+v, %v, want the two of the last 30 days", left, err)
 	}
 }

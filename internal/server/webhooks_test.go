@@ -97,16 +97,25 @@ func accept(http.ResponseWriter, *http.Request) {}
 // returns a function that stops it.
 func deliveringServer(t *testing.T, file string, clock *movedClock, receivers ...*hookReceiver) (s *Server, stop func()) {
 	t.Helper()
+	return runServer(t, deliveringConfig(file, clock, receivers...))
+}
+
+func deliveringConfig(file string, clock *movedClock, receivers ...*hookReceiver) Config {
 	pool := x509.NewCertPool()
 	for _, r := range receivers {
 		pool.AddCert(r.Certificate())
 	}
-	s, err := New(t.Context(), Config{
+	return Config{
 		Database: "sqlite:" + file, Listen: "127.0.0.1:0", Now: clock.now,
 		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		WebhookTLS:      &tls.Config{RootCAs: pool},
 		Timeouts:        Timeouts{Drain: time.Second},
-	})
+	}
+}
+
+func runServer(t *testing.T, cfg Config) (s *Server, stop func()) {
+	t.Helper()
+	s, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

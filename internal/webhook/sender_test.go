@@ -4,11 +4,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,6 +133,42 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+// slowReceiver takes a while before it begins TLS, and again before it responds. Each is
+// less than the timeout of a test, both together are more.
+func slowReceiver(t *testing.T, while time.Duration) *httptest.Server {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(while):
+		case <-r.Context().Done():
+		}
+	}))
+	server.Listener = slowListener{server.Listener, while}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+type slowListener struct {
+	net.Listener
+	while time.Duration
+}
+
+func (l slowListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &slowConn{Conn: c, while: l.while}, err
+}
+
+type slowConn struct {
+	net.Conn
+	while time.Duration
+	once  sync.Once
+}
+
+func (c *slowConn) Read(b []byte) (int, error) {
+	c.once.Do(func() { time.Sleep(c.while) })
+	return c.Conn.Read(b)
+}
+
 // TestNoResponse: the reason is recorded, in our words.
 func TestNoResponse(t *testing.T) {
 	t.Parallel()
@@ -149,6 +187,7 @@ func TestNoResponse(t *testing.T) {
 			}
 		}
 	})
+	slow := slowReceiver(t, 150*time.Millisecond)
 	untrusting := NewSender(SenderConfig{Networks: NewNetworks(loopback)})
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
@@ -159,6 +198,7 @@ func TestNoResponse(t *testing.T) {
 		url, want string
 	}{
 		{sender, server.URL + "/hang", "no response within 15s"},
+		{sender, slow.URL, "no response within 15s"},
 		{sender, server.URL + "/close", "closed without a response"},
 		{sender, server.URL + "/garbage", "no valid response"},
 		{untrusting, server.URL, "certificate is not valid"},

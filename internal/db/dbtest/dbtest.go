@@ -95,6 +95,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"webhooks are listed newest first, and there are not too many", webhookLists},
 		{"events become deliveries to the webhooks that were active", eventsBecomeDeliveries},
 		{"a delivery is claimed by one at a time, and few of a webhook at once", claimsAreExclusive},
+		{"a delivery is claimed again only after its lease", leasesAreExclusive},
 		{"what there is to do for webhooks, and when, is found", workIsFound},
 		{"attempts are stored until the last", attemptsAreStored},
 		{"a webhook that is gone or fails for five days is disabled", webhooksAreDisabled},

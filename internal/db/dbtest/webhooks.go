@@ -272,9 +272,12 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 		t.Errorf("%d claimed after the lease, want %d", len(stale), animalstore.MaxInFlight)
 	}
 	// The result of a claim that has ended no longer counts.
-	finish(t, d, seen[stale[0].ID], after(time.Minute), 500)
-	if pending := deliveriesOf(t, d, two.ID, animalstore.DeliveryPending); len(pending) != 12 {
-		t.Errorf("%d pending, want 12", len(pending))
+	for _, status := range []int{500, 200} {
+		finish(t, d, seen[stale[0].ID], after(time.Minute), status)
+	}
+	pending := deliveriesOf(t, d, two.ID, animalstore.DeliveryPending)
+	if len(pending) != 12 || slices.ContainsFunc(pending, func(d animalstore.Delivery) bool { return len(d.Attempts) != 0 }) {
+		t.Errorf("%d pending, want 12 without an attempt: %+v", len(pending), pending)
 	}
 	next, _, err := d.FinishDelivery(t.Context(), stale[0].Result(animalstore.Attempt{Time: after(time.Minute), Status: new(200)}, 0, 0), after(time.Minute), after(2*time.Minute))
 	if err != nil || next == nil || next.WebhookID != two.ID || next.ID == stale[0].ID || next.Lease != after(2*time.Minute) {
@@ -302,6 +305,9 @@ func attemptsAreStored(t *testing.T, d db.DB) {
 		}
 		if got.State != animalstore.DeliveryPending {
 			break
+		}
+		if next, _ := animalstore.NextAttempt(want, animalstore.At(now.Add(5*time.Millisecond)), 0.5, 0); got.NextAttemptAt != next {
+			t.Errorf("attempt %d is due at %s, want %s", want+1, got.NextAttemptAt, next)
 		}
 		if early := claim(t, d, animalstore.At(got.NextAttemptAt.Add(-time.Millisecond))); len(early) != 0 {
 			t.Fatalf("attempt %d is due early", want+1)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -127,4 +129,34 @@ func TestCommandsUpdateAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestCommandWaitsForAnUpdate: a command that meets another process while that updates
+// the tables waits until they are updated, whether the other one serves the file
+// afterwards or ends.
+func TestCommandWaitsForAnUpdate(t *testing.T) {
+	for name, serves := range map[string]bool{"a server updates": true, "a command updates": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				path := oldStore(t, 1)
+				lock, err := lockServer(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer lock.Close()
+				updated := make(chan error, 1)
+				go func() { updated <- (&DB{path: path}).updateTables(t.Context()) }()
+				time.Sleep(500 * time.Millisecond) // so long an update may take
+				if err := (&DB{path: path}).migrate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if !serves {
+					lock.Close()
+				}
+				if err := <-updated; err != nil {
+					t.Errorf("got %v, want the command to go on", err)
+				}
+			})
+		})
+	}
 }

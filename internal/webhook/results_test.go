@@ -1,0 +1,164 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+)
+
+// resultStore is a fakeStore with deliveries to claim, which notes what becomes of them.
+type resultStore struct {
+	fakeStore
+	due      []animalstore.DueDelivery
+	failures int           // of FinishDelivery, before it works
+	takes    time.Duration // by FinishDelivery
+	more     int           // how often there are more events to dispatch
+
+	finished []int64 // deliveries whose result was stored
+	given    []int64 // deliveries that were given back
+}
+
+func (s *resultStore) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (bool, error) {
+	if _, err := s.fakeStore.DispatchEvents(ctx, at, max); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more--
+	s.next.Events = s.more >= 0
+	return s.more >= 0, nil
+}
+
+func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error) {
+	if _, err := s.fakeStore.ClaimDeliveries(ctx, now, lease); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := s.due
+	s.due = nil
+	return due, nil
+}
+
+func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, lease animalstore.Time) (*animalstore.DueDelivery, animalstore.Reason, error) {
+	time.Sleep(s.takes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failures > 0 {
+		s.failures--
+		return nil, "", errors.New("the storage is gone")
+	}
+	s.finished = append(s.finished, r.Delivery.ID)
+	if lease.IsZero() {
+		return nil, "", nil
+	}
+	next := *r.Delivery
+	next.ID++
+	return &next, "", nil
+}
+
+func (s *resultStore) ReleaseDeliveries(_ context.Context, due []animalstore.DueDelivery) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range due {
+		s.given = append(s.given, d.ID)
+	}
+	return nil
+}
+
+// ignored observes nothing.
+type ignored struct{}
+
+func (ignored) WebhookAttempt(string) {}
+func (ignored) WebhookDisabled()      {}
+
+// startWorker runs a worker whose attempts take as long as the test says, and fail,
+// because they lead nowhere.
+func startWorker(s Store, log io.Writer, attempt time.Duration) (stop func()) {
+	sender := NewSender(SenderConfig{Networks: NewNetworks(nil)})
+	w := NewWorker(Config{Store: s, Sender: sender, Observer: ignored{}, Log: slog.New(slog.NewTextHandler(log, nil)), Grace: time.Second})
+	// The sender takes the time before and after an attempt.
+	sender.now = func() time.Time { time.Sleep(attempt / 2); return time.Now() }
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); w.Run(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+func dueStore() *resultStore {
+	return &resultStore{fakeStore: fakeStore{next: animalstore.WebhookWork{Webhooks: true, Due: true}}, due: []animalstore.DueDelivery{*due("nowhere")}}
+}
+
+// TestResultOutlastsTheStorage: while the storage fails, a worker keeps the result of an
+// attempt, and stores it when the storage works again, unless that takes too long.
+func TestResultOutlastsTheStorage(t *testing.T) {
+	for _, test := range []struct {
+		failures int
+		stored   bool
+	}{{finishAttempts - 1, true}, {finishAttempts, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := dueStore()
+			s.failures = test.failures
+			var log bytes.Buffer
+			stop := startWorker(s, &log, 500*time.Millisecond)
+			time.Sleep(finishAttempts * time.Second)
+			stop()
+			if stored := len(s.finished) > 0 && s.finished[0] == 1; stored != test.stored {
+				t.Errorf("%d failures: the results of %v were stored, want that of 1: %t", test.failures, s.finished, test.stored)
+			}
+			if gaveUp := strings.Contains(log.String(), "so it will be repeated"); gaveUp == test.stored {
+				t.Errorf("%d failures: got the log %q", test.failures, log.String())
+			}
+		})
+	}
+}
+
+// TestWorkerStops: a worker that stops finishes what it is sending if that doesn't take
+// long, and gives back the rest. It claims nothing more.
+func TestWorkerStops(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		attempt, finish time.Duration
+		stored, given   []int64
+	}{
+		{"a short attempt", 200 * time.Millisecond, 0, []int64{1}, nil},
+		{"one that takes too long", time.Minute, 0, nil, []int64{1}},
+		{"the next one is already claimed", 20 * time.Millisecond, 200 * time.Millisecond, []int64{1}, []int64{2}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := dueStore()
+				s.takes = test.finish
+				stop := startWorker(s, io.Discard, test.attempt)
+				time.Sleep(100 * time.Millisecond)
+				stop()
+				if !slices.Equal(s.finished, test.stored) || !slices.Equal(s.given, test.given) {
+					t.Errorf("results of %v were stored, %v were given back, want %v and %v", s.finished, s.given, test.stored, test.given)
+				}
+			})
+		})
+	}
+}
+
+// TestDispatchGoesOn: if there are more events than become deliveries at once, the rest
+// follows soon.
+func TestDispatchGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &resultStore{fakeStore: fakeStore{next: animalstore.WebhookWork{Webhooks: true, Events: true}}, more: 5}
+		stop := startWorker(s, io.Discard, 0)
+		time.Sleep(lookEvery)
+		stop()
+		if len(s.dispatched) != 6 {
+			t.Errorf("dispatched %d times in %v, want 6", len(s.dispatched), lookEvery)
+		}
+	})
+}

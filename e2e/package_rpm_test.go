@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestRPMLifecycle installs, repeats the installation, upgrades, and removes the package, in a root directory of its own. What it asks of systemd is written down.
+// TestRPMLifecycle installs, repeats the installation, upgrades, and removes the package,
+// in a root directory of its own. What it asks of systemd is written down.
 func TestRPMLifecycle(t *testing.T) {
 	t.Parallel()
 	path := artifact(t, ".rpm")

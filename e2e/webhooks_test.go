@@ -226,6 +226,8 @@ func TestWebhooksOutlastKills(t *testing.T) {
 			retryFailed(t, c, hook.ID)
 			time.Sleep(100 * time.Millisecond)
 		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		t.Logf("%d events, %d attempts, %d kills", len(want), r.attempts, kills)
 	})
 }

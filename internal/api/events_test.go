@@ -214,11 +214,11 @@ func TestEventsExpire(t *testing.T) {
 }
 
 // beginWaiting sends a request and returns once it waits for events. The response follows.
-func (s *service) beginWaiting(t testing.TB, path string) <-chan response {
+func (s *service) beginWaiting(t testing.TB, c call) <-chan response {
 	t.Helper()
 	got := make(chan response, 1)
 	go func() {
-		r, err := s.send(t.Context(), call{path: path})
+		r, err := s.send(t.Context(), c)
 		if err != nil {
 			t.Error(err)
 		}
@@ -233,7 +233,7 @@ func (s *service) beginWaiting(t testing.TB, path string) <-chan response {
 func TestEventsWait(t *testing.T) {
 	s := start(t)
 	path := s.latest(t, "", "&type=pet.updated&wait=30")
-	waiting := s.beginWaiting(t, path)
+	waiting := s.beginWaiting(t, call{path: path})
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")
 	s.do(t, call{method: "PATCH", path: "/v1/pets/1", body: `{"status":"sold"}`}).want(t, 200, "")
 	page := readEventPage(t, <-waiting)
@@ -261,18 +261,9 @@ func TestWritersNotify(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(with *setup) { with.eventsEvery = time.Hour })
 	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
-	path := s.latest(t, "", "&type=pet.*&wait=30")
-	answer := make(chan response, 1)
-	go func() {
-		got, err := s.send(t.Context(), call{path: path})
-		if err != nil {
-			t.Error(err)
-		}
-		answer <- got
-	}()
-	eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+	waiting := s.beginWaiting(t, call{path: s.latest(t, "", "&type=pet.*&wait=30")})
 	s.createPet(t, "Rex")
-	if page := readEventPage(t, <-answer); len(page.events) != 1 {
+	if page := readEventPage(t, <-waiting); len(page.events) != 1 {
 		t.Fatalf("the request that waits got %q, want the new pet", typesOf(page.events))
 	}
 	if e := st.next(); e.Type != animalstore.PetCreated {
@@ -285,7 +276,7 @@ func TestWritersNotify(t *testing.T) {
 func TestEventsAfterStorageFailed(t *testing.T) {
 	s := start(t)
 	path := s.latest(t, "", "&wait=30")
-	waiting := s.beginWaiting(t, path)
+	waiting := s.beginWaiting(t, call{path: path})
 	s.db.arm("PublishEvents", failWith(db.ErrUnavailable))
 	s.db.arm("Events", failWith(db.ErrUnavailable))
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")

@@ -16,15 +16,8 @@ func TestBanEndsFollowers(t *testing.T) {
 	path := s.latest(t, "", "&wait=30&type=order.*")
 	other := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
 	st := s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
-	answered := make(chan response, 1)
-	go func() {
-		got, err := s.send(t.Context(), call{path: path, key: secret})
-		if err != nil {
-			t.Error(err)
-		}
-		answered <- got
-	}()
-	eventually(t, "the request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+	began := time.Now()
+	waiting := s.beginWaiting(t, call{path: path, key: secret})
 	sent := 0
 	for got := (response{}); ; sent++ {
 		if got = s.do(t, call{path: "/v1/pets", key: secret}); got.code() == animalstore.KeyBanned {
@@ -37,13 +30,12 @@ func TestBanEndsFollowers(t *testing.T) {
 			s.clock.advance(time.Second + time.Millisecond) // strikes begin a second after the first 429
 		}
 	}
-	began := time.Now()
 	st.awaitEnd()
-	if got := readEventPage(t, <-answered); len(got.events) != 0 {
+	if got := readEventPage(t, <-waiting); len(got.events) != 0 {
 		t.Errorf("the request that waited got %q, want nothing", typesOf(got.events))
 	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("took %v, want about a second", took)
+	if took := time.Since(began); took >= 30*time.Second {
+		t.Errorf("the request waited for %v, which is to its end, want until the ban", took)
 	}
 	s.do(t, call{path: path, key: secret}).want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
 	s.createPet(t, "Rex")

@@ -82,11 +82,12 @@ func validOnce(once string) bool {
 	return len(once) >= 20 && len(once) <= 100 && !strings.ContainsFunc(once, func(c rune) bool { return c <= ' ' || c > '~' })
 }
 
-// errSentTwice is returned by useForm.
+// errSentTwice means that there is nothing left to do. If the first response had a secret,
+// it can't be shown again.
 var errSentTwice = errors.New("the form was sent before")
 
-// useForm is for calls of the API that have no Idempotency-Key, because they return a
-// secret. The second time, there is nothing to show: only the first response had it.
+// useForm is for calls of the API that take no Idempotency-Key. It returns errSentTwice
+// unless this is the first time that the form is sent.
 func (v *visit) useForm() error {
 	once := v.field("once")
 	if !validOnce(once) {

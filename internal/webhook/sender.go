@@ -35,7 +35,7 @@ type Sender struct {
 	networks  *Networks
 	transport *http.Transport
 	userAgent string
-	now       func() time.Time
+	now       func() time.Time // a worker sets its own clock
 	timeout   time.Duration
 }
 
@@ -43,17 +43,13 @@ type Sender struct {
 type SenderConfig struct {
 	Networks  *Networks
 	UserAgent string
-	TLS       *tls.Config      // nil: the system's certificate authorities
-	Now       func() time.Time // nil: time.Now
-	Timeout   time.Duration    // zero: animalstore.AttemptTimeout
+	TLS       *tls.Config   // nil: the system's certificate authorities
+	Timeout   time.Duration // zero: animalstore.AttemptTimeout
 }
 
 // NewSender returns a sender.
 func NewSender(c SenderConfig) *Sender {
-	s := &Sender{networks: c.Networks, userAgent: c.UserAgent, now: c.Now, timeout: c.Timeout}
-	if s.now == nil {
-		s.now = time.Now
-	}
+	s := &Sender{networks: c.Networks, userAgent: c.UserAgent, now: time.Now, timeout: c.Timeout}
 	if s.timeout == 0 {
 		s.timeout = animalstore.AttemptTimeout
 	}

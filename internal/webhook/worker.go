@@ -169,7 +169,7 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 		return next, err
 	}
 	if w.SharedClock && !work.Clock.IsZero() {
-		w.offset.Store(int64(work.Clock.Sub(asked.Add(w.Now().Sub(asked) / 2))))
+		w.followClock(work.Clock, asked, w.Now())
 	}
 	w.idle = !work.Webhooks
 	if work.Events {
@@ -185,6 +185,18 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 		return work.Next, w.claim(ctx, sending)
 	}
 	return work.Next, nil
+}
+
+// followClock corrects the worker's clock by a time that the store read between two times
+// of this process. Half of the time in between may be the error of that, and the store
+// rounds to milliseconds. A smaller difference says nothing, and following it would change
+// the durations of attempts under way.
+func (w *Worker) followClock(clock animalstore.Time, asked, answered time.Time) {
+	half := answered.Sub(asked) / 2
+	offset := clock.Sub(asked.Add(half))
+	if change := offset - time.Duration(w.offset.Load()); change.Abs() > half+time.Millisecond {
+		w.offset.Store(int64(offset))
+	}
 }
 
 // claim starts what is due, even if only some could be claimed before an error.

@@ -23,7 +23,7 @@ const (
 // invalid even if it is cached afterwards.
 //
 // It has a fixed number of slots with a few pets each, where a new pet replaces the
-// oldest. So its size is bounded, 4 MiB in all, and it needs no lock. Ids are
+// oldest. So its size is fixed, a little over 4 MiB, and it needs no lock. Ids are
 // consecutive, so they spread evenly over the slots.
 type petCache struct {
 	pets         [petSlots][petsInSlot]cachedPet // first, so that each pet is in one cache line

@@ -116,8 +116,8 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 
 // do runs f in a transaction and returns when that is on disk or has failed, or when the
 // deadline of ctx has passed: then it returns [db.ErrOutcomeUnknown] if the change may
-// still be stored. If f returns an error, its changes are rolled back. f may be called more than once, so
-// it must overwrite its results, not add to them.
+// still be stored. If f returns an error, its changes are rolled back. f may be called
+// more than once, so it must overwrite its results, not add to them.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(ctx, f, false)
 }

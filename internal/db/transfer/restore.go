@@ -45,7 +45,7 @@ func Restore(ctx context.Context, engine Files, backup, store string, prepare fu
 	if len(occupied.Files) > 0 {
 		return Copied{}, occupied
 	}
-	// So would be what prepare left next to the copy when it was killed or failed.
+	// The same goes for a log that an interrupted prepare left next to its copy.
 	removeCompanions(engine, store+partialSuffix)
 	defer removeCompanions(engine, store+partialSuffix)
 	return copyStore(ctx, engine, backup, store, prepare, progress)

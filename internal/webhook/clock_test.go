@@ -1,0 +1,39 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+)
+
+// slowClock is a store whose clock is a minute ahead. It reads it at the end of an
+// operation, which takes a while now and then.
+type slowClock struct {
+	fakeStore
+	looks int
+}
+
+func (s *slowClock) WebhookWork(context.Context, animalstore.Time) (animalstore.WebhookWork, error) {
+	if s.looks++; s.looks%2 == 0 {
+		time.Sleep(2 * time.Second)
+	}
+	return animalstore.WebhookWork{Webhooks: true, Clock: animalstore.At(time.Now().Add(time.Minute))}, nil
+}
+
+// TestSharedClockIsSteady: a look that took long says little about the time, so the clock
+// doesn't jump after it. The durations of attempts would jump too.
+func TestSharedClockIsSteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWorker(Config{Store: &slowClock{}, Sender: NewSender(SenderConfig{Networks: NewNetworks(nil)}), Log: slog.New(slog.DiscardHandler), SharedClock: true})
+		for look := range 6 {
+			w.look(t.Context(), t.Context())
+			if got := w.now().Sub(time.Now()); (got - time.Minute).Abs() > time.Millisecond {
+				t.Errorf("after look %d the worker's clock is ahead by %v, want a minute", look, got)
+			}
+		}
+	})
+}

@@ -21,7 +21,7 @@ import (
 const usage = `usage: bench peers|quick|growth|filters [flags]
 
   peers    compares the release build with a bare net/http server, PocketBase,
-           Fastify and others, and measures how it scales, in 15 minutes.
+           Fastify and others, and measures how it scales, in 20 minutes.
            Writes bench/results and docs/performance.md
   quick    compares the release build with a bare net/http server, group commit
            with one transaction per request, and with -base one commit with

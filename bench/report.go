@@ -88,20 +88,14 @@ func (r *report) barsTable() *table {
 // overall is the geometric mean of our throughput as a multiple of a server's,
 // over all workloads, round by round.
 func overall(results []result, server string) (means []float64) {
-	var count float64
-	for _, r := range results {
-		if r.server == server {
-			count++
-			for round, times := range r.ratios(turn.perSecond) {
-				if count == 1 {
-					means = append(means, 0)
-				}
-				means[round] += math.Log(times)
-			}
+	results = slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.server != server })
+	for i, r := range results {
+		if i == 0 {
+			means = slices.Repeat([]float64{1}, len(r.turns))
 		}
-	}
-	for i := range means {
-		means[i] = math.Exp(means[i] / count)
+		for round, times := range r.ratios(turn.perSecond) {
+			means[round] *= math.Pow(times, 1/float64(len(results)))
+		}
 	}
 	return means
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 
 // Names of servers that variants of ours are compared with.
 const (
-	allCores   = "all cores" // the same on more cores
 	bareTLS    = "bare, TLS"
 	unfollowed = "unfollowed"
 	unhooked   = "unhooked"
@@ -36,33 +34,9 @@ func (r *report) named(names ...string) []*server {
 	return slices.DeleteFunc(slices.Clone(r.running), func(s *server) bool { return !slices.Contains(names, s.name) })
 }
 
-// pinned is a command that runs another one on a single processor.
-func pinned(cpu string, args ...string) []string {
-	return append([]string{"taskset", "-c", cpu}, args...)
-}
-
-// measureOneCore compares our server on one core, as in a small container, with the
-// same on all of them. Meanwhile wrk is on another core, so that it takes nothing from
-// the one that is measured.
-func (r *report) measureOneCore() {
-	if runtime.NumCPU() < 2 {
-		r.skipped = append(r.skipped, "one core is left out: wrk needs another")
-		return
-	}
-	s, database := r.seededCopy("one-core", 1)
-	s.name, s.wrkCPU = "ours, one core", "1"
-	one := r.start(s, func(addr string) []string {
-		return pinned("0", "env", "GOMAXPROCS=1", r.release, "serve", "--listen", addr, "--database", database)
-	})
-	defer one.stop()
-	all := *r.running[0]
-	all.name = allCores
-	r.compare([]string{"first", "get", "create1", "create128"}, ", on one core", one, &all)
-}
-
 // measureTLS compares our server with the bare one over HTTPS.
 func (r *report) measureTLS() {
-	r.output(r.work, "go", "run", filepath.Join(runtime.GOROOT(), "src/crypto/tls/generate_cert.go"), "-host", "127.0.0.1", "-ecdsa-curve", "P256")
+	r.output(r.work, "go", "run", filepath.Join(r.output("", "go", "env", "GOROOT"), "src/crypto/tls/generate_cert.go"), "-host", "127.0.0.1", "-ecdsa-curve", "P256")
 	s, database := r.seededCopy("tls", 1)
 	s.name, s.tls = "ours, TLS", r.work
 	ours := r.startBuild(s, r.release, database, "--tls-cert", filepath.Join(s.tls, "cert.pem"), "--tls-key", filepath.Join(s.tls, "key.pem"))

@@ -19,6 +19,7 @@ import (
 
 // steadyConn is a connection of runSteady.
 type steadyConn struct {
+	*os.File
 	busy bool          // its request has no response yet
 	due  time.Duration // when that request was to be sent, after the start
 	got  []byte        // of the response
@@ -35,8 +36,12 @@ func runSteady(ctx context.Context, w workload, s *server, file string, length t
 	defer runtime.UnlockOSThread()
 	check(unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)) // ns by which it may wake up late
 	requests, buffer := steadyRequests(s, file), make([]byte, 64<<10)
-	conns, poll, hangUp := dialSteady(s, w.connections)
-	defer hangUp()
+	conns, poll := dialSteady(s, w.connections)
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
 	interval := time.Duration(float64(time.Second) / s.rate)
 	total, first := max(1, int(length/interval)), rand.IntN(len(requests))
 	took := make([]time.Duration, 0, total)
@@ -48,7 +53,7 @@ func runSteady(ctx context.Context, w workload, s *server, file string, length t
 		if sent < total && free >= 0 {
 			if wait = due - now; wait <= 0 {
 				must(unix.Write(int(poll[free].Fd), requests[(first+sent)%len(requests)]))
-				conns[free] = steadyConn{true, due, conns[free].got[:0]}
+				conns[free].busy, conns[free].due, conns[free].got = true, due, conns[free].got[:0]
 				sent++
 				continue
 			}
@@ -66,7 +71,7 @@ func runSteady(ctx context.Context, w workload, s *server, file string, length t
 				if poll[i].Revents == 0 {
 					continue
 				}
-				if err := conns[i].read(int(poll[i].Fd), buffer); err != nil {
+				if err := conns[i].receive(int(poll[i].Fd), buffer); err != nil {
 					return t, 0, fmt.Errorf("%s: %w", s.name, err)
 				}
 				if !conns[i].busy {
@@ -79,8 +84,8 @@ func runSteady(ctx context.Context, w workload, s *server, file string, length t
 	return turn{requests: total, seconds: time.Since(start).Seconds(), p50: took[total/2], p99: took[total*99/100]}, cpuTime() - cpu, nil
 }
 
-// read reads a part of a response, and reports the connection free after the last.
-func (c *steadyConn) read(fd int, buffer []byte) error {
+// receive reads a part of a response. After the last one the connection isn't busy.
+func (c *steadyConn) receive(fd int, buffer []byte) error {
 	n, err := unix.Read(fd, buffer)
 	if err != nil || n == 0 {
 		return errors.Join(errors.New("the connection ended"), err)
@@ -120,17 +125,13 @@ func steadyRequests(s *server, file string) (requests [][]byte) {
 }
 
 // dialSteady opens connections, and what is needed to wait for them.
-func dialSteady(s *server, count int) (conns []steadyConn, poll []unix.PollFd, hangUp func()) {
-	var files []*os.File
+func dialSteady(s *server, count int) (conns []steadyConn, poll []unix.PollFd) {
 	for range count {
 		conn := must(net.Dial("tcp", s.addr))
-		files = append(files, must(conn.(*net.TCPConn).File()))
+		file := must(conn.(*net.TCPConn).File())
 		conn.Close()
-		poll = append(poll, unix.PollFd{Fd: int32(files[len(files)-1].Fd()), Events: unix.POLLIN})
+		conns = append(conns, steadyConn{File: file})
+		poll = append(poll, unix.PollFd{Fd: int32(file.Fd()), Events: unix.POLLIN})
 	}
-	return make([]steadyConn, count), poll, func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}
+	return conns, poll
 }

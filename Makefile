@@ -92,7 +92,7 @@ soak: setup ## run the tests with large counts, for hours
 
 # Node and npm run one of the peers, PostgreSQL and Redis our server on them. Node
 # from nodejs.org includes npm and doesn't need the package npm.
-bench: ## compare the server with its peers, in 15 minutes; writes bench/results
+bench: ## compare the server with its peers, in 20 minutes; writes bench/results
 	@scripts/setup wrk node:nodejs npm redis-server psql:postgresql g++
 	go run ./bench peers $(BENCHFLAGS)
 

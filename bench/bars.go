@@ -25,9 +25,19 @@ var bars = []struct {
 	{"peers", "create16", "fastify", bar{atLeast: 3}},
 	{"peers", "create128", "pocketbase", bar{atLeast: 9}},
 	{"peers", "create128", "fastify", bar{atLeast: 4.5}},
+	{"peers", anyWork, "fastify", bar{atLeast: 1.1}},
 	{"peers", "mix", "bare", bar{atLeast: 0.6}},
+	{"peers", "getmany", "axum", bar{atLeast: 1}},
+	{"peers", "create1", "axum", bar{atLeast: 1}},
+	{"peers", "halfload", "axum", bar{atMost: 1}},
+	{"peers", anyWork, "axum", bar{atLeast: 1.1}},
 	{"peers", "create128", allCores, bar{atLeast: 0.6}},
-	{"peers", "memory", "ours", bar{atMost: 64}}, // MiB
+	{"peers", "first", bareTLS, bar{atLeast: 0.9}},
+	{"peers", "get", bareTLS, bar{atLeast: 0.9}},
+	{"peers", anyWork, unfollowed, bar{atLeast: 0.9}},
+	{"peers", anyWork, unhooked, bar{atLeast: 0.7}},
+	{"peers", "memory", "ours", bar{atMost: 64}},      // MiB
+	{"peers", "connections", "ours", bar{atMost: 96}}, // MiB
 
 	{"quick", "first", "bare", bar{atLeast: 0.85}},
 	{"quick", "cursor", "bare", bar{atLeast: 0.45}},
@@ -48,7 +58,8 @@ var bars = []struct {
 
 const anyWork = "*"
 
-// barFor finds a bar. Most pairs of a workload and a server have none.
+// barFor finds a bar: one for the workload comes before one for any. Most pairs of a
+// workload and a server have none.
 func barFor(command, work, versus string) bar {
 	for _, b := range bars {
 		if b.command == command && (b.work == work || b.work == anyWork) && b.versus == versus {

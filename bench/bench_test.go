@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 func TestParseDone(t *testing.T) {
@@ -159,10 +161,12 @@ func exampleReport() *report {
 			{"get <20 & more>", 16, "ours", ours, ours, bar{}},
 			{"get <20 & more>", 16, "bare", bare, ours, bar{atLeast: 0.75}},
 		},
-		sizes: []cost{{"memory", nil, []float64{70}, barFor("peers", "memory", "ours")}, {"the binary", nil, []float64{12}, bar{}}},
+		more:      []*table{resultTable("At half load", []result{{"get", 32, "axum", bare, ours, bar{}}})},
+		latencies: []cost{{"get: p99 ms", "axum", []float64{2, 4}, []float64{1, 2}, barFor("peers", "halfload", "axum")}},
+		sizes:     []cost{{"memory", "", nil, []float64{70}, barFor("peers", "memory", "ours")}, {"the binary", "", nil, []float64{12}, bar{}}},
 		growth: []cost{
-			{"get: CPU", []float64{1, 2}, []float64{2, 4}, barFor("growth", "get", "small")},
-			{"start: ms", nil, []float64{20}, barFor("growth", "start", "")},
+			{"get: CPU", "100,000 pets", []float64{1, 2}, []float64{2, 4}, barFor("growth", "get", "small")},
+			{"start: ms", "", nil, []float64{20}, barFor("growth", "start", "")},
 		},
 	}
 }
@@ -172,6 +176,7 @@ func TestReportShowsBars(t *testing.T) {
 	want := [][]string{
 		{"list", "32", "bare", "× 0.800 (0.800–0.800)", "≥ 0.92", "missed"},
 		{"get <20 & more>", "16", "bare", "× 0.800 (0.800–0.800)", "≥ 0.75", "met"},
+		{"get: p99 ms", "32", "axum", "× 0.500 (0.500–0.500)", "≤ 1", "met"},
 		{"memory", "", "", "70.0", "≤ 64", "missed"},
 		{"get: CPU", "32", "100,000 pets", "× 2.00 (2.00–2.00)", "≤ 1.15", "missed"},
 		{"start: ms", "", "", "20.0", "≤ 100", "met"},
@@ -189,15 +194,15 @@ func TestReportShowsBars(t *testing.T) {
 	for _, table := range tables {
 		titles = append(titles, table.title)
 	}
-	if want := []string{"Bars", "Every server", "Sizes", "Growth"}; !slices.Equal(titles, want) { // no connections were measured
+	if want := []string{"Bars", "Every server", "At half load", "Sizes", "Growth"}; !slices.Equal(titles, want) {
 		t.Errorf("tables: got %q, want %q", titles, want)
 	}
 }
 
 // A bar with a misspelled name would never be looked up.
 func TestBarsAreForSomething(t *testing.T) {
-	works := append(workloadNames(), anyWork, "memory", "rare", "start", "page", "ids")
-	servers := append(serverNames(), oneByOne, "ours", allCores, "base", "small", "")
+	works := append(workloadNames(), anyWork, "rare", "start", "page", "ids")
+	servers := append(serverNames(), oneByOne, "ours", allCores, bareTLS, unfollowed, unhooked, "base", "small", "")
 	for i, b := range bars {
 		if _, known := commands[b.command]; !known || !slices.Contains(works, b.work) || !slices.Contains(servers, b.versus) {
 			t.Errorf("there is no %s, %s, %s", b.command, b.work, b.versus)
@@ -366,6 +371,57 @@ func TestMixKeepsShares(t *testing.T) {
 	}
 	if got, want := count["POST"], pool/10; got != want {
 		t.Errorf("creates in the mix: got %d of %d, want %d", got, pool, want)
+	}
+}
+
+// The most popular pet is got twice as often as the second and ten times as often as the
+// tenth, and it isn't always the first of the list.
+func TestZipf(t *testing.T) {
+	count := map[string]int{}
+	for _, request := range zipfGets(ourAPI, 1000) {
+		count[request]++
+	}
+	counts := slices.Sorted(maps.Values(count))
+	slices.Reverse(counts)
+	for _, rank := range []int{1, 2, 10, 100} {
+		if got, want := counts[rank-1], largePool*10_000/74_855/rank; got < want*8/10 || got > want*12/10 {
+			t.Errorf("rank %d: got %d of %d requests, want about %d", rank, got, largePool, want)
+		}
+	}
+	if count["GET /v1/pets/1"] == counts[0] {
+		t.Error("popular pets aren't scattered")
+	}
+}
+
+// A store with history has what requests for its events expect.
+func TestHistory(t *testing.T) {
+	const n = 1000
+	b := testBench(t)
+	url := "sqlite:" + filepath.Join(b.work, "store.db")
+	b.seed(url, n, "history")
+	store := b.openStore(url)
+	defer store.Close()
+	first, newest, err := store.EventRange(t.Context())
+	if err != nil || first != 0 || newest != 2*n {
+		t.Errorf("range of events: got %d to %d, %v; want 0 to %d", first, newest, err, 2*n)
+	}
+	events, _, err := store.Events(t.Context(), db.EventQuery{After: 2*n - 20, Limit: 100})
+	if err != nil || len(events) != 20 {
+		t.Fatalf("the feed's end: got %d events, %v; want 20", len(events), err)
+	}
+	last, pet := events[19], must(store.Pet(t.Context(), n))
+	if last.Type != animalstore.PetUpdated || last.Subject != "pet/1000" || !strings.Contains(string(last.Data), pet.Name) {
+		t.Errorf("the last event: got %+v, want an update of %+v", last, pet)
+	}
+	if _, err := store.DropEvents(t.Context(), animalstore.At(time.Now()), n); err != nil {
+		t.Fatal(err)
+	}
+	if first, _, err := store.EventRange(t.Context()); first != 0 {
+		t.Errorf("the server would drop events up to %d, %v", first, err)
+	}
+	keys, err := store.Keys(t.Context(), db.KeyQuery{Limit: 100})
+	if err != nil || len(keys) != n/50 {
+		t.Errorf("got %d keys, %v; want %d", len(keys), err, n/50)
 	}
 }
 

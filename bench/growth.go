@@ -23,6 +23,15 @@ var growthWorkloads = []workload{
 		})
 	}},
 	{"get", "get, random id", connections, func(a api, pets int) []string { return randomGets(a, pets, scattered) }},
+	{"feed", "20 events, random place", connections, func(_ api, pets int) []string {
+		return randomReads(scattered, func(random *rand.Rand) string { return fmt.Sprintf("/v1/events?after=%d", random.IntN(2*pets)) })
+	}},
+	{"end", "20 events, the feed's end", connections, func(_ api, pets int) []string {
+		return []string{fmt.Sprintf("GET /v1/events?after=%d", 2*pets-20)}
+	}},
+	{"subject", "events of a random pet", connections, func(_ api, pets int) []string {
+		return randomReads(scattered, func(random *rand.Rand) string { return fmt.Sprintf("/v1/events?subject=pet/%d", 1+random.IntN(pets)) })
+	}},
 }
 
 func growth(b *bench) []*table {
@@ -35,7 +44,7 @@ func growth(b *bench) []*table {
 func (b *bench) measureGrowth(most int) (all []cost) {
 	var stores []*server
 	for _, pets := range []int{fewPets, most} {
-		database := "sqlite:" + b.seededFile(pets, false)
+		database := "sqlite:" + b.seededFile(pets, "history")
 		s := b.withKeys(fmt.Sprintf("%s-%d", uncached, pets), database, pets, 1)
 		if pets == most {
 			all = append(all, b.timeStarts(s, database))
@@ -47,7 +56,7 @@ func (b *bench) measureGrowth(most int) (all []cost) {
 	for _, w := range growthWorkloads {
 		results := b.race(w, stores...)
 		compare := func(name string, of func(turn) float64) {
-			all = append(all, cost{fmt.Sprintf("%s, %s pets: %s", w.title, grouped(most), name), figures(results[0].turns, of),
+			all = append(all, cost{fmt.Sprintf("%s, %s pets: %s", w.title, grouped(most), name), grouped(fewPets) + " pets", figures(results[0].turns, of),
 				figures(results[1].turns, of), barFor("growth", w.name, "small")})
 		}
 		compare("CPU µs per request", turn.cpuMicros)
@@ -66,5 +75,5 @@ func (b *bench) timeStarts(s server, database string) cost {
 		started.stop()
 		took = append(took, float64(started.startup.Microseconds())/1000)
 	}
-	return cost{fmt.Sprintf("start to first response, %s pets: ms", grouped(s.pets)), nil, took, barFor("growth", "start", "")}
+	return cost{fmt.Sprintf("start to first response, %s pets: ms", grouped(s.pets)), "", nil, took, barFor("growth", "start", "")}
 }

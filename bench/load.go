@@ -72,12 +72,19 @@ func (t turn) micros() float64    { return 1e6 * t.seconds / float64(t.requests)
 func (t turn) p50Millis() float64 { return float64(t.p50.Microseconds()) / 1000 }
 func (t turn) p99Millis() float64 { return float64(t.p99.Microseconds()) / 1000 }
 
-// burst sends a file of requests to a server, each connection as fast as it gets
-// responses. A response that isn't a success is an error.
-func (g *generator) burst(ctx context.Context, s *server, file string, connections int, length time.Duration) (turn, error) {
+// burst sends a file of requests to a server, at its rate or as fast as each connection
+// gets responses. A response that isn't a success is an error.
+func (g *generator) burst(ctx context.Context, w workload, s *server, file string, length time.Duration) (turn, error) {
+	if s.during != nil {
+		defer s.during()()
+	}
+	send := g.runWrk
+	if s.rate > 0 {
+		send = runSteady
+	}
 	cpu := s.cpu()
 	busyBefore, allBefore := machineTime()
-	t, used, err := g.runWrk(ctx, s, file, connections, length)
+	t, used, err := send(ctx, w, s, file, length)
 	if err != nil {
 		return t, err
 	}
@@ -90,13 +97,13 @@ func (g *generator) burst(ctx context.Context, s *server, file string, connectio
 }
 
 // runWrk returns what wrk measured and how much processor time it used.
-func (g *generator) runWrk(ctx context.Context, s *server, file string, connections int, length time.Duration) (t turn, used time.Duration, err error) {
+func (g *generator) runWrk(ctx context.Context, w workload, s *server, file string, length time.Duration) (t turn, used time.Duration, err error) {
 	// wrk counts in whole seconds, but an interrupt ends it cleanly. The time
 	// given here only bounds a run in which that fails.
-	args := []string{g.wrk, "-t1", "-c" + strconv.Itoa(connections),
+	args := []string{g.wrk, "-t1", "-c" + strconv.Itoa(w.connections),
 		"-d" + strconv.Itoa(int(length.Seconds())+5) + "s", "--timeout", "10s", "-s", g.script,
 		"-H", "Authorization: Bearer " + s.key, "-H", "Content-Type: application/json",
-		"http://" + s.addr, "--", file, strconv.Itoa(rand.IntN(1 << 30))}
+		s.url(), "--", file, strconv.Itoa(rand.IntN(1 << 30))}
 	if s.rotateKeys {
 		args = append(args, s.keysFile)
 	}
@@ -210,7 +217,7 @@ var errNothing = errors.New("there was no response")
 // repetition takes twice as long, and there are at most two.
 func (g *generator) turn(ctx context.Context, w workload, s *server, file string, length time.Duration) (turn, error) {
 	for tries := 1; ; tries++ {
-		t, err := g.burst(ctx, s, file, w.connections, length)
+		t, err := g.burst(ctx, w, s, file, length)
 		if err == nil || tries == 3 || ctx.Err() != nil || !s.peer && !errors.Is(err, errNothing) {
 			return t, err
 		}

@@ -188,7 +188,7 @@ func (pg *postgres) create(data string) {
 	must(firstLineOf(initdb))
 	running, url := pg.run(data)
 	defer running.stop()
-	pg.seed(url, pg.pets, false)
+	pg.seed(url, pg.pets, "")
 	pg.execute(url, "VACUUM ANALYZE")
 }
 

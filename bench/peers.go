@@ -33,6 +33,9 @@ var extras = []struct {
 }{
 	{"keys", (*report).measureKeys},
 	{"onecore", (*report).measureOneCore},
+	{"tls", (*report).measureTLS},
+	{"events", (*report).measureEvents},
+	{"halfload", (*report).measureHalfLoad},
 	{"memory", (*report).measureMemory},
 	{"connections", (*report).measureConnections},
 	{"growth", func(r *report) { r.growth = r.measureGrowth(manyPets) }},
@@ -115,7 +118,8 @@ func (r *report) startAll() {
 		}
 	}
 	if slices.Contains(r.servers, "bare") { // before pets are created
-		bare := r.startBare(ours, firstPages(ourAPI, r.pets), statusPages(ourAPI, r.pets), cursorPages(ourAPI, r.pets), manyGets(ourAPI, r.pets))
+		bare := r.startBare("bare", ours, firstPages(ourAPI, r.pets), statusPages(ourAPI, r.pets), cursorPages(ourAPI, r.pets), manyGets(ourAPI, r.pets),
+			zipfGets(ourAPI, r.pets))
 		defer func() { r.running = slices.Insert(r.running, 1, bare) }()
 	}
 	for _, s := range r.running {
@@ -140,11 +144,11 @@ func (r *report) measureKeys() {
 // measureMemory measures our memory after a load of reads and creates with many
 // keys, and that of the others after their loads.
 func (r *report) measureMemory() {
-	ours := r.withManyKeys()
-	file := r.writeRequests(workloadNamed("mix"), ours)
-	for _, connections := range []int{connections, 128} {
-		progress("memory under a mix with %d keys, %d connections", manyKeys, connections)
-		must(r.load.burst(r.ctx, ours, file, connections, 3*time.Second))
+	ours, w := r.withManyKeys(), workloadNamed("mix")
+	file := r.writeRequests(w, ours)
+	for _, w.connections = range []int{connections, 128} {
+		progress("memory under a mix with %d keys, %d connections", manyKeys, w.connections)
+		must(r.load.burst(r.ctx, w, ours, file, 3*time.Second))
 	}
 	r.addSize("the binary", float64(must(os.Stat(r.release)).Size())/(1<<20), bar{})
 	r.addSize(fmt.Sprintf("ours when idle, %s pets, %s keys: resident MiB", grouped(r.pets), grouped(manyKeys)), r.idle, bar{})
@@ -158,11 +162,12 @@ func (r *report) measureMemory() {
 
 // measureConnections compares ours and the bare server with few clients and many.
 func (r *report) measureConnections() {
-	two := slices.DeleteFunc(slices.Clone(r.running), func(s *server) bool { return s.name != "ours" && s.name != "bare" })
+	var results []result
 	w := workloadNamed("cursor")
 	for _, w.connections = range []int{1, 10, 100, 1000} {
-		r.connections = append(r.connections, r.race(w, two...)...)
+		results = append(results, r.race(w, r.named("ours", "bare")...)...)
 	}
+	r.more = append(r.more, resultTable("From 1 to 1,000 connections", results))
 	_, peak := r.running[0].memory()
-	r.addSize("ours after 1,000 connections: peak resident MiB", peak, bar{})
+	r.addSize("ours after 1,000 connections: peak resident MiB", peak, barFor("peers", "connections", "ours"))
 }

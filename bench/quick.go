@@ -10,7 +10,7 @@ func quick(b *bench) []*table {
 	ours := b.startCopy("ours", b.release)
 	s, database := b.seededCopy(oneByOne, 1)
 	single := b.startSelf(s, "variant", database, oneByOne)
-	bare := b.startBare(ours, firstPages(ourAPI, b.pets), cursorPages(ourAPI, b.pets), gets(ourAPI, b.pets))
+	bare := b.startBare("bare", ours, firstPages(ourAPI, b.pets), cursorPages(ourAPI, b.pets), gets(ourAPI, b.pets))
 	servers := []*server{ours, bare}
 	if b.base != "" {
 		servers = append(servers, b.startBase())
@@ -27,7 +27,7 @@ func quick(b *bench) []*table {
 }
 
 // startCopy starts a build of the service on its own copy of the seeded store.
-func (b *bench) startCopy(name, bin string) *server {
+func (b *bench) startCopy(name, bin string, flags ...string) *server {
 	s, database := b.seededCopy(name, 1)
-	return b.startBuild(s, bin, database)
+	return b.startBuild(s, bin, database, flags...)
 }

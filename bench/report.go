@@ -21,10 +21,11 @@ func (r result) ratios(of func(turn) float64) []float64 {
 // median is that of a figure over the rounds.
 func (r result) median(of func(turn) float64) float64 { return median(figures(r.turns, of)) }
 
-// cost is that of something in a small store and in a large one, round by round.
-// Without small the bar is for large alone, otherwise for their ratio.
+// cost is that of something in a small store and in a large one, or of the other server
+// and of ours, round by round. Without small the bar is for large alone, otherwise for
+// their ratio.
 type cost struct {
-	what         string
+	what, versus string
 	small, large []float64
 	bar          bar
 }
@@ -40,29 +41,26 @@ func (c cost) judged() []float64 {
 // report is what a run found.
 type report struct {
 	*bench
-	when        time.Time
-	running     []*server // ours first
-	idle        float64   // MiB that ours took before any load
-	skipped     []string  // servers that are left out, and why
-	results     []result
-	connections []result
-	sizes       []cost // in MiB
-	growth      []cost
+	when      time.Time
+	running   []*server // ours first
+	idle      float64   // MiB that ours took before any load
+	skipped   []string  // servers that are left out, and why
+	results   []result
+	more      []*table // of results that have no bars
+	sizes     []cost   // in MiB
+	latencies []cost   // at half load, in ms
+	growth    []cost
 }
 
 func (r *report) addSize(what string, mib float64, limit bar) {
-	r.sizes = append(r.sizes, cost{what, nil, []float64{mib}, limit})
+	r.sizes = append(r.sizes, cost{what, "", nil, []float64{mib}, limit})
 }
 
 // tables are the report for people. The first contains all rows with a bar.
 func (r *report) tables() []*table {
-	return slices.DeleteFunc([]*table{
-		r.barsTable(),
-		resultTable("Every server", r.results),
-		resultTable("From 1 to 1,000 connections", r.connections),
-		sizeTable(r.sizes),
-		growthTable("Growth", manyPets, r.growth),
-	}, func(t *table) bool { return len(t.rows) == 0 })
+	all := append([]*table{r.barsTable(), resultTable("Every server", r.results)}, r.more...)
+	all = append(all, sizeTable(r.sizes), growthTable("Growth", manyPets, r.growth))
+	return slices.DeleteFunc(all, func(t *table) bool { return len(t.rows) == 0 })
 }
 
 func (r *report) barsTable() *table {
@@ -75,13 +73,13 @@ func (r *report) barsTable() *table {
 	if all := overall(r.results, "base"); all != nil {
 		t.addJudged(barFor(r.command, "all", "base"), median(all), "all of these, geometric mean", "", "base", "× "+spread(all))
 	}
-	for _, c := range slices.Concat(r.sizes, r.growth) {
-		load, versus, value := "", "", spread(c.judged())
+	for _, c := range slices.Concat(r.latencies, r.sizes, r.growth) {
+		load, value := "", spread(c.judged())
 		if c.small != nil {
-			load, versus, value = strconv.Itoa(connections), grouped(fewPets)+" pets", "× "+value
+			load, value = strconv.Itoa(connections), "× "+value
 		}
 		if c.bar != (bar{}) {
-			t.addJudged(c.bar, median(c.judged()), c.what, load, versus, value)
+			t.addJudged(c.bar, median(c.judged()), c.what, load, c.versus, value)
 		}
 	}
 	return t
@@ -90,20 +88,14 @@ func (r *report) barsTable() *table {
 // overall is the geometric mean of our throughput as a multiple of a server's,
 // over all workloads, round by round.
 func overall(results []result, server string) (means []float64) {
-	var count float64
-	for _, r := range results {
-		if r.server == server {
-			count++
-			for round, times := range r.ratios(turn.perSecond) {
-				if count == 1 {
-					means = append(means, 0)
-				}
-				means[round] += math.Log(times)
-			}
+	results = slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.server != server })
+	for i, r := range results {
+		if i == 0 {
+			means = slices.Repeat([]float64{1}, len(r.turns))
 		}
-	}
-	for i := range means {
-		means[i] = math.Exp(means[i] / count)
+		for round, times := range r.ratios(turn.perSecond) {
+			means[round] *= math.Pow(times, 1/float64(len(results)))
+		}
 	}
 	return means
 }

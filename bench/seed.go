@@ -17,6 +17,9 @@ import (
 	"animalstore/internal/keys"
 	"animalstore/internal/sample"
 	service "animalstore/internal/server"
+
+	sqlitedb "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 const (
@@ -99,16 +102,32 @@ func (b *bench) openStore(url string) db.DB {
 	return must(service.OpenDatabase(b.ctx, url, sqlite.Options{Tuning: sqlite.Tuning{NoSync: true}}))
 }
 
-// seed fills an empty database.
-func (b *bench) seed(url string, pets int, withOrders bool) {
+// history is what a store has besides pets after a while: two events for each, and a key
+// for each fiftieth. The events are from the year 2100, or a store that is kept for a
+// month would lose them.
+const history = `
+	INSERT INTO events SELECT 2 * pets.id - 1 + type, type, pets.id, 4102444800000 + pets.id, 1, 'bench',
+		json_object('id', pets.id, 'name', name, 'categoryId', category_id, 'status', 'available')
+		FROM pets CROSS JOIN (SELECT 0 AS type UNION ALL SELECT 1);
+	INSERT INTO keys SELECT id / 50, 'key', 'free', 60, 1000, 1, 'production', 1, 0, 0, 0, 0 FROM pets WHERE id % 50 = 0;
+	INSERT INTO key_secrets SELECT randomblob(32), id, 0 FROM keys;`
+
+// seed fills an empty database. with is what it gets besides pets: "orders", "history" or
+// neither.
+func (b *bench) seed(url string, pets int, with string) {
 	store := b.openStore(url)
 	bulk := store.(db.Bulk)
 	_, _, err := bulk.Reserve(b.ctx, int64(pets), int64(pets))
 	check(err)
-	for part := range parts(pets, withOrders) {
+	for part := range parts(pets, with == "orders") {
 		check(bulk.Load(b.ctx, part))
 	}
 	check(store.Close())
+	if with == "history" {
+		conn := must(sqlitedb.OpenConn(strings.TrimPrefix(url, "sqlite:"), sqlitedb.OpenReadWrite))
+		defer func() { check(conn.Close()) }()
+		check(sqlitex.ExecuteScript(conn, history, nil))
+	}
 }
 
 // writeRows writes pets as lines of name, category and status between tabs, for
@@ -124,10 +143,10 @@ func writeRows(w io.Writer, n int) error {
 }
 
 // seededFile is a SQLite file with pets, which is kept for later runs.
-func (b *bench) seededFile(pets int, withOrders bool) string {
+func (b *bench) seededFile(pets int, with string) string {
 	id := fingerprint(b.root, "internal/db/sqlite/schema*.sql", "internal/sample", "bench/seed.go")
-	path := b.cached(fmt.Sprintf("pets-%d-orders-%v-%s.db", pets, withOrders, id), func(part string) {
-		b.seed("sqlite:"+part, pets, withOrders)
+	path := b.cached(fmt.Sprintf("pets-%d-%s-%s.db", pets, with, id), func(part string) {
+		b.seed("sqlite:"+part, pets, with)
 	})
 	b.output("", "dd", "if="+path, "of=/dev/null", "bs=1M") // into the page cache: the disk isn't what is measured
 	return path
@@ -137,7 +156,7 @@ func (b *bench) seededFile(pets int, withOrders bool) string {
 // describes that server, and returns the URL of its database.
 func (b *bench) seededCopy(name string, keys int) (s server, database string) {
 	file := filepath.Join(b.work, name+".db")
-	b.copyTree(file, b.seededFile(b.pets, false))
+	b.copyTree(file, b.seededFile(b.pets, ""))
 	return b.withKeys(name, "sqlite:"+file, b.pets, keys), "sqlite:" + file
 }
 
@@ -149,7 +168,7 @@ func (b *bench) withKeys(name, database string, pets, count int) server {
 		Name:        "bench",
 		Plan:        animalstore.PlanEnterprise,
 		Limits:      animalstore.Limits{PerMinute: 1_000_000_000, PerDay: 1_000_000_000},
-		Permissions: animalstore.Read | animalstore.Write,
+		Permissions: animalstore.Read | animalstore.Write | animalstore.Admin, // for webhooks
 		Environment: animalstore.Production,
 	}
 	secrets := make([]string, count)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,9 +23,12 @@ type server struct {
 	pets     int    // in its store when it started
 	about    string // versions and settings, for the report
 
-	wrkCPU     string // the processor for wrk to run on, if not any
-	rotateKeys bool   // send load with all its keys in turn
-	peer       bool   // not our code: failed turns are repeated
+	rate       float64              // requests a second to send, or 0 for as many as it takes
+	tls        string               // the directory of its cert.pem and key.pem, if it serves HTTPS
+	during     func() (stop func()) // what goes on during its turns besides the load, if anything
+	wrkCPU     string               // the processor for wrk to run on, if not any
+	rotateKeys bool                 // send load with all its keys in turn
+	peer       bool                 // not our code: failed turns are repeated
 
 	*process
 	addr     string
@@ -87,20 +91,36 @@ func (r *response) differs(other *response) bool {
 	return r.Status != other.Status || !bytes.Equal(r.Body, other.Body) || fixed(r.Header) != fixed(other.Header)
 }
 
-var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true}}
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true,
+	TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}}} // with a certificate of our own, on loopback
 
-// send sends one request. A response that isn't a success is an error.
-func (s *server) send(method, uri, body string) *response {
-	r := must(http.NewRequest(method, "http://"+s.addr+uri, strings.NewReader(body)))
+func (s *server) url() string {
+	if s.tls != "" {
+		return "https://" + s.addr
+	}
+	return "http://" + s.addr
+}
+
+// open sends one request and leaves the response's body to be read. A response that
+// isn't a success is an error.
+func (s *server) open(method, uri, body, accept string) *http.Response {
+	r := must(http.NewRequest(method, s.url()+uri, strings.NewReader(body)))
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", accept)
 	got := must(client.Do(r))
-	defer got.Body.Close()
-	text := must(io.ReadAll(got.Body))
 	if got.StatusCode != http.StatusOK && got.StatusCode != http.StatusCreated {
-		check(fmt.Errorf("%s: %s %s: %s, not a success: %s", s.name, method, uri, got.Status, text))
+		defer got.Body.Close()
+		check(fmt.Errorf("%s: %s %s: %s, not a success: %s", s.name, method, uri, got.Status, must(io.ReadAll(got.Body))))
 	}
-	return &response{method, uri, got.StatusCode, got.Header, text}
+	return got
+}
+
+// send sends one request.
+func (s *server) send(method, uri, body string) *response {
+	got := s.open(method, uri, body, "*/*")
+	defer got.Body.Close()
+	return &response{method, uri, got.StatusCode, got.Header, must(io.ReadAll(got.Body))}
 }
 
 // decode sends one request and decodes the response's body.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -152,6 +153,47 @@ func TestTurnsAreRepeated(t *testing.T) {
 			if len(g.repeated) != c.repeated {
 				t.Errorf("got %q repeated, want %d", g.repeated, c.repeated)
 			}
+		})
+	}
+}
+
+// Followers read during turns alone, and one that gets nothing would measure nothing.
+func TestStreamIsFollowedDuringTurns(t *testing.T) {
+	sleeper := testBench(t).launch("sleeper", os.Interrupt, nil, "sleep", "300")
+	for _, c := range []struct{ name, event, wantErr string }{
+		{"an event", "data: {}\n\n", ""},
+		{"no event", "", "had no event"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ended := make(chan struct{})
+			feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Accept") != "text/event-stream" {
+					t.Errorf("Accept is %q, want a stream", r.Header.Get("Accept"))
+				}
+				io.WriteString(w, c.event)
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+				close(ended)
+			}))
+			defer feed.Close()
+			s := &server{process: sleeper, addr: feed.Listener.Addr().String()}
+			g := fakeWrk(t, "done 10 1000000 0 0 1 2")
+			s.during = func() func() {
+				stop := s.follow()
+				return func() {
+					if left, _ := os.ReadFile(filepath.Join(filepath.Dir(g.wrk), "lines")); len(left) > 0 {
+						t.Error("the stream ends before the load was sent")
+					}
+					stop()
+				}
+			}
+			var err error
+			if thrown := attempt(func() {
+				_, err = g.burst(t.Context(), workload{connections: 1}, s, "", time.Millisecond)
+			}); err != nil || (c.wantErr == "") != (thrown == nil) || thrown != nil && !strings.Contains(thrown.Error(), c.wantErr) {
+				t.Errorf("got %v and %v, want %q", err, thrown, c.wantErr)
+			}
+			<-ended // with the turn
 		})
 	}
 }

@@ -19,8 +19,8 @@ import (
 
 // serveBare sends responses captured from the real server, and does nothing
 // else: no credential, no limit, no database, not even a timeout. It is the most
-// that net/http can do for these responses. Its arguments are an address and the
-// file of responses.
+// that net/http can do for these responses. Its arguments are an address, the file of
+// responses and, for HTTPS, the directory of a certificate.
 func serveBare(args []string) {
 	var captured []*response
 	check(json.Unmarshal(must(os.ReadFile(args[1])), &captured))
@@ -35,7 +35,7 @@ func serveBare(args []string) {
 			reads[r.URI] = r
 		}
 	}
-	check(http.ListenAndServe(args[0], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		found := reads[r.RequestURI]
 		if r.Method == http.MethodPost {
 			io.Copy(io.Discard, r.Body)
@@ -51,23 +51,28 @@ func serveBare(args []string) {
 		}
 		w.WriteHeader(found.Status)
 		w.Write(found.Body)
-	})))
+	})
+	if dir := args[2]; dir != "" {
+		check(http.ListenAndServeTLS(args[0], filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), handler))
+	}
+	check(http.ListenAndServe(args[0], handler))
 }
 
 // startBare captures our response to every read and to a create, starts the bare
 // server with them, and makes sure that it sends the same.
-func (b *bench) startBare(ours *server, reads ...[]string) *server {
+func (b *bench) startBare(name string, ours *server, reads ...[]string) *server {
 	progress("capturing responses")
 	checkCursors(ours)
 	var captured []*response
-	for _, request := range append(slices.Concat(reads...), creates(ourAPI, b.pets)...) {
+	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(reads...))))
+	for _, request := range append(all, creates(ourAPI, b.pets)...) {
 		fields := append(strings.SplitN(request, " ", 3), "")
 		captured = append(captured, ours.send(fields[0], fields[1], fields[2]))
 	}
-	file := filepath.Join(b.work, "responses.json")
+	file := filepath.Join(b.work, name+".json")
 	check(os.WriteFile(file, must(json.Marshal(captured)), 0o600))
-	bare := b.startSelf(server{name: "bare", api: ourAPI, key: ours.key, pets: ours.pets,
-		about: "a net/http server that sends the same responses as ours and does nothing else"}, "bare", file)
+	bare := b.startSelf(server{name: name, api: ourAPI, key: ours.key, pets: ours.pets, tls: ours.tls,
+		about: "a net/http server that sends the same responses as ours and does nothing else"}, "bare", file, ours.tls)
 	last := len(captured) - 1
 	for _, want := range []*response{captured[0], captured[1], captured[last-1], captured[last]} {
 		if got := bare.send(want.Method, want.URI, ""); got.differs(want) {

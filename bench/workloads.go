@@ -3,6 +3,7 @@ package main
 import (
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"animalstore"
 )
@@ -30,6 +31,7 @@ var workloads = []workload{
 	{"status", "list 100 of a status", connections, statusPages},
 	{"get", "get, random id", connections, gets},
 	{"getmany", "get, one of 50,000", connections, manyGets},
+	{"zipf", "get, by Zipf's law", connections, zipfGets},
 	{"create1", "durable create", 1, creates},
 	{"create16", "durable create", 16, creates},
 	{"create128", "durable create", 128, creates},
@@ -61,6 +63,21 @@ func manyGets(a api, pets int) []string { return randomGets(a, pets, largePool) 
 
 func randomGets(a api, pets, count int) []string {
 	return randomReads(count, func(random *rand.Rand) string { return a.get(1 + random.Int64N(int64(pets))) })
+}
+
+// zipfGets get the k-th most popular pet 1/k times as often as the first. Popular ones are
+// scattered over the store.
+func zipfGets(a api, pets int) []string {
+	sums, sum := make([]float64, pets), 0.0
+	for k := range sums {
+		sum += 1 / float64(k+1)
+		sums[k] = sum
+	}
+	order := rand.New(rand.NewPCG(5, 6)).Perm(pets)
+	return randomReads(largePool, func(random *rand.Rand) string {
+		k := sort.SearchFloat64s(sums, random.Float64()*sum)
+		return a.get(1 + int64(order[k]))
+	})
 }
 
 // randomReads are GETs of random targets, the same ones each time.

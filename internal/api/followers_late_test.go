@@ -16,7 +16,7 @@ func TestFollowersReadLate(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(with *setup) { with.eventsEvery = time.Hour }) // it looks when it is notified
 	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
-	waiting := s.beginWaiting(t, s.latest(t, "", "&type=pet.*&wait=30"))
+	waiting := s.beginWaiting(t, call{path: s.latest(t, "", "&type=pet.*&wait=30")})
 	time.Sleep(api.HandlerTimeout)
 	engine.exec(t, s.database, `INSERT INTO events (id, type, subject_id, created_at, key_id, request_id, data)
 		SELECT (SELECT coalesce(max(id), 0) FROM events) + n, 0, n, 1, 0, '', '{}' FROM generate_series(1, 5000) n`)

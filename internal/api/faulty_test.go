@@ -147,6 +147,17 @@ func (f *faultyDB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.
 	return f.DB.CreateKey(ctx, k, hash, at)
 }
 
+// KeysVersion is read in the background, so it isn't counted. It fails while KeyByHash does.
+func (f *faultyDB) KeysVersion(ctx context.Context) (version string, err error) {
+	f.mu.Lock()
+	failing := f.faults["KeyByHash"] != nil
+	f.mu.Unlock()
+	if failing {
+		return "", db.ErrUnavailable
+	}
+	return f.DB.KeysVersion(ctx)
+}
+
 func (f *faultyDB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
 	if err = f.hit(ctx, "KeyByHash"); err != nil {
 		return

@@ -84,8 +84,8 @@ func TestOrderOfChecks(t *testing.T) {
 		}
 	})
 	t.Run("storage gone before path", func(t *testing.T) {
-		s.clock.advance(time.Minute) // what is known of the keys is too old to count
 		s.db.arm("KeyByHash", failWith(db.ErrUnavailable))
+		s.clock.advance(time.Minute) // what is known of the keys is too old to count
 		defer s.db.arm("KeyByHash", nil)
 		for _, path := range []string{"/v1/nothing", "/v1/pets", "/v1/pets/1"} {
 			s.do(t, call{path: path}).want(t, http.StatusServiceUnavailable, animalstore.Unavailable)

@@ -126,6 +126,12 @@ type DB interface {
 	// clients send, and doesn't import this package.
 	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
 
+	// KeysVersion identifies a state of all keys and their secrets: while it doesn't
+	// change, KeyByHash returns the same, except for when a key was last used. It
+	// changes in the transaction of the change, whichever process makes that, and never
+	// to a value it had before.
+	KeysVersion(ctx context.Context) (version string, err error)
+
 	// Key returns one key, including expired and revoked ones. Like the other methods
 	// that return keys, except KeyByHash, it sets the ban that SaveLimitStates stored
 	// last, unless it was lifted: it may be over.

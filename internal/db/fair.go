@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 )
@@ -26,6 +27,9 @@ func LookupCaller(hash KeyHash) int64 {
 // LookupCallerOf is LookupCaller for what else is needed before a key's request can be
 // served.
 func LookupCallerOf(keyID int64) int64 { return -keyID }
+
+// LookupSystem is a caller for what the service itself needs to check keys.
+const LookupSystem int64 = math.MinInt64
 
 func isLookup(caller int64) bool { return caller < 0 }
 

@@ -33,8 +33,9 @@ const (
 )
 
 // Tables are all tables of a store, except those whose names begin with "console":
-// sessions aren't copied, so that whoever is signed in signs in to the copy again. A
-// table comes after those that it references.
+// sessions aren't copied, so that whoever is signed in signs in to the copy again. And
+// except keys_version, which every store has of its own. A table comes after those that it
+// references.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
 	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},

@@ -16,10 +16,13 @@ import (
 type Store interface {
 	// KeyByHash returns the key whose secret has this hash, live or not.
 	KeyByHash(ctx context.Context, hash [32]byte) (key animalstore.Key, found bool, err error)
+	// KeysVersion changes whenever what KeyByHash returns for any hash changes, except
+	// for when a key was last used.
+	KeysVersion(ctx context.Context) (version string, err error)
 }
 
-// freshFor is how long a lookup stays valid. We promise that revocation, expiry and
-// changes take effect within a second.
+// freshFor is how long what was read from the store is valid. We promise that
+// revocation, expiry and changes take effect within a second.
 const freshFor = 900 * time.Millisecond
 
 // maxCached limits the cached keys per shard. A key that was dropped is looked up
@@ -28,14 +31,17 @@ const maxCached = 4096
 
 const shards = 32
 
-// Checker checks whether a token is valid for this deployment. It looks up a key
-// about once a second.
+// Checker checks whether a token is valid for this deployment. It looks up a key when it
+// is first used, and again after any key has changed. See version.go.
 type Checker struct {
 	env   animalstore.Environment
 	store Store
 	log   *slog.Logger
 	now   func() time.Time
 	shard [shards]shard
+
+	version atomic.Pointer[version] // never nil
+	looking atomic.Bool             // a look is under way
 
 	warned atomic.Int64 // the second of the last warning
 }
@@ -46,13 +52,28 @@ type shard struct {
 }
 
 type cachedKey struct {
-	key  *animalstore.Key
-	read time.Time // when the lookup started
+	key     *animalstore.Key
+	read    time.Time // when the lookup started
+	changes int64     // of the version that was known then
+}
+
+// fresh reports whether the key is certain to have been as it is cached less than
+// freshFor ago.
+func (k *cachedKey) fresh(now time.Time, v *version) bool {
+	return isFresh(k.read, now) || k.changes == v.changes && v.changes > 0 && isFresh(v.read, now)
+}
+
+// isFresh reports whether what was read at a time is valid now. It isn't if the clock was
+// set back.
+func isFresh(read, now time.Time) bool {
+	age := now.Sub(read)
+	return age >= 0 && age < freshFor
 }
 
 // NewChecker returns a Checker for one deployment.
 func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now func() time.Time) *Checker {
 	c := &Checker{env: env, store: store, log: log, now: now}
+	c.version.Store(&version{})
 	for i := range c.shard {
 		c.shard[i].keys = make(map[[32]byte]cachedKey)
 	}
@@ -80,6 +101,7 @@ func (c *Checker) CheckHash(ctx context.Context, hash [32]byte) (*animalstore.Ke
 
 func (c *Checker) check(ctx context.Context, hash [32]byte, worthLookup func(time.Time) bool) (*animalstore.Key, error) {
 	now := c.now()
+	c.lookIfDue(now)
 	key, known := c.cached(hash, now)
 	if !known {
 		if !worthLookup(now) {
@@ -121,20 +143,20 @@ func (c *Checker) warn(ctx context.Context, env animalstore.Environment, now tim
 	}
 }
 
-// cached returns the key of a recent lookup if it is live. Keys that aren't live are
-// never cached: a faster refusal would reveal that the secret once worked.
+// cached returns a key that is fresh and live. Keys that aren't live are never cached: a
+// faster refusal would reveal that the secret once worked.
 func (c *Checker) cached(hash [32]byte, now time.Time) (*animalstore.Key, bool) {
 	s := &c.shard[hash[0]%shards]
 	s.mu.RLock()
 	hit, ok := s.keys[hash]
 	s.mu.RUnlock()
-	age := now.Sub(hit.read)
-	return hit.key, ok && age >= 0 && age < freshFor && hit.key.Live(now)
+	return hit.key, ok && hit.fresh(now, c.version.Load()) && hit.key.Live(now)
 }
 
 // lookUp looks up the key with this hash in the store. It returns nil if there is no
 // live one.
 func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*animalstore.Key, error) {
+	known := c.version.Load() // before the lookup, which may see a later one
 	key, found, err := c.store.KeyByHash(ctx, hash)
 	if err != nil {
 		return nil, err
@@ -147,9 +169,9 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 		return nil, nil
 	}
 	if len(s.keys) >= maxCached {
-		s.dropStale(now)
+		s.dropStale(now, known)
 	}
-	s.keys[hash] = cachedKey{&key, now}
+	s.keys[hash] = cachedKey{&key, now, known.changes}
 	return &key, nil
 }
 
@@ -168,10 +190,10 @@ func (c *Checker) Recheck(ctx context.Context, hash [32]byte) (*animalstore.Key,
 }
 
 // dropStale drops the stale keys, or all keys if none is stale.
-func (s *shard) dropStale(now time.Time) {
+func (s *shard) dropStale(now time.Time, v *version) {
 	before := len(s.keys)
 	for hash, e := range s.keys {
-		if now.Sub(e.read) >= freshFor {
+		if !e.fresh(now, v) {
 			delete(s.keys, hash)
 		}
 	}

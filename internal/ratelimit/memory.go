@@ -1,8 +1,10 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -216,6 +218,9 @@ func (m *Memory) Save(ctx context.Context) error {
 	dirty := m.dirty
 	m.dirty = make([]*entry, 0, len(dirty))
 	m.dirtyMu.Unlock()
+	// Databases store keys with consecutive ids next to each other, so that a batch in
+	// this order changes few pages.
+	slices.SortFunc(dirty, func(a, b *entry) int { return cmp.Compare(a.keyID, b.keyID) })
 
 	batch := make([]animalstore.KeyLimitState, 0, min(saveBatch, len(dirty)))
 	for len(dirty) > 0 {

@@ -1,15 +1,22 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"animalstore"
 )
 
-const usageShards = 64
+const (
+	usageShards = 64
+	// neighbours are keys with consecutive ids, which databases store next to each
+	// other. They are in one shard, so that a batch that is saved changes few pages.
+	neighbours = 64
+)
 
 // UsageStore stores usage.
 type UsageStore interface {
@@ -48,11 +55,15 @@ func NewUsage(store UsageStore, now func() time.Time, log *slog.Logger) *Usage {
 	return u
 }
 
+func (u *Usage) shardOf(keyID int64) *usageShard {
+	return &u.shard[uint64(keyID)/neighbours%usageShards]
+}
+
 // Record counts one request of a key.
 func (u *Usage) Record(keyID int64, admitted bool) {
 	now := u.now().UnixMilli()
 	k := usageHour{keyID, now - now%time.Hour.Milliseconds()}
-	s := &u.shard[uint64(keyID)%usageShards]
+	s := u.shardOf(keyID)
 	s.mu.Lock()
 	c := s.counts[k]
 	if admitted {
@@ -96,22 +107,24 @@ func (u *Usage) Save(ctx context.Context) error {
 	return nil
 }
 
-// take moves the counts of a shard to the end of counted.
+// take moves the counts of a shard to the end of counted, by ascending id.
 func (s *usageShard) take(counted []animalstore.Usage) []animalstore.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := len(counted)
 	for k, c := range s.counts {
 		counted = append(counted, animalstore.Usage{
 			KeyID: k.keyID, Hour: animalstore.AtMilli(k.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
 		})
 	}
 	clear(s.counts)
+	slices.SortFunc(counted[before:], func(a, b animalstore.Usage) int { return cmp.Compare(a.KeyID, b.KeyID) })
 	return counted
 }
 
 func (u *Usage) putBack(counted []animalstore.Usage) {
 	for _, c := range counted {
-		s := &u.shard[uint64(c.KeyID)%usageShards]
+		s := u.shardOf(c.KeyID)
 		k := usageHour{c.KeyID, c.Hour.Milli()}
 		s.mu.Lock()
 		later := s.counts[k]

@@ -69,6 +69,8 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a change of a key sees whether another one manages keys", otherAdmins},
 		{"of keys revoked at once, the last that manages keys stays", lastAdminRace},
 		{"a rotated key has a new secret, and the old one for a while", rotation},
+		{"the version of the keys changes with every change of one, and only then", keysVersionChanges},
+		{"a change of a key that returned has changed the version", keysVersionIsCurrent},
 		{"usage adds up", usageAdds},
 		{"usage is dropped in small steps", dropsUsage},
 		{"the state of limits reads back", limitsReadBack},

@@ -89,6 +89,12 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 	return key, err == nil, err
 }
 
+// KeysVersion implements [db.DB].
+func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
+	scan := func(row pgx.Row) (version string, err error) { return version, row.Scan(&version) }
+	return readOneFor(ctx, d, db.LookupSystem, "select version of keys", scan, "SELECT version FROM keys_version")
+}
+
 const selectKey = "SELECT " + keyColumns + " FROM keys WHERE id = $1"
 
 // Key implements [db.DB].

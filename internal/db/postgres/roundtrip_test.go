@@ -40,16 +40,17 @@ func TestRoundTrips(t *testing.T) {
 			_, err := d.Pets(ctx, db.PetQuery{CategoryID: &one, Limit: 20})
 			return err
 		},
-		"Order":      func(ctx context.Context) error { _, err := d.Order(ctx, order.ID); return err },
-		"Orders":     func(ctx context.Context) error { _, err := d.Orders(ctx, db.OrderQuery{Limit: 20}); return err },
-		"Category":   func(ctx context.Context) error { _, err := d.Category(ctx, 1); return err },
-		"Categories": func(ctx context.Context) error { _, err := d.Categories(ctx, db.CategoryQuery{Limit: 20}); return err },
-		"KeyByHash":  func(ctx context.Context) error { _, _, err := d.KeyByHash(ctx, db.KeyHash{1}); return err },
-		"Key":        func(ctx context.Context) error { _, err := d.Key(ctx, key.ID); return err },
-		"Keys":       func(ctx context.Context) error { _, err := d.Keys(ctx, db.KeyQuery{Limit: 20}); return err },
-		"Usage":      func(ctx context.Context) error { _, err := d.Usage(ctx, key.ID, animalstore.AtMilli(1)); return err },
-		"LimitState": func(ctx context.Context) error { _, err := d.LimitState(ctx, key.ID); return err },
-		"Ping":       d.Ping,
+		"Order":       func(ctx context.Context) error { _, err := d.Order(ctx, order.ID); return err },
+		"Orders":      func(ctx context.Context) error { _, err := d.Orders(ctx, db.OrderQuery{Limit: 20}); return err },
+		"Category":    func(ctx context.Context) error { _, err := d.Category(ctx, 1); return err },
+		"Categories":  func(ctx context.Context) error { _, err := d.Categories(ctx, db.CategoryQuery{Limit: 20}); return err },
+		"KeyByHash":   func(ctx context.Context) error { _, _, err := d.KeyByHash(ctx, db.KeyHash{1}); return err },
+		"KeysVersion": func(ctx context.Context) error { _, err := d.KeysVersion(ctx); return err },
+		"Key":         func(ctx context.Context) error { _, err := d.Key(ctx, key.ID); return err },
+		"Keys":        func(ctx context.Context) error { _, err := d.Keys(ctx, db.KeyQuery{Limit: 20}); return err },
+		"Usage":       func(ctx context.Context) error { _, err := d.Usage(ctx, key.ID, animalstore.AtMilli(1)); return err },
+		"LimitState":  func(ctx context.Context) error { _, err := d.LimitState(ctx, key.ID); return err },
+		"Ping":        d.Ping,
 	} {
 		if err := op(t.Context()); err != nil { // prepares its statement
 			t.Fatalf("%s: %v", name, err)

@@ -94,6 +94,26 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 	return key, err == nil, err
 }
 
+// KeysVersion implements [db.DB].
+func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
+	err = d.readFor(ctx, db.LookupSystem, func(c *sqlite.Conn) error {
+		stmt, err := c.Prepare("SELECT version FROM keys_version")
+		if err != nil {
+			return fmt.Errorf("select version of keys: %w", err)
+		}
+		defer stmt.Reset()
+		switch found, err := stmt.Step(); {
+		case err != nil:
+			return fmt.Errorf("select version of keys: %w", err)
+		case !found:
+			return db.ErrNotFound
+		}
+		version = stmt.ColumnText(0)
+		return nil
+	})
+	return version, err
+}
+
 // Key implements [db.DB].
 func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 	var key animalstore.Key

@@ -13,6 +13,7 @@ var released = []string{
 	"3014a39a3709b6ce1ae804496caadf577b291a712270d8937862423ff236c5c0",
 	"e0a41b8b8fa2dd842bdea1a8c752154626c3df960a59398e68a5f9be14f29b09",
 	"ac96e72a93c6eba649d1f5e39b8447a08040a851d86dde24b40dc689f3fc2d78",
+	"9e7a16f5f4242d6b49f78e65997163b4da9ef4fa3508d279b8e11a1fdc524c65",
 }
 
 func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {

@@ -42,10 +42,13 @@ var schema3 string
 //go:embed schema4_sessions.sql
 var schema4 string
 
+//go:embed schema5_keys_version.sql
+var schema5 string
+
 // schema must only be appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
 	AppID:      0x414e5354, // "ANST"
-	Migrations: []string{schema1, schema2, schema3, schema4},
+	Migrations: []string{schema1, schema2, schema3, schema4, schema5},
 }
 
 // Options control how [Open] opens a file.

@@ -14,20 +14,40 @@ import (
 func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		for _, u := range usage {
-			err := sqlitex.Execute(c, `INSERT INTO usage (key_id, hour, admitted, refused) VALUES (?, ?, ?, ?)
-				ON CONFLICT (key_id, hour) DO UPDATE SET admitted = admitted + excluded.admitted, refused = refused + excluded.refused`,
-				&sqlitex.ExecOptions{Args: []any{u.KeyID, u.Hour.Milli(), u.Admitted, u.Refused}})
-			if err != nil {
+			if err := addUsage(c, u.KeyID, u.Hour.Milli(), u.Admitted, u.Refused); err != nil {
 				return fmt.Errorf("save usage: %w", err)
 			}
-			err = sqlitex.Execute(c, "UPDATE keys SET last_used = max(last_used, ?) WHERE id = ?",
-				&sqlitex.ExecOptions{Args: []any{u.LastUsed.Milli(), u.KeyID}})
-			if err != nil {
+			if err := execInts(c, "UPDATE keys SET last_used = ?2 WHERE id = ?1 AND last_used < ?2", u.KeyID, u.LastUsed.Milli()); err != nil {
 				return fmt.Errorf("save last use: %w", err)
 			}
 		}
 		return nil
 	})
+}
+
+// addUsage adds to the row of a key's hour. There nearly always is one, and an INSERT that
+// updates it instead takes longer, because it checks first whether the key exists.
+func addUsage(c *sqlite.Conn, row ...int64) error {
+	err := execInts(c, "UPDATE usage SET admitted = admitted + ?3, refused = refused + ?4 WHERE key_id = ?1 AND hour = ?2", row...)
+	if err == nil && c.Changes() == 0 {
+		err = execInts(c, "INSERT INTO usage (key_id, hour, admitted, refused) VALUES (?, ?, ?, ?)", row...)
+	}
+	return err
+}
+
+// execInts carries out a statement that returns no rows.
+func execInts(c *sqlite.Conn, query string, args ...int64) error {
+	stmt, err := c.Prepare(query)
+	if err != nil {
+		return err
+	}
+	for i, arg := range args {
+		stmt.BindInt64(i+1, arg)
+	}
+	if _, err := stmt.Step(); err != nil {
+		return err
+	}
+	return stmt.Reset()
 }
 
 // Usage implements [db.DB].

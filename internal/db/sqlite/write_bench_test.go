@@ -76,3 +76,29 @@ func BenchmarkCreateDurable(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSaveUsage saves the usage of a thousand busy keys, without the wait for the
+// disk.
+func BenchmarkSaveUsage(b *testing.B) {
+	d, err := Open(b.Context(), filepath.Join(b.TempDir(), "store.db"), Options{Serve: true, Tuning: Tuning{NoSync: true}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	var usage []animalstore.Usage
+	for i := range 1000 {
+		key, err := d.CreateKey(b.Context(), animalstore.NewKey{Name: "k", Plan: "free", Permissions: 1, Environment: "production"}, db.KeyHash{byte(i), byte(i >> 8)}, animalstore.AtMilli(1))
+		if err != nil {
+			b.Fatal(err)
+		}
+		usage = append(usage, animalstore.Usage{KeyID: key.ID, Admitted: 1})
+	}
+	for used := int64(1); b.Loop(); used++ {
+		for i := range usage {
+			usage[i].LastUsed = animalstore.AtMilli(used)
+		}
+		if err := d.SaveUsage(b.Context(), usage); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package keys_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/keys"
+)
+
+// mintMany stores keys and returns their secrets.
+func mintMany(store *memoryStore, n int) (secrets []string) {
+	for range n {
+		secret := keys.Mint(animalstore.Production)
+		store.put(secret)
+		secrets = append(secrets, secret)
+	}
+	return secrets
+}
+
+// checkAll checks secrets in turn for a while, as busy clients do.
+func checkAll(t *testing.T, checker *keys.Checker, secrets []string, during time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for i, secret := range secrets {
+			if _, err := checker.Check(t.Context(), secret); err != nil {
+				t.Fatalf("key %d: got %v, want it accepted", i, err)
+			}
+		}
+	}
+}
+
+// reads returns how many lookups and looks there were.
+func (s *memoryStore) reads() (lookups, looks int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, asked := range s.asked {
+		lookups += asked
+	}
+	return lookups, s.looks
+}
+
+// set changes how the store works.
+func (s *memoryStore) set(change func(*memoryStore)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+// TestCache: while no key changes, busy keys aren't looked up again. Only the version is
+// read, however many there are. After a change each is looked up once.
+func TestCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secrets := mintMany(store, 100)
+		checkAll(t, checker, secrets, 2*time.Second)
+		lookups, looks := store.reads()
+		if lookups > 2*len(secrets) {
+			t.Errorf("got %d lookups of %d keys at the start, want at most two of each", lookups, len(secrets))
+		}
+		checkAll(t, checker, secrets, 10*time.Second)
+		nowLookups, nowLooks := store.reads()
+		if got := nowLookups - lookups; got != 0 {
+			t.Errorf("got %d lookups in ten seconds without a change, want none", got)
+		}
+		if got := nowLooks - looks; got < 10 || got > 30 {
+			t.Errorf("the version was read %d times in ten seconds, want about 25", got)
+		}
+		store.put(secrets[0], func(k *animalstore.Key) { k.Name = "new" })
+		checkAll(t, checker, secrets, 10*time.Second)
+		if afterwards, _ := store.reads(); afterwards-lookups != len(secrets) {
+			t.Errorf("got %d lookups after a change, want one of each of %d keys", afterwards-lookups, len(secrets))
+		}
+	})
+}
+
+// TestIdle: without requests nothing is read.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secrets := mintMany(store, 1)
+		checkAll(t, checker, secrets, 2*time.Second)
+		lookups, looks := store.reads()
+		time.Sleep(time.Hour)
+		if nowLookups, nowLooks := store.reads(); nowLookups != lookups || nowLooks != looks {
+			t.Error("the store was read while there was no request")
+		}
+	})
+}
+
+// outages are what can go wrong with reading the version.
+var outages = map[string]func(context.Context) error{
+	"nothing": nil,
+	"it can't be read": func(context.Context) error {
+		return errors.New("gone")
+	},
+	"it takes long": func(context.Context) error {
+		time.Sleep(700 * time.Millisecond)
+		return nil
+	},
+	"the store hangs": func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	},
+	"the store hangs, whatever the context": func(context.Context) error {
+		time.Sleep(time.Minute)
+		return nil
+	},
+}
+
+// TestRevocationOfBusyKeys: revoking a key takes effect within a second, whenever it
+// happens between two looks and whatever happens to those.
+func TestRevocationOfBusyKeys(t *testing.T) {
+	for name, outage := range outages {
+		for offset := time.Duration(0); offset <= promise; offset += 70 * time.Millisecond {
+			synctest.Test(t, func(t *testing.T) {
+				checker, store := newChecker(&bytes.Buffer{})
+				secrets := mintMany(store, 2)
+				checkAll(t, checker, secrets, 3*time.Second+offset)
+				store.set(func(s *memoryStore) { s.look = outage })
+				if outage != nil {
+					checkAll(t, checker, secrets, offset) // valid keys stay valid
+				}
+				store.put(secrets[0], func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) })
+				checkAll(t, checker, secrets[1:], promise-time.Nanosecond)
+				if _, err := checker.Check(t.Context(), secrets[0]); !isInvalid(err) {
+					t.Errorf("%s, revoked after %v: got %v a second later, want it refused", name, offset, err)
+				}
+				time.Sleep(time.Minute) // until the last look ends
+			})
+		}
+	}
+}
+
+// TestStoreGone: keys that were valid are refused with the store's error, not accepted,
+// once what is known of them is too old.
+func TestStoreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secrets := mintMany(store, 1)
+		checkAll(t, checker, secrets, 3*time.Second)
+		gone := errors.New("gone")
+		store.set(func(s *memoryStore) { s.err = gone })
+		checkAll(t, checker, secrets, 400*time.Millisecond)
+		time.Sleep(promise - 400*time.Millisecond)
+		_, looks := store.reads()
+		for range 1000 {
+			if _, err := checker.Check(t.Context(), secrets[0]); !errors.Is(err, gone) {
+				t.Fatalf("after a second: got %v, want the store's error", err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if _, now := store.reads(); now-looks > 4 {
+			t.Errorf("the version was read %d times in a second, want at most 4: nobody waits for it", now-looks)
+		}
+		store.set(func(s *memoryStore) { s.err = nil })
+		checkAll(t, checker, secrets, 3*time.Second)
+		lookups, _ := store.reads()
+		checkAll(t, checker, secrets, 3*time.Second)
+		if now, _ := store.reads(); now != lookups {
+			t.Errorf("afterwards: got %d lookups in three seconds, want none", now-lookups)
+		}
+	})
+}
+
+// TestChangeDuringLookup: a key that changes while it is looked up isn't taken for a key
+// of the later version.
+func TestChangeDuringLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secrets := mintMany(store, 2)
+		busy := secrets[:1]
+		checkAll(t, checker, busy, 3*time.Second)
+		store.after = func() { // the key was read; it changes before the lookup returns
+			store.after = nil
+			store.put(secrets[1], func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) })
+			checkAll(t, checker, busy, 800*time.Millisecond) // the new version is known
+		}
+		if _, err := checker.Check(t.Context(), secrets[1]); err != nil {
+			t.Fatal(err)
+		}
+		checkAll(t, checker, busy, 200*time.Millisecond)
+		if _, err := checker.Check(t.Context(), secrets[1]); !isInvalid(err) {
+			t.Errorf("got %v a second after the change, want it refused", err)
+		}
+	})
+}
+
+// TestStoreGoesBack: in a store that was restored from a backup, a key that doesn't exist
+// there is refused, even if the backup has a version that was seen before.
+func TestStoreGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checker, store := newChecker(&bytes.Buffer{})
+		secrets := mintMany(store, 1)
+		checkAll(t, checker, secrets, 3*time.Second)
+		var backup int
+		store.set(func(s *memoryStore) { backup = s.version })
+		created := keys.Mint(animalstore.Production)
+		store.put(created)
+		if _, err := checker.Check(t.Context(), created); err != nil { // with the backup's version known
+			t.Fatal(err)
+		}
+		checkAll(t, checker, secrets, 3*time.Second) // others see the new version
+		store.set(func(s *memoryStore) {
+			delete(s.keys, keys.Hash(created))
+			s.version = backup
+		})
+		checkAll(t, checker, secrets, promise)
+		if _, err := checker.Check(t.Context(), created); !isInvalid(err) {
+			t.Errorf("got %v a second later, want it refused", err)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -62,11 +63,7 @@ func (g *gather[K, V]) value(ctx context.Context, d *DB, key K) (value V, err er
 		g.running++
 		g.mu.Unlock()
 		defer g.finish()
-		values, err := g.run(ctx, []K{key})
-		if err != nil {
-			return value, err
-		}
-		return values[0], nil
+		return g.lead(ctx, key)
 	}
 	r, i := g.join(key)
 	g.mu.Unlock()
@@ -82,6 +79,28 @@ func (g *gather[K, V]) value(ctx context.Context, d *DB, key K) (value V, err er
 			return value, g.giveUp(ctx, r, i)
 		}
 	}
+	if r.err != nil {
+		return value, r.err
+	}
+	return r.values[i], nil
+}
+
+// lead runs a statement for a call that found none under way.
+func (g *gather[K, V]) lead(ctx context.Context, key K) (value V, err error) {
+	runtime.Gosched() // let those who are about to call do so first
+	g.mu.Lock()
+	if g.next == nil {
+		g.mu.Unlock()
+		values, err := g.run(ctx, []K{key})
+		if err != nil {
+			return value, err
+		}
+		return values[0], nil
+	}
+	r, i := g.join(key)
+	g.next = nil
+	g.mu.Unlock()
+	g.answer(r)
 	if r.err != nil {
 		return value, r.err
 	}
@@ -142,21 +161,30 @@ func (g *gather[K, V]) beginBeside(r *round[K, V]) {
 	}
 }
 
-// begin starts the next round. g.mu must be held.
+// begin starts the next round.
 func (g *gather[K, V]) begin() {
-	r := g.next
-	g.next = nil
 	go func() {
 		defer g.finish()
-		defer close(r.done)
-		defer func() {
-			for _, timer := range r.stop {
-				timer.Stop()
-			}
-		}()
-		// None of its callers decides about the others' statement.
-		r.values, r.err = g.run(context.Background(), r.keys)
+		runtime.Gosched() // let those who are about to call do so first
+		g.mu.Lock()
+		r := g.next
+		g.next = nil
+		g.mu.Unlock()
+		if r != nil {
+			g.answer(r)
+		}
 	}()
+}
+
+// answer runs the statement of a round. None of its callers decides about it.
+func (g *gather[K, V]) answer(r *round[K, V]) {
+	defer close(r.done)
+	defer func() {
+		for _, timer := range r.stop {
+			timer.Stop()
+		}
+	}()
+	r.values, r.err = g.run(context.Background(), r.keys)
 }
 
 // readTogether runs a statement for several callers, which takes none of their turns.

@@ -89,6 +89,32 @@ func TestRequestsShareCalls(t *testing.T) {
 	}
 }
 
+// TestChangedKeySharesNoCall: requests from before and after an operator changed a key are
+// each decided by their own limits.
+func TestChangedKeySharesNoCall(t *testing.T) {
+	t.Parallel()
+	clock := noon // stands still, so that nothing is a strike
+	r := onRedis(t, redistest.Start(t), newMemoryStore(), &clock)
+	r.UseLongTimeout()
+	before, after := enterprise(1, 1, 1_000_000), enterprise(1, 1_000_000, 1_000_000)
+	mustTake(t, r, before)
+	var wg sync.WaitGroup
+	for client := range 64 {
+		key := before
+		if client%2 == 0 {
+			key = after
+		}
+		wg.Go(func() {
+			for range 10 {
+				if d, err := r.Take(context.Background(), key); err != nil || d.Allowed != (key == after) {
+					t.Errorf("with %d a minute: got %+v, %v", key.Limits.PerMinute, d, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // impatientStore is a store that doesn't work for a client that has disconnected.
 type impatientStore struct{ *memoryStore }
 

@@ -196,8 +196,8 @@ func TestSharedLimitsAreExact(t *testing.T) {
 		// For a minute afterwards Redis also receives what it missed, in addition to the
 		// requests. TestOneRoundTrip counts where nothing else happens.
 		t.Logf("this machine kept Redis from answering in time, now or before (%v requests): %v", alone, calls)
-	} else if calls["evalsha"] != requests || calls["eval"] != 0 || calls["get"] != requests || c.sum(sharedDecisions)-before != requests {
-		t.Errorf("Redis counted %v for %d requests, want an evalsha for each", calls, requests)
+	} else if n := calls["evalsha"]; n == 0 || n > requests || calls["eval"] != 0 || calls["get"] != n || c.sum(sharedDecisions)-before != requests {
+		t.Errorf("Redis counted %v for %d requests, want at most an evalsha for each", calls, requests)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"animalstore"
 )
 
 const (
@@ -32,7 +34,8 @@ type cache struct {
 type page struct {
 	key        string
 	generation uint64
-	hot        bool // worth caching: a first page, which most requests are for
+	pets       []animalstore.Pet // what it was encoded from, if those may be shared
+	hot        bool              // worth caching: a first page, which most requests are for
 	link       string
 	entity
 }
@@ -57,6 +60,16 @@ func (c *cache) get(key string, generation uint64) *page {
 		return nil
 	}
 	c.hits.Add(1)
+	return p
+}
+
+// encoded returns the page cached under key if it was encoded from these very pets, which
+// a store returned to several requests. Nobody may change them, so it is the same page.
+func (c *cache) encoded(key string, pets []animalstore.Pet) *page {
+	p := c.slot(key).Load()
+	if p == nil || p.key != key || len(pets) == 0 || len(p.pets) != len(pets) || &p.pets[0] != &pets[0] {
+		return nil
+	}
 	return p
 }
 
@@ -89,8 +102,12 @@ func (s *Server) writeCached(w http.ResponseWriter, r *request, read func() (*pa
 		}
 		return p.write(w, r)
 	}
-	// If the generation has changed, no request could get this page.
-	if now, _ := s.db.Generation(); stable && now == generation {
+	// If the generation has changed, no request could get this page. Without generations,
+	// only those that share its pets can.
+	if stable {
+		p.pets = nil
+	}
+	if now, _ := s.db.Generation(); p.key == "" && now == generation && (stable || p.pets != nil) {
 		s.cache.put(key, generation, p)
 	}
 	return p.write(w, r)

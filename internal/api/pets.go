@@ -29,6 +29,10 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return nil, err
 		}
+		if p := s.cache.encoded(r.RequestURI, pets); p != nil {
+			return p, nil
+		}
+		read := pets
 		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
 		size := sizeOf(pets)
 		if size > db.LargeList {
@@ -37,7 +41,11 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 			}
 		}
 		body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets)+size)
-		return newPage(!q.resumed, link, appendPets(body, pets)), nil
+		p := newPage(!q.resumed, link, appendPets(body, pets))
+		if len(q.filters) == 0 {
+			p.pets = read
+		}
+		return p, nil
 	})
 }
 

@@ -79,7 +79,8 @@ type DB interface {
 	DeletePet(ctx context.Context, id int64, check func(p *animalstore.Pet, ordered bool) error) error
 
 	// Pets returns pets in descending order of id. Its cost depends on the limit,
-	// not on the number of pets stored.
+	// not on the number of pets stored. Nobody may change the result: calls that
+	// arrive together may get the same slice.
 	Pets(ctx context.Context, q PetQuery) ([]animalstore.Pet, error)
 
 	// PlaceOrder adds an order for a pet and makes the pet pending. If several

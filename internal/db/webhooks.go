@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -80,13 +81,13 @@ type WebhookStore interface {
 	// What it returns with an error is claimed nevertheless.
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 
-	// FinishDelivery stores the result of an attempt and ends the claim, unless
-	// somebody else has claimed the delivery since. It updates the webhook, and
-	// disables it if the receiver is gone or has failed for
-	// animalstore.DisableAfter: disabled is then the reason. If lease isn't zero, it
-	// claims another delivery to the same webhook until then; next is nil if none is
-	// due.
-	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
+	// FinishDeliveries stores the results of attempts at deliveries to one webhook, all
+	// or none, and ends their claims, except for those that somebody else has claimed
+	// since. It updates the webhook, and disables it if the receiver is gone or has
+	// failed for animalstore.DisableAfter: disabled is then the reason. If lease isn't
+	// zero, it claims up to as many other deliveries to the webhook until then, of
+	// those that are due.
+	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
 
 	// ReleaseDeliveries ends claims without an attempt.
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
@@ -208,6 +209,15 @@ func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth
 		disable = "no delivery succeeded in five days of attempts"
 	}
 	return after, disable != "" || at-h.FailedAt >= healthEvery || after.FailingSince != h.FailingSince, disable
+}
+
+// AfterAll is After for several results in turn.
+func (h WebhookHealth) AfterAll(results []animalstore.DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
+	for i := range results {
+		next, different, reason := h.After(&results[i])
+		h, changed, disable = next, changed || different, cmp.Or(disable, reason)
+	}
+	return h, changed, disable
 }
 
 // Receiver is a webhook that may get events.

@@ -106,7 +106,7 @@ type SharedLimiter struct {
 	SharedDecisions   int64 // made by Redis
 	FallbackDecisions int64 // made by this server without Redis
 	Fallbacks         int64 // times Redis became unreachable
-	Failures          int64 // calls without a timely reply
+	Failures          int64 // requests without a timely reply
 	ForgottenKeys     int64 // keys that Redis had lost
 
 	Calls int64         // of Redis
@@ -139,7 +139,7 @@ func (m *Metrics) WatchSharedLimiter(stats func() SharedLimiter) {
 	counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", func(s SharedLimiter) int64 { return s.SharedDecisions })
 	counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", func(s SharedLimiter) int64 { return s.FallbackDecisions })
 	counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", func(s SharedLimiter) int64 { return s.Fallbacks })
-	counter("animalstore_redis_failures_total", "Calls that Redis didn't reply to, or not in time.", func(s SharedLimiter) int64 { return s.Failures })
+	counter("animalstore_redis_failures_total", "Requests that Redis didn't reply to, or not in time.", func(s SharedLimiter) int64 { return s.Failures })
 	counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was sent again.", func(s SharedLimiter) int64 { return s.ForgottenKeys })
 }
 

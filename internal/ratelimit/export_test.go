@@ -50,7 +50,7 @@ func Matters(s animalstore.LimitState, now int64) bool { return stillMatters(&s,
 // LookWith sends Redis a state of a key and returns Redis's state afterwards.
 func (r *Redis) LookWith(t testing.TB, keyID int64, s animalstore.LimitState) animalstore.LimitState {
 	t.Helper()
-	rep, err := r.call(time.Minute, "look", &animalstore.Key{ID: keyID}, stateText(s))
+	rep, err := r.call(time.Minute, 0, &animalstore.Key{ID: keyID}, stateText(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,3 +82,31 @@ func (p *Pipeline) RunScript(timeout time.Duration, keyAndArgs ...any) (string, 
 }
 
 func (p *Pipeline) Close() { p.client.close() }
+
+// TakeTogether has one call decide requests of a key that has a state, and returns the
+// state afterwards.
+func (r *Redis) TakeTogether(t testing.TB, key *animalstore.Key, requests int64, s animalstore.LimitState) ([]Decision, animalstore.LimitState) {
+	t.Helper()
+	rep, err := r.call(time.Minute, requests, key, stateText(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions := make([]Decision, requests)
+	for i := range decisions {
+		if decisions[i], err = rep.decision(int64(i), key.Limits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return decisions, rep.state
+}
+
+// DecideEach decides requests one after the other at now.
+func DecideEach(key *animalstore.Key, requests int64, s animalstore.LimitState, now int64) ([]Decision, animalstore.LimitState) {
+	followClock(&s, now)
+	liftBan(&s, key)
+	decisions := make([]Decision, requests)
+	for i := range decisions {
+		decisions[i] = decide(&s, now, key)
+	}
+	return decisions, s
+}

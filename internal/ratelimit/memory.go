@@ -54,6 +54,8 @@ type entry struct {
 	// Used only by the Memory of a Redis.
 	gap      gap
 	unsynced bool // is in Redis.unsynced
+	calling  int  // calls under way that decide requests
+	next     *sharedCall
 }
 
 // NewMemory returns a Memory. It saves nothing until Run is called.

@@ -25,9 +25,9 @@ type SharedStore interface {
 	Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error)
 }
 
-// Redis is the [Limiter] that several servers share. One call of a script decides
-// each request by Redis's own clock, so it makes no difference which server a
-// client talks to.
+// Redis is the [Limiter] that several servers share. A call of a script decides
+// requests by Redis's own clock, so it makes no difference which server a client
+// talks to.
 //
 // Each server also keeps the last known state of the keys it serves in memory and
 // saves it to the store as [Memory] does. It continues from that state while Redis
@@ -107,10 +107,10 @@ func (r *Redis) Now() time.Time { return r.now().Add(time.Duration(r.ahead.Load(
 
 // Take implements [Limiter].
 func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error) {
-	rep, err := r.query(ctx, "take", key)
+	rep, place, err := r.take(ctx, key)
 	var d Decision
 	if err == nil {
-		d, err = rep.decision(key.Limits)
+		d, err = rep.decision(place, key.Limits)
 	}
 	if errors.Is(err, errNoRedis) {
 		r.stats.fallback.Add(1)
@@ -128,7 +128,7 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 
 // Status implements [Limiter].
 func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error) {
-	rep, err := r.query(ctx, "look", key)
+	rep, err := r.query(ctx, 0, r.timeout, key)
 	if errors.Is(err, errNoRedis) {
 		return r.local.Status(ctx, key)
 	}
@@ -141,11 +141,10 @@ func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error
 // errNoRedis means that Redis didn't answer, or wasn't called because of that.
 var errNoRedis = errors.New("redis does not answer")
 
-// query calls the script for a key. It also sends the key's state if Redis may not
+// query calls the script for some requests of a key, or none. It also sends the key's state if Redis may not
 // know it: with the key's first request to this server, after a fallback, and when
 // Redis has forgotten the key.
-func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (reply, error) {
-	timeout := r.timeout
+func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration, key *animalstore.Key) (reply, error) {
 	for range 2 {
 		if r.fallback.Load() {
 			return reply{}, errNoRedis
@@ -155,14 +154,14 @@ func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (r
 			return reply{}, err
 		}
 		began := time.Now()
-		rep, err := r.call(timeout, verb, key, seed)
+		rep, err := r.call(timeout, requests, key, seed)
 		r.stats.calls.Add(1)
 		r.stats.took.Add(int64(time.Since(began)))
 		if err != nil {
-			r.recordFailure(began, err)
+			r.recordFailure(began, requests, err)
 			return reply{}, errNoRedis
 		}
-		if rep.outcome != outcomeUnknown {
+		if !rep.unknown() {
 			if state, shortened := r.recordReply(e, rep, seed != ""); shortened {
 				r.saveShortened(ctx, e, state)
 			}
@@ -172,13 +171,13 @@ func (r *Redis) query(ctx context.Context, verb string, key *animalstore.Key) (r
 		timeout -= time.Since(began)
 	}
 	// A Redis that forgot the key twice within one request can't be used.
-	r.recordFailure(time.Now(), errors.New("redis loses the data it is sent"))
+	r.recordFailure(time.Now(), requests, errors.New("redis loses the data it is sent"))
 	return reply{}, errNoRedis
 }
 
 // call runs the script once.
-func (r *Redis) call(timeout time.Duration, verb string, key *animalstore.Key, seed string) (reply, error) {
-	args := []any{r.prefix + strconv.FormatInt(key.ID, 10), verb, key.Limits.PerMinute, key.Limits.PerDay, key.UnbannedAt.Milli(), seed}
+func (r *Redis) call(timeout time.Duration, requests int64, key *animalstore.Key, seed string) (reply, error) {
+	args := []any{r.prefix + strconv.FormatInt(key.ID, 10), requests, key.Limits.PerMinute, key.Limits.PerDay, key.UnbannedAt.Milli(), seed}
 	if r.clock != nil {
 		args = append(args, r.clock())
 	}
@@ -188,7 +187,7 @@ func (r *Redis) call(timeout time.Duration, verb string, key *animalstore.Key, s
 		return reply{}, fmt.Errorf("call Redis: %w", err)
 	}
 	rep, err := parseReply(text)
-	if err != nil || rep.outcome == outcomeUnknown {
+	if err != nil || rep.unknown() {
 		return rep, err
 	}
 	if ahead := rep.now - r.now().UnixMilli(); ahead-r.ahead.Load() > 1 || r.ahead.Load()-ahead > 1 {

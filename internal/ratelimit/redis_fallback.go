@@ -38,7 +38,7 @@ type RedisStats struct {
 	Fallback          bool  // Redis isn't answering right now
 	Shared            int64 // requests Redis decided
 	FallbackDecisions int64 // requests decided without Redis
-	Failures          int64 // calls that failed or timed out
+	Failures          int64 // requests whose call failed or timed out
 	Outages           int64 // times that Redis stopped answering
 	Reseeds           int64 // keys that Redis had forgotten
 
@@ -56,10 +56,10 @@ func (r *Redis) Stats() RedisStats {
 	}
 }
 
-// recordFailure records a failed call and starts the fallback, so that no request
+// recordFailure records a failed call for some requests and starts the fallback, so that no request
 // waits for Redis. Calls that began before the last fallback ended don't count.
-func (r *Redis) recordFailure(began time.Time, err error) {
-	r.stats.failures.Add(1)
+func (r *Redis) recordFailure(began time.Time, requests int64, err error) {
+	r.stats.failures.Add(max(1, requests))
 	if began.UnixNano() >= r.returned.Load() {
 		r.startFallback(err)
 	}
@@ -158,7 +158,7 @@ func (r *Redis) probe(timeout time.Duration) error {
 		return fmt.Errorf("connect to Redis: %w", err)
 	}
 	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
-	_, err := r.call(timeout, "take", &probeKey, stateText(animalstore.LimitState{}))
+	_, err := r.call(timeout, 1, &probeKey, stateText(animalstore.LimitState{}))
 	return err
 }
 
@@ -255,6 +255,6 @@ func (r *Redis) sendState(ctx context.Context, e *entry) error {
 	e.mu.Lock()
 	e.gap = stale
 	e.mu.Unlock()
-	_, err := r.query(ctx, "look", &animalstore.Key{ID: e.keyID})
+	_, err := r.query(ctx, 0, r.timeout, &animalstore.Key{ID: e.keyID})
 	return err
 }

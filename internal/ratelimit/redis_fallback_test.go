@@ -231,7 +231,8 @@ func TestStartWithoutRedis(t *testing.T) {
 	f.exact("when Redis is there", key)
 }
 
-// TestOneRoundTrip counts the commands on the wire and those that Redis counted.
+// TestOneRoundTrip counts the commands on the wire and those that Redis counted. Requests
+// that arrive together share some.
 func TestOneRoundTrip(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
@@ -246,14 +247,16 @@ func TestOneRoundTrip(t *testing.T) {
 	for _, key := range keys { // one known, two new
 		f.burst(clients, each, key)
 	}
-	want := int64(len(keys) * clients * each)
-	if got := proxy.Commands(); got["evalsha"] != want || len(got) != 1 {
-		t.Errorf("got %v on the wire for %d requests, want an evalsha for each", got, want)
+	requests := int64(len(keys) * clients * each)
+	got := proxy.Commands()
+	sent := got["evalsha"]
+	if sent == 0 || sent > requests || len(got) != 1 {
+		t.Errorf("got %v on the wire for %d requests, want at most an evalsha for each", got, requests)
 	}
 	// Redis counts what the script calls under the same names.
 	calls := server.Calls()
-	if calls["evalsha"] != want || calls["get"] != want || calls["set"] > want || calls["time"] > 0 {
-		t.Errorf("Redis counted %v for %d requests, want an evalsha for each", calls, want)
+	if calls["evalsha"] != sent || calls["get"] != sent || calls["set"] > sent || calls["time"] > 0 {
+		t.Errorf("Redis counted %v for %d calls, want an evalsha for each", calls, sent)
 	}
 	for _, name := range []string{"eval", "script|load", "ping", "hello", "client|setinfo", "multi"} {
 		if calls[name] > 0 {

@@ -1,24 +1,23 @@
--- Decides and charges one request of one key in one step, by Redis's own clock.
+-- Decides and charges requests of one key in one step, by Redis's own clock.
 -- The rules are those of decide.go, and the same tests check both.
 --
 -- KEYS[1]  contains the whole state of the API key
--- ARGV[1]  "take" to make a request, "look" to read the state
+-- ARGV[1]  how many requests to make, one after the other, or 0 to read the state
 -- ARGV[2]  requests per minute
 -- ARGV[3]  requests per day
 -- ARGV[4]  when an operator last lifted bans, 0 for never
 -- ARGV[5]  the caller's state of the key, to be merged first, or ""
 -- ARGV[6]  the time, only in tests
 --
--- Returns a string: the outcome, the time and the state after it. Times are Unix
--- milliseconds. Numbers are doubles, exact up to 2^53: counts and times stay far
+-- Returns a string: the outcomes in order, each with how many requests in a row had it,
+-- the time, and the state after all of them. Times are Unix milliseconds. Numbers are doubles, exact up to 2^53: counts and times stay far
 -- below. A limit above that is compared with counts that can't reach it, and the
 -- caller computes what remains of it.
 
 local SECOND, MINUTE, DAY = 1000, 60000, 86400000
 local STRIKE_WINDOW, LEVEL_MEMORY = 10 * MINUTE, DAY
-local BAN_SPANS = {5 * MINUTE, 15 * MINUTE, 60 * MINUTE, DAY}
 
-local verb, seed = ARGV[1], ARGV[5]
+local wanted, seed = tonumber(ARGV[1]), ARGV[5]
 local per_minute, per_day, unbanned_at = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = tonumber(ARGV[6])
 if not now then
@@ -28,14 +27,14 @@ end
 
 -- parse reads a state. It returns nil for anything else that was stored there.
 local function parse(text)
-  local n = {}
-  for digits in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(digits) end
-  if #n ~= 11 then return nil end
+  local a, b, c, d, e, f, g, h, i, j, k = string.match(text,
+    '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if not a then return nil end
   return {
-    minute = {used = n[1], till = n[2], refused = n[3]},
-    day = {used = n[4], till = n[5], refused = n[6]},
-    strikes = n[7], strikes_since = n[8],
-    banned_at = n[9], banned_till = n[10], level = n[11],
+    minute = {used = tonumber(a), till = tonumber(b), refused = tonumber(c)},
+    day = {used = tonumber(d), till = tonumber(e), refused = tonumber(f)},
+    strikes = tonumber(g), strikes_since = tonumber(h),
+    banned_at = tonumber(i), banned_till = tonumber(j), level = tonumber(k),
   }
 end
 
@@ -88,26 +87,45 @@ local function strike(s, w)
   if s.strikes == 0 then s.strikes_since = now end
   s.strikes = s.strikes + 1
   if s.strikes < math.max(100, per_minute) then return false end
-  s.level = math.min(s.level + 1, #BAN_SPANS)
+  local spans = {5 * MINUTE, 15 * MINUTE, 60 * MINUTE, DAY}
+  s.level = math.min(s.level + 1, #spans)
   s.banned_at = math.max(now, s.banned_at + 1, unbanned_at + 1)
-  s.banned_till = ceil_second(now + BAN_SPANS[s.level])
+  s.banned_till = ceil_second(now + spans[s.level])
   s.strikes, s.strikes_since = 0, 0
   return true
 end
 
-local function take(s)
-  if now < s.banned_till and s.banned_at > unbanned_at then return 'banned' end
+-- take makes up to n requests and returns their outcome and how many had it.
+local function take(s, n)
+  if now < s.banned_till and s.banned_at > unbanned_at then return 'banned', n end
   local minute_left, day_left = left(s.minute, per_minute), left(s.day, per_day)
   if minute_left == 0 or day_left == 0 then
     local by_day = day_left < minute_left or day_left == minute_left and s.day.till > s.minute.till
-    if strike(s, by_day and s.day or s.minute) then return 'bans' end
-    return by_day and 'day' or 'minute'
+    if strike(s, by_day and s.day or s.minute) then return 'bans', 1 end
+    return by_day and 'day' or 'minute', 1
   end
   if now >= s.minute.till then s.minute = {used = 0, till = ceil_second(now + MINUTE), refused = 0} end
   if now >= s.day.till then s.day = {used = 0, till = (math.floor(now / DAY) + 1) * DAY, refused = 0} end
-  s.minute.used = s.minute.used + 1
-  s.day.used = s.day.used + 1
-  return 'admitted'
+  n = math.min(n, minute_left, day_left)
+  s.minute.used = s.minute.used + n
+  s.day.used = s.day.used + n
+  return 'admitted', n
+end
+
+-- take_all makes all requests and returns their outcomes, such as "admitted=3,minute=1".
+local function take_all(s)
+  local outcomes, last, count = '', take(s, wanted)
+  wanted = wanted - count
+  while wanted > 0 do
+    local outcome, n = take(s, wanted)
+    wanted = wanted - n
+    if outcome ~= last then
+      outcomes = outcomes .. last .. '=' .. count .. ','
+      last, count = outcome, 0
+    end
+    count = count + n
+  end
+  return outcomes .. last .. '=' .. count
 end
 
 local stored = redis.call('GET', KEYS[1])
@@ -124,10 +142,10 @@ if unbanned_at >= state.banned_at and state.banned_till > unbanned_at then
 end
 
 local outcome = 'looked'
-if verb == 'take' then
+if wanted > 0 then
   if now >= state.strikes_since + STRIKE_WINDOW then state.strikes, state.strikes_since = 0, 0 end
   if now >= state.banned_till + LEVEL_MEMORY then state.level = 0 end
-  outcome = take(state)
+  outcome = take_all(state)
 end
 
 local text = format(state)

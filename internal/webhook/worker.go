@@ -18,7 +18,7 @@ type Store interface {
 	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
-	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
+	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
 	ReleaseAbandoned(ctx context.Context) error
 }
@@ -76,6 +76,10 @@ type Worker struct {
 	attempts sync.WaitGroup
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
 
+	took      atomic.Int64 // nanoseconds to store the last results
+	mu        sync.Mutex
+	finishing map[int64]*finishing // by webhook, if results are being stored
+
 	// Run alone uses these.
 	idle     bool // there was no webhook at the last look
 	failing  bool // the store failed the last time
@@ -87,7 +91,7 @@ func NewWorker(c Config) *Worker {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	w := &Worker{Config: c, wake: make(chan struct{}, 1), stopping: make(chan struct{})}
+	w := &Worker{Config: c, wake: make(chan struct{}, 1), stopping: make(chan struct{}), finishing: map[int64]*finishing{}}
 	w.Sender.now = w.now
 	return w
 }
@@ -212,7 +216,7 @@ func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(le
 
 // deliver sends a delivery, and then others of the same webhook while there are any.
 func (w *Worker) deliver(ctx context.Context, d *animalstore.DueDelivery) {
-	for d != nil {
+	for backlog := false; d != nil; backlog = true {
 		if w.stopped() {
 			w.release(d)
 			return
@@ -223,7 +227,7 @@ func (w *Worker) deliver(ctx context.Context, d *animalstore.DueDelivery) {
 			return
 		}
 		w.observe(r)
-		d = w.finish(r)
+		d = w.finish(r, backlog)
 	}
 }
 
@@ -242,38 +246,6 @@ func (w *Worker) observe(r animalstore.DeliveryResult) {
 		outcome = "retry"
 	}
 	w.Observer.WebhookAttempt(outcome)
-}
-
-// finish records a result and returns the next delivery, if any.
-func (w *Worker) finish(r animalstore.DeliveryResult) *animalstore.DueDelivery {
-	for try := 1; ; try++ {
-		next, disabled, err := w.tryFinish(r)
-		if err == nil {
-			if disabled != "" {
-				w.Observer.WebhookDisabled()
-				w.Log.Warn("a webhook was disabled", "webhook", r.Delivery.WebhookID, "reason", string(disabled))
-			}
-			return next
-		}
-		if try == finishAttempts || w.stopped() {
-			w.Log.Warn("the result of a delivery can't be stored, so it will be repeated", "delivery", r.Delivery.ID, "webhook", r.Delivery.WebhookID, "err", err)
-			return nil
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-w.stopping:
-		}
-	}
-}
-
-func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.DueDelivery, animalstore.Reason, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
-	lease := w.lease()
-	if w.stopped() {
-		lease = animalstore.Time{} // claim nothing
-	}
-	return w.Store.FinishDelivery(ctx, r, animalstore.At(w.now()), lease)
 }
 
 func (w *Worker) release(d *animalstore.DueDelivery) {

@@ -20,6 +20,7 @@ type fakeStore struct {
 	dispatched []time.Time
 	claims     []animalstore.Time // the lease of each
 	released   int
+	finish     func([]animalstore.DeliveryResult) ([]animalstore.DueDelivery, animalstore.Reason, error)
 }
 
 func (s *fakeStore) set(w animalstore.WebhookWork) {
@@ -54,8 +55,11 @@ func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time
 	return nil, nil
 }
 
-func (s *fakeStore) FinishDelivery(context.Context, animalstore.DeliveryResult, animalstore.Time, animalstore.Time) (*animalstore.DueDelivery, animalstore.Reason, error) {
-	return nil, "", nil
+func (s *fakeStore) FinishDeliveries(_ context.Context, results []animalstore.DeliveryResult, _, _ animalstore.Time) ([]animalstore.DueDelivery, animalstore.Reason, error) {
+	if s.finish == nil {
+		return nil, "", nil
+	}
+	return s.finish(results)
 }
 
 func (s *fakeStore) ReleaseDeliveries(context.Context, []animalstore.DueDelivery) error { return nil }

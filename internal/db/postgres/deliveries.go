@@ -172,6 +172,11 @@ func claimOf(ctx context.Context, tx pgx.Tx, webhookID int64, active bool, now, 
 	if err != nil {
 		return nil, failed("claim deliveries", err)
 	}
+	claimed, err = scanClaimed(rows, lease)
+	return claimed, failed("claim deliveries", err)
+}
+
+func scanClaimed(rows pgx.Rows, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		due := animalstore.DueDelivery{Lease: lease, Secrets: make([]string, 1)}
@@ -179,7 +184,7 @@ func claimOf(ctx context.Context, tx pgx.Tx, webhookID int64, active bool, now, 
 		var at int64
 		var data, old string
 		if err := rows.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.URL, &due.Secrets[0], &old); err != nil {
-			return nil, failed("claim deliveries", err)
+			return nil, err
 		}
 		due.Type, due.Time, due.Data = db.DeliveryType(int64(eventType)), animalstore.AtMilli(at), json.RawMessage(data)
 		if old != "" {
@@ -187,7 +192,7 @@ func claimOf(ctx context.Context, tx pgx.Tx, webhookID int64, active bool, now, 
 		}
 		claimed = append(claimed, due)
 	}
-	return claimed, failed("claim deliveries", rows.Err())
+	return claimed, rows.Err()
 }
 
 // webhooksWithDue finds the webhooks that have a delivery that is due.
@@ -255,71 +260,114 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 	return claimed, nil
 }
 
-// FinishDelivery implements [db.DB]. It locks the webhook first, as all others that lock
-// both do.
-func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error) {
+// FinishDeliveries implements [db.DB].
+func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error) {
+	if len(results) == 0 {
+		return nil, "", nil
+	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		next, disabled = nil, ""
-		webhook, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, r.Delivery.WebhookID)
-		if err != nil && !errors.Is(err, db.ErrNotFound) {
+		f, err := lockFinished(ctx, tx, results)
+		if err != nil || len(f.stored) == 0 {
 			return err
 		}
-		deleted := err != nil
-		ours, err := storeResult(ctx, tx, &r)
-		if err != nil || !ours || deleted {
-			return err
+		before := f.webhook
+		after, changed, disable := f.health.AfterAll(f.stored)
+		active := f.found && before.State == animalstore.WebhookActive
+		var batch pgx.Batch
+		batch.Queue(updateClaims, f.ids, f.states, f.attempts, f.due)
+		if f.found && changed {
+			batch.Queue("UPDATE webhooks SET delivered_at = $2, failed_at = $3, failing_since = $4 WHERE id = $1", before.ID, after.DeliveredAt, after.FailedAt, after.FailingSince)
 		}
-		disabled, err = storeHealth(ctx, tx, webhook, &r)
-		if err != nil || disabled != "" || lease.IsZero() || webhook.State != animalstore.WebhookActive {
-			return err
+		if active && disable == "" && !lease.IsZero() {
+			batch.Queue(claimDue, before.ID, now.Milli(), len(f.stored), lease.Milli()).Query(func(rows pgx.Rows) (err error) {
+				next, err = scanClaimed(rows, lease)
+				return err
+			})
 		}
-		claimed, err := claimOf(ctx, tx, webhook.ID, true, now, lease, 1)
-		if len(claimed) > 0 {
-			next = &claimed[0]
+		if err := tx.SendBatch(ctx, &batch).Close(); err != nil || !active || disable == "" {
+			return failed("store attempts", err)
 		}
-		return err
+		disabled = disable
+		changedWebhook := before
+		changedWebhook.LastDeliveredAt, changedWebhook.LastFailedAt = animalstore.AtMilli(after.DeliveredAt), animalstore.AtMilli(after.FailedAt)
+		changedWebhook.Disable(disable)
+		return storeWebhook(ctx, tx, db.Actor{}, before, changedWebhook)
 	})
 	return next, disabled, err
 }
 
-// storeResult updates a delivery, if its claim is still the one that the result is of.
-func storeResult(ctx context.Context, tx pgx.Tx, r *animalstore.DeliveryResult) (ours bool, err error) {
-	var attempts string
-	err = tx.QueryRow(ctx, "SELECT attempts FROM deliveries WHERE id = $1 AND leased_until = $2 FOR NO KEY UPDATE", r.Delivery.ID, r.Delivery.Lease.Milli()).Scan(&attempts)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, failed("select claim", err)
-	}
-	if attempts, err = db.AddAttempt(attempts, r.Attempt); err != nil {
-		return false, err
-	}
-	_, err = tx.Exec(ctx, "UPDATE deliveries SET state = $2, tries = tries + 1, attempts = $3, due_at = $4, leased_until = 0 WHERE id = $1",
-		r.Delivery.ID, statusIndex(animalstore.DeliveryStates, r.State), attempts, r.Next.Milli())
-	return true, failed("store attempt", err)
+const (
+	selectClaims = "SELECT id, leased_until, attempts FROM deliveries WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE"
+	updateClaims = `UPDATE deliveries d SET state = r.state, tries = tries + 1, attempts = r.attempts, due_at = r.due_at, leased_until = 0
+		FROM unnest($1::bigint[], $2::smallint[], $3::text[], $4::bigint[]) AS r (id, state, attempts, due_at) WHERE d.id = r.id`
+)
+
+// finished is what FinishDeliveries has to change.
+type finished struct {
+	webhook animalstore.Webhook
+	found   bool // else it was deleted
+	health  db.WebhookHealth
+	stored  []animalstore.DeliveryResult // those whose claims are still the same
+
+	// The new values of these deliveries.
+	ids, due []int64
+	states   []int16
+	attempts []string
 }
 
-// storeHealth updates a webhook after an attempt.
-func storeHealth(ctx context.Context, tx pgx.Tx, webhook animalstore.Webhook, r *animalstore.DeliveryResult) (disabled animalstore.Reason, err error) {
-	health := db.WebhookHealth{DeliveredAt: webhook.LastDeliveredAt.Milli(), FailedAt: webhook.LastFailedAt.Milli()}
-	if err := tx.QueryRow(ctx, "SELECT failing_since FROM webhooks WHERE id = $1", webhook.ID).Scan(&health.FailingSince); err != nil {
-		return "", failed("select failures", err)
+// lockFinished locks a webhook and then deliveries to it, as all others that lock both do.
+func lockFinished(ctx context.Context, tx pgx.Tx, results []animalstore.DeliveryResult) (f finished, err error) {
+	ids := make([]int64, len(results))
+	for i := range results {
+		ids[i] = results[i].Delivery.ID
 	}
-	after, changed, disable := health.After(r)
-	if changed {
-		_, err = tx.Exec(ctx, "UPDATE webhooks SET delivered_at = $2, failed_at = $3, failing_since = $4 WHERE id = $1", webhook.ID, after.DeliveredAt, after.FailedAt, after.FailingSince)
-		if err != nil {
-			return "", failed("store health", err)
+	type claim struct {
+		lease    int64
+		attempts string
+	}
+	claims := map[int64]claim{}
+	var batch pgx.Batch
+	webhookID := results[0].Delivery.WebhookID
+	batch.Queue(selectWebhook+" FOR NO KEY UPDATE", webhookID).QueryRow(func(row pgx.Row) (err error) {
+		f.webhook, err = scanWebhook(row)
+		f.found = err == nil
+		return ignoreNoRows(err)
+	})
+	batch.Queue("SELECT failing_since FROM webhooks WHERE id = $1", webhookID).QueryRow(func(row pgx.Row) error {
+		return ignoreNoRows(row.Scan(&f.health.FailingSince))
+	})
+	batch.Queue(selectClaims, ids).Query(func(rows pgx.Rows) error {
+		var id int64
+		var c claim
+		_, err := pgx.ForEachRow(rows, []any{&id, &c.lease, &c.attempts}, func() error { claims[id] = c; return nil })
+		return err
+	})
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return f, failed("lock deliveries", err)
+	}
+	f.health.DeliveredAt, f.health.FailedAt = f.webhook.LastDeliveredAt.Milli(), f.webhook.LastFailedAt.Milli()
+	for _, r := range results {
+		c, found := claims[r.Delivery.ID]
+		if !found || c.lease != r.Delivery.Lease.Milli() {
+			continue
 		}
+		attempts, err := db.AddAttempt(c.attempts, r.Attempt)
+		if err != nil {
+			return f, err
+		}
+		f.stored = append(f.stored, r)
+		f.ids, f.due = append(f.ids, r.Delivery.ID), append(f.due, r.Next.Milli())
+		f.states, f.attempts = append(f.states, statusIndex(animalstore.DeliveryStates, r.State)), append(f.attempts, attempts)
 	}
-	if disable == "" || webhook.State != animalstore.WebhookActive {
-		return "", nil
+	return f, nil
+}
+
+func ignoreNoRows(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
 	}
-	changedWebhook := webhook
-	changedWebhook.LastDeliveredAt, changedWebhook.LastFailedAt = animalstore.AtMilli(after.DeliveredAt), animalstore.AtMilli(after.FailedAt)
-	changedWebhook.Disable(disable)
-	return disable, storeWebhook(ctx, tx, db.Actor{}, webhook, changedWebhook)
+	return err
 }
 
 // ReleaseDeliveries implements [db.DB].

@@ -13,6 +13,8 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 func create(t *testing.T, d *DB, name string, retry *db.Idempotency) error {
@@ -276,11 +278,17 @@ func TestIdleConnectionsAfterRestart(t *testing.T) {
 	url := server.NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: patient})
 	for _, end := range map[string]func(){"killed": server.Kill, "stopped": func() { server.Stop(t) }} {
-		var wg sync.WaitGroup // fills the pool
-		for range 3 * defaultConns {
-			wg.Go(func() { create(t, d, "before", nil) })
+		var conns []*pgxpool.Conn
+		for range defaultConns {
+			conn, err := d.pool.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, conn)
 		}
-		wg.Wait()
+		for _, conn := range conns {
+			conn.Release()
+		}
 		if idle := d.pool.Stat().IdleConns(); idle < 2 {
 			t.Fatalf("%d connections are idle, want some", idle)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // TestGather: calls that arrive while statements are under way wait for one that begins
@@ -50,6 +53,7 @@ func TestGather(t *testing.T) {
 		}
 		begins := func(want ...string) chan error {
 			t.Helper()
+			time.Sleep(gatherWait) // then it begins beside others
 			synctest.Wait()
 			if len(begun) != 1 {
 				t.Fatalf("%d statements began, want one of %q", len(begun), want)
@@ -72,7 +76,7 @@ func TestGather(t *testing.T) {
 		}
 		call(impatient, "c", context.Canceled)
 		leave()
-		synctest.Wait()
+		time.Sleep(2 * gatherPatience)
 		if len(begun) > 0 {
 			t.Fatal("more statements began than may run at once")
 		}
@@ -210,5 +214,33 @@ func TestGatheredCreates(t *testing.T) {
 	newest, err := d.PublishEvents(t.Context())
 	if want := int64(len(events) + 5 + 2); err != nil || newest != want {
 		t.Errorf("the newest event is %d, %v, want %d", newest, err, want)
+	}
+}
+
+// TestReadPet: rows are read alike in both of PostgreSQL's formats.
+func TestReadPet(t *testing.T) {
+	t.Parallel()
+	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: patient})
+	var want []animalstore.Pet
+	for i, status := range animalstore.PetStatuses {
+		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("ñ ", i), CategoryID: -5 * int64(i), Status: status}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append([]animalstore.Pet{pet}, want...)
+	}
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		var got []animalstore.Pet
+		err := d.readTogether(t.Context(), "select", func(rows pgx.Rows) error {
+			pet, place, err := readPet(rows)
+			got = append(got, pet)
+			if place != 1 {
+				t.Errorf("%s: got place %d, want 1", mode, place)
+			}
+			return err
+		}, listPetPages, mode, []int64{math.MaxInt64}, []int32{10})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", mode, got, err, want)
+		}
 	}
 }

@@ -183,25 +183,31 @@ func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at anim
 			AND type IN (SELECT value FROM json_each('[' || ?5 || ']')) ORDER BY id`, r.ID, from, to, at.Milli(), types)
 }
 
-// FinishDelivery implements [db.DB].
-func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error) {
+// FinishDeliveries implements [db.DB].
+func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
 		next, disabled = nil, ""
-		ours, err := storeResult(c, &r)
-		if err != nil || !ours {
-			return err
+		var stored []animalstore.DeliveryResult
+		for i := range results {
+			ours, err := storeResult(c, &results[i])
+			if err != nil {
+				return err
+			}
+			if ours {
+				stored = append(stored, results[i])
+			}
 		}
-		webhook, err := selectWebhook(c, r.Delivery.WebhookID)
+		if len(stored) == 0 {
+			return nil
+		}
+		webhook, err := selectWebhook(c, stored[0].Delivery.WebhookID)
 		if err != nil { // it was deleted
 			return ignoreNotFound(err)
 		}
-		if disabled, err = storeHealth(c, webhook, &r); err != nil || disabled != "" || lease.IsZero() || webhook.State != animalstore.WebhookActive {
+		if disabled, err = storeHealth(c, webhook, stored); err != nil || disabled != "" || lease.IsZero() || webhook.State != animalstore.WebhookActive {
 			return err
 		}
-		claimed, err := claimOf(c, webhook.ID, 0, now, lease, 1)
-		if len(claimed) > 0 {
-			next = &claimed[0]
-		}
+		next, err = claimOf(c, webhook.ID, 0, now, lease, int64(len(stored)))
 		return err
 	})
 	return next, disabled, err
@@ -234,14 +240,14 @@ func storeResult(c *sqlite.Conn, r *animalstore.DeliveryResult) (ours bool, err 
 		statusIndex(animalstore.DeliveryStates, r.State), attempts, r.Next.Milli(), r.Delivery.ID)
 }
 
-// storeHealth updates a webhook after an attempt.
-func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, r *animalstore.DeliveryResult) (disabled animalstore.Reason, err error) {
+// storeHealth updates a webhook after attempts.
+func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, results []animalstore.DeliveryResult) (disabled animalstore.Reason, err error) {
 	health := db.WebhookHealth{DeliveredAt: webhook.LastDeliveredAt.Milli(), FailedAt: webhook.LastFailedAt.Milli()}
 	health.FailingSince, err = selectInt(c, "select failures", "SELECT failing_since FROM webhooks WHERE id = ?", webhook.ID)
 	if err != nil {
 		return "", err
 	}
-	after, changed, disable := health.After(r)
+	after, changed, disable := health.AfterAll(results)
 	if changed {
 		err = execute(c, "store health", "UPDATE webhooks SET delivered_at = ?, failed_at = ?, failing_since = ? WHERE id = ?",
 			after.DeliveredAt, after.FailedAt, after.FailingSince, webhook.ID)

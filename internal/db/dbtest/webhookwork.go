@@ -87,7 +87,7 @@ func leasesAreExclusive(t *testing.T, d db.DB) {
 	if again := claim(t, d, after(time.Minute-time.Millisecond)); len(again) != 0 {
 		t.Errorf("%d claimed again before the lease ends", len(again))
 	}
-	next, _, err := d.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0), noon, after(time.Minute))
+	next, _, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{due[0].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0)}, noon, after(time.Minute))
 	if err != nil || next != nil {
 		t.Errorf("got %v, %v, want no other: both are claimed", next, err)
 	}

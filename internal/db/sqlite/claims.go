@@ -199,7 +199,8 @@ func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDeliver
 	})
 }
 
-// ReleaseAbandoned implements [db.DB]. Whoever claims holds the lock of a server.
+// ReleaseAbandoned implements [db.DB]. Only a server claims, and it locks the file, so
+// every claim that another one made is abandoned.
 func (d *DB) ReleaseAbandoned(ctx context.Context) error {
 	found := int64(0)
 	err := d.read(ctx, func(c *sqlite.Conn) (err error) {

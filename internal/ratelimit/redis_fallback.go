@@ -145,6 +145,10 @@ func (r *Redis) runProbe(ctx context.Context) {
 			}
 			if r.probe(r.timeout) == nil {
 				r.endFallback()
+			} else {
+				// The address may lead elsewhere by now. A primary that has become a
+				// replica keeps its connections, and refuses every call.
+				r.client.close()
 			}
 			delay = min(2*delay, probeLast)
 		}

@@ -275,8 +275,10 @@ func TestWritersNotify(t *testing.T) {
 // while, because it doesn't use it.
 func TestEventsAfterStorageFailed(t *testing.T) {
 	s := start(t)
-	path := s.latest(t, "", "&wait=30")
-	waiting := s.beginWaiting(t, call{path: path})
+	first := s.beginWaiting(t, call{path: s.latest(t, "", "&wait=30")})
+	s.createPet(t, "Mia")
+	// From here on, all that the next request needs is in memory.
+	waiting := s.beginWaiting(t, call{path: readEventPage(t, <-first).next})
 	s.db.arm("PublishEvents", failWith(db.ErrUnavailable))
 	s.db.arm("Events", failWith(db.ErrUnavailable))
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")

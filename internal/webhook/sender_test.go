@@ -140,6 +140,7 @@ func slowReceiver(t *testing.T, while time.Duration) *httptest.Server {
 		select {
 		case <-time.After(while):
 		case <-r.Context().Done():
+			panic(http.ErrAbortHandler) // else the client may get a response while it leaves
 		}
 	}))
 	server.Listener = slowListener{server.Listener, while}
@@ -177,6 +178,7 @@ func TestNoResponse(t *testing.T) {
 		switch r.URL.Path {
 		case "/hang":
 			<-r.Context().Done()
+			panic(http.ErrAbortHandler) // else the client may get a response while it leaves
 		case "/close":
 			panic(http.ErrAbortHandler)
 		case "/garbage":

@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -93,5 +94,71 @@ func leasesAreExclusive(t *testing.T, d db.DB) {
 	}
 	if again := claim(t, d, after(time.Minute)); len(again) != 2 {
 		t.Errorf("%d claimed when the lease has ended, want 2", len(again))
+	}
+}
+
+// claimsAtOnce has many claim at the same time, again and again: together they never
+// have more than may be under way at once, and nothing twice.
+func claimsAtOnce(t *testing.T, d db.DB) {
+	mustCreateWebhook(t, d, "pet.*")
+	for range 5 * animalstore.MaxInFlight {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	for round := range 20 {
+		var mu sync.Mutex
+		var all []animalstore.DueDelivery
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, due...)
+			})
+		}
+		wg.Wait()
+		ids := map[int64]bool{}
+		for _, due := range all {
+			ids[due.ID] = true
+		}
+		if len(all) != animalstore.MaxInFlight || len(ids) != len(all) {
+			t.Fatalf("round %d: %d claims of %d deliveries at once, want %d", round, len(all), len(ids), animalstore.MaxInFlight)
+		}
+		if err := d.ReleaseDeliveries(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// dispatchAtOnce has many dispatch at the same time: each event becomes one delivery.
+func dispatchAtOnce(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	for round := 1; round <= 5; round++ {
+		for range 10 {
+			mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+		}
+		mustPublish(t, d)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if _, err := d.DispatchEvents(t.Context(), noon, 5); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		dispatch(t, d, noon) // what they left
+		events := map[int64]bool{}
+		all := deliveriesOf(t, d, webhook.ID, "")
+		for _, one := range all {
+			events[*one.EventID] = true
+		}
+		if len(all) != 10*round || len(events) != len(all) {
+			t.Fatalf("round %d: %d deliveries of %d events, want %d", round, len(all), len(events), 10*round)
+		}
 	}
 }

@@ -121,6 +121,7 @@ func parseOptions(args []string) (name string, o options, err error) {
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "number of turns for each server")
 	flags.DurationVar(&o.burst, "burst", o.burst, "length of a turn")
 	flags.IntVar(&o.pets, "pets", o.pets, "pets in the store; in growth and filters, in the larger one")
+	flags.IntVar(&o.pets, "animals", o.pets, "former name of -pets")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where to put databases: should be a real disk, or creates wait for nothing")
 	flags.BoolVar(&o.strict, "strict", false, "fail if a bar is missed")
 	switch name {
@@ -129,6 +130,7 @@ func parseOptions(args []string) (name string, o options, err error) {
 	case "peers":
 		o.servers, o.workloads = serverNames(), workloadNames()
 		flags.Func("servers", "servers to compare ours with, of "+strings.Join(o.servers, ",")+" (default all)", pick(&o.servers))
+		flags.Func("contestants", "former name of -servers", pick(&o.servers))
 		flags.Func("workloads", "what to measure, of "+strings.Join(o.workloads, ",")+" (default all)", pick(&o.workloads))
 		flags.StringVar(&o.results, "results", "", "where to write results (default bench/results, if everything is measured)")
 	}

@@ -83,11 +83,13 @@ func (p *Pipeline) RunScript(timeout time.Duration, keyAndArgs ...any) (string, 
 
 func (p *Pipeline) Close() { p.client.close() }
 
-// TakeTogether has one call decide requests of a key that has a state, and returns the
-// state afterwards.
-func (r *Redis) TakeTogether(t testing.TB, key *animalstore.Key, requests int64, s animalstore.LimitState) ([]Decision, animalstore.LimitState) {
+// StateText is s as Redis stores it.
+func StateText(s animalstore.LimitState) string { return stateText(s) }
+
+// TakeTogether has one call decide requests of a key, and returns the state afterwards.
+func (r *Redis) TakeTogether(t testing.TB, key *animalstore.Key, requests int64) ([]Decision, animalstore.LimitState) {
 	t.Helper()
-	rep, err := r.call(time.Minute, requests, key, stateText(s))
+	rep, err := r.call(time.Minute, requests, key, "")
 	if err != nil {
 		t.Fatal(err)
 	}

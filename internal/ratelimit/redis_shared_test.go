@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -26,16 +27,21 @@ func TestSharedCallDecidesEach(t *testing.T) {
 	for i := range int64(2_000) {
 		key := &animalstore.Key{ID: i + 1, Limits: animalstore.Limits{PerMinute: some(1, 7, 100), PerDay: some(1, 7, 1000, 1<<53)}}
 		s := animalstore.LimitState{
-			Minute:  animalstore.Window{Used: some(0, 3, 7, 96), End: some(0, at, at+500, at+60_000), Refused: some(0, at-2000, at)},
-			Day:     animalstore.Window{Used: some(0, 3, 7, 996), End: some(0, at, at/1000*1000+86_400_000), Refused: some(0, at-5000)},
+			Minute:  animalstore.Window{Used: some(0, 3, 7, 96), End: some(0, at, at+500, at+60_000, at+60_750, at+61_000), Refused: some(0, at-2000, at)},
+			Day:     animalstore.Window{Used: some(0, 3, 7, 996), End: some(0, at, at+500, at/1000*1000+86_400_000, at+86_400_000), Refused: some(0, at-5000)},
 			Strikes: some(0, 95, 99), StrikesSince: some(0, at-700_000, at-5),
 		}
-		if s.BannedAt = some(0, 0, at-10_000); s.BannedAt > 0 {
+		if i%2 == 0 { // never refused
+			s.Minute.Refused, s.Day.Refused, s.Strikes, s.StrikesSince = 0, 0, 0, 0
+		} else if s.BannedAt = some(0, 0, at-10_000); s.BannedAt > 0 {
 			s.BannedUntil, s.BanLevel = some(at-1000, at+300_000), some(1, 4)
 			key.UnbannedAt = animalstore.AtMilli(some(0, at-20_000, at-5_000))
 		}
 		requests := some(1, 2, 9, 150)
-		got, gotState := r.TakeTogether(t, key, requests, s)
+		if _, err := server.Do("SET", fmt.Sprint("animalstore:test:limits:", key.ID), ratelimit.StateText(s)); err != nil {
+			t.Fatal(err)
+		}
+		got, gotState := r.TakeTogether(t, key, requests)
 		want, wantState := ratelimit.DecideEach(key, requests, s, at)
 		if !slices.Equal(got, want) || gotState != wantState {
 			t.Fatalf("%d requests of %+v with %+v\n got %+v %+v\nwant %+v %+v", requests, key, s, got, gotState, want, wantState)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 )
 
 // System is the caller of what the service does by itself, and of every context
@@ -156,8 +157,14 @@ type Turns struct {
 // for lookups.
 func NewTurns(slots, reserved int) *Turns { return &Turns{free: slots, others: slots - reserved} }
 
+// unwatched is how long Take waits before it watches the context. Most turns come
+// sooner, and to watch the context of a request takes a goroutine that waits for its
+// client: with a thousand requests that wait it would be a thousand.
+const unwatched = 200 * time.Millisecond
+
 // Take waits until it is the caller's turn and takes a slot, or fails when the context
-// ends. After it returned nil, the caller must call Done.
+// ends. It may notice that a little later: see unwatched. After it returned nil, the
+// caller must call Done.
 func (t *Turns) Take(ctx context.Context, caller int64) error {
 	t.mu.Lock()
 	if t.closed {
@@ -174,10 +181,8 @@ func (t *Turns) Take(ctx context.Context, caller int64) error {
 	turn := make(chan error, 1)
 	t.queue(caller).Push(caller, turn)
 	t.mu.Unlock()
-	select {
-	case err := <-turn:
+	if came, err := awaitTurn(ctx, turn); came {
 		return err
-	case <-ctx.Done():
 	}
 	t.mu.Lock()
 	queued := t.queue(caller).Remove(caller, turn)
@@ -186,6 +191,29 @@ func (t *Turns) Take(ctx context.Context, caller int64) error {
 		t.Done(caller)
 	}
 	return ctx.Err()
+}
+
+// awaitTurn returns what turn receives, unless the context ends first.
+func awaitTurn(ctx context.Context, turn <-chan error) (came bool, err error) {
+	wait := unwatched
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline))
+	}
+	if ctx.Err() == nil && wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case err := <-turn:
+			return true, err
+		case <-timer.C:
+		}
+	}
+	select {
+	case err := <-turn:
+		return true, err
+	case <-ctx.Done():
+		return false, nil
+	}
 }
 
 // Done gives back the slot that Take took for the caller.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestFairQueue: callers take turns, and each caller's items stay in order.
@@ -143,6 +144,89 @@ func TestTurnsGivenUp(t *testing.T) {
 	}
 	if !turns.waiting.Empty() || !turns.lookups.Empty() {
 		t.Error("somebody still waits")
+	}
+}
+
+// watchedContext counts how often somebody waits for its end.
+type watchedContext struct {
+	context.Context
+	watched atomic.Int64
+}
+
+func (c *watchedContext) Done() <-chan struct{} {
+	c.watched.Add(1)
+	return c.Context.Done()
+}
+
+// TestTurnsWatchLate: a context is watched only by a caller whose turn doesn't come soon,
+// because that costs a goroutine for a request.
+func TestTurnsWatchLate(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		wait    time.Duration // until the turn comes
+		watched int64
+	}{
+		{"soon", unwatched - 1, 0},
+		{"late", unwatched + 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				turns := NewTurns(1, 0)
+				if err := turns.Take(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(c.wait, func() { turns.Done(1) })
+				ctx := &watchedContext{Context: t.Context()}
+				if err := turns.Take(ctx, 2); err != nil || ctx.watched.Load() != c.watched {
+					t.Errorf("got %v, watched %d times; want %d", err, ctx.watched.Load(), c.watched)
+				}
+			})
+		})
+	}
+}
+
+// TestTurnsEndWithTheContext: a caller whose client is gone leaves the queue, at the
+// latest when it begins to watch, and at its deadline even before.
+func TestTurnsEndWithTheContext(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(context.Context) (context.Context, context.CancelFunc)
+		took time.Duration
+		want error
+	}{
+		{"before it waits", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		}, 0, context.Canceled},
+		{"deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, unwatched/4)
+		}, unwatched / 4, context.DeadlineExceeded},
+		{"gone soon", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(unwatched/2, cancel)
+			return ctx, cancel
+		}, unwatched, context.Canceled},
+		{"gone late", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(2*unwatched, cancel)
+			return ctx, cancel
+		}, 2 * unwatched, context.Canceled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				turns := NewTurns(1, 0)
+				if err := turns.Take(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := c.end(t.Context())
+				defer cancel()
+				start := time.Now()
+				if err := turns.Take(ctx, 2); !errors.Is(err, c.want) || time.Since(start) != c.took || turns.Waiting() != 0 {
+					t.Errorf("got %v after %v, %d waiting; want %v after %v", err, time.Since(start), turns.Waiting(), c.want, c.took)
+				}
+			})
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -76,7 +77,11 @@ func (g *gather[K, V]) value(ctx context.Context, d *DB, key K) (value V, err er
 		select {
 		case <-r.done:
 		case <-waiting.Done():
-			return value, g.giveUp(ctx, r, i)
+			select {
+			case <-r.done: // at the same moment
+			default:
+				return value, g.giveUp(ctx, r, i)
+			}
 		}
 	}
 	if r.err != nil {
@@ -176,10 +181,14 @@ func (g *gather[K, V]) begin() {
 	}()
 }
 
-// answer runs the statement of a round. None of its callers decides about it.
+// answer runs the statement of a round. None of its callers decides about it. A panic is
+// an error of theirs, as it is in a statement of their own.
 func (g *gather[K, V]) answer(r *round[K, V]) {
 	defer close(r.done)
 	defer func() {
+		if v := recover(); v != nil {
+			r.err = fmt.Errorf("panic in a shared statement: %v\n%s", v, debug.Stack())
+		}
 		for _, timer := range r.stop {
 			timer.Stop()
 		}

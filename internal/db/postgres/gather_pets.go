@@ -167,8 +167,8 @@ func (d *DB) createPets(ctx context.Context, pets []*newPet) ([]petID, error) {
 			}
 			return ids, nil
 		}
-		if errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
-			return nil, err
+		if errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) || errors.Is(err, db.ErrFull) {
+			return nil, err // so would be each alone, after the others
 		}
 	}
 	for i, p := range pets {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -92,6 +93,80 @@ func TestGather(t *testing.T) {
 		}
 		calls.Wait()
 		synctest.Wait() // a statement ends after its callers have their values
+		if g.running != 0 || g.next != nil {
+			t.Errorf("%d are running afterwards, want none", g.running)
+		}
+	})
+}
+
+// TestGatherWrites: who gives up before its statement begins has changed nothing. Who
+// gives up later, or shares a statement that panics, doesn't get a wrong result.
+func TestGatherWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &DB{timeout: time.Minute, watch: newWatch()}
+		defer d.watch.close()
+		begun, end := make(chan []string, 10), make(chan func())
+		g := gather[string, string]{write: true, run: func(_ context.Context, keys []string) ([]string, error) {
+			begun <- slices.Clone(keys)
+			(<-end)()
+			return keys, nil
+		}}
+		var calls sync.WaitGroup
+		call := func(ctx context.Context, key string, want error) {
+			calls.Go(func() {
+				if got, err := g.value(ctx, d, key); !errors.Is(err, want) || err == nil && got != key {
+					t.Errorf("%s: got %q, %v, want %v", key, got, err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		for i := range gatherAtOnce { // each begins after it has waited for a moment
+			call(t.Context(), fmt.Sprint("first", i), nil)
+			time.Sleep(2 * gatherWait)
+			synctest.Wait()
+			<-begun
+		}
+		early, leaveEarly := context.WithCancel(t.Context())
+		late, leaveLate := context.WithCancel(t.Context())
+		call(early, "early", context.Canceled)
+		call(late, "late", db.ErrOutcomeUnknown)
+		call(t.Context(), "patient", nil)
+		time.Sleep(2 * gatherPatience)
+		leaveEarly()
+		synctest.Wait()
+		succeed := func() {}
+		end <- succeed
+		synctest.Wait()
+		if got, want := <-begun, []string{"", "late", "patient"}; !slices.Equal(got, want) {
+			t.Errorf("a statement of %q began, want %q", got, want)
+		}
+		leaveLate()
+		synctest.Wait()
+		for range gatherAtOnce {
+			end <- succeed
+		}
+		calls.Wait()
+
+		for i := range gatherAtOnce {
+			call(t.Context(), fmt.Sprint("second", i), nil)
+			time.Sleep(2 * gatherWait)
+			synctest.Wait()
+			<-begun
+		}
+		calls.Go(func() {
+			if _, err := g.value(t.Context(), d, "shared"); err == nil || !strings.Contains(err.Error(), "no such status") {
+				t.Errorf("got %v, want the panic", err)
+			}
+		})
+		synctest.Wait()
+		end <- succeed
+		synctest.Wait()
+		for range gatherAtOnce - 1 {
+			end <- succeed
+		}
+		end <- func() { panic("no such status") }
+		calls.Wait()
+		synctest.Wait()
 		if g.running != 0 || g.next != nil {
 			t.Errorf("%d are running afterwards, want none", g.running)
 		}

@@ -86,8 +86,10 @@ func (s *store) countReads() int {
 }
 
 // run starts a hub that ends with the test.
-func run(t *testing.T, s events.Store) *events.Hub {
-	h := events.NewHub(s, slog.New(slog.DiscardHandler))
+func run(t *testing.T, s events.Store) *events.Hub { return runLogged(t, s, slog.DiscardHandler) }
+
+func runLogged(t *testing.T, s events.Store, log slog.Handler) *events.Hub {
+	h := events.NewHub(s, slog.New(log))
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { h.Run(ctx) })
@@ -303,11 +305,13 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestStoreFails: followers wait until it works again, and miss nothing.
+// TestStoreFails: followers wait until it works again, and miss nothing. The log says
+// once that it fails, and once that it works.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
-		h := run(t, s)
+		var log strings.Builder // written by one goroutine, which is idle when it is read
+		h := runLogged(t, s, slog.NewTextHandler(&log, nil))
 		synctest.Wait()
 		r := h.NewReader(0, events.Filter{}, admin)
 		defer r.Close()
@@ -320,6 +324,11 @@ func TestStoreFails(t *testing.T) {
 		s.fail(nil)
 		if ids := collect(t, r, 1); ids[0] != 1 {
 			t.Errorf("got %v, want 1", ids)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if failed, works := strings.Count(log.String(), "cannot look for events"), strings.Count(log.String(), "can be followed again"); failed != 1 || works != 1 {
+			t.Errorf("got %d and %d lines, want one of each:\n%s", failed, works, log.String())
 		}
 	})
 }

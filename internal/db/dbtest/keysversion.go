@@ -110,3 +110,31 @@ func keysVersionIsCurrent(t *testing.T, d db.DB) {
 		return nil
 	})
 }
+
+// KeysVersionCovers checks that a change of any column of keys and secrets changes the
+// version, except for when a key was last used. exec carries out SQL as another program
+// would. It returns a check of one statement.
+func KeysVersionCovers(t *testing.T, d db.DB, exec func(statement string)) (check func(statement string, changes bool)) {
+	t.Helper()
+	_, err := d.CreateKey(t.Context(), animalstore.NewKey{Name: "k", Plan: "free", Permissions: 1, Environment: "production"}, db.KeyHash{1}, animalstore.AtMilli(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check = func(statement string, changes bool) {
+		t.Helper()
+		before := keysVersion(t, d)
+		exec(statement)
+		if after := keysVersion(t, d); (after != before) != changes {
+			t.Errorf("%s: got version %s after %s, want another one: %t", statement, after, before, changes)
+		}
+	}
+	for _, table := range db.Tables {
+		if table.Name != "keys" && table.Name != "key_secrets" {
+			continue
+		}
+		for _, column := range table.Columns {
+			check(fmt.Sprintf("UPDATE %s SET %s = %[2]s", table.Name, column.Name), column.Name != "last_used")
+		}
+	}
+	return check
+}

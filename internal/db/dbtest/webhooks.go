@@ -225,31 +225,18 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if due := claim(t, d, animalstore.At(noon.Add(-time.Second))); len(due) != 0 {
 		t.Errorf("%d claimed before they are due", len(due))
 	}
-	var mu sync.Mutex
 	seen := map[int64]*animalstore.DueDelivery{}
 	byWebhook := map[int64]int{}
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, one := range due {
-				if seen[one.ID] != nil {
-					t.Errorf("delivery %d was claimed twice", one.ID)
-				}
-				seen[one.ID] = &one
-				byWebhook[one.WebhookID]++
-				if one.URL != "https://example.com/hook" || !slices.Equal(one.Secrets, []string{"whsec_b25l"}) || one.EventID == 0 || len(one.Data) == 0 || one.Lease != after(time.Minute) {
-					t.Errorf("got %s: %d, %s, %s", one, one.EventID, one.URL, one.Data)
-				}
-			}
-		})
+	for _, one := range claimTogether(t, d, 4) {
+		if seen[one.ID] != nil {
+			t.Errorf("delivery %d was claimed twice", one.ID)
+		}
+		seen[one.ID] = &one
+		byWebhook[one.WebhookID]++
+		if one.URL != "https://example.com/hook" || !slices.Equal(one.Secrets, []string{"whsec_b25l"}) || one.EventID == 0 || len(one.Data) == 0 || one.Lease != after(time.Minute) {
+			t.Errorf("got %s: %d, %s, %s", one, one.EventID, one.URL, one.Data)
+		}
 	}
-	wg.Wait()
 	for _, w := range []animalstore.Webhook{one, two} {
 		if byWebhook[w.ID] != animalstore.MaxInFlight {
 			t.Errorf("%d of webhook %d were claimed, want %d", byWebhook[w.ID], w.ID, animalstore.MaxInFlight)

@@ -97,6 +97,25 @@ func leasesAreExclusive(t *testing.T, d db.DB) {
 	}
 }
 
+// claimTogether claims deliveries for several at the same time, and returns those of all.
+func claimTogether(t *testing.T, d db.DB, claimants int) (all []animalstore.DueDelivery) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range claimants {
+		wg.Go(func() {
+			due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, due...)
+		})
+	}
+	wg.Wait()
+	return all
+}
+
 // claimsAtOnce has many claim at the same time, again and again: together they never
 // have more than may be under way at once, and nothing twice.
 func claimsAtOnce(t *testing.T, d db.DB) {
@@ -106,21 +125,7 @@ func claimsAtOnce(t *testing.T, d db.DB) {
 	}
 	dispatch(t, d, noon)
 	for round := range 20 {
-		var mu sync.Mutex
-		var all []animalstore.DueDelivery
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				all = append(all, due...)
-			})
-		}
-		wg.Wait()
+		all := claimTogether(t, d, 8)
 		ids := map[int64]bool{}
 		for _, due := range all {
 			ids[due.ID] = true

@@ -203,7 +203,7 @@ func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.Key
 	if s.draining.Load() {
 		w.set("Connection", "close")
 	}
-	if err := s.serve(w, r); err != nil {
+	if err := s.serve(w, r); err != nil && w.status == 0 { // else its standby has answered
 		s.writeError(w, r, err)
 	}
 	if w.status == 0 {
@@ -239,6 +239,7 @@ func (s *Server) serve(w *response, r *request) error {
 	if route.method != http.MethodGet {
 		r.ctx.detach() // a change is completed even if its client disconnects
 		r.changes = true
+		r.ctx.standby = s.newStandby(w, r)
 		defer s.events.Notify()
 	}
 	return route.handle(s, w, r)

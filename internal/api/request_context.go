@@ -16,19 +16,25 @@ type requestContext struct {
 	deadline        time.Time
 	caller          int64    // whose turn an operation of the database needs
 	actor           db.Actor // who makes a change
+	standby         *standby // answers a change that takes too long; may be nil
 
 	mu     sync.Mutex
 	timed  context.Context // nil until Done is called
 	cancel context.CancelFunc
 }
 
-// Value returns the caller and the actor without an allocation.
+// Value returns the caller, the actor and the standby without an allocation.
 func (c *requestContext) Value(key any) any {
 	switch key {
 	case db.CallerKey{}:
 		return &c.caller
 	case db.ActorKey{}:
 		return &c.actor
+	case db.StandbyKey{}:
+		if c.standby != nil {
+			return c.standby
+		}
+		return nil
 	}
 	return c.Context.Value(key)
 }

@@ -66,6 +66,19 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.response.write(b)
 }
 
+// Finish sends the response and closes the connection, although the handler is still
+// running. It may be called by another goroutine while the handler waits for that.
+func (w *writer) Finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.response == nil {
+		return
+	}
+	w.response.finish()
+	w.response.conn.Close()
+	w.response = nil
+}
+
 func (w *writer) detach() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,6 +107,7 @@ type response struct {
 	out      []byte
 	pooled   *[]byte // the buffer that out started with
 	err      error   // the first error while sending
+	finished bool    // it was sent
 }
 
 // flushSize is the size at which a response is sent before it is complete.
@@ -283,6 +297,10 @@ const headLength = 2048
 // finish sends the rest of the response and reports whether the connection can be
 // used for another.
 func (w *response) finish() bool {
+	if w.finished { // by Finish
+		return false
+	}
+	w.finished = true
 	w.writeHeader(http.StatusOK)
 	head := w.method == http.MethodHead
 	if w.declared < 0 && w.mayHaveBody() && !(head && (w.written == 0 || w.written > headLength)) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -34,10 +35,10 @@ const (
 // so one wait for the disk. If there are more than a transaction takes, callers take
 // turns: the only write of one doesn't wait for all writes of another.
 //
-// A caller that finds the connection free passes its write to a goroutine that writes at
-// once. It doesn't write in its own, because a disk can hang, and its time is limited.
-// All other writes are queued. They are carried out by the goroutine that is writing, if
-// they are queued before it begins, and otherwise by the writer's goroutine.
+// A caller that finds the connection free writes at once in its own goroutine, if it has a
+// [db.Standby]: a disk can hang, and its time is limited. All other writes are queued. They
+// are carried out by the goroutine that is writing, if they are queued before it begins,
+// and otherwise by the writer's goroutine.
 type writer struct {
 	conn   *sqlite.Conn
 	queue  writeQueue
@@ -56,7 +57,6 @@ type writer struct {
 	// and the fields below, until it clears writing or hands everything over to
 	// the writer's goroutine by sending on wake.
 	writing atomic.Bool
-	alone   chan *write // of callers that found the connection free
 	wake    chan struct{}
 	batch   []*write
 	shared  bool // the last transaction had more than one write
@@ -98,7 +98,6 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 		ended:  make(chan struct{}),
 		fatal:  fatal,
 		most:   most,
-		alone:  make(chan *write, 1),
 		wake:   make(chan struct{}, 1),
 
 		oneProcessor:     runtime.GOMAXPROCS(0) == 1,
@@ -110,7 +109,6 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 	}
 	w.writes.New = func() any { return &write{done: make(chan struct{}, 1)} }
 	go w.loop()
-	go w.writeAlone()
 	return w
 }
 
@@ -139,12 +137,13 @@ func (w *writer) submit(ctx context.Context, f func(*sqlite.Conn) error, sure bo
 	wr := w.writes.Get().(*write)
 	wr.ctx, wr.run, wr.sure, wr.err = ctx, f, sure, nil
 	wr.progress.Store(writeWaiting)
-	if w.writing.CompareAndSwap(false, true) {
-		w.alone <- wr
+	known, err := true, error(nil)
+	if standby := db.StandbyOf(ctx); standby != nil && w.writing.CompareAndSwap(false, true) {
+		err = w.writeOwn(wr, standby)
 	} else {
 		w.enqueue(wr)
+		known, err = w.wait(wr)
 	}
-	known, err := w.wait(wr)
 	if known {
 		wr.ctx, wr.run = nil, nil
 		w.writes.Put(wr)
@@ -160,28 +159,38 @@ func (w *writer) enqueue(wr *write) {
 	}
 }
 
-// writeAlone carries out the writes of callers that found the connection free. It is one
-// goroutine for all of them, because a new one would have to grow its stack in the depth
-// of a commit, which took a tenth of the time of a write.
-func (w *writer) writeAlone() {
+// writeOwn carries out the write of a caller that found the connection free, and those
+// that are queued, in the caller's goroutine.
+func (w *writer) writeOwn(wr *write, standby db.Standby) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // writing would stay set
-			w.fatal(fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack()))
+			err = fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack())
+			w.fatal(err)
 		}
 	}()
-	for own := range w.alone {
-		// On one processor, nobody else runs until this goroutine waits for the disk. If
-		// there are others, they get to queue their writes first. A caller that is alone
-		// doesn't pay for that.
-		if w.shared && w.oneProcessor {
-			runtime.Gosched()
+	standby.Begin(func() error {
+		if known, err := w.giveUp(wr); !known {
+			return classify(err)
 		}
-		w.commit(w.drain(own))
-		// The caller doesn't wait for later writes, nor for a checkpoint.
-		if w.commits%checkEvery == 0 || !w.stop() {
-			w.wake <- struct{}{}
-		}
+		return nil
+	})
+	// On one processor, nobody else runs until this goroutine waits for the disk. If
+	// there are others, they get to queue their writes first. A caller that is alone
+	// doesn't pay for that.
+	if w.shared && w.oneProcessor {
+		runtime.Gosched()
 	}
+	w.commit(w.drain(wr))
+	// The caller doesn't wait for later writes, nor for a checkpoint.
+	if w.commits%checkEvery == 0 || !w.stop() {
+		w.wake <- struct{}{}
+	}
+	standby.End()
+	select {
+	case <-wr.done:
+	default: // giveUp took it
+	}
+	return wr.err
 }
 
 // stop clears writing and reports true, unless more writes are queued: then this
@@ -370,7 +379,6 @@ func (w *writer) close() error {
 		for !w.writing.CompareAndSwap(false, true) { // never cleared again
 			time.Sleep(time.Millisecond)
 		}
-		close(w.alone)
 		close(w.wake)
 		for !w.queue.empty() {
 			w.commit(w.drain())

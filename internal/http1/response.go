@@ -117,10 +117,9 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // reset starts the response to the next request.
 func (w *response) reset(method string) {
-	pooled := buffers.Get().(*[]byte)
 	*w = response{
 		conn: w.conn, fields: w.fields[:0], order: w.order, names: w.names,
-		method: method, declared: -1, out: *pooled, pooled: pooled,
+		method: method, declared: -1,
 	}
 }
 
@@ -136,7 +135,8 @@ func (w *response) writeHeader(status int) {
 	w.conn.SetWriteDeadline(deadlineAfter(w.began, w.conn.listener.server.WriteTimeout))
 	fields := w.collectFields()
 	w.inspect(fields)
-	b := append(w.out, "HTTP/1.1 "...)
+	w.pooled = buffers.Get().(*[]byte) // not before, because requests wait in their handlers
+	b := append(*w.pooled, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
 	b = append(b, statusText(status)...)

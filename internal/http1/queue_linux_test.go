@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -22,22 +23,24 @@ func (l slowListener) Accept() (net.Conn, error) {
 
 // TestShutdownServesQueue stops a server while connections with requests wait to be
 // accepted.
-func TestShutdownServesQueue(t *testing.T) {
-	var config net.ListenConfig
-	config.SetMultipathTCP(false)
-	tcp, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+func TestShutdownServesQueue(t *testing.T) { overBoth(t, testShutdownServesQueue) }
+
+func testShutdownServesQueue(t *testing.T, config *tls.Config) {
+	var single net.ListenConfig
+	single.SetMultipathTCP(false)
+	tcp, err := single.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	slow := slowListener{tcp.(*net.TCPListener), make(chan struct{})}
-	l := Listen(slow, server, anyTarget, discard)
+	l := Listen(slow, config, server, anyTarget, discard)
 	l.queueTime = time.Minute
 	go server.Serve(l)
 	var queued []net.Conn
 	for range 20 {
 		c := dial(t, l)
-		fmt.Fprint(c, plainGet)
+		go fmt.Fprint(c, plainGet) // over TLS it waits for the server
 		queued = append(queued, c)
 	}
 	if !hasQueue(tcp) {

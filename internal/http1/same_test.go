@@ -312,7 +312,7 @@ func testSameInPieces(t *testing.T, config *tls.Config) {
 		}
 		step := 1 + len(c.text)/40
 		if config != nil {
-			step *= 4 // because of the handshakes
+			step *= 12 // because of the handshakes
 		}
 		for i := 1; i < len(c.text); i += step {
 			s.check(t, c.text[:i], c.text[i:])

@@ -37,8 +37,9 @@ type conn struct {
 	parser     parser
 	response   response
 
-	// The time of a request starts when its connection is accepted or, if it isn't
-	// the first, when its first byte arrives. started is zero if that was just now.
+	// The time of a request starts when its connection is accepted, over TLS when the
+	// handshake is done, or, if it isn't the first, when its first byte arrives.
+	// started is zero if that was just now.
 	started time.Time
 
 	handedOver atomic.Bool // net/http serves it
@@ -66,9 +67,9 @@ func newConn(raw net.Conn, l *Listener) *conn {
 
 // serve answers requests until the connection ends or is handed over.
 func (c *conn) serve() {
-	defer func() { // also if a handler called runtime.Goexit
+	defer func() { // also if a handler called runtime.Goexit, or the handshake panicked
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
-			c.listener.log.Error("panic in a handler", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
+			c.listener.log.Error("panic while serving a client", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
 		}
 		if !c.handedOver.Load() {
 			c.Close()

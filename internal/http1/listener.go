@@ -49,12 +49,13 @@ type Listener struct {
 
 // Listen returns a Listener for server to serve on, over TLS unless config is nil.
 // Requests whose target plain rejects are left to net/http. If plain is nil, net/http
-// reads every byte of every request. Failed accepts and the panics of plain requests
-// are logged at level Error.
+// reads every byte of every request. Failed accepts and the panics of handshakes and
+// plain requests are logged at level Error.
 //
 // The Listener uses the server's Handler, ReadHeaderTimeout, WriteTimeout and
 // IdleTimeout, where 0 means no timeout, and sets its ConnState. The server's other
-// settings apply only to the requests that net/http serves.
+// settings apply only to the requests that net/http serves, and its ReadTimeout to
+// handshakes.
 //
 // A handler of plain requests must set Content-Type and must not use Flush, 1xx
 // statuses or trailers. The response is sent when the handler returns, or earlier

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"io"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 // TestFastPathFlag: the flag and its variable leave plain requests to net/http. The
 // goroutine of an open connection shows who serves it.
 func TestFastPathFlag(t *testing.T) {
+	certFile, keyFile, _ := selfSigned(t)
 	for _, test := range []struct {
 		name string
 		with option
@@ -18,11 +20,13 @@ func TestFastPathFlag(t *testing.T) {
 		{"default", withArgs(), true},
 		{"flag", withArgs("--fast-path=false"), false},
 		{"variable", withEnv("ANIMALSTORE_FAST_PATH=false"), false},
+		{"default over TLS", withArgs("--tls-cert", certFile, "--tls-key", keyFile), true},
+		{"flag over TLS", withArgs("--tls-cert", certFile, "--tls-key", keyFile, "--fast-path=false"), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, withOps(), test.with)
-			client := http.Client{Transport: &http.Transport{}}
+			client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 			defer client.CloseIdleConnections()
 			res, err := client.Get(s.url + "/v1/pets")
 			if err != nil {

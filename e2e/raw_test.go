@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -33,9 +34,13 @@ func dial(t testing.TB, s *server) *rawConn {
 }
 
 func tryDial(s *server) (*rawConn, error) {
-	c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.url, "http://"), 10*time.Second)
+	scheme, addr, _ := strings.Cut(s.url, "://")
+	c, err := net.DialTimeout("tcp", addr, 10*time.Second)
 	if err != nil {
 		return nil, err
+	}
+	if scheme == "https" { // the handshake comes with the first request
+		c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 	}
 	c.SetDeadline(time.Now().Add(60 * time.Second))
 	return &rawConn{Conn: c, r: bufio.NewReader(c)}, nil

@@ -18,8 +18,15 @@ import (
 // than a complete response is: an end of the stream, a reset, half a response, a
 // timeout.
 func TestTerminate(t *testing.T) {
+	certFile, keyFile, _ := selfSigned(t)
+	t.Run("HTTP", func(t *testing.T) { testTerminate(t, start(t)) })
+	t.Run("HTTPS", func(t *testing.T) {
+		testTerminate(t, start(t, withArgs("--tls-cert", certFile, "--tls-key", keyFile)))
+	})
+}
+
+func testTerminate(t *testing.T, s *server) {
 	const clients = 32
-	s := start(t)
 	key := loadKey(t, s.database)
 
 	var answered, terminated, late atomic.Int64

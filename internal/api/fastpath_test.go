@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"context"
+	"crypto/tls"
 	"flag"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 )
@@ -29,16 +31,27 @@ func runWithoutFastPath(m *testing.M) int {
 }
 
 // TestFastPath: the setting decides whether package http1 or net/http serves a
-// plain request.
+// plain request, also over TLS. HTTP/2 is always net/http's.
 func TestFastPath(t *testing.T) {
-	s := start(t)
-	var server any
-	s.db.arm("Pets", func(ctx context.Context) error {
-		server = ctx.Value(http.ServerContextKey) // which net/http alone sets
-		return nil
-	})
-	s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
-	if got := server == nil; got != fastPath {
-		t.Errorf("got a request on the fast path: %t, want %t", got, fastPath)
+	certified := httptest.NewTLSServer(nil)
+	certificates := certified.TLS.Certificates
+	certified.Close()
+	for name, config := range map[string]*tls.Config{
+		"HTTP/1.1":          nil,
+		"HTTP/1.1 over TLS": {Certificates: certificates, NextProtos: []string{"http/1.1"}},
+		"HTTP/2":            {Certificates: certificates, NextProtos: []string{"h2", "http/1.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, func(with *setup) { with.tls = config })
+			var server any
+			s.db.arm("Pets", func(ctx context.Context) error {
+				server = ctx.Value(http.ServerContextKey) // which net/http alone sets
+				return nil
+			})
+			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
+			if got, want := server == nil, fastPath && name != "HTTP/2"; got != want {
+				t.Errorf("got a request on the fast path: %t, want %t", got, want)
+			}
+		})
 	}
 }

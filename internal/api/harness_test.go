@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ type setup struct {
 	accessLog bool
 	echo      bool // keep new pets off the disk
 	observer  api.Observer
+	tls       *tls.Config
 
 	noPageCache bool
 	eventsEvery time.Duration
@@ -85,6 +87,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		Now:            s.clock.Now,
 		NoFastPath:     !fastPath,
 		Observer:       with.observer,
+		TLS:            with.tls,
 		WrapDB: func(store db.DB) db.DB {
 			s.db = &faultyDB{DB: store}
 			if with.echo {
@@ -106,6 +109,10 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   32,
 		ExpectContinueTimeout: time.Minute,
+	}
+	if with.tls != nil {
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+		transport.ForceAttemptHTTP2 = slices.Contains(with.tls.NextProtos, "h2")
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.client = checkingClient(transport, s.clock.Now)

@@ -60,7 +60,7 @@ func BenchmarkPlain(b *testing.B) {
 
 func BenchmarkPlainTCP(b *testing.B) {
 	b.ReportAllocs()
-	c := dial(b, listen(b, newServer(http.HandlerFunc(benchHandler))))
+	c := dial(b, listen(b, nil, newServer(http.HandlerFunc(benchHandler))))
 	c.SetDeadline(time.Time{})
 	br := bufio.NewReader(c)
 	size := -1

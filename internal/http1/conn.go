@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -23,10 +24,11 @@ const maxPlain = 4 << 10
 // conn is a connection of a [Listener]. It serves requests directly until one
 // arrives that isn't plain. From then on net/http reads from it and writes to it.
 type conn struct {
-	net.Conn
-	listener    *Listener
-	state       atomic.Int32
-	read, write deadline
+	net.Conn // the socket, or TLS on top of it
+	socket   socket
+	listener *Listener
+	state    atomic.Int32
+	secured  *tls.ConnectionState // nil without TLS, or without HTTP/1 over it
 
 	buf        []byte
 	start, end int  // the bytes in buf that are not answered yet
@@ -35,8 +37,9 @@ type conn struct {
 	parser     parser
 	response   response
 
-	// The time of a request starts when its connection is accepted or, if it isn't
-	// the first, when its first byte arrives. started is zero if that was just now.
+	// The time of a request starts when its connection is accepted, over TLS when the
+	// handshake is done, or, if it isn't the first, when its first byte arrives.
+	// started is zero if that was just now.
 	started time.Time
 
 	handedOver atomic.Bool // net/http serves it
@@ -47,12 +50,16 @@ type conn struct {
 }
 
 func newConn(raw net.Conn, l *Listener) *conn {
-	c := &conn{
-		Conn:     raw,
-		listener: l,
-		started:  time.Now(),
-		read:     deadline{arm: raw.SetReadDeadline},
-		write:    deadline{arm: raw.SetWriteDeadline},
+	c := &conn{listener: l, started: time.Now()}
+	c.socket = socket{
+		Conn:  raw,
+		conn:  c,
+		read:  deadline{arm: raw.SetReadDeadline},
+		write: deadline{arm: raw.SetWriteDeadline},
+	}
+	c.Conn = &c.socket
+	if l.tls != nil {
+		c.Conn = tls.Server(&c.socket, l.tls)
 	}
 	c.state.Store(busy) // its first request is expected right away
 	return c
@@ -60,32 +67,28 @@ func newConn(raw net.Conn, l *Listener) *conn {
 
 // serve answers requests until the connection ends or is handed over.
 func (c *conn) serve() {
-	defer func() { // also if a handler called runtime.Goexit
+	defer func() { // also if a handler called runtime.Goexit, or the handshake panicked
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			c.listener.log.Error("panic while serving a client", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
+		}
 		if !c.handedOver.Load() {
 			c.Close()
 		}
 	}()
-	if c.listener.plain == nil || c.servePlain() {
-		c.parser, c.response = parser{}, response{}
-		if !c.started.IsZero() {
-			c.late = time.Since(c.started)
-		}
-		c.handedOver.Store(true)
-		c.listener.handOver(c)
+	if c.listener.plain != nil && c.handshake() && !c.servePlain() {
+		return
 	}
+	c.parser, c.response = parser{}, response{}
+	if !c.started.IsZero() {
+		c.late = time.Since(c.started)
+	}
+	c.handedOver.Store(true)
+	c.listener.handOver(c.forServer())
 }
 
 // servePlain answers plain requests until the connection ends or another kind of
 // request arrives, and reports whether one did.
 func (c *conn) servePlain() (other bool) {
-	defer func() {
-		if v := recover(); v != nil {
-			other = false
-			if v != http.ErrAbortHandler {
-				c.listener.log.Error("panic in a handler", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
-			}
-		}
-	}()
 	c.buf = make([]byte, maxPlain)
 	c.parser.init(c)
 	c.response.conn = c
@@ -136,7 +139,7 @@ func (c *conn) awaitRequest() bool {
 }
 
 func (c *conn) fill() bool {
-	n, _ := c.receive(c.buf[c.end:])
+	n, _ := c.Conn.Read(c.buf[c.end:])
 	c.end += n
 	return n > 0
 }
@@ -182,20 +185,8 @@ func (c *conn) handle(r request) {
 	c.listener.server.Handler.ServeHTTP(&x.writer, &x.request)
 }
 
-func (c *conn) Close() error {
-	c.listener.mu.Lock()
-	delete(c.listener.conns, c)
-	c.listener.mu.Unlock()
-	return c.Conn.Close()
-}
-
 // CloseWrite lets net/http close its side of the connection first.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
 
 // Read is called by net/http after the handover. It starts with the bytes that
 // were received before.
@@ -206,36 +197,15 @@ func (c *conn) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	c.buf = nil
-	return c.receive(b)
-}
-
-func (c *conn) receive(b []byte) (int, error) {
-	for {
-		n, err := c.Conn.Read(b)
-		if err == nil || !c.read.extend(err) {
-			return n, err
-		}
-	}
-}
-
-func (c *conn) Write(b []byte) (written int, err error) {
-	for {
-		n, err := c.listener.writers.write(c, b[written:])
-		written += n
-		if err == nil || !c.write.extend(err) {
-			return written, err
-		}
-	}
+	return c.Conn.Read(b)
 }
 
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if c.late > 0 && !t.IsZero() && c.deadlines.Add(1) <= 2 {
 		t = t.Add(-c.late)
 	}
-	return c.read.set(t)
+	return c.socket.SetReadDeadline(t)
 }
-
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
 
 func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))

@@ -48,7 +48,7 @@ func (x *requestContext) Done() <-chan struct{} {
 // awaitClient returns when the client sends something or disconnects, or when the
 // request ends. Bytes that arrive are the start of the next request.
 func (w *watch) awaitClient(c *conn, room []byte) {
-	n, err := c.receive(room)
+	n, err := c.Conn.Read(room)
 	if n == 0 && err != nil {
 		w.cancel()
 	}

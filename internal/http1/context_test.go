@@ -3,6 +3,7 @@ package http1
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,9 +14,11 @@ import (
 )
 
 // TestClientDisconnects has a client disconnect while its handler is waiting.
-func TestClientDisconnects(t *testing.T) {
+func TestClientDisconnects(t *testing.T) { overBoth(t, testClientDisconnects) }
+
+func testClientDisconnects(t *testing.T, config *tls.Config) {
 	entered, left := make(chan struct{}), make(chan error)
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-r.Context().Done()
 		left <- r.Context().Err()
@@ -37,16 +40,18 @@ func TestClientDisconnects(t *testing.T) {
 // TestNextRequestKeepsContext has a client send its next request while the handler
 // of the one before still waits for its context: the context doesn't end, and the
 // next request is answered.
-func TestNextRequestKeepsContext(t *testing.T) {
+func TestNextRequestKeepsContext(t *testing.T) { overBoth(t, testNextRequestKeepsContext) }
+
+func testNextRequestKeepsContext(t *testing.T, config *tls.Config) {
 	entered, next := make(chan struct{}), make(chan struct{})
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		done := r.Context().Done()
 		entered <- struct{}{}
 		<-next
 		select {
 		case <-done:
 			fmt.Fprint(w, "ended")
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(2 * time.Millisecond):
 			fmt.Fprint(w, "continued")
 		}
 	})))
@@ -72,9 +77,11 @@ func TestNextRequestKeepsContext(t *testing.T) {
 
 // TestContextOutlivesRequest keeps contexts and first waits for them after their
 // requests, when the connection belongs to net/http.
-func TestContextOutlivesRequest(t *testing.T) {
+func TestContextOutlivesRequest(t *testing.T) { overBoth(t, testContextOutlivesRequest) }
+
+func testContextOutlivesRequest(t *testing.T, config *tls.Config) {
 	kept := make(chan context.Context, 3)
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { kept <- r.Context() })))
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { kept <- r.Context() })))
 	c := dial(t, l)
 	get(t, c)
 	get(t, c)
@@ -86,9 +93,11 @@ func TestContextOutlivesRequest(t *testing.T) {
 
 // TestDerivedContexts derives many contexts from a request's and waits for them
 // during and after the request.
-func TestDerivedContexts(t *testing.T) {
+func TestDerivedContexts(t *testing.T) { overBoth(t, testDerivedContexts) }
+
+func testDerivedContexts(t *testing.T, config *tls.Config) {
 	var children sync.WaitGroup
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 4 {
 			children.Go(func() {
 				ctx, cancel := context.WithTimeout(r.Context(), time.Duration(rand.IntN(1000))*time.Microsecond)
@@ -116,9 +125,11 @@ func TestDerivedContexts(t *testing.T) {
 }
 
 // TestContext checks the context of a request during and after the request.
-func TestContext(t *testing.T) {
+func TestContext(t *testing.T) { overBoth(t, testContext) }
+
+func testContext(t *testing.T, config *tls.Config) {
 	kept := make(chan context.Context, 2)
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kept <- r.Context()
 		child, cancel := context.WithTimeout(r.Context(), time.Hour)
 		defer cancel()

@@ -42,7 +42,7 @@ func TestFinish(t *testing.T) {
 			t.Errorf("the log is %s, want nothing", &log)
 		}
 	})
-	l := Listen(tcp, server, anyTarget, slog.New(slog.NewTextHandler(&log, nil)))
+	l := Listen(tcp, nil, server, anyTarget, slog.New(slog.NewTextHandler(&log, nil)))
 	serve(t, server, l)
 	c := dial(t, l)
 	io.WriteString(c, plainGet+plainGet)

@@ -3,6 +3,7 @@ package http1
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +16,9 @@ import (
 // TestHandlerCannotReachNextRequest has a handler keep everything it gets and use
 // it, from another goroutine, while the next request on the same connection is
 // being served, which was sent with the same bytes.
-func TestHandlerCannotReachNextRequest(t *testing.T) {
+func TestHandlerCannotReachNextRequest(t *testing.T) { overBoth(t, testHandlerCannotReachNextRequest) }
+
+func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
 	const request = "POST /path?query HTTP/1.1\r\nHost: a\r\nX-Kept: one\r\nContent-Length: 4\r\n\r\nbody"
 	type kept struct {
 		w      http.ResponseWriter
@@ -43,7 +46,7 @@ func TestHandlerCannotReachNextRequest(t *testing.T) {
 		content, _ = io.ReadAll(k.r.Body)
 		<-k.r.Context().Done()
 	}
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Header().Set("X-Seen", "seen")
 		if first == nil {
@@ -86,9 +89,11 @@ func TestHandlerCannotReachNextRequest(t *testing.T) {
 
 // TestLateWritesUnderLoad has handlers return while a goroutine still writes. It
 // may end up in its own response, never in another.
-func TestLateWritesUnderLoad(t *testing.T) {
+func TestLateWritesUnderLoad(t *testing.T) { overBoth(t, testLateWritesUnderLoad) }
+
+func testLateWritesUnderLoad(t *testing.T, config *tls.Config) {
 	var writers sync.WaitGroup
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.URL.RawQuery
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusOK)

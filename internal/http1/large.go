@@ -1,6 +1,9 @@
 package http1
 
-import "runtime"
+import (
+	"net"
+	"runtime"
+)
 
 // largeWrite is the size of a write that takes so long that connections take turns.
 // Copying it to a socket takes about as long as answering a few plain requests.
@@ -16,17 +19,17 @@ func newWriters() writers { return make(writers, max(1, runtime.GOMAXPROCS(0)-1)
 
 // write writes b in pieces, each in a turn of its own, to a connection that is a
 // socket. While the client doesn't read, it takes no turn.
-func (w writers) write(c *conn, b []byte) (int, error) {
+func (w writers) write(c net.Conn, b []byte) (int, error) {
 	if len(b) <= largeWrite {
-		return c.Conn.Write(b)
+		return c.Write(b)
 	}
-	n, ok, err := writePieces(c.Conn, b, func(write func()) {
+	n, ok, err := writePieces(c, b, func(write func()) {
 		w <- struct{}{}
 		defer func() { <-w }()
 		write()
 	})
 	if !ok {
-		return c.Conn.Write(b)
+		return c.Write(b)
 	}
 	return n, err
 }

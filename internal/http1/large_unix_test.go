@@ -4,6 +4,7 @@ package http1
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -23,7 +24,7 @@ var largeText = func() string {
 
 // serveLarge serves text, from a buffer that the handler overwrites afterwards, at
 // /large and a short text elsewhere.
-func serveLarge(t *testing.T, text string) *Listener {
+func serveLarge(t *testing.T, config *tls.Config, text string) *Listener {
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/large" {
 			w.Write([]byte("small"))
@@ -34,7 +35,7 @@ func serveLarge(t *testing.T, text string) *Listener {
 		w.Write(b)
 		copy(b, bytes.Repeat([]byte("x"), len(b)))
 	}))
-	l := listen(t, server)
+	l := listen(t, config, server)
 	serve(t, server, l)
 	return l
 }
@@ -46,8 +47,14 @@ const (
 
 // TestLargeWrites: large responses arrive unchanged, also while as many clients as
 // could have a turn don't read theirs.
-func TestLargeWrites(t *testing.T) {
-	l := serveLarge(t, largeText)
+func TestLargeWrites(t *testing.T) { overBoth(t, testLargeWrites) }
+
+func testLargeWrites(t *testing.T, config *tls.Config) {
+	text := largeText
+	if config != nil {
+		text = text[:len(text)/2] // it takes longer
+	}
+	l := serveLarge(t, config, text)
 	for range 2 * cap(l.writers) {
 		idler := dial(t, l)
 		fmt.Fprint(idler, largeGet)
@@ -57,8 +64,8 @@ func TestLargeWrites(t *testing.T) {
 		c := dial(t, l)
 		for range 2 {
 			fmt.Fprint(c, request)
-			if got := body(t, c); got != largeText {
-				t.Errorf("got %d bytes, want the %d bytes that were written", len(got), len(largeText))
+			if got := body(t, c); got != text {
+				t.Errorf("got %d bytes, want the %d bytes that were written", len(got), len(text))
 			}
 		}
 	}
@@ -68,7 +75,7 @@ func TestLargeWrites(t *testing.T) {
 // and a small one is.
 func TestLargeWritesTakeTurns(t *testing.T) {
 	text := largeText[:2*largeWrite]
-	l := serveLarge(t, text)
+	l := serveLarge(t, nil, text)
 	for range cap(l.writers) {
 		l.writers <- struct{}{}
 	}

@@ -7,6 +7,7 @@
 // other kind it hands the connection over to net/http permanently, with every byte
 // received since the last response. So a request never means something different
 // here than it means to net/http: it is either understood in full or left alone.
+// Over TLS it is the same, above the encryption; HTTP/2 is net/http's from the start.
 package http1
 
 import (
@@ -27,6 +28,7 @@ import (
 // are still owed a response.
 type Listener struct {
 	inner  net.Listener
+	tls    *tls.Config // nil without TLS
 	server *http.Server
 	plain  func(target string) bool // nil if net/http serves every request
 	log    *slog.Logger
@@ -45,21 +47,24 @@ type Listener struct {
 	conns map[*conn]struct{}
 }
 
-// Listen returns a Listener for server to serve on. Requests whose target plain
-// rejects are left to net/http. If plain is nil, net/http reads every byte of every
-// request; underneath TLS it must be nil. Failed accepts and the panics of plain
-// requests are logged at level Error.
+// Listen returns a Listener for server to serve on, over TLS unless config is nil.
+// Requests whose target plain rejects are left to net/http. If plain is nil, net/http
+// reads every byte of every request. Failed accepts and the panics of handshakes and
+// plain requests are logged at level Error.
 //
 // The Listener uses the server's Handler, ReadHeaderTimeout, WriteTimeout and
 // IdleTimeout, where 0 means no timeout, and sets its ConnState. The server's other
-// settings apply only to the requests that net/http serves.
+// settings apply only to the requests that net/http serves, and its ReadTimeout to
+// handshakes.
 //
 // A handler of plain requests must set Content-Type and must not use Flush, 1xx
 // statuses or trailers. The response is sent when the handler returns, or earlier
-// if it grows large. Nothing that a handler keeps can reach another request.
-func Listen(inner net.Listener, server *http.Server, plain func(target string) bool, log *slog.Logger) *Listener {
+// if it grows large. Nothing that a handler keeps can reach another request, except
+// for the TLS state, which is the connection's, as in net/http.
+func Listen(inner net.Listener, config *tls.Config, server *http.Server, plain func(target string) bool, log *slog.Logger) *Listener {
 	l := &Listener{
 		inner:     inner,
+		tls:       config,
 		server:    server,
 		plain:     plain,
 		log:       log,
@@ -168,7 +173,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // handOver gives a connection to net/http.
-func (l *Listener) handOver(c *conn) {
+func (l *Listener) handOver(c net.Conn) {
 	select {
 	case l.handovers <- c:
 	case <-l.closed:
@@ -217,10 +222,12 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 		err = l.server.Shutdown(ctx)
 	}
 	if err != nil {
-		l.server.Close()
+		// The sockets first: net/http would send a farewell over TLS, and wait for
+		// one client after the other to take it.
 		for _, c := range l.connections() {
-			c.Close()
+			c.socket.Close()
 		}
+		l.server.Close()
 	}
 	return err
 }
@@ -246,16 +253,17 @@ func (l *Listener) drain(ctx context.Context) error {
 }
 
 // closeIdle closes the idle connections that weren't handed over, so that no
-// request can start on them, and reports whether any connection is still busy.
+// request can start on them, and reports whether any connection is still busy or
+// being closed.
 // net/http closes the idle connections it was given. A connection isn't idle if a
 // request has arrived that its goroutine hasn't read yet.
 func (l *Listener) closeIdle() (waiting bool) {
 	for _, c := range l.connections() {
-		arrived := c.state.Load() == idle && hasUnread(c.Conn)
+		arrived := c.state.Load() == idle && hasUnread(c.socket.Conn)
 		if !arrived && !c.handedOver.Load() && c.state.CompareAndSwap(idle, ended) {
-			c.Close()
+			go c.Close() // over TLS it may have to wait for the client
 		}
-		waiting = waiting || arrived || c.state.Load() == busy
+		waiting = waiting || arrived || c.state.Load() != idle
 	}
 	return waiting
 }
@@ -268,12 +276,9 @@ func (l *Listener) connections() []*conn {
 
 // trackState is an [http.Server] ConnState hook.
 func trackState(c net.Conn, state http.ConnState) {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
-	}
 	now := idle
 	if state == http.StateNew || state == http.StateActive {
 		now = busy
 	}
-	c.(*conn).state.Store(now)
+	connOf(c).state.Store(now)
 }

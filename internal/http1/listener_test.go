@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,17 +20,6 @@ import (
 )
 
 const plainGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
-func dial(t testing.TB, l *Listener) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(30 * time.Second))
-	return c
-}
 
 // get sends a request and returns the body of the response.
 func get(t testing.TB, c net.Conn) string {
@@ -59,7 +49,9 @@ func readText(t testing.TB, c net.Conn) (*http.Response, string) {
 }
 
 // TestPanic has handlers panic before and after they write.
-func TestPanic(t *testing.T) {
+func TestPanic(t *testing.T) { overBoth(t, testPanic) }
+
+func testPanic(t *testing.T, config *tls.Config) {
 	logged := make(lines, 10)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -72,7 +64,7 @@ func TestPanic(t *testing.T) {
 		io.WriteString(w, "half a resp")
 		panic("a mistake")
 	}))
-	l := Listen(tcp, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
+	l := Listen(tcp, config, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
 	serve(t, server, l)
 	for _, request := range []string{plainGet, "POST / HTTP/1.1\r\nHost: a\r\n\r\n"} {
 		c := dial(t, l)
@@ -100,8 +92,10 @@ func (l lines) Write(b []byte) (int, error) {
 }
 
 // TestGoexit has a handler end its goroutine, as a failing test does.
-func TestGoexit(t *testing.T) {
-	l := listen(t, newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() })))
+func TestGoexit(t *testing.T) { overBoth(t, testGoexit) }
+
+func testGoexit(t *testing.T, config *tls.Config) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() })))
 	c := dial(t, l)
 	fmt.Fprint(c, plainGet)
 	if b, err := io.ReadAll(c); len(b) > 0 || err != nil {
@@ -116,7 +110,7 @@ func TestListenerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := newServer(http.NotFoundHandler())
-	l := Listen(tcp, server, anyTarget, discard)
+	l := Listen(tcp, nil, server, anyTarget, discard)
 	tcp.Close()
 	if err := server.Serve(l); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want %v", err, net.ErrClosed)
@@ -147,12 +141,14 @@ func (l *outOfDescriptors) Accept() (net.Conn, error) {
 // TestOutOfDescriptors: while no connection can be accepted, open connections are
 // served without delay, also those that net/http serves. Afterwards new clients
 // are served soon. The log reports the failures, but not every one.
-func TestOutOfDescriptors(t *testing.T) {
+func TestOutOfDescriptors(t *testing.T) { overBoth(t, testOutOfDescriptors) }
+
+func testOutOfDescriptors(t *testing.T, config *tls.Config) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := make(lines, 100)
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 		inner := &outOfDescriptors{pipes: make(pipes)}
-		l := Listen(inner, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
+		l := Listen(inner, config, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
 		go server.Serve(l)
 		defer func() { // also if the test fails
 			inner.failing.Store(false)
@@ -161,8 +157,7 @@ func TestOutOfDescriptors(t *testing.T) {
 			}
 		}()
 		connect := func() net.Conn {
-			client, far := net.Pipe()
-			inner.pipes <- far
+			client := inner.connect(config)
 			client.SetDeadline(time.Now().Add(time.Hour))
 			return client
 		}
@@ -204,16 +199,18 @@ func TestOutOfDescriptors(t *testing.T) {
 }
 
 // TestFastPathOff: without plain, net/http serves every request.
-func TestFastPathOff(t *testing.T) {
+func TestFastPathOff(t *testing.T) { overBoth(t, testFastPathOff) }
+
+func testFastPathOff(t *testing.T, config *tls.Config) {
 	e := &echo{}
 	server := newServer(e)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(tcp, server, nil, discard)
+	l := Listen(tcp, config, server, nil, discard)
 	serve(t, server, l)
-	s := newSame(t)
+	s := newSame(t, config)
 	s.here, s.echo = l.Addr().String(), e
 	for _, c := range conversations {
 		s.check(t, c.text)
@@ -225,8 +222,10 @@ func TestFastPathOff(t *testing.T) {
 
 // TestRespondsImmediately has clients wait for a response to something that isn't a
 // valid request. They get it as soon as net/http can tell.
-func TestRespondsImmediately(t *testing.T) {
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })))
+func TestRespondsImmediately(t *testing.T) { overBoth(t, testRespondsImmediately) }
+
+func testRespondsImmediately(t *testing.T, config *tls.Config) {
+	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })))
 	for text, want := range map[string]string{
 		"\x16\x03\x01\x00\x0a\n": "400",
 		"GET /\r\n":              "400",

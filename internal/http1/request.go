@@ -44,6 +44,7 @@ func (p *parser) init(c *conn) {
 		ProtoMajor: 1,
 		ProtoMinor: 1,
 		RemoteAddr: c.RemoteAddr().String(),
+		TLS:        c.secured,
 	}
 }
 

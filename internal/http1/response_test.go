@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,9 +12,11 @@ import (
 
 // TestWrongLength has a handler write a body of another length than declared: the
 // rest must not be mistaken for the next response.
-func TestWrongLength(t *testing.T) {
+func TestWrongLength(t *testing.T) { overBoth(t, testWrongLength) }
+
+func testWrongLength(t *testing.T, config *tls.Config) {
 	for _, wrote := range []string{"", "four", "six..."} {
-		l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "5")
 			io.WriteString(w, wrote)
 		})))
@@ -31,7 +34,7 @@ func TestWrongLength(t *testing.T) {
 func TestOwnFields(t *testing.T) {
 	const date = "Thu, 01 Jan 1970 00:00:00 GMT"
 	for _, extra := range []bool{false, true} {
-		l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "3")
 			fields := [][2]string{{"Content-Type", "text/plain"}, {"Content-Length", "4"}}
 			if extra {
@@ -53,7 +56,9 @@ func TestOwnFields(t *testing.T) {
 
 // TestUnusualHandlers has handlers do what no response can express. A client sees
 // the same response as from net/http.
-func TestUnusualHandlers(t *testing.T) {
+func TestUnusualHandlers(t *testing.T) { overBoth(t, testUnusualHandlers) }
+
+func testUnusualHandlers(t *testing.T, config *tls.Config) {
 	set := func(name string, values ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Content-Type"] = []string{"text/plain"}
@@ -107,10 +112,10 @@ func TestUnusualHandlers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := listen(t, newServer(handler))
+			l := listen(t, config, newServer(handler))
 			const other = "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"
-			got, _ := talk(t, l.Addr().String(), []string{plainGet + plainGet})
-			want, _ := talk(t, l.Addr().String(), []string{other + other})
+			got, _ := talk(t, dial(t, l), []string{plainGet + plainGet})
+			want, _ := talk(t, dial(t, l), []string{other + other})
 			if got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
@@ -121,7 +126,7 @@ func TestUnusualHandlers(t *testing.T) {
 // TestOrderOfSuccessiveResponses sends different fields in one response after the
 // other, often as many as before. Each response has its own, in the order of names.
 func TestOrderOfSuccessiveResponses(t *testing.T) {
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var fields [][2]string
 		for i, name := range strings.Split(r.URL.RawQuery, ",") {
 			fields = append(fields, [2]string{name, fmt.Sprint(i)})

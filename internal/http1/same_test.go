@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -42,14 +43,14 @@ func anyTarget(string) bool { return true }
 
 var discard = slog.New(slog.DiscardHandler)
 
-// listen serves on a free port until the test ends.
-func listen(t testing.TB, server *http.Server) *Listener {
+// listen serves on a free port until the test ends, over TLS unless config is nil.
+func listen(t testing.TB, config *tls.Config, server *http.Server) *Listener {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(tcp, server, anyTarget, discard)
+	l := Listen(tcp, config, server, anyTarget, discard)
 	serve(t, server, l)
 	return l
 }
@@ -111,6 +112,9 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	fmt.Fprintf(w, "%s %s %s %d.%d\n", r.Method, r.RequestURI, r.Proto, r.ProtoMajor, r.ProtoMinor)
 	fmt.Fprintf(w, "%q %q %q %v\n", r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.URL.ForceQuery)
+	if r.TLS != nil {
+		fmt.Fprintf(w, "%s %v\n", tls.VersionName(r.TLS.Version), r.TLS.NegotiatedProtocol)
+	}
 	fmt.Fprintf(w, "%q %d %v %v %v\n", r.Host, r.ContentLength, r.TransferEncoding, r.Close, r.Trailer)
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		fmt.Fprintf(w, "%s: %q\n", name, r.Header[name])
@@ -121,16 +125,27 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // same compares a server behind this package with one that only uses net/http.
 type same struct {
 	here, there string // their addresses
+	secure      bool   // both have TLS
 	echo        *echo
 }
 
-func newSame(t testing.TB) *same {
+// newSame starts both, over TLS unless config is nil.
+func newSame(t testing.TB, config *tls.Config) *same {
 	e := &echo{}
 	there := httptest.NewUnstartedServer(&echo{})
 	there.Config = newServer(there.Config.Handler)
+	if config != nil {
+		there.Listener = tls.NewListener(there.Listener, config)
+	}
 	there.Start()
 	t.Cleanup(there.Close)
-	return &same{listen(t, newServer(e)).Addr().String(), there.Listener.Addr().String(), e}
+	return &same{listen(t, config, newServer(e)).Addr().String(), there.Listener.Addr().String(), config != nil, e}
+}
+
+// talk sends the pieces to one of them.
+func (s *same) talk(t testing.TB, addr string, pieces []string) (responses string, all bool) {
+	t.Helper()
+	return talk(t, dialAddr(t, addr, s.secure), pieces)
 }
 
 // check sends the pieces to both and compares their responses.
@@ -139,8 +154,8 @@ func (s *same) check(t testing.TB, pieces ...string) {
 	var got, want string
 	for range 20 {
 		var gotAll, wantAll bool
-		got, gotAll = talk(t, s.here, pieces)
-		want, wantAll = talk(t, s.there, pieces)
+		got, gotAll = s.talk(t, s.here, pieces)
+		want, wantAll = s.talk(t, s.there, pieces)
 		if got == want || gotAll && wantAll {
 			break
 		}
@@ -178,7 +193,7 @@ func (s *same) differsInLimitOnly(t testing.TB, text, got, want string) bool {
 	if strings.HasPrefix(gotRest, "431 ") == strings.HasPrefix(wantRest, "431 ") {
 		return false
 	}
-	alone, _ := talk(t, s.there, []string{rest})
+	alone, _ := s.talk(t, s.there, []string{rest})
 	tooLarge := gotRest
 	if strings.HasPrefix(wantRest, "431 ") {
 		tooLarge = wantRest
@@ -208,17 +223,12 @@ func skipRequests(text string, n int) (rest string, ok bool) {
 	return text[len(text)-in.Len()-br.Buffered():], true
 }
 
-// talk sends the pieces and returns the responses. all is false if some may be
+// talk sends the pieces on c and returns the responses. all is false if some may be
 // missing: a client that keeps sending to a closed connection can lose responses it
 // hasn't read yet.
-func talk(t testing.TB, addr string, pieces []string) (responses string, all bool) {
+func talk(t testing.TB, c net.Conn, pieces []string) (responses string, all bool) {
 	t.Helper()
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(30 * time.Second))
 	go func() {
 		for i, piece := range pieces {
 			if i > 0 {
@@ -228,11 +238,12 @@ func talk(t testing.TB, addr string, pieces []string) (responses string, all boo
 				return // the server closed the connection
 			}
 		}
-		c.(*net.TCPConn).CloseWrite()
+		closeWrite(c)
 	}()
 	for br := bufio.NewReaderSize(c, 64<<10); ; {
 		text, err := readResponse(br)
-		reset := errors.Is(err, syscall.ECONNRESET)
+		// The system reports a reset once, perhaps to the goroutine that writes.
+		reset := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF)
 		if text != "" && !reset { // else it is cut off anywhere
 			responses += text + "\n"
 		}
@@ -278,8 +289,10 @@ func readResponse(br *bufio.Reader) (string, error) {
 }
 
 // TestSame compares every response with net/http's.
-func TestSame(t *testing.T) {
-	s := newSame(t)
+func TestSame(t *testing.T) { overBoth(t, testSame) }
+
+func testSame(t *testing.T, config *tls.Config) {
+	s := newSame(t, config)
 	for _, c := range conversations {
 		s.echo.plain.Store(0)
 		s.check(t, c.text)
@@ -290,21 +303,29 @@ func TestSame(t *testing.T) {
 }
 
 // TestSameInPieces sends each conversation in two pieces, split at many places.
-func TestSameInPieces(t *testing.T) {
-	s := newSame(t)
+func TestSameInPieces(t *testing.T) { overBoth(t, testSameInPieces) }
+
+func testSameInPieces(t *testing.T, config *tls.Config) {
+	s := newSame(t, config)
 	for _, c := range conversations {
 		if len(c.text) > 300 {
 			continue
 		}
-		for i := 1; i < len(c.text); i += 1 + len(c.text)/40 {
+		step := 1 + len(c.text)/40
+		if config != nil {
+			step *= 12 // because of the handshakes
+		}
+		for i := 1; i < len(c.text); i += step {
 			s.check(t, c.text[:i], c.text[i:])
 		}
 	}
 }
 
 // TestSameRandom combines conversations from good and bad parts.
-func TestSameRandom(t *testing.T) {
-	s := newSame(t)
+func TestSameRandom(t *testing.T) { overBoth(t, testSameRandom) }
+
+func testSameRandom(t *testing.T, config *tls.Config) {
+	s := newSame(t, config)
 	for start := time.Now(); time.Since(start) < 2*time.Second && !t.Failed(); {
 		var text string
 		for range 1 + rand.IntN(4) {
@@ -318,8 +339,10 @@ func TestSameRandom(t *testing.T) {
 
 // TestSameHeadLength: a response to HEAD states the length of bodies up to a certain
 // size.
-func TestSameHeadLength(t *testing.T) {
-	s := newSame(t)
+func TestSameHeadLength(t *testing.T) { overBoth(t, testSameHeadLength) }
+
+func testSameHeadLength(t *testing.T, config *tls.Config) {
+	s := newSame(t, config)
 	for size := 1950; size < 2060; size++ {
 		s.check(t, "HEAD / HTTP/1.1\r\nHost: "+strings.Repeat("a", size)+"\r\n\r\n")
 	}
@@ -327,8 +350,10 @@ func TestSameHeadLength(t *testing.T) {
 
 // TestSameOverLimit has the one difference that is allowed, and some like it that
 // are not.
-func TestSameOverLimit(t *testing.T) {
-	s := newSame(t)
+func TestSameOverLimit(t *testing.T) { overBoth(t, testSameOverLimit) }
+
+func testSameOverLimit(t *testing.T, config *tls.Config) {
+	s := newSame(t, config)
 	const first = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 	over := func(size int, end string) string {
 		return "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", size) + end
@@ -355,11 +380,14 @@ func TestSameOverLimit(t *testing.T) {
 	}
 }
 
-func FuzzSame(f *testing.F) {
+func FuzzSame(f *testing.F)    { fuzzSame(f, nil) }
+func FuzzSameTLS(f *testing.F) { fuzzSame(f, serverTLS()) }
+
+func fuzzSame(f *testing.F, config *tls.Config) {
 	for _, c := range conversations {
 		f.Add(c.text)
 	}
-	s := newSame(f)
+	s := newSame(f, config)
 	f.Fuzz(func(t *testing.T, text string) {
 		s.check(t, text)
 		if i := len(text) / 2; i > 0 {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +17,9 @@ import (
 )
 
 // TestShutdown stops a server with clients in every state.
-func TestShutdown(t *testing.T) {
+func TestShutdown(t *testing.T) { overBoth(t, testShutdown) }
+
+func testShutdown(t *testing.T, config *tls.Config) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +32,7 @@ func TestShutdown(t *testing.T) {
 		}
 		io.WriteString(w, "whole")
 	}))
-	l := Listen(tcp, server, anyTarget, discard)
+	l := Listen(tcp, config, server, anyTarget, discard)
 	go server.Serve(l)
 
 	idle, otherIdle, busy, otherBusy := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
@@ -73,6 +74,10 @@ func TestShutdown(t *testing.T) {
 // TestShutdownServesAcceptedConnections has silent connections send their first
 // request after the shutdown began. They get a response, also from net/http.
 func TestShutdownServesAcceptedConnections(t *testing.T) {
+	overBoth(t, testShutdownServesAcceptedConnections)
+}
+
+func testShutdownServesAcceptedConnections(t *testing.T, config *tls.Config) {
 	for range 20 {
 		tcp, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -82,7 +87,7 @@ func TestShutdownServesAcceptedConnections(t *testing.T) {
 			w.Header().Set("Connection", "close")
 			io.WriteString(w, "hello")
 		}))
-		l := Listen(tcp, server, anyTarget, discard)
+		l := Listen(tcp, config, server, anyTarget, discard)
 		go server.Serve(l)
 		conns := map[string]net.Conn{plainGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
 		ended := make(chan error)
@@ -104,7 +109,9 @@ func TestShutdownServesAcceptedConnections(t *testing.T) {
 }
 
 // TestShutdownIsFinal: once no client is waiting, no new request is served.
-func TestShutdownIsFinal(t *testing.T) {
+func TestShutdownIsFinal(t *testing.T) { overBoth(t, testShutdownIsFinal) }
+
+func testShutdownIsFinal(t *testing.T, config *tls.Config) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +121,7 @@ func TestShutdownIsFinal(t *testing.T) {
 		requests.Add(1)
 		io.WriteString(w, "hello")
 	}))
-	l := Listen(tcp, server, anyTarget, discard)
+	l := Listen(tcp, config, server, anyTarget, discard)
 	go server.Serve(l)
 	c := dial(t, l)
 	get(t, c)
@@ -130,26 +137,26 @@ func TestShutdownIsFinal(t *testing.T) {
 	}
 }
 
-// TestShutdownOverTLS: net/http ends its connections as their protocol asks.
+// TestShutdownOverTLS: connections end as their protocol asks.
 func TestShutdownOverTLS(t *testing.T) {
-	certified := httptest.NewTLSServer(nil)
-	certificates := certified.TLS.Certificates
-	certified.Close()
 	for _, c := range []struct {
-		protocol, send string
+		name, protocol, send string
+		plain                func(string) bool
 	}{
-		{"http/1.1", plainGet},
-		{"h2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
+		{"plain", "http/1.1", plainGet, anyTarget},
+		{"handed over", "http/1.1", "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n", anyTarget},
+		{"fast path off", "http/1.1", plainGet, nil},
+		{"HTTP 2", "h2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", anyTarget},
+		{"HTTP 2, fast path off", "h2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", nil},
 	} {
-		t.Run(c.protocol, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			tcp, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
 			server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-			l := Listen(tcp, server, nil, discard)
-			config := &tls.Config{Certificates: certificates, NextProtos: []string{"h2", "http/1.1"}}
-			go server.Serve(tls.NewListener(l, config))
+			l := Listen(tcp, serverTLS(), server, c.plain, discard)
+			go server.Serve(l)
 			conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{c.protocol}})
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +187,9 @@ func TestShutdownOverTLS(t *testing.T) {
 }
 
 // TestShutdownTimeout has a request that doesn't end.
-func TestShutdownTimeout(t *testing.T) {
+func TestShutdownTimeout(t *testing.T) { overBoth(t, testShutdownTimeout) }
+
+func testShutdownTimeout(t *testing.T, config *tls.Config) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +199,7 @@ func TestShutdownTimeout(t *testing.T) {
 		close(entered)
 		<-leave
 	}))
-	l := Listen(tcp, server, anyTarget, discard)
+	l := Listen(tcp, config, server, anyTarget, discard)
 	go server.Serve(l)
 	c := dial(t, l)
 	fmt.Fprint(c, plainGet)
@@ -209,7 +218,9 @@ func TestShutdownTimeout(t *testing.T) {
 // TestShutdownUnderLoad stops a server whose clients keep sending requests until a
 // response closes the connection. A client may find its connection closed, but
 // every response is complete.
-func TestShutdownUnderLoad(t *testing.T) {
+func TestShutdownUnderLoad(t *testing.T) { overBoth(t, testShutdownUnderLoad) }
+
+func testShutdownUnderLoad(t *testing.T, config *tls.Config) {
 	for range 20 {
 		var draining atomic.Bool
 		tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -222,7 +233,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 			}
 			io.WriteString(w, "whole")
 		}))
-		l := Listen(tcp, server, anyTarget, discard)
+		l := Listen(tcp, config, server, anyTarget, discard)
 		go server.Serve(l)
 		var clients sync.WaitGroup
 		for i := range 16 {

@@ -1,9 +1,9 @@
 package http1
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -12,21 +12,10 @@ import (
 	"time"
 )
 
-// pipes is a listener for net.Pipe connections, whose clock synctest controls.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	c, ok := <-p
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
-func (p pipes) Close() error { close(p); return nil }
-
 // TestTimeouts has clients that keep a connection waiting.
-func TestTimeouts(t *testing.T) {
+func TestTimeouts(t *testing.T) { overBoth(t, testTimeouts) }
+
+func testTimeouts(t *testing.T, config *tls.Config) {
 	for _, c := range []struct {
 		name string
 		send []string
@@ -54,11 +43,10 @@ func TestTimeouts(t *testing.T) {
 					io.WriteString(w, "hello")
 				}))
 				p := make(pipes)
-				l := Listen(p, server, anyTarget, discard)
+				l := Listen(p, config, server, anyTarget, discard)
 				go server.Serve(l)
-				client, far := net.Pipe()
-				p <- far
 				start := time.Now()
+				client := p.connect(config)
 				var sender sync.WaitGroup
 				sender.Go(func() {
 					for i, text := range c.send {
@@ -88,21 +76,25 @@ func TestTimeouts(t *testing.T) {
 }
 
 // TestSlowReader has a client that doesn't read its response.
-func TestSlowReader(t *testing.T) {
+func TestSlowReader(t *testing.T) { overBoth(t, testSlowReader) }
+
+func testSlowReader(t *testing.T, config *tls.Config) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
 		p := make(pipes)
-		l := Listen(p, server, anyTarget, discard)
+		l := Listen(p, config, server, anyTarget, discard)
 		go server.Serve(l)
-		client, far := net.Pipe()
-		p <- far
+		client := p.connect(config)
 		io.WriteString(client, plainGet)
+		if secure, ok := client.(*tls.Conn); ok {
+			client = secure.NetConn()
+		}
 		start := time.Now()
 		client.Read(make([]byte, 1))
 		client.SetReadDeadline(start.Add(time.Hour))
-		time.Sleep(20 * time.Second)
+		time.Sleep(21 * time.Second)
 		if _, err := io.ReadAll(client); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error("the connection is open after 20s, want it cut after 15s")
+			t.Error("the connection is open after 21s, want it cut after 15s, and 5s for the end of TLS")
 		}
 		client.Close()
 		if err := l.Shutdown(t.Context()); err != nil {
@@ -112,7 +104,9 @@ func TestSlowReader(t *testing.T) {
 }
 
 // TestSlowHandler: timeouts are for clients; a handler may take any time.
-func TestSlowHandler(t *testing.T) {
+func TestSlowHandler(t *testing.T) { overBoth(t, testSlowHandler) }
+
+func testSlowHandler(t *testing.T, config *tls.Config) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			select {
@@ -123,10 +117,9 @@ func TestSlowHandler(t *testing.T) {
 			}
 		}))
 		p := make(pipes)
-		l := Listen(p, server, anyTarget, discard)
+		l := Listen(p, config, server, anyTarget, discard)
 		go server.Serve(l)
-		client, far := net.Pipe()
-		p <- far
+		client := p.connect(config)
 		for range 2 {
 			if got := get(t, client); got != "done" {
 				t.Errorf("got %q, want done", got)
@@ -140,14 +133,15 @@ func TestSlowHandler(t *testing.T) {
 }
 
 // TestNoTimeouts has a server without timeouts.
-func TestNoTimeouts(t *testing.T) {
+func TestNoTimeouts(t *testing.T) { overBoth(t, testNoTimeouts) }
+
+func testNoTimeouts(t *testing.T, config *tls.Config) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })}
 		p := make(pipes)
-		l := Listen(p, server, anyTarget, discard)
+		l := Listen(p, config, server, anyTarget, discard)
 		go server.Serve(l)
-		client, far := net.Pipe()
-		p <- far
+		client := p.connect(config)
 		for range 2 {
 			time.Sleep(24 * time.Hour)
 			if got := get(t, client); got != "hello" {

@@ -157,18 +157,18 @@ func (s *Server) Run(ctx context.Context) error {
 	}()
 	srv := s.newHTTPServer()
 	fast := api.Plain
-	if s.cfg.NoFastPath || s.certs != nil || s.cfg.Middleware != nil {
+	if s.cfg.NoFastPath || s.cfg.Middleware != nil {
 		fast = nil
 	}
-	l := http1.Listen(s.listener, srv, fast, s.cfg.Log)
-	var secured net.Listener = l
+	var secure *tls.Config
 	if s.certs != nil {
-		secured = tls.NewListener(l, hardenTLS(s.certs.config()))
+		secure = hardenTLS(s.certs.config())
 		defer runInBackground(s.certs.run)()
 	}
+	l := http1.Listen(s.listener, secure, srv, fast, s.cfg.Log)
 	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "docs", s.URL()+"/docs", "database", RedactDatabaseURL(s.cfg.Database), "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(secured) }()
+	go func() { failed <- srv.Serve(l) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)

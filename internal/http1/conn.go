@@ -78,6 +78,14 @@ func (c *conn) serve() {
 	if c.listener.plain != nil && c.handshake() && !c.servePlain() {
 		return
 	}
+	c.leave()
+}
+
+// leave hands the connection over to net/http. It isn't part of serve, because what it
+// needs of the stack would be taken as long as the connection lasts.
+//
+//go:noinline
+func (c *conn) leave() {
 	c.parser, c.response = parser{}, response{}
 	if !c.started.IsZero() {
 		c.late = time.Since(c.started)

@@ -58,8 +58,9 @@ func Shared(t testing.TB) *Server {
 	return shared.server
 }
 
-// Close stops the server of Shared.
+// Close stops the server of Shared and removes what Start keeps.
 func Close() {
+	removeTemplate()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.server != nil {

@@ -5,7 +5,7 @@
 COMMIT   = $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.modified 2>/dev/null)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth bench-filters interop rules setup
+.PHONY: help run build check lint test test-race test-plain test-release fuzz soak dist bench bench-quick bench-growth bench-filters interop rules setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -22,7 +22,7 @@ build: ## build a static binary, bin/animalstore
 dist: ## build archives, packages and images of a release, in dist/
 	go -C tools run ./dist
 
-check: lint test ## lint, then test: what every change must pass
+check: lint test test-release ## lint, then test: what every change must pass
 
 lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed
 	@files=$$(gofmt -l .) || exit 1; \
@@ -37,7 +37,7 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 # The two halves run at the same time, because many tests wait more than they
 # compute. -count=1, because some tests run the go command or the built binary, and
 # the test cache doesn't see what those read.
-test: setup ## run every test, with the race detector where it can find something
+test: setup ## run the tests, with the race detector where it can find something
 	@$(MAKE) --no-print-directory -j2 test-race test-plain
 
 # The packages that only test-plain runs. e2e and cmd/animalstore run the program as
@@ -53,7 +53,7 @@ INLINED = std animalstore/... modernc.org/... zombiezen.com/...
 # debuggers, without inlining in other libraries, and with a compiler that collects garbage
 # only if it needs much memory, it takes a third less. lint runs go vet. Tests that run
 # the go command inherit this.
-test-race test-plain: export GOFLAGS := $(GOFLAGS) -vet=off '-gcflags=all=-dwarf=false -l' \
+test-race test-plain test-release: export GOFLAGS := $(GOFLAGS) -vet=off '-gcflags=all=-dwarf=false -l' \
 	$(INLINED:%=-gcflags=%=-dwarf=false) '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 
 # Some libraries aren't instrumented. SQLite, which is translated from C, would be many
@@ -72,12 +72,16 @@ test-race:
 # PostgreSQL and without the fast path; they ran with the race detector in test-race.
 # internal/ratelimit runs what the race detector would only slow down: the tests of one
 # goroutine with many requests, and the test of memory, which it multiplies.
-test-plain: export CGO_ENABLED = 0
+test-plain test-release: export CGO_ENABLED = 0
 test-plain:
 	ANIMALSTORE_API_PASSES=nethttp,postgres \
 	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
 	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
+
+# Apart from test, because compiling what builds releases takes long.
+test-release: setup ## build a release and install its packages
+	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m -run '^(TestImage|TestPackage.*|TestRelease|TestReproducible|TestRPM.*)$$' ./e2e
 
 rules: ## check and test the alert rules for Prometheus
 	@scripts/setup promtool:prometheus

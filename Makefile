@@ -5,7 +5,7 @@
 COMMIT   = $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.modified 2>/dev/null)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth bench-filters interop rules setup
+.PHONY: help run build check lint test test-race test-plain test-release fuzz soak dist bench bench-quick bench-growth bench-filters interop rules setup
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -22,7 +22,7 @@ build: ## build a static binary, bin/animalstore
 dist: ## build archives, packages and images of a release, in dist/
 	go -C tools run ./dist
 
-check: lint test ## lint, then test: what every change must pass
+check: lint test test-release ## lint, then test: what every change must pass
 
 lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed
 	@files=$$(gofmt -l .) || exit 1; \
@@ -37,25 +37,34 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 # The two halves run at the same time, because many tests wait more than they
 # compute. -count=1, because some tests run the go command or the built binary, and
 # the test cache doesn't see what those read.
-test: setup ## run every test, with the race detector where it can find something
+test: setup ## run the tests, with the race detector where it can find something
 	@$(MAKE) --no-print-directory -j2 test-race test-plain
 
 # The packages that only test-plain runs. e2e and cmd/animalstore run the program as
 # it is released, in processes of its own, so the race detector would only watch the
-# tests; openapi compares documents and internal/dbadmin fills stores in one goroutine.
-PLAIN = ./e2e ./cmd/animalstore ./openapi ./internal/dbadmin
+# tests; the others have one goroutine.
+PLAIN = . ./e2e ./cmd/animalstore ./openapi ./client/webhook $(addprefix ./internal/,\
+	buildinfo dbadmin metrics pages sample settings strictjson tables)
+
+# Libraries that do most of the work while tests run, and the code that is tested.
+INLINED = std animalstore/... modernc.org/... zombiezen.com/...
 
 # On a fresh machine compiling takes as long as the tests. Without information for
-# debuggers, and with a compiler that collects garbage only if it needs much memory, it
-# takes a fifth less. lint runs go vet. Tests that run the go command inherit this.
-test-race test-plain: export GOFLAGS := $(GOFLAGS) -vet=off -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
+# debuggers, without inlining in other libraries, and with a compiler that collects garbage
+# only if it needs much memory, it takes a third less. lint runs go vet. Tests that run
+# the go command inherit this.
+test-race test-plain test-release: export GOFLAGS := $(GOFLAGS) -vet=off '-gcflags=all=-dwarf=false -l' \
+	$(INLINED:%=-gcflags=%=-dwarf=false) '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 
-# SQLite, which is translated from C, isn't instrumented: that would make it many
-# times slower and watch only SQLite itself. What calls it is instrumented.
+# Some libraries aren't instrumented. SQLite, which is translated from C, would be many
+# times slower, and the race detector would watch only SQLite itself. The others check
+# documents and histories for the tests. What calls them is instrumented.
+UNWATCHED = github.com/getkin/... github.com/santhosh-tekuri/... github.com/anishathalye/...
+
 test-race:
 	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN)) || exit 1; \
 	ANIMALSTORE_API_PASSES=sqlite CGO_ENABLED=1 \
-	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' -count=1 -timeout 15m \
+	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') -count=1 -timeout 15m \
 		$$(echo "$$pkgs" | grep -vxF "$$plain")
 
 # These are the flags that e2e builds the binary with, so that each package is
@@ -63,12 +72,16 @@ test-race:
 # PostgreSQL and without the fast path; they ran with the race detector in test-race.
 # internal/ratelimit runs what the race detector would only slow down: the tests of one
 # goroutine with many requests, and the test of memory, which it multiplies.
-test-plain: export CGO_ENABLED = 0
+test-plain test-release: export CGO_ENABLED = 0
 test-plain:
 	ANIMALSTORE_API_PASSES=nethttp,postgres \
 	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
 	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
+
+# Apart from test, because compiling what builds releases takes long.
+test-release: setup ## build a release and install its packages
+	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m -run '^(TestImage|TestPackage.*|TestRelease|TestReproducible|TestRPM.*)$$' ./e2e
 
 rules: ## check and test the alert rules for Prometheus
 	@scripts/setup promtool:prometheus

@@ -53,6 +53,9 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 					before = func(h http.Handler) http.Handler { return test.before(responses.middleware(h)) }
 				}
 				calls := 200
+				if test.limits.PerMinute == 1 { // hours of ticks of the server
+					calls = often(60, 200)
+				}
 				if test.limits.PerDay == 30 {
 					// A day is a hundred thousand ticks of the server, so it starts at 11 p.m.
 					calls = often(40, 200)

@@ -256,13 +256,17 @@ func (p *tab) lookAs(width, height int64, scheme string) {
 	}
 }
 
-// photograph checks a page on every device, and takes screenshots where
-// ANIMALSTORE_SCREENSHOTS names a directory for them. They are for people: tests
-// check nothing in them, and a long page takes seconds.
+// photograph checks a page on every device and in every colour scheme, and takes
+// screenshots where ANIMALSTORE_SCREENSHOTS names a directory for them. They are for
+// people: tests check nothing in them, and a long page takes seconds. Colours don't
+// change how wide a page is, so each device has one scheme, unless there are screenshots.
 func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 	p.t.Helper()
 	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
 	for _, look := range looks {
+		if dir == "" && !soak && (look.width == 390) != (look.scheme == "dark") {
+			continue
+		}
 		p.lookAs(look.width, look.height, look.scheme)
 		if dir == "" {
 			continue

@@ -27,3 +27,11 @@ func children(pid int) (all []int) {
 	}
 	return all
 }
+
+// running reports whether a process still runs. One that has ended and that its parent
+// didn't ask about yet, as in containers without an init process, doesn't.
+func running(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, found := strings.Cut(string(text), ") ")
+	return found && !strings.HasPrefix(state, "Z")
+}

@@ -28,3 +28,6 @@ func children(pid int) (all []int) {
 	}
 	return all
 }
+
+// running reports whether a process is in the list of processes.
+func running(pid int) bool { return syscall.Kill(pid, 0) == nil }

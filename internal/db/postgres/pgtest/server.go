@@ -51,7 +51,7 @@ func start(binaries string, settings Settings) (_ *Server, err error) {
 			s.remove()
 		}
 	}()
-	if err := s.command("initdb", "-A", "trust", "-U", "animalstore", "-E", "UTF8", "--locale=C", "--no-sync", "-D", s.data()); err != nil {
+	if err := s.createData(); err != nil {
 		return nil, err
 	}
 	if err := s.configure(append(usual, settings...)); err != nil {
@@ -102,11 +102,15 @@ func (s *Server) configure(lines Settings) error {
 
 // command runs one of PostgreSQL's programs and waits for it.
 func (s *Server) command(name string, args ...string) error {
-	cmd := exec.Command(filepath.Join(s.binaries, name), args...)
+	return s.run(exec.Command(filepath.Join(s.binaries, name), args...))
+}
+
+// run runs a program as the user of the server and waits for it.
+func (s *Server) run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = s.attributes(syscall.SIGKILL)
 	cmd.Dir = s.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", name, err, out)
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
 	}
 	return nil
 }
@@ -178,11 +182,11 @@ func (s *Server) Kill() {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	<-s.process.exited
-	// Wait until their sockets are closed too. A process that nobody reaps would stay in
-	// the list forever, so not longer than a minute.
+	// Wait until their sockets are closed too, but not for a process that stays in the
+	// list because nobody reaps it.
 	deadline := time.Now().Add(time.Minute)
 	for _, pid := range all[1:] {
-		for syscall.Kill(pid, 0) == nil && time.Now().Before(deadline) {
+		for running(pid) && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
 	}

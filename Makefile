@@ -51,7 +51,7 @@ INLINED = std animalstore/... modernc.org/... zombiezen.com/...
 
 # On a fresh machine compiling takes as long as the tests. Without information for
 # debuggers, without inlining in other libraries, and with a compiler that collects garbage
-# only if it needs much memory, it takes a third less. lint runs go vet. Tests that run
+# only if it needs much memory, it takes much less. lint runs go vet. Tests that run
 # the go command inherit this.
 test-race test-plain test-release: export GOFLAGS := $(GOFLAGS) -vet=off '-gcflags=all=-dwarf=false -l' \
 	$(INLINED:%=-gcflags=%=-dwarf=false) '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'

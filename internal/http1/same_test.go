@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -143,7 +142,7 @@ func newSame(t testing.TB, config *tls.Config) *same {
 }
 
 // talk sends the pieces to one of them.
-func (s *same) talk(t testing.TB, addr string, pieces []string) (responses string, all bool) {
+func (s *same) talk(t testing.TB, addr string, pieces []string) (responses string, end ending) {
 	t.Helper()
 	return talk(t, dialAddr(t, addr, s.secure), pieces)
 }
@@ -153,14 +152,14 @@ func (s *same) check(t testing.TB, pieces ...string) {
 	t.Helper()
 	var got, want string
 	for range 20 {
-		var gotAll, wantAll bool
-		got, gotAll = s.talk(t, s.here, pieces)
-		want, wantAll = s.talk(t, s.there, pieces)
-		if got == want || gotAll && wantAll {
+		var gotEnd, wantEnd ending
+		got, gotEnd = s.talk(t, s.here, pieces)
+		want, wantEnd = s.talk(t, s.there, pieces)
+		if got == want || gotEnd == complete && wantEnd == complete {
 			break
 		}
 		// On a busy machine large responses of both may be cut off every time.
-		if !gotAll && !wantAll && (strings.HasPrefix(want, got) || strings.HasPrefix(got, want)) {
+		if gotEnd == cutOff && wantEnd == cutOff && (strings.HasPrefix(want, got) || strings.HasPrefix(got, want)) {
 			want = got
 		}
 	}
@@ -221,36 +220,6 @@ func skipRequests(text string, n int) (rest string, ok bool) {
 		}
 	}
 	return text[len(text)-in.Len()-br.Buffered():], true
-}
-
-// talk sends the pieces on c and returns the responses. all is false if some may be
-// missing: a client that keeps sending to a closed connection can lose responses it
-// hasn't read yet.
-func talk(t testing.TB, c net.Conn, pieces []string) (responses string, all bool) {
-	t.Helper()
-	defer c.Close()
-	go func() {
-		for i, piece := range pieces {
-			if i > 0 {
-				time.Sleep(time.Millisecond) // so that it is read separately
-			}
-			if _, err := io.WriteString(c, piece); err != nil {
-				return // the server closed the connection
-			}
-		}
-		closeWrite(c)
-	}()
-	for br := bufio.NewReaderSize(c, 64<<10); ; {
-		text, err := readResponse(br)
-		// The system reports a reset once, perhaps to the goroutine that writes.
-		reset := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF)
-		if text != "" && !reset { // else it is cut off anywhere
-			responses += text + "\n"
-		}
-		if err != nil {
-			return responses, !reset
-		}
-	}
 }
 
 // readResponse reads a response and formats it without the parts that may differ:

@@ -1,14 +1,18 @@
 package http1
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"io"
 	"math/big"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -66,6 +70,52 @@ func dialAddr(t testing.TB, addr string, secure bool) net.Conn {
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(30 * time.Second))
 	return c
+}
+
+// ending is how a conversation ended.
+type ending int
+
+const (
+	complete ending = iota
+	doubtful        // sending failed: responses may be missing
+	cutOff          // receiving failed: responses are missing
+)
+
+// talk sends the pieces on c and returns the responses. A client that keeps sending to
+// a closed connection can lose responses it hasn't read yet.
+func talk(t testing.TB, c net.Conn, pieces []string) (responses string, end ending) {
+	t.Helper()
+	defer c.Close()
+	sent := make(chan error, 1)
+	go func() {
+		for i, piece := range pieces {
+			if i > 0 {
+				time.Sleep(time.Millisecond) // so that it is read separately
+			}
+			if _, err := io.WriteString(c, piece); err != nil {
+				sent <- err // the server closed the connection
+				return
+			}
+		}
+		sent <- closeWrite(c)
+	}()
+	for br := bufio.NewReaderSize(c, 64<<10); ; {
+		text, err := readResponse(br)
+		// The system reports a reset once, perhaps to the goroutine that sends. Then
+		// there is only an end here, perhaps in the middle of a response.
+		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return responses, cutOff
+		}
+		if text != "" {
+			responses += text + "\n"
+		}
+		if err != nil {
+			if <-sent != nil {
+				end = doubtful
+			}
+			return responses, end
+		}
+	}
 }
 
 // pipes is a listener for net.Pipe connections, whose clock synctest controls.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"animalstore"
@@ -13,7 +14,7 @@ import (
 )
 
 // streamBatch is how many events a stream sends before it checks whether it has to end.
-const streamBatch = 100
+const streamBatch = 200
 
 // streamEvents sends events as they happen, as server-sent events, until the client
 // leaves, the server stops, or the key ends.
@@ -148,21 +149,38 @@ func (st *stream) send(messages []*events.Message) bool {
 	if len(messages) == 0 {
 		return true
 	}
-	frames := make([][]byte, len(messages))
-	for i, m := range messages {
-		frames[i] = m.Frame(st.view)
-	}
 	st.sent = messages[len(messages)-1].ID
-	return st.write(frames...)
+	if len(messages) == 1 {
+		return st.write(messages[0].Frame(st.view))
+	}
+	// net/http would send them in pieces of 2 KiB, each with its own system call, and
+	// the client would read them so.
+	piece := framesPool.Get().(*[]byte)
+	defer func() { framesPool.Put(piece) }()
+	*piece = (*piece)[:0]
+	for _, m := range messages {
+		frame := m.Frame(st.view)
+		if len(*piece) > 0 && len(*piece)+len(frame) > maxPiece {
+			if !st.write(*piece) {
+				return false
+			}
+			*piece = (*piece)[:0]
+		}
+		*piece = append(*piece, frame...)
+	}
+	return st.write(*piece)
 }
 
+// maxPiece is how much is sent at once, unless a single event is longer.
+const maxPiece = 64 << 10
+
+// framesPool has buffers for what is sent. A stream that waits has none.
+var framesPool = sync.Pool{New: func() any { return new([]byte) }}
+
 // write sends frames. It reports false if the client is gone or doesn't read.
-func (st *stream) write(frames ...[]byte) bool {
+func (st *stream) write(frames []byte) bool {
 	st.control.SetWriteDeadline(time.Now().Add(followTimes.Write))
-	var err error
-	for i := 0; i < len(frames) && err == nil; i++ {
-		_, err = st.w.Write(frames[i])
-	}
+	_, err := st.w.Write(frames)
 	if err == nil {
 		err = st.control.Flush()
 	}

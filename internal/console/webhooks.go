@@ -174,7 +174,7 @@ func (v *visit) pingWebhook() error {
 // rotateWebhook serves POST /console/webhooks/{id}/rotate.
 func (v *visit) rotateWebhook() error {
 	return v.rotate(func(id int64, grace time.Duration) (secretPage, error) {
-		webhook, err := v.api.RotateWebhook(v.r.Context(), id, grace)
+		webhook, err := v.api.RotateWebhook(v.r.Context(), id, grace, v.ifMatch())
 		return secretPage{Heading: "Webhook rotated", Name: webhook.URL, List: "Webhooks", Path: webhookPath(id), Secret: webhook.Secret}, err
 	})
 }

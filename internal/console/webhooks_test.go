@@ -79,6 +79,7 @@ func TestWebhooks(t *testing.T) {
 	b.post(id, page.form(t, id, "description", "mine")).wantMoved(t, "change", id+"?done=saved")
 	stale := b.post(id, page.form(t, id, "description", "other"))
 	stale.want(t, "a stale change", http.StatusPreconditionFailed, "<bdi>other</bdi>", "<bdi>mine</bdi>")
+	b.post(id+"/rotate", page.form(t, id+"/rotate")).want(t, "a stale rotation", http.StatusPreconditionFailed)
 	page = b.get(id)
 	rotated := b.post(id+"/rotate", page.form(t, id+"/rotate"))
 	rotated.want(t, "rotate", http.StatusOK, "whsec_", "1 day")

@@ -112,21 +112,23 @@ func EventTypeIndex(t animalstore.EventType) int64 {
 // StoredEvent is an event as its row has it.
 type StoredEvent struct {
 	ID, Type, SubjectID, Time, KeyID int64
-	RequestID, Data                  string
+	RequestID                        string
+	Data                             json.RawMessage
 }
 
 // Event returns the event of a row.
 func (s *StoredEvent) Event() animalstore.Event {
-	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Data: json.RawMessage(s.Data)}
+	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Data: s.Data}
 	if s.Type >= 0 && s.Type < int64(len(animalstore.EventTypes)) {
 		e.Type = animalstore.EventTypes[s.Type]
 	}
 	e.Subject = animalstore.EventSubject(e.Type.Resource(), s.SubjectID)
-	if s.KeyID != 0 {
-		e.KeyID = &s.KeyID
+	by := &Actor{s.KeyID, s.RequestID} // one piece of memory for both
+	if by.KeyID != 0 {
+		e.KeyID = &by.KeyID
 	}
-	if s.RequestID != "" {
-		e.RequestID = &s.RequestID
+	if by.RequestID != "" {
+		e.RequestID = &by.RequestID
 	}
 	return e
 }

@@ -196,9 +196,9 @@ func (h *Hub) keep(events []animalstore.Event, last int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.looked = time.Now()
-	for _, e := range events {
-		h.kept = append(h.kept, NewMessage(e))
-		h.keptBytes += len(e.Data)
+	h.kept = newMessages(h.kept, events)
+	for i := range events {
+		h.keptBytes += len(events[i].Data)
 	}
 	for len(h.kept) > maxKept || h.keptBytes > maxKeptBytes && len(h.kept) > 1 {
 		h.base = h.kept[0].ID

@@ -25,6 +25,16 @@ type encoded struct {
 // NewMessage returns the message of an event.
 func NewMessage(e animalstore.Event) *Message { return &Message{Event: e} }
 
+// newMessages appends the messages of events.
+func newMessages(messages []*Message, events []animalstore.Event) []*Message {
+	all := make([]Message, len(events)) // one piece of memory, because they come by the thousand
+	for i := range events {
+		all[i].Event = events[i]
+		messages = append(messages, &all[i])
+	}
+	return messages
+}
+
 // View is who a message is for.
 type View struct {
 	KeyID int64
@@ -75,7 +85,7 @@ func (x *encoded) encode(ev animalstore.Event) {
 func appendJSON(b []byte, e *animalstore.Event) []byte {
 	b = strconv.AppendInt(append(b, `{"id":`...), e.ID, 10)
 	b = append(append(b, `,"type":"`...), e.Type...)
-	b = append(append(b, `","time":"`...), e.Time.String()...)
+	b = e.Time.Append(append(b, `","time":"`...))
 	b = append(append(b, `","subject":"`...), e.Subject...) // such as pet/17: nothing to escape
 	b = append(b, `","keyId":`...)
 	if e.KeyID != nil {
@@ -83,11 +93,31 @@ func appendJSON(b []byte, e *animalstore.Event) []byte {
 	} else {
 		b = append(b, "null"...)
 	}
-	requestID, err := json.Marshal(e.RequestID)
+	b = appendRequestID(append(b, `,"requestId":`...), e.RequestID)
+	b = append(append(b, `,"data":`...), e.Data...)
+	return append(b, '}')
+}
+
+// appendRequestID appends an id as JSON. Ours have nothing to escape, but a caller may
+// choose its own.
+func appendRequestID(b []byte, id *string) []byte {
+	if id != nil && isPlain(*id) {
+		return append(append(append(b, '"'), *id...), '"')
+	}
+	encoded, err := json.Marshal(id)
 	if err != nil {
 		panic(err) // a string can always be encoded
 	}
-	b = append(append(b, `,"requestId":`...), requestID...)
-	b = append(append(b, `,"data":`...), e.Data...)
-	return append(b, '}')
+	return append(b, encoded...)
+}
+
+// isPlain reports whether encoding/json escapes nothing in s.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ' || c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+	return true
 }

@@ -93,11 +93,7 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 	if err != nil {
 		return nil, false, err
 	}
-	for _, e := range events {
-		if r.matches(&e) {
-			messages = append(messages, NewMessage(e))
-		}
-	}
+	messages = newMessages(nil, slices.DeleteFunc(events, func(e animalstore.Event) bool { return !r.matches(&e) }))
 	r.position = max(r.position, last)
 	return messages, r.position > before, nil
 }

@@ -177,12 +177,13 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 func scanEvent(rows pgx.Rows, first, newest, looked, lastLooked *int64) (animalstore.Event, error) {
 	var id, subjectID, at, keyID *int64
 	var eventType *int16
-	var requestID, data *string
+	var requestID *string
+	var data []byte
 	err := rows.Scan(first, newest, looked, lastLooked, &id, &eventType, &subjectID, &at, &keyID, &requestID, &data)
 	if err != nil || id == nil {
 		return animalstore.Event{}, err
 	}
-	row := db.StoredEvent{ID: *id, Type: int64(*eventType), SubjectID: *subjectID, Time: *at, KeyID: *keyID, RequestID: *requestID, Data: *data}
+	row := db.StoredEvent{ID: *id, Type: int64(*eventType), SubjectID: *subjectID, Time: *at, KeyID: *keyID, RequestID: *requestID, Data: data}
 	return row.Event(), nil
 }
 

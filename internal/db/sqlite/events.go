@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -69,10 +70,10 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 // selectEvents returns the events up to newest that match, and the last id it looked
 // at.
 func selectEvents(c *sqlite.Conn, q db.EventQuery, filter *db.EventFilter, newest int64) (events []animalstore.Event, last int64, err error) {
-	events = []animalstore.Event{}
 	if filter.None || q.After == newest {
-		return events, newest, nil
+		return []animalstore.Event{}, newest, nil
 	}
+	events = make([]animalstore.Event, 0, min(int64(q.Limit), newest-q.After))
 	query := listEvents
 	if filter.HasID {
 		query = listEventsBySubject
@@ -113,8 +114,9 @@ func scanEvent(stmt *sqlite.Stmt) animalstore.Event {
 		Time:      stmt.ColumnInt64(3),
 		KeyID:     stmt.ColumnInt64(4),
 		RequestID: stmt.ColumnText(5),
-		Data:      stmt.ColumnText(6),
+		Data:      make(json.RawMessage, stmt.ColumnLen(6)),
 	}
+	stmt.ColumnBytes(6, row.Data)
 	return row.Event()
 }
 

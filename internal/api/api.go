@@ -167,6 +167,7 @@ type request struct {
 	secret  *db.KeyHash      // nil unless it is from a session: see ServeAs
 	waited  time.Duration    // for events, which isn't the server's time
 	changes bool             // its operation was called and may have changed something
+	room    [128]byte        // for the body of a small response
 }
 
 // Context ends when the client disconnects or the request has taken too long.
@@ -177,10 +178,8 @@ func (r *request) Context() context.Context { return &r.ctx }
 func (s *Server) ServeHTTP(rw http.ResponseWriter, hr *http.Request) { s.handle(rw, hr, nil) }
 
 func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.KeyHash) {
-	x := &struct { // one allocation for both
-		w response
-		r request
-	}{}
+	x := exchanges.Get().(*exchange)
+	defer x.end()
 	w, r := &x.w, &x.r
 	w.ResponseWriter = rw
 	r.Request, r.began, r.id, r.secret = hr, time.Now(), requestID(hr), secret
@@ -211,6 +210,7 @@ func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.Key
 	}
 	w.fields = nil // they were sent
 	fieldRooms.Put(room)
+	x.returned = true
 }
 
 // serve checks a request in the order that the contract sets, and calls its

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -25,6 +26,9 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		turn := largeTurn{s: s, r: r}
 		defer turn.end()
 		query.Large = turn.take
+		room := petRooms.Get().(*petRoom)
+		defer room.free(query.Limit)
+		query.Room = room[:0]
 		pets, err := s.db.Pets(r.Context(), query)
 		if err != nil {
 			return nil, err
@@ -42,11 +46,25 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		}
 		body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets)+size)
 		p := newPage(!q.resumed, link, appendPets(body, pets))
-		if len(q.filters) == 0 {
+		if len(q.filters) == 0 && !room.holds(read) {
 			p.pets = read
 		}
 		return p, nil
 	})
+}
+
+// petRoom is room for the pets of a page until they are encoded.
+type petRoom [maxLimit + 1]animalstore.Pet
+
+var petRooms = sync.Pool{New: func() any { return new(petRoom) }}
+
+func (room *petRoom) holds(pets []animalstore.Pet) bool {
+	return len(pets) > 0 && &pets[0] == &room[0]
+}
+
+func (room *petRoom) free(used int) {
+	clear(room[:used]) // or it would keep their names
+	petRooms.Put(room)
 }
 
 // largeTurn is the turn of a request at reading and encoding a large page. Such pages
@@ -206,7 +224,7 @@ func encodePet(p *animalstore.Pet) []byte {
 }
 
 func writePet(w http.ResponseWriter, r *request, status int, pet *animalstore.Pet) error {
-	return newEntity(encodePet(pet)).write(w, r, status)
+	return newEntity(append(pet.AppendJSON(r.room[:0]), '\n')).write(w, r, status)
 }
 
 func appendPets(b []byte, pets []animalstore.Pet) []byte {

@@ -84,6 +84,13 @@ func (c *requestContext) restart(timeout time.Duration) {
 	c.stopTimer()
 }
 
+// waited reports whether somebody asked to be told when the request ends.
+func (c *requestContext) waited() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.timed != nil
+}
+
 // release frees the timer when the request is finished.
 func (c *requestContext) release() {
 	c.mu.Lock()

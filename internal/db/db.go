@@ -261,6 +261,10 @@ type PetQuery struct {
 	// [LargeList], as soon as they do. The list goes on when it returns, or fails with
 	// its error.
 	Large func() error
+
+	// Room, if it isn't nil, may be used for the result. If it was, the caller can use
+	// it for another list later.
+	Room []animalstore.Pet
 }
 
 // LargeList is the size in bytes of a list that takes so long to read and to encode

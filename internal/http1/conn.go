@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -170,26 +171,38 @@ func earlier(a, b time.Time) time.Time {
 
 // exchange is everything that a handler gets for one request. Each request has its
 // own, so that nothing a handler keeps, and uses after it has returned, can reach
-// another request. It is one allocation, whose size TestExchangeSize limits.
+// another request. Only if the handler keeps nothing, and says so with Reuse, does
+// another request get the same one. Its size is limited by TestExchangeSize.
 type exchange struct {
 	context requestContext
 	writer  writer
 	request http.Request
 	url     url.URL
-	values  [4]string // of the request's header, if they fit
+	values  [7]string   // of the request's header, if they fit
+	header  http.Header // the request's, if its values fit
+}
+
+// exchanges can be used again: they are empty, except for an empty header.
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+// end is called when the handler has returned.
+func (x *exchange) end() {
+	reuse := x.writer.detach()
+	if watched := x.context.end(); reuse && !watched {
+		clear(x.header)
+		*x = exchange{header: x.header}
+		exchanges.Put(x)
+	}
 }
 
 // handle runs the handler for a request.
 func (c *conn) handle(r request) {
 	c.response.reset(r.method)
-	x := new(exchange)
+	x := exchanges.Get().(*exchange)
 	x.context.conn = c
 	x.writer.response = &c.response
 	c.parser.forHandler(x, r)
-	defer func() {
-		x.writer.detach()
-		x.context.end()
-	}()
+	defer x.end()
 	c.listener.server.Handler.ServeHTTP(&x.writer, &x.request)
 }
 

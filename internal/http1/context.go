@@ -78,17 +78,18 @@ func (x *requestContext) Value(key any) any {
 	return nil
 }
 
-// end is called when the handler has returned.
-func (x *requestContext) end() {
+// end is called when the handler has returned. It reports whether Done was called.
+func (x *requestContext) end() (watched bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.over = true
 	if x.watch == nil {
-		return
+		return false
 	}
 	if x.watch.finished != nil {
 		x.conn.SetReadDeadline(time.Unix(1, 0)) // interrupts the read
 		x.conn.end += <-x.watch.finished
 	}
 	x.watch.cancel()
+	return true
 }

@@ -59,8 +59,9 @@ type Listener struct {
 //
 // A handler of plain requests must set Content-Type and must not use Flush, 1xx
 // statuses or trailers. The response is sent when the handler returns, or earlier
-// if it grows large. Nothing that a handler keeps can reach another request, except
-// for the TLS state, which is the connection's, as in net/http.
+// if it grows large. Nothing that a handler keeps can reach another request, unless
+// the handler called the Reuse method of its writer, and except for the TLS state, which
+// is the connection's, as in net/http.
 func Listen(inner net.Listener, config *tls.Config, server *http.Server, plain func(target string) bool, log *slog.Logger) *Listener {
 	l := &Listener{
 		inner:     inner,

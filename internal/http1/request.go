@@ -193,19 +193,23 @@ func (p *parser) forHandler(x *exchange, r request) {
 	x.request = *p.request.WithContext(&x.context)
 	x.url = p.url
 	x.request.Method, x.request.URL, x.request.RequestURI = r.method, &x.url, p.target
-	x.request.Header = p.newHeader(x.values[:0])
+	p.fillHeader(x)
 	x.request.Body = http.NoBody
 	if len(r.body) > 0 {
 		x.request.Body = io.NopCloser(bytes.NewReader(bytes.Clone(r.body)))
 	}
 }
 
-// newHeader returns a header that shares no memory with those of other requests. Its
-// values are in room, if they fit.
-func (p *parser) newHeader(room []string) http.Header {
-	header := make(http.Header, len(p.parsed))
-	if p.values > cap(room) {
-		room = make([]string, 0, p.values)
+// fillHeader gives the request a header that shares no memory with those of others. A
+// large one isn't kept for another request, which would pay for its size.
+func (p *parser) fillHeader(x *exchange) {
+	header, room := x.header, x.values[:0]
+	switch {
+	case p.values > len(x.values):
+		header, room = make(http.Header, len(p.parsed)), make([]string, 0, p.values)
+	case header == nil:
+		header = make(http.Header, len(x.values))
+		x.header = header
 	}
 	for i := range p.parsed {
 		f := &p.parsed[i]
@@ -213,7 +217,7 @@ func (p *parser) newHeader(room []string) http.Header {
 		room = append(room, f.values...)
 		header[f.name] = room[start:len(room):len(room)]
 	}
-	return header
+	x.request.Header = header
 }
 
 // The characters allowed in each part of a plain request.

@@ -19,6 +19,7 @@ type writer struct {
 	mu       sync.Mutex
 	header   http.Header // nil until the handler asks for it
 	response *response   // nil once the handler has returned
+	reuse    bool        // see Reuse
 }
 
 var errReturned = errors.New("http1: the handler has returned")
@@ -79,10 +80,21 @@ func (w *writer) Finish() {
 	w.response = nil
 }
 
-func (w *writer) detach() {
+// Reuse says that when the handler has returned, nothing will use what it was given: the
+// writer, the request, its header, URL and context. The memory can then serve another
+// request. A handler that can't be sure of that must not call it.
+func (w *writer) Reuse() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reuse = true
+}
+
+// detach separates the writer from the connection, and reports whether Reuse was called.
+func (w *writer) detach() (reuse bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.response = nil
+	return w.reuse
 }
 
 // response is the response that a connection is currently sending. It buffers its

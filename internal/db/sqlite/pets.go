@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -202,7 +203,10 @@ func petListQuery(q db.PetQuery) string {
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query := petListQuery(q)
-	pets := make([]animalstore.Pet, 0, q.Limit)
+	pets := q.Room[:0]
+	if cap(pets) < q.Limit {
+		pets = make([]animalstore.Pet, 0, q.Limit)
+	}
 	err := d.readOwn(ctx, func(c *sqlite.Conn) error {
 		stmt, err := c.Prepare(query)
 		if err != nil {
@@ -224,18 +228,34 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 			}
 			stmt.BindText(5, string(ids))
 		}
-		pets, err = scanPets(stmt, pets, q.Large)
+		pets, err = scanPets(stmt, pets, q)
 		return err
 	})
 	return pets, err
 }
 
-// scanPets appends all rows to pets. The names share one allocation, because the pets
-// of a page are used and freed together. It calls large, if not nil, before it reads
-// much.
-func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet, large func() error) ([]animalstore.Pet, error) {
-	var names []byte
-	var ends []int // where each name ends
+// nameRoom is room for the names of a page while it is read.
+type nameRoom struct {
+	names []byte
+	ends  []int // where each name ends
+}
+
+var nameRooms = sync.Pool{New: func() any { return new(nameRoom) }}
+
+// free lets another page use the room, unless it is so large that few need it.
+func (room *nameRoom) free() {
+	if cap(room.names) <= db.LargeList {
+		nameRooms.Put(room)
+	}
+}
+
+// scanPets appends all rows to pets, which has room for them. The names share one
+// allocation, because the pets of a page are used and freed together. It calls q.Large,
+// if not nil, before it reads much.
+func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet, q db.PetQuery) ([]animalstore.Pet, error) {
+	room := nameRooms.Get().(*nameRoom)
+	defer room.free()
+	names, ends, large := room.names[:0], room.ends[:0], q.Large
 	for {
 		more, err := stmt.Step()
 		if err != nil {
@@ -243,10 +263,6 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet, large func() error) ([]
 		}
 		if !more {
 			break
-		}
-		if names == nil {
-			n := min(cap(pets), 128) // pages aren't larger
-			names, ends = make([]byte, 0, 32*n), make([]int, 0, n)
 		}
 		start, size := len(names), stmt.ColumnLen(3)
 		if start+size > db.LargeList && large != nil {
@@ -256,7 +272,7 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet, large func() error) ([]
 			large = nil
 			// Room for all of a page, if the others are as long, instead of room twice
 			// as large time and again.
-			names = slices.Grow(names, (start+size)/(len(pets)+1)*max(1, min(cap(pets), 128)-len(pets)))
+			names = slices.Grow(names, (start+size)/(len(pets)+1)*max(1, min(q.Limit, 128)-len(pets)))
 		}
 		names = slices.Grow(names, size)[:start+size]
 		stmt.ColumnBytes(3, names[start:])
@@ -267,6 +283,7 @@ func scanPets(stmt *sqlite.Stmt, pets []animalstore.Pet, large func() error) ([]
 			Status:     statusAt(petStatuses, stmt.ColumnInt64(2)),
 		})
 	}
+	room.names, room.ends = names, ends
 	text, start := string(names), 0
 	for i, end := range ends {
 		pets[i].Name = text[start:end]

@@ -14,7 +14,7 @@ func reuse(w http.ResponseWriter) { w.(interface{ Reuse() }).Reuse() }
 // TestReuse sends different requests on several connections to a handler that allows
 // their memory to be used again. None may see anything of another.
 func TestReuse(t *testing.T) {
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer reuse(w)
 		before := fmt.Sprint(len(w.Header()), r.Context().Err())
 		w.Header().Set("Content-Type", "text/plain")
@@ -51,7 +51,7 @@ func TestReuse(t *testing.T) {
 // returned, so that it must not become the context of another request.
 func TestNoReuseAfterDone(t *testing.T) {
 	var kept []context.Context
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, ctx := range kept {
 			if ctx == r.Context() {
 				t.Error("a context is used again that somebody waited for")

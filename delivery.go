@@ -156,7 +156,6 @@ func (d *DueDelivery) Body() []byte {
 type DeliveryResult struct {
 	Attempt
 	Delivery *DueDelivery
-	Took     time.Duration // what DurationMs has of it is stored
 	State    DeliveryState // after the attempt
 	Next     Time          // the next attempt, if State is pending
 	Gone     bool          // the receiver wants no more: disable the webhook

@@ -8,10 +8,8 @@ import (
 )
 
 // While a webhook has a backlog, its results are collected for pauseFactor times as long
-// as it took to send the first and to store the last ones, pauseMost at most. A backlog is
-// delivered as fast as can be if there is nothing else to do, and leaves most of the
-// processors and of the store to requests if there are any: with a backlog that grows,
-// nobody gains much by its growing a little less.
+// as it took to store the last ones, pauseMost at most. A backlog is delivered as fast as
+// can be if nothing else uses the store, and leaves most of it to others if it is busy.
 const (
 	pauseFactor = 2
 	pauseMost   = 10 * time.Millisecond
@@ -39,7 +37,7 @@ func (w *Worker) finish(r animalstore.DeliveryResult, backlog bool) *animalstore
 	if place == 0 {
 		<-f.begin
 		if backlog {
-			w.pause(r.Took)
+			w.pause()
 		}
 		w.takeFinish(f)
 		w.store(f)
@@ -53,11 +51,10 @@ func (w *Worker) finish(r animalstore.DeliveryResult, backlog bool) *animalstore
 	return nil
 }
 
-// pause lets other results join, and others use the store, after an attempt that took
-// this long.
-func (w *Worker) pause(sending time.Duration) {
+// pause lets other results join, and others use the store.
+func (w *Worker) pause() {
 	select {
-	case <-time.After(min(pauseFactor*(min(sending, pauseMost)+time.Duration(w.took.Load())), pauseMost)):
+	case <-time.After(min(pauseFactor*time.Duration(w.took.Load()), pauseMost)):
 	case <-w.stopping:
 	}
 }

@@ -93,16 +93,13 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 func (s *Sender) Attempt(ctx context.Context, d *animalstore.DueDelivery) animalstore.DeliveryResult {
 	started := s.now()
 	status, retryAfter, err := s.post(ctx, d, started)
-	took := max(0, s.now().Sub(started))
-	a := animalstore.Attempt{Time: animalstore.At(started), DurationMs: took.Milliseconds()}
+	a := animalstore.Attempt{Time: animalstore.At(started), DurationMs: max(0, s.now().Sub(started).Milliseconds())}
 	if err != nil {
 		a.Error = describe(err)
 	} else {
 		a.Status = &status
 	}
-	r := d.Result(a, rand.Float64(), retryAfter)
-	r.Took = took
-	return r
+	return d.Result(a, rand.Float64(), retryAfter)
 }
 
 // post sends a delivery and returns the status of the response. It never follows a

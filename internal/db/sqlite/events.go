@@ -73,7 +73,7 @@ func selectEvents(c *sqlite.Conn, q db.EventQuery, filter *db.EventFilter, newes
 	if filter.None || q.After == newest {
 		return []animalstore.Event{}, newest, nil
 	}
-	events = make([]animalstore.Event, 0, min(int64(q.Limit), newest-q.After))
+	events = make([]animalstore.Event, 0, min(q.Limit, 128))
 	query := listEvents
 	if filter.HasID {
 		query = listEventsBySubject

@@ -26,9 +26,12 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		turn := largeTurn{s: s, r: r}
 		defer turn.end()
 		query.Large = turn.take
-		room := petRooms.Get().(*petRoom)
-		defer room.free(query.Limit)
-		query.Room = room[:0]
+		var room *petRoom
+		defer func() { room.free(query.Limit) }()
+		query.Room = func() []animalstore.Pet {
+			room = petRooms.Get().(*petRoom)
+			return room[:0]
+		}
 		pets, err := s.db.Pets(r.Context(), query)
 		if err != nil {
 			return nil, err
@@ -36,21 +39,27 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		if p := s.cache.encoded(r.RequestURI, pets); p != nil {
 			return p, nil
 		}
-		read := pets
-		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
-		size := sizeOf(pets)
-		if size > db.LargeList {
-			if err := turn.take(); err != nil {
-				return nil, err
-			}
-		}
-		body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets)+size)
-		p := newPage(!q.resumed, link, appendPets(body, pets))
-		if len(q.filters) == 0 && !room.holds(read) {
-			p.pets = read
-		}
-		return p, nil
+		return encodePets(q, pets, room, &turn)
 	})
+}
+
+// encodePets returns the page with the pets that were read. It isn't part of listPets,
+// because a thousand requests may wait for their pets, and should need little of the
+// stack.
+func encodePets(q *listQuery, read []animalstore.Pet, room *petRoom, turn *largeTurn) (*page, error) {
+	pets, link := pageOf(q, read, func(p *animalstore.Pet) int64 { return p.ID })
+	size := sizeOf(pets)
+	if size > db.LargeList {
+		if err := turn.take(); err != nil {
+			return nil, err
+		}
+	}
+	body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets)+size)
+	p := newPage(!q.resumed, link, appendPets(body, pets))
+	if len(q.filters) == 0 && !room.holds(read) {
+		p.pets = read
+	}
+	return p, nil
 }
 
 // petRoom is room for the pets of a page until they are encoded.
@@ -59,10 +68,13 @@ type petRoom [maxLimit + 1]animalstore.Pet
 var petRooms = sync.Pool{New: func() any { return new(petRoom) }}
 
 func (room *petRoom) holds(pets []animalstore.Pet) bool {
-	return len(pets) > 0 && &pets[0] == &room[0]
+	return room != nil && len(pets) > 0 && &pets[0] == &room[0]
 }
 
 func (room *petRoom) free(used int) {
+	if room == nil { // it wasn't needed
+		return
+	}
 	clear(room[:used]) // or it would keep their names
 	petRooms.Put(room)
 }

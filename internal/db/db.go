@@ -262,9 +262,9 @@ type PetQuery struct {
 	// its error.
 	Large func() error
 
-	// Room, if it isn't nil, may be used for the result. If it was, the caller can use
-	// it for another list later.
-	Room []animalstore.Pet
+	// Room, if it isn't nil, may be called for memory for the result, when reading begins.
+	// The caller can use that for another list later.
+	Room func() []animalstore.Pet
 }
 
 // LargeList is the size in bytes of a list that takes so long to read and to encode

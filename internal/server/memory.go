@@ -11,8 +11,8 @@ import (
 // return the collector tolerates less garbage, so that a larger heap doesn't double.
 // SQLite's cache of pets counts in the same way, with 4 MiB.
 const (
-	ballast          = 18 << 20
-	garbageTolerated = 30 // percent
+	ballast          = 14 << 20
+	garbageTolerated = 25 // percent
 )
 
 // TuneMemory is for a process that does nothing but serve. Call release at its end.

@@ -99,7 +99,7 @@ func listSelects(t *testing.T, d db.DB) {
 			for _, ids := range [][]int64{nil, some} {
 				for _, before := range befores {
 					for _, limit := range []int{1, 2, 20, 101} {
-						q := db.PetQuery{IDs: ids, CategoryID: category, Status: status, Before: before, Limit: limit, Room: room}
+						q := db.PetQuery{IDs: ids, CategoryID: category, Status: status, Before: before, Limit: limit, Room: func() []animalstore.Pet { return room }}
 						if got, want := mustList(t, d, q), selected(all, q); !slices.Equal(got, want) {
 							t.Errorf("Pets(%+v)\ngot  %+v\nwant %+v", q, got, want)
 						}

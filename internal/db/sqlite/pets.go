@@ -203,11 +203,14 @@ func petListQuery(q db.PetQuery) string {
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query := petListQuery(q)
-	pets := q.Room[:0]
-	if cap(pets) < q.Limit {
-		pets = make([]animalstore.Pet, 0, q.Limit)
-	}
+	var pets []animalstore.Pet
 	err := d.readOwn(ctx, func(c *sqlite.Conn) error {
+		if q.Room != nil { // not before, because many may wait for their turn
+			pets = q.Room()[:0]
+		}
+		if cap(pets) < q.Limit {
+			pets = make([]animalstore.Pet, 0, q.Limit)
+		}
 		stmt, err := c.Prepare(query)
 		if err != nil {
 			return fmt.Errorf("select pets: %w", err)

@@ -23,7 +23,7 @@ func TestListUsesRoom(t *testing.T) {
 		limit int
 		inIt  bool
 	}{{4, true}, {5, false}, {1, true}} {
-		pets, err := d.Pets(t.Context(), db.PetQuery{Limit: c.limit, Room: room[:0]})
+		pets, err := d.Pets(t.Context(), db.PetQuery{Limit: c.limit, Room: func() []animalstore.Pet { return room[:0] }})
 		if err != nil || len(pets) != c.limit || pets[0].Name != "pet 4" {
 			t.Fatalf("limit %d: got %+v, %v", c.limit, pets, err)
 		}

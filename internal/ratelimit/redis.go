@@ -155,8 +155,6 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 		}
 		began := time.Now()
 		rep, err := r.call(timeout, requests, key, seed)
-		r.stats.calls.Add(1)
-		r.stats.took.Add(int64(time.Since(began)))
 		if err != nil {
 			r.recordFailure(began, requests, err)
 			return reply{}, errNoRedis
@@ -181,8 +179,11 @@ func (r *Redis) call(timeout time.Duration, requests int64, key *animalstore.Key
 	if r.clock != nil {
 		args = append(args, r.clock())
 	}
+	began := time.Now()
 	// Without the request's context: a client that disconnects says nothing about Redis.
 	text, err := r.client.runScript(timeout, args)
+	r.stats.calls.Add(1)
+	r.stats.took.Add(int64(time.Since(began)))
 	if err != nil {
 		return reply{}, fmt.Errorf("call Redis: %w", err)
 	}

@@ -20,8 +20,10 @@ import (
 type fleet struct {
 	t       testing.TB
 	store   *memoryStore
-	later   atomic.Int64 // milliseconds by which the clock was advanced
 	servers []*instance
+
+	mu    sync.RWMutex
+	later time.Duration // by which the clock was advanced
 }
 
 // instance is one server.
@@ -30,6 +32,7 @@ type instance struct {
 	usage *ratelimit.Usage
 	log   *logText
 	skew  time.Duration // of its own clock
+	calls atomic.Int64  // begun
 	stop  func()
 }
 
@@ -54,7 +57,13 @@ func (f *fleet) start(url string, skew time.Duration) *instance {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	r.SetClock(func() int64 { return f.now().UnixMilli() })
+	in.calls.Store(r.Stats().Calls)
+	r.SetClock(func() int64 {
+		f.mu.RLock()
+		defer f.mu.RUnlock()
+		in.calls.Add(1)
+		return time.Now().Add(f.later).UnixMilli()
+	})
 	in.Redis, in.usage = r, ratelimit.NewUsage(f.store, r.Now, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -72,10 +81,26 @@ func (f *fleet) start(url string, skew time.Duration) *instance {
 
 // now is the time passed to the script.
 func (f *fleet) now() time.Time {
-	return time.Now().Add(time.Duration(f.later.Load()) * time.Millisecond)
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return time.Now().Add(f.later)
 }
 
-func (f *fleet) pass(d time.Duration) { f.later.Add(d.Milliseconds()) }
+// pass advances the clock, between calls: one that was sent the time before would set
+// Redis's clock back.
+func (f *fleet) pass(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.eventually("no call is under way", func() bool {
+		for _, in := range f.servers {
+			if in.calls.Load() != in.Stats().Calls {
+				return false
+			}
+		}
+		return true
+	})
+	f.later += d
+}
 
 // take makes one request and records its usage as the API does.
 func (in *instance) take(key *animalstore.Key) (ratelimit.Decision, error) {

@@ -6,21 +6,20 @@ import (
 	"bytes"
 	"crypto/tls"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 // largeText is more than the buffers of two sockets hold.
-var largeText = func() string {
-	var b strings.Builder
-	for i := 0; b.Len() < 16<<20; i++ {
-		fmt.Fprintln(&b, i)
-	}
-	return b.String()
-}()
+var largeText = sync.OnceValue(func() string {
+	b := make([]byte, 16<<20)
+	rand.NewChaCha8([32]byte{}).Read(b)
+	return string(b)
+})
 
 // serveLarge serves text, from a buffer that the handler overwrites afterwards, at
 // /large and a short text elsewhere.
@@ -50,7 +49,7 @@ const (
 func TestLargeWrites(t *testing.T) { overBoth(t, testLargeWrites) }
 
 func testLargeWrites(t *testing.T, config *tls.Config) {
-	text := largeText
+	text := largeText()
 	if config != nil {
 		text = text[:len(text)/2] // it takes longer
 	}
@@ -74,7 +73,7 @@ func testLargeWrites(t *testing.T, config *tls.Config) {
 // TestLargeWritesTakeTurns: a large response isn't sent while others have all turns,
 // and a small one is.
 func TestLargeWritesTakeTurns(t *testing.T) {
-	text := largeText[:2*largeWrite]
+	text := largeText()[:2*largeWrite]
 	l := serveLarge(t, nil, text)
 	for range cap(l.writers) {
 		l.writers <- struct{}{}

@@ -113,7 +113,7 @@ func TestPetCacheRefusesLateReads(t *testing.T) {
 func TestPetCacheIsFresh(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	pet := mustCreate(t, d, "0")
-	const renames = 300
+	const renames = 100
 	var stored atomic.Int64
 	var readers sync.WaitGroup
 	for range 4 {

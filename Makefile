@@ -79,9 +79,10 @@ test-plain:
 	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
 
-# Apart from test, because compiling what builds releases takes long.
-test-release: setup ## build a release and install its packages
-	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m -run '^(TestImage|TestPackage.*|TestRelease|TestReproducible|TestRPM.*)$$' ./e2e
+# Apart from test, because a browser and what builds releases take long.
+test-release: setup ## build and install a release, follow the documents, look at the pages
+	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m ./e2e \
+		-run '^Test(Browser|Console|Documents|Image|Package.*|Release|Reproducible|RPM.*)$$'
 
 rules: ## check and test the alert rules for Prometheus
 	@scripts/setup promtool:prometheus

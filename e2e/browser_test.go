@@ -30,6 +30,7 @@ const stepTimeout = 3 * time.Minute
 // it with the test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
+	onlyForRelease(t, "looks at pages in a browser")
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

@@ -38,6 +38,7 @@ var readingOrder = []string{"README.md", "docs/quickstart.md", "docs/callers.md"
 // was built before. Whatever a guide leaves there must not be in the way of the next.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
+	onlyForRelease(t, "builds and runs what the documents say")
 	all := documents(t, "..")
 	for _, name := range readingOrder {
 		if !slices.Contains(all, name) {

@@ -133,14 +133,14 @@ func adminKey(t testing.TB, database string) string {
 func TestEventsCopy(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
-		rounds := 3
+		rounds, copies, changing := 3, 4, 8
 		if soak {
-			rounds = 1000
+			rounds, copies, changing = 1000, 8, 16
 		}
 		instances := startInstances(t, count, database)
 		key := adminKey(t, database)
-		f := follow(t, 8, urlsOf(instances), key)
-		w := startWriters(t, 16, urlsOf(instances), key)
+		f := follow(t, copies, urlsOf(instances), key)
+		w := startWriters(t, changing, urlsOf(instances), key)
 		for round := range rounds {
 			victim := instances[round%len(instances)]
 			w.awaitMore(int64(60 + round%3*20))
@@ -167,15 +167,15 @@ func TestEventsCopy(t *testing.T) {
 // standby takes over.
 func TestEventsCopyFailover(t *testing.T) {
 	t.Parallel()
-	rounds := 1
+	rounds, copies, changing := 1, 4, 8
 	if soak {
-		rounds = 100
+		rounds, copies, changing = 100, 8, 16
 	}
 	primary, standby, database := startPair(t)
 	instances := startInstances(t, 3, database)
 	key := adminKey(t, database)
-	f := follow(t, 8, urlsOf(instances), key)
-	w := startWriters(t, 16, urlsOf(instances), key)
+	f := follow(t, copies, urlsOf(instances), key)
+	w := startWriters(t, changing, urlsOf(instances), key)
 	for round := range rounds {
 		w.awaitMore(int64(100 + round%3*20))
 		primary.Kill()

@@ -63,6 +63,15 @@ func build(path, command string) error {
 	return nil
 }
 
+// onlyForRelease skips a test that takes long, of what surrounds the program in a
+// release. Makefile has their names.
+func onlyForRelease(t testing.TB, reason string) {
+	t.Helper()
+	if !soak {
+		t.Skip(reason + ": this runs in make test-release and make soak")
+	}
+}
+
 // needs skips a test whose program is missing, and fails it in CI, where nothing
 // may be missing.
 func needs(t testing.TB, program string) {

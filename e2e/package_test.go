@@ -50,9 +50,7 @@ func runDistWith(flags []string, env ...string) error {
 // of a processor to compile.
 func artifact(t *testing.T, extension string) string {
 	t.Helper()
-	if !soak {
-		t.Skip("builds a release: this runs in make test-release and make soak")
-	}
+	onlyForRelease(t, "builds a release")
 	if runtime.GOOS != "linux" {
 		t.Skip("packages are for Linux")
 	}

@@ -338,7 +338,7 @@ func startPair(t *testing.T) (primary, standby *pgtest.Server, database string) 
 // writes are taken again within five seconds, and no instance was restarted.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
-	rounds := 2
+	rounds := 1
 	if soak {
 		rounds = 20
 	}

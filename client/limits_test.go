@@ -52,7 +52,7 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 				if test.before != nil {
 					before = func(h http.Handler) http.Handler { return test.before(responses.middleware(h)) }
 				}
-				calls := 200
+				calls := often(100, 200)
 				if test.limits.PerMinute == 1 { // hours of ticks of the server
 					calls = often(60, 200)
 				}

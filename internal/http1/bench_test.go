@@ -33,17 +33,18 @@ var (
 	benchLength = []string{"1600"}
 )
 
-// replay is a connection on which the same request arrives again and again.
+// replay is a connection on which the same requests arrive again and again.
 type replay struct {
 	net.Conn
-	left int
+	left     int
+	requests []string
 }
 
 func (c *replay) Read(b []byte) (int, error) {
 	if c.left--; c.left < 0 {
 		return 0, io.EOF
 	}
-	return copy(b, benchRequest), nil
+	return copy(b, c.requests[c.left%len(c.requests)]), nil
 }
 func (c *replay) Write(b []byte) (int, error)      { return len(b), nil }
 func (c *replay) Close() error                     { return nil }
@@ -51,11 +52,19 @@ func (c *replay) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (c *replay) SetReadDeadline(time.Time) error  { return nil }
 func (c *replay) SetWriteDeadline(time.Time) error { return nil }
 
-// BenchmarkPlain measures this package alone, BenchmarkPlainTCP with a client.
-func BenchmarkPlain(b *testing.B) {
+// BenchmarkPlain measures this package alone, BenchmarkPlainTCP with a client, and
+// BenchmarkPlainKeys what it costs if requests on a connection have different keys, as
+// those of a proxy do.
+func BenchmarkPlain(b *testing.B) { benchmarkPlain(b, benchRequest) }
+
+func BenchmarkPlainKeys(b *testing.B) {
+	benchmarkPlain(b, benchRequest, strings.Replace(benchRequest, "ABC", "XYZ", 1))
+}
+
+func benchmarkPlain(b *testing.B, requests ...string) {
 	b.ReportAllocs()
 	l := &Listener{server: newServer(http.HandlerFunc(benchHandler)), plain: anyTarget, conns: map[*conn]struct{}{}}
-	newConn(&replay{left: b.N}, l).serve()
+	newConn(&replay{left: b.N, requests: requests}, l).serve()
 }
 
 func BenchmarkPlainTCP(b *testing.B) {

@@ -30,6 +30,14 @@ var conversations = []struct {
 	// The same fields again, and different ones.
 	{"GET /a HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nX: 2\r\n\r\nGET /b HTTP/1.1\r\nHost: b\r\n\r\n", 4},
 	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nonePOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\ntwoGET / HTTP/1.1\r\nHost: a\r\n\r\n", 3},
+	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nY: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 2\r\nY: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 2\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 2\r\nZ: 1\r\n\r\n", 4},
+	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nY: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nX: 1\r\nHost: b\r\nX: 12\r\nZ: 3\r\n\r\nGET / HTTP/1.1\r\nX: 1\r\nHost: b\r\nX: 1\r\nZ: 3\r\n\r\n", 4},
+	{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: 1\r\n\r\nonePOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nX: 1\r\n\r\nthreePOST / HTTP/1.1\r\nHost: a\r\nY: 5\r\nX: 1\r\n\r\n", 3},
+	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nHost: a\r\n\r\n", 1},
+	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nX: 2\r\nX: 1\r\n\r\n", 1},
+	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 1},
+	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n", 1},
+	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 1\n\r\n", 1},
 	// After a request that isn't plain, no request is.
 	{"GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /%61 HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n", 1},
 	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},

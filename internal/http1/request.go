@@ -13,22 +13,22 @@ import (
 
 // parser reads the heads of the plain requests on one connection.
 //
-// Clients usually send the same header fields with every request. The parsed
-// fields are kept, and parsed again only if they differ in any byte.
+// Clients usually send the same header fields with every request, or all but one. The
+// lines are kept, and one is parsed again only if it differs in any byte.
 type parser struct {
-	plain   func(target string) bool
-	fields  []byte       // as received
-	parsed  []field      // the same, parsed
-	values  int          // how many values parsed has
-	request http.Request // the parts that depend only on fields
+	plain    func(target string) bool
+	lines    []line       // the header fields of the last request
+	repeated bool         // two of them have the same name
+	request  http.Request // the parts that depend only on lines
 
 	target string
 	url    url.URL
 }
 
-type field struct {
-	name   string
-	values []string
+// line is a line with a header field.
+type line struct {
+	text        string // as received, including its end
+	name, value string
 }
 
 // request holds the parts of a plain request that aren't in parser.
@@ -48,25 +48,29 @@ func (p *parser) init(c *conn) {
 	}
 }
 
-var endOfHead = []byte("\r\n\r\n")
+var endOfLine = []byte("\r\n")
 
 // parse parses the first request in received and returns its size. ok is false if
 // the request isn't plain, whether it is valid or not.
 func (p *parser) parse(received []byte) (r request, size int, ok bool) {
-	line, fields, ok := p.splitHead(received)
-	if !ok {
+	size = sizeOfLine(received)
+	if size == 0 {
 		return r, 0, false
 	}
-	size = len(line) + len("\r\n") + len(fields)
-	line, ok = bytes.CutSuffix(line, []byte(" HTTP/1.1"))
+	line, ok := bytes.CutSuffix(received[:size], []byte(" HTTP/1.1\r\n"))
 	if !ok {
 		return r, 0, false
 	}
 	verb, target, _ := bytes.Cut(line, []byte(" "))
 	method := plainMethod(verb)
-	if method == "" || !p.setTarget(target) || !p.setFields(fields) {
+	if method == "" || !p.setTarget(target) {
 		return r, 0, false
 	}
+	fields, ok := p.setFields(received[size:])
+	if !ok {
+		return r, 0, false
+	}
+	size += fields
 	if p.request.ContentLength > int64(len(received)-size) {
 		return r, 0, false
 	}
@@ -74,20 +78,14 @@ func (p *parser) parse(received []byte) (r request, size int, ok bool) {
 	return request{method, body}, size + len(body), true
 }
 
-// splitHead returns the request line and the header fields up to the empty line. If
-// the fields are the same as before, it doesn't search for their end.
-func (p *parser) splitHead(received []byte) (line, fields []byte, ok bool) {
-	if i := bytes.IndexByte(received, '\n'); i > 0 && received[i-1] == '\r' && p.fields != nil {
-		if rest := received[i+1:]; bytes.HasPrefix(rest, p.fields) {
-			return received[:i-1], rest[:len(p.fields)], true
-		}
+// sizeOfLine returns the size of the first line, including its end. It is 0 if the line
+// isn't complete or doesn't end as it should.
+func sizeOfLine(received []byte) int {
+	end := bytes.IndexByte(received, '\n')
+	if end < 1 || received[end-1] != '\r' {
+		return 0
 	}
-	end := bytes.Index(received, endOfHead)
-	if end < 0 {
-		return nil, nil, false
-	}
-	line, fields, _ = bytes.Cut(received[:end+len(endOfHead)], []byte("\r\n"))
-	return line, fields, true
+	return end + 1
 }
 
 func plainMethod(verb []byte) string {
@@ -130,62 +128,75 @@ func (p *parser) setTarget(target []byte) bool {
 	return true
 }
 
-// setFields parses the header fields up to the empty line.
-func (p *parser) setFields(fields []byte) bool {
-	if bytes.Equal(fields, p.fields) {
-		return true
-	}
-	p.fields, p.parsed, p.values = nil, nil, 0
-	p.request.Host, p.request.ContentLength = "", 0
-	for rest := string(fields); rest != "\r\n"; {
-		line, after, _ := strings.Cut(rest, "\r\n")
-		name, value, colon := strings.Cut(line, ":")
-		if !colon || name == "" || !consistsOf(name, inName) || !consistsOf(value, inValue) {
-			return false
+// setFields parses the header fields and returns their size, including the empty line
+// after them.
+func (p *parser) setFields(received []byte) (size int, ok bool) {
+	changed, n := false, 0
+	for ; !bytes.HasPrefix(received[size:], endOfLine); n++ {
+		rest := received[size:]
+		if n < len(p.lines) {
+			if text := p.lines[n].text; len(rest) >= len(text) && string(rest[:len(text)]) == text {
+				size += len(text)
+				continue
+			}
+		} else {
+			p.lines = append(p.lines, line{})
 		}
-		if !p.setField(textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")) {
-			return false
+		if !p.lines[n].parse(rest) {
+			return 0, false
 		}
-		rest = after
+		changed = true
+		size += len(p.lines[n].text)
 	}
-	if p.request.Host == "" {
+	if changed || n < len(p.lines) {
+		p.lines = p.lines[:n]
+		ok = p.checkFields()
+	} else {
+		ok = n > 0 // they were checked before
+	}
+	return size + len(endOfLine), ok
+}
+
+// parse parses the first line of received.
+func (l *line) parse(received []byte) bool {
+	text := string(received[:sizeOfLine(received)])
+	name, value, colon := strings.Cut(strings.TrimSuffix(text, "\r\n"), ":")
+	if !colon || name == "" || !consistsOf(name, inName) || !consistsOf(value, inValue) {
 		return false
 	}
-	p.fields = bytes.Clone(fields)
+	*l = line{text, textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")}
 	return true
 }
 
-// setField adds a header field. It reports false for a field that changes how a
-// request must be read or answered: such a request isn't plain.
-func (p *parser) setField(name, value string) bool {
-	i := slices.IndexFunc(p.parsed, func(f field) bool { return f.name == name })
-	switch name {
-	case "Host":
-		if value == "" || p.request.Host != "" || !consistsOf(value, inHost) {
+// checkFields reports whether a request with these header fields is plain. It isn't if
+// one of them changes how the request must be read or answered.
+func (p *parser) checkFields() bool {
+	p.request.Host, p.request.ContentLength, p.repeated = "", 0, false
+	for i := range p.lines {
+		f := &p.lines[i]
+		repeated := slices.ContainsFunc(p.lines[:i], func(other line) bool { return other.name == f.name })
+		switch f.name {
+		case "Host":
+			if f.value == "" || repeated || !consistsOf(f.value, inHost) {
+				return false
+			}
+			p.request.Host = f.value
+		case "Content-Length":
+			n, err := strconv.ParseUint(f.value, 10, 31)
+			if err != nil || repeated {
+				return false
+			}
+			p.request.ContentLength = int64(n)
+		case "Connection":
+			if !strings.EqualFold(f.value, "keep-alive") {
+				return false
+			}
+		case "Expect", "Pragma", "Trailer", "Transfer-Encoding", "Upgrade":
 			return false
 		}
-		p.request.Host = value
-		return true
-	case "Content-Length":
-		n, err := strconv.ParseUint(value, 10, 31)
-		if err != nil || i >= 0 {
-			return false
-		}
-		p.request.ContentLength = int64(n)
-	case "Connection":
-		if !strings.EqualFold(value, "keep-alive") {
-			return false
-		}
-	case "Expect", "Pragma", "Trailer", "Transfer-Encoding", "Upgrade":
-		return false
+		p.repeated = p.repeated || repeated
 	}
-	p.values++
-	if i < 0 {
-		p.parsed = append(p.parsed, field{name, []string{value}})
-	} else {
-		p.parsed[i].values = append(p.parsed[i].values, value)
-	}
-	return true
+	return p.request.Host != ""
 }
 
 // forHandler fills in the request that was just parsed for the handler.
@@ -204,18 +215,24 @@ func (p *parser) forHandler(x *exchange, r request) {
 // large one isn't kept for another request, which would pay for its size.
 func (p *parser) fillHeader(x *exchange) {
 	header, room := x.header, x.values[:0]
+	values := len(p.lines) - 1 // all but Host
 	switch {
-	case p.values > len(x.values):
-		header, room = make(http.Header, len(p.parsed)), make([]string, 0, p.values)
+	case values > len(x.values):
+		header, room = make(http.Header, values), make([]string, 0, values)
 	case header == nil:
 		header = make(http.Header, len(x.values))
 		x.header = header
 	}
-	for i := range p.parsed {
-		f := &p.parsed[i]
-		start := len(room)
-		room = append(room, f.values...)
-		header[f.name] = room[start:len(room):len(room)]
+	for i := range p.lines {
+		f := &p.lines[i]
+		switch {
+		case f.name == "Host":
+		case p.repeated && header[f.name] != nil:
+			header[f.name] = append(header[f.name], f.value)
+		default:
+			room = append(room, f.value)
+			header[f.name] = room[len(room)-1 : len(room) : len(room)]
+		}
 	}
 	x.request.Header = header
 }

@@ -22,9 +22,10 @@ const (
 // somebody saw the write finds the mark, and a pet that was read before the write is
 // invalid even if it is cached afterwards.
 //
-// It has a fixed number of slots with a few pets each, where a new pet replaces the
-// oldest. So its size is fixed, a little over 4 MiB, and it needs no lock. Ids are
-// consecutive, so they spread evenly over the slots.
+// It has a fixed number of slots with a few pets each, so its size is fixed, 4.5 MiB, and
+// it needs no lock. A pet can be in either of two slots: with one, a fifth of the slots
+// would have more pets than they hold when the cache is three quarters full, and clients
+// that read their pets in turn would never find those pets.
 type petCache struct {
 	pets         [petSlots][petsInSlot]cachedPet // first, so that each pet is in one cache line
 	slots        [petSlots]petSlot
@@ -32,8 +33,11 @@ type petCache struct {
 }
 
 type petSlot struct {
-	changed atomic.Uint64
-	puts    atomic.Uint64
+	changed atomic.Uint64 // the generation in which one of the pets that belong here changed
+	evicted atomic.Uint64 // how many pets that belong here replaced another
+	// The lower half of each pet's id, or 0. It says which pet to look at: those are a
+	// cache line each.
+	ids [petsInSlot]atomic.Uint32
 }
 
 // cachedPet is a pet without pointers, which the garbage collector would have to follow.
@@ -50,20 +54,28 @@ type cachedPet struct {
 // packedPet is the status, the length of the name, and the name.
 type packedPet [2 + maxCachedName]byte
 
-func (c *petCache) slot(id int64) (*petSlot, *[petsInSlot]cachedPet) {
-	i := uint64(id) % petSlots
-	return &c.slots[i], &c.pets[i]
+// slotsOf returns the slots that a pet can be in. It belongs to the first one, whose mark
+// says when it changed.
+func slotsOf(id int64) [2]uint64 {
+	own, other := uint64(id)%petSlots, uint64(id)*0x9e3779b97f4a7c15>>32%petSlots
+	if other == own {
+		other ^= 1
+	}
+	return [2]uint64{own, other}
 }
 
 func (c *petCache) get(id int64) (pet animalstore.Pet, ok bool) {
-	slot, pets := c.slot(id)
-	for i := range pets {
-		if pets[i].id.Load() != id {
-			continue
-		}
-		if pet, generation, ok := pets[i].read(id); ok && generation > slot.changed.Load() {
-			c.hits.Add(1)
-			return pet, true
+	slots := slotsOf(id)
+	for _, slot := range slots {
+		for i := range petsInSlot {
+			if c.slots[slot].ids[i].Load() != uint32(id) {
+				continue
+			}
+			pet, generation, ok := c.pets[slot][i].read(id)
+			if ok && generation > c.slots[slots[0]].changed.Load() {
+				c.hits.Add(1)
+				return pet, true
+			}
 		}
 	}
 	c.misses.Add(1)
@@ -75,14 +87,25 @@ func (c *petCache) put(pet animalstore.Pet, generation uint64) {
 	if len(pet.Name) > maxCachedName {
 		return
 	}
-	slot, pets := c.slot(pet.ID)
-	for i := range pets {
-		if pets[i].id.Load() == pet.ID {
-			pets[i].write(&pet, generation)
-			return
+	slot, i := c.place(pet.ID)
+	c.pets[slot][i].write(&pet, generation, &c.slots[slot].ids[i])
+}
+
+// place returns where to put a pet: where it is, where no pet is, or else in turn one of
+// the places that it can be in.
+func (c *petCache) place(id int64) (slot uint64, i int) {
+	slots := slotsOf(id)
+	for _, wanted := range [2]int64{id, 0} {
+		for _, slot := range slots {
+			for i := range petsInSlot {
+				if c.slots[slot].ids[i].Load() == uint32(wanted) && c.pets[slot][i].id.Load() == wanted {
+					return slot, i
+				}
+			}
 		}
 	}
-	pets[slot.puts.Add(1)%petsInSlot].write(&pet, generation)
+	n := c.slots[slots[0]].evicted.Add(1)
+	return slots[n%2], int(n / 2 % petsInSlot)
 }
 
 // read returns the pet, unless somebody is writing another one here.
@@ -100,8 +123,8 @@ func (p *cachedPet) read(id int64) (pet animalstore.Pet, generation uint64, ok b
 	return pet, generation, true
 }
 
-// write replaces the pet, unless somebody else is doing that.
-func (p *cachedPet) write(pet *animalstore.Pet, generation uint64) {
+// write replaces the pet and its id in the slot, unless somebody else is doing that.
+func (p *cachedPet) write(pet *animalstore.Pet, generation uint64, id *atomic.Uint32) {
 	var rest packedPet
 	rest[0], rest[1] = byte(statusIndex(petStatuses, pet.Status)), byte(len(pet.Name))
 	copy(rest[2:], pet.Name)
@@ -109,6 +132,7 @@ func (p *cachedPet) write(pet *animalstore.Pet, generation uint64) {
 	if version%2 != 0 || !p.version.CompareAndSwap(version, version+1) {
 		return
 	}
+	id.Store(uint32(pet.ID))
 	p.id.Store(pet.ID)
 	p.generation.Store(generation)
 	p.categoryID.Store(pet.CategoryID)
@@ -122,7 +146,6 @@ func (p *cachedPet) write(pet *animalstore.Pet, generation uint64) {
 // called inside that transaction.
 func (d *DB) markChanged(id int64) {
 	if d.pets != nil {
-		slot, _ := d.pets.slot(id)
-		slot.changed.Store(d.writer.generation.Load() + 1)
+		d.pets.slots[slotsOf(id)[0]].changed.Store(d.writer.generation.Load() + 1)
 	}
 }

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -48,11 +49,12 @@ type Checker struct {
 
 type shard struct {
 	mu   sync.RWMutex
-	keys map[[32]byte]cachedKey
+	keys map[uint64]*cachedKey // by the start of their hash: a small map is a fast one
 }
 
 type cachedKey struct {
-	key     *animalstore.Key
+	hash    [32]byte
+	key     animalstore.Key
 	read    time.Time // when the lookup started
 	changes int64     // of the version that was known then
 }
@@ -75,7 +77,7 @@ func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now 
 	c := &Checker{env: env, store: store, log: log, now: now}
 	c.version.Store(&version{})
 	for i := range c.shard {
-		c.shard[i].keys = make(map[[32]byte]cachedKey)
+		c.shard[i].keys = make(map[uint64]*cachedKey)
 	}
 	return c
 }
@@ -146,11 +148,19 @@ func (c *Checker) warn(ctx context.Context, env animalstore.Environment, now tim
 // cached returns a key that is fresh and live. Keys that aren't live are never cached: a
 // faster refusal would reveal that the secret once worked.
 func (c *Checker) cached(hash [32]byte, now time.Time) (*animalstore.Key, bool) {
-	s := &c.shard[hash[0]%shards]
+	s, start := c.shardOf(hash)
 	s.mu.RLock()
-	hit, ok := s.keys[hash]
+	hit := s.keys[start]
 	s.mu.RUnlock()
-	return hit.key, ok && hit.fresh(now, c.version.Load()) && hit.key.Live(now)
+	if hit == nil || hit.hash != hash || !hit.fresh(now, c.version.Load()) || !hit.key.Live(now) {
+		return nil, false
+	}
+	return &hit.key, true
+}
+
+// shardOf returns where a key is cached: its shard, and the start of its hash.
+func (c *Checker) shardOf(hash [32]byte) (*shard, uint64) {
+	return &c.shard[hash[0]%shards], binary.LittleEndian.Uint64(hash[:])
 }
 
 // lookUp looks up the key with this hash in the store. It returns nil if there is no
@@ -161,18 +171,19 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 	if err != nil {
 		return nil, err
 	}
-	s := &c.shard[hash[0]%shards]
+	s, start := c.shardOf(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !found || !key.Live(now) {
-		delete(s.keys, hash)
+		delete(s.keys, start)
 		return nil, nil
 	}
 	if len(s.keys) >= maxCached {
 		s.dropStale(now, known)
 	}
-	s.keys[hash] = cachedKey{&key, now, known.changes}
-	return &key, nil
+	cached := &cachedKey{hash, key, now, known.changes}
+	s.keys[start] = cached
+	return &cached.key, nil
 }
 
 // Recheck looks up a key by the hash of its secret, whatever is cached. It returns nil
@@ -192,9 +203,9 @@ func (c *Checker) Recheck(ctx context.Context, hash [32]byte) (*animalstore.Key,
 // dropStale drops the stale keys, or all keys if none is stale.
 func (s *shard) dropStale(now time.Time, v *version) {
 	before := len(s.keys)
-	for hash, e := range s.keys {
+	for start, e := range s.keys {
 		if !e.fresh(now, v) {
-			delete(s.keys, hash)
+			delete(s.keys, start)
 		}
 	}
 	if len(s.keys) == before {

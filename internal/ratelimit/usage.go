@@ -39,18 +39,36 @@ type Usage struct {
 
 type usageShard struct {
 	mu     sync.Mutex
-	counts map[usageHour]usageCount
+	counts []usageCount
+	at     map[usageHour]int32 // the position of each count: adding to it takes one lookup
 }
 
 type usageHour struct{ keyID, hour int64 }
 
-type usageCount struct{ admitted, refused, lastUsed int64 }
+type usageCount struct {
+	usageHour
+	admitted, refused, lastUsed int64
+}
+
+// add adds to the counts of a shard, which is locked.
+func (s *usageShard) add(c usageCount) {
+	i, ok := s.at[c.usageHour]
+	if !ok {
+		s.at[c.usageHour] = int32(len(s.counts))
+		s.counts = append(s.counts, c)
+		return
+	}
+	sum := &s.counts[i]
+	sum.admitted += c.admitted
+	sum.refused += c.refused
+	sum.lastUsed = max(sum.lastUsed, c.lastUsed)
+}
 
 // NewUsage returns a Usage. It saves nothing until Run is called.
 func NewUsage(store UsageStore, now func() time.Time, log *slog.Logger) *Usage {
 	u := &Usage{store: store, now: now, log: log, saving: make(chan struct{}, 1)}
 	for i := range u.shard {
-		u.shard[i].counts = make(map[usageHour]usageCount)
+		u.shard[i].at = make(map[usageHour]int32)
 	}
 	return u
 }
@@ -62,17 +80,15 @@ func (u *Usage) shardOf(keyID int64) *usageShard {
 // Record counts one request of a key.
 func (u *Usage) Record(keyID int64, admitted bool) {
 	now := u.now().UnixMilli()
-	k := usageHour{keyID, now - now%time.Hour.Milliseconds()}
+	c := usageCount{usageHour: usageHour{keyID, now - now%time.Hour.Milliseconds()}, lastUsed: now}
+	if admitted {
+		c.admitted = 1
+	} else {
+		c.refused = 1
+	}
 	s := u.shardOf(keyID)
 	s.mu.Lock()
-	c := s.counts[k]
-	if admitted {
-		c.admitted++
-	} else {
-		c.refused++
-	}
-	c.lastUsed = max(c.lastUsed, now)
-	s.counts[k] = c
+	s.add(c)
 	s.mu.Unlock()
 }
 
@@ -112,12 +128,13 @@ func (s *usageShard) take(counted []animalstore.Usage) []animalstore.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(counted)
-	for k, c := range s.counts {
+	for _, c := range s.counts {
 		counted = append(counted, animalstore.Usage{
-			KeyID: k.keyID, Hour: animalstore.AtMilli(k.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
+			KeyID: c.keyID, Hour: animalstore.AtMilli(c.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
 		})
 	}
-	clear(s.counts)
+	s.counts = s.counts[:0]
+	clear(s.at)
 	slices.SortFunc(counted[before:], func(a, b animalstore.Usage) int { return cmp.Compare(a.KeyID, b.KeyID) })
 	return counted
 }
@@ -125,10 +142,8 @@ func (s *usageShard) take(counted []animalstore.Usage) []animalstore.Usage {
 func (u *Usage) putBack(counted []animalstore.Usage) {
 	for _, c := range counted {
 		s := u.shardOf(c.KeyID)
-		k := usageHour{c.KeyID, c.Hour.Milli()}
 		s.mu.Lock()
-		later := s.counts[k]
-		s.counts[k] = usageCount{c.Admitted + later.admitted, c.Refused + later.refused, max(c.LastUsed.Milli(), later.lastUsed)}
+		s.add(usageCount{usageHour{c.KeyID, c.Hour.Milli()}, c.Admitted, c.Refused, c.LastUsed.Milli()})
 		s.mu.Unlock()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,6 +66,41 @@ func TestUsageIsSavedInBatches(t *testing.T) {
 			t.Fatalf("key %d: got %d admitted, %d refused, want %d and %d", id, got.Admitted, got.Refused, want.Admitted, want.Refused)
 		}
 	}
+}
+
+// TestUsageOfAnHour: requests count for the hour they were made in, even if the clock is
+// set back meanwhile, and no batch has an hour of a key twice.
+func TestUsageOfAnHour(t *testing.T) {
+	hour := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	now := hour
+	var got []animalstore.Usage
+	usage := ratelimit.NewUsage(saveFunc(func(u []animalstore.Usage) { got = append(got, u...) }), func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	for range 2 {
+		got = nil
+		for _, offset := range []time.Duration{-1, 0, -2, time.Second} {
+			now = hour.Add(offset)
+			usage.Record(7, offset != 0)
+		}
+		if err := usage.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(got, func(a, b animalstore.Usage) int { return a.Hour.Compare(b.Hour.Time) })
+		want := []animalstore.Usage{
+			{KeyID: 7, Hour: animalstore.At(hour.Add(-time.Hour)), Admitted: 2, LastUsed: animalstore.At(hour.Add(-time.Millisecond))},
+			{KeyID: 7, Hour: animalstore.At(hour), Admitted: 1, Refused: 1, LastUsed: animalstore.At(hour.Add(time.Second))},
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// saveFunc is a store that calls a function.
+type saveFunc func([]animalstore.Usage)
+
+func (f saveFunc) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
+	f(usage)
+	return nil
 }
 
 // TestUsageSaveCanBeCancelled: a Save that waits for another can be cancelled.

@@ -13,11 +13,21 @@ import (
 // SaveUsage implements [db.DB].
 func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		for _, u := range usage {
-			if err := addUsage(c, u.KeyID, u.Hour.Milli(), u.Admitted, u.Refused); err != nil {
+		// Prepared once for all rows, because that takes as long as a part of a row does.
+		add, err := c.Prepare("UPDATE usage SET admitted = admitted + ?3, refused = refused + ?4 WHERE key_id = ?1 AND hour = ?2")
+		if err != nil {
+			return fmt.Errorf("save usage: %w", err)
+		}
+		use, err := c.Prepare("UPDATE keys SET last_used = ?2 WHERE id = ?1 AND last_used < ?2")
+		if err != nil {
+			return fmt.Errorf("save last use: %w", err)
+		}
+		for i := range usage {
+			u := &usage[i]
+			if err := addUsage(c, add, u.KeyID, u.Hour.Milli(), u.Admitted, u.Refused); err != nil {
 				return fmt.Errorf("save usage: %w", err)
 			}
-			if err := execInts(c, "UPDATE keys SET last_used = ?2 WHERE id = ?1 AND last_used < ?2", u.KeyID, u.LastUsed.Milli()); err != nil {
+			if err := stepInts(use, u.KeyID, u.LastUsed.Milli()); err != nil {
 				return fmt.Errorf("save last use: %w", err)
 			}
 		}
@@ -25,22 +35,22 @@ func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
 	})
 }
 
-// addUsage adds to the row of a key's hour. There nearly always is one, and an INSERT that
-// updates it instead takes longer, because it checks first whether the key exists.
-func addUsage(c *sqlite.Conn, row ...int64) error {
-	err := execInts(c, "UPDATE usage SET admitted = admitted + ?3, refused = refused + ?4 WHERE key_id = ?1 AND hour = ?2", row...)
-	if err == nil && c.Changes() == 0 {
-		err = execInts(c, "INSERT INTO usage (key_id, hour, admitted, refused) VALUES (?, ?, ?, ?)", row...)
+// addUsage adds to the row of a key's hour with the statement add. There nearly always is
+// one, and an INSERT that updates it instead takes longer, because it checks first whether
+// the key exists.
+func addUsage(c *sqlite.Conn, add *sqlite.Stmt, row ...int64) error {
+	if err := stepInts(add, row...); err != nil || c.Changes() > 0 {
+		return err
 	}
-	return err
-}
-
-// execInts carries out a statement that returns no rows.
-func execInts(c *sqlite.Conn, query string, args ...int64) error {
-	stmt, err := c.Prepare(query)
+	insert, err := c.Prepare("INSERT INTO usage (key_id, hour, admitted, refused) VALUES (?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}
+	return stepInts(insert, row...)
+}
+
+// stepInts carries out a statement that returns no rows.
+func stepInts(stmt *sqlite.Stmt, args ...int64) error {
 	for i, arg := range args {
 		stmt.BindInt64(i+1, arg)
 	}

@@ -76,6 +76,7 @@ type Server struct {
 	proxies   []netip.Prefix
 	log       *slog.Logger
 	now       func() time.Time
+	ownClock  bool // now isn't time.Now
 	cors      map[string]bool
 	accessLog bool
 	observer  Observer
@@ -97,7 +98,8 @@ type Server struct {
 
 // New creates a Server.
 func New(c Config) *Server {
-	if c.Now == nil {
+	ownClock := c.Now != nil
+	if !ownClock {
 		c.Now = time.Now
 	}
 	s := &Server{
@@ -111,6 +113,7 @@ func New(c Config) *Server {
 		proxies:   c.TrustedProxies,
 		log:       c.Log,
 		now:       c.Now,
+		ownClock:  ownClock,
 		cors:      map[string]bool{},
 		accessLog: c.AccessLog,
 		observer:  c.Observer,
@@ -157,6 +160,7 @@ const handlerTimeout = 5 * time.Second
 type request struct {
 	*http.Request
 	began   time.Time
+	at      time.Time // the same by the clock of the Config
 	ctx     requestContext
 	id      string           // its X-Request-Id
 	key     *animalstore.Key // nil until the credential is checked
@@ -183,6 +187,7 @@ func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.Key
 	w, r := &x.w, &x.r
 	w.ResponseWriter = rw
 	r.Request, r.began, r.id, r.secret = hr, time.Now(), requestID(hr), secret
+	r.at = s.at(r.began)
 	r.ctx.Context, r.ctx.deadline = hr.Context(), r.began.Add(handlerTimeout)
 	defer r.ctx.release()
 	s.observer.Begin()
@@ -211,6 +216,15 @@ func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.Key
 	w.fields = nil // they were sent
 	fieldRooms.Put(room)
 	x.returned = true
+}
+
+// at returns the time by the clock of the Config, just after a call of time.Now returned
+// now: reading a clock takes as long as looking up a key.
+func (s *Server) at(now time.Time) time.Time {
+	if s.ownClock {
+		return s.now()
+	}
+	return now
 }
 
 // serve checks a request in the order that the contract sets, and calls its

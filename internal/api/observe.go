@@ -43,10 +43,11 @@ func (s *Server) observe(w *response, r *request) {
 	if status == 0 { // nothing was written: net/http sends this
 		status = http.StatusOK
 	}
+	ended := time.Now()
 	if underV1(r.URL.Path) {
-		s.lastHour.add(s.now(), status)
+		s.lastHour.add(s.at(ended), status)
 	}
-	s.observer.End(knownMethod(r.Method), pattern, status, time.Since(r.began)-r.waited)
+	s.observer.End(knownMethod(r.Method), pattern, status, ended.Sub(r.began)-r.waited)
 }
 
 // knownMethod is the method if it's a common one, or else "other".

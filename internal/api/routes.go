@@ -176,7 +176,7 @@ func (s *Server) route(w *response, r *request) (*route, error) {
 		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not allowed here: use one of %s", printable(r.Method), res.allow)
 	}
 	if d, ok := deprecated[route.operation]; ok {
-		return route, d.announce(w, s.now())
+		return route, d.announce(w, r.at)
 	}
 	return route, nil
 }

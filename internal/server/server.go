@@ -108,6 +108,10 @@ func (s *Server) newHandler() *api.Server {
 	if observer == nil && s.metrics != nil {
 		observer = s.metrics
 	}
+	var clock func() time.Time // without one, the API reads the time less often
+	if s.ownClock {
+		clock = s.cfg.Now
+	}
 	return api.New(api.Config{
 		DB:             s.db,
 		Events:         s.hub,
@@ -116,7 +120,7 @@ func (s *Server) newHandler() *api.Server {
 		Usage:          s.usage,
 		Log:            s.cfg.Log,
 		TrustedProxies: s.cfg.TrustedProxies,
-		Now:            s.cfg.Now,
+		Now:            clock,
 		CORSOrigins:    s.cfg.CORSOrigins,
 		AccessLog:      s.cfg.AccessLog,
 		Observer:       observer,

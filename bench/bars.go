@@ -34,6 +34,7 @@ var bars = []struct {
 	{"peers", "create128", allCores, bar{atLeast: 0.6}},
 	{"peers", "first", bareTLS, bar{atLeast: 0.9}},
 	{"peers", "get", bareTLS, bar{atLeast: 0.9}},
+	{"peers", "get", oneKey, bar{atLeast: 0.85}},
 	{"peers", anyWork, unfollowed, bar{atLeast: 0.9}},
 	{"peers", anyWork, unhooked, bar{atLeast: 0.7}},
 	{"peers", "memory", "ours", bar{atMost: 64}},      // MiB

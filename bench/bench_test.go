@@ -202,7 +202,7 @@ func TestReportShowsBars(t *testing.T) {
 // A bar with a misspelled name would never be looked up.
 func TestBarsAreForSomething(t *testing.T) {
 	works := append(workloadNames(), anyWork, "rare", "start", "page", "ids")
-	servers := append(serverNames(), oneByOne, "ours", allCores, bareTLS, unfollowed, unhooked, "base", "small", "")
+	servers := append(serverNames(), oneByOne, "ours", allCores, bareTLS, oneKey, unfollowed, unhooked, "base", "small", "")
 	for i, b := range bars {
 		if _, known := commands[b.command]; !known || !slices.Contains(works, b.work) || !slices.Contains(servers, b.versus) {
 			t.Errorf("there is no %s, %s, %s", b.command, b.work, b.versus)

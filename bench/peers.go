@@ -136,9 +136,9 @@ func (r *report) withManyKeys() *server {
 
 // measureKeys compares serving one key with serving many.
 func (r *report) measureKeys() {
-	one, w := *r.running[0], workloadNamed("get")
-	one.name, w.title = "ours, one key", "get, one key and ten thousand"
-	r.results = append(r.results, r.race(w, &one, r.withManyKeys())...)
+	one := *r.running[0]
+	one.name = oneKey
+	r.compare([]string{"get"}, ", ten thousand keys in turn", r.withManyKeys(), &one)
 }
 
 // measureMemory measures our memory after a load of reads and creates with many

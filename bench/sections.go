@@ -16,6 +16,7 @@ import (
 // Names of servers that variants of ours are compared with.
 const (
 	bareTLS    = "bare, TLS"
+	oneKey     = "one key"
 	unfollowed = "unfollowed"
 	unhooked   = "unhooked"
 )

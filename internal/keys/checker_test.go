@@ -172,6 +172,27 @@ func TestStoreFailure(t *testing.T) {
 	}
 }
 
+// TestHashesAreComparedInFull: a hash that starts like that of a cached key is another key.
+func TestHashesAreComparedInFull(t *testing.T) {
+	checker, store := newChecker(&bytes.Buffer{})
+	hashes := [3][32]byte{{31: 1}, {31: 2}, {31: 3}}
+	for i, hash := range hashes[:2] {
+		store.set(func(s *memoryStore) {
+			s.keys[hash] = animalstore.Key{ID: int64(i + 1), Environment: animalstore.Production}
+		})
+	}
+	for range 2 {
+		for i, hash := range hashes[:2] {
+			if key, err := checker.CheckHash(t.Context(), hash); err != nil || key.ID != int64(i+1) {
+				t.Errorf("got %v, %v, want key %d", key, err, i+1)
+			}
+			if key, err := checker.CheckHash(t.Context(), hashes[2]); !isInvalid(err) {
+				t.Errorf("got %v, %v, want invalid_api_key", key, err)
+			}
+		}
+	}
+}
+
 // TestRefusalsCostTheSame: a key that is no longer valid costs as many lookups as
 // one that never was, however often it is tried. Fewer would be faster.
 func TestRefusalsCostTheSame(t *testing.T) {

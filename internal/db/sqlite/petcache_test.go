@@ -156,14 +156,14 @@ func TestPetCacheIsFresh(t *testing.T) {
 func TestPetCacheNeverMixesPets(t *testing.T) {
 	c := new(petCache)
 	var ids []int64
-	for id := int64(7); len(ids) < 10; id += petSlots {
+	for id := int64(7); len(ids) < 20; id += petSlots {
 		if slotsOf(id) == slotsOf(7) {
 			ids = append(ids, id)
 		}
 	}
 	pet := func(i int64) animalstore.Pet {
 		status := petStatuses[i%int64(len(petStatuses))]
-		return animalstore.Pet{ID: ids[i], Name: strings.Repeat(string(rune('a'+i)), int(i)*3), CategoryID: i << 33, Status: status}
+		return animalstore.Pet{ID: ids[i], Name: strings.Repeat(string(rune('a'+i)), int(i)*3%maxCachedName), CategoryID: i << 33, Status: status}
 	}
 	const rounds = 30_000
 	pets := int64(len(ids))

@@ -91,11 +91,6 @@ type WebhookStore interface {
 
 	// ReleaseDeliveries ends claims without an attempt.
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
-
-	// ReleaseAbandoned ends the claims of servers that have ended, if it is certain
-	// that they have: a server on SQLite is alone, so all claims from before its
-	// start are. Otherwise it does nothing, and they end with their lease.
-	ReleaseAbandoned(ctx context.Context) error
 }
 
 // WebhookQuery selects webhooks. A zero Before doesn't restrict the result.

@@ -20,7 +20,6 @@ type Store interface {
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
-	ReleaseAbandoned(ctx context.Context) error
 }
 
 // Observer is told what happens. Its methods must not block.
@@ -81,9 +80,8 @@ type Worker struct {
 	finishing map[int64]*finishing // by webhook, if results are being stored
 
 	// Run alone uses these.
-	idle     bool // there was no webhook at the last look
-	failing  bool // the store failed the last time
-	released bool // what an earlier server had claimed
+	idle    bool // there was no webhook at the last look
+	failing bool // the store failed the last time
 }
 
 // NewWorker returns a worker. The sender uses its clock.
@@ -161,12 +159,6 @@ func (w *Worker) look(ctx, sending context.Context) time.Duration {
 // work does what there is to do, and returns when there will be more. It is zero if
 // that isn't known.
 func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err error) {
-	if !w.released {
-		if err := w.Store.ReleaseAbandoned(ctx); err != nil {
-			return next, err
-		}
-		w.released = true
-	}
 	asked := w.Now()
 	work, err := w.Store.WebhookWork(ctx, animalstore.At(w.now()))
 	if err != nil {

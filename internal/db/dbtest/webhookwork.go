@@ -139,6 +139,79 @@ func claimsAtOnce(t *testing.T, d db.DB) {
 	}
 }
 
+// finishAtOnce has many claim deliveries and store their results at the same time: each is
+// claimed once, and none while its result is being stored.
+func finishAtOnce(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	const deliveries = 100
+	for range deliveries {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	var mu sync.Mutex
+	claimed := map[int64]int{} // times, by delivery
+	record := func(due []animalstore.DueDelivery) int {
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range due {
+			claimed[due[i].ID]++
+		}
+		return len(claimed)
+	}
+	giveUp := time.Now().Add(time.Minute)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			for record(nil) < deliveries && time.Now().Before(giveUp) {
+				due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
+				if err != nil {
+					t.Error(err)
+				}
+				for len(due) > 0 && err == nil {
+					record(due)
+					var results []animalstore.DeliveryResult
+					for i := range due {
+						results = append(results, due[i].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0))
+					}
+					if due, _, err = d.FinishDeliveries(t.Context(), results, noon, after(time.Minute)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range claimed {
+		if n != 1 {
+			t.Errorf("delivery %d was claimed %d times", id, n)
+		}
+	}
+	if all := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(all) != deliveries || len(claimed) != deliveries {
+		t.Errorf("%d claimed, %d delivered, want %d", len(claimed), len(all), deliveries)
+	}
+}
+
+func pausedFinish(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	for range 2 * animalstore.MaxInFlight {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	due := claim(t, d, noon)
+	finishOne := func(i, want int) {
+		t.Helper()
+		next, _, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{due[i].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0)}, noon, after(time.Minute))
+		if err != nil || len(next) != want {
+			t.Errorf("%d claimed with result %d, %v, want %d", len(next), i, err, want)
+		}
+	}
+	finishOne(0, 1)
+	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
+	finishOne(1, 0)
+	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
+	finishOne(2, 1)
+}
+
 // dispatchAtOnce has many dispatch at the same time: each event becomes one delivery.
 func dispatchAtOnce(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")

@@ -382,6 +382,3 @@ func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDeliver
 		return nil
 	})
 }
-
-// ReleaseAbandoned implements [db.DB]. It can't know which servers have ended.
-func (d *DB) ReleaseAbandoned(context.Context) error { return nil }

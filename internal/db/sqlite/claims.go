@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -12,15 +13,66 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// The deliveries of a webhook (?1) that are due (?2). Of a webhook that isn't active,
-// only pings are.
+// claims are the deliveries that were claimed and not finished since. They are kept in
+// memory: only a server claims, and it locks the file, so nobody else has to know, and the
+// claims of a server end with it. The column leased_until isn't used.
+//
+// mu is held from before deliveries are read until they are claimed, and a claim ends only
+// after its result was committed. So nobody claims what an older state shows as due.
+type claims struct {
+	mu sync.Mutex
+	of map[int64]map[int64]claim // by webhook, then by delivery
+}
+
+type claim struct {
+	until    int64  // milliseconds
+	attempts string // so far, as stored
+}
+
+// count returns how many deliveries of a webhook are claimed beyond now, and when the
+// first of these claims ends.
+func (cs *claims) count(webhookID int64, now animalstore.Time) (n int, first int64) {
+	for _, one := range cs.of[webhookID] {
+		if one.until > now.Milli() {
+			n++
+			first = earlier(first, one.until)
+		}
+	}
+	return n, first
+}
+
+// earlier returns the earlier of two times, of which 0 means never.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// holds reports whether nobody has claimed a delivery since the given claim.
+func (cs *claims) holds(due *animalstore.DueDelivery) (claim, bool) {
+	one, found := cs.of[due.WebhookID][due.ID]
+	return one, found && one.until == due.Lease.Milli()
+}
+
+func (cs *claims) end(due *animalstore.DueDelivery) {
+	if _, ours := cs.holds(due); ours {
+		delete(cs.of[due.WebhookID], due.ID)
+		if len(cs.of[due.WebhookID]) == 0 {
+			delete(cs.of, due.WebhookID)
+		}
+	}
+}
+
+// The deliveries of a webhook (?1) that are due (?2). Of a webhook that isn't active, only
+// pings are.
 const (
-	whereDue  = "webhook_id = ?1 AND state = 0 AND due_at <= ?2 AND leased_until <= ?2"
+	whereDue  = "webhook_id = ?1 AND state = 0 AND due_at <= ?2"
 	wherePing = whereDue + " AND event_id = 0"
 )
 
 const dueColumns = `SELECT d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, w.url, w.secret,
-	CASE WHEN w.old_secret_until > ?2 THEN w.old_secret ELSE '' END FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id `
+	CASE WHEN w.old_secret_until > ?2 THEN w.old_secret ELSE '' END, d.attempts FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id `
 
 func scanDue(stmt *sqlite.Stmt, lease animalstore.Time) animalstore.DueDelivery {
 	due := animalstore.DueDelivery{
@@ -41,23 +93,32 @@ func scanDue(stmt *sqlite.Stmt, lease animalstore.Time) animalstore.DueDelivery 
 	return due
 }
 
-// claimOf claims at most n deliveries of a webhook.
-func claimOf(c *sqlite.Conn, webhookID, state int64, now, lease animalstore.Time, n int64) (claimed []animalstore.DueDelivery, err error) {
+// claim claims at most n deliveries of a webhook, whose state may have changed since it was
+// read. The caller holds mu.
+func (cs *claims) claim(c *sqlite.Conn, w webhookState, now, lease animalstore.Time, n int) (claimed []animalstore.DueDelivery, err error) {
 	where := whereDue
-	if state != 0 {
+	if w.state != 0 {
 		where = wherePing
 	}
-	err = sqlitex.Execute(c, dueColumns+"WHERE d.id IN (SELECT id FROM deliveries WHERE "+where+" ORDER BY due_at LIMIT +?3) ORDER BY d.due_at, d.id", &sqlitex.ExecOptions{
-		Args:       []any{webhookID, now.Milli(), n},
-		ResultFunc: func(stmt *sqlite.Stmt) error { claimed = append(claimed, scanDue(stmt, lease)); return nil },
+	of := cs.of[w.id]
+	err = sqlitex.Execute(c, dueColumns+"WHERE (w.state = 0 OR d.event_id = 0) AND d.id IN (SELECT id FROM deliveries WHERE "+where+" ORDER BY due_at LIMIT +?3) ORDER BY d.due_at, d.id", &sqlitex.ExecOptions{
+		Args: []any{w.id, now.Milli(), n + len(of)},
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			id := stmt.ColumnInt64(0)
+			if len(claimed) == n || of[id].until > now.Milli() {
+				return nil
+			}
+			if of == nil {
+				of = map[int64]claim{}
+				cs.of[w.id] = of
+			}
+			of[id] = claim{until: lease.Milli(), attempts: stmt.ColumnText(10)}
+			claimed = append(claimed, scanDue(stmt, lease))
+			return nil
+		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("select due deliveries: %w", err)
-	}
-	for _, due := range claimed {
-		if err := execute(c, "claim delivery", "UPDATE deliveries SET leased_until = ? WHERE id = ?", lease.Milli(), due.ID); err != nil {
-			return nil, err
-		}
+		return claimed, fmt.Errorf("select due deliveries: %w", err)
 	}
 	return claimed, nil
 }
@@ -75,40 +136,39 @@ func webhookStates(c *sqlite.Conn) (all []webhookState, err error) {
 	return all, nil
 }
 
-const countClaims = "SELECT count(*) FROM deliveries WHERE webhook_id = ?1 AND leased_until <> 0 AND leased_until > ?2"
-
-// withDue returns which of the webhooks have a delivery that is due and may be claimed.
-func withDue(c *sqlite.Conn, all []webhookState, now animalstore.Time) (due []webhookState, err error) {
-	for _, w := range all {
-		where := whereDue
-		if w.state != 0 {
-			where = wherePing
-		}
-		found, err := selectInt(c, "look for due deliveries", "SELECT 1 FROM deliveries WHERE "+where+" LIMIT 1", w.id, now.Milli())
-		if err != nil {
-			return nil, err
-		}
-		busy, err := selectInt(c, "count claims", countClaims, w.id, now.Milli())
-		if err != nil {
-			return nil, err
-		}
-		if found != 0 && busy < animalstore.MaxInFlight {
-			due = append(due, w)
-		}
+// due reports whether a delivery of a webhook may be claimed.
+func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due bool, err error) {
+	if n, _ := cs.count(w.id, now); n >= animalstore.MaxInFlight {
+		return false, nil
+	}
+	where := whereDue
+	if w.state != 0 {
+		where = wherePing
+	}
+	err = sqlitex.Execute(c, "SELECT id FROM deliveries WHERE "+where+" ORDER BY due_at LIMIT +?3", &sqlitex.ExecOptions{
+		Args: []any{w.id, now.Milli(), 1 + len(cs.of[w.id])},
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			due = due || cs.of[w.id][stmt.ColumnInt64(0)].until <= now.Milli()
+			return nil
+		},
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for due deliveries: %w", err)
 	}
 	return due, nil
 }
 
-// The earliest time after ?2 at which a delivery of a webhook (?1) becomes due, or a
-// claim ends. Each is found at the beginning of a part of an index.
+// The earliest time after ?2 at which a delivery of a webhook (?1) becomes due. It is found
+// at the beginning of a part of an index.
 const (
 	nextDue  = "SELECT due_at FROM deliveries WHERE webhook_id = ?1 AND state = 0 AND due_at > ?2 ORDER BY due_at LIMIT 1"
 	nextPing = "SELECT due_at FROM deliveries WHERE webhook_id = ?1 AND state = 0 AND event_id = 0 AND due_at > ?2 ORDER BY due_at LIMIT 1"
-	nextFree = "SELECT leased_until FROM deliveries WHERE webhook_id = ?1 AND leased_until <> 0 AND leased_until > ?2 ORDER BY leased_until LIMIT 1"
 )
 
 // WebhookWork implements [db.DB].
 func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animalstore.WebhookWork, err error) {
+	d.claims.mu.Lock()
+	defer d.claims.mu.Unlock()
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		work = animalstore.WebhookWork{}
 		all, err := webhookStates(c)
@@ -119,26 +179,26 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 		if err != nil {
 			return err
 		}
-		due, err := withDue(c, all, now)
-		if err != nil {
-			return err
-		}
-		work = animalstore.WebhookWork{Webhooks: true, Events: len(getting) > 0 && position < newest, Due: len(due) > 0}
+		work = animalstore.WebhookWork{Webhooks: true, Events: len(getting) > 0 && position < newest}
+		next := int64(0)
 		for _, w := range all {
-			queries := []string{nextDue, nextFree}
+			due, err := d.claims.due(c, w, now)
+			if err != nil {
+				return err
+			}
+			query := nextDue
 			if w.state != 0 {
-				queries[0] = nextPing
+				query = nextPing
 			}
-			for _, query := range queries {
-				next, err := selectInt(c, "look for the next delivery", query, w.id, now.Milli())
-				if err != nil {
-					return err
-				}
-				if next != 0 && (work.Next.IsZero() || next < work.Next.Milli()) {
-					work.Next = animalstore.AtMilli(next)
-				}
+			later, err := selectInt(c, "look for the next delivery", query, w.id, now.Milli())
+			if err != nil {
+				return err
 			}
+			_, free := d.claims.count(w.id, now)
+			work.Due = work.Due || due
+			next = earlier(next, earlier(later, free))
 		}
+		work.Next = animalstore.AtMilli(next)
 		return nil
 	})
 	return work, err
@@ -146,71 +206,30 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 
 // ClaimDeliveries implements [db.DB].
 func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
-	var waiting []webhookState
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+	d.claims.mu.Lock()
+	defer d.claims.mu.Unlock()
+	err = d.read(ctx, func(c *sqlite.Conn) error {
 		all, err := webhookStates(c)
-		if err == nil {
-			waiting, err = withDue(c, all, now)
+		for _, w := range all {
+			n, _ := d.claims.count(w.id, now)
+			if err != nil || n >= animalstore.MaxInFlight {
+				continue
+			}
+			var some []animalstore.DueDelivery
+			some, err = d.claims.claim(c, w, now, lease, animalstore.MaxInFlight-n)
+			claimed = append(claimed, some...)
 		}
 		return err
 	})
-	if err != nil || len(waiting) == 0 {
-		return nil, err
-	}
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		claimed = nil
-		for _, w := range waiting {
-			busy, err := selectInt(c, "count claims", countClaims, w.id, now.Milli())
-			if err != nil {
-				return err
-			}
-			if busy >= animalstore.MaxInFlight {
-				continue
-			}
-			// It may have been paused since it was read.
-			state, err := selectInt(c, "select state", "SELECT state FROM webhooks WHERE id = ?", w.id)
-			if err != nil {
-				return err
-			}
-			more, err := claimOf(c, w.id, state, now, lease, animalstore.MaxInFlight-busy)
-			if err != nil {
-				return err
-			}
-			claimed = append(claimed, more...)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return claimed, nil
+	return claimed, err
 }
 
 // ReleaseDeliveries implements [db.DB].
-func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error {
-	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		for i := range due {
-			err := execute(c, "release delivery", "UPDATE deliveries SET leased_until = 0 WHERE id = ? AND leased_until = ?", due[i].ID, due[i].Lease.Milli())
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// ReleaseAbandoned implements [db.DB]. Only a server claims, and it locks the file, so
-// every claim that another one made is abandoned.
-func (d *DB) ReleaseAbandoned(ctx context.Context) error {
-	found := int64(0)
-	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
-		found, err = selectInt(c, "look for claims", "SELECT 1 FROM deliveries WHERE leased_until <> 0 LIMIT 1")
-		return err
-	})
-	if err != nil || found == 0 {
-		return err
+func (d *DB) ReleaseDeliveries(_ context.Context, due []animalstore.DueDelivery) error {
+	d.claims.mu.Lock()
+	defer d.claims.mu.Unlock()
+	for i := range due {
+		d.claims.end(&due[i])
 	}
-	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		return execute(c, "release deliveries", "UPDATE deliveries SET leased_until = 0 WHERE leased_until <> 0")
-	})
+	return nil
 }

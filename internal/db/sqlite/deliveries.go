@@ -158,7 +158,7 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 	if err != nil || idle {
 		return false, err
 	}
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	err = d.writer.doSure(ctx, func(c *sqlite.Conn) error {
 		all, position, newest, err := receivers(c)
 		if err != nil {
 			return err
@@ -185,32 +185,44 @@ func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at anim
 
 // FinishDeliveries implements [db.DB].
 func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		next, disabled = nil, ""
-		var stored []animalstore.DeliveryResult
-		for i := range results {
-			ours, err := storeResult(c, &results[i])
-			if err != nil {
+	ours, attempts, err := d.claims.afterAll(results)
+	if err != nil || len(ours) == 0 {
+		return nil, "", err
+	}
+	webhookID, stored := ours[0].Delivery.WebhookID, 0
+	err = d.writer.doSure(ctx, func(c *sqlite.Conn) error {
+		disabled, stored = "", 0
+		for i := range ours {
+			if err := storeResult(c, &ours[i], attempts[i]); err != nil {
 				return err
 			}
-			if ours {
-				stored = append(stored, results[i])
-			}
+			stored += c.Changes() // none if it was dropped
 		}
-		if len(stored) == 0 {
-			return nil
-		}
-		webhook, err := selectWebhook(c, stored[0].Delivery.WebhookID)
-		if err != nil { // it was deleted
+		webhook, err := selectWebhook(c, webhookID)
+		if err != nil || stored == 0 { // it was deleted
 			return ignoreNotFound(err)
 		}
-		if disabled, err = storeHealth(c, webhook, stored); err != nil || disabled != "" || lease.IsZero() || webhook.State != animalstore.WebhookActive {
-			return err
-		}
-		next, err = claimOf(c, webhook.ID, 0, now, lease, int64(len(stored)))
+		disabled, err = storeHealth(c, webhook, ours)
 		return err
 	})
-	return next, disabled, err
+	if err != nil {
+		return nil, "", err
+	}
+	d.claims.mu.Lock()
+	defer d.claims.mu.Unlock()
+	for i := range ours {
+		d.claims.end(ours[i].Delivery)
+	}
+	if lease.IsZero() {
+		return nil, disabled, nil
+	}
+	// The results are stored, so this isn't an error: what can't be read now is claimed
+	// later.
+	_ = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		next, err = d.claims.claim(c, webhookState{id: webhookID}, now, lease, stored)
+		return err
+	})
+	return next, disabled, nil
 }
 
 func ignoreNotFound(err error) error {
@@ -220,24 +232,30 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// storeResult updates a delivery, if its claim is still the one that the result is of.
-func storeResult(c *sqlite.Conn, r *animalstore.DeliveryResult) (ours bool, err error) {
-	attempts := ""
-	err = sqlitex.Execute(c, "SELECT attempts FROM deliveries WHERE id = ? AND leased_until = ?", &sqlitex.ExecOptions{
-		Args:       []any{r.Delivery.ID, r.Delivery.Lease.Milli()},
-		ResultFunc: func(stmt *sqlite.Stmt) error { ours, attempts = true, stmt.ColumnText(0); return nil },
-	})
-	if err != nil {
-		return false, fmt.Errorf("select claim: %w", err)
+// afterAll returns the results whose claims are still the ones that they are of, and the
+// attempts to store with each.
+func (cs *claims) afterAll(results []animalstore.DeliveryResult) (ours []animalstore.DeliveryResult, attempts []string, err error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for _, r := range results {
+		one, held := cs.holds(r.Delivery)
+		if !held {
+			continue
+		}
+		after, err := db.AddAttempt(one.attempts, r.Attempt)
+		if err != nil {
+			return nil, nil, err
+		}
+		ours, attempts = append(ours, r), append(attempts, after)
 	}
-	if !ours {
-		return false, nil
-	}
-	if attempts, err = db.AddAttempt(attempts, r.Attempt); err != nil {
-		return false, err
-	}
-	return true, execute(c, "store attempt", "UPDATE deliveries SET state = ?, tries = tries + 1, attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?",
-		statusIndex(animalstore.DeliveryStates, r.State), attempts, r.Next.Milli(), r.Delivery.ID)
+	return ours, attempts, nil
+}
+
+// storeResult updates a delivery. It can be repeated, if it isn't known whether it was
+// stored.
+func storeResult(c *sqlite.Conn, r *animalstore.DeliveryResult, attempts string) error {
+	return execute(c, "store attempt", "UPDATE deliveries SET state = ?, tries = ?, attempts = ?, due_at = ? WHERE id = ?",
+		statusIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli(), r.Delivery.ID)
 }
 
 // storeHealth updates a webhook after attempts.

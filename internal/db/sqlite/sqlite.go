@@ -99,6 +99,7 @@ type DB struct {
 	moving  atomic.Bool // a checkpoint is moving the log into the file
 	writer  *writer
 	pets    *petCache // nil unless serving, because other processes may change pets
+	claims  claims    // of deliveries
 	closing sync.Once
 }
 
@@ -118,7 +119,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning}
+	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning, claims: claims{of: map[int64]map[int64]claim{}}}
 	defer func() {
 		if err != nil {
 			d.Close()

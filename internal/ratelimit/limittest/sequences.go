@@ -71,7 +71,8 @@ func configureRapid(t *testing.T, sequences int) {
 type sequence struct {
 	subject Subject
 	model   model
-	saved   model // the state after a kill
+	saved   model          // the state after a kill
+	stored  map[int64]bool // the ends of windows that were saved
 	key     *animalstore.Key
 	now     int64
 	cover   *coverage
@@ -90,6 +91,7 @@ func newSequence(t *rapid.T, subject Subject, cover *coverage) *sequence {
 	s := &sequence{
 		subject: subject,
 		cover:   cover,
+		stored:  make(map[int64]bool),
 		key:     &animalstore.Key{ID: rapid.SampledFrom([]int64{1, 64, 1 << 40}).Draw(t, "key")},
 		toDay:   make(map[int64]int64), toMinute: make(map[int64]int64),
 	}

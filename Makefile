@@ -34,8 +34,8 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go -C tools mod tidy -diff
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
-# The two halves run at the same time, because many tests wait more than they
-# compute. -count=1, because some tests run the go command or the built binary, and
+# The two halves run at the same time, and test-race four packages at once, because many
+# tests wait more than they compute. -count=1, because some tests run the go command or the built binary, and
 # the test cache doesn't see what those read.
 test: setup ## run the tests, with the race detector where it can find something
 	@$(MAKE) --no-print-directory -j2 test-race test-plain
@@ -64,8 +64,8 @@ UNWATCHED = github.com/getkin/... github.com/santhosh-tekuri/... github.com/anis
 test-race:
 	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN)) || exit 1; \
 	ANIMALSTORE_API_PASSES=sqlite CGO_ENABLED=1 \
-	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') -count=1 -timeout 15m \
-		$$(echo "$$pkgs" | grep -vxF "$$plain")
+	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') \
+		-p 4 -count=1 -timeout 15m $$(echo "$$pkgs" | grep -vxF "$$plain")
 
 # These are the flags that e2e builds the binary with, so that each package is
 # compiled once, not again for the tests. internal/api repeats its tests here on

@@ -35,8 +35,8 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
 # The two halves run at the same time, and test-race four packages at once, because many
-# tests wait more than they compute. -count=1, because some tests run the go command or the built binary, and
-# the test cache doesn't see what those read.
+# tests wait more than they compute. -count=1, because some tests run the go command or
+# the built binary, and the test cache doesn't see what those read.
 test: setup ## run the tests, with the race detector where it can find something
 	@$(MAKE) --no-print-directory -j2 test-race test-plain
 

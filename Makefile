@@ -34,7 +34,7 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go -C tools mod tidy -diff
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
-# The two halves run at the same time, several packages of each at once, because many
+# The two halves run at the same time, two or three packages of each at once, because many
 # tests wait more than they compute. -count=1, because some tests run the go command or
 # the built binary, and the test cache doesn't see what those read.
 test: setup ## run the tests, with the race detector where it can find something
@@ -65,7 +65,7 @@ test-race:
 	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN)) || exit 1; \
 	ANIMALSTORE_API_PASSES=sqlite CGO_ENABLED=1 \
 	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') \
-		-p 4 -count=1 -timeout 15m $$(echo "$$pkgs" | grep -vxF "$$plain")
+		-p 3 -count=1 -timeout 15m $$(echo "$$pkgs" | grep -vxF "$$plain")
 
 # These are the flags that e2e builds the binary with, so that each package is
 # compiled once, not again for the tests. internal/api repeats its tests here on
@@ -78,7 +78,7 @@ test-plain:
 	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
 	ANIMALSTORE_API_PASSES=nethttp,postgres \
-	go test -trimpath -p 3 -count=1 -timeout 15m ./internal/api $(PLAIN)
+	go test -trimpath -count=1 -timeout 15m ./internal/api $(PLAIN)
 
 # Apart from test, because a browser and what builds releases take long.
 test-release: setup ## build and install a release, follow the documents, look at the pages

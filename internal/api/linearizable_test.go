@@ -54,7 +54,7 @@ func checkCachedReads(t *testing.T) {
 	h := &history{handler: s.handler, key: secret, begun: time.Now()}
 	var before *herd // what the rounds so far have added
 	var creates, reads int
-	for deadline := time.Now().Add(time.Duration(often(2, 60)) * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Duration(often(1, 60)) * time.Second); time.Now().Before(deadline); {
 		ops := h.round(t, before, 40)
 		model := porcupine.Model{
 			Init:              func() any { return before },

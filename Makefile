@@ -34,16 +34,16 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go -C tools mod tidy -diff
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
-# The two halves run at the same time, two or three packages of each at once, because many
+# The two halves run at the same time, and test-race four packages at once, because many
 # tests wait more than they compute. -count=1, because some tests run the go command or
 # the built binary, and the test cache doesn't see what those read.
 test: setup ## run the tests, with the race detector where it can find something
 	@$(MAKE) --no-print-directory -j2 test-race test-plain
 
 # The packages that only test-plain runs. e2e and cmd/animalstore run the program as
-# it is released, in processes of its own, so the race detector would only watch the
-# tests; the others have one goroutine.
-PLAIN = ./e2e ./cmd/animalstore ./openapi . ./client/webhook $(addprefix ./internal/,\
+# it is released, and bench those it measures, in processes of their own, so the race
+# detector would only watch the tests; the others have one goroutine.
+PLAIN = . ./bench ./e2e ./cmd/animalstore ./openapi ./client/webhook $(addprefix ./internal/,\
 	buildinfo dbadmin metrics pages sample settings strictjson tables)
 
 # Libraries that do most of the work while tests run, and the code that is tested.
@@ -65,25 +65,24 @@ test-race:
 	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN)) || exit 1; \
 	ANIMALSTORE_API_PASSES=sqlite CGO_ENABLED=1 \
 	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') \
-		-p 3 -count=1 -timeout 15m $$(echo "$$pkgs" | grep -vxF "$$plain")
+		-p 4 -count=1 -timeout 15m $$(echo "$$pkgs" | grep -vxF "$$plain")
 
 # These are the flags that e2e builds the binary with, so that each package is
 # compiled once, not again for the tests. internal/api repeats its tests here on
 # PostgreSQL and without the fast path; they ran with the race detector in test-race.
 # internal/ratelimit runs what the race detector would only slow down: the tests of one
-# goroutine with many requests, and the test of memory, which it multiplies. What takes
-# longest comes first.
+# goroutine with many requests, and the test of memory, which it multiplies.
 test-plain test-release: export CGO_ENABLED = 0
 test-plain:
+	ANIMALSTORE_API_PASSES=nethttp,postgres \
+	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
 	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
-	ANIMALSTORE_API_PASSES=nethttp,postgres \
-	go test -trimpath -count=1 -timeout 15m ./internal/api $(PLAIN)
 
 # Apart from test, because a browser and what builds releases take long.
 test-release: setup ## build and install a release, follow the documents, look at the pages
 	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m ./e2e \
-		-run '^Test(Browser|Console|Documents|Image|Package.*|Release|Reproducible|RPM.*)$$'
+		-run '^Test(BrokenDocumentsGoRed|Browser|Console|Documents|Image|NoResponseBeforeTheDisk|Package.*|Release|Reproducible|RPM.*|WrongCommandsGoRed)$$'
 
 rules: ## check and test the alert rules for Prometheus
 	@scripts/setup promtool:prometheus

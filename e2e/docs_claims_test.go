@@ -195,6 +195,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 // TestWrongCommandsGoRed: what is looked up has to be found missing.
 func TestWrongCommandsGoRed(t *testing.T) {
 	t.Parallel()
+	onlyForRelease(t, "runs wrong commands")
 	commands := helpPages(t)
 	everything := ""
 	for _, page := range commands {

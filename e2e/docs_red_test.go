@@ -23,6 +23,7 @@ func binaryOnly(t *testing.T) string {
 // A document is written with ”' for ```.
 func TestBrokenDocumentsGoRed(t *testing.T) {
 	t.Parallel()
+	onlyForRelease(t, "runs broken documents")
 	const serve = "'''sh terminal\nbin/animalstore serve\n'''\n"
 	const key = "'''sh\nexport ANIMALSTORE_API_KEY=$(bin/animalstore keys create --name me)\n'''\n"
 	const pets = `curl -H "Authorization: Bearer $ANIMALSTORE_API_KEY" http://127.0.0.1:8080/v1/pets`

@@ -29,6 +29,7 @@ func TestNoResponseBeforeTheDisk(t *testing.T) {
 	})
 	t.Run("built not to wait", func(t *testing.T) {
 		t.Parallel()
+		onlyForRelease(t, "builds another server")
 		responses, early := responsesBeforeTheDisk(t, withBinary(unsafeBinary(t)))
 		t.Logf("%d responses with 201, %d before their fsync", responses, len(early))
 		if len(early) == 0 {

@@ -63,10 +63,19 @@ func build(path, command string) error {
 	return nil
 }
 
+// releaseTests matches the names of the tests that make test-release runs.
+var releaseTests = sync.OnceValue(func() *regexp.Regexp {
+	found := regexp.MustCompile(`-run '(\^Test\(.*\)\$)\$'`).FindStringSubmatch(contents("../Makefile"))
+	return regexp.MustCompile(found[1])
+})
+
 // onlyForRelease skips a test that takes long, of what surrounds the program in a
-// release. Makefile has their names.
+// release.
 func onlyForRelease(t testing.TB, reason string) {
 	t.Helper()
+	if name, _, _ := strings.Cut(t.Name(), "/"); !releaseTests().MatchString(name) {
+		t.Fatalf("make test-release doesn't run %s", name)
+	}
 	if !soak {
 		t.Skip(reason + ": this runs in make test-release and make soak")
 	}

@@ -1,0 +1,289 @@
+package dbtest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// dispatch publishes and dispatches everything.
+func dispatch(t *testing.T, d db.DB, at animalstore.Time) {
+	t.Helper()
+	mustPublish(t, d)
+	for more := true; more; {
+		var err error
+		if more, err = d.DispatchEvents(t.Context(), at, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.DueDelivery {
+	t.Helper()
+	due, err := d.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return due
+}
+
+// finish stores the result of an attempt, and claims no other.
+func finish(t *testing.T, d db.DB, due *animalstore.DueDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
+	t.Helper()
+	a := animalstore.Attempt{Time: at, Status: &status, DurationMs: 5}
+	_, disabled, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{due.Result(a, 0.5, 0)}, at, animalstore.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return disabled
+}
+
+func deliveriesOf(t *testing.T, d db.DB, webhookID int64, state animalstore.DeliveryState) []animalstore.Delivery {
+	t.Helper()
+	all, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhookID, State: state, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func after(d time.Duration) animalstore.Time { return animalstore.At(noon.Add(d)) }
+
+func eventsBecomeDeliveries(t *testing.T, d db.DB) {
+	mustCreatePet(t, d, animalstore.NewPet{Name: "before", CategoryID: 1})
+	pets := mustCreateWebhook(t, d, "pet.*")
+	mustCreatePet(t, d, animalstore.NewPet{Name: "first", CategoryID: 1})
+	all := mustCreateWebhook(t, d, "pet.created,order.*,category.*,webhook.*")
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "second", CategoryID: 2})
+	mustDeletePet(t, d, pet.ID)
+	dispatch(t, d, noon)
+	types := func(id int64) (types []string) {
+		for _, one := range deliveriesOf(t, d, id, "") {
+			types = append([]string{string(one.Type)}, types...)
+			if one.State != animalstore.DeliveryPending || one.NextAttemptAt != noon || one.CreatedAt != noon || len(one.Attempts) != 0 || one.EventID == nil {
+				t.Errorf("got the delivery %+v", one)
+			}
+		}
+		return types
+	}
+	if got, want := types(pets.ID), []string{"pet.created", "pet.created", "pet.deleted"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := types(all.ID), []string{"webhook.created", "pet.created", "category.updated"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	dispatch(t, d, later)
+	if got := len(types(pets.ID)); got != 3 {
+		t.Errorf("%d deliveries after another dispatch, want 3", got)
+	}
+	// What happens while it is paused is never sent, but everything from before is.
+	mustCreatePet(t, d, animalstore.NewPet{Name: "before the pause", CategoryID: 1})
+	mustUpdateWebhook(t, d, pets.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
+	mustCreatePet(t, d, animalstore.NewPet{Name: "in the pause", CategoryID: 1})
+	dispatch(t, d, noon)
+	mustCreatePet(t, d, animalstore.NewPet{Name: "in the pause too", CategoryID: 1})
+	mustUpdateWebhook(t, d, pets.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
+	mustCreatePet(t, d, animalstore.NewPet{Name: "after the pause", CategoryID: 1})
+	dispatch(t, d, noon)
+	if got := len(types(pets.ID)); got != 5 {
+		t.Errorf("%d deliveries after a pause, want 5: one from before and one from after", got)
+	}
+}
+
+func claimsAreExclusive(t *testing.T, d db.DB) {
+	one, two := mustCreateWebhook(t, d, "pet.*"), mustCreateWebhook(t, d, "pet.*")
+	for range 12 {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	if due := claim(t, d, animalstore.At(noon.Add(-time.Second))); len(due) != 0 {
+		t.Errorf("%d claimed before they are due", len(due))
+	}
+	seen := map[int64]*animalstore.DueDelivery{}
+	byWebhook := map[int64]int{}
+	for _, one := range claimTogether(t, d, 4) {
+		if seen[one.ID] != nil {
+			t.Errorf("delivery %d was claimed twice", one.ID)
+		}
+		seen[one.ID] = &one
+		byWebhook[one.WebhookID]++
+		if one.URL != "https://example.com/hook" || !slices.Equal(one.Secrets, []string{"whsec_b25l"}) || one.EventID == 0 || len(one.Data) == 0 || one.Lease != after(time.Minute) {
+			t.Errorf("got %s: %d, %s, %s", one, one.EventID, one.URL, one.Data)
+		}
+	}
+	for _, w := range []animalstore.Webhook{one, two} {
+		if byWebhook[w.ID] != animalstore.MaxInFlight {
+			t.Errorf("%d of webhook %d were claimed, want %d", byWebhook[w.ID], w.ID, animalstore.MaxInFlight)
+		}
+	}
+	// Those that were released, or whose lease has ended, are due again.
+	for _, due := range seen {
+		if due.WebhookID == one.ID {
+			if err := d.ReleaseDeliveries(t.Context(), []animalstore.DueDelivery{*due}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := claim(t, d, after(time.Second))
+	if len(again) != animalstore.MaxInFlight || again[0].WebhookID != one.ID {
+		t.Errorf("%d claimed after a release, want %d", len(again), animalstore.MaxInFlight)
+	}
+	stale := claim(t, d, after(time.Minute))
+	if len(stale) != animalstore.MaxInFlight || stale[0].WebhookID != two.ID {
+		t.Errorf("%d claimed after the lease, want %d", len(stale), animalstore.MaxInFlight)
+	}
+	// The result of a claim that has ended no longer counts.
+	for _, status := range []int{500, 200} {
+		finish(t, d, seen[stale[0].ID], after(time.Minute), status)
+	}
+	pending := deliveriesOf(t, d, two.ID, animalstore.DeliveryPending)
+	if len(pending) != 12 || slices.ContainsFunc(pending, func(d animalstore.Delivery) bool { return len(d.Attempts) != 0 }) {
+		t.Errorf("%d pending, want 12 without an attempt: %+v", len(pending), pending)
+	}
+	next, _, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{stale[0].Result(animalstore.Attempt{Time: after(time.Minute), Status: new(200)}, 0, 0)}, after(time.Minute), after(2*time.Minute))
+	if err != nil || len(next) != 1 || next[0].WebhookID != two.ID || next[0].ID == stale[0].ID || next[0].Lease != after(2*time.Minute) {
+		t.Errorf("got %v, %v, want another delivery to the same webhook", next, err)
+	}
+	finishTogether(t, d, two.ID, seen[stale[1].ID], append(next, stale[1:4]...))
+}
+
+// finishTogether finishes what is claimed of a webhook, with various results, and a claim
+// that has ended. It expects as many new claims as there are results that count.
+func finishTogether(t *testing.T, d db.DB, webhookID int64, ended *animalstore.DueDelivery, claimed []animalstore.DueDelivery) {
+	t.Helper()
+	now := after(61 * time.Second)
+	results := []animalstore.DeliveryResult{ended.Result(animalstore.Attempt{Time: now, Status: new(500)}, 0, 0)}
+	for i := range claimed {
+		status := 204
+		if i == 1 {
+			status = 503
+		}
+		results = append(results, claimed[i].Result(animalstore.Attempt{Time: now, Status: &status}, 0.5, 0))
+	}
+	due := len(deliveriesOf(t, d, webhookID, animalstore.DeliveryPending)) - animalstore.MaxInFlight
+	next, disabled, err := d.FinishDeliveries(t.Context(), results, now, after(2*time.Minute))
+	if want := min(due, len(claimed)); err != nil || disabled != "" || len(next) != want {
+		t.Errorf("finish %d: got %d more, %q, %v, want %d", len(results), len(next), disabled, err, want)
+	}
+	for i := range next {
+		if slices.ContainsFunc(claimed, func(c animalstore.DueDelivery) bool { return c.ID == next[i].ID }) {
+			t.Errorf("%s was claimed again", next[i])
+		}
+	}
+	for i, r := range results[1:] {
+		all := deliveriesOf(t, d, webhookID, r.State)
+		at := slices.IndexFunc(all, func(d animalstore.Delivery) bool { return d.ID == r.Delivery.ID })
+		if at < 0 || len(all[at].Attempts) != 1 || *all[at].Attempts[0].Status != *r.Status || all[at].NextAttemptAt != r.Next {
+			t.Errorf("result %d: got %+v, want %+v", i, all, r)
+		}
+	}
+	if webhook, err := d.Webhook(t.Context(), webhookID); err != nil || webhook.LastDeliveredAt != now || webhook.LastFailedAt != now {
+		t.Errorf("the webhook is %+v, %v, want it to have delivered and failed at %s", webhook, err, now)
+	}
+}
+
+func attemptsAreStored(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	dispatch(t, d, noon)
+	log := &eventLog{d: d}
+	log.next(t)
+	now, want := noon, 0
+	for {
+		due := claim(t, d, now)
+		if len(due) != 1 || due[0].Tries != want || due[0].EventID == 0 {
+			t.Fatalf("attempt %d at %s: got %d, want one", want+1, now, len(due))
+		}
+		finish(t, d, &due[0], now, 500)
+		want++
+		got := deliveriesOf(t, d, webhook.ID, "")[0]
+		if len(got.Attempts) != want || got.Attempts[want-1].Time != now || *got.Attempts[want-1].Status != 500 || got.Attempts[want-1].DurationMs != 5 {
+			t.Fatalf("after attempt %d: got %+v", want, got)
+		}
+		if got.State != animalstore.DeliveryPending {
+			break
+		}
+		if next, _ := animalstore.NextAttempt(want, animalstore.At(now.Add(5*time.Millisecond)), 0.5, 0); got.NextAttemptAt != next {
+			t.Errorf("attempt %d is due at %s, want %s", want+1, got.NextAttemptAt, next)
+		}
+		if early := claim(t, d, animalstore.At(got.NextAttemptAt.Add(-time.Millisecond))); len(early) != 0 {
+			t.Fatalf("attempt %d is due early", want+1)
+		}
+		now = got.NextAttemptAt
+	}
+	if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryFailed); want != 10 || len(got) != 1 || !got[0].NextAttemptAt.IsZero() {
+		t.Errorf("failed after %d attempts: %+v, want 10", want, got)
+	}
+	got, err := d.Webhook(t.Context(), webhook.ID)
+	if err != nil || got.LastFailedAt != now || !got.LastDeliveredAt.IsZero() || got.State != animalstore.WebhookActive {
+		t.Errorf("got %+v, %v, want it active and failed at %s", got, err, now)
+	}
+	log.want(t, "attempts", []string{})
+
+	delivery := deliveriesOf(t, d, webhook.ID, "")[0]
+	if again, err := d.RetryDelivery(t.Context(), webhook.ID, delivery.ID, now); err != nil || again.State != animalstore.DeliveryPending || again.NextAttemptAt != now {
+		t.Errorf("retry: got %+v, %v, want it due", again, err)
+	}
+	if _, err := d.RetryDelivery(t.Context(), webhook.ID+1, delivery.ID, now); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("retry of another webhook's: got %v, want ErrNotFound", err)
+	}
+	due := claim(t, d, now)
+	finish(t, d, &due[0], now, 204)
+	if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(got) != 1 || len(got[0].Attempts) != 11 {
+		t.Errorf("after a retry: got %+v, want it delivered", got)
+	}
+	if got, err := d.Webhook(t.Context(), webhook.ID); err != nil || got.LastDeliveredAt != now {
+		t.Errorf("got %+v, %v, want it delivered at %s", got, err, now)
+	}
+}
+
+func deliveryLists(t *testing.T, d db.DB) {
+	webhook, other := mustCreateWebhook(t, d, "pet.*"), mustCreateWebhook(t, d, "pet.*")
+	for range 7 {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	for i, due := range claim(t, d, noon) {
+		finish(t, d, &due, noon, []int{200, 500, 410}[min(i%7/2, 1)])
+	}
+	for _, state := range []animalstore.DeliveryState{"", animalstore.DeliveryPending, animalstore.DeliveryDelivered} {
+		whole := deliveriesOf(t, d, webhook.ID, state)
+		var ids, paged []int64
+		for _, one := range whole {
+			ids = append(ids, one.ID)
+			if state != "" && one.State != state {
+				t.Errorf("a list of %s contains %s", state, one.State)
+			}
+		}
+		for before := int64(0); ; before = paged[len(paged)-1] {
+			page, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, State: state, Before: before, Limit: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range page {
+				paged = append(paged, one.ID)
+			}
+			if len(page) < 2 {
+				break
+			}
+		}
+		if !slices.Equal(ids, paged) || !slices.IsSortedFunc(ids, func(a, b int64) int { return int(b - a) }) || len(ids) == 0 {
+			t.Errorf("%q: got %v in one list and %v in pages, want the newest first", state, ids, paged)
+		}
+	}
+	if n, err := d.DropDeliveries(t.Context(), noon, 100); err != nil || n != 0 {
+		t.Errorf("dropped %d, %v, want none that is new", n, err)
+	}
+	for _, want := range []int{5, 5, 4, 0} {
+		if n, err := d.DropDeliveries(t.Context(), later, 5); err != nil || n != want {
+			t.Errorf("dropped %d, %v, want %d", n, err, want)
+		}
+	}
+	if left := len(deliveriesOf(t, d, webhook.ID, "")) + len(deliveriesOf(t, d, other.ID, "")); left != 0 {
+		t.Errorf("%d deliveries are left", left)
+	}
+}

@@ -158,7 +158,7 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 	if err != nil || idle {
 		return false, err
 	}
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	err = d.writer.doSure(ctx, func(c *sqlite.Conn) error {
 		all, position, newest, err := receivers(c)
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.Deliver
 		return nil, "", err
 	}
 	webhookID, stored := ours[0].Delivery.WebhookID, 0
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	err = d.writer.doSure(ctx, func(c *sqlite.Conn) error {
 		disabled, stored = "", 0
 		for i := range ours {
 			if err := storeResult(c, &ours[i], attempts[i]); err != nil {

@@ -16,21 +16,27 @@ import (
 const (
 	writeWaiting   int32 = iota // in the queue, or in a batch whose transaction hasn't begun
 	writeRunning                // its function runs
-	writeRan                    // its function succeeded: a commit follows
-	writeFailed                 // its function failed: nothing of it will be stored
-	writeAbandoned              // its caller has left, and it will never run
+	writeRan                    // its function succeeded: a commit follows, or it runs again
+	writeFailed                 // its function failed: nothing of it is stored, unless it runs again
+	writeAbandoned              // its caller has left, and it won't run, or not again
 )
 
-// begin reports whether a write is to run: not if its context has ended.
+// begin reports whether a write is to run: not if its context has ended or its caller has
+// left.
 func (wr *write) begin() bool {
 	if wr.err = wr.ctx.Err(); wr.err != nil {
 		return false
 	}
-	return wr.progress.CompareAndSwap(writeWaiting, writeRunning)
+	for _, before := range []int32{writeWaiting, writeRan, writeFailed} {
+		if wr.progress.CompareAndSwap(before, writeRunning) {
+			return true
+		}
+	}
+	return false
 }
 
 // ran notes the result of the function. From here on nothing touches the variables that
-// the function sets, so its caller may return.
+// the function sets, so its caller may leave.
 func (wr *write) ran(err error) {
 	if err != nil {
 		wr.progress.Store(writeFailed)
@@ -93,22 +99,20 @@ func (w *writer) giveUp(wr *write) (known bool, err error) {
 	if wr.progress.CompareAndSwap(writeWaiting, writeAbandoned) {
 		return false, w.notBegun(context.DeadlineExceeded)
 	}
-	for wr.progress.Load() == writeRunning { // briefly: it sets its caller's variables
+	for {
 		select {
 		case <-wr.done:
 			return true, wr.err
-		case <-time.After(time.Millisecond):
+		default:
 		}
+		switch {
+		case wr.progress.CompareAndSwap(writeFailed, writeAbandoned):
+			return false, context.DeadlineExceeded
+		case wr.progress.CompareAndSwap(writeRan, writeAbandoned):
+			return false, fmt.Errorf("commit: %w: %w", db.ErrOutcomeUnknown, context.DeadlineExceeded)
+		}
+		time.Sleep(time.Millisecond) // it is running, briefly: it sets its caller's variables
 	}
-	select {
-	case <-wr.done:
-		return true, wr.err
-	default:
-	}
-	if wr.progress.Load() == writeFailed {
-		return false, context.DeadlineExceeded
-	}
-	return false, fmt.Errorf("commit: %w: %w", db.ErrOutcomeUnknown, context.DeadlineExceeded)
 }
 
 // notBegun is the error of a write whose time was up before it began: another process

@@ -81,10 +81,10 @@ func TestKnownCategories(t *testing.T) {
 	}
 }
 
-// TestCreatesFailTogether: creates of pets have no savepoints. One that is refused
-// changes nothing and leaves the others alone, but if SQLite fails halfway, nothing of
-// the batch is stored.
-func TestCreatesFailTogether(t *testing.T) {
+// TestHalfway: creates of pets and what is stored for webhooks have no savepoints. One that
+// is refused changes nothing and leaves the others alone. If SQLite fails halfway, only
+// that write fails too.
+func TestHalfway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
 	retry := func(body byte) *db.Idempotency {
@@ -99,19 +99,66 @@ func TestCreatesFailTogether(t *testing.T) {
 	}
 	wantStored(t, d, "first", "good", "good too")
 
-	script(t, path, `CREATE TRIGGER halfway BEFORE INSERT ON events WHEN new.data LIKE '%"bad"%' BEGIN SELECT RAISE(ABORT, 'halfway'); END`)
-	for i, err := range batch(t, d, create(d, "before", 1, nil), create(d, "bad", 1, nil), create(d, "after", 1, nil)) {
-		if err == nil {
-			t.Errorf("write %d of a batch in which SQLite failed returned nil", i)
+	script(t, path, `CREATE TRIGGER halfway BEFORE INSERT ON events WHEN new.data LIKE '%"bad"%' BEGIN SELECT RAISE(ABORT, 'halfway'); END;
+		CREATE TRIGGER damaged BEFORE INSERT ON deliveries BEGIN SELECT RAISE(ABORT, 'damaged'); END`)
+	if _, err := d.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com", Types: "pet.*"}, "whsec_b25l", animalstore.AtMilli(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(d, "to deliver", 1, nil)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dispatch := func(ctx context.Context) error {
+		_, err := d.DispatchEvents(ctx, animalstore.AtMilli(1), 100)
+		return err
+	}
+	errs = batch(t, d, create(d, "before", 1, nil), create(d, "bad", 1, nil), dispatch, create(d, "refused", 1, retry(2)), create(d, "after", 1, nil))
+	for i, bad := range []bool{false, true, true, true, false} {
+		if failed := errs[i] != nil; failed != bad {
+			t.Errorf("write %d of a batch in which SQLite failed returned %v", i, errs[i])
 		}
 	}
-	wantStored(t, d, "first", "good", "good too")
-	if err := create(d, "next", 1, nil)(t.Context()); err != nil {
-		t.Errorf("the next batch: %v", err)
-	}
+	wantStored(t, d, "first", "good", "good too", "to deliver", "before", "after")
 	events, _, err := d.Events(t.Context(), db.EventQuery{Limit: 100})
-	if got := fmt.Sprint(len(events), err); got != "5 <nil>" { // four pets and a category
-		t.Errorf("got %s events, want 5", got)
+	if got := fmt.Sprint(len(events), err); got != "8 <nil>" { // six pets, a category, a webhook
+		t.Errorf("got %s events, want 8", got)
+	}
+}
+
+// TestLeftBeforeRepeat: a write whose caller has left isn't run again, because the caller
+// may use what it sets.
+func TestLeftBeforeRepeat(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	var runs [4]int
+	newWrite := func(i int, f func() error) *write {
+		run := func(*sqlite.Conn) error { runs[i]++; return f() }
+		return &write{ctx: t.Context(), run: run, sure: true, done: make(chan struct{}, 1)}
+	}
+	done := newWrite(0, func() error { return nil })
+	refused := newWrite(1, func() error { return animalstore.Errorf(animalstore.PetNotAvailable, "no") })
+	halfway := newWrite(2, func() error {
+		if runs[2] > 1 {
+			return errors.New("again")
+		}
+		if _, err := d.writer.giveUp(done); !errors.Is(err, db.ErrOutcomeUnknown) {
+			t.Errorf("the caller of a write that ran was told %v", err)
+		}
+		if _, err := d.writer.giveUp(refused); err != context.DeadlineExceeded {
+			t.Errorf("the caller of a write that was refused was told %v", err)
+		}
+		return errors.New("halfway")
+	})
+	stays := newWrite(3, func() error { return nil })
+
+	if !d.writer.writing.CompareAndSwap(false, true) {
+		t.Fatal("somebody writes")
+	}
+	d.writer.commit([]*write{done, refused, halfway, stays})
+	d.writer.stop()
+	if runs != [4]int{1, 1, 2, 1} {
+		t.Errorf("the writes ran %v times, want 1, 1, 2, 1", runs)
+	}
+	if halfway.err == nil || stays.err != nil {
+		t.Errorf("halfway got %v and the one after it %v", halfway.err, stays.err)
 	}
 }
 

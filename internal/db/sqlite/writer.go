@@ -121,9 +121,9 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 }
 
 // doSure is do for an f that changes nothing before it is sure to succeed: afterwards
-// only a failure of SQLite can stop it, and then the whole batch fails. An error for its
-// caller, an [animalstore.Error], comes before the first change. So it needs no savepoint,
-// for which SQLite would copy every page that f changes.
+// only a failure of SQLite can stop it. An error for its caller, an [animalstore.Error],
+// comes before the first change. So it needs no savepoint, for which SQLite would copy every
+// page that f changes.
 func (w *writer) doSure(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(ctx, f, true)
 }
@@ -278,9 +278,21 @@ func (w *writer) logPages() (pages int, err error) {
 	return pages, err
 }
 
+// errHalfway is the error of a transaction with a write that left some of its changes.
+var errHalfway = errors.New("a write without a savepoint failed halfway")
+
 // transact runs a batch in one transaction. If it returns an error, nothing of the
 // batch is stored. The error of a single write is left in that write.
-func (w *writer) transact(batch []*write) (err error) {
+func (w *writer) transact(batch []*write) error {
+	err := w.attempt(batch, false)
+	if err == errHalfway { // as good as never: a page may be damaged
+		err = w.attempt(batch, true)
+	}
+	return err
+}
+
+// attempt is transact, with savepoints for all writes or only where they are needed.
+func (w *writer) attempt(batch []*write, savepoints bool) (err error) {
 	if err := w.begin(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -300,7 +312,7 @@ func (w *writer) transact(batch []*write) (err error) {
 		if !wr.begin() {
 			continue // its caller gave up
 		}
-		err := w.run(wr, len(batch) == 1)
+		err := w.run(wr, len(batch) == 1, savepoints)
 		wr.ran(cmp.Or(err, wr.err))
 		if err != nil {
 			return err
@@ -317,24 +329,27 @@ func (w *writer) transact(batch []*write) (err error) {
 
 // run runs a write of a transaction. It returns an error only if the whole transaction
 // is lost, as it is when its only write fails.
-func (w *writer) run(wr *write, only bool) error {
+func (w *writer) run(wr *write, only, savepoint bool) error {
 	switch {
 	case only:
 		return safely(wr.run, w.conn)
-	case wr.sure:
+	case wr.sure && !savepoint:
 		return w.runSure(wr)
 	}
 	return w.runAlone(wr)
 }
 
-// runSure runs a write that either changes nothing or succeeds.
+// runSure runs a write that either changes nothing or succeeds, unless SQLite fails.
 func (w *writer) runSure(wr *write) error {
-	err := safely(wr.run, w.conn)
-	if refused := (*animalstore.Error)(nil); errors.As(err, &refused) {
-		wr.err = err
+	wr.err = safely(wr.run, w.conn)
+	refused := (*animalstore.Error)(nil)
+	switch {
+	case wr.err == nil || errors.As(wr.err, &refused):
 		return nil
+	case isIOError(wr.err):
+		return wr.err
 	}
-	return err
+	return errHalfway
 }
 
 // runAlone runs one of several writes, so that a failure rolls back only that write.

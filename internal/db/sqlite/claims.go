@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,45 +65,56 @@ func (cs *claims) end(due *animalstore.DueDelivery) {
 	}
 }
 
-// The deliveries of a webhook (?1) that are due (?2). Of a webhook that isn't active, only
-// pings are.
-const (
-	whereDue  = "webhook_id = ?1 AND state = 0 AND due_at <= ?2"
-	wherePing = whereDue + " AND event_id = 0"
-)
-
-const dueColumns = `SELECT d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, w.url, w.secret,
-	CASE WHEN w.old_secret_until > ?2 THEN w.old_secret ELSE '' END, d.attempts FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id `
-
-func scanDue(stmt *sqlite.Stmt, lease animalstore.Time) animalstore.DueDelivery {
-	due := animalstore.DueDelivery{
-		ID:        stmt.ColumnInt64(0),
-		WebhookID: stmt.ColumnInt64(1),
-		EventID:   stmt.ColumnInt64(2),
-		Type:      db.DeliveryType(stmt.ColumnInt64(3)),
-		Time:      animalstore.AtMilli(stmt.ColumnInt64(4)),
-		Data:      json.RawMessage(stmt.ColumnText(5)),
-		Tries:     int(stmt.ColumnInt64(6)),
-		URL:       stmt.ColumnText(7),
-		Secrets:   []string{stmt.ColumnText(8)},
-		Lease:     lease,
-	}
-	if old := stmt.ColumnText(9); old != "" {
-		due.Secrets = append(due.Secrets, old)
+// whereDue selects the deliveries of a webhook (?1) that are due (?2). Of a webhook that
+// isn't active, only pings are.
+func whereDue(state int64) string {
+	const due = "webhook_id = ?1 AND state = 0 AND due_at <= ?2"
+	if state != 0 {
+		return due + " AND event_id = 0"
 	}
 	return due
 }
 
-// claim claims at most n deliveries of a webhook, whose state may have changed since it was
-// read. The caller holds mu.
-func (cs *claims) claim(c *sqlite.Conn, w webhookState, now, lease animalstore.Time, n int) (claimed []animalstore.DueDelivery, err error) {
-	where := whereDue
-	if w.state != 0 {
-		where = wherePing
+const dueColumns = "SELECT id, event_id, type, event_time, data, tries, attempts FROM deliveries "
+
+// scanDue completes what all deliveries of a webhook have in common.
+func scanDue(stmt *sqlite.Stmt, due animalstore.DueDelivery) animalstore.DueDelivery {
+	due.ID = stmt.ColumnInt64(0)
+	due.EventID = stmt.ColumnInt64(1)
+	due.Type = db.DeliveryType(stmt.ColumnInt64(2))
+	due.Time = animalstore.AtMilli(stmt.ColumnInt64(3))
+	due.Data = json.RawMessage(stmt.ColumnText(4))
+	due.Tries = int(stmt.ColumnInt64(5))
+	return due
+}
+
+// selectTarget returns a webhook's state and what all its deliveries have in common.
+func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state int64, common animalstore.DueDelivery, err error) {
+	common = animalstore.DueDelivery{WebhookID: id, Lease: lease}
+	err = db.ErrNotFound
+	failed := sqlitex.Execute(c, "SELECT state, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END FROM webhooks WHERE id = ?1", &sqlitex.ExecOptions{
+		Args: []any{id, now.Milli()},
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			err = nil
+			state, common.URL, common.Secrets = stmt.ColumnInt64(0), stmt.ColumnText(1), []string{stmt.ColumnText(2)}
+			if old := stmt.ColumnText(3); old != "" {
+				common.Secrets = append(common.Secrets, old)
+			}
+			return nil
+		},
+	})
+	return state, common, cmp.Or(failed, err)
+}
+
+// claim claims at most n deliveries of a webhook. The caller holds mu.
+func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.Time, n int) (claimed []animalstore.DueDelivery, err error) {
+	state, common, err := selectTarget(c, webhookID, now, lease)
+	if err != nil {
+		return nil, ignoreNotFound(err) // it was deleted
 	}
-	of := cs.of[w.id]
-	err = sqlitex.Execute(c, dueColumns+"WHERE (w.state = 0 OR d.event_id = 0) AND d.id IN (SELECT id FROM deliveries WHERE "+where+" ORDER BY due_at LIMIT +?3) ORDER BY d.due_at, d.id", &sqlitex.ExecOptions{
-		Args: []any{w.id, now.Milli(), n + len(of)},
+	of := cs.of[webhookID]
+	err = sqlitex.Execute(c, dueColumns+"WHERE "+whereDue(state)+" ORDER BY due_at LIMIT +?3", &sqlitex.ExecOptions{
+		Args: []any{webhookID, now.Milli(), n + len(of)},
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			id := stmt.ColumnInt64(0)
 			if len(claimed) == n || of[id].until > now.Milli() {
@@ -110,10 +122,10 @@ func (cs *claims) claim(c *sqlite.Conn, w webhookState, now, lease animalstore.T
 			}
 			if of == nil {
 				of = map[int64]claim{}
-				cs.of[w.id] = of
+				cs.of[webhookID] = of
 			}
-			of[id] = claim{until: lease.Milli(), attempts: stmt.ColumnText(10)}
-			claimed = append(claimed, scanDue(stmt, lease))
+			of[id] = claim{until: lease.Milli(), attempts: stmt.ColumnText(6)}
+			claimed = append(claimed, scanDue(stmt, common))
 			return nil
 		},
 	})
@@ -141,11 +153,7 @@ func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due
 	if n, _ := cs.count(w.id, now); n >= animalstore.MaxInFlight {
 		return false, nil
 	}
-	where := whereDue
-	if w.state != 0 {
-		where = wherePing
-	}
-	err = sqlitex.Execute(c, "SELECT id FROM deliveries WHERE "+where+" ORDER BY due_at LIMIT +?3", &sqlitex.ExecOptions{
+	err = sqlitex.Execute(c, "SELECT id FROM deliveries WHERE "+whereDue(w.state)+" ORDER BY due_at LIMIT +?3", &sqlitex.ExecOptions{
 		Args: []any{w.id, now.Milli(), 1 + len(cs.of[w.id])},
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			due = due || cs.of[w.id][stmt.ColumnInt64(0)].until <= now.Milli()
@@ -216,7 +224,7 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 				continue
 			}
 			var some []animalstore.DueDelivery
-			some, err = d.claims.claim(c, w, now, lease, animalstore.MaxInFlight-n)
+			some, err = d.claims.claim(c, w.id, now, lease, animalstore.MaxInFlight-n)
 			claimed = append(claimed, some...)
 		}
 		return err

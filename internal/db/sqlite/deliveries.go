@@ -219,7 +219,7 @@ func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.Deliver
 	// The results are stored, so this isn't an error: what can't be read now is claimed
 	// later.
 	_ = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		next, err = d.claims.claim(c, webhookState{id: webhookID}, now, lease, stored)
+		next, err = d.claims.claim(c, webhookID, now, lease, stored)
 		return err
 	})
 	return next, disabled, nil

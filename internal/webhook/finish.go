@@ -8,10 +8,12 @@ import (
 )
 
 // While a webhook has a backlog, its results are collected for pauseFactor times as long
-// as it took to store the last ones, pauseMost at most. A backlog is delivered as fast as
-// can be if nothing else uses the store, and leaves most of it to others if it is busy.
+// as it took to store the last ones, or busyFactor times while there are new events, whose
+// writers wait for the same disk. It is pauseMost at most. So a backlog leaves most of a
+// busy store to others.
 const (
 	pauseFactor = 2
+	busyFactor  = 4
 	pauseMost   = 10 * time.Millisecond
 )
 
@@ -53,8 +55,12 @@ func (w *Worker) finish(r animalstore.DeliveryResult, backlog bool) *animalstore
 
 // pause lets other results join, and others use the store.
 func (w *Worker) pause() {
+	factor := time.Duration(pauseFactor)
+	if w.busy.Load() {
+		factor = busyFactor
+	}
 	select {
-	case <-time.After(min(pauseFactor*time.Duration(w.took.Load()), pauseMost)):
+	case <-time.After(min(factor*time.Duration(w.took.Load()), pauseMost)):
 	case <-w.stopping:
 	}
 }

@@ -76,16 +76,23 @@ func TestResultsAreStoredTogether(t *testing.T) {
 		second <- nil
 		attempts.Wait()
 
-		// With a backlog, a result waits for others, and longer if the store is slow.
-		for _, took := range []time.Duration{time.Millisecond, 3 * time.Millisecond, time.Minute} {
-			w.took.Store(int64(took))
+		// With a backlog, a result waits for others, and longer if the store is slow or others
+		// write.
+		const ms = time.Millisecond
+		for _, one := range []struct {
+			busy       bool
+			took, want time.Duration
+		}{{false, ms, 2 * ms}, {false, 3 * ms, 6 * ms}, {true, ms, 4 * ms}, {true, time.Minute, 10 * ms}} {
+			w.took.Store(int64(one.took))
+			s.set(animalstore.WebhookWork{Webhooks: true, Events: one.busy})
+			w.look(t.Context(), t.Context())
 			began := time.Now()
 			for id := range int64(3) {
 				finish(3, 11+id)
 			}
 			end := begins(11, 12, 13)
-			if got, want := time.Since(began), min(pauseFactor*took, pauseMost); got != want {
-				t.Errorf("after %v the next results were stored after %v, want %v", took, got, want)
+			if got := time.Since(began); got != one.want {
+				t.Errorf("%+v: the next results were stored after %v", one, got)
 			}
 			end <- nil
 			attempts.Wait()

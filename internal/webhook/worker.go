@@ -75,6 +75,7 @@ type Worker struct {
 	attempts sync.WaitGroup
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
 
+	busy      atomic.Bool  // there were new events at the last look
 	took      atomic.Int64 // nanoseconds to store the last results
 	mu        sync.Mutex
 	finishing map[int64]*finishing // by webhook, if results are being stored
@@ -168,6 +169,7 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 		w.followClock(work.Clock, asked, w.Now())
 	}
 	w.idle = !work.Webhooks
+	w.busy.Store(work.Events)
 	if work.Events {
 		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.now()), dispatchBatch)
 		if err != nil {

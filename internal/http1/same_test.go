@@ -158,8 +158,9 @@ func (s *same) check(t testing.TB, pieces ...string) {
 		if got == want || gotEnd == complete && wantEnd == complete {
 			break
 		}
-		// On a busy machine large responses of both may be cut off every time.
-		if gotEnd == cutOff && wantEnd == cutOff && (strings.HasPrefix(want, got) || strings.HasPrefix(got, want)) {
+		// On a busy machine large responses of net/http may be cut off every time. What it
+		// would have sent can't be compared then.
+		if wantEnd == cutOff && (strings.HasPrefix(got, want) || gotEnd == cutOff && strings.HasPrefix(want, got)) {
 			want = got
 		}
 	}

@@ -151,6 +151,7 @@ func (s *same) talk(t testing.TB, addr string, pieces []string) (responses strin
 func (s *same) check(t testing.TB, pieces ...string) {
 	t.Helper()
 	var got, want string
+	cut := false // responses of net/http were cut off
 	for range 20 {
 		var gotEnd, wantEnd ending
 		got, gotEnd = s.talk(t, s.here, pieces)
@@ -158,9 +159,11 @@ func (s *same) check(t testing.TB, pieces ...string) {
 		if got == want || gotEnd == complete && wantEnd == complete {
 			break
 		}
-		// On a busy machine large responses of net/http may be cut off every time. What it
-		// would have sent can't be compared then.
-		if wantEnd == cutOff && (strings.HasPrefix(got, want) || gotEnd == cutOff && strings.HasPrefix(want, got)) {
+		// A server that finds a mistake closes the connection after half a second, read or
+		// not. On a busy machine that cuts large responses off nearly every time, those of
+		// net/http too, and there is nothing to compare the rest with.
+		cut = cut || wantEnd == cutOff
+		if cut && (wantEnd == cutOff && strings.HasPrefix(got, want) || gotEnd == cutOff && strings.HasPrefix(want, got)) {
 			want = got
 		}
 	}
@@ -281,7 +284,7 @@ func testSameInPieces(t *testing.T, config *tls.Config) {
 		if len(c.text) > 300 {
 			continue
 		}
-		step := 1 + len(c.text)/40
+		step := 1 + len(c.text)/often(15, 40)
 		if config != nil {
 			step *= 12 // because of the handshakes
 		}
@@ -296,7 +299,7 @@ func TestSameRandom(t *testing.T) { overBoth(t, testSameRandom) }
 
 func testSameRandom(t *testing.T, config *tls.Config) {
 	s := newSame(t, config)
-	for start := time.Now(); time.Since(start) < 2*time.Second && !t.Failed(); {
+	for start := time.Now(); time.Since(start) < time.Duration(often(1, 10))*time.Second && !t.Failed(); {
 		var text string
 		for range 1 + rand.IntN(4) {
 			text += randomRequest()
@@ -313,7 +316,11 @@ func TestSameHeadLength(t *testing.T) { overBoth(t, testSameHeadLength) }
 
 func testSameHeadLength(t *testing.T, config *tls.Config) {
 	s := newSame(t, config)
-	for size := 1950; size < 2060; size++ {
+	step := 1
+	if config != nil {
+		step = 6 // because of the handshakes; the code is the same
+	}
+	for size := 1950; size < 2060; size += step {
 		s.check(t, "HEAD / HTTP/1.1\r\nHost: "+strings.Repeat("a", size)+"\r\n\r\n")
 	}
 }

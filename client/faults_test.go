@@ -143,9 +143,9 @@ func TestManyFaults(t *testing.T) {
 	for _, inMemory := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in memory %t", inMemory), func(t *testing.T) {
 			if inMemory { // in fake time, with the waits of production
-				synctest.Test(t, func(t *testing.T) { storm(t, often(250, 4_000), clienttest.InMemory()) })
+				synctest.Test(t, func(t *testing.T) { storm(t, often(120, 4_000), clienttest.InMemory()) })
 			} else {
-				storm(t, often(100, 2_000), clienttest.WithClientOptions(client.WithBackoff(time.Millisecond, 10*time.Millisecond)))
+				storm(t, often(50, 2_000), clienttest.WithClientOptions(client.WithBackoff(time.Millisecond, 10*time.Millisecond)))
 			}
 		})
 	}

@@ -52,9 +52,9 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 				if test.before != nil {
 					before = func(h http.Handler) http.Handler { return test.before(responses.middleware(h)) }
 				}
-				calls := often(100, 200)
+				calls := often(50, 200)
 				if test.limits.PerMinute == 1 { // hours of ticks of the server
-					calls = often(60, 200)
+					calls = often(30, 200)
 				}
 				if test.limits.PerDay == 30 {
 					// A day is a hundred thousand ticks of the server, so it starts at 11 p.m.

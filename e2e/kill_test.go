@@ -20,7 +20,7 @@ import (
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const writers = 32
-	rounds := 8
+	rounds := 4
 	if soak {
 		rounds = 1000
 	}

@@ -82,6 +82,14 @@ type shoppers struct {
 // happens to the server, not about load: other tests need the processor, too.
 const pause = 10 * time.Millisecond
 
+// breather is pause, but with ANIMALSTORE_SOAK=1 there is none.
+func breather() time.Duration {
+	if soak {
+		return 0
+	}
+	return pause
+}
+
 func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
 	t.Helper()
 	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, stopping: make(chan struct{}), pets: newLedger()}
@@ -254,7 +262,7 @@ func TestClusterRollingRestart(t *testing.T) {
 				select {
 				case <-stopping:
 					return
-				default:
+				case <-time.After(breather()):
 				}
 				write := n%2 == 0
 				name := fmt.Sprintf("client %d, number %d", i, n)

@@ -235,7 +235,7 @@ func TestRedisOutages(t *testing.T) {
 				select {
 				case <-stop:
 					return
-				default:
+				case <-time.After(breather()):
 					c.burst(6, 30, busy)
 				}
 			}

@@ -64,7 +64,7 @@ func TestCertificateReload(t *testing.T) {
 				select {
 				case <-ended:
 					return
-				default:
+				case <-time.After(breather()):
 				}
 			}
 		})

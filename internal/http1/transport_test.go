@@ -11,11 +11,20 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// often is a count that is larger with ANIMALSTORE_SOAK=1.
+func often(usually, soaking int) int {
+	if os.Getenv("ANIMALSTORE_SOAK") != "" {
+		return soaking
+	}
+	return usually
+}
 
 // overBoth runs a test without TLS, where config is nil, and with it.
 func overBoth(t *testing.T, test func(t *testing.T, config *tls.Config)) {

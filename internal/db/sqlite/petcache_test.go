@@ -127,7 +127,7 @@ func TestPetCacheRefusesLateReads(t *testing.T) {
 func TestPetCacheIsFresh(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	pet := mustCreate(t, d, "0")
-	const renames = 100
+	const renames = 50
 	var stored atomic.Int64
 	var readers sync.WaitGroup
 	for range 4 {
@@ -224,11 +224,11 @@ func TestPetCacheHoldsWhatFits(t *testing.T) {
 
 func TestPetCacheIsBounded(t *testing.T) {
 	c := new(petCache)
-	for id := int64(1); id <= 10*petSlots; id++ {
+	for id := int64(1); id <= 3*petSlots; id++ {
 		c.put(animalstore.Pet{ID: id, Name: "Rex", Status: animalstore.PetSold}, 2)
 	}
 	kept := 0
-	for id := int64(1); id <= 10*petSlots; id++ {
+	for id := int64(1); id <= 3*petSlots; id++ {
 		if _, ok := c.get(id); ok {
 			kept++
 		}

@@ -224,11 +224,11 @@ func TestPetCacheHoldsWhatFits(t *testing.T) {
 
 func TestPetCacheIsBounded(t *testing.T) {
 	c := new(petCache)
-	for id := int64(1); id <= 3*petSlots; id++ {
+	for id := int64(1); id <= 6*petSlots; id++ {
 		c.put(animalstore.Pet{ID: id, Name: "Rex", Status: animalstore.PetSold}, 2)
 	}
 	kept := 0
-	for id := int64(1); id <= 3*petSlots; id++ {
+	for id := int64(1); id <= 6*petSlots; id++ {
 		if _, ok := c.get(id); ok {
 			kept++
 		}

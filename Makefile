@@ -70,19 +70,19 @@ test-race:
 # These are the flags that e2e builds the binary with, so that each package is
 # compiled once, not again for the tests. internal/api repeats its tests here on
 # PostgreSQL and without the fast path; they ran with the race detector in test-race.
-# internal/ratelimit runs what the race detector would only slow down: the tests of one
-# goroutine with many requests, and the test of memory, which it multiplies.
 test-plain test-release: export CGO_ENABLED = 0
 test-plain:
 	ANIMALSTORE_API_PASSES=nethttp,postgres \
 	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
-	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
-	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
 
-# Apart from test, because a browser and what builds releases take long.
+# Apart from test, because a browser and what builds releases take long. So does what the
+# race detector would only slow down in internal/ratelimit: the tests of one goroutine
+# with many requests, and the test of memory, which it multiplies.
 test-release: setup ## build and install a release, follow the documents, look at the pages
 	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m ./e2e \
 		-run '^Test(BrokenDocumentsGoRed|Browser|Console|Documents|Image|NoResponseBeforeTheDisk|Package.*|Release|Reproducible|RPM.*|WrongCommandsGoRed)$$'
+	@out=$$(go test -trimpath -count=1 -v -run '^(TestAMillionKeysFitInto200MiB|TestMemory|TestRedis|TestRedisThatForgets)$$' ./internal/ratelimit) && \
+	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }
 
 rules: ## check and test the alert rules for Prometheus
 	@scripts/setup promtool:prometheus

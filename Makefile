@@ -34,7 +34,7 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go -C tools mod tidy -diff
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
-# The two halves run at the same time, with three and four packages at once, because many
+# The two halves run at the same time, and test-race four packages at once, because many
 # tests wait more than they compute. -count=1, because some tests run the go command or
 # the built binary, and the test cache doesn't see what those read.
 test: setup ## run the tests, with the race detector where it can find something
@@ -73,7 +73,7 @@ test-race:
 test-plain test-release: export CGO_ENABLED = 0
 test-plain:
 	ANIMALSTORE_API_PASSES=nethttp,postgres \
-	go test -trimpath -p 3 -count=1 -timeout 15m ./e2e ./internal/api $(PLAIN)
+	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
 
 # Apart from test, because a browser and what builds releases take long. So does what the
 # race detector would only slow down in internal/ratelimit: the tests of one goroutine

@@ -48,7 +48,7 @@ func TestExamples(t *testing.T) {
 				}
 				ran++
 				if strings.Contains(line, "--follow") || strings.Contains(line, "webhooks listen") { // it doesn't end
-					line = "timeout 1 " + line + "; test $? = 124"
+					line = untilStopped + line + "; test $? = 124"
 				}
 				if strings.HasPrefix(line, "animalstore serve") {
 					home.startAndStop(t, line)
@@ -62,6 +62,9 @@ func TestExamples(t *testing.T) {
 		})
 	})
 }
+
+// untilStopped precedes a command that doesn't end.
+const untilStopped = "timeout 1 "
 
 // needsOtherServer reports whether an example uses PostgreSQL or Redis.
 func needsOtherServer(line string) bool {
@@ -185,7 +188,7 @@ func (h *home) command(line string) *exec.Cmd {
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
 	cmd.Dir = h.dir
 	cmd.Env = append(os.Environ(), "HOME="+h.dir, keyVariable+"="+ownerKey, "ANIMALSTORE_LISTEN=127.0.0.1:0", "ANIMALSTORE_OPS_LISTEN=")
-	name, _, _ := strings.Cut(strings.TrimPrefix(line, "animalstore "), " ")
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(line, untilStopped), "animalstore "), " ")
 	for _, client := range groups[1].commands {
 		if name == client {
 			cmd.Env = append(cmd.Env, "ANIMALSTORE_URL="+h.url())

@@ -54,7 +54,7 @@ func testConcurrent(t *testing.T, newSubject New) {
 			case RaceDetector: // a race shows in any round, and make test runs all of them without it
 				rounds = 4
 			case isCostly(c.s):
-				rounds = 6
+				rounds = 12
 			}
 			var spent int64
 			for round := range rounds {

@@ -16,7 +16,7 @@ import (
 // The number of random sequences, and the mean number of operations in one.
 const (
 	shortRun, soakRun             = 1_500, 100_000
-	shortCostlyRun, soakCostlyRun = 50, 10_000
+	shortCostlyRun, soakCostlyRun = 100, 10_000
 	meanSize                      = 60
 )
 

@@ -52,7 +52,7 @@ func TestExamples(t *testing.T) {
 				}
 				if strings.HasPrefix(line, "animalstore serve") {
 					home.startAndStop(t, line)
-				} else if out, err := home.command(line).CombinedOutput(); err != nil {
+				} else if out, err := home.command(line).CombinedOutput(); err != nil || strings.Contains(string(out), "request failed") {
 					t.Errorf("%s\ngot %v, want success:\n%s", line, err, out)
 				}
 			}

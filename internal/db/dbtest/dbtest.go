@@ -101,7 +101,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a delivery is claimed again only after its lease", leasesAreExclusive},
 		{"many who claim at once don't get too many together", claimsAtOnce},
 		{"many who claim and finish at once get nothing twice", finishAtOnce},
-		{"a result of a paused webhook leads to no other delivery", pausedFinish},
+		{"a result of a paused or deleted webhook leads to no other delivery", pausedFinish},
 		{"what there is to do for webhooks, and when, is found", workIsFound},
 		{"attempts are stored until the last", attemptsAreStored},
 		{"a webhook that is gone or fails for five days is disabled", webhooksAreDisabled},

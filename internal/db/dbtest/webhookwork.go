@@ -210,6 +210,10 @@ func pausedFinish(t *testing.T, d db.DB) {
 	finishOne(1, 0)
 	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
 	finishOne(2, 1)
+	if err := d.DeleteWebhook(t.Context(), webhook.ID, func(*animalstore.Webhook) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	finishOne(3, 0)
 }
 
 // dispatchAtOnce has many dispatch at the same time: each event becomes one delivery.

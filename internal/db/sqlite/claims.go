@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,11 +90,11 @@ func scanDue(stmt *sqlite.Stmt, due animalstore.DueDelivery) animalstore.DueDeli
 // selectTarget returns a webhook's state and what all its deliveries have in common.
 func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state int64, common animalstore.DueDelivery, err error) {
 	common = animalstore.DueDelivery{WebhookID: id, Lease: lease}
-	err = db.ErrNotFound
-	failed := sqlitex.Execute(c, "SELECT state, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END FROM webhooks WHERE id = ?1", &sqlitex.ExecOptions{
+	found := false
+	err = sqlitex.Execute(c, "SELECT state, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END FROM webhooks WHERE id = ?1", &sqlitex.ExecOptions{
 		Args: []any{id, now.Milli()},
 		ResultFunc: func(stmt *sqlite.Stmt) error {
-			err = nil
+			found = true
 			state, common.URL, common.Secrets = stmt.ColumnInt64(0), stmt.ColumnText(1), []string{stmt.ColumnText(2)}
 			if old := stmt.ColumnText(3); old != "" {
 				common.Secrets = append(common.Secrets, old)
@@ -103,7 +102,13 @@ func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state 
 			return nil
 		},
 	})
-	return state, common, cmp.Or(failed, err)
+	switch {
+	case err != nil:
+		return state, common, fmt.Errorf("select webhook: %w", err)
+	case !found:
+		return state, common, db.ErrNotFound
+	}
+	return state, common, nil
 }
 
 // claim claims at most n deliveries of a webhook. The caller holds mu.

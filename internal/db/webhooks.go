@@ -31,8 +31,9 @@ type WebhookStore interface {
 
 	// UpdateWebhook calls change with a webhook and stores the result. One that becomes
 	// active gets only the events of later changes; one that is no longer active gets
-	// the events of changes before, once it is active again. The times of its last
-	// deliveries can't be changed.
+	// the events of changes before, once it is active again. The types count for the
+	// events of later changes. The times of its last deliveries can't be changed. If
+	// the dispatcher is far behind, it returns an error with the code overloaded.
 	UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error)
 
 	// DeleteWebhook removes a webhook if check returns nil. Its deliveries are sent
@@ -254,6 +255,33 @@ func (r *Receiver) Part(first, last int64) (from, to int64) {
 		to = min(to, r.To)
 	}
 	return from, to
+}
+
+// Restarts reports whether the events from before a change of a webhook have to be turned
+// into deliveries with it: afterwards it isn't known which ones the webhook gets.
+func Restarts(before, after animalstore.Webhook) bool {
+	return before.Types != after.Types || before.State != animalstore.WebhookActive && after.State == animalstore.WebhookActive
+}
+
+// MaxRest is how many events UpdateWebhook turns into deliveries itself, at most. Others wait
+// for its transaction.
+const MaxRest = 10_000
+
+// Rest returns the receiver of a webhook if there are events after position, up to newest,
+// that may have to become deliveries to it.
+func Rest(receivers []Receiver, webhookID, position, newest int64) (*Receiver, error) {
+	for i := range receivers {
+		r := &receivers[i]
+		from, to := r.Part(position, newest)
+		switch {
+		case r.ID != webhookID || from >= to:
+		case to-from > MaxRest:
+			return nil, animalstore.Errorf(animalstore.Overloaded, "%d events from before this change aren't ready to be sent to the webhook yet: try again in a moment", to-from)
+		default:
+			return r, nil
+		}
+	}
+	return nil, nil
 }
 
 // ErrTooManyWebhooks is what CreateWebhook returns if there are too many.

@@ -104,6 +104,9 @@ func receivers(ctx context.Context, q interface {
 // dispatchLock lets one session at a time turn events into deliveries.
 const dispatchLock = 0x414e5354_0002 // "ANST"
 
+const insertDeliveries = `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
+	SELECT $1, id, type, created_at, data, 0, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`
+
 // DispatchEvents implements [db.DB].
 func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error) {
 	idle := false
@@ -129,15 +132,42 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 		var batch pgx.Batch
 		for _, r := range all {
 			from, to := r.Part(first, last)
-			batch.Queue(`INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-				SELECT $1, id, type, created_at, data, 0, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`,
-				r.ID, from, to, at.Milli(), smallints(r.Types))
+			batch.Queue(insertDeliveries, r.ID, from, to, at.Milli(), smallints(r.Types))
 		}
 		batch.Queue("INSERT INTO webhook_position (id, event_id) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
 		more = last < newest
 		return failed("insert deliveries", tx.SendBatch(ctx, &batch).Close())
 	})
 	return more, err
+}
+
+// dispatchRest turns the events that a webhook has still to get into deliveries. It gets
+// only later ones from then on. The caller has locked the webhook. A dispatcher locks none,
+// so they don't wait for each other.
+func dispatchRest(ctx context.Context, tx pgx.Tx, webhookID int64) error {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(dispatchLock)); err != nil {
+		return failed("lock the dispatcher", err)
+	}
+	var newest int64 // others may publish more meanwhile, which is later than this change
+	if err := tx.QueryRow(ctx, "SELECT "+newestEvent).Scan(&newest); err != nil {
+		return failed("select newest event", err)
+	}
+	all, position, _, err := receivers(ctx, tx)
+	if err != nil {
+		return err
+	}
+	rest, err := db.Rest(all, webhookID, position, newest)
+	if err != nil {
+		return err
+	}
+	if rest != nil {
+		from, to := rest.Part(position, newest)
+		if _, err := tx.Exec(ctx, insertDeliveries, webhookID, from, to, time.Now().UnixMilli(), smallints(rest.Types)); err != nil {
+			return failed("insert deliveries", err)
+		}
+	}
+	_, err = tx.Exec(ctx, "UPDATE webhooks SET from_event = $2, to_event = 0 WHERE id = $1", webhookID, newest)
+	return failed("restart webhook", err)
 }
 
 func smallints(values []int64) []int16 {

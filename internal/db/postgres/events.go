@@ -87,6 +87,26 @@ func publishOn(ctx context.Context, c *pgx.Conn) (newest int64, err error) {
 	return newest, results.Close() // the commit
 }
 
+// publishQueued publishes what is queued when it is called, and ends even if others add to
+// that all the time. So the ids of events tell whether a change was before what follows.
+func (d *DB) publishQueued(ctx context.Context) error {
+	for last := int64(0); ; {
+		var first, newest int64
+		err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+			return failed("look for events", c.QueryRow(ctx, "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM event_queue").Scan(&first, &newest))
+		})
+		if last == 0 {
+			last = newest
+		}
+		if err != nil || first == 0 || first > last {
+			return err
+		}
+		if _, err := d.PublishEvents(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 // publishAll publishes everything that is queued.
 func publishAll(ctx context.Context, c *pgx.Conn) error {
 	for {

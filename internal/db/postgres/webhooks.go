@@ -35,8 +35,7 @@ func queueEvent(ctx context.Context, tx pgx.Tx, by db.Actor, t animalstore.Event
 // CreateWebhook implements [db.DB]. The lock on the table lets one caller through at a
 // time, so that they don't create too many together.
 func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error) {
-	// Events of changes before this one have to have an id by which to tell.
-	if _, err := d.PublishEvents(ctx); err != nil {
+	if err := d.publishQueued(ctx); err != nil {
 		return animalstore.Webhook{}, err
 	}
 	var webhook animalstore.Webhook
@@ -78,7 +77,7 @@ func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Web
 
 // UpdateWebhook implements [db.DB].
 func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
-	if _, err := d.PublishEvents(ctx); err != nil {
+	if err := d.publishQueued(ctx); err != nil {
 		return webhook, err
 	}
 	by := db.ActorOf(ctx)
@@ -101,10 +100,15 @@ func storeWebhook(ctx context.Context, tx pgx.Tx, by db.Actor, before, after ani
 	if before.Settings() == after.Settings() {
 		return nil
 	}
+	if db.Restarts(before, after) {
+		if err := dispatchRest(ctx, tx, before.ID); err != nil {
+			return err
+		}
+	}
 	activation := ""
 	switch was, is := before.State == animalstore.WebhookActive, after.State == animalstore.WebhookActive; {
 	case is && !was:
-		activation = ", to_event = 0, failing_since = 0, from_event = " + newestEvent
+		activation = ", failing_since = 0"
 	case was && !is:
 		activation = ", to_event = " + newestEvent
 	}
@@ -151,6 +155,9 @@ func (d *DB) RotateWebhook(ctx context.Context, id int64, secret string, until a
 
 // PauseWebhooks implements [db.DB].
 func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
+	if err := d.publishQueued(ctx); err != nil {
+		return 0, err
+	}
 	err = d.writeStatement(ctx, "pause webhooks", func(ctx context.Context, c *pgx.Conn) error {
 		tag, err := c.Exec(ctx, "UPDATE webhooks SET state = 1, to_event = "+newestEvent+" WHERE state = 0")
 		paused = int(tag.RowsAffected())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -181,6 +182,25 @@ func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at anim
 	return execute(c, "insert deliveries", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
 		SELECT ?1, id, type, created_at, data, 0, 0, '[]', ?4, 0, ?4 FROM events WHERE id > ?2 AND id <= ?3
 			AND type IN (SELECT value FROM json_each('[' || ?5 || ']')) ORDER BY id`, r.ID, from, to, at.Milli(), types)
+}
+
+// dispatchRest turns the events that a webhook has still to get into deliveries. It gets
+// only later ones from then on.
+func dispatchRest(c *sqlite.Conn, webhookID int64) error {
+	all, position, newest, err := receivers(c)
+	if err != nil {
+		return err
+	}
+	rest, err := db.Rest(all, webhookID, position, newest)
+	if err != nil {
+		return err
+	}
+	if rest != nil {
+		if err := insertDeliveries(c, rest, position, newest, animalstore.At(time.Now())); err != nil {
+			return err
+		}
+	}
+	return execute(c, "restart webhook", "UPDATE webhooks SET from_event = ?, to_event = 0 WHERE id = ?", newest, webhookID)
 }
 
 // FinishDeliveries implements [db.DB].

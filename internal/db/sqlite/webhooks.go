@@ -127,20 +127,21 @@ func storeWebhook(c *sqlite.Conn, by db.Actor, before, after animalstore.Webhook
 	if before.Settings() == after.Settings() {
 		return nil
 	}
-	_, newest, err := eventRange(c)
-	if err != nil {
-		return err
+	if db.Restarts(before, after) {
+		if err := dispatchRest(c, before.ID); err != nil {
+			return err
+		}
 	}
-	err = execute(c, "update webhook", "UPDATE webhooks SET url = ?, types = ?, description = ?, state = ?, disabled_reason = ? WHERE id = ?",
+	err := execute(c, "update webhook", "UPDATE webhooks SET url = ?, types = ?, description = ?, state = ?, disabled_reason = ? WHERE id = ?",
 		after.URL, string(after.Types), after.Description, statusIndex(animalstore.WebhookStates, after.State), string(after.DisabledReason), after.ID)
 	if err != nil {
 		return err
 	}
 	switch was, is := before.State == animalstore.WebhookActive, after.State == animalstore.WebhookActive; {
 	case is && !was:
-		err = execute(c, "activate webhook", "UPDATE webhooks SET from_event = ?, to_event = 0, failing_since = 0 WHERE id = ?", newest, after.ID)
+		err = execute(c, "activate webhook", "UPDATE webhooks SET failing_since = 0 WHERE id = ?", after.ID)
 	case was && !is:
-		err = execute(c, "deactivate webhook", "UPDATE webhooks SET to_event = ? WHERE id = ?", newest, after.ID)
+		err = execute(c, "deactivate webhook", "UPDATE webhooks SET to_event = (SELECT coalesce(max(id), 0) FROM events) WHERE id = ?", after.ID)
 	}
 	if err != nil {
 		return err

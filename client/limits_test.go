@@ -54,7 +54,7 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 				}
 				calls := often(50, 200)
 				if test.limits.PerMinute == 1 { // hours of ticks of the server
-					calls = often(30, 200)
+					calls = often(12, 200)
 				}
 				if test.limits.PerDay == 30 {
 					// A day is a hundred thousand ticks of the server, so it starts at 11 p.m.

@@ -356,7 +356,12 @@ func TestClusterFailover(t *testing.T) {
 	load := startShoppers(t, instances, key, 8, "unavailable")
 	for round := range rounds {
 		load.awaitMore(int64(40 + round%3*10))
+		before := load.retried.Load()
 		primary.Kill()
+		if round%2 == 0 {
+			// Otherwise the standby may be promoted so soon that no client notices.
+			eventually(t, time.Minute, "a client has to send again", func() bool { return load.retried.Load() > before })
+		}
 		standby.Promote(t)
 		promoted := time.Now()
 		var wg sync.WaitGroup

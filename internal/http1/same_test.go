@@ -284,7 +284,7 @@ func testSameInPieces(t *testing.T, config *tls.Config) {
 		if len(c.text) > 300 {
 			continue
 		}
-		step := 1 + len(c.text)/often(15, 40)
+		step := 1 + len(c.text)/often(8, 40)
 		if config != nil {
 			step *= 12 // because of the handshakes
 		}

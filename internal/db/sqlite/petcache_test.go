@@ -198,6 +198,7 @@ func TestPetCacheNeverMixesPets(t *testing.T) {
 // TestPetCacheHoldsWhatFits: clients that read three quarters as many pets as fit in turn,
 // whichever those are, find nearly all of them.
 func TestPetCacheHoldsWhatFits(t *testing.T) {
+	withoutRaceDetector(t)
 	c := new(petCache)
 	random := rand.New(rand.NewPCG(1, 2))
 	ids := make([]int64, petSlots*petsInSlot*3/4)
@@ -223,6 +224,7 @@ func TestPetCacheHoldsWhatFits(t *testing.T) {
 }
 
 func TestPetCacheIsBounded(t *testing.T) {
+	withoutRaceDetector(t)
 	c := new(petCache)
 	for id := int64(1); id <= 6*petSlots; id++ {
 		c.put(animalstore.Pet{ID: id, Name: "Rex", Status: animalstore.PetSold}, 2)

@@ -75,13 +75,14 @@ test-plain:
 	ANIMALSTORE_API_PASSES=nethttp,postgres \
 	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
 
-# Apart from test, because a browser and what builds releases take long. So does what the
-# race detector would only slow down in internal/ratelimit and internal/db/sqlite: tests of
-# one goroutine with many requests, the contract of commands beside a server, and the test of
-# memory, which it multiplies.
+# Apart from test, because a browser and what builds releases take long. So do tests of
+# tests, which read broken documents, and what the race detector would only slow down in
+# internal/ratelimit and internal/db/sqlite: tests of one goroutine with many requests, the
+# contract of commands beside a server, and the test of memory, which it multiplies.
 test-release: setup ## build and install a release, follow the documents, look at the pages
 	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m ./e2e \
-		-run '^Test(BrokenDocumentsGoRed|Browser|Console|Documents|Image|NoResponseBeforeTheDisk|Package.*|Release|Reproducible|RPM.*|WrongCommandsGoRed)$$'
+		-run '^Test(BrokenDocumentsGoRed|Browser|Console|Documents|FirstRunFromSource|Image|NoResponseBeforeTheDisk|Package.*|Release|Reproducible|RPM.*|WrongCommandsGoRed)$$'
+	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -run '^Test(BreakingChanges|Checks)$$' ./openapi
 	@out=$$(go test -trimpath -count=1 -v ./internal/ratelimit ./internal/db/sqlite \
 		-run '^Test(AMillionKeysFitInto200MiB|Contract|Memory|PetCacheHoldsWhatFits|PetCacheIsBounded|Redis|RedisThatForgets)$$') && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }

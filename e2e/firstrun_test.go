@@ -78,6 +78,7 @@ func TestFirstRun(t *testing.T) {
 
 // TestFirstRunFromSource does what make run does, ended by Ctrl-C.
 func TestFirstRunFromSource(t *testing.T) {
+	onlyForRelease(t, "builds from source")
 	t.Parallel()
 	root, err := filepath.Abs("..")
 	if err != nil {

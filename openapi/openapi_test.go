@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,9 +29,18 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// onlyForRelease skips a test that reads the document again for each of many mistakes.
+func onlyForRelease(t *testing.T) {
+	t.Helper()
+	if os.Getenv("ANIMALSTORE_SOAK") == "" {
+		t.Skip("takes seconds: set ANIMALSTORE_SOAK=1, or run make test-release")
+	}
+}
+
 // TestChecks breaks the document in one place at a time and expects the matching
 // check to report it.
 func TestChecks(t *testing.T) {
+	onlyForRelease(t)
 	tests := []struct {
 		name     string
 		old, new string // the first occurrence of old is replaced with new

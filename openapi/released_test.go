@@ -63,6 +63,7 @@ func (c change) apply(t *testing.T) []string {
 }
 
 func TestBreakingChanges(t *testing.T) {
+	onlyForRelease(t)
 	const (
 		status  = "enum: [available, pending, sold]"
 		limit   = "        maximum: 100\n        default: 20\n"

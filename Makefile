@@ -41,10 +41,10 @@ test: setup ## run the tests, with the race detector where it can find something
 	@$(MAKE) --no-print-directory -j2 test-race test-plain
 
 # The packages that only test-plain runs. e2e and cmd/animalstore run the program as
-# it is released, and bench those it measures, in processes of their own, so the race
-# detector would only watch the tests; the others have one goroutine.
-PLAIN = . ./bench ./e2e ./cmd/animalstore ./openapi ./client/webhook $(addprefix ./internal/,\
-	buildinfo dbadmin metrics pages sample settings strictjson tables)
+# it is released, in processes of their own, so the race detector would only watch the
+# tests; the others have one goroutine.
+PLAIN = . ./e2e ./cmd/animalstore ./openapi ./client/webhook $(addprefix ./internal/,\
+	buildinfo bulk dbadmin diagnose keyadmin metrics pages remote sample settings strictjson tables)
 
 # Libraries that do most of the work while tests run, and the code that is tested.
 INLINED = std animalstore/... modernc.org/... zombiezen.com/...
@@ -62,27 +62,28 @@ test-race test-plain test-release: export GOFLAGS := $(GOFLAGS) -vet=off '-gcfla
 UNWATCHED = github.com/getkin/... github.com/santhosh-tekuri/... github.com/anishathalye/...
 
 test-race:
-	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN)) || exit 1; \
+	@pkgs=$$(go list ./...) && plain=$$(go list $(PLAIN) ./bench) || exit 1; \
 	ANIMALSTORE_API_PASSES=sqlite CGO_ENABLED=1 \
 	go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') \
 		-p 4 -count=1 -timeout 15m $$(echo "$$pkgs" | grep -vxF "$$plain")
 
 # These are the flags that e2e builds the binary with, so that each package is
 # compiled once, not again for the tests. internal/api repeats its tests here on
-# PostgreSQL and without the fast path; they ran with the race detector in test-race.
+# PostgreSQL; on SQLite they run with the race detector in test-race.
 test-plain test-release: export CGO_ENABLED = 0
 test-plain:
-	ANIMALSTORE_API_PASSES=nethttp,postgres \
-	go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
+	ANIMALSTORE_API_PASSES=postgres go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
 
-# Apart from test, because a browser and what builds releases take long. So do tests of
-# tests, which read broken documents, and what the race detector would only slow down in
-# internal/ratelimit and internal/db/sqlite: tests of one goroutine with many requests, the
-# contract of commands beside a server, and the test of memory, which it multiplies.
+# Apart from test, because a browser and what builds releases take long. So do the tests of
+# bench and of the API without the fast path, tests of tests, which read broken documents,
+# and what the race detector would only slow down in internal/ratelimit and
+# internal/db/sqlite: tests of one goroutine with many requests, the contract of commands
+# beside a server, and the test of memory, which it multiplies.
 test-release: setup ## build and install a release, follow the documents, look at the pages
 	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m ./e2e \
 		-run '^Test(BrokenDocumentsGoRed|Browser|Console|Documents|FirstRunFromSource|Image|NoResponseBeforeTheDisk|Package.*|Release|Reproducible|RPM.*|WrongCommandsGoRed)$$'
 	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -run '^Test(BreakingChanges|Checks)$$' ./openapi
+	ANIMALSTORE_API_PASSES=nethttp go test -trimpath -count=1 ./bench ./internal/api
 	@out=$$(go test -trimpath -count=1 -v ./internal/ratelimit ./internal/db/sqlite \
 		-run '^Test(AMillionKeysFitInto200MiB|Contract|Memory|PetCacheHoldsWhatFits|PetCacheIsBounded|Redis|RedisThatForgets)$$') && \
 	echo "$$out" | grep '^--- PASS' || { echo "$$out"; exit 1; }

@@ -177,6 +177,7 @@ func TestCheckGoesRed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			spoiled := *s
 			spoiled.client = checkingClient(spoiler{s.client.Transport.(*checkingTransport).base, test.spoil}, s.clock.Now)
+			spoiled.client.Transport.(*checkingTransport).many = false
 			_, err := spoiled.send(t.Context(), test.call)
 			switch {
 			case test.want == "" && err != nil:

@@ -134,10 +134,11 @@ func (s *service) run(t testing.TB) {
 	})
 }
 
-// checkingClient never follows a redirect: there must be none.
+// checkingClient never follows a redirect: there must be none. The race detector makes
+// checks slow; make test runs all tests without it too, and then everything is checked.
 func checkingClient(base http.RoundTripper, now func() time.Time) *http.Client {
 	return &http.Client{
-		Transport:     &checkingTransport{base, now},
+		Transport:     &checkingTransport{base, now, raceDetector},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

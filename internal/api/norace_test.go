@@ -2,4 +2,4 @@
 
 package api_test
 
-const allPermissions = true
+const raceDetector = false

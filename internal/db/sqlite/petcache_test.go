@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -127,10 +128,10 @@ func TestPetCacheRefusesLateReads(t *testing.T) {
 func TestPetCacheIsFresh(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	pet := mustCreate(t, d, "0")
-	const renames = 50
+	const renames = 100
 	var stored atomic.Int64
 	var readers sync.WaitGroup
-	for range 4 {
+	for range max(1, runtime.GOMAXPROCS(0)-1) { // more would keep the writer from a processor
 		readers.Go(func() {
 			for before := stored.Load(); before < renames; before = stored.Load() {
 				got, err := d.Pet(t.Context(), pet.ID)

@@ -37,6 +37,7 @@ var usual = Settings{"fsync=off", "max_connections=300", "autovacuum=off", "log_
 var shared struct {
 	mu     sync.Mutex
 	server *Server
+	drops  []func() error // drop databases on one that was already running
 }
 
 // Shared returns a server that all tests of a process share, and starts it if needed.
@@ -58,11 +59,18 @@ func Shared(t testing.TB) *Server {
 	return shared.server
 }
 
-// Close stops the server of Shared and removes what Start keeps.
+// Close stops the server of Shared, or drops the databases that were created on one that
+// was already running, and removes what Start keeps.
 func Close() {
 	removeTemplate()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
+	for _, drop := range shared.drops {
+		if err := drop(); err != nil {
+			fmt.Fprintf(os.Stderr, "drop a database: %v\n", err)
+		}
+	}
+	shared.drops = nil
 	if shared.server != nil {
 		shared.server.remove()
 		shared.server = nil
@@ -138,14 +146,26 @@ func (s *Server) NewDatabase(t testing.TB, template string) string {
 	}
 	s.MustExec(t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY %s", name, template, strategy))
 	if s.process == nil { // other servers are deleted completely
-		t.Cleanup(func() {
-			if err := s.Exec(context.Background(), "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
-				t.Errorf("drop a database: %v", err)
-			}
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		shared.drops = append(shared.drops, func() error {
+			return s.Exec(context.Background(), "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 		})
 	}
 	return s.URL(name)
 }
+
+// DeleteAll makes a store like a new one. That takes much less than a new database, for
+// which PostgreSQL writes hundreds of files, and than TRUNCATE, which writes some for each
+// table.
+const DeleteAll = `
+	DELETE FROM deliveries; DELETE FROM webhooks; DELETE FROM webhook_position;
+	DELETE FROM events; DELETE FROM event_queue; DELETE FROM answers;
+	DELETE FROM orders; DELETE FROM pets; DELETE FROM categories;
+	DELETE FROM console_sessions; DELETE FROM console_forms;
+	DELETE FROM limit_states; DELETE FROM usage; DELETE FROM key_secrets; DELETE FROM keys;
+	SELECT setval(pg_get_serial_sequence(name, 'id'), 1, false)
+		FROM unnest(ARRAY['pets', 'orders', 'keys', 'webhooks', 'deliveries']) AS name;`
 
 // Name returns the name of the database in a URL.
 func Name(dsn string) string {

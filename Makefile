@@ -74,14 +74,17 @@ test-plain test-release: export CGO_ENABLED = 0
 test-plain:
 	ANIMALSTORE_API_PASSES=postgres go test -trimpath -count=1 -timeout 15m $(PLAIN) ./internal/api
 
-# Apart from test, because a browser and what builds releases take long. So do the tests of
-# bench and of the API without the fast path, tests of tests, which read broken documents,
-# and what the race detector would only slow down in internal/ratelimit and
-# internal/db/sqlite: tests of one goroutine with many requests, the contract of commands
-# beside a server, and the test of memory, which it multiplies.
+# Apart from test, because a browser and what builds releases take long. So do some loads
+# with kills and outages, of which test has others; the tests of bench, and of the API
+# without the fast path; tests of tests, which read broken documents; and what the race
+# detector would only slow down in internal/ratelimit and internal/db/sqlite: tests of one
+# goroutine with many requests, the contract of commands beside a server, and the test of
+# memory, which it multiplies.
 test-release: setup ## build and install a release, follow the documents, look at the pages
 	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -timeout 15m ./e2e \
 		-run '^Test(BrokenDocumentsGoRed|Browser|Console|Documents|FirstRunFromSource|Image|NoResponseBeforeTheDisk|Package.*|Release|Reproducible|RPM.*|WrongCommandsGoRed)$$'
+	ANIMALSTORE_RELEASE=1 go test -trimpath -count=1 -timeout 15m ./e2e \
+		-run '^Test(ChangesOfBusyKeys|ClusterRollingRestart|CountsSurviveKill|EventsCopy|FrozenPrimary|MoveKilled|RedisOutages|StopLosesNoRequest|WebhooksAreIsolated|WebhooksOutlastKills)$$'
 	ANIMALSTORE_SOAK=1 go test -trimpath -count=1 -run '^Test(BreakingChanges|Checks)$$' ./openapi
 	ANIMALSTORE_API_PASSES=nethttp go test -trimpath -count=1 ./bench ./internal/api
 	@out=$$(go test -trimpath -count=1 -v ./internal/ratelimit ./internal/db/sqlite \

@@ -111,6 +111,7 @@ func (m moveSource) checkServed(t *testing.T, database string) {
 // TestMoveKilled kills a move halfway, while it compares, and
 // right before its end. Each time nothing is left behind, and the last move works.
 func TestMoveKilled(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	pets := int64(20_000)
 	if soak {

@@ -131,6 +131,7 @@ func adminKey(t testing.TB, database string) string {
 // TestEventsCopy keeps copies of a store by following its events while everything
 // changes and instances are killed and restarted. At the end each copy is the store.
 func TestEventsCopy(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		rounds, copies, changing := 3, 4, 8

@@ -30,6 +30,9 @@ var binary string
 // soak asks for large counts.
 var soak = os.Getenv("ANIMALSTORE_SOAK") != ""
 
+// release asks for the tests that make test leaves to make test-release.
+var release = soak || os.Getenv("ANIMALSTORE_RELEASE") != ""
+
 func TestMain(m *testing.M) {
 	// Most tests wait most of the time, for processes and timeouts, so more of them
 	// run at once than there are processors. -parallel overrides it.
@@ -65,18 +68,21 @@ func build(path, command string) error {
 
 // releaseTests matches the names of the tests that make test-release runs.
 var releaseTests = sync.OnceValue(func() *regexp.Regexp {
-	found := regexp.MustCompile(`-run '(\^Test\(.*\)\$)\$'`).FindStringSubmatch(contents("../Makefile"))
-	return regexp.MustCompile(found[1])
+	var patterns []string
+	for _, found := range regexp.MustCompile(`\./e2e \\\n\t\t-run '(\^Test\(.*\)\$)\$'`).FindAllStringSubmatch(contents("../Makefile"), -1) {
+		patterns = append(patterns, found[1])
+	}
+	return regexp.MustCompile(strings.Join(patterns, "|"))
 })
 
-// onlyForRelease skips a test that takes long, of what surrounds the program in a
-// release.
+// onlyForRelease skips a test that takes long: of what surrounds the program in a release,
+// or a second one of a kind that make test has.
 func onlyForRelease(t testing.TB, reason string) {
 	t.Helper()
 	if name, _, _ := strings.Cut(t.Name(), "/"); !releaseTests().MatchString(name) {
 		t.Fatalf("make test-release doesn't run %s", name)
 	}
-	if !soak {
+	if !release {
 		t.Skip(reason + ": this runs in make test-release and make soak")
 	}
 }

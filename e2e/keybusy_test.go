@@ -15,6 +15,7 @@ import (
 // while takes effect within a second, on every server, although they haven't looked it up
 // since. All keys stay in use throughout.
 func TestChangesOfBusyKeys(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

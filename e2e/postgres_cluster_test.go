@@ -237,6 +237,7 @@ func TestClusterKill(t *testing.T) {
 // other. A client that connects anew where it is told to, or to another instance
 // where it is refused, does not see one request fail.
 func TestClusterRollingRestart(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	const clients = 12
 	rounds := 1

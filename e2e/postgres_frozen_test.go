@@ -13,6 +13,7 @@ import (
 // connections, writes to the new primary within five seconds, and never again to the
 // old one, even when that responds again and the new one is down.
 func TestFrozenPrimary(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	primary, standby, database := startPair(t)
 	s := start(t, onDatabase(database))

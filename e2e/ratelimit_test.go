@@ -144,6 +144,7 @@ func savedToday(t testing.TB, database, id string) int64 {
 // TestCountsSurviveKill: a killed server loses at most the counts of its last
 // second, and never counts what was not sent.
 func TestCountsSurviveKill(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	awayFromMidnight(t)
 	s := start(t)

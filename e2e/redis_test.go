@@ -207,6 +207,7 @@ func TestSharedLimitsAreExact(t *testing.T) {
 // TestRedisOutages breaks Redis in every way while clients keep sending requests. No
 // client may notice except by its limits, and no ban may be lifted.
 func TestRedisOutages(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	redis := redistest.Start(t)
 	proxy := redistest.NewProxy(t, redis)

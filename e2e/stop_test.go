@@ -16,6 +16,7 @@ import (
 // when a listening socket closes, Linux resets the connections that still wait to
 // be accepted, so there must be none.
 func TestStopLosesNoRequest(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	stops := 3
 	if soak {

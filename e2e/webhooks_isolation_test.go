@@ -29,6 +29,7 @@ func (h *hookReceiver) arrivals() map[int64]time.Time {
 // TestWebhooksAreIsolated: a receiver that hangs and one that fails don't delay what is
 // sent to a third. The soak measures how long that takes.
 func TestWebhooksAreIsolated(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		pets, every := 60, 5*time.Millisecond

@@ -190,6 +190,7 @@ func createPets(t *testing.T, instances []*instance, key string, n int64, create
 // TestWebhooksOutlastKills: instances are killed while they deliver, and a fifth of the
 // attempts fails. Every event arrives, and none is sent by two instances at once.
 func TestWebhooksOutlastKills(t *testing.T) {
+	onlyForRelease(t, "a load that takes long")
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		events, kills := int64(200), 3

@@ -23,11 +23,11 @@ var (
 )
 
 // provoked collects what the tests have seen.
-var provoked = &coverage{statuses: map[string]bool{}, codes: map[animalstore.Code]bool{}}
+var provoked = &coverage{statuses: map[string]int{}, codes: map[animalstore.Code]bool{}}
 
 type coverage struct {
 	mu       sync.Mutex
-	statuses map[string]bool // "operation status"
+	statuses map[string]int // how often, by "operation status"
 	codes    map[animalstore.Code]bool
 }
 
@@ -37,7 +37,13 @@ func (c *coverage) add(operation, method string, status int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.statuses[operation+" "+strconv.Itoa(status)] = true
+	c.statuses[operation+" "+strconv.Itoa(status)]++
+}
+
+func (c *coverage) count(operation string, status int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.statuses[operation+" "+strconv.Itoa(status)]
 }
 
 func (c *coverage) addCode(code animalstore.Code) {
@@ -51,7 +57,7 @@ func (c *coverage) missing() (missing []string) {
 	for _, item := range document().Paths.Map() {
 		for _, op := range item.Operations() {
 			for status := range op.Responses.Map() {
-				if pair := op.OperationID + " " + status; !c.statuses[pair] {
+				if pair := op.OperationID + " " + status; c.statuses[pair] == 0 {
 					missing = append(missing, pair)
 				}
 			}

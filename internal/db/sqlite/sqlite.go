@@ -230,14 +230,16 @@ func (d *DB) Generation() (uint64, bool) {
 	return g, g%2 == 0
 }
 
-// cachePages holds the inner pages of the trees in a store of millions. The system
-// caches the others, and reading one from there is faster than searching a cache
-// that doesn't fit into the processor's.
-const cachePages = "200"
+// cacheSize is how many pages a connection may keep without taking one from another.
+// All together may keep more than there is memory for: see sharePages.
+const cacheSize = "200"
 
 // openConn opens a connection that waits for other processes. Every connection of
 // this package comes from here.
 func openConn(path string, access sqlite.OpenFlags) (*sqlite.Conn, error) {
+	if err := sharePages(); err != nil {
+		return nil, err
+	}
 	c, err := sqlite.OpenConn(path, access)
 	if err != nil {
 		return nil, err
@@ -257,7 +259,7 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 		"PRAGMA synchronous = " + d.tuning.synchronous(),
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA temp_store = MEMORY",
-		"PRAGMA cache_size = " + cachePages,
+		"PRAGMA cache_size = " + cacheSize,
 		// On its own, SQLite would not report a checkpoint that failed.
 		"PRAGMA wal_autocheckpoint = 0",
 		// While another process reads for long, as a backup does, the log grows. Its

@@ -1,14 +1,12 @@
 package sqlite
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 
 	"modernc.org/libc"
 	"modernc.org/libc/sys/types"
 	lib "modernc.org/sqlite/lib"
-	"zombiezen.com/go/sqlite"
 )
 
 const (
@@ -21,8 +19,8 @@ const (
 	cachedPageSize = 4096 + 304
 )
 
-// sharePages gives SQLite the memory for the pages of all connections. It has to be
-// called before anything else uses SQLite.
+// sharePages gives SQLite the memory for the pages of all connections. It has no effect
+// if something else in this process used SQLite before, as some tests do.
 //
 // As it is built here, SQLite has one list of all connections' pages, but counts them
 // by connection. A connection below its cache_size takes new memory instead of the page
@@ -30,20 +28,14 @@ const (
 // page is forgotten right after its use. So some connections kept pages that nobody
 // needed, and others none. With memory for all, they share it: when it is full, everyone
 // takes the page that wasn't used for longest.
-var sharePages = sync.OnceValue(func() error {
+var sharePages = sync.OnceFunc(func() {
 	tls := libc.NewTLS()
 	defer tls.Close()
 	n := cachedPagesPerProcessor * runtime.GOMAXPROCS(0)
 	pages := libc.Xmalloc(tls, types.Size_t(n*cachedPageSize))
-	if pages == 0 {
-		return fmt.Errorf("no memory for %d pages of the database", n)
-	}
 	args := libc.NewVaList(pages, int32(cachedPageSize), int32(n))
 	defer libc.Xfree(tls, args)
-	err := sqlite.ResultCode(lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PAGECACHE, args)).ToError()
-	if err != nil {
+	if code := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PAGECACHE, args); code != lib.SQLITE_OK {
 		libc.Xfree(tls, pages)
-		return fmt.Errorf("set up the page cache: %w", err)
 	}
-	return nil
 })

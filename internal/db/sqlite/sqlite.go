@@ -237,9 +237,7 @@ const cacheSize = "200"
 // openConn opens a connection that waits for other processes. Every connection of
 // this package comes from here.
 func openConn(path string, access sqlite.OpenFlags) (*sqlite.Conn, error) {
-	if err := sharePages(); err != nil {
-		return nil, err
-	}
+	sharePages()
 	c, err := sqlite.OpenConn(path, access)
 	if err != nil {
 		return nil, err

@@ -154,8 +154,12 @@ func (r *report) measureMemory() {
 	r.addSize(fmt.Sprintf("ours when idle, %s pets, %s keys: resident MiB", grouped(r.pets), grouped(manyKeys)), r.idle, bar{})
 	for _, s := range r.running {
 		if s.backends == nil { // the memory PostgreSQL shares would count once for each process
+			var limit bar
+			if s.name == "ours" {
+				limit = barFor("peers", "memory", "ours")
+			}
 			_, peak := s.memory()
-			r.addSize(s.name+" under load: peak resident MiB", peak, barFor("peers", "memory", s.name))
+			r.addSize(s.name+" under load: peak resident MiB", peak, limit)
 		}
 	}
 }

@@ -23,9 +23,9 @@ func (t *table) addJudged(b bar, v float64, cells ...string) {
 	text, verdict := "", ""
 	switch {
 	case b.atLeast > 0:
-		text, verdict = fmt.Sprintf("≥ %g", b.atLeast), "met"
+		text, verdict = fmt.Sprintf("≥ %.3g", b.atLeast), "met"
 	case b.atMost > 0:
-		text, verdict = fmt.Sprintf("≤ %g", b.atMost), "met"
+		text, verdict = fmt.Sprintf("≤ %.3g", b.atMost), "met"
 	}
 	if v < b.atLeast || b.atMost > 0 && v > b.atMost {
 		verdict, t.missed = verdictMissed, true

@@ -196,6 +196,40 @@ func TestPetCacheNeverMixesPets(t *testing.T) {
 	}
 }
 
+// TestCachedPetIsReadWhole reads a pet while it is replaced by another with the same id, so
+// that nothing but the version tells a mixture of both.
+func TestCachedPetIsReadWhole(t *testing.T) {
+	pets := [2]animalstore.Pet{
+		{ID: 7, Name: strings.Repeat("a", maxCachedName), CategoryID: 1, Status: animalstore.PetAvailable},
+		{ID: 7, Name: strings.Repeat("b", maxCachedName), CategoryID: 2, Status: animalstore.PetSold},
+	}
+	var p cachedPet
+	var id atomic.Uint32
+	done := make(chan struct{})
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	defer close(done)
+	writer.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+				p.write(&pets[i%2], uint64(i%2), &id)
+			}
+		}
+	})
+	for p.version.Load() == 0 {
+		runtime.Gosched()
+	}
+	for range 200_000 {
+		got, generation, ok := p.read(7)
+		if ok && (generation > 1 || got != pets[generation]) {
+			t.Fatalf("got %+v of generation %d", got, generation)
+		}
+	}
+}
+
 // TestPetCacheHoldsWhatFits: clients that read three quarters as many pets as fit in turn,
 // whichever those are, find nearly all of them.
 func TestPetCacheHoldsWhatFits(t *testing.T) {

@@ -63,11 +63,13 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 // outcomes. A list depends on all pets, so histories can't be split and have to be short.
 func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(8, 2000) {
-		d := open(t)
-		history := record(t, d, uint64(round), 5, 30, everything)
-		checkHistory(t, history)
-		checkIDs(t, history)
-		checkAgreement(t, d)
+		t.Run(fmt.Sprint(round), func(t *testing.T) { // which closes its database
+			d := open(t)
+			history := record(t, d, uint64(round), 5, 30, everything)
+			checkHistory(t, history)
+			checkIDs(t, history)
+			checkAgreement(t, d)
+		})
 	}
 }
 
@@ -75,13 +77,15 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 // other pet, so each has a separate history, which can be long.
 func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range often(3, 500) {
-		d := open(t)
-		history := record(t, d, uint64(round), 6, 100, singles)
-		for _, part := range byPet(history) {
-			checkHistory(t, part)
-		}
-		checkIDs(t, history)
-		checkAgreement(t, d)
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			d := open(t)
+			history := record(t, d, uint64(round), 6, 100, singles)
+			for _, part := range byPet(history) {
+				checkHistory(t, part)
+			}
+			checkIDs(t, history)
+			checkAgreement(t, d)
+		})
 	}
 }
 

@@ -19,8 +19,9 @@ const (
 	cachedPageSize = 4096 + 304
 )
 
-// sharePages gives SQLite the memory for the pages of all connections. It has no effect
-// if something else in this process used SQLite before, as some tests do.
+// sharePages gives SQLite the memory for the pages of all connections, once, and returns
+// how many fit. That is none if something else in this process used SQLite before, as some
+// tests do.
 //
 // As it is built here, SQLite has one list of all connections' pages, but counts them
 // by connection. A connection below its cache_size takes new memory instead of the page
@@ -28,14 +29,16 @@ const (
 // page is forgotten right after its use. So some connections kept pages that nobody
 // needed, and others none. With memory for all, they share it: when it is full, everyone
 // takes the page that wasn't used for longest.
-var sharePages = sync.OnceFunc(func() {
+var sharePages = sync.OnceValue(func() (pages int) {
 	tls := libc.NewTLS()
 	defer tls.Close()
-	n := cachedPagesPerProcessor * runtime.GOMAXPROCS(0)
-	pages := libc.Xmalloc(tls, types.Size_t(n*cachedPageSize))
-	args := libc.NewVaList(pages, int32(cachedPageSize), int32(n))
+	pages = cachedPagesPerProcessor * runtime.GOMAXPROCS(0)
+	memory := libc.Xmalloc(tls, types.Size_t(pages*cachedPageSize))
+	args := libc.NewVaList(memory, int32(cachedPageSize), int32(pages))
 	defer libc.Xfree(tls, args)
 	if code := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PAGECACHE, args); code != lib.SQLITE_OK {
-		libc.Xfree(tls, pages)
+		libc.Xfree(tls, memory)
+		return 0
 	}
+	return pages
 })

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"math/rand/v2"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"unsafe"
 
@@ -16,9 +15,12 @@ import (
 // TestConnectionsSharePages: readers of a store that is larger than the page cache fill
 // it and take no memory beside it, although they could keep more pages than it has.
 func TestConnectionsSharePages(t *testing.T) {
-	slots := int64(cachedPagesPerProcessor * runtime.GOMAXPROCS(0))
-	pets := slots * 80 // of 200 bytes each: four times as many pages
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	slots := int64(sharePages())
+	if slots == 0 {
+		t.Fatal("connections share no pages")
+	}
+	pets := slots * 80 // of 200 bytes each: four times as many pages
 	err := d.writer.do(t.Context(), func(c *sqlite.Conn) error {
 		return sqlitex.Execute(c, `
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?)

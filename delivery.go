@@ -115,9 +115,16 @@ type DueDelivery struct {
 	URL       string
 	Secrets   []string // one, or two while they are rotated
 	Lease     Time     // until when nobody else sends it
+	NextLease Time     // of a renewal that may or may not have been stored; zero: none
 }
 
-// WebhookWork is what there is to do for webhooks at a time.
+// Holds reports whether a stored lease is the one of this claim. Otherwise somebody else
+// has claimed the delivery since.
+func (d *DueDelivery) Holds(lease Time) bool {
+	return lease.Milli() == d.Lease.Milli() || !d.NextLease.IsZero() && lease.Milli() == d.NextLease.Milli()
+}
+
+// WebhookWork says which work for webhooks is pending.
 type WebhookWork struct {
 	Webhooks bool // there are any, in whatever state
 	Events   bool // some events have not become deliveries yet
@@ -152,7 +159,7 @@ func (d *DueDelivery) Body() []byte {
 	return append(append(body, d.Data...), '}')
 }
 
-// DeliveryResult is what came of an attempt.
+// DeliveryResult is the outcome of an attempt.
 type DeliveryResult struct {
 	Attempt
 	Delivery *DueDelivery

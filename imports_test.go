@@ -233,6 +233,8 @@ func TestImportRulesGoRed(t *testing.T) {
 		{"animalstore/internal/strictjson", "github.com/go-json-experiment/json/jsontext", true},
 		{"animalstore/internal/terminal", "animalstore", false},
 		{"animalstore/internal/terminal", "golang.org/x/term", true},
+		{"animalstore/internal/cli", "animalstore/client", false},
+		{"animalstore/internal/cli", "github.com/spf13/cobra", true},
 		{"animalstore/internal/http1", "animalstore", false},
 		{"animalstore/internal/ratelimit", "animalstore/internal/db", false},
 		{"animalstore/internal/ratelimit", "github.com/gomodule/redigo/redis", true},

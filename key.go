@@ -164,7 +164,7 @@ type Key struct {
 }
 
 // Ban is a ban of a key that kept sending requests after it was told to wait. The
-// zero Ban, null in JSON, is none.
+// zero Ban, null in JSON, means no ban.
 type Ban struct {
 	Until Time  `json:"until"`
 	Level int64 `json:"level"` // number of consecutive bans; each makes the next one longer

@@ -14,7 +14,7 @@ type Status struct {
 	Requests      []RequestMinute `json:"requests"`    // the last hour, oldest first
 }
 
-// Backup is a copy of the store that a server made by itself.
+// Backup is a scheduled copy of the store.
 type Backup struct {
 	At        Time  `json:"at"`
 	SizeBytes int64 `json:"sizeBytes"`

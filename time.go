@@ -25,42 +25,8 @@ func (t Time) Milli() int64 {
 	return t.UnixMilli()
 }
 
-// timeLength is that of a formatted Time, in the years that have four digits.
-const timeLength = len("2006-01-02T15:04:05.000Z")
-
 // String formats t as RFC 3339, always with three decimals.
-func (t Time) String() string { return string(t.Append(make([]byte, 0, timeLength))) }
-
-// Append appends t as String formats it. Events have one each, and time.Time.AppendFormat
-// is fast only for RFC 3339 without a fixed number of decimals.
-func (t Time) Append(b []byte) []byte {
-	utc := t.UTC()
-	year, month, day := utc.Date()
-	if year < 0 || year > 9999 {
-		return utc.AppendFormat(b, "2006-01-02T15:04:05.000Z")
-	}
-	hour, minute, second := utc.Clock()
-	b = append(appendDigits(b, year, 4), '-')
-	b = append(appendDigits(b, int(month), 2), '-')
-	b = append(appendDigits(b, day, 2), 'T')
-	b = append(appendDigits(b, hour, 2), ':')
-	b = append(appendDigits(b, minute, 2), ':')
-	b = append(appendDigits(b, second, 2), '.')
-	return append(appendDigits(b, utc.Nanosecond()/int(time.Millisecond), 3), 'Z')
-}
-
-// appendDigits appends n in this many decimal digits.
-func appendDigits(b []byte, n, digits int) []byte {
-	start := len(b)
-	for range digits {
-		b = append(b, '0')
-	}
-	for i := start + digits - 1; i >= start; i-- {
-		b[i] += byte(n % 10)
-		n /= 10
-	}
-	return b
-}
+func (t Time) String() string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 

@@ -40,18 +40,6 @@ func TestTimeString(t *testing.T) {
 	}
 }
 
-// TestTimeAppend compares with package time, also far away.
-func TestTimeAppend(t *testing.T) {
-	for _, start := range []int64{0, 1763300000, -62135596800, -62167219201, 253402300799, 253402300800} {
-		for i := range int64(2000) {
-			at := time.Unix(start+i*86_399, (i*1_234_567)%1e9)
-			if got, want := string(At(at).Append([]byte("at "))), "at "+at.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z"); got != want {
-				t.Fatalf("got %s, want %s", got, want)
-			}
-		}
-	}
-}
-
 // TestNever: zero means never, in the store and in JSON.
 func TestNever(t *testing.T) {
 	if never := AtMilli(0); !never.IsZero() || never.Milli() != 0 {

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"animalstore"
+
+	sqlitedb "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // page says which pets to list, newest first.
@@ -25,6 +28,7 @@ type page struct {
 type api struct {
 	list   func(page) string // a request target
 	get    func(id int64) string
+	one    func(id int64) string // a list of one pet; nil without such a list
 	create string
 	items  string // the field of a list's response that holds the pets, or "" for all of it
 }
@@ -40,6 +44,7 @@ var ourAPI = api{
 		return "/v1/pets?" + listQuery(p)
 	},
 	get:    func(id int64) string { return "/v1/pets/" + strconv.FormatInt(id, 10) },
+	one:    func(id int64) string { return "/v1/pets?id=" + strconv.FormatInt(id, 10) },
 	create: "/v1/pets",
 }
 
@@ -61,6 +66,7 @@ var plainAPI = api{
 		return "/v1/pets?" + query
 	},
 	get:    ourAPI.get,
+	one:    ourAPI.one,
 	create: ourAPI.create,
 }
 
@@ -131,17 +137,40 @@ func checkReads(ours, other *server) {
 		if got != want {
 			check(fmt.Errorf("%s has a different pet %d: got %v, want %v", other.name, id, got, want))
 		}
+		for _, s := range []*server{ours, other} {
+			if s.api.one == nil {
+				continue
+			}
+			var listed []pet
+			if s.decode(http.MethodGet, s.api.one(id), "", &listed); !slices.Equal(listed, []pet{want}) {
+				check(fmt.Errorf("%s lists %v for the id %d, want %v", s.name, listed, id, want))
+			}
+		}
 	}
 }
 
-// checkCreate creates a pet and expects it at the top of the list.
+// checkCreate creates a pet and expects it at the top of the list, and its event in the
+// database if that is a file.
 func (s *server) checkCreate() {
+	events := s.countEvents()
 	var want, created pet
 	check(json.Unmarshal([]byte(newPet), &want))
 	s.decode(http.MethodPost, s.api.create, newPet, &created)
 	if top := s.list(page{limit: 20})[0]; created != want || top != want {
 		check(fmt.Errorf("%s: after a create got %v and %v at the top of the list, want %v", s.name, created, top, want))
 	}
+	if got := s.countEvents() - events; s.file != "" && got != 1 {
+		check(fmt.Errorf("%s stored %d events with a create, want 1", s.name, got))
+	}
+}
+
+func (s *server) countEvents() (count int) {
+	if s.file == "" {
+		return 0
+	}
+	conn := must(sqlitedb.OpenConn(s.file, sqlitedb.OpenReadOnly))
+	defer conn.Close()
+	return must(sqlitex.ResultInt(must(conn.Prepare("SELECT count(*) FROM events"))))
 }
 
 func (s *server) list(p page) (pets []pet) {

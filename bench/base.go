@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"animalstore/internal/db/sqlite"
@@ -11,21 +14,60 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// startBase starts a build of the revision to compare with, on the same rows as
-// ours. A build with fewer tables than this one refuses a store of ours, so it
-// creates its own, which gets the rows.
-func (b *bench) startBase() *server {
-	bin := b.buildRevision("base", b.base)
-	s, database := b.seededCopy("base", 1)
-	own := filepath.Join(b.work, "base-own.db")
+// copyForBase creates a SQLite file for the build of another commit, with the rows
+// of a store of ours. A build with fewer tables than this one refuses that store,
+// so it creates its own, which gets the rows.
+func (b *bench) copyForBase(bin, from string) (copied string) {
+	own, same := filepath.Join(b.work, "base-own.db"), filepath.Join(b.work, "base.db")
 	b.output("", bin, "db", "migrate", "--database", "sqlite:"+own)
-	if have, known, err := sqlite.Versions(own); err != nil || have != known {
-		check(err)
-		copyRows(own, strings.TrimPrefix(database, "sqlite:"))
-		b.output("", "sync", "-f", own)
-		database = "sqlite:" + own
+	if have, known, err := sqlite.Versions(own); err == nil && have == known {
+		b.copyTree(same, from)
+		return same
 	}
-	return b.startBuild(s, bin, database)
+	copyRows(own, from)
+	b.output("", "sync", "-f", own)
+	return own
+}
+
+// copyForBase is the same on PostgreSQL, in the cluster of the store at url.
+func (pg *postgres) copyForBase(bin, url string) (copied string) {
+	pg.execute(url, "CREATE DATABASE base")
+	copied = strings.Replace(url, "/postgres?", "/base?", 1)
+	pg.output("", bin, "db", "migrate", "--database", copied)
+	columns := func(url string) []string {
+		return pg.query(url, `SELECT table_name || ' ' || column_name FROM information_schema.columns
+			JOIN information_schema.tables USING (table_schema, table_name)
+			WHERE table_schema = current_schema AND table_type = 'BASE TABLE' AND table_name NOT LIKE 'goose%' ORDER BY table_name, ordinal_position`)
+	}
+	ours, tables := columns(url), map[string][]string{}
+	for _, both := range columns(copied) {
+		if slices.Contains(ours, both) {
+			table, column, _ := strings.Cut(both, " ")
+			tables[table] = append(tables[table], column)
+		}
+	}
+	var script strings.Builder
+	script.WriteString("SET session_replication_role = replica;\n") // without triggers and foreign keys
+	for table, columns := range tables {
+		list := strings.Join(columns, ", ")
+		fmt.Fprintf(&script, "DELETE FROM %s;\n\\copy %[1]s (%s) FROM PROGRAM '%s -q -d \"%s\" -c \"COPY (SELECT %[2]s FROM %[1]s ORDER BY 1) TO STDOUT\"'\n",
+			table, list, filepath.Join(pg.bin, "psql"), url)
+	}
+	for _, identity := range pg.query(copied, `SELECT format('SELECT setval(pg_get_serial_sequence(%L, %L), greatest(max(%I), 1)) FROM %I', table_name, column_name, column_name, table_name)
+		FROM information_schema.columns WHERE table_schema = current_schema AND is_identity = 'YES'`) {
+		script.WriteString(identity + ";\n")
+	}
+	script.WriteString("VACUUM ANALYZE;\n")
+	file := filepath.Join(pg.work, "base.sql")
+	check(os.WriteFile(file, []byte(script.String()), 0o600))
+	pg.output("", filepath.Join(pg.bin, "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-d", copied, "-f", file)
+	return copied
+}
+
+// query returns the lines of a query's only column.
+func (pg *postgres) query(url, query string) []string {
+	out := must(exec.CommandContext(pg.ctx, filepath.Join(pg.bin, "psql"), "-qAt", "-d", url, "-c", query).Output())
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
 // copyRows replaces the rows of the SQLite file to with those of from: tables and

@@ -20,7 +20,7 @@ func sqliteFile(t *testing.T, name, script string) (path string) {
 	return path
 }
 
-// An older build gets our rows in tables of its own: those that it has, by the
+// An older build gets our rows in its own tables: those that it has, by the
 // columns that it has, and the next id is the same.
 func TestOlderTablesGetOurRows(t *testing.T) {
 	ours := sqliteFile(t, "ours.db", `

@@ -23,7 +23,7 @@ type bench struct {
 	work    string // a directory that is removed at the end
 	release string // the server as it is released
 	sync    time.Duration
-	load    *generator // nil if no load is sent
+	load    *generator
 	started []*process
 }
 
@@ -43,8 +43,9 @@ func (b *bench) close() {
 	}
 }
 
-// prepare builds the release and finds wrk, for commands that send load.
+// prepare builds the release and finds wrk.
 func (b *bench) prepare() {
+	raiseFileLimit()
 	b.load = newGenerator(b.work)
 	b.sync = syncTime(b.work)
 	b.release = b.build("release", b.root)
@@ -92,9 +93,6 @@ func firstLineOf(cmd *exec.Cmd) (string, error) {
 
 // notes describe the conditions that the figures were measured under.
 func (b *bench) notes() []string {
-	if b.load == nil {
-		return []string{"Measured on the database itself, with one reader and no page cache"}
-	}
 	return append([]string{fmt.Sprintf("%s pets; a 4 KiB write and fsync takes %v here", grouped(b.pets), b.sync)}, b.load.notes()...)
 }
 

@@ -62,33 +62,40 @@ func newGenerator(work string) *generator {
 type turn struct {
 	requests int
 	seconds  float64
-	cpu      time.Duration // of the server, user and system
+	cpu      time.Duration // of the server and its backends, user and system
+	backends []time.Duration
 	p50, p99 time.Duration // from request to response
 }
 
 func (t turn) perSecond() float64 { return float64(t.requests) / t.seconds }
 func (t turn) cpuMicros() float64 { return float64(t.cpu.Microseconds()) / float64(t.requests) }
+
+// backendMicros returns the CPU time per request of a backend.
+func backendMicros(i int) func(turn) float64 {
+	return func(t turn) float64 { return float64(t.backends[i].Microseconds()) / float64(t.requests) }
+}
+
 func (t turn) micros() float64    { return 1e6 * t.seconds / float64(t.requests) }
 func (t turn) p50Millis() float64 { return float64(t.p50.Microseconds()) / 1000 }
 func (t turn) p99Millis() float64 { return float64(t.p99.Microseconds()) / 1000 }
 
-// burst sends a file of requests to a server, at its rate or as fast as each connection
-// gets responses. A response that isn't a success is an error.
+// burst sends a file of requests to a server, as fast as each connection gets
+// responses. A response that isn't a success is an error.
 func (g *generator) burst(ctx context.Context, w workload, s *server, file string, length time.Duration) (turn, error) {
 	if s.during != nil {
 		defer s.during()()
 	}
-	send := g.runWrk
-	if s.rate > 0 {
-		send = runSteady
-	}
-	cpu := s.cpu()
+	cpu, backends := s.cpu()
 	busyBefore, allBefore := machineTime()
-	t, used, err := send(ctx, w, s, file, length)
+	t, used, err := g.runWrk(ctx, w, s, file, length)
 	if err != nil {
 		return t, err
 	}
-	t.cpu = s.cpu() - cpu
+	t.cpu, t.backends = s.cpu()
+	t.cpu -= cpu
+	for i := range backends {
+		t.backends[i] -= backends[i]
+	}
 	busyAfter, allAfter := machineTime()
 	g.busiest = max(g.busiest, used.Seconds()/t.seconds)
 	g.elapsed += allAfter - allBefore
@@ -103,7 +110,7 @@ func (g *generator) runWrk(ctx context.Context, w workload, s *server, file stri
 	args := []string{g.wrk, "-t1", "-c" + strconv.Itoa(w.connections),
 		"-d" + strconv.Itoa(int(length.Seconds())+5) + "s", "--timeout", "10s", "-s", g.script,
 		"-H", "Authorization: Bearer " + s.key, "-H", "Content-Type: application/json",
-		s.url(), "--", file, strconv.Itoa(rand.IntN(1 << 30))}
+		"http://" + s.addr, "--", file, strconv.Itoa(rand.IntN(1 << 30))}
 	if s.rotateKeys {
 		args = append(args, s.keysFile)
 	}
@@ -130,6 +137,9 @@ func (g *generator) runWrk(ctx context.Context, w workload, s *server, file stri
 	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
+// refusedError is a burst with responses that weren't successes.
+type refusedError struct{ error }
+
 // parseDone reads the last line of load.lua.
 func parseDone(line string) (turn, error) {
 	var requests, micros, status, socket, p50, p99 int
@@ -137,19 +147,21 @@ func parseDone(line string) (turn, error) {
 		return turn{}, fmt.Errorf("wrk ended with %q instead of a summary", line)
 	}
 	switch {
-	case status > 0:
-		return turn{}, fmt.Errorf("%d of %d responses were errors", status, requests)
 	case socket > 0:
 		return turn{}, fmt.Errorf("%d connections failed or timed out", socket)
 	case requests == 0 || micros == 0:
 		return turn{}, errNothing
 	}
-	return turn{
+	t := turn{
 		requests: requests,
 		seconds:  float64(micros) / 1e6,
 		p50:      time.Duration(p50) * time.Microsecond,
 		p99:      time.Duration(p99) * time.Microsecond,
-	}, nil
+	}
+	if status > 0 {
+		return t, refusedError{fmt.Errorf("%d of %d responses were errors", status, requests)}
+	}
+	return t, nil
 }
 
 // result is how a server did under a workload, compared with the first server of

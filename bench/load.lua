@@ -1,6 +1,6 @@
 -- Sends the requests of a file, one "METHOD PATH [BODY]" per line, in order and
 -- repeatedly. They are formatted before the clock starts. With a file of keys, one
--- per line, requests use them in turn.
+-- per line, each request uses the next.
 --
 --   wrk -s load.lua URL -- FILE FIRST [KEYS]
 

@@ -18,52 +18,46 @@ import (
 	"time"
 )
 
-const usage = `usage: bench peers|quick|growth|filters [flags]
+const usage = `usage: bench peers|quick|growth [flags]
 
   peers    compares the release build with a bare net/http server, PocketBase,
            Fastify and others, and measures how it scales, in 20 minutes.
            Writes bench/results and docs/performance.md
-  quick    compares the release build with a bare net/http server, group commit
-           with one transaction per request, and with -base one commit with
-           another, in two minutes
+  quick    compares the release build with a bare net/http server and, with -base,
+           with the build of another commit, on SQLite and on PostgreSQL with Redis,
+           in a few minutes
   growth   compares reads at 5 million pets with reads at 100 thousand
-  filters  compares pages under all combinations of filters at both sizes
 
 Flags, after the command:
 `
 
 // options are the settings of a run.
 type options struct {
-	pets   int
-	rounds int
-	burst  time.Duration
-	warmup time.Duration // a first burst that isn't counted
-	dir    string
-	strict bool
-	base   string // of quick: a revision to compare with
+	pets      int
+	rounds    int
+	burst     time.Duration
+	warmup    time.Duration // a first burst that isn't counted
+	dir       string
+	strict    bool
+	workloads []string // of quick and peers, with the other parts of a run
+
+	// of quick
+	base     string // a revision to compare with
+	onlyBase bool
+	engines  []string
 
 	// of peers
-	servers   []string
-	workloads []string // and the other parts of a run
-	results   string
+	servers []string
+	results string
 }
 
 var commands = map[string]struct {
 	run      func(*bench) []*table
 	defaults options
 }{
-	"peers":   {peers, options{pets: 1_000_000, rounds: 7, burst: time.Second, warmup: time.Second}}, // Node compiles while it runs
-	"quick":   {quick, options{pets: 200_000, rounds: 9, burst: 500 * time.Millisecond, warmup: 200 * time.Millisecond}},
-	"growth":  {growth, options{pets: manyPets, rounds: 9, burst: time.Second, warmup: 200 * time.Millisecond}},
-	"filters": {filters, options{pets: manyPets, rounds: 9, burst: 200 * time.Millisecond}},
-}
-
-// subcommands are servers that a run starts by executing this program again.
-// The first argument is the address to listen on.
-var subcommands = map[string]func(args []string){
-	"bare":    serveBare,
-	"variant": serveVariant,
-	"reader":  serveReader,
+	"peers":  {peers, options{pets: 1_000_000, rounds: 7, burst: time.Second, warmup: time.Second}}, // Node compiles while it runs
+	"quick":  {quick, options{pets: 200_000, rounds: 11, burst: 300 * time.Millisecond, warmup: 200 * time.Millisecond}},
+	"growth": {growth, options{pets: manyPets, rounds: 9, burst: time.Second, warmup: 200 * time.Millisecond}},
 }
 
 func main() {
@@ -74,8 +68,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) > 1 && subcommands[args[0]] != nil {
-		return attempt(func() { subcommands[args[0]](args[1:]) })
+	if len(args) == 3 && args[0] == "bare" {
+		return attempt(func() { serveBare(args[1:]) })
 	}
 	name, o, err := parseOptions(args)
 	if err != nil {
@@ -120,19 +114,22 @@ func parseOptions(args []string) (name string, o options, err error) {
 	}
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "number of turns for each server")
 	flags.DurationVar(&o.burst, "burst", o.burst, "length of a turn")
-	flags.IntVar(&o.pets, "pets", o.pets, "pets in the store; in growth and filters, in the larger one")
-	flags.IntVar(&o.pets, "animals", o.pets, "former name of -pets")
+	flags.IntVar(&o.pets, "pets", o.pets, "pets in the store; in growth, in the larger one")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where to put databases: should be a real disk, or creates wait for nothing")
 	flags.BoolVar(&o.strict, "strict", false, "fail if a bar is missed")
 	switch name {
 	case "quick":
+		o.workloads, o.engines = quickWork, []string{onSQLite, onPostgres}
 		flags.StringVar(&o.base, "base", "", "also compare with a build of this `revision`")
+		flags.BoolVar(&o.onlyBase, "only-base", false, "compare with -base alone, not with a bare server")
+		flags.Func("engines", "databases to run on, of "+strings.Join(o.engines, ",")+" (default all)", pick(&o.engines))
 	case "peers":
 		o.servers, o.workloads = serverNames(), workloadNames()
 		flags.Func("servers", "servers to compare ours with, of "+strings.Join(o.servers, ",")+" (default all)", pick(&o.servers))
-		flags.Func("contestants", "former name of -servers", pick(&o.servers))
-		flags.Func("workloads", "what to measure, of "+strings.Join(o.workloads, ",")+" (default all)", pick(&o.workloads))
 		flags.StringVar(&o.results, "results", "", "where to write results (default bench/results, if everything is measured)")
+	}
+	if o.workloads != nil {
+		flags.Func("workloads", "what to measure, of "+strings.Join(o.workloads, ",")+" (default all)", pick(&o.workloads))
 	}
 	if !known {
 		flags.Usage()

@@ -27,6 +27,7 @@ type peer struct {
 	// the source doesn't change.
 	build    func(b *bench, source, path string)
 	run      func(built string) []string // the command line, before "seed" or "serve"
+	file     string                      // its SQLite database
 	manifest string                      // the file of its source that names versions
 	versions *regexp.Regexp              // that match it
 	settings string
@@ -54,7 +55,7 @@ func (p peer) start(b *bench) *server {
 	seeded := b.cached(fmt.Sprintf("%s-%s-%d", p.name, id, b.pets), func(dir string) { b.fillPeer(dir, run) })
 	dir := filepath.Join(b.work, p.name)
 	b.copyTree(dir, seeded)
-	s := server{name: p.name, api: p.api, pets: b.pets, about: p.about(b, source), peer: true}
+	s := server{name: p.name, api: p.api, pets: b.pets, about: p.about(b, source), peer: true, file: filepath.Join(dir, p.file)}
 	s.key = string(must(os.ReadFile(filepath.Join(dir, "key"))))
 	return b.start(s, func(addr string) []string {
 		return append(slices.Clone(run), "serve", filepath.Join(dir, "data"), addr)
@@ -93,6 +94,7 @@ var pocketBase = peer{
 	// It may need a newer Go than there is.
 	build:    func(b *bench, source, path string) { b.goBuild(source, ".", path) },
 	run:      func(built string) []string { return []string{built} },
+	file:     "data/data.db",
 	manifest: "go.mod",
 	versions: regexp.MustCompile(`github.com/pocketbase/(pocketbase) (v[0-9.]+)`),
 	settings: "its own records API, an auth token per request",
@@ -111,6 +113,7 @@ var fastify = peer{
 		b.output(path, "node", "--input-type=commonjs", "-e", "new (require('better-sqlite3'))(':memory:')")
 	},
 	run:      func(built string) []string { return []string{"node", filepath.Join(built, "main.js")} },
+	file:     "data",
 	manifest: "package.json",
 	versions: regexp.MustCompile(`"(fastify|better-sqlite3)": "([0-9.]+)"`),
 	settings: "a process for each core",
@@ -128,6 +131,7 @@ var axum = peer{
 		check(os.Rename(filepath.Join(target, "release", "animalstore-bench-axum"), path))
 	},
 	run:      pocketBase.run,
+	file:     "data",
 	manifest: "Cargo.toml",
 	versions: regexp.MustCompile(`(?m)^(axum|rusqlite) = .*"=([0-9.]+)"`),
 	settings: "a thread for each core",
@@ -137,16 +141,25 @@ var axum = peer{
 // processor time counts as its own.
 func startOnPostgres(b *bench) *server {
 	pg := findPostgres(b)
-	redis, redisURL, redisVersion := b.startRedis()
-	schema := fingerprint(b.root, "internal/db/postgres/migrations", "internal/sample", "bench/seed.go")
-	seeded := b.cached(fmt.Sprintf("postgres-%s-%d-%s", pg.version, b.pets, schema), pg.create)
-	data := filepath.Join(b.work, "postgres")
-	b.copyTree(data, seeded)
-	database, url := pg.run(data)
-	s := b.withKeys("postgres", url, b.pets, 1)
+	database, url := pg.runSeeded()
+	return pg.startBuild(b.withKeys("postgres", url, b.pets, 1+heavyKeys), b.release, url, database)
+}
+
+// startBuild starts a build of the service with its own Redis.
+func (pg *postgres) startBuild(s server, bin, url string, database *process) *server {
+	redis, redisURL, redisVersion := pg.startRedis("redis-" + s.name)
 	s.backends = []*process{database, redis}
 	s.about = fmt.Sprintf("the release build on PostgreSQL %s (fsync and synchronous_commit on, shared_buffers=256MB) and %s", pg.version, redisVersion)
-	return b.startBuild(s, b.release, url, "--redis", redisURL)
+	return pg.bench.startBuild(s, bin, url, "--redis", redisURL)
+}
+
+// runSeeded starts a cluster with pets in it.
+func (pg *postgres) runSeeded() (p *process, url string) {
+	schema := fingerprint(pg.root, "internal/db/postgres/migrations", "internal/sample", "bench/seed.go")
+	seeded := pg.cached(fmt.Sprintf("postgres-%s-%d-%s", pg.version, pg.pets, schema), pg.create)
+	data := filepath.Join(pg.work, "postgres")
+	pg.copyTree(data, seeded)
+	return pg.run(data)
 }
 
 // postgres is an installation of PostgreSQL.
@@ -188,7 +201,7 @@ func (pg *postgres) create(data string) {
 	must(firstLineOf(initdb))
 	running, url := pg.run(data)
 	defer running.stop()
-	pg.seed(url, pg.pets, "")
+	pg.seed(url, pg.pets, false)
 	pg.execute(url, "VACUUM ANALYZE")
 }
 
@@ -212,7 +225,7 @@ func (pg *postgres) execute(url, statement string) {
 
 // startRedis starts a Redis that stores nothing: what must survive of limits is
 // in the database as well.
-func (b *bench) startRedis() (p *process, url, version string) {
+func (b *bench) startRedis(name string) (p *process, url, version string) {
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
 		check(unavailableError{fmt.Errorf("there is no Redis server: install the package redis-server (%w)", err)})
@@ -220,7 +233,7 @@ func (b *bench) startRedis() (p *process, url, version string) {
 	version, _, _ = strings.Cut(b.output("", bin, "--version"), " sha")
 	addr := freeAddr()
 	_, port, _ := strings.Cut(addr, ":")
-	p = b.launch("redis", syscall.SIGTERM, nil,
+	p = b.launch(name, syscall.SIGTERM, nil,
 		bin, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", b.work)
 	b.await(p, func() { must(net.Dial("tcp", addr)).Close() })
 	return p, "redis://" + addr, version

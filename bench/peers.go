@@ -33,12 +33,10 @@ var extras = []struct {
 }{
 	{"keys", (*report).measureKeys},
 	{"onecore", (*report).measureOneCore},
-	{"tls", (*report).measureTLS},
 	{"events", (*report).measureEvents},
-	{"halfload", (*report).measureHalfLoad},
 	{"memory", (*report).measureMemory},
-	{"connections", (*report).measureConnections},
-	{"growth", func(r *report) { r.growth = r.measureGrowth(manyPets) }},
+	{fairnessWork, (*report).measureFairnesses}, // leaves large pets
+	{"growth", func(r *report) { r.costs = append(r.costs, r.measureGrowth(manyPets)...) }},
 }
 
 // serverNames and workloadNames are what flags choose from.
@@ -63,7 +61,6 @@ func workloadNames() (names []string) {
 // peers compares the release build with a bare server and with what somebody
 // might use in its place, and writes the results down.
 func peers(b *bench) []*table {
-	raiseFileLimit()
 	b.prepare()
 	r := &report{bench: b, when: time.Now()}
 	r.startAll()
@@ -118,8 +115,7 @@ func (r *report) startAll() {
 		}
 	}
 	if slices.Contains(r.servers, "bare") { // before pets are created
-		bare := r.startBare("bare", ours, firstPages(ourAPI, r.pets), statusPages(ourAPI, r.pets), cursorPages(ourAPI, r.pets), manyGets(ourAPI, r.pets),
-			zipfGets(ourAPI, r.pets))
+		bare := r.startBare(ours)
 		defer func() { r.running = slices.Insert(r.running, 1, bare) }()
 	}
 	for _, s := range r.running {
@@ -127,7 +123,7 @@ func (r *report) startAll() {
 	}
 }
 
-// withManyKeys is our server, to be sent requests with all its keys in turn.
+// withManyKeys is our server, which requests reach with all its keys, one after another.
 func (r *report) withManyKeys() *server {
 	s := *r.running[0]
 	s.name, s.rotateKeys = fmt.Sprintf("ours, %s keys", grouped(manyKeys)), true
@@ -138,7 +134,7 @@ func (r *report) withManyKeys() *server {
 func (r *report) measureKeys() {
 	one := *r.running[0]
 	one.name = oneKey
-	r.compare([]string{"get"}, ", ten thousand keys in turn", r.withManyKeys(), &one)
+	r.compare([]string{"first"}, ", ten thousand keys", r.withManyKeys(), &one)
 }
 
 // measureMemory measures our memory after a load of reads and creates with many
@@ -146,32 +142,23 @@ func (r *report) measureKeys() {
 func (r *report) measureMemory() {
 	ours, w := r.withManyKeys(), workloadNamed("mix")
 	file := r.writeRequests(w, ours)
+	add := func(what string, mib float64, limit bar) {
+		r.costs = append(r.costs, cost{what + ": MiB", "", nil, []float64{mib}, limit})
+	}
+	add("the binary", float64(must(os.Stat(r.release)).Size())/(1<<20), bar{})
+	add(fmt.Sprintf("memory of ours when idle, %s pets, %s keys", grouped(r.pets), grouped(manyKeys)), r.idle, bar{})
 	for _, w.connections = range []int{connections, 128} {
 		progress("memory under a mix with %d keys, %d connections", manyKeys, w.connections)
 		must(r.load.burst(r.ctx, w, ours, file, 3*time.Second))
 	}
-	r.addSize("the binary", float64(must(os.Stat(r.release)).Size())/(1<<20), bar{})
-	r.addSize(fmt.Sprintf("ours when idle, %s pets, %s keys: resident MiB", grouped(r.pets), grouped(manyKeys)), r.idle, bar{})
 	for _, s := range r.running {
 		if s.backends == nil { // the memory PostgreSQL shares would count once for each process
-			var limit bar
+			limit := bar{}
 			if s.name == "ours" {
-				limit = barFor("peers", "memory", "ours")
+				limit = barFor("peers", "memory", "")
 			}
 			_, peak := s.memory()
-			r.addSize(s.name+" under load: peak resident MiB", peak, limit)
+			add("memory of "+s.name+" under load, peak", peak, limit)
 		}
 	}
-}
-
-// measureConnections compares ours and the bare server with few clients and many.
-func (r *report) measureConnections() {
-	var results []result
-	w := workloadNamed("cursor")
-	for _, w.connections = range []int{1, 10, 100, 1000} {
-		results = append(results, r.race(w, r.named("ours", "bare")...)...)
-	}
-	r.more = append(r.more, resultTable("From 1 to 1,000 connections", results))
-	_, peak := r.running[0].memory()
-	r.addSize("ours after 1,000 connections: peak resident MiB", peak, barFor("peers", "connections", "ours"))
 }

@@ -1,33 +1,81 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// quick compares the release build with what net/http can do at best, and group
-// commit with one transaction per request. With -base it also compares it with
-// the build of another commit.
+// The engines that quick runs on.
+const (
+	onSQLite   = "sqlite"
+	onPostgres = "postgres" // with Redis
+)
+
+var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness")
+
+// quick compares the release build with what net/http can do at best and, with
+// -base, with the build of another commit, on both databases.
 func quick(b *bench) []*table {
 	b.prepare()
-	ours := b.startCopy("ours", b.release)
-	s, database := b.seededCopy(oneByOne, 1)
-	single := b.startSelf(s, "variant", database, oneByOne)
-	bare := b.startBare("bare", ours, firstPages(ourAPI, b.pets), cursorPages(ourAPI, b.pets), gets(ourAPI, b.pets))
-	servers := []*server{ours, bare}
+	base := ""
 	if b.base != "" {
-		servers = append(servers, b.startBase())
+		base = b.buildRevision("base", b.base)
 	}
 	r := &report{bench: b}
-	for _, name := range []string{"first", "cursor", "get", "create1", "create16", "create128", "mix"} {
-		racing := servers
-		if strings.HasPrefix(name, "create") {
-			racing = append(servers[:len(servers):len(servers)], single)
+	for _, engine := range b.engines {
+		start, suffix := b.quickOnSQLite, ""
+		if engine == onPostgres {
+			start, suffix = b.quickOnPostgres, ", PostgreSQL"
 		}
-		r.results = append(r.results, b.race(workloadNamed(name), racing...)...)
+		servers := start(base)
+		for _, name := range b.workloads {
+			if name == fairnessWork {
+				continue
+			}
+			w := workloadNamed(name)
+			w.title += suffix
+			r.results = append(r.results, b.race(w, servers...)...)
+		}
+		for _, s := range servers {
+			if s.name != "bare" && slices.Contains(b.workloads, fairnessWork) {
+				r.costs = append(r.costs, b.measureFairness(engine, s)...)
+			}
+			s.stop()
+		}
 	}
 	return r.tables()
 }
 
-// startCopy starts a build of the service on its own copy of the seeded store.
-func (b *bench) startCopy(name, bin string, flags ...string) *server {
-	s, database := b.seededCopy(name, 1)
-	return b.startBuild(s, bin, database, flags...)
+// quickOnSQLite starts the servers to compare, ours first. base is the build of
+// another commit, if any.
+func (b *bench) quickOnSQLite(base string) []*server {
+	s, database := b.seededCopy("ours", 1+heavyKeys)
+	file := ""
+	if base != "" {
+		file = b.copyForBase(base, strings.TrimPrefix(database, "sqlite:"))
+	}
+	servers := []*server{b.startBuild(s, b.release, database)}
+	if !b.onlyBase {
+		servers = append(servers, b.startBare(servers[0]))
+	}
+	if base != "" {
+		s.name = "base"
+		servers = append(servers, b.startBuild(s, base, "sqlite:"+file))
+	}
+	return servers
+}
+
+// quickOnPostgres is quickOnSQLite on PostgreSQL with Redis. Both builds have
+// databases in one cluster and a Redis each.
+func (b *bench) quickOnPostgres(base string) []*server {
+	pg := findPostgres(b)
+	cluster, url := pg.runSeeded()
+	s := b.withKeys("ours", url, b.pets, 1+heavyKeys)
+	var others []*server
+	if base != "" {
+		other := s
+		other.name = "base"
+		others = append(others, pg.startBuild(other, base, pg.copyForBase(base, url), cluster))
+	}
+	return append([]*server{pg.startBuild(s, b.release, url, cluster)}, others...)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,45 +20,36 @@ func (r result) ratios(of func(turn) float64) []float64 {
 // median is that of a figure over the rounds.
 func (r result) median(of func(turn) float64) float64 { return median(figures(r.turns, of)) }
 
-// cost is that of something in a small store and in a large one, or of the other server
-// and of ours, round by round. Without small the bar is for large alone, otherwise for
-// their ratio.
+// cost is a figure that isn't throughput, round by round, and what it is compared
+// with, if anything. The bar is for their ratio then.
 type cost struct {
 	what, versus string
-	small, large []float64
+	other, ours  []float64
 	bar          bar
 }
 
 // judged is what the bar is for.
 func (c cost) judged() []float64 {
-	if c.small == nil {
-		return c.large
+	if c.other == nil {
+		return c.ours
 	}
-	return ratios(c.large, c.small)
+	return ratios(c.ours, c.other)
 }
 
 // report is what a run found.
 type report struct {
 	*bench
-	when      time.Time
-	running   []*server // ours first
-	idle      float64   // MiB that ours took before any load
-	skipped   []string  // servers that are left out, and why
-	results   []result
-	more      []*table // of results that have no bars
-	sizes     []cost   // in MiB
-	latencies []cost   // at half load, in ms
-	growth    []cost
-}
-
-func (r *report) addSize(what string, mib float64, limit bar) {
-	r.sizes = append(r.sizes, cost{what, "", nil, []float64{mib}, limit})
+	when    time.Time
+	running []*server // ours first
+	idle    float64   // MiB that ours took before any load
+	skipped []string  // servers that are left out, and why
+	results []result
+	costs   []cost
 }
 
 // tables are the report for people. The first contains all rows with a bar.
 func (r *report) tables() []*table {
-	all := append([]*table{r.barsTable(), resultTable("Every server", r.results)}, r.more...)
-	all = append(all, sizeTable(r.sizes), growthTable("Growth", manyPets, r.growth))
+	all := []*table{r.barsTable(), resultTable(r.results), costTable(r.costs)}
 	return slices.DeleteFunc(all, func(t *table) bool { return len(t.rows) == 0 })
 }
 
@@ -70,67 +60,45 @@ func (r *report) barsTable() *table {
 			t.addJudged(o.bar, median(times), o.work, strconv.Itoa(o.connections), o.server, "× "+spread(times))
 		}
 	}
-	if all := overall(r.results, "base"); all != nil {
-		t.addJudged(barFor(r.command, "all", "base"), median(all), "all of these, geometric mean", "", "base", "× "+spread(all))
-	}
-	for _, c := range slices.Concat(r.latencies, r.sizes, r.growth) {
-		load, value := "", spread(c.judged())
-		if c.small != nil {
-			load, value = strconv.Itoa(connections), "× "+value
+	for _, c := range r.costs {
+		value := spread(c.judged())
+		if c.other != nil {
+			value = "× " + value
 		}
 		if c.bar != (bar{}) {
-			t.addJudged(c.bar, median(c.judged()), c.what, load, c.versus, value)
+			t.addJudged(c.bar, median(c.judged()), c.what, "", c.versus, value)
 		}
 	}
 	return t
 }
 
-// overall is the geometric mean of our throughput as a multiple of a server's,
-// over all workloads, round by round.
-func overall(results []result, server string) (means []float64) {
-	results = slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.server != server })
-	for i, r := range results {
-		if i == 0 {
-			means = slices.Repeat([]float64{1}, len(r.turns))
-		}
-		for round, times := range r.ratios(turn.perSecond) {
-			means[round] *= math.Pow(times, 1/float64(len(results)))
-		}
-	}
-	return means
-}
-
-func resultTable(title string, results []result) *table {
-	t := &table{title: title, head: []string{"work", "connections", "server", "requests/s", "p50 ms", "p99 ms", "CPU µs per request", "ours is", "our CPU is"}}
+func resultTable(results []result) *table {
+	t := &table{title: "Every server", head: []string{"work", "connections", "server", "requests/s", "p50 ms", "p99 ms", "CPU µs per request", "ours is", "our CPU is"}}
 	for _, r := range results {
 		times, cpu := "", ""
 		if &r.turns[0] != &r.ours[0] {
 			times = "× " + spread(r.ratios(turn.perSecond))
 			cpu = fmt.Sprintf("× %.2f", median(r.ratios(turn.cpuMicros)))
 		}
+		used := fmt.Sprintf("%.1f", r.median(turn.cpuMicros))
+		if len(r.turns[0].backends) > 0 {
+			used += fmt.Sprintf(" (PostgreSQL %.1f, Redis %.1f)", r.median(backendMicros(0)), r.median(backendMicros(1)))
+		}
 		t.rows = append(t.rows, []string{r.work, strconv.Itoa(r.connections), r.server, fmt.Sprintf("%.0f", r.median(turn.perSecond)),
 			fmt.Sprintf("%.2f", r.median(turn.p50Millis)), fmt.Sprintf("%.2f", r.median(turn.p99Millis)),
-			fmt.Sprintf("%.1f", r.median(turn.cpuMicros)), times, cpu})
+			used, times, cpu})
 	}
 	return t
 }
 
-func sizeTable(sizes []cost) *table {
-	t := &table{title: "Sizes", head: []string{"what", "MiB", "bar", ""}}
-	for _, s := range sizes {
-		t.addJudged(s.bar, s.large[0], s.what, spread(s.large))
-	}
-	return t
-}
-
-func growthTable(title string, pets int, costs []cost) *table {
-	t := &table{title: title, head: []string{"what", "at " + grouped(fewPets), "at " + grouped(pets), "ratio", "bar", ""}}
+func costTable(costs []cost) *table {
+	t := &table{title: "Other figures", head: []string{"what", "compared with", "there", "here", "ratio", "bar", ""}}
 	for _, c := range costs {
-		small, large, ratio := "", spread(c.large), ""
-		if c.small != nil {
-			small, large, ratio = fmt.Sprintf("%.1f", median(c.small)), fmt.Sprintf("%.1f", median(c.large)), spread(c.judged())
+		other, ours, ratio := "", spread(c.ours), ""
+		if c.other != nil {
+			other, ours, ratio = fmt.Sprintf("%.1f", median(c.other)), fmt.Sprintf("%.1f", median(c.ours)), spread(c.judged())
 		}
-		t.addJudged(c.bar, median(c.judged()), c.what, small, large, ratio)
+		t.addJudged(c.bar, median(c.judged()), c.what, c.versus, other, ours, ratio)
 	}
 	return t
 }

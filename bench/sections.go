@@ -7,16 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
-	"slices"
-	"strings"
+	"runtime"
 	"time"
 )
 
 // Names of servers that variants of ours are compared with.
 const (
-	bareTLS    = "bare, TLS"
 	oneKey     = "one key"
+	allCores   = "all cores"
 	unfollowed = "unfollowed"
 	unhooked   = "unhooked"
 )
@@ -30,28 +28,39 @@ func (r *report) compare(names []string, suffix string, servers ...*server) {
 	}
 }
 
-// named are those of the running servers that have the given names.
-func (r *report) named(names ...string) []*server {
-	return slices.DeleteFunc(slices.Clone(r.running), func(s *server) bool { return !slices.Contains(names, s.name) })
+// measureOneCore compares our server on one core, as in a small container, with the
+// same on all of them. Meanwhile wrk is on another core, so that it takes nothing from
+// the one that is measured.
+func (r *report) measureOneCore() {
+	if runtime.NumCPU() < 2 {
+		r.skipped = append(r.skipped, "one core is left out: wrk needs another")
+		return
+	}
+	s, database := r.seededCopy("one-core", 1)
+	s.name, s.wrkCPU = "ours, one core", "1"
+	one := r.start(s, func(addr string) []string {
+		return pinned("0", "env", "GOMAXPROCS=1", r.release, "serve", "--listen", addr, "--database", database)
+	})
+	defer one.stop()
+	all := *r.running[0]
+	all.name = allCores
+	r.compare([]string{"first", "create128"}, ", on one core", one, &all)
 }
 
-// measureTLS compares our server with the bare one over HTTPS.
-func (r *report) measureTLS() {
-	r.output(r.work, "go", "run", filepath.Join(r.output("", "go", "env", "GOROOT"), "src/crypto/tls/generate_cert.go"), "-host", "127.0.0.1", "-ecdsa-curve", "P256")
-	s, database := r.seededCopy("tls", 1)
-	s.name, s.tls = "ours, TLS", r.work
-	ours := r.startBuild(s, r.release, database, "--tls-cert", filepath.Join(s.tls, "cert.pem"), "--tls-key", filepath.Join(s.tls, "key.pem"))
-	defer ours.stop()
-	bare := r.startBare(bareTLS, ours, firstPages(ourAPI, r.pets), cursorPages(ourAPI, r.pets), gets(ourAPI, r.pets))
-	defer bare.stop()
-	r.compare([]string{"first", "cursor", "get"}, ", TLS 1.3", ours, bare)
+// pinned is a command that runs another one on a single processor.
+func pinned(cpu string, args ...string) []string {
+	return append([]string{"taskset", "-c", cpu}, args...)
 }
 
 // measureEvents compares creates while somebody follows their events, and while a webhook
 // gets them, with creates that nobody is told of.
 func (r *report) measureEvents() {
 	works := []string{"create16", "create128"}
-	alone := r.startCopy(unfollowed, r.release)
+	start := func(name string, flags ...string) *server {
+		s, database := r.seededCopy(name, 1)
+		return r.startBuild(s, r.release, database, flags...)
+	}
+	alone := start(unfollowed)
 	defer alone.stop()
 	followed := *alone
 	followed.name, followed.during = "ours, followed", alone.follow
@@ -60,7 +69,7 @@ func (r *report) measureEvents() {
 	receiver := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer receiver.Close()
 	go http.Serve(receiver, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	hooked := r.startCopy("hooked", r.release, "--webhook-networks", "127.0.0.0/8")
+	hooked := start("hooked", "--webhook-networks", "127.0.0.0/8")
 	defer hooked.stop()
 	var webhook struct{ ID int64 }
 	hooked.decode(http.MethodPost, "/v1/webhooks", fmt.Sprintf(`{"url":"http://%s/"}`, receiver.Addr()), &webhook)
@@ -98,37 +107,7 @@ func (s *server) follow() (stop func()) {
 
 // settle waits until the server is idle.
 func (s *server) settle() {
-	for before := time.Duration(-1); s.cpu() != before; time.Sleep(100 * time.Millisecond) {
-		before = s.cpu()
+	for before := time.Duration(-1); s.process.cpu() != before; time.Sleep(100 * time.Millisecond) {
+		before = s.process.cpu()
 	}
-}
-
-// measureHalfLoad compares the latency of ours and axum if both get half as many requests
-// as the slower one can take.
-func (r *report) measureHalfLoad() {
-	pair := r.named("ours", "axum")
-	if len(pair) < 2 {
-		r.skipped = append(r.skipped, "half load is left out: there is no axum")
-		return
-	}
-	short := *r.bench
-	short.rounds = 1
-	var all []result
-	for _, name := range strings.Fields("first cursor get getmany zipf create16 mix") {
-		w := workloadNamed(name)
-		w.connections = connections
-		peak := short.race(w, pair...)
-		ours, axum := *pair[0], *pair[1]
-		ours.rate = min(peak[0].turns[0].perSecond(), peak[1].turns[0].perSecond()) / 2
-		axum.rate = ours.rate
-		results := r.race(w, &ours, &axum)
-		all = append(all, results...)
-		add := func(figure string, of func(turn) float64) {
-			r.latencies = append(r.latencies, cost{fmt.Sprintf("%s, %.0f/s: %s ms", w.title, ours.rate, figure), "axum",
-				figures(results[1].turns, of), figures(results[0].turns, of), barFor("peers", "halfload", "axum")})
-		}
-		add("p50", turn.p50Millis)
-		add("p99", turn.p99Millis)
-	}
-	r.more = append(r.more, resultTable("At half load, from when each request was due", all))
 }

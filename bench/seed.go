@@ -22,34 +22,23 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-const (
-	rareStatus     = animalstore.PetPending
-	commonCategory = 12        // has one pet in fifty
-	rareCategory   = 1_000_000 // has one pet in ten thousand, with each status alike
-	rarePet        = 1         // has one order in ten thousand
-)
+const rareStatus = animalstore.PetPending
 
 // parts are a store of n pets, the same one each time, with ids that count from
 // 1. Names and categories are those of a sample store. Its history would leave
 // the pending pets together at the end, so here 1 % pending, 20 % sold and 79 %
-// available ones are scattered over the list. A small store has more than its
-// share of the rare category: enough for a page of it.
-func parts(n int, withOrders bool) iter.Seq[db.Rows] {
+// available ones are scattered over the list.
+func parts(n int) iter.Seq[db.Rows] {
 	return func(yield func(db.Rows) bool) {
 		store := sample.Store{Seed: 1, Pets: int64(n)}
 		random := rand.New(rand.NewPCG(1, 2))
-		every := int64(n / max(n/10_000, 150))
-		part := db.Rows{Categories: append(store.Categories(), animalstore.Category{ID: rareCategory, Name: "Rare"})}
+		part := db.Rows{Categories: store.Categories()}
 		said, last := time.Now(), int64(0)
 		for batch := range store.Batches() {
-			part.Pets, part.Orders = batch.Pets, nil
+			part.Pets = batch.Pets
 			part.Shift(last, 0)
 			for i := range part.Pets {
-				pet := &part.Pets[i]
-				scatter(pet, random, every)
-				if withOrders {
-					part.Orders = append(part.Orders, orderFor(pet.ID, every))
-				}
+				part.Pets[i].Status = randomStatus(random)
 			}
 			if !yield(part) {
 				return
@@ -63,37 +52,14 @@ func parts(n int, withOrders bool) iter.Seq[db.Rows] {
 	}
 }
 
-// scatter gives a pet a random status, or the rare category and each status alike.
-func scatter(pet *animalstore.Pet, random *rand.Rand, every int64) {
+func randomStatus(random *rand.Rand) animalstore.PetStatus {
 	switch p := random.IntN(100); {
-	case pet.ID%every == 0:
-		pet.CategoryID, pet.Status = rareCategory, animalstore.PetStatuses[pet.ID/every%3]
 	case p < 1:
-		pet.Status = rareStatus
+		return rareStatus
 	case p < 21:
-		pet.Status = animalstore.PetSold
-	default:
-		pet.Status = animalstore.PetAvailable
+		return animalstore.PetSold
 	}
-}
-
-// orderFor is the order that comes with a pet. One in a hundred is open. Those of
-// the rare category's pets are for one pet instead.
-func orderFor(id, every int64) animalstore.Order {
-	at := animalstore.AtMilli(1_000_000_000_000 + id)
-	order := animalstore.Order{ID: id, PetID: id, Status: animalstore.OrderDelivered, CreatedAt: at, UpdatedAt: at}
-	switch {
-	case id%every == 0:
-		order.PetID = rarePet
-		if id/every%2 == 1 {
-			order.Status = animalstore.OrderCancelled
-		}
-	case id%100 == 1:
-		order.Status = animalstore.OrderPlaced
-	case id%5 == 0:
-		order.Status = animalstore.OrderCancelled
-	}
-	return order
+	return animalstore.PetAvailable
 }
 
 // openStore opens a database of ours to fill it. What it writes isn't durable at
@@ -112,18 +78,17 @@ const history = `
 	INSERT INTO keys SELECT id / 50, 'key', 'free', 60, 1000, 1, 'production', 1, 0, 0, 0, 0 FROM pets WHERE id % 50 = 0;
 	INSERT INTO key_secrets SELECT randomblob(32), id, 0 FROM keys;`
 
-// seed fills an empty database. with is what it gets besides pets: "orders", "history" or
-// neither.
-func (b *bench) seed(url string, pets int, with string) {
+// seed fills an empty database with pets, and their history if asked for.
+func (b *bench) seed(url string, pets int, withHistory bool) {
 	store := b.openStore(url)
 	bulk := store.(db.Bulk)
-	_, _, err := bulk.Reserve(b.ctx, int64(pets), int64(pets))
+	_, _, err := bulk.Reserve(b.ctx, int64(pets), 0)
 	check(err)
-	for part := range parts(pets, with == "orders") {
+	for part := range parts(pets) {
 		check(bulk.Load(b.ctx, part))
 	}
 	check(store.Close())
-	if with == "history" {
+	if withHistory {
 		conn := must(sqlitedb.OpenConn(strings.TrimPrefix(url, "sqlite:"), sqlitedb.OpenReadWrite))
 		defer func() { check(conn.Close()) }()
 		check(sqlitex.ExecuteScript(conn, history, nil))
@@ -134,7 +99,7 @@ func (b *bench) seed(url string, pets int, with string) {
 // peers, which fill their own databases.
 func writeRows(w io.Writer, n int) error {
 	out := bufio.NewWriter(w)
-	for part := range parts(n, false) {
+	for part := range parts(n) {
 		for _, p := range part.Pets {
 			fmt.Fprintf(out, "%s\t%d\t%s\n", p.Name, p.CategoryID, p.Status)
 		}
@@ -143,10 +108,10 @@ func writeRows(w io.Writer, n int) error {
 }
 
 // seededFile is a SQLite file with pets, which is kept for later runs.
-func (b *bench) seededFile(pets int, with string) string {
+func (b *bench) seededFile(pets int, withHistory bool) string {
 	id := fingerprint(b.root, "internal/db/sqlite/schema*.sql", "internal/sample", "bench/seed.go")
-	path := b.cached(fmt.Sprintf("pets-%d-%s-%s.db", pets, with, id), func(part string) {
-		b.seed("sqlite:"+part, pets, with)
+	path := b.cached(fmt.Sprintf("pets-%d-%t-%s.db", pets, withHistory, id), func(part string) {
+		b.seed("sqlite:"+part, pets, withHistory)
 	})
 	b.output("", "dd", "if="+path, "of=/dev/null", "bs=1M") // into the page cache: the disk isn't what is measured
 	return path
@@ -156,8 +121,10 @@ func (b *bench) seededFile(pets int, with string) string {
 // describes that server, and returns the URL of its database.
 func (b *bench) seededCopy(name string, keys int) (s server, database string) {
 	file := filepath.Join(b.work, name+".db")
-	b.copyTree(file, b.seededFile(b.pets, ""))
-	return b.withKeys(name, "sqlite:"+file, b.pets, keys), "sqlite:" + file
+	b.copyTree(file, b.seededFile(b.pets, false))
+	s = b.withKeys(name, "sqlite:"+file, b.pets, keys)
+	s.file = file
+	return s, "sqlite:" + file
 }
 
 // withKeys adds keys that no load here can exhaust to a database. It describes

@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -22,18 +20,17 @@ type server struct {
 	keysFile string // all its keys
 	pets     int    // in its store when it started
 	about    string // versions and settings, for the report
+	file     string // its SQLite database, if it has one
 
-	rate       float64              // requests a second to send, or 0 for as many as it takes
-	tls        string               // the directory of its cert.pem and key.pem, if it serves HTTPS
 	during     func() (stop func()) // what goes on during its turns besides the load, if anything
 	wrkCPU     string               // the processor for wrk to run on, if not any
-	rotateKeys bool                 // send load with all its keys in turn
+	rotateKeys bool                 // send load with all its keys, one after another
 	peer       bool                 // not our code: failed turns are repeated
 
 	*process
 	addr     string
 	startup  time.Duration // from its start to its first response
-	backends []*process    // databases it depends on: their CPU time counts as its own
+	backends []*process    // PostgreSQL and Redis, if it depends on them: their CPU time counts as its own
 }
 
 // start starts a server that s describes, on a free port, and returns once it
@@ -48,12 +45,6 @@ func (b *bench) start(s server, args func(addr string) []string) *server {
 	return &s
 }
 
-// startSelf starts a server that is a subcommand of this program.
-func (b *bench) startSelf(s server, subcommand string, args ...string) *server {
-	self := must(os.Executable())
-	return b.start(s, func(addr string) []string { return append([]string{self, subcommand, addr}, args...) })
-}
-
 // startBuild starts a build of the service with default flags, and some more.
 func (b *bench) startBuild(s server, bin, database string, flags ...string) *server {
 	return b.start(s, func(addr string) []string {
@@ -61,13 +52,15 @@ func (b *bench) startBuild(s server, bin, database string, flags ...string) *ser
 	})
 }
 
-// cpu is the processor time of the server and its backends so far.
-func (s *server) cpu() time.Duration {
-	sum := s.process.cpu()
+// cpu is the processor time of the server and its backends so far, and that of each
+// of the backends.
+func (s *server) cpu() (all time.Duration, backends []time.Duration) {
+	all = s.process.cpu()
 	for _, p := range s.backends {
-		sum += p.cpu()
+		backends = append(backends, p.cpu())
+		all += backends[len(backends)-1]
 	}
-	return sum
+	return all, backends
 }
 
 // response is what a server sent back. It is kept in files for the bare server.
@@ -91,20 +84,12 @@ func (r *response) differs(other *response) bool {
 	return r.Status != other.Status || !bytes.Equal(r.Body, other.Body) || fixed(r.Header) != fixed(other.Header)
 }
 
-var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true,
-	TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}}} // with a certificate of our own, on loopback
-
-func (s *server) url() string {
-	if s.tls != "" {
-		return "https://" + s.addr
-	}
-	return "http://" + s.addr
-}
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true}}
 
 // open sends one request and leaves the response's body to be read. A response that
 // isn't a success is an error.
 func (s *server) open(method, uri, body, accept string) *http.Response {
-	r := must(http.NewRequest(method, s.url()+uri, strings.NewReader(body)))
+	r := must(http.NewRequest(method, "http://"+s.addr+uri, strings.NewReader(body)))
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", accept)

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"animalstore"
+
+	sqlitedb "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // stub serves pets from memory, as the servers written for this benchmark do.
@@ -43,6 +46,9 @@ func stub(t *testing.T, name string, a api, pets []animalstore.Pet) *server {
 		}
 		list := []animalstore.Pet{}
 		for _, p := range slices.Backward(pets) {
+			if id := r.FormValue("id"); id != "" && id != strconv.FormatInt(p.ID, 10) {
+				continue
+			}
 			if p.ID < before && len(list) < limit && (status == "" || status == string(p.Status)) {
 				list = append(list, p)
 			}
@@ -71,7 +77,7 @@ func stub(t *testing.T, name string, a api, pets []animalstore.Pet) *server {
 func TestServersAreComparedWithOurs(t *testing.T) {
 	const n = 400
 	var pets []animalstore.Pet
-	for part := range parts(n, false) {
+	for part := range parts(n) {
 		pets = append(pets, part.Pets...)
 	}
 	changed := func(change func(pets []animalstore.Pet)) []animalstore.Pet {
@@ -106,6 +112,14 @@ func TestServersAreComparedWithOurs(t *testing.T) {
 	forgetful.api.list = func(p page) string { p.below = n; return plainAPI.list(p) }
 	if err := attempt(forgetful.checkCreate); err == nil || !strings.Contains(err.Error(), "after a create") {
 		t.Errorf("a create that isn't listed: got %v, want an error", err)
+	}
+	silent := stub(t, "peer", plainAPI, slices.Clone(pets))
+	silent.file = filepath.Join(t.TempDir(), "peer.db")
+	conn := must(sqlitedb.OpenConn(silent.file))
+	check(sqlitex.ExecuteScript(conn, "CREATE TABLE events (id INTEGER)", nil))
+	check(conn.Close())
+	if err := attempt(silent.checkCreate); err == nil || !strings.Contains(err.Error(), "stored 0 events") {
+		t.Errorf("a create without an event: got %v, want an error", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"math/rand/v2"
 	"slices"
-	"sort"
 
 	"animalstore"
 )
@@ -12,7 +11,6 @@ const (
 	// pool is the number of different cursors and ids: far more than any page
 	// cache holds.
 	pool        = 5000
-	largePool   = 50_000
 	connections = 32
 	newPet      = `{"name":"Rex the dog 4711","categoryId":7,"status":"available"}`
 )
@@ -29,9 +27,8 @@ var workloads = []workload{
 	{"first", "list 20, first page", connections, firstPages},
 	{"cursor", "list 20, random cursor", connections, cursorPages},
 	{"status", "list 100 of a status", connections, statusPages},
-	{"get", "get, random id", connections, gets},
-	{"getmany", "get, one of 50,000", connections, manyGets},
-	{"zipf", "get, by Zipf's law", connections, zipfGets},
+	{"one", "list of one random id", connections, singles},
+	{"get", "get (deprecated), random id", connections, gets},
 	{"create1", "durable create", 1, creates},
 	{"create16", "durable create", 16, creates},
 	{"create128", "durable create", 128, creates},
@@ -58,26 +55,20 @@ func randomPages(a api, pets, count int) []string {
 	})
 }
 
-func gets(a api, pets int) []string     { return randomGets(a, pets, pool) }
-func manyGets(a api, pets int) []string { return randomGets(a, pets, largePool) }
+// singles read one pet at a time with a list of its id, or get it from a server
+// without such a list.
+func singles(a api, pets int) []string { return randomSingles(a, pets, pool) }
 
-func randomGets(a api, pets, count int) []string {
+func randomSingles(a api, pets, count int) []string {
+	if a.one != nil {
+		a.get = a.one
+	}
 	return randomReads(count, func(random *rand.Rand) string { return a.get(1 + random.Int64N(int64(pets))) })
 }
 
-// zipfGets get the k-th most popular pet 1/k times as often as the first. Popular ones are
-// scattered over the store.
-func zipfGets(a api, pets int) []string {
-	sums, sum := make([]float64, pets), 0.0
-	for k := range sums {
-		sum += 1 / float64(k+1)
-		sums[k] = sum
-	}
-	order := rand.New(rand.NewPCG(5, 6)).Perm(pets)
-	return randomReads(largePool, func(random *rand.Rand) string {
-		k := sort.SearchFloat64s(sums, random.Float64()*sum)
-		return a.get(1 + int64(order[k]))
-	})
+func gets(a api, pets int) []string {
+	a.one = nil
+	return singles(a, pets)
 }
 
 // randomReads are GETs of random targets, the same ones each time.
@@ -93,9 +84,9 @@ func randomReads(count int, target func(*rand.Rand) string) []string {
 func creates(a api, _ int) []string { return []string{"POST " + a.create + " " + newPet} }
 
 // ninetyTen has nine reads for each create. Half of the reads are lists, from
-// the first page and from random places alike, and half get one pet.
+// the first page and from random places alike, and half read one pet.
 func ninetyTen(a api, pets int) []string {
-	return mix(part{9, firstPages(a, pets)}, part{9, cursorPages(a, pets)}, part{18, gets(a, pets)}, part{4, creates(a, pets)})
+	return mix(part{9, firstPages(a, pets)}, part{9, cursorPages(a, pets)}, part{18, singles(a, pets)}, part{4, creates(a, pets)})
 }
 
 // part is a kind of request and its share of a mix.

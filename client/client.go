@@ -80,6 +80,13 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
+// BaseURLError is returned by [New] if the base URL can't be used.
+type BaseURLError struct {
+	Reason string // the end of a sentence that begins with the URL
+}
+
+func (e *BaseURLError) Error() string { return "animalstore client: the base URL " + e.Reason }
+
 func (s *settings) check() error {
 	switch {
 	case s.maxAttempts < 1:
@@ -102,11 +109,11 @@ func parseBase(baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, errors.New("animalstore client: the base URL must be like https://pets.example or http://127.0.0.1:8080/v1")
+		return nil, &BaseURLError{"must be like https://pets.example or http://127.0.0.1:8080/v1"}
 	case u.User != nil:
-		return nil, errors.New("animalstore client: the base URL must not have a user or password in it: pass the API key separately")
+		return nil, &BaseURLError{"must not have a user or password in it: pass the API key separately"}
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, errors.New("animalstore client: the base URL must not have a query or a fragment")
+		return nil, &BaseURLError{"must not have a query or a fragment"}
 	}
 	path := strings.TrimRight(u.Path, "/")
 	if !strings.HasSuffix(path, version) {

@@ -32,7 +32,7 @@
 // [Client.Events] follows every change of the store, and waits for the next one. It
 // resumes where it was after any fault, so the loop gets each event once and in order:
 //
-//	for event, err := range c.Events(ctx, client.EventsOptions{Types: []string{"pet.*"}}) {
+//	for event, err := range c.Events(ctx, client.EventsOptions{Types: "pet.*"}) {
 //		if err != nil {
 //			return err
 //		}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"animalstore"
 )
@@ -13,28 +12,26 @@ import (
 // ListEventPage makes one request for events, for a program that shows one page at a
 // time: at most limit events, 1 to 100, oldest first. next is the id to go on after,
 // whether or not there are more. With Latest there are no events, and next is the newest
-// id.
+// id. With Before or Newest they are newest first, and next is the id to go on before, or 0
+// after the oldest that is kept.
 func (c *Client) ListEventPage(ctx context.Context, o EventsOptions, limit int, options ...CallOption) (events []animalstore.Event, next int64, err error) {
-	query := url.Values{"limit": {strconv.Itoa(limit)}}
-	if len(o.Types) > 0 {
-		query.Set("type", strings.Join(o.Types, ","))
-	}
-	if o.Subject != "" {
-		query.Set("subject", o.Subject)
-	}
-	switch {
-	case o.Latest:
-		query.Set("after", "latest")
-	case o.After != 0:
-		query.Set("after", decimal(o.After))
+	query, err := o.query("listEvents", limit)
+	if err != nil {
+		return nil, 0, err
 	}
 	k := &call{operation: "listEvents", method: http.MethodGet, path: "/events?" + query.Encode()}
 	if events, err = send(ctx, c, k, options, areEvents); err != nil {
 		return nil, 0, err
 	}
+	direction := "after"
+	if query.Has("before") {
+		if direction = "before"; k.next == "" {
+			return events, 0, nil
+		}
+	}
 	link, err := url.Parse(k.next)
 	if err == nil {
-		next, err = strconv.ParseInt(link.Query().Get("after"), 10, 64)
+		next, err = strconv.ParseInt(link.Query().Get(direction), 10, 64)
 	}
 	return events, next, err
 }

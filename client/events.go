@@ -15,17 +15,20 @@ import (
 
 // EventsOptions select events. The zero value selects all that are kept.
 type EventsOptions struct {
-	After   int64    // only events after the one with this id; 0 starts with the oldest that is kept
-	Latest  bool     // only events from now on, instead of After
-	Types   []string // such as "pet.created", or "pet.*" for all of a resource
-	Subject string   // a resource, such as "pet/17"
+	After   int64                     // only events after the one with this id; 0 starts with the oldest that is kept
+	Latest  bool                      // only events from now on, instead of After
+	Before  int64                     // only events before the one with this id, newest first; not in [Client.Events]
+	Newest  bool                      // all events, newest first, instead of Before
+	Types   animalstore.EventPatterns // such as "pet.created", or "pet.*" for all of a resource
+	Subject string                    // a resource, such as "pet/17"
 }
 
 // eventsWait is how many seconds the service waits for an event, the most it allows.
 const eventsWait = 30
 
 // ListEvents lists the events that have happened so far, oldest first, and ends with
-// the newest. [Client.Events] also waits for later ones.
+// the newest. [Client.Events] also waits for later ones. With Before or Newest it lists them
+// newest first, and ends with the oldest that is kept.
 func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return c.events(ctx, "listEvents", o, false, options)
 }
@@ -49,6 +52,7 @@ func (c *Client) Events(ctx context.Context, o EventsOptions, options ...CallOpt
 
 func (c *Client) events(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) iter.Seq2[animalstore.Event, error] {
 	return func(yield func(animalstore.Event, error) bool) {
+		back := o.Before != 0 || o.Newest
 		at, err := c.firstEvents(ctx, operation, o, follow, options)
 		opts := withoutConditions(options)
 		for err == nil {
@@ -65,10 +69,13 @@ func (c *Client) events(ctx context.Context, operation string, o EventsOptions, 
 					return
 				}
 			}
+			if k.next == "" && back {
+				return
+			}
 			if k.next == "" {
 				err = fmt.Errorf("%s: %s: the response has no link to the next events", operation, k.request)
 			}
-			if !follow && k.next == at {
+			if !follow && !back && k.next == at {
 				return
 			}
 			at = k.next
@@ -102,29 +109,50 @@ func (c *Client) latestEventID(ctx context.Context, operation string, endless bo
 // id: if the first page itself were requested with after=latest and the response were
 // lost, the retry would miss what happened in between.
 func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) (string, error) {
-	query := url.Values{"limit": {strconv.Itoa(maxPageSize)}}
-	if len(o.Types) > 0 {
-		query.Set("type", strings.Join(o.Types, ","))
-	}
-	if o.Subject != "" {
-		query.Set("subject", o.Subject)
+	query, err := o.query(operation, maxPageSize)
+	if err != nil {
+		return "", err
 	}
 	switch {
-	case o.Latest && o.After != 0:
-		return "", fmt.Errorf("%s: After and Latest can't both be set", operation)
+	case follow && query.Has("before"):
+		return "", fmt.Errorf("%s: Before and Newest lead back, and can't be followed", operation)
 	case o.Latest:
 		id, err := c.latestEventID(ctx, operation, follow, options)
 		if err != nil {
 			return "", err
 		}
 		query.Set("after", decimal(id))
-	case o.After != 0:
-		query.Set("after", decimal(o.After))
 	}
 	if follow {
 		query.Set("wait", strconv.Itoa(eventsWait))
 	}
 	return "/events?" + query.Encode(), nil
+}
+
+// query returns the parameters of a request for events.
+func (o EventsOptions) query(operation string, limit int) (url.Values, error) {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if o.Types != "" {
+		query.Set("type", string(o.Types))
+	}
+	if o.Subject != "" {
+		query.Set("subject", o.Subject)
+	}
+	given := 0
+	set := func(isGiven bool, name, value string) {
+		if isGiven {
+			given++
+			query.Set(name, value)
+		}
+	}
+	set(o.After != 0, "after", decimal(o.After))
+	set(o.Latest, "after", "latest")
+	set(o.Before != 0, "before", decimal(o.Before))
+	set(o.Newest, "before", "latest")
+	if given > 1 {
+		return nil, fmt.Errorf("%s: only one of After, Latest, Before and Newest can be set", operation)
+	}
+	return query, nil
 }
 
 func areEvents(page *[]animalstore.Event) bool {

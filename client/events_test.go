@@ -16,6 +16,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
+	"animalstore/internal/testenv"
 )
 
 // TestEventsFollow: the loop gets what happened and what happens, in order, and each
@@ -25,7 +26,7 @@ func TestEventsFollow(t *testing.T) {
 	store := clienttest.New(t)
 	c := store.Client
 	add(t, c, "before")
-	follow(t, c, client.EventsOptions{Types: []string{"pet.*"}}, []string{"before", "pet 0", "pet 1", "pet 2"}, func() {
+	follow(t, c, client.EventsOptions{Types: "pet.*"}, []string{"before", "pet 0", "pet 1", "pet 2"}, func() {
 		for i := range 3 {
 			add(t, c, fmt.Sprint("pet ", i))
 		}
@@ -40,8 +41,8 @@ func TestEventsFollow(t *testing.T) {
 	if len(all) != 1 || all[0].Type != animalstore.PetCreated || all[0].Subject != "pet/2" || all[0].KeyID == nil {
 		t.Errorf("got %+v, want the event of one pet", all)
 	}
-	follow(t, c, client.EventsOptions{After: all[0].ID, Types: []string{"pet.created"}}, []string{"pet 1", "pet 2"}, func() {})
-	follow(t, c, client.EventsOptions{Latest: true, Types: []string{"pet.created"}}, []string{"late"}, func() { add(t, c, "late") })
+	follow(t, c, client.EventsOptions{After: all[0].ID, Types: "pet.created"}, []string{"pet 1", "pet 2"}, func() {})
+	follow(t, c, client.EventsOptions{Latest: true, Types: "pet.created"}, []string{"late"}, func() { add(t, c, "late") })
 }
 
 // follow runs change once the loop has begun, and expects the events of pets with these
@@ -104,13 +105,13 @@ func TestEventsSurviveFaults(t *testing.T) {
 			faults[name](w, r, service)
 		})
 	}))
-	n := often(150, 5000)
+	n := testenv.Count(150, 5000)
 	follower := store.NewClient(store.Key, client.WithBackoff(time.Millisecond, 5*time.Millisecond), client.WithMaxAttempts(2), client.WithAttemptTimeout(time.Second))
 	var want []string
 	for i := range n {
 		want = append(want, fmt.Sprint("pet ", i))
 	}
-	follow(t, follower, client.EventsOptions{Types: []string{"pet.created"}}, want, func() {
+	follow(t, follower, client.EventsOptions{Types: "pet.created"}, want, func() {
 		for i := range n {
 			add(t, store.Client, fmt.Sprint("pet ", i))
 		}
@@ -130,7 +131,7 @@ func TestEventsExpired(t *testing.T) {
 			t.Errorf("got %v, want the response", err)
 		}
 	}
-	for _, err := range store.Client.Events(t.Context(), client.EventsOptions{Types: []string{"dog.*"}}) {
+	for _, err := range store.Client.Events(t.Context(), client.EventsOptions{Types: "dog.*"}) {
 		wantCode(t, err, animalstore.InvalidParameter)
 	}
 	for _, err := range store.Client.Events(t.Context(), client.EventsOptions{After: 1, Latest: true}) {
@@ -155,7 +156,7 @@ func TestEventsWaitWithTheServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
 	var last error
-	for e, err := range follower.Events(ctx, client.EventsOptions{Types: []string{"order.*"}}) {
+	for e, err := range follower.Events(ctx, client.EventsOptions{Types: "order.*"}) {
 		last = err
 		if err == nil {
 			t.Errorf("got %+v, want nothing", e)
@@ -179,7 +180,7 @@ func TestEventsDoNotHoldUpOthers(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range c.Events(ctx, client.EventsOptions{Types: []string{"order.*"}}) {
+		for range c.Events(ctx, client.EventsOptions{Types: "order.*"}) {
 		}
 	}()
 	began := time.Now()

@@ -18,6 +18,7 @@ import (
 
 	"animalstore/client"
 	"animalstore/client/clienttest"
+	"animalstore/internal/testenv"
 )
 
 // fault is one way in which a request can fail between client and service.
@@ -143,9 +144,9 @@ func TestManyFaults(t *testing.T) {
 	for _, inMemory := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in memory %t", inMemory), func(t *testing.T) {
 			if inMemory { // in fake time, with the waits of production
-				synctest.Test(t, func(t *testing.T) { storm(t, often(120, 4_000), clienttest.InMemory()) })
+				synctest.Test(t, func(t *testing.T) { storm(t, testenv.Count(120, 4_000), clienttest.InMemory()) })
 			} else {
-				storm(t, often(50, 2_000), clienttest.WithClientOptions(client.WithBackoff(time.Millisecond, 10*time.Millisecond)))
+				storm(t, testenv.Count(50, 2_000), clienttest.WithClientOptions(client.WithBackoff(time.Millisecond, 10*time.Millisecond)))
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,14 +16,6 @@ import (
 	"animalstore/client"
 	"animalstore/client/clienttest"
 )
-
-// often is a count that is larger with ANIMALSTORE_SOAK=1.
-func often(usually, soaking int) int {
-	if os.Getenv("ANIMALSTORE_SOAK") != "" {
-		return soaking
-	}
-	return usually
-}
 
 // tally counts the responses of a service by their status.
 type tally struct {

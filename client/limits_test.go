@@ -10,6 +10,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
+	"animalstore/internal/testenv"
 )
 
 // TestManyCallsOnASmallPlan makes more calls than a plan allows in several windows,
@@ -52,13 +53,13 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 				if test.before != nil {
 					before = func(h http.Handler) http.Handler { return test.before(responses.middleware(h)) }
 				}
-				calls := often(50, 200)
+				calls := testenv.Count(50, 200)
 				if test.limits.PerMinute == 1 { // hours of ticks of the server
-					calls = often(12, 200)
+					calls = testenv.Count(12, 200)
 				}
 				if test.limits.PerDay == 30 {
 					// A day is a hundred thousand ticks of the server, so it starts at 11 p.m.
-					calls = often(40, 200)
+					calls = testenv.Count(40, 200)
 					time.Sleep(23 * time.Hour)
 				}
 				store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(before),

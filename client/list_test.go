@@ -13,6 +13,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
+	"animalstore/internal/testenv"
 )
 
 // TestListStopsAtBreak: a page is requested when the loop gets there, and not
@@ -98,7 +99,7 @@ func TestListInMotion(t *testing.T) {
 			}
 		}
 	})
-	for round := range often(20, 500) {
+	for round := range testenv.Count(20, 500) {
 		query := client.PetQuery{PageSize: 1 + rand.IntN(40)}
 		if round%2 == 0 {
 			query.Status = animalstore.PetAvailable

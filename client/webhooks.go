@@ -68,7 +68,7 @@ func (c *Client) RotateWebhook(ctx context.Context, id int64, grace time.Duratio
 }
 
 // PingWebhook sends a message of the type webhook.ping to a webhook. The delivery shows
-// later what came of it.
+// its outcome later.
 func (c *Client) PingWebhook(ctx context.Context, id int64, options ...CallOption) (animalstore.Delivery, error) {
 	k := &call{operation: "pingWebhook", method: http.MethodPost, path: webhookPath(id) + "/ping", repeat: harmful, accepted: true}
 	return send(ctx, c, k, options, isDelivery)

@@ -97,7 +97,7 @@ func TestSecretOfANewWebhook(t *testing.T) {
 	}
 }
 
-// TestPingIsNotRepeated: whoever asks for one ping gets one, even if the response is
+// TestPingIsNotRepeated: one call sends one ping, even if the response is
 // lost. To make a delivery due twice does no harm.
 func TestPingIsNotRepeated(t *testing.T) {
 	lost := response(503, `{"code":"unavailable","message":"lost","status":503}`)

@@ -41,6 +41,22 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 pets", status, body, err)
 	}
 
+	// The next page is a click away, and the example asks for it too.
+	p.do("next page", click("#listPets .result .button"))
+	eventually(t, stepTimeout, "the second page", func() bool {
+		return eval[bool](p, `document.querySelector("#listPets .result .body")?.textContent.includes('"id": 40,') ?? false`)
+	})
+	if code := p.text("#listPets .curl code"); !strings.Contains(code, "cursor=") {
+		t.Errorf("on the second page the example is %s", code)
+	}
+	p.do("choose parameters", write("#listPets-query-cursor", ""), write("#listPets-query-limit", "3"), write("#listPets-query-categoryId", "ë $x"))
+	for language, want := range map[string]string{"curl": "limit=3", "js": "categoryId=%C3%AB+%24x", "python": "limit=3"} {
+		if code := eval[string](p, `document.querySelector("#listPets .`+language+` code").textContent`); !strings.Contains(code, want) || strings.Contains(code, "cursor=") {
+			t.Errorf("the example in %s doesn't follow the parameters: %s", language, code)
+		}
+	}
+	wantQuestion(p, s, key)
+
 	const wanted = `{"name": "Zoë of the \"browser\" {,}", "categoryId": 9007199254740993, "status": "pending"}`
 	p.do("send createPet", click("#createPet > summary"), write("#createPet textarea", wanted), click("#createPet [type=submit]"), visible("#createPet .outcome"))
 	status, body = p.response("#createPet")
@@ -74,6 +90,41 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 	}
 }
 
+// wantQuestion removes a pet, which asks first and names the deployment.
+func wantQuestion(p *tab, s *server, key string) {
+	p.t.Helper()
+	c := newClient(p.t, s, key)
+	p.do("send deletePet without an id", click("#deletePet > summary"), click("#deletePet [type=submit]"))
+	if eval[bool](p, `document.querySelector("#confirm").open`) {
+		p.t.Error("a request without an id is asked about, want the id to be required")
+	}
+	p.do("send deletePet", write("#deletePet-path-petId", "59"), click("#deletePet [type=submit]"), visible("#confirm"))
+	if got := p.text("#confirm"); !strings.Contains(got, " in production?") || !strings.Contains(got, "DELETE "+s.url+"/v1/pets/59.") {
+		p.t.Errorf("the question is %q, want the deployment and the request", got)
+	}
+	p.photograph("docs-question", chromedp.CaptureScreenshot())
+	p.lookAs(1280, 900, "light")
+	p.do("cancel", click("#confirm [value=cancel]"))
+	wantStatus(p.t, c.get(p.t, "/v1/pets/59"), 200, "")
+	p.do("send deletePet again", click("#deletePet [type=submit]"), click("#confirm [value=send]"), visible("#deletePet .outcome"))
+	wantStatus(p.t, c.get(p.t, "/v1/pets/59"), 404, "pet_not_found")
+	if code := p.text("#deletePet .curl code"); !strings.Contains(code, "/v1/pets/59\"") {
+		p.t.Errorf("the example is %s, want the id that was entered", code)
+	}
+	p.do("an example with headers and a body", click("#createPet > summary"), write("#createPet-header-Idempotency-Key", "it's"), write("#createPet textarea", `{"name": "O'Hara", "categoryId": 3}`))
+	for language, wants := range map[string][]string{
+		"curl": {`-H 'Idempotency-Key: it'\''s' \`, `-d '{"name": "O'\''Hara", "categoryId": 3}'`}, "js": {`"Idempotency-Key": "it's",`, `JSON.stringify({"name": "O'Hara", "categoryId": 3})`}, "python": {`"Idempotency-Key": "it's",`, `data='{"name": "O\'Hara", "categoryId": 3}'.encode()`},
+	} {
+		code := eval[string](p, `document.querySelector("#createPet .`+language+` code").textContent`)
+		for _, want := range wants {
+			if !strings.Contains(code, want) {
+				p.t.Errorf("the example of createPet in %s lacks %s: %s", language, want, code)
+			}
+		}
+	}
+	p.do("close", write("#createPet-header-Idempotency-Key", ""), click("#createPet > summary"))
+}
+
 // wantOperationsSmall opens each operation at once, with its example in the longest
 // language.
 func wantOperationsSmall(p *tab) {
@@ -104,12 +155,21 @@ func wantFilter(p *tab) {
 	p.t.Helper()
 	const shown = `[...document.querySelectorAll(".operation")].filter(e => e.checkVisibility()).map(e => e.id).join(" ")`
 	all := eval[string](p, shown)
-	for text, want := range map[string]string{"orders patch": "updateOrder", "ROTATE": "rotateKey rotateWebhook", "": all, "no such thing": ""} {
+	for text, want := range map[string]string{"orders patch": "updateOrder", "ROTATE": "rotateKey rotateWebhook", "": all, "no such unicorn": ""} {
 		p.do("filter", write("#filter", "x"), write("#filter", text+" "))
 		if got := eval[string](p, shown); got != want {
 			p.t.Errorf("the filter %q shows %q, want %q", text, got, want)
 		}
 	}
+	const passages = `[...document.querySelectorAll("#passages li")].filter(e => e.checkVisibility()).map(e => e.textContent).join("; ")`
+	for _, text := range []string{"filter", "429", "cursor", "idempotency"} {
+		p.do("filter", write("#filter", text))
+		if got := eval[string](p, passages); got == "" || eval[bool](p, `document.querySelector("#nothing").checkVisibility()`) {
+			p.t.Errorf("%s: the search finds %q in the guides, want something", text, got)
+		}
+		p.photograph("docs-search-"+text, chromedp.CaptureScreenshot())
+	}
+	p.lookAs(1280, 900, "light")
 	eval[any](p, `document.querySelector("#filter").value = ""; document.querySelector("#filter").dispatchEvent(new Event("input")); null`)
 	if got := eval[string](p, shown); got != all {
 		p.t.Errorf("without a filter the page shows %q, want %q", got, all)
@@ -168,6 +228,18 @@ func browseGuides(t *testing.T, browser context.Context, s *server) {
 	if got, want := p.copied(".guide figure .copy"), strings.TrimSpace(p.text(".guide pre code")); got != want {
 		t.Errorf("the button copies %q, want %q", got, want)
 	}
+	p.lookAs(390, 844, "light")
+	p.do("open the contents", click(".contents summary"), click(".contents li:last-child a"))
+	if at := eval[float64](p, `document.querySelector(".guide h2:last-of-type").getBoundingClientRect().top`); at < 0 || at > 844 {
+		t.Errorf("on a phone, the last section is at %.0f after a click in the contents, want it on the screen", at)
+	}
+	p.photograph("guide-contents", scrolledTo(".contents"))
+	lost := openTab(t, browser, s)
+	lost.do("open a wrong address", chromedp.Navigate(s.url+"/docs/guides/caller"), visible(".index li a"))
+	if got := lost.text("h1"); got != "Page not found" {
+		t.Errorf("a wrong address shows %q, want that it doesn't exist", got)
+	}
+	lost.photograph("guide-missing", chromedp.CaptureScreenshot())
 	p.do("open the contract", chromedp.Navigate(s.url+"/docs/guides/contract#limits"), visible("#limits"))
 	p.lookAs(390, 844, "light") // wide tables
 	p.wantClean()

@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"animalstore/internal/testenv"
 )
 
 // stepTimeout is for one step. A step takes a fraction of a second, unless
@@ -30,7 +32,7 @@ const stepTimeout = 3 * time.Minute
 // it with the test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
-	onlyForRelease(t, "looks at pages in a browser")
+	testenv.Slow(t)
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -39,7 +41,7 @@ func startBrowser(t *testing.T) context.Context {
 		}
 	}
 	if program == "" {
-		skip(t, "chromium is not installed: run scripts/setup")
+		testenv.Missing(t, "chromium is not installed: run scripts/setup")
 	}
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program),
@@ -265,7 +267,7 @@ func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 	p.t.Helper()
 	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
 	for _, look := range looks {
-		if dir == "" && !soak && (look.width == 390) != (look.scheme == "dark") {
+		if dir == "" && !testenv.Soak && (look.width == 390) != (look.scheme == "dark") {
 			continue
 		}
 		p.lookAs(look.width, look.height, look.scheme)

@@ -1,8 +1,14 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +16,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
+
+	"github.com/creack/pty"
 )
 
 // documents are those whose commands are run: the README first, and everything in
@@ -38,7 +51,7 @@ var readingOrder = []string{"README.md", "docs/quickstart.md", "docs/callers.md"
 // was built before. Whatever a guide leaves there must not be in the way of the next.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	onlyForRelease(t, "builds and runs what the documents say")
+	testenv.Slow(t)
 	all := documents(t, "..")
 	for _, name := range readingOrder {
 		if !slices.Contains(all, name) {
@@ -117,11 +130,11 @@ func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) strin
 	for _, step := range steps {
 		for _, tool := range []string{"curl", "openssl", "redis-server", "sqlite3"} {
 			if regexp.MustCompile(`\b` + tool + `\b`).MatchString(step.script) {
-				needs(t, tool)
+				testenv.Need(t, tool)
 			}
 		}
 	}
-	needs(t, "bash")
+	testenv.Need(t, "bash")
 	moduleGraph()
 	if len(fragments) > 0 {
 		if err := buildFragments(name, fragments, scratch, program); err != nil {
@@ -145,10 +158,10 @@ func git(t *testing.T, args ...string) string {
 	return gitIn(t, "..", args...)
 }
 
-// gitIn runs git on a repository, whoever owns it.
+// gitIn runs git on a repository that another user may own.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	needs(t, "git")
+	testenv.Need(t, "git")
 	config := filepath.Join(t.TempDir(), "gitconfig")
 	if err := os.WriteFile(config, []byte("[safe]\n\tdirectory = *\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -197,5 +210,518 @@ func copyInto(t *testing.T, from, to string) {
 	}
 	if err != nil {
 		t.Fatal(fmt.Errorf("copy %s: %w", from, err))
+	}
+}
+
+// A document is tested by the fences of its code blocks. This is all they can say:
+//
+//	sh                     run in the document's shell, at this place
+//	sh terminal            the same in a separate terminal; the document continues
+//	                       when the server that is started there serves
+//	go                     compiled, and run at this place as the body of a function
+//	                       with a context, ctx, and a client of the server, c
+//	LANG file=NAME         written to this file, at this place
+//	LANG output            what the sh or go block before it prints; ... is anything
+//	json                   parsed
+//	text, http, ini        shown
+//	LANG not run: REASON   left alone
+//
+// A document that prints postgres://animalstore@127.0.0.1/ finds an empty server
+// there. Every other fence is a mistake, and so is a command in a block that is only
+// shown. A sh block without output has to succeed; one with output is judged by it.
+type block struct {
+	line int    // of its first line of text
+	lang string // such as "sh"
+	how  string // what the fence says after the language
+	text string
+}
+
+var (
+	shown = []string{"text", "http", "ini"}
+	// looseFence is a fence that would be overlooked.
+	looseFence = regexp.MustCompile("^[ \t>*-]*(~~~|[ \t>]+```)")
+	colours    = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	// pasteable matches the start of a line that a reader may want to paste.
+	pasteable = regexp.MustCompile(`(?m)^(\$|animalstore|bin/animalstore|cp|curl|git|go|make|sqlite3|sudo|systemctl) `)
+)
+
+// readBlocks finds the code blocks of a document.
+func readBlocks(document string) (blocks []block, problems []string) {
+	var open *block
+	for i, line := range strings.SplitAfter(document, "\n") {
+		info, fence := strings.CutPrefix(strings.TrimRight(line, "\n"), "```")
+		switch {
+		case fence && open == nil:
+			lang, how, _ := strings.Cut(info, " ")
+			open = &block{line: i + 2, lang: lang, how: how}
+		case fence && info != "":
+			problems = append(problems, fmt.Sprintf("%d: a block starts inside another one", i+1))
+		case fence:
+			blocks, open = append(blocks, *open), nil
+		case looseFence.MatchString(line):
+			problems = append(problems, fmt.Sprintf("%d: a fence is ``` at the beginning of the line", i+1))
+		case open != nil:
+			open.text += line
+		}
+	}
+	if open != nil {
+		problems = append(problems, fmt.Sprintf("%d: the block does not end", open.line-1))
+	}
+	return blocks, problems
+}
+
+// exempt returns the reason why a block isn't run.
+func (b block) exempt() (reason string, ok bool) { return strings.CutPrefix(b.how, "not run:") }
+
+// file is where a block is to be saved.
+func (b block) file() (name string, ok bool) { return strings.CutPrefix(b.how, "file=") }
+
+// problem says what is wrong with a block, "" if nothing is.
+func (b block) problem() string {
+	if reason, ok := b.exempt(); ok {
+		if strings.TrimSpace(reason) == "" {
+			return "the reason is missing: write \"not run: REASON\""
+		}
+		return ""
+	}
+	if name, ok := b.file(); ok {
+		if name == "" || strings.ContainsAny(name, " '") {
+			return "the name of the file is missing: write \"file=NAME\""
+		}
+		return ""
+	}
+	if b.lang != "" && b.how == "output" || b.lang == "sh" && (b.how == "" || b.how == "terminal") || b.lang == "go" && b.how == "" {
+		return ""
+	}
+	switch {
+	case b.lang == "json" && b.how == "":
+		var value any
+		if err := json.Unmarshal([]byte(b.text), &value); err != nil {
+			return fmt.Sprintf("this isn't valid JSON: %v", err)
+		}
+		return ""
+	case slices.Contains(shown, b.lang) && b.how == "":
+		if found := pasteable.FindString(b.text); found != "" {
+			return fmt.Sprintf("%q is a command, but this block is not run: make it sh", found)
+		}
+		return ""
+	}
+	return fmt.Sprintf("no rule for a block %q", strings.TrimSpace("```"+b.lang+" "+b.how))
+}
+
+// step is something to do in a document's shell.
+type step struct {
+	line     int
+	script   string
+	terminal bool
+	output   *block // what it has to print, nil if anything will do
+}
+
+// plan is what to do for a document: the steps of its session, and the Go blocks
+// that these call, by program.
+func plan(blocks []block, program string) (steps []step, fragments []block, problems []string) {
+	runs := false // the block before was run
+	for _, b := range blocks {
+		if p := b.problem(); p != "" {
+			problems = append(problems, fmt.Sprintf("%d: %s", b.line-1, p))
+			continue
+		}
+		name, isFile := b.file()
+		_, isExempt := b.exempt()
+		switch {
+		case isExempt:
+		case isFile:
+			steps = append(steps, step{line: b.line, script: heredoc(name, b.text)})
+		case b.how == "output" && !runs:
+			problems = append(problems, fmt.Sprintf("%d: no command before this output", b.line-1))
+		case b.how == "output":
+			steps[len(steps)-1].output = &b
+		case b.lang == "sh":
+			steps = append(steps, step{line: b.line, script: b.text, terminal: b.how == "terminal"})
+		case b.lang == "go":
+			fragments = append(fragments, b)
+			steps = append(steps, step{line: b.line, script: fmt.Sprintf("%s %d\n", program, b.line)})
+		}
+		runs = b.lang == "sh" && b.how != "output" && !isExempt && !isFile || b.lang == "go" && b.how == ""
+	}
+	return steps, fragments, problems
+}
+
+// heredoc writes text to a file, as a reader would with an editor.
+func heredoc(name, text string) string {
+	return fmt.Sprintf("mkdir -p \"$(dirname '%s')\"\ncat >'%s' <<'END OF FILE'\n%sEND OF FILE\n", name, name, text)
+}
+
+// prints reports whether got matches what was shown. There, ... on a line of
+// its own is any number of lines, and elsewhere any text within a line.
+func prints(shown, got string) bool {
+	pattern := `\A`
+	for line := range strings.Lines(strings.TrimSpace(shown) + "\n") {
+		if strings.TrimSpace(line) == "..." {
+			pattern += `(?:.*\n)*?`
+			continue
+		}
+		pattern += strings.ReplaceAll(regexp.QuoteMeta(strings.TrimRight(line, " \n")), `\.\.\.`, `.*`) + `[ ]*\n`
+	}
+	return regexp.MustCompile(pattern + `\z`).MatchString(strings.TrimSpace(got) + "\n")
+}
+
+// onScreen is what is to be seen of what was printed on a terminal: no colours, and
+// of a line that was written over the last.
+func onScreen(printed string) (seen string) {
+	for line := range strings.Lines(colours.ReplaceAllString(printed, "")) {
+		line = strings.TrimRight(line, "\r\n")
+		seen += line[strings.LastIndex(line, "\r")+1:] + "\n"
+	}
+	return seen
+}
+
+// importable are the packages that Go blocks may use without importing them.
+var importable = map[string]string{
+	"animalstore": "animalstore", "client": "animalstore/client", "context": "context", "errors": "errors", "fmt": "fmt",
+	"http": "net/http", "log": "log", "os": "os", "slices": "slices", "strings": "strings", "time": "time",
+}
+
+// fragmentMain runs the fragment that its argument names by its line.
+const fragmentMain = `package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"animalstore/client"
+)
+
+var fragments = map[string]func(context.Context, *client.Client) error{}
+
+func main() {
+	c, err := client.New("http://127.0.0.1:8080", os.Getenv("ANIMALSTORE_API_KEY"))
+	if err == nil {
+		err = fragments[os.Args[1]](context.Background(), c)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+`
+
+// buildFragments builds a program from the Go blocks of a document. The compiler
+// reports errors by the document's line numbers.
+func buildFragments(document string, fragments []block, dir, program string) error {
+	files := map[string]string{"main.go": fragmentMain}
+	for _, f := range fragments {
+		var imports strings.Builder
+		for name, path := range importable {
+			if name != "context" && name != "client" && regexp.MustCompile(`\b`+name+`\.`).MatchString(f.text) {
+				fmt.Fprintf(&imports, "import %q\n", path)
+			}
+		}
+		files[fmt.Sprintf("line%d.go", f.line)] = fmt.Sprintf(`package main
+
+import "context"
+import "animalstore/client"
+%s
+func init() {
+	fragments["%d"] = func(ctx context.Context, c *client.Client) error {
+//line %s:%d
+%s
+		return nil
+	}
+}
+`, imports.String(), f.line, document, f.line, f.text)
+	}
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program)
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+		build.Args = append(build.Args, path)
+	}
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("the Go blocks do not compile: %v\n%s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// walkthrough runs the steps of one document in one shell, on a terminal, as a
+// reader does. Documents print the ports that a reader will use, so each session
+// has its own network namespace, where they are free. Where the system doesn't let us
+// create one, sessions run one at a time.
+type walkthrough struct {
+	dir     string // where it begins: the root of a clone
+	scratch string // out of the reader's sight
+	before  string // what has to run before the reader comes
+	steps   []step
+}
+
+// sessionTime is far more than any session takes, on a busy machine as well.
+const sessionTime = 10 * time.Minute
+
+// ownNetwork is the program that runs another one in a new network namespace with
+// nothing but a loopback interface, nil where this cannot be done.
+var ownNetwork = sync.OnceValue(func() []string {
+	unshare := []string{"unshare", "--net"}
+	if os.Getuid() != 0 {
+		unshare = append(unshare, "--map-root-user")
+	}
+	wrapper := append(unshare, "sh", "-c", `ip link set lo up && exec "$@"`, "sh")
+	if exec.Command(wrapper[0], append(wrapper[1:], "true")...).Run() != nil {
+		return nil
+	}
+	return wrapper
+})
+
+// usualPorts is held by a session without its own network namespace.
+var usualPorts sync.Mutex
+
+// awaitUsualPorts takes the machine's own ports for a session.
+func awaitUsualPorts(t *testing.T) {
+	t.Helper()
+	usualPorts.Lock()
+	t.Cleanup(usualPorts.Unlock)
+	// The server of the session before may not be quite gone.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		l, err := net.Listen("tcp", "127.0.0.1:8080")
+		if err == nil {
+			l.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			testenv.Missing(t, "the documents' port is taken and no network namespace can be made: %v", err)
+		}
+	}
+}
+
+// preamble makes the shell strict, and saves the environment for new terminals.
+const preamble = `set -euo pipefail
+mapfile -d '' begin < <(env -0)
+begun_in=$PWD
+`
+
+// terminal runs a script as if typed into a new terminal, and waits until the
+// server there says that it serves.
+const terminal = `(cd "$begun_in" && exec env -i "${begin[@]}" bash -euo pipefail %[1]q) >%[2]q 2>&1 </dev/null &
+for ((i = 0; i < 1800; i++)); do
+	! grep -qE 'serving|Ready to accept' %[2]q || break
+	kill -0 $!
+	sleep 0.1
+done
+grep -qE 'serving|Ready to accept' %[2]q
+`
+
+// mark begins what a step prints.
+const mark = '\x1e'
+
+// script is the whole session for bash. Curl fails on an HTTP error where nothing
+// else would show it.
+func (w walkthrough) script() (string, error) {
+	text := preamble + w.before
+	for i, step := range w.steps {
+		strict, curlrc := "set -e", "strict"
+		if step.output != nil && !step.terminal {
+			strict, curlrc = "set +e", "lenient"
+		}
+		text += fmt.Sprintf("printf '%c'; export CURL_HOME=%q; %s\n", mark, filepath.Join(w.scratch, curlrc), strict)
+		if !step.terminal {
+			text += step.script
+			continue
+		}
+		script := filepath.Join(w.scratch, fmt.Sprintf("terminal%d.sh", i))
+		if err := os.WriteFile(script, []byte(step.script), 0o600); err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf(terminal, script, w.terminalOf(i))
+	}
+	return text + fmt.Sprintf("printf '%c'\n", mark), nil
+}
+
+// terminalOf is the file with what is printed in a step's own terminal.
+func (w walkthrough) terminalOf(step int) string {
+	return filepath.Join(w.scratch, fmt.Sprintf("terminal%d.txt", step))
+}
+
+// run does all steps and says what went wrong.
+func (w walkthrough) run(t *testing.T) (problems []string) {
+	t.Helper()
+	for name, curlrc := range map[string]string{
+		"strict":  "silent\nno-styled-output\nnoproxy = \"*\"\nshow-error\nfail-with-body\n",
+		"lenient": "silent\nno-styled-output\nnoproxy = \"*\"\n",
+	} {
+		dir := filepath.Join(w.scratch, name)
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, ".curlrc"), []byte(curlrc), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := w.script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ownNetwork() == nil {
+		awaitUsualPorts(t)
+	}
+	output, err := runOnTerminal(t, w.dir, append(slices.Clone(ownNetwork()), "bash", "-c", text))
+	return w.judge(strings.Split(output, string(mark)), err)
+}
+
+// runOnTerminal runs a program on a terminal to its end, kills everything it started,
+// and returns what was printed.
+func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), sessionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	// Go builds from its cache with the flags of the binary under test.
+	cmd.Env = append(cleanEnv(), "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS"), "CGO_ENABLED=0", "TERM=dumb", "PWD="+dir)
+	endAll := func() error { // the terminal makes it the leader of a group
+		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return nil
+		}
+		return err
+	}
+	cmd.Cancel = endAll
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 250})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	var printed bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		printed.ReadFrom(screen) // fails when the last process has closed it
+	}()
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("not done after %v", sessionTime)
+	}
+	err = errors.Join(err, endAll()) // servers in the background
+	<-read
+	return printed.String(), err
+}
+
+// judge compares what was printed, before and in each step, with what is shown, and
+// finds where a session ended before its time.
+func (w walkthrough) judge(printed []string, ended error) (problems []string) {
+	for i, step := range w.steps {
+		if len(printed) < 2 {
+			return []string{fmt.Sprintf(" the session doesn't start: %v\n%s", ended, indent(printed[0]))}
+		}
+		got := onScreen(printed[i+1])
+		if len(printed) == i+2 {
+			return append(problems, fmt.Sprintf("%d: the session ends here: %v\n%s\nprints:\n%s\n%s", step.line, ended, indent(step.script), indent(got), w.terminals()))
+		}
+		if step.terminal {
+			got = contents(w.terminalOf(i))
+		}
+		if step.output != nil && !prints(step.output.text, got) {
+			problems = append(problems, fmt.Sprintf("%d:\n%s\nprints:\n%s\nshown is, at %d:\n%s", step.line, indent(step.script), indent(got), step.output.line, indent(step.output.text)))
+		}
+	}
+	return problems
+}
+
+// terminals returns what was printed in separate terminals.
+func (w walkthrough) terminals() (all string) {
+	for i, step := range w.steps {
+		if step.terminal && exists(w.terminalOf(i)) {
+			all += fmt.Sprintf("in the terminal of line %d:\n%s\n", step.line, indent(contents(w.terminalOf(i))))
+		}
+	}
+	return all
+}
+
+// contents is what is in a file, and the error if it cannot be read.
+func contents(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func indent(text string) string {
+	return "\t" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t")
+}
+
+// A document that prints this finds a PostgreSQL server there, with nothing in it.
+const documentedPostgres = "postgres://animalstore@127.0.0.1/"
+
+// usualPostgres is where that is.
+const usualPostgres = "127.0.0.1:5432"
+
+// bridge is set where this program is run to forward from one network to another: a
+// session has its own network namespace, but shares the file system.
+const bridge = "ANIMALSTORE_E2E_BRIDGE"
+
+func init() {
+	socket := os.Getenv(bridge)
+	if socket == "" {
+		return
+	}
+	l, err := net.Listen("tcp", usualPostgres)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	forward(l, "unix", socket)
+}
+
+// providePostgres starts a server and returns what a session has to run first so
+// that it is at the usual address.
+func providePostgres(t *testing.T) (script string) {
+	t.Helper()
+	server := pgtest.Start(t)
+	server.MustExec(t, "postgres", "CREATE DATABASE animalstore")
+	dir, err := os.MkdirTemp("", "animalstore-") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "postgres")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go forward(l, "tcp", server.Address())
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(usualPostgres, ":")
+	return fmt.Sprintf("%s=%q %q &\nuntil (: >/dev/tcp/%s/%s) 2>/dev/null; do kill -0 $!; sleep 0.05; done\n", bridge, socket, program, host, port)
+}
+
+// forward hands connections on until the listener is closed.
+func forward(l net.Listener, network, address string) {
+	for {
+		from, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer from.Close()
+			to, err := net.Dial(network, address)
+			if err != nil {
+				return
+			}
+			defer to.Close()
+			go func() {
+				io.Copy(to, from)
+				to.Close()
+			}()
+			io.Copy(from, to)
+		}()
 	}
 }

@@ -1,10 +1,16 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +19,8 @@ import (
 
 	"animalstore"
 	goclient "animalstore/client"
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 )
 
 // writers change a store in every way there is, at several instances.
@@ -131,11 +139,11 @@ func adminKey(t testing.TB, database string) string {
 // TestEventsCopy keeps copies of a store by following its events while everything
 // changes and instances are killed and restarted. At the end each copy is the store.
 func TestEventsCopy(t *testing.T) {
-	onlyForRelease(t, "a load that takes long")
+	testenv.Slow(t)
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		rounds, copies, changing := 3, 4, 8
-		if soak {
+		if testenv.Soak {
 			rounds, copies, changing = 1000, 8, 16
 		}
 		instances := startInstances(t, count, database)
@@ -167,11 +175,9 @@ func TestEventsCopy(t *testing.T) {
 // TestEventsCopyFailover is TestEventsCopy where PostgreSQL itself is killed, and its
 // standby takes over.
 func TestEventsCopyFailover(t *testing.T) {
-	if !soak {
-		t.Skip("takes long: make soak has it")
-	}
+	testenv.Slow(t)
 	t.Parallel()
-	const rounds, copies, changing = 100, 8, 16
+	rounds, copies, changing := testenv.Count(2, 100), 8, 16
 	primary, standby, database := startPair(t)
 	instances := startInstances(t, 3, database)
 	key := adminKey(t, database)
@@ -193,5 +199,430 @@ func TestEventsCopyFailover(t *testing.T) {
 	}
 	for _, in := range instances {
 		in.mustStillRun(t)
+	}
+}
+
+// storeCopy is a copy of a store that is kept only by following its events.
+type storeCopy struct {
+	name string
+
+	mu    sync.Mutex
+	last  int64             // the id of the latest event
+	items map[string]string // by subject
+	wrong []string
+	seen  func(animalstore.Event) // may be nil
+}
+
+func newCopy(name string) *storeCopy { return &storeCopy{name: name, items: map[string]string{}} }
+
+// apply changes the copy as an event says. Ids are consecutive, which clients can't rely
+// on, but which shows here that none was skipped, repeated or out of order.
+func (c *storeCopy) apply(e animalstore.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.ID != c.last+1 && len(c.wrong) < 10 {
+		c.wrong = append(c.wrong, fmt.Sprintf("event %d after %d", e.ID, c.last))
+	}
+	c.last = e.ID
+	if strings.HasSuffix(string(e.Type), ".deleted") {
+		delete(c.items, e.Subject)
+	} else {
+		c.items[e.Subject] = string(e.Data)
+	}
+	if c.seen != nil {
+		c.seen(e)
+	}
+}
+
+func (c *storeCopy) position() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// followers keep copies, each in its own way, until they are stopped.
+type followers struct {
+	t      *testing.T
+	copies []*storeCopy
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// follow starts n followers of several instances. Half of them use the Go client and one
+// instance, which they wait for. The others read a stream, and when it ends they resume
+// it at another instance.
+func follow(t *testing.T, n int, urls []string, key string) *followers {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &followers{t: t, cancel: cancel}
+	t.Cleanup(f.stop)
+	for i := range n {
+		c := newCopy(fmt.Sprintf("follower %d", i))
+		f.copies = append(f.copies, c)
+		if i%2 == 0 {
+			f.wg.Go(func() { f.useClient(ctx, c, urls[i/2%len(urls)], key) })
+		} else {
+			f.wg.Go(func() { readStreams(ctx, c, urls, i/2, key) })
+		}
+	}
+	return f
+}
+
+func (f *followers) stop() {
+	f.cancel()
+	f.wg.Wait()
+}
+
+func (f *followers) useClient(ctx context.Context, copied *storeCopy, url, key string) {
+	c, err := goclient.New(url, key, goclient.WithBackoff(10*time.Millisecond, 100*time.Millisecond), goclient.WithAttemptTimeout(5*time.Second))
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	defer c.CloseIdleConnections()
+	for e, err := range c.Events(ctx, goclient.EventsOptions{}) {
+		if err != nil {
+			if ctx.Err() == nil {
+				f.t.Errorf("%s: %v", copied.name, err)
+			}
+			return
+		}
+		copied.apply(e)
+	}
+}
+
+// readStreams follows a stream, and resumes it at the next instance when it ends.
+func readStreams(ctx context.Context, copied *storeCopy, urls []string, at int, key string) {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	lastID := "0"
+	for ; ctx.Err() == nil; at++ {
+		readStream(ctx, transport, urls[at%len(urls)], key, &lastID, copied.apply)
+		time.Sleep(pause)
+	}
+}
+
+// readStream reads one stream to its end, from the event after lastID on. It returns nil
+// if the server ended it.
+func readStream(ctx context.Context, transport http.RoundTripper, url, key string, lastID *string, apply func(animalstore.Event)) error {
+	req, err := http.NewRequestWithContext(ctx, "GET", url+"/v1/events", nil)
+	if err != nil {
+		return err
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + key}, "Accept": {"text/event-stream"}, "Last-Event-Id": {*lastID}}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", res.StatusCode)
+	}
+	id, data := "", ""
+	lines := bufio.NewReader(res.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			if err.Error() == "EOF" {
+				return nil
+			}
+			return err
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch {
+		case name == "id":
+			id = value
+		case name == "data":
+			data = value
+		case line == "\n":
+			if data != "" {
+				var e animalstore.Event
+				if err := json.Unmarshal([]byte(data), &e); err != nil {
+					return err
+				}
+				apply(e)
+			}
+			if id != "" {
+				*lastID = id
+			}
+			data = ""
+		}
+	}
+}
+
+// storeContents reads everything that a store has, as its lists show it.
+func storeContents(t testing.TB, c *client) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for resource, path := range map[string]string{"pet": "/v1/pets", "order": "/v1/store/orders", "category": "/v1/categories", "key": "/v1/keys"} {
+		for next := path + "?limit=100"; next != ""; {
+			a := c.get(t, next)
+			wantStatus(t, a, 200, "")
+			var items []json.RawMessage
+			if err := json.Unmarshal([]byte(a.body), &items); err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range items {
+				var id struct{ ID int64 }
+				if err := json.Unmarshal(item, &id); err != nil {
+					t.Fatal(err)
+				}
+				all[animalstore.EventSubject(resource, id.ID)] = string(item)
+			}
+			_, next, _ = strings.Cut(a.header.Get("Link"), `rel="first", <`)
+			next, _, _ = strings.Cut(next, ">")
+		}
+	}
+	return all
+}
+
+// comparable is an item without what changes without an event.
+func comparable(subject, item string) string {
+	if !strings.HasPrefix(subject, "key/") {
+		return item
+	}
+	var key map[string]any
+	if err := json.Unmarshal([]byte(item), &key); err != nil {
+		return err.Error()
+	}
+	delete(key, "lastUsedAt")
+	b, err := json.Marshal(key)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// check waits until all copies are up to date, and compares them with the store. Nobody
+// may change anything meanwhile.
+func (f *followers) check(c *client) {
+	f.t.Helper()
+	a := c.get(f.t, "/v1/events?after=latest")
+	wantStatus(f.t, a, 200, "")
+	_, text, _ := strings.Cut(a.header.Get("Link"), "after=")
+	text, _, _ = strings.Cut(text, ">")
+	newest, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		f.t.Fatalf("got %q: %v", a.header.Get("Link"), err)
+	}
+	for _, copied := range f.copies {
+		eventually(f.t, time.Minute, copied.name+" has every event", func() bool { return copied.position() >= newest })
+	}
+	f.stop()
+	want := storeContents(f.t, c)
+	for _, copied := range f.copies {
+		for _, wrong := range copied.wrong {
+			f.t.Errorf("%s: %s", copied.name, wrong)
+		}
+		differences := 0
+		for subject, item := range want {
+			if got := comparable(subject, copied.items[subject]); got != comparable(subject, item) {
+				if differences++; differences <= 3 {
+					f.t.Errorf("%s: %s is %s, in the store %s", copied.name, subject, got, item)
+				}
+			}
+		}
+		for subject := range copied.items {
+			if _, ok := want[subject]; !ok {
+				f.t.Errorf("%s has %s, which isn't in the store", copied.name, subject)
+			}
+		}
+		if copied.last != newest {
+			f.t.Errorf("%s has event %d, the newest was %d", copied.name, copied.last, newest)
+		}
+	}
+	f.t.Logf("%d events, %d resources in %d copies", newest, len(want), len(f.copies))
+}
+
+// openStreams starts n streams at the first of two servers, 10 with each key, and waits
+// until they are open. When one ends, it is resumed at the second server. ended counts
+// those that the server ended cleanly.
+func openStreams(t *testing.T, n int, servers []*instance, database, after string) (copies []*storeCopy, ended *atomic.Int64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	ended = &atomic.Int64{}
+	start, err := strconv.ParseInt(after, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < n; i += 10 {
+		key := adminKey(t, database)
+		for j := range min(10, n-i) {
+			c := newCopy(fmt.Sprintf("stream %d", i+j))
+			c.last = start
+			copies = append(copies, c)
+			wg.Go(func() {
+				lastID := after
+				for at := 0; ctx.Err() == nil; {
+					err := readStream(ctx, transport, servers[at].url, key, &lastID, c.apply)
+					switch {
+					case ctx.Err() != nil:
+					case err == nil:
+						ended.Add(1)
+						at = 1
+					case at == 0 && ended.Load() == 0 && strings.HasPrefix(err.Error(), "status"):
+						t.Errorf("%s: %v", c.name, err)
+					case at == 0:
+						at = 1
+					}
+					time.Sleep(pause)
+				}
+			})
+		}
+	}
+	return copies, ended
+}
+
+// addPets adds pets, a few a second, until it is stopped. It returns how many.
+func addPets(c *client) (stop func() int) {
+	done, added := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-done:
+				added <- n
+				return
+			case <-time.After(10 * pause):
+			}
+			if a, err := c.try("POST", "/v1/pets", newPetBody(fmt.Sprint("pet ", n), 1, "available")); err == nil && a.status == 201 {
+				n++
+			}
+		}
+	}()
+	return func() int { close(done); return <-added }
+}
+
+func newestEvent(t testing.TB, c *client) string {
+	t.Helper()
+	_, after, _ := strings.Cut(c.get(t, "/v1/events?after=latest").header.Get("Link"), "after=")
+	after, _, _ = strings.Cut(after, ">")
+	return after
+}
+
+// TestEventStreamsMove: a server that stops ends its streams within the drain, and each
+// resumes at another one without a gap. make soak opens a thousand.
+func TestEventStreamsMove(t *testing.T) {
+	t.Parallel()
+	n := testenv.Count(60, 1000)
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	instances := startInstances(t, 2, database)
+	key := adminKey(t, database)
+	first, second := newClient(t, instances[0].server, key), newClient(t, instances[1].server, key)
+	for range 200 {
+		wantStatus(t, first.get(t, "/v1/pets"), 200, "")
+	}
+	memory := residentMemory(t, instances[0].cmd.Process.Pid)
+	copies, ended := openStreams(t, n, instances, database, newestEvent(t, second))
+	stop := addPets(second)
+	for _, c := range copies {
+		eventually(t, time.Minute, c.name+" gets events", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.items) > 3 })
+	}
+	if more := residentMemory(t, instances[0].cmd.Process.Pid) - memory; more > 64<<20 {
+		t.Errorf("%d streams: got %d MiB more memory, want at most 64", n, more>>20)
+	}
+	began := time.Now()
+	instances[0].signal(syscall.SIGTERM)
+	if code := instances[0].wait(); code != 0 {
+		t.Errorf("exit code %d, want 0.\n%s", code, instances[0].output())
+	}
+	took := time.Since(began)
+	eventually(t, time.Minute, "every stream ended cleanly", func() bool { return ended.Load() >= int64(n) })
+	added := stop()
+	newest, err := strconv.ParseInt(newestEvent(t, second), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range copies {
+		eventually(t, time.Minute, c.name+" is up to date", func() bool { return c.position() >= newest })
+		c.mu.Lock()
+		for _, wrong := range c.wrong {
+			t.Errorf("%s: %s", c.name, wrong)
+		}
+		c.mu.Unlock()
+	}
+	t.Logf("%d streams ended, the server stopped after %v; %d pets were added", n, took, added)
+}
+
+func residentMemory(t testing.TB, pid int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		testenv.Missing(t, "this machine doesn't report memory: %v", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
+
+// TestFollowersOutlastTimeouts: neither the limit of 5 s on a request, nor those of 10 and
+// 15 s on a connection, end a request that waits or a stream that is silent.
+func TestFollowersOutlastTimeouts(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, roots := selfSigned(t)
+	for _, test := range []struct {
+		protocol string
+		options  []option
+	}{
+		{"HTTP/1.1", nil},
+		{"HTTP/1.1", []option{withArgs("--fast-path=false")}},
+		{"HTTP/2.0", []option{withArgs("--tls-cert", certFile, "--tls-key", keyFile)}},
+	} {
+		t.Run(test.protocol, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, test.options...)
+			c := newClient(t, s, s.ownerKey())
+			c.http = trusts(roots)
+			c.http.Timeout = time.Minute
+			if test.protocol == "HTTP/2.0" {
+				c.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+			}
+			after := newestEvent(t, c)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			arrived := make(chan animalstore.Event, 10)
+			go func() {
+				lastID := after
+				if err := readStream(ctx, c.http.Transport, c.url, c.key, &lastID, func(e animalstore.Event) { arrived <- e }); ctx.Err() == nil {
+					t.Errorf("the stream ended: %v", err)
+				}
+			}()
+			answered := make(chan response, 1)
+			go func() {
+				a, err := c.try("GET", "/v1/events?wait=30&after="+after, "")
+				if err != nil {
+					t.Error(err)
+				}
+				answered <- a
+			}()
+			time.Sleep(16 * time.Second) // longer than any of them
+			other := newClient(t, s, s.ownerKey())
+			other.http = trusts(roots)
+			wantStatus(t, other.do(t, "POST", "/v1/pets", newPetBody("Rex", 7, "available")), 201, "")
+			if a := <-answered; a.status != 200 || !strings.Contains(a.body, "Rex") {
+				t.Errorf("got %d %s, want the event", a.status, a.body)
+			}
+			select {
+			case e := <-arrived:
+				if e.Type != animalstore.PetCreated {
+					t.Errorf("got %s, want the event of the pet", e.Type)
+				}
+			case <-time.After(time.Minute):
+				t.Error("the stream is silent")
+			}
+			res, err := c.http.Get(c.url + "/v1/events")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.Proto != test.protocol {
+				t.Errorf("got %s, want %s", res.Proto, test.protocol)
+			}
+		})
 	}
 }

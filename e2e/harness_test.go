@@ -1,7 +1,5 @@
 // Package e2e tests the built binary from outside: over HTTP, by its command
 // line, by signals, and by what it leaves on disk.
-//
-// ANIMALSTORE_SOAK=1 runs the same tests with large counts, for hours.
 package e2e
 
 import (
@@ -26,12 +24,6 @@ import (
 // binary is the program under test, built once, as it is released: without the
 // race detector, which would slow SQLite down many times.
 var binary string
-
-// soak asks for large counts.
-var soak = os.Getenv("ANIMALSTORE_SOAK") != ""
-
-// release asks for the tests that make test leaves to make test-release.
-var release = soak || os.Getenv("ANIMALSTORE_RELEASE") != ""
 
 func TestMain(m *testing.M) {
 	// Most tests wait most of the time, for processes and timeouts, so more of them
@@ -64,47 +56,6 @@ func build(path, command string) error {
 		return fmt.Errorf("build %s: %v\n%s", command, err, out)
 	}
 	return nil
-}
-
-// releaseTests matches the names of the tests that make test-release runs.
-var releaseTests = sync.OnceValue(func() *regexp.Regexp {
-	var patterns []string
-	for _, found := range regexp.MustCompile(`\./e2e \\\n\t\t-run '(\^Test\(.*\)\$)\$'`).FindAllStringSubmatch(contents("../Makefile"), -1) {
-		patterns = append(patterns, found[1])
-	}
-	return regexp.MustCompile(strings.Join(patterns, "|"))
-})
-
-// onlyForRelease skips a test that takes long: of what surrounds the program in a release,
-// or a second one of a kind that make test has.
-func onlyForRelease(t testing.TB, reason string) {
-	t.Helper()
-	if name, _, _ := strings.Cut(t.Name(), "/"); !releaseTests().MatchString(name) {
-		t.Fatalf("make test-release doesn't run %s", name)
-	}
-	if !release {
-		t.Skip(reason + ": this runs in make test-release and make soak")
-	}
-}
-
-// needs skips a test whose program is missing, and fails it in CI, where nothing
-// may be missing.
-func needs(t testing.TB, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	skip(t, "%s is not installed: run scripts/setup", program)
-}
-
-// skip leaves out a test that this machine cannot run, and fails it in CI: what
-// is left out there in silence would be missed by nobody.
-func skip(t testing.TB, why string, args ...any) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf(why, args...)
-	}
-	t.Skipf(why, args...)
 }
 
 // settings control how a server is started.
@@ -176,25 +127,15 @@ func launch(t testing.TB, opts ...option) *server {
 	}
 	argv := append(slices.Clone(set.wrapper), set.binary, "serve", "--listen", set.listen, "--database", databaseFlag(set.database))
 	argv = append(argv, set.args...)
-	s := &server{t: t, database: set.database, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
-	s.cmd = exec.Command(argv[0], argv[1:]...)
-	s.cmd.Env = append(cleanEnv(), set.env...)
+	env, dir := set.env, ""
 	if !set.usualOps {
-		s.cmd.Env = append(s.cmd.Env, "ANIMALSTORE_OPS_LISTEN=") // many run at the same time
+		env = append(env, "ANIMALSTORE_OPS_LISTEN=") // many run at the same time
 	}
-	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	if !isURL(set.database) {
-		s.cmd.Dir = filepath.Dir(set.database)
+		dir = filepath.Dir(set.database)
 	}
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		s.cmd.Wait()
-		close(s.exited)
-	}()
-	t.Cleanup(s.kill)
+	s := startIn(t, dir, env, argv...)
+	s.database = set.database
 	return s
 }
 
@@ -289,7 +230,14 @@ type result struct {
 // run runs a command of the binary to its end.
 func run(t testing.TB, args ...string) result {
 	t.Helper()
+	return runWithInput(t, "", args...)
+}
+
+// runWithInput is run with something on standard input.
+func runWithInput(t testing.TB, input string, args ...string) result {
+	t.Helper()
 	cmd := exec.Command(binary, args...)
+	cmd.Stdin = strings.NewReader(input)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = cleanEnv()
@@ -305,7 +253,7 @@ func run(t testing.TB, args ...string) result {
 // newKey creates a key and returns its secret.
 func newKey(t testing.TB, database string, args ...string) string {
 	t.Helper()
-	r := run(t, append([]string{"keys", "create", "--database", databaseFlag(database)}, args...)...)
+	r := run(t, append([]string{"keys", "create", "--yes", "--database", databaseFlag(database)}, args...)...)
 	if r.code != 0 {
 		t.Fatalf("keys create: exit code %d\n%s", r.code, r.stderr)
 	}
@@ -349,9 +297,15 @@ func (b *buffer) String() string {
 // startProgram starts a program in the background, until the test ends.
 func startProgram(t testing.TB, argv ...string) *server {
 	t.Helper()
+	return startIn(t, "", nil, argv...)
+}
+
+// startIn is startProgram in a directory, with more variables in the environment.
+func startIn(t testing.TB, dir string, env []string, argv ...string) *server {
+	t.Helper()
 	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
 	s.cmd = exec.Command(argv[0], argv[1:]...)
-	s.cmd.Env = cleanEnv()
+	s.cmd.Dir, s.cmd.Env = dir, append(cleanEnv(), env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {

@@ -1,10 +1,23 @@
 package e2e
 
 import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // within checks how long something took. The upper bound is generous, because
@@ -117,9 +130,7 @@ func TestHeaderSize(t *testing.T) {
 
 // TestIdleConnectionIsClosed takes more than a minute.
 func TestIdleConnectionIsClosed(t *testing.T) {
-	if !soak {
-		t.Skip("takes more than a minute: set ANIMALSTORE_SOAK=1")
-	}
+	testenv.Slow(t)
 	t.Parallel()
 	s := start(t)
 	c := dial(t, s)
@@ -131,4 +142,265 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		t.Error("the server sends something without a request")
 	}
 	within(t, begun, 59*time.Second, 2*time.Minute, "closing an idle connection")
+}
+
+// sockets counts the sockets the server has open.
+func (s *server) sockets() int {
+	s.t.Helper()
+	dir := filepath.Join("/proc", strconv.Itoa(s.cmd.Process.Pid), "fd")
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		testenv.Missing(s.t, "no /proc to count sockets in: %v", err)
+	}
+	n := 0
+	for _, fd := range fds {
+		if target, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && strings.HasPrefix(target, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitOnlyListener waits until all connections are gone.
+func (s *server) awaitOnlyListener(atMost time.Duration) {
+	s.t.Helper()
+	eventually(s.t, atMost, "all connections but the listener are closed", func() bool { return s.sockets() == 1 })
+}
+
+// TestClientsGoAway has clients disconnect at every stage of a request. What they
+// requested is done completely or not at all, and no connection is left open.
+func TestClientsGoAway(t *testing.T) {
+	t.Parallel()
+	const times = 50
+	s := start(t)
+	key := loadKey(t, s.database)
+	body := func(name string) string { return newPetBody(name, 7, "pending") }
+	leave := map[string]func(c *rawConn, name string){
+		"in the header": func(c *rawConn, name string) {
+			c.send(t, message("POST", "/v1/pets", key, body(name))[:40])
+		},
+		"in the body": func(c *rawConn, name string) {
+			m := message("POST", "/v1/pets", key, body(name))
+			c.send(t, m[:len(m)-5])
+		},
+		"right after sending": func(c *rawConn, name string) {
+			c.send(t, message("POST", "/v1/pets", key, body(name)))
+		},
+		"by a reset": func(c *rawConn, name string) {
+			c.send(t, message("POST", "/v1/pets", key, body(name)))
+			c.Conn.(*net.TCPConn).SetLinger(0)
+		},
+		"half way, expecting a response": func(c *rawConn, name string) {
+			m := message("POST", "/v1/pets", key, body(name))
+			c.send(t, m[:len(m)-5])
+			c.Conn.(*net.TCPConn).CloseWrite()
+			wantStatus(t, c.mustReceive(t), 400, "malformed_json")
+		},
+	}
+	for stage, f := range leave {
+		for n := range times {
+			c := dial(t, s)
+			f(c, fmt.Sprint(stage, " ", n))
+			c.Close()
+		}
+	}
+	s.awaitOnlyListener(time.Minute)
+
+	c := newClient(t, s, key)
+	stored := c.allPets(t, 0)
+	seen := map[string]bool{}
+	for _, p := range stored {
+		stage := strings.TrimRight(p.Name, " 0123456789")
+		if stage != "right after sending" && stage != "by a reset" {
+			t.Errorf("stored is %+v, whose request never arrived completely", p)
+		}
+		if want := (pet{p.ID, p.Name, 7, "pending"}); p != want || seen[p.Name] {
+			t.Errorf("stored is %+v, want %+v, and once", p, want)
+		}
+		seen[p.Name] = true
+	}
+	t.Logf("%d of %d pets whose clients left without the response are stored", len(stored), 2*times)
+
+	wantStatus(t, c.do(t, "POST", "/v1/pets", body("after")), 201, "")
+	c.http.CloseIdleConnections()
+	s.awaitOnlyListener(time.Minute)
+	if log := s.stderr.String(); strings.Contains(log, "panic") || strings.Contains(log, "level=ERROR") {
+		t.Errorf("the log has errors about clients that left:\n%s", log)
+	}
+	// The Go runtime's last words list every goroutine.
+	s.signal(syscall.SIGQUIT)
+	s.wait()
+	stacks := s.stderr.String()
+	if !strings.Contains(stacks, "goroutine ") {
+		t.Fatalf("no stacks to look at:\n%s", stacks)
+	}
+	if n := strings.Count(stacks, "net/http.(*conn).serve("); n > 0 {
+		t.Errorf("%d goroutines still serve connections that are gone:\n%s", n, stacks)
+	}
+}
+
+// TestOutOfDescriptors opens more connections than the server has descriptors. Open
+// connections are still served without delay, also those that need net/http, and
+// new clients soon after the attack.
+func TestOutOfDescriptors(t *testing.T) {
+	const descriptors, attackers, clients = 2048, 5000, 20
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < attackers+1000 {
+		testenv.Missing(t, "this test needs %d file descriptors, but only %d are allowed: raise ulimit -n", attackers+1000, limit.Cur)
+	}
+	s := start(t, withWrapper("sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, descriptors)))
+	addr := strings.TrimPrefix(s.url, "http://")
+	key := loadKey(t, s.database)
+	plain := "GET /v1/pets?limit=1 HTTP/1.1\r\nHost: " + addr + "\r\nAuthorization: Bearer " + key + "\r\n\r\n"
+	other := strings.Replace(plain, "\r\n\r\n", "\r\nPragma: no-cache\r\n\r\n", 1) // net/http serves it
+	open := make([]net.Conn, clients)
+	for i := range open {
+		var err error
+		if open[i], err = net.Dial("tcp", addr); err != nil {
+			t.Fatal(err)
+		}
+		defer open[i].Close()
+		if _, err := exchange(open[i], plain); err != nil {
+			t.Fatalf("before the attack: %v", err)
+		}
+	}
+
+	end := attack(t, addr, attackers)
+	eventually(t, 10*time.Second, "the server is out of descriptors", func() bool {
+		return strings.Contains(s.stderr.String(), "too many open files")
+	})
+	took := make([]time.Duration, clients)
+	var waiting sync.WaitGroup
+	for i, c := range open { // all at once, before the attackers' time is up
+		waiting.Go(func() {
+			var err error
+			if took[i], err = exchange(c, other); err != nil {
+				t.Errorf("during the attack: %v", err)
+			}
+		})
+	}
+	waiting.Wait()
+	end()
+	ended := time.Now()
+
+	// The median, because a busy machine may delay any single request.
+	slices.Sort(took)
+	t.Logf("requests during the attack took %v to %v, in the median %v", took[0], took[clients-1], took[clients/2])
+	if median := took[clients/2]; median > 100*time.Millisecond {
+		t.Errorf("requests during the attack took %v in the median, want at most 100ms", median)
+	}
+	eventually(t, 6*time.Second, "new clients are served again", func() bool {
+		c, err := net.DialTimeout("tcp", addr, time.Second)
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		_, err = exchange(c, plain)
+		return err == nil
+	})
+	t.Logf("a new client was served %v after the attack", time.Since(ended))
+	if line := lineWith(s.stderr.String(), "too many open files"); !strings.Contains(line, "level=ERROR") {
+		t.Errorf("got log line %q, want it at level ERROR", line)
+	}
+}
+
+// attack opens connections that send one byte each, until end is called.
+func attack(t *testing.T, addr string, count int) (end func()) {
+	t.Helper()
+	var (
+		mu    sync.Mutex
+		conns []net.Conn
+		wg    sync.WaitGroup
+	)
+	for range 50 {
+		wg.Go(func() {
+			for range count / 50 {
+				c, err := net.DialTimeout("tcp", addr, 2*time.Second)
+				if err != nil {
+					continue // the server's queue is full too
+				}
+				c.Write([]byte("G"))
+				mu.Lock()
+				conns = append(conns, c)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	end = sync.OnceFunc(func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	})
+	t.Cleanup(end)
+	return end
+}
+
+// exchange sends a request and returns how long its response took, which must be
+// 200.
+func exchange(c net.Conn, request string) (time.Duration, error) {
+	began := time.Now()
+	c.SetDeadline(began.Add(10 * time.Second))
+	if _, err := io.WriteString(c, request); err != nil {
+		return 0, err
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return 0, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("got %s, want 200", res.Status)
+	}
+	return time.Since(began), nil
+}
+
+// lineWith returns the first line of text that contains part.
+func lineWith(text, part string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			return line
+		}
+	}
+	return ""
+}
+
+// TestFastPathFlag: the flag and its variable leave plain requests to net/http. The
+// goroutine of an open connection shows who serves it.
+func TestFastPathFlag(t *testing.T) {
+	certFile, keyFile, _ := selfSigned(t)
+	for _, test := range []struct {
+		name string
+		with option
+		fast bool
+	}{
+		{"default", withArgs(), true},
+		{"flag", withArgs("--fast-path=false"), false},
+		{"variable", withEnv("ANIMALSTORE_FAST_PATH=false"), false},
+		{"default over TLS", withArgs("--tls-cert", certFile, "--tls-key", keyFile), true},
+		{"flag over TLS", withArgs("--tls-cert", certFile, "--tls-key", keyFile, "--fast-path=false"), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, withOps(), test.with)
+			client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+			defer client.CloseIdleConnections()
+			res, err := client.Get(s.url + "/v1/pets")
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			if res.StatusCode != http.StatusUnauthorized {
+				t.Errorf("got %d, want 401", res.StatusCode)
+			}
+			_, goroutines := s.ops("/debug/pprof/goroutine?debug=2")
+			if got := strings.Contains(goroutines, "servePlain"); got != test.fast {
+				t.Errorf("got a connection on the fast path: %t, want %t", got, test.fast)
+			}
+		})
+	}
 }

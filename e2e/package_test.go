@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/testenv"
 )
 
 // dist is a directory with the release for this machine, built from the binary under
@@ -50,7 +54,7 @@ func runDistWith(flags []string, env ...string) error {
 // of a processor to compile.
 func artifact(t *testing.T, extension string) string {
 	t.Helper()
-	onlyForRelease(t, "builds a release")
+	testenv.Slow(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("packages are for Linux")
 	}
@@ -65,7 +69,7 @@ func artifact(t *testing.T, extension string) string {
 func needsRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		skip(t, "only root can change to another root directory")
+		testenv.Missing(t, "only root can change to another root directory")
 	}
 }
 
@@ -74,7 +78,7 @@ func needsRoot(t *testing.T) {
 func privateRoot(t *testing.T, programs ...string) string {
 	t.Helper()
 	needsRoot(t)
-	needs(t, "dpkg")
+	testenv.Need(t, "dpkg")
 	root := t.TempDir()
 	for _, dir := range []string{"bin", "dev", "etc", "run", "tmp", "usr/bin", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -107,7 +111,7 @@ func copyProgram(t *testing.T, root, program string) {
 		path, err = exec.LookPath("/usr/sbin/" + program)
 	}
 	if err != nil {
-		skip(t, "%s is not installed", program)
+		testenv.Missing(t, "%s is not installed", program)
 	}
 	copyInto(t, path, filepath.Join(root, "bin", program))
 	libraries, err := exec.Command("ldd", path).Output()
@@ -122,8 +126,8 @@ func copyProgram(t *testing.T, root, program string) {
 // TestPackageLifecycle starts with the README's three commands.
 func TestPackageLifecycle(t *testing.T) {
 	t.Parallel()
-	needs(t, "curl")
-	needs(t, "bash")
+	testenv.Need(t, "curl")
+	testenv.Need(t, "bash")
 	deb := artifact(t, ".deb")
 	root := privateRoot(t, "useradd")
 	if err := os.MkdirAll(filepath.Join(root, "run/systemd/system"), 0o755); err != nil {
@@ -209,8 +213,12 @@ func TestPackageWithoutAnything(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := dpkg("-i", deb); !strings.Contains(out, "please create a system user") {
+	out := dpkg("-i", deb)
+	if !strings.Contains(out, "please create a system user") {
 		t.Errorf("it doesn't say that a user is missing:\n%s", out)
+	}
+	if strings.Contains(out, "animalstore serves") || !strings.Contains(out, "sudo animalstore-admin serve\n") {
+		t.Errorf("without systemd nothing serves, and it doesn't say how to start a server:\n%s", out)
 	}
 	if out, err := exec.Command("chroot", root, "/usr/bin/animalstore", "version").Output(); err != nil || !strings.HasPrefix(string(out), "animalstore "+animalstore.Version()) {
 		t.Errorf("animalstore version: %q, %v", out, err)
@@ -224,15 +232,15 @@ func TestPackageWithoutAnything(t *testing.T) {
 	if exists(root + "/usr/bin/animalstore") {
 		t.Error("purge leaves the binary")
 	}
-	out, err := exec.Command("dpkg-deb", "--field", deb, "Depends", "Pre-Depends", "Version").Output()
-	if got := strings.TrimSpace(string(out)); err != nil || got != "Version: 1.0.0" {
+	fields, err := exec.Command("dpkg-deb", "--field", deb, "Depends", "Pre-Depends", "Version").Output()
+	if got := strings.TrimSpace(string(fields)); err != nil || got != "Version: 1.0.0" {
 		t.Errorf("the package has the fields %q (%v), want no dependency", got, err)
 	}
 }
 
 func TestUnitIsHardened(t *testing.T) {
 	t.Parallel()
-	needs(t, "systemd-analyze")
+	testenv.Need(t, "systemd-analyze")
 	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", "../packaging/linux/animalstore.service").CombinedOutput()
 	if err != nil {
 		t.Errorf("the exposure is more than 2.0: %v\n%s", err, out)
@@ -243,7 +251,7 @@ func TestUnitIsHardened(t *testing.T) {
 func TestRPM(t *testing.T) {
 	t.Parallel()
 	path := artifact(t, ".rpm")
-	needs(t, "rpm")
+	testenv.Need(t, "rpm")
 	query := func(args ...string) string {
 		out, err := exec.Command("rpm", append([]string{"--nosignature", "-qp", path}, args...)...).CombinedOutput()
 		if err != nil {
@@ -384,4 +392,273 @@ func readTar(t *testing.T, path string) map[string][]byte {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestRPMLifecycle installs, repeats the installation, upgrades, and removes the package,
+// in a root directory of its own. What it asks of systemd is written down.
+func TestRPMLifecycle(t *testing.T) {
+	t.Parallel()
+	path := artifact(t, ".rpm")
+	testenv.Need(t, "rpm")
+	root := privateRoot(t, "useradd")
+	for name, text := range map[string]string{"bin/systemctl": "#!/bin/sh\necho \"$@\" >>/run/systemctl.txt\n", "run/systemd/system/.keep": ""} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(argv ...string) string {
+		t.Helper()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(cleanEnv(), "PATH=/usr/sbin:/sbin:/usr/bin:/bin")
+		out, err := cmd.CombinedOutput()
+		// A script that fails after the installation is only a warning to rpm.
+		if err != nil || strings.Contains(string(out), "scriptlet failed") {
+			t.Errorf("%s: %v\n%s", argv, err, out)
+		}
+		return string(out)
+	}
+	rpm := func(args ...string) string {
+		t.Helper()
+		return in(append([]string{"rpm", "--root", root, "--dbpath", "/var/lib/rpm", "--nosignature"}, args...)...)
+	}
+	wantSystemd := func(when string, calls ...string) {
+		t.Helper()
+		log := filepath.Join(root, "run/systemctl.txt")
+		if got, want := contents(log), strings.Join(calls, "\n")+"\n"; got != want {
+			t.Errorf("%s: systemctl was called with %q, want %q", when, got, want)
+		}
+		os.Remove(log)
+	}
+	settings, data := filepath.Join(root, "etc/animalstore/animalstore.env"), filepath.Join(root, "var/lib/animalstore/store.db")
+
+	if out := rpm("-i", path); !strings.Contains(out, "animalstore-admin keys create") {
+		t.Errorf("the package doesn't say how to create a key:\n%s", out)
+	}
+	wantSystemd("install", "daemon-reload", "enable animalstore", "--quiet is-enabled animalstore", "restart animalstore")
+	if out := in("chroot", root, "/usr/sbin/animalstore-admin", "keys", "create", "--yes", "--name", "me"); !strings.Contains(out, "ast_live_") {
+		t.Errorf("keys create: %s", out)
+	}
+	if info, err := os.Stat(filepath.Dir(data)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory of the data: %v, %v, want mode 0700", info, err)
+	}
+	if err := os.WriteFile(settings, append(mustRead(t, settings), "# mine\n"...), 0o640); err != nil {
+		t.Fatal(err)
+	}
+
+	rpm("-U", "--replacepkgs", path)
+	wantSystemd("install again", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
+	if !strings.HasSuffix(contents(settings), "# mine\n") {
+		t.Error("installing it again replaces the settings")
+	}
+
+	newer := newerRPM(t)
+	rpm("-U", newer.rpm)
+	wantSystemd("upgrade", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
+	if got := rpm("-q", "animalstore"); !strings.HasPrefix(got, "animalstore-1.0.1-") {
+		t.Errorf("after the upgrade, %q is installed, want version 1.0.1", got)
+	}
+	for name, want := range map[string]string{
+		"usr/bin/animalstore": newer.program, "usr/lib/systemd/system/animalstore.service": newer.service, "etc/animalstore/animalstore.env.rpmnew": newer.settings,
+	} {
+		if contents(filepath.Join(root, name)) != want {
+			t.Errorf("%s isn't that of the new version", name)
+		}
+	}
+	if !strings.HasSuffix(contents(settings), "# mine\n") {
+		t.Error("an upgrade replaces the settings")
+	}
+	if out := in("chroot", root, "/usr/sbin/animalstore-admin", "keys", "list"); !strings.Contains(out, "\tme\t") {
+		t.Errorf("after the upgrade, the keys are\n%s\nwant the one from before", out)
+	}
+
+	rpm("-e", "animalstore")
+	wantSystemd("remove", "stop animalstore", "daemon-reload")
+	if exists(filepath.Join(root, "usr/bin/animalstore")) {
+		t.Error("removing leaves the binary")
+	}
+	if !exists(data) || !strings.HasSuffix(contents(settings+".rpmsave"), "# mine\n") {
+		t.Error("removing deletes data, or settings that were changed")
+	}
+}
+
+// newVersion is a package, and what files in it contain.
+type newVersion struct{ rpm, program, service, settings string }
+
+// newerRPM builds a package of version 1.0.1 with a program, a unit and settings that differ.
+func newerRPM(t *testing.T) newVersion {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("cp", "-R", "../packaging/linux", dir+"/install").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	changed := func(from, to, more string) string {
+		text := contents(from) + more
+		if err := os.WriteFile(to, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	v := newVersion{
+		rpm:      filepath.Join(dir, "out/animalstore_1.0.1_linux_"+runtime.GOARCH+".rpm"),
+		program:  changed(binary, dir+"/animalstore", "\n"), // still runs
+		service:  changed("../packaging/linux/animalstore.service", dir+"/install/animalstore.service", "# new\n"),
+		settings: changed("../packaging/linux/animalstore.env", dir+"/install/animalstore.env", "# new\n"),
+	}
+	if err := runDistWith([]string{"-out", dir + "/out", "-binary", dir + "/animalstore", "-version", "1.0.1", "-install", dir + "/install"}); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestRelease looks into the files that packages aren't: the archive, the checksums and
+// the list of what the program is built from.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	archive := readTar(t, artifact(t, ".tar.gz"))
+	dir := filepath.Dir(artifact(t, ""))
+	prefix := "animalstore_1.0.0_linux_" + runtime.GOARCH + "/"
+	for _, name := range []string{"README.md", "CHANGELOG.md", "man/man1/animalstore-serve.1", "completions/animalstore.bash", "completions/_animalstore", "completions/animalstore.fish"} {
+		if len(archive[prefix+name]) == 0 {
+			t.Errorf("the archive lacks %s", name)
+		}
+	}
+	if string(archive[prefix+"animalstore"]) != contents(binary) {
+		t.Error("the archive doesn't have the program")
+	}
+	var want strings.Builder
+	for _, name := range list(t, dir) {
+		if name != "SHA256SUMS" {
+			fmt.Fprintf(&want, "%x  %s\n", sha256.Sum256(mustRead(t, filepath.Join(dir, name))), name)
+		}
+	}
+	if got := contents(filepath.Join(dir, "SHA256SUMS")); got != want.String() {
+		t.Errorf("SHA256SUMS has\n%s\nwant\n%s", got, &want)
+	}
+	var sbom struct {
+		BOMFormat  string
+		Components []struct{ Name, Version, PURL string }
+	}
+	parse(t, mustRead(t, filepath.Join(dir, "animalstore_1.0.0_sbom.cdx.json")), &sbom)
+	modules := 0
+	for _, c := range sbom.Components {
+		if strings.HasPrefix(c.PURL, "pkg:golang/") && c.Version != "" {
+			modules++
+		}
+	}
+	if sbom.BOMFormat != "CycloneDX" || modules < 10 {
+		t.Errorf("the list is %q with %d modules, want CycloneDX with all of them", sbom.BOMFormat, modules)
+	}
+}
+
+// TestStaticBinary: the program needs no libraries.
+func TestStaticBinary(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has programs without libraries")
+	}
+	program, err := elf.Open(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("the program has a segment %s, want none", p.Type)
+		}
+	}
+}
+
+// TestOneVersion: wherever a server shows its version, it is that of the file VERSION.
+func TestOneVersion(t *testing.T) {
+	t.Parallel()
+	want := strings.TrimSpace(string(mustRead(t, "../VERSION")))
+	if animalstore.Version() != want {
+		t.Errorf("the package says %q, want %q", animalstore.Version(), want)
+	}
+	s := start(t, withOps())
+	for what, text := range map[string]string{
+		"--version": run(t, "--version").stdout, "version": run(t, "version").stdout,
+		"/": newClient(t, s, "").get(t, "/").body, "metrics": firstLine(s.metrics(), "animalstore_build_info{"),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: got %.300s, want %s in it", what, text, want)
+		}
+	}
+}
+
+// firstLine is the first line that begins with a prefix, or "".
+func firstLine(text, prefix string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, prefix) {
+			return line
+		}
+	}
+	return ""
+}
+
+// TestReproducible builds the release for this machine again, in another time zone and
+// with temporary files elsewhere: every file has the same bytes.
+func TestReproducible(t *testing.T) {
+	t.Parallel()
+	first := filepath.Dir(artifact(t, ".deb"))
+	second := filepath.Join(t.TempDir(), "again")
+	if err := runDist(second, "TZ=Asia/Kolkata", "LC_ALL=C", "TMPDIR="+t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if n := wantSameFiles(t, first, second); n < 6 { // .deb, .rpm, image, archive, SBOM, checksums
+		t.Errorf("the release has %d files, want all", n)
+	}
+}
+
+// TestReproducibleForAllPlatforms runs "make dist" in two clones, and compares
+// everything they compile.
+func TestReproducibleForAllPlatforms(t *testing.T) {
+	testenv.OnlySoak(t, "compiles for six platforms")
+	var outs []string
+	for _, name := range []string{"one", "another"} {
+		clone := filepath.Join(t.TempDir(), name)
+		for _, argv := range [][]string{
+			{"git", "-c", "safe.directory=*", "clone", "--quiet", "--no-hardlinks", "..", clone},
+			{"make", "--no-print-directory", "-C", clone, "dist"},
+		} {
+			if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", argv, err, out)
+			}
+		}
+		outs = append(outs, filepath.Join(clone, "dist"))
+	}
+	if n := wantSameFiles(t, outs[0], outs[1]); n < 14 {
+		t.Errorf("the release has %d files, want six archives, and four packages and two images for Linux", n)
+	}
+}
+
+// wantSameFiles compares the files of two directories, and returns how many there are.
+func wantSameFiles(t *testing.T, one, another string) int {
+	t.Helper()
+	files, others := list(t, one), list(t, another)
+	if strings.Join(files, "\n") != strings.Join(others, "\n") {
+		t.Fatalf("one release has the files %q, the other %q", files, others)
+	}
+	for _, name := range files {
+		if !bytes.Equal(mustRead(t, filepath.Join(one, name)), mustRead(t, filepath.Join(another, name))) {
+			t.Errorf("%s isn't the same when it is built again", name)
+		}
+	}
+	return len(files)
+}
+
+// list returns the names of a directory's files, in order.
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }

@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"animalstore/internal/testenv"
 )
 
 // TestPowerCut takes the disk away under load, with all that was not yet on it,
 // as a power cut would. Nothing acknowledged may be lost. A server built not to
 // wait for the disk must lose something, or the cut does not cut.
 func TestPowerCut(t *testing.T) {
-	if !soak {
-		t.Skip("power cuts take long: make soak has them")
-	}
+	testenv.OnlySoak(t, "mounts file systems")
 	t.Run("as released", func(t *testing.T) {
 		acknowledged, lost := cutPower(t, 50)
 		if t.Logf("50 cuts, %d pets acknowledged, %d lost", acknowledged, lost); lost > 0 {
@@ -113,12 +113,12 @@ type disk struct {
 func newDisk(t *testing.T) *disk {
 	t.Helper()
 	for _, program := range []string{"mkfs.ext4", "mount"} {
-		needs(t, program)
+		testenv.Need(t, program)
 	}
 	d := &disk{image: filepath.Join(t.TempDir(), "disk"), dir: t.TempDir()}
 	d.format(t)
 	if out, err := d.tryMount(); err != nil {
-		skip(t, "a power cut needs an ext4 file system in a file, which this machine does not mount: %v: %s", err, out)
+		testenv.Missing(t, "a power cut needs an ext4 file system in a file, which this machine does not mount: %v: %s", err, out)
 	}
 	t.Cleanup(func() { syscall.Unmount(d.dir, 0) })
 	return d
@@ -171,6 +171,6 @@ func (d *disk) cut(t *testing.T) {
 	const shutdown, noLogFlush = 0x8004587d, 2
 	flags := uint32(noLogFlush)
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&flags))); errno != 0 {
-		skip(t, "this kernel's ext4 cannot be cut off: %v", errno)
+		testenv.Missing(t, "this kernel's ext4 cannot be cut off: %v", errno)
 	}
 }

@@ -3,20 +3,20 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 	"unsafe"
+
+	"animalstore/internal/testenv"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -49,14 +49,6 @@ func ungrouped(t testing.TB, s string) int64 {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// grouped is how people read a number of some thousands.
-func grouped(n int) string {
-	if n < 1_000_000 {
-		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
-	}
-	return fmt.Sprintf("%d,%03d,%03d", n/1_000_000, n/1000%1000, n%1000)
 }
 
 // TestSeedThenServe fills a store, serves it and reads it.
@@ -152,7 +144,7 @@ func openTerminal(t *testing.T) (screen, terminal *os.File) {
 	}
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		skip(t, "there are no terminals here: %v", err)
+		testenv.Missing(t, "there are no terminals here: %v", err)
 	}
 	t.Cleanup(func() { screen.Close() })
 	unlocked, number, size := int32(0), uint32(0), [4]uint16{24, 80}
@@ -183,52 +175,5 @@ func TestSeedOnAFullDisk(t *testing.T) {
 	}
 	if n := counts(t, elsewhere, "pets"); n == 0 || n != ungrouped(t, said[1]) {
 		t.Errorf("stored are %d pets, but it says %q", n, said[0])
-	}
-}
-
-// TestSeedIsAsFastAsAPlainInsert: names, orders, chunks that survive a crash and a
-// progress bar together take at most as long again as a bare loop over the rows.
-func TestSeedIsAsFastAsAPlainInsert(t *testing.T) {
-	if !soak {
-		t.Skip("measures throughput: set ANIMALSTORE_SOAK=1")
-	}
-	const pets, rounds = 1_000_000, 3
-	plain := filepath.Join(t.TempDir(), "plaininsert")
-	// With the flags of the binary under test, so that SQLite is compiled once.
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", plain, "./testdata/plaininsert")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	// The machine may be busy with something else for a while, so the best of a
-	// few rounds counts.
-	var seeded, inserted []float64
-	for range rounds {
-		database := newDatabase(t)
-		began := time.Now()
-		r := run(t, "seed", "--pets", fmt.Sprint(pets), "--database", "sqlite:"+database)
-		took := time.Since(began).Seconds()
-		if r.code != 0 {
-			t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
-		}
-		if took > 15 && !strings.Contains(r.stderr, " of "+grouped(pets)+" pets, ") {
-			t.Errorf("it took %.0f s without a message: %q", took, r.stderr)
-		}
-		var stderr bytes.Buffer
-		cmd := exec.Command(plain, database, newDatabase(t))
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("plaininsert: %v\n%s", err, stderr.Bytes())
-		}
-		bare, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seeded, inserted = append(seeded, took), append(inserted, bare)
-		t.Logf("%d pets: seed took %.2f s, a plain insert of the same rows %.2f s: %.2f times as long", pets, took, bare, took/bare)
-	}
-	if slices.Min(seeded) > 2*slices.Min(inserted) {
-		t.Errorf("seed took %.2f s, want at most twice the %.2f s of a plain insert", slices.Min(seeded), slices.Min(inserted))
 	}
 }

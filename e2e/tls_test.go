@@ -1,21 +1,33 @@
 package e2e
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	bigendian "encoding/binary"
+	"encoding/json"
 	"encoding/pem"
+	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // selfSigned creates a certificate for 127.0.0.1 and the files a server needs.
@@ -92,5 +104,389 @@ func TestTLS(t *testing.T) {
 	s.stop()
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("it took %v to stop a server with idle connections", took)
+	}
+}
+
+// moveFile replaces a file by another.
+func moveFile(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// trusts is a client that accepts only certificates of these roots, on a connection of
+// its own for each request.
+func trusts(roots *x509.CertPool) *http.Client {
+	return &http.Client{
+		Timeout:       time.Minute,
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// get returns the status, or 0 and the error.
+func get(c *http.Client, url string) (int, error) {
+	res, err := c.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	res.Body.Close()
+	return res.StatusCode, nil
+}
+
+// TestCertificateReload: a running server uses a new certificate within ten seconds,
+// without a failed request, and keeps the old one if the new one is broken.
+func TestCertificateReload(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, roots := selfSigned(t)
+	s := start(t, withOps(), withArgs("--tls-cert", certFile, "--tls-key", keyFile))
+
+	ended := make(chan struct{})
+	var load sync.WaitGroup
+	stopLoad := sync.OnceFunc(func() {
+		close(ended)
+		load.Wait()
+	})
+	defer stopLoad() // before the server is ended, if the test fails
+	for range 2 {
+		load.Go(func() {
+			c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+			for {
+				if status, err := get(c, s.url+"/livez"); status != 200 {
+					t.Errorf("got %d, %v, want 200", status, err)
+				}
+				select {
+				case <-ended:
+					return
+				case <-time.After(breather()):
+				}
+			}
+		})
+	}
+	swaps := testenv.Count(2, 100)
+	for range swaps {
+		newCert, newKey, newRoots := selfSigned(t)
+		moveFile(t, newCert, certFile)
+		moveFile(t, newKey, keyFile)
+		eventually(t, 10*time.Second, "the server uses the new certificate", func() bool {
+			status, _ := get(trusts(newRoots), s.url+"/livez")
+			return status == 200
+		})
+		if _, err := get(trusts(roots), s.url+"/livez"); err == nil {
+			t.Error("a client that knows the old certificate only accepts the new one")
+		}
+		roots = newRoots
+	}
+	if n := strings.Count(s.stderr.String(), "certificate replaced"); n < swaps {
+		t.Errorf("%d replacements are in the log, want %d:\n%s", n, swaps, s.stderr)
+	}
+
+	good := mustRead(t, certFile)
+	if err := os.WriteFile(certFile, good[:100], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused := regexp.MustCompile(`level=ERROR msg="the new certificate can't be used, so the server keeps the old one: fix the files[^"]*".* err=`)
+	eventually(t, 10*time.Second, "the log says that the certificate is broken", func() bool { return refused.MatchString(s.stderr.String()) })
+	if status, err := get(trusts(roots), s.url+"/livez"); status != 200 {
+		t.Errorf("with a broken file: got %d, %v, want 200 with the old certificate", status, err)
+	}
+	stopLoad()
+	s.stop()
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+var redirectAddress = regexp.MustCompile(`\bredirect=(http://\S+)`)
+
+// redirectURL is where a server redirects plain HTTP.
+func (s *server) redirectURL() string {
+	s.t.Helper()
+	m := redirectAddress.FindStringSubmatch(s.stderr.String())
+	if m == nil {
+		s.t.Fatalf("the log doesn't say where plain HTTP is redirected:\n%s", s.stderr)
+	}
+	return m[1]
+}
+
+// TestRedirectToHTTPS: following the redirect leads to the API.
+func TestRedirectToHTTPS(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, roots := selfSigned(t)
+	s := start(t, withArgs("--tls-cert", certFile, "--tls-key", keyFile, "--redirect-http", "127.0.0.1:0"))
+	res, err := trusts(roots).Post(s.redirectURL()+"/v1/pets?a=b", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if got, want := res.Header.Get("Location"), s.url+"/v1/pets?a=b"; res.StatusCode != 308 || got != want {
+		t.Errorf("got %d to %q, want 308 to %q", res.StatusCode, got, want)
+	}
+	req, _ := http.NewRequest("GET", s.redirectURL()+"/v1/pets", nil)
+	req.Host = "evil.example"
+	if res, err = trusts(roots).Do(req); err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 421 || res.Header.Get("Location") != "" {
+		t.Errorf("another host: got %d to %q, want 421", res.StatusCode, res.Header.Get("Location"))
+	}
+	s.stop()
+}
+
+// forDomain is a client that asks for a domain at the address of a server, whatever
+// the domain's real address is.
+func forDomain(addr string, roots *x509.CertPool) *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) {
+			name, _, _ := net.SplitHostPort(host)
+			dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: name}}
+			return dialer.DialContext(ctx, "tcp", addr)
+		},
+		DisableKeepAlives: true,
+	}}
+}
+
+func (s *server) address() string { return strings.TrimPrefix(s.url, "https://") }
+
+// TestACMEDirectoryDown: a server starts without help from the authority, says so, and refuses
+// handshakes instead of asking the authority for whatever a client names.
+func TestACMEDirectoryDown(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	authority := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.NotFound(w, r)
+	}))
+	defer authority.Close()
+	trust := filepath.Join(t.TempDir(), "authority.pem")
+	if err := os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, withEnv("SSL_CERT_FILE="+trust), withArgs("--acme-domain", "shop.example,www.shop.example", "--acme-directory", authority.URL+"/dir", "--redirect-http", "127.0.0.1:0"))
+	for _, domain := range []string{"shop.example", "www.shop.example"} {
+		eventually(t, time.Minute, "the log says that there is no certificate for "+domain, func() bool {
+			for line := range strings.Lines(s.stderr.String()) {
+				if strings.Contains(line, "no certificate for the domain") && strings.Contains(line, "domain="+domain+" ") && strings.Contains(line, "retry_in=") {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	before := asked.Load()
+	if before == 0 {
+		t.Error("the authority wasn't asked at the start")
+	}
+	for _, domain := range []string{"shop.example", "evil.example"} {
+		// autocert would obtain another certificate for a client that only knows RSA.
+		old := &tls.Config{ServerName: domain, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}
+		if conn, err := tls.Dial("tcp", s.address(), old); err == nil {
+			conn.Close()
+			t.Errorf("%s: a handshake by RSA succeeds without a certificate", domain)
+		}
+		if status, err := get(forDomain(s.address(), nil), "https://"+domain+"/livez"); err == nil {
+			t.Errorf("%s: got %d, want no handshake without a certificate", domain, status)
+		}
+	}
+	if n := asked.Load() - before; n != 0 {
+		t.Errorf("the handshakes made the server ask the authority %d times, want never", n)
+	}
+	req, _ := http.NewRequest("GET", s.redirectURL()+"/docs", nil)
+	req.Host = "shop.example"
+	res, err := trusts(nil).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if got := res.Header.Get("Location"); res.StatusCode != 308 || got != "https://shop.example/docs" {
+		t.Errorf("got %d to %q, want a redirect to https://shop.example/docs", res.StatusCode, got)
+	}
+	info, err := os.Stat(s.database + ".acme")
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the cache next to the database: got %v, %v, want mode 0700", info, err)
+	}
+	s.stop()
+}
+
+// pebble is an ACME server for tests.
+type pebble struct {
+	directory string
+	https     string       // address at which it looks for proofs by TLS
+	http      string       // the same by HTTP
+	trust     string       // file with the certificate of its API
+	client    *http.Client // for its API
+	manage    string
+}
+
+// startPebble builds the real program, which takes 12 seconds of a processor without a
+// build cache, and starts it.
+func startPebble(t *testing.T, validity time.Duration) *pebble {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pebble")
+	build := exec.Command("go", "-C", "../tools", "build", "-o", path, "github.com/letsencrypt/pebble/v2/cmd/pebble")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build pebble: %v\n%s", err, out)
+	}
+	certFile, keyFile, roots := selfSigned(t)
+	p := &pebble{https: freeAddress(t), http: freeAddress(t), trust: certFile, client: trusts(roots)}
+	api, manage := freeAddress(t), freeAddress(t)
+	p.directory, p.manage = "https://"+api+"/dir", "https://"+manage
+	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
+		"listenAddress": api, "managementListenAddress": manage,
+		"certificate": certFile, "privateKey": keyFile,
+		"httpPort": portOf(p.http), "tlsPort": portOf(p.https),
+		"profiles": map[string]any{"default": map[string]any{"description": "test", "validityPeriod": int(validity.Seconds())}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out buffer
+	cmd := exec.Command(path, "-config", file, "-dnsserver", startDNS(t))
+	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("pebble:\n%s", &out)
+		}
+	})
+	eventually(t, time.Minute, "pebble serves", func() bool {
+		status, _ := get(p.client, p.directory)
+		return status == 200
+	})
+	return p
+}
+
+func (p *pebble) roots(t *testing.T) *x509.CertPool {
+	t.Helper()
+	res, err := p.client.Get(p.manage + "/roots/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		t.Fatalf("pebble's root is %q, %v", text, err)
+	}
+	return pool
+}
+func portOf(addr string) (port int) {
+	_, text, _ := net.SplitHostPort(addr)
+	fmt.Sscan(text, &port)
+	return port
+}
+
+// startDNS answers every question for an IPv4 address with 127.0.0.1, and all others
+// with nothing, over TCP.
+func startDNS(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go answerDNS(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// answerDNS answers the questions on a connection. Each message follows its length.
+func answerDNS(conn net.Conn) {
+	defer conn.Close()
+	for {
+		var size uint16
+		if bigendian.Read(conn, bigendian.BigEndian, &size) != nil || size < 17 {
+			return
+		}
+		question := make([]byte, size)
+		if _, err := io.ReadFull(conn, question); err != nil {
+			return
+		}
+		end := 12
+		for end < len(question) && question[end] != 0 {
+			end += int(question[end]) + 1
+		}
+		if end += 5; end > len(question) {
+			return
+		}
+		reply := append([]byte{question[0], question[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question[12:end]...)
+		if question[end-3] == 1 { // type A
+			reply[7] = 1
+			reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1)
+		}
+		conn.Write(append(bigendian.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
+	}
+}
+
+// TestACME obtains certificates from a real authority, renews them, and keeps them over
+// a restart without the authority.
+func TestACME(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for _, challenge := range []string{"TLS", "HTTP"} {
+		t.Run(challenge, func(t *testing.T) {
+			p := startPebble(t, 2*time.Minute)
+			listen, args := p.https, []string{"--acme-domain", "shop.example", "--acme-domain", "www.shop.example", "--acme-directory", p.directory, "--acme-email", "operator@shop.example"}
+			if challenge == "HTTP" {
+				listen, args = "127.0.0.1:0", append(args, "--redirect-http", p.http)
+			}
+			opts := []option{withArgs(args...), onDatabase(newDatabase(t)), onAddress(listen), withEnv("SSL_CERT_FILE=" + p.trust), withOps()}
+			s := start(t, opts...)
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(s.output())
+				}
+			})
+			roots := p.roots(t)
+			reach := func(domain string) (serial string) {
+				conn, err := tls.Dial("tcp", s.address(), &tls.Config{RootCAs: roots, ServerName: domain})
+				if err != nil {
+					return ""
+				}
+				defer conn.Close()
+				return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
+			}
+			for _, domain := range []string{"shop.example", "www.shop.example"} {
+				eventually(t, time.Minute, "the server has a certificate for "+domain, func() bool { return reach(domain) != "" })
+			}
+			if reach("evil.example") != "" {
+				t.Error("a domain that isn't configured gets a certificate")
+			}
+			first := reach("shop.example")
+			eventually(t, 2*time.Minute, "the certificate is renewed", func() bool { return reach("shop.example") != first })
+			eventually(t, 2*time.Minute, "the log says so", func() bool { return strings.Contains(s.stderr.String(), "certificate renewed") })
+			s.stop()
+			opts = append(opts, withArgs("--acme-directory", "https://127.0.0.1:1/dir"))
+			s = start(t, opts...)
+			if reach("shop.example") == "" {
+				t.Errorf("a restarted server has no certificate at its first handshake:\n%s", s.stderr)
+			}
+			s.stop()
+		})
 	}
 }

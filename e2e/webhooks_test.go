@@ -2,6 +2,10 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -12,7 +16,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +29,7 @@ import (
 	goclient "animalstore/client"
 	"animalstore/client/webhook"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 )
 
 // hookReceiver is a receiver over TLS. It verifies what it gets, takes its time, and
@@ -190,11 +197,11 @@ func createPets(t *testing.T, instances []*instance, key string, n int64, create
 // TestWebhooksOutlastKills: instances are killed while they deliver, and a fifth of the
 // attempts fails. Every event arrives, and none is sent by two instances at once.
 func TestWebhooksOutlastKills(t *testing.T) {
-	onlyForRelease(t, "a load that takes long")
+	testenv.Slow(t)
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		events, kills := int64(200), 3
-		if soak {
+		if testenv.Soak {
 			events, kills = 10_000, 40
 		}
 		r := newHookReceiver(t, unreliably)
@@ -210,7 +217,7 @@ func TestWebhooksOutlastKills(t *testing.T) {
 			killBusy(t, r, instances[rand.N(len(instances)):][:1], database)
 		}
 		writing.Wait()
-		if !soak && count > 1 {
+		if !testenv.Soak && count > 1 {
 			// Nobody is left who sends, so leases don't have to be waited for.
 			killBusy(t, r, instances, database, "UPDATE deliveries SET leased_until = 0")
 		}
@@ -231,6 +238,38 @@ func TestWebhooksOutlastKills(t *testing.T) {
 		defer r.mu.Unlock()
 		t.Logf("%d events, %d attempts, %d kills", len(want), r.attempts, kills)
 	})
+}
+
+// TestWebhookTakeover: what an instance was sending when it was killed is sent by another
+// one within 20 seconds.
+func TestWebhookTakeover(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	var hangs atomic.Bool
+	hangs.Store(true)
+	r := newHookReceiver(t, func(_ http.ResponseWriter, r *http.Request) {
+		if hangs.Load() {
+			<-r.Context().Done()
+		}
+	})
+	instances := startInstances(t, 1, database, r.trusted()...)
+	key := adminKey(t, database)
+	r.subscribe(hookClient(t, instances[0].url, key), "pet.*")
+	var created atomic.Int64
+	createPets(t, instances, key, animalstore.MaxInFlight+10, &created)
+	eventually(t, time.Minute, "as much as possible is being sent", func() bool { return r.inProgress() == animalstore.MaxInFlight })
+	others := startInstances(t, 1, database, r.trusted()...)
+	hangs.Store(false)
+	instances[0].kill()
+	killed := time.Now()
+	want := petEvents(t, hookClient(t, others[0].url, key))
+	eventually(t, 2*time.Minute, "everything arrives", func() bool { return len(missing(r, want)) == 0 })
+	took := time.Since(killed)
+	t.Logf("%d events arrived %v after the kill", len(want), took)
+	if took > 22*time.Second { // on a busy machine
+		t.Errorf("the last event arrived after %v, want 20 s", took)
+	}
 }
 
 // killBusy kills instances while something is being sent, runs statements on a
@@ -263,7 +302,7 @@ func killBusy(t *testing.T, r *hookReceiver, victims []*instance, database strin
 func petEvents(t *testing.T, c *goclient.Client) map[string]bool {
 	t.Helper()
 	ids := map[string]bool{}
-	for e, err := range c.ListEvents(t.Context(), goclient.EventsOptions{Types: []string{"pet.*"}}) {
+	for e, err := range c.ListEvents(t.Context(), goclient.EventsOptions{Types: "pet.*"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,4 +338,263 @@ func retryFailed(t *testing.T, c *goclient.Client, webhookID int64) {
 			}
 		}
 	}
+}
+
+// arrivals returns when each pet's event arrived first.
+func (h *hookReceiver) arrivals() map[int64]time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := map[int64]time.Time{}
+	for id, body := range h.bodies {
+		var event struct{ Data animalstore.Pet }
+		if err := json.Unmarshal([]byte(body), &event); err != nil {
+			h.t.Errorf("%s: %v", id, err)
+		}
+		at[event.Data.ID] = h.arrived[id]
+	}
+	return at
+}
+
+// TestWebhooksAreIsolated: a receiver that hangs and one that fails don't delay what is
+// sent to a third.
+func TestWebhooksAreIsolated(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	onEachEngine(t, func(t *testing.T, database string, count int) {
+		pets, every := 60, 5*time.Millisecond
+		if testenv.Soak {
+			pets, every = 4000, 25*time.Millisecond // far beyond the timeout of an attempt
+		}
+		hangs := newHookReceiver(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		fails := newHookReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+		works := newHookReceiver(t, func(http.ResponseWriter, *http.Request) {})
+		instances := startInstances(t, count, database, works.trusted()...)
+		key := adminKey(t, database)
+		var clients []*goclient.Client
+		for _, in := range instances {
+			clients = append(clients, hookClient(t, in.url, key))
+		}
+		for _, r := range []*hookReceiver{hangs, fails, works} {
+			r.subscribe(clients[0], "pet.created")
+		}
+		for n := range pets {
+			_, err := clients[n%len(clients)].CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(every)
+		}
+		// Less than the timeout that the one that hangs runs into.
+		eventually(t, animalstore.AttemptTimeout*2/3, "all arrives at the one that works", func() bool { return len(works.arrivals()) == pets })
+		if hangs.inProgress() == 0 || len(fails.arrivals()) == 0 {
+			t.Error("nothing hangs or fails: the test proves nothing")
+		}
+	})
+}
+
+// forms are the ways in which a secret could be written.
+func forms(secret string) []string {
+	random := strings.TrimPrefix(strings.TrimPrefix(secret, "whsec_"), "ast_live_")
+	sum := sha256.Sum256([]byte(secret))
+	all := []string{secret, random, random[4:20], hex.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:]), fmt.Sprint(sum[:])}
+	if raw, err := base64.StdEncoding.DecodeString(random); err == nil && strings.HasPrefix(secret, "whsec_") {
+		all = append(all, hex.EncodeToString(raw), fmt.Sprint(raw), string(raw))
+	}
+	return all
+}
+
+// TestWebhookSecretsStaySecret uses webhooks in every way, with failures, and then looks
+// for the secrets of webhooks and keys in all that a server writes and shows.
+func TestWebhookSecretsStaySecret(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			respond := make(chan int, 1)
+			r := newHookReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+				select {
+				case status := <-respond:
+					w.WriteHeader(status)
+				default:
+				}
+			})
+			respond <- http.StatusInternalServerError
+			s := start(t, append(r.trusted(), withOps(), withArgs("--access-log", "--log-format", format))...)
+			key := adminKey(t, s.database)
+			c := hookClient(t, s.url, key)
+			secrets := append(useWebhooks(t, s, c, key, r, respond), key, s.ownerKey())
+			shown := everythingShown(t, s, c, key)
+			s.stop()
+			shown["log"] = s.stderr.String()
+			for name, want := range map[string]string{"log": "a webhook was disabled", "/v1/events": "webhook.disabled", "metrics": `outcome="retry"`} {
+				if !strings.Contains(shown[name], want) {
+					t.Errorf("%s has no %q: the test proves nothing\n%s", name, want, shown[name])
+				}
+			}
+			for name, text := range shown {
+				for _, marker := range []string{"whsec_", "ast_live_"} {
+					if at := strings.Index(text, marker); at >= 0 {
+						t.Errorf("%s has %s: %.300s", name, marker, text[max(0, at-200):])
+					}
+				}
+				for n, secret := range secrets {
+					for _, form := range forms(secret) {
+						if strings.Contains(text, form) {
+							t.Errorf("%s has secret %d as %q", name, n, form)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// useWebhooks creates, pings, fails, repeats, rotates, changes, disables and removes, and
+// returns the secrets that were made.
+func useWebhooks(t *testing.T, s *server, c *goclient.Client, key string, r *hookReceiver, respond chan<- int) (secrets []string) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	hook := r.subscribe(c, "pet.*,order.*,category.*,key.*,webhook.*")
+	otherKey, err := c.CreateKey(ctx, goclient.NewKey{Name: "other"})
+	must(err)
+	rotatedKey, err := c.RotateKey(ctx, otherKey.ID, time.Hour)
+	must(err)
+	_, err = c.PingWebhook(ctx, hook.ID)
+	must(err)
+	eventually(t, time.Minute, "an attempt fails", func() bool { return len(deliveries(t, c, hook.ID, false)) > 0 })
+	rotated, err := c.RotateWebhook(ctx, hook.ID, time.Hour)
+	must(err)
+	r.trust(rotated.Secret)
+	for _, d := range deliveries(t, c, hook.ID, false) {
+		_, err := c.RetryDelivery(ctx, hook.ID, d.ID)
+		must(err)
+	}
+	secrets = append(secrets, regexp.MustCompile(`whsec_\S+`).FindString(commandOutput(t, s, key, "webhooks", "rotate", fmt.Sprint(hook.ID))))
+	r.trust(secrets[0])
+	// One that leads nowhere, one that isn't trusted, and requests that are refused with
+	// a secret in them.
+	nowhere, err := c.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://127.0.0.1:1/", Types: "pet.*"})
+	must(err)
+	untrusted := newHookReceiver(t, func(http.ResponseWriter, *http.Request) {})
+	other, err := c.CreateWebhook(ctx, animalstore.NewWebhook{URL: strings.Replace(untrusted.URL, "127.0.0.1", "localhost", 1), Types: "pet.*"})
+	must(err)
+	raw := newClient(t, s, otherKey.Secret)
+	raw.do(t, "POST", "/v1/webhooks", `{"url":"https://`+hook.Secret+`@example.com","secret":"`+hook.Secret+`"}`)
+	raw.do(t, "PATCH", fmt.Sprintf("/v1/webhooks/%d?secret=%s", hook.ID, hook.Secret), `{"secret":"`+hook.Secret+`"}`)
+	_, err = c.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	must(err)
+	for _, id := range []int64{nowhere.ID, other.ID} {
+		eventually(t, time.Minute, "an attempt has no response", func() bool { return len(deliveries(t, c, id, false)) > 0 })
+	}
+	must(c.DeleteWebhook(ctx, nowhere.ID))
+	respond <- http.StatusGone
+	_, err = c.PingWebhook(ctx, hook.ID)
+	must(err)
+	eventually(t, time.Minute, "the webhook is disabled", func() bool {
+		w, err := c.GetWebhook(ctx, hook.ID)
+		return err == nil && w.State == animalstore.WebhookInactive
+	})
+	return append(secrets, hook.Secret, rotated.Secret, nowhere.Secret, other.Secret, otherKey.Secret, rotatedKey.Secret)
+}
+
+// deliveries returns those of a webhook whose last attempt succeeded or failed.
+func deliveries(t *testing.T, c *goclient.Client, id int64, succeeded bool) (found []animalstore.Delivery) {
+	t.Helper()
+	for d, err := range c.ListDeliveries(t.Context(), id, goclient.DeliveryQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(d.Attempts); n > 0 && d.Attempts[n-1].Succeeded() == succeeded {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// everythingShown is what can be read from a server over the API, the command line and
+// the operator's address, by where it was read.
+func everythingShown(t *testing.T, s *server, c *goclient.Client, key string) map[string]string {
+	t.Helper()
+	shown := map[string]string{"metrics": s.metrics()}
+	raw := newClient(t, s, key)
+	paths := []string{"/v1/events", "/v1/webhooks", "/v1/keys", "/v1/status"}
+	for w, err := range c.ListWebhooks(t.Context(), goclient.PageQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, fmt.Sprint("/v1/webhooks/", w.ID), fmt.Sprintf("/v1/webhooks/%d/deliveries", w.ID))
+		for _, command := range []string{"show", "deliveries"} {
+			shown[fmt.Sprint("webhooks ", command, w.ID)] = commandOutput(t, s, key, "webhooks", command, fmt.Sprint(w.ID))
+		}
+	}
+	for _, path := range paths {
+		a := raw.get(t, path+"?limit=100")
+		shown[path] = fmt.Sprint(a.header, a.body)
+	}
+	for _, args := range [][]string{{"webhooks", "list"}, {"events"}} {
+		shown[strings.Join(args, " ")] = commandOutput(t, s, key, args...)
+	}
+	const profile = "/debug/pprof/goroutine?debug=2"
+	_, shown[profile] = s.ops(profile)
+	return shown
+}
+
+func commandOutput(t *testing.T, s *server, key string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(binary, append(args, "--url", s.url)...)
+	cmd.Env = append(cleanEnv(), "ANIMALSTORE_API_KEY="+key)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// TestWebhookGuide: the receivers that docs/webhooks.md shows are those that run, in
+// the examples of client/webhook and in interop.
+func TestWebhookGuide(t *testing.T) {
+	t.Parallel()
+	read := func(path string) string {
+		t.Helper()
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	blocks, problems := readBlocks(read("../docs/webhooks.md"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	shown := map[string][]string{}
+	for _, b := range blocks {
+		shown[b.lang] = append(shown[b.lang], b.text)
+	}
+	for lang, want := range map[string]string{
+		"go":     goReceiver(t, read("../client/webhook/example_test.go")),
+		"js":     read("../interop/webhooks-js/receiver.js"),
+		"python": read("../interop/webhooks-python/receiver.py"),
+	} {
+		if got := shown[lang]; len(got) != 1 || got[0] != want {
+			t.Errorf("the guide shows in %s:\n%s\nwant the receiver that is tested:\n%s", lang, strings.Join(got, "---\n"), want)
+		}
+	}
+}
+
+// goReceiver is the handler of ExampleVerify_receiver, as the body of a function.
+func goReceiver(t *testing.T, example string) string {
+	t.Helper()
+	const first, last = "\thook := func(", "\n\t}\n"
+	_, rest, begins := strings.Cut(example, first)
+	code, _, ends := strings.Cut(rest, last)
+	if !begins || !ends {
+		t.Fatal("the example has no handler named hook")
+	}
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+first+code+last, "\n\t", "\n"), "\n")
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// findStrayErrors expects every error response to have the body ApiError, to list
+// findStrayErrors expects every error response to have the body Error, to list
 // its codes under x-codes, and to use only these in its examples. Clients see any
 // string as a code, so that codes can be added. Two codes belong to no operation.
 func findStrayErrors(doc document) (wrong []string) {
@@ -35,8 +35,8 @@ func findStrayErrors(doc document) (wrong []string) {
 			}
 			codes = append(codes, own...)
 			media := response.Content["application/json"]
-			if media == nil || media.Schema.Ref != "#/components/schemas/ApiError" {
-				wrong = append(wrong, where+": want ApiError as its body")
+			if media == nil || media.Schema.Ref != "#/components/schemas/Error" {
+				wrong = append(wrong, where+": want Error as its body")
 				continue
 			}
 			for _, value := range values(media.Example, media.Examples) {

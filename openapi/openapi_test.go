@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"animalstore/internal/testenv"
 )
 
 func TestDocument(t *testing.T) {
@@ -29,18 +30,10 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// onlyForRelease skips a test that reads the document again for each of many mistakes.
-func onlyForRelease(t *testing.T) {
-	t.Helper()
-	if os.Getenv("ANIMALSTORE_SOAK") == "" {
-		t.Skip("takes seconds: set ANIMALSTORE_SOAK=1, or run make test-release")
-	}
-}
-
 // TestChecks breaks the document in one place at a time and expects the matching
 // check to report it.
 func TestChecks(t *testing.T) {
-	onlyForRelease(t)
+	testenv.Slow(t)
 	tests := []struct {
 		name     string
 		old, new string // the first occurrence of old is replaced with new
@@ -91,7 +84,7 @@ func TestChecks(t *testing.T) {
 		{"another permission", "Needs the `write` permission", "Needs the `read` permission", "operations are the expected ones", "createPet: POST /pets: read"},
 		{"a missing permission", "Needs the `read` permission", "Needs a permission", "operations are the expected ones", "no permission named"},
 		{"a cursor that no list accepts", "      name: cursor\n", "      name: cursor\n      example: L3YxL3BldHN8NDF8\n", "everything is described and has an example", "parameter cursor: got an example"},
-		{"another error body", "schema: {$ref: '#/components/schemas/ApiError'}", "schema: {$ref: '#/components/schemas/Pet'}", "error codes are listed", "want ApiError"},
+		{"another error body", "schema: {$ref: '#/components/schemas/Error'}", "schema: {$ref: '#/components/schemas/Pet'}", "error codes are listed", "want Error"},
 		{"a code with the wrong status", "| `payload_too_large` | 413 |", "| `payload_too_large` | 400 |", "error codes are listed", "code payload_too_large: got no line for status 413"},
 		{"a code without a response", "x-codes: [missing_api_key, invalid_api_key]", "x-codes: [missing_api_key]", "error codes are listed", "code invalid_api_key"},
 		{"an error without codes", "      x-codes: [payload_too_large]\n", "", "error codes are listed", "413: got no x-codes"},

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"animalstore/internal/testenv"
 )
 
 var release = flag.Bool("release", false, "copy openapi.yaml to the released document, unless it breaks clients")
@@ -22,6 +25,12 @@ var today = sync.OnceValue(func() object {
 	return root
 })
 
+// tolerated are changes that the comparison takes for breaking, with why they aren't.
+var tolerated = map[string]string{
+	"GET /events: 200: header Link became optional": "it is absent only after the oldest event of a list with before, which is new",
+	"GET /events: 304: header Link became optional": "likewise",
+}
+
 // TestNothingBreaks checks that clients of the released document keep working.
 func TestNothingBreaks(t *testing.T) {
 	text, err := os.ReadFile(releasedFile)
@@ -32,7 +41,7 @@ func TestNothingBreaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := breaking(released, today())
+	wrong := slices.DeleteFunc(breaking(released, today()), func(w string) bool { return tolerated[w] != "" })
 	for _, w := range wrong {
 		t.Errorf("%s (compared with %s)", w, releasedFile)
 	}
@@ -63,7 +72,7 @@ func (c change) apply(t *testing.T) []string {
 }
 
 func TestBreakingChanges(t *testing.T) {
-	onlyForRelease(t)
+	testenv.Slow(t)
 	const (
 		status  = "enum: [available, pending, sold]"
 		limit   = "        maximum: 100\n        default: 20\n"
@@ -114,7 +123,7 @@ func TestBreakingChanges(t *testing.T) {
 		{"a larger maximum in a response", "              maximum: 4\n", "              maximum: 5\n", "ban.level: maximum changed"},
 		{"a longer list", "description: Pets, newest first.\n      type: array\n      maxItems: 100", "description: Pets, newest first.\n      type: array\n      maxItems: 1000", "maxItems changed"},
 		{"a new field in a pet", pet + "\n      properties:\n", pet + "\n      properties:\n        age: {type: integer}\n", "field age is new in Pet"},
-		{"a new field in an error", "required: [code, message, status]\n      properties:\n", "required: [code, message, status]\n      properties:\n        hint: {type: string}\n", "field hint is new in ApiError"},
+		{"a new field in an error", "required: [code, message, status]\n      properties:\n", "required: [code, message, status]\n      properties:\n        hint: {type: string}\n", "field hint is new in Error"},
 		{"an error under another code", petCode, "x-codes: [route_not_found]", "404: code pet_not_found is gone"},
 		{"an unknown keyword", "    KeyLimits:\n", "    KeyLimits:\n      not: {maxProperties: 1}\n", "not is new"},
 	}

@@ -7,9 +7,8 @@ import (
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/commandline"
-	"animalstore/internal/remote"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -29,10 +28,15 @@ write -- before a negative one.
 		Annotations: map[string]string{"remove": "categories can't be removed: rename one with \"animalstore categories set ID --name NAME\""},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return commandline.Group(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
+	return cli.Group(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
 }
 
-var categories = resource[animalstore.Category]{"category", "categories", tables.Categories, func(c animalstore.Category) string { return c.Name }, remote.Every((*client.Client).ListCategories)}
+var categories = resource[animalstore.Category]{"category", "categories", categoryColumns, func(c animalstore.Category) string { return c.Name }, listAll((*client.Client).ListCategories)}
+
+var categoryColumns = []terminal.Column[animalstore.Category]{
+	{Title: "ID", Text: func(c animalstore.Category) string { return decimal(c.ID) }},
+	{Title: "NAME", Text: func(c animalstore.Category) string { return c.Name }, Shrink: true},
+}
 
 func categoriesListCommand(conn *connection) *cobra.Command {
 	return categories.onList(conn, &cobra.Command{
@@ -40,7 +44,7 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 		Short: "List categories, the lowest id first",
 		Example: `  animalstore categories list
   animalstore categories list --all --json`,
-	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Category, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Category, error] {
 		return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
 	})
 }

@@ -4,19 +4,46 @@ import (
 	"context"
 	"iter"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"animalstore"
-	"animalstore/internal/commandline"
+	"animalstore/client"
+	"animalstore/internal/cli"
 	"animalstore/internal/db/sqlite"
-	"animalstore/internal/keyadmin"
-	"animalstore/internal/remote"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-// completeFrom offers the ids of a resource from a list, with a description of each.
-func (r resource[T]) completeFrom(list commandline.Lister[T]) cobra.CompletionFunc {
-	return commandline.CompleteIDs(r.columns[0].Text, r.describe, list)
+const (
+	completionTimeout = time.Second // a person is typing
+	maxOffered        = 100
+)
+
+// completeFrom offers the ids of a resource, with a description of each. It silently
+// leaves out what can't be read in time, and ids that are in the arguments already.
+func (r resource[T]) completeFrom(list func(ctx context.Context, cmd *cobra.Command, typed string) iter.Seq2[T, error]) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
+		defer cancel()
+		if cli.ReadEnvironment(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var offered []string
+		for entry, err := range list(ctx, cmd, typed) {
+			if err != nil || len(offered) == maxOffered {
+				break
+			}
+			id := r.columns[0].Text(entry)
+			if strings.HasPrefix(id, typed) && !slices.Contains(args, id) {
+				offered = append(offered, id+"\t"+terminal.Visible(r.describe(entry)))
+			}
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
 }
 
 // completeIDs offers the ids of a server.
@@ -26,13 +53,51 @@ func (r resource[T]) completeIDs(conn *connection) cobra.CompletionFunc {
 
 // completeOneID is for a command with one id as its argument.
 func (r resource[T]) completeOneID(conn *connection) cobra.CompletionFunc {
-	return commandline.CompleteFirst(r.completeIDs(conn))
+	return cli.CompleteFirst(r.completeIDs(conn))
 }
 
-func listOver[T any](conn *connection, list remote.Lister[T]) commandline.Lister[T] {
-	return func(ctx context.Context, _ *cobra.Command, typed string) iter.Seq2[T, error] {
-		return remote.List(ctx, conn.server(), os.Getenv(keyVariable), list, typed)
+// lister lists what completion chooses ids from. typed is the beginning of the id.
+type lister[T any] func(ctx context.Context, c *client.Client, typed string) iter.Seq2[T, error]
+
+// listAll turns a method of the client that lists a resource into a lister.
+func listAll[T, Q any](list func(*client.Client, context.Context, Q, ...client.CallOption) iter.Seq2[T, error]) lister[T] {
+	return func(ctx context.Context, c *client.Client, _ string) iter.Seq2[T, error] {
+		var all Q
+		return list(c, ctx, all)
 	}
+}
+
+// listOver lists from a server without waiting, or nothing if it can't be called.
+func listOver[T any](conn *connection, list lister[T]) func(context.Context, *cobra.Command, string) iter.Seq2[T, error] {
+	return func(ctx context.Context, _ *cobra.Command, typed string) iter.Seq2[T, error] {
+		calls, err := conn.newClient(os.Getenv(keyVariable), client.WithMaxWait(0), client.WithMaxAttempts(1))
+		if err != nil {
+			return func(func(T, error) bool) {}
+		}
+		return list(ctx, calls, typed)
+	}
+}
+
+// listPetsBeginning lists the pets whose ids begin with these digits, or all if there are
+// none. A large store has many more pets than one page.
+func listPetsBeginning(ctx context.Context, c *client.Client, digits string) iter.Seq2[animalstore.Pet, error] {
+	return c.ListPets(ctx, client.PetQuery{IDs: idsBeginning(digits)})
+}
+
+// idsBeginning returns the lowest ids that begin with these digits, as many as a request
+// may ask for; nil, for all ids, if there are no digits.
+func idsBeginning(digits string) []int64 {
+	first, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || first < 1 {
+		return nil
+	}
+	var ids []int64
+	for span := int64(1); len(ids) < maxPage && first < 1<<50; span, first = span*10, first*10 {
+		for i := int64(0); i < span && len(ids) < maxPage; i++ {
+			ids = append(ids, first+i)
+		}
+	}
+	return ids
 }
 
 // listKeys lists the keys of the server or the database that the flags name.
@@ -48,7 +113,7 @@ func (at *keyLocation) listKeys(ctx context.Context, cmd *cobra.Command, typed s
 		}
 		if store, err := at.database.open(ctx, sqlite.Options{MustExist: true}); err == nil {
 			defer store.Close()
-			keyadmin.Database{Store: store}.List(ctx, maxPage)(yield)
+			databaseKeys{store}.List(ctx, maxPage)(yield)
 		}
 	}
 }

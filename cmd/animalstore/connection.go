@@ -1,11 +1,17 @@
 package main
 
 import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"net/http"
 	"os"
+	"strings"
+	"time"
 
 	"animalstore/client"
-	"animalstore/internal/remote"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -13,9 +19,13 @@ import (
 )
 
 const (
-	keyVariable = remote.KeyVariable
-	defaultURL  = remote.DefaultURL
-	maxPage     = remote.MaxPage
+	// keyVariable is the environment variable with the API key. It is not a flag: other
+	// users can read arguments.
+	keyVariable = "ANIMALSTORE_API_KEY"
+	// defaultURL is where "animalstore serve" listens.
+	defaultURL = "http://127.0.0.1:8080"
+	// maxPage is the largest page that a server returns.
+	maxPage = 100
 )
 
 // keyHelp is in the help of every group of commands that call a server.
@@ -27,20 +37,19 @@ of the machine can read arguments.`
 type connection struct {
 	url    string
 	cacert string
-	wait   bool
+	wait   bool // wait when the key's limits are used up, instead of failing
 	bulk   bool // many requests, which stay within the limits and wait
 }
 
 func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
 	flags.StringVar(&c.cacert, "cacert", "", "`file` with a certificate to trust, such as your own")
-	completeFlag(cmd, "cacert", completeFiles)
+	cli.CompleteFlag(cmd, "cacert", cli.CompleteFiles)
 	flags.BoolVar(&c.wait, "wait", false, "wait when the key's limits are used up, instead of failing")
 }
 
-func (c *connection) server() remote.Server {
-	return remote.Server{URL: c.url, CACert: c.cacert, Wait: c.wait, Bulk: c.bulk, UserAgent: "animalstore-cli/" + versionString()}
-}
+// address is the server's URL. ANIMALSTORE_URL= unsets the variable in some shells.
+func (c *connection) address() string { return cmp.Or(c.url, defaultURL) }
 
 // session is the client for one command, and its printer.
 type session struct {
@@ -58,9 +67,9 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	stderr := cmd.ErrOrStderr()
 	line := terminal.NewLine(stderr, terminal.ScreenOf(stderr))
 	countdown := terminal.NewCountdown(line)
-	calls, err := c.server().Client(key, countdown)
+	calls, err := c.newClient(key, c.waiting(countdown)...)
 	if err != nil {
-		return usagef("%w", err)
+		return err
 	}
 	defer calls.CloseIdleConnections()
 	defer countdown.End()
@@ -69,10 +78,76 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	return c.explain(cmd.Context(), key, f(session{calls, p, line}))
 }
 
-// checkKey refuses an impossible key before anything is sent.
-func checkKey(key string) error {
-	if err := remote.CheckKey(key); err != nil {
-		return cliError{errors.New("no usable API key"), err.Error(), exitCredential}
+const (
+	// bulkAttempts take about five minutes. If the server is gone for longer, the
+	// command stops.
+	bulkAttempts = 14
+	// Without --wait a lost connection is retried too, but only briefly,
+	// because a person is waiting.
+	quickAttempts = 3
+	quickBackoff  = 100 * time.Millisecond
+)
+
+// waiting says for how long the client waits and retries, and shows it in countdown.
+func (c *connection) waiting(countdown *terminal.Countdown) []client.Option {
+	switch onWait := client.WithOnWait(showWait(countdown)); {
+	case c.bulk:
+		return []client.Option{onWait, client.WithPacing(), client.WithMaxAttempts(bulkAttempts)}
+	case c.wait:
+		return []client.Option{onWait}
 	}
-	return nil
+	return []client.Option{client.WithMaxWait(0), client.WithMaxAttempts(quickAttempts), client.WithBackoff(quickBackoff, time.Second)}
+}
+
+// newClient returns a client with these options.
+func (c *connection) newClient(key string, options ...client.Option) (*client.Client, error) {
+	options = append(options, client.WithUserAgent("animalstore-cli/"+versionString()))
+	if c.cacert != "" {
+		pem, err := os.ReadFile(c.cacert)
+		if err != nil {
+			return nil, cli.Usagef("--cacert: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, cli.Usagef("--cacert: %s contains no certificate: it must be PEM, with BEGIN CERTIFICATE", c.cacert)
+		}
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+		options = append(options, client.WithHTTPClient(&http.Client{Transport: transport}))
+	}
+	calls, err := client.New(c.address(), key, options...)
+	var wrong *client.BaseURLError
+	if errors.As(err, &wrong) {
+		return nil, cli.Usagef("--url (or ANIMALSTORE_URL) %s", wrong.Reason)
+	}
+	return calls, err
+}
+
+// showWait is a hook for [client.WithOnWait].
+func showWait(countdown *terminal.Countdown) func(client.Wait) {
+	return func(wait client.Wait) {
+		var limit *client.RateLimitError
+		if errors.As(wait.Reason, &limit) {
+			countdown.Start(wait.For, limitReached(limit), "continuing")
+			return
+		}
+		countdown.Start(wait.For, "The request failed ("+terminal.Visible(rootCause(wait.Reason))+")", "trying again")
+	}
+}
+
+// checkKey refuses an impossible key before anything is sent. The error doesn't contain
+// it.
+func checkKey(key string) error {
+	text := ""
+	switch {
+	case key == "":
+		text = "no API key: put yours in the environment variable " + keyVariable + ". " +
+			`The first "animalstore serve" prints one, and "animalstore keys create" creates more. ` +
+			"It isn't a flag, because other users of the machine can read arguments"
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		text = "the value of " + keyVariable + " isn't a valid API key: it contains a space, a line break or another character that no key has"
+	default:
+		return nil
+	}
+	return cliError{errors.New("no usable API key"), text, exitCredential}
 }

@@ -15,7 +15,6 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
-	"animalstore/internal/remote"
 	"animalstore/internal/terminal"
 
 	"github.com/creack/pty"
@@ -46,7 +45,7 @@ func TestCountdown(t *testing.T) {
 		server := clienttest.New(t, clienttest.InMemory(), clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 100}))
 		var shown lockedBuffer
 		c := terminal.NewCountdown(terminal.NewLine(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80}))
-		calls := server.NewClient(server.Key, client.WithOnWait(remote.ShowWait(c)))
+		calls := server.NewClient(server.Key, client.WithOnWait(showWait(c)))
 		began := time.Now()
 		for range 3 {
 			if _, err := calls.GetLimits(t.Context()); err != nil {

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
-	"animalstore/internal/commandline"
+	"animalstore/internal/cli"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
-	"animalstore/internal/dbadmin"
 	"animalstore/internal/server"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,7 +25,7 @@ func dbCommand() *cobra.Command {
   animalstore db check --database sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to postgres://db1/store`,
 	}
-	return commandline.Group(cmd, dbBackupCommand(), dbRestoreCommand(), dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
+	return cli.Group(cmd, dbBackupCommand(), dbRestoreCommand(), dbMoveCommand(), dbCheckCommand(), dbMigrateCommand())
 }
 
 // databaseFlag is a flag that names a database, and its value.
@@ -41,7 +42,7 @@ const databaseUsage = "the store's database: sqlite:FILE or postgres://USER@HOST
 // check refuses a value that isn't a valid URL.
 func (d databaseFlag) check() error {
 	if err := server.CheckDatabaseURL("--"+d.flag, d.url); err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	return nil
 }
@@ -59,7 +60,8 @@ func (d databaseFlag) open(ctx context.Context, opts sqlite.Options) (db.DB, err
 		return nil, err
 	}
 	opts.Fatal = stopAfter
-	return server.OpenDatabase(ctx, d.url, opts)
+	store, err := server.OpenDatabase(ctx, d.url, opts)
+	return store, d.explain(err)
 }
 
 // openSource opens a snapshot of the database. If alone is set, it refuses one that
@@ -68,7 +70,25 @@ func (d databaseFlag) openSource(ctx context.Context, alone bool) (db.Source, er
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	return server.OpenSource(ctx, "--"+d.flag, d.url, alone)
+	source, err := server.OpenSource(ctx, d.url, alone)
+	return source, d.explain(err)
+}
+
+// explain adds to the error of opening a database how to name another one.
+func (d databaseFlag) explain(err error) error {
+	var failed *db.OpenError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	switch failed.Reason {
+	case db.Absent:
+		return fmt.Errorf("%w: name the server's database with --%s", err, d.flag)
+	case db.Served:
+		return fmt.Errorf("%w. Stop it first, or name another file with --%s", err, d.flag)
+	case db.Unreachable:
+		return fmt.Errorf("%w. Check that it is running, and the host and port of --%s", err, d.flag)
+	}
+	return fmt.Errorf("%w. Name another file with --%s", err, d.flag)
 }
 
 func dbMigrateCommand() *cobra.Command {
@@ -80,15 +100,44 @@ func dbMigrateCommand() *cobra.Command {
 same when it starts. Use this to do it earlier, or as a user with more rights.`,
 		Example: `  animalstore db migrate --database sqlite:/var/lib/animalstore/store.db
   animalstore db migrate --database postgres://owner@db1/store`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := database.check(); err != nil {
 				return err
 			}
-			return dbadmin.Migrate(cmd.Context(), database.url, stopAfter, newPrinter(cmd))
+			return database.migrate(cmd.Context(), newPrinter(cmd))
 		},
 	}
 	database.register(cmd.Flags())
 	jsonFlag(cmd)
 	return cmd
+}
+
+// migrate creates or updates the tables of a database, by opening it as a server would,
+// and prints their versions. If they are up to date it opens nothing, because a server
+// may be running.
+func (d databaseFlag) migrate(ctx context.Context, p *terminal.Printer) error {
+	from, to, err := server.DatabaseVersions(ctx, d.url)
+	if err != nil {
+		return d.explain(err)
+	}
+	text := fmt.Sprintf("The tables are up to date: version %d.", to)
+	if from != to {
+		store, err := d.open(ctx, sqlite.Options{Serve: true})
+		if err != nil {
+			return err
+		}
+		if err := store.Close(); err != nil {
+			return err
+		}
+		text = fmt.Sprintf("The tables were updated from version %d to version %d.", from, to)
+	}
+	if p.JSON {
+		return p.PrintJSON(struct {
+			From int64 `json:"from"`
+			To   int64 `json:"to"`
+		}{from, to})
+	}
+	_, err = fmt.Fprintln(p.Out, text)
+	return err
 }

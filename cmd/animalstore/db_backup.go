@@ -1,8 +1,19 @@
 package main
 
 import (
-	"animalstore/internal/commandline"
-	"animalstore/internal/dbadmin"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"animalstore/internal/cli"
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -20,16 +31,114 @@ checks as "db check". An existing file is never replaced. Until then the copy is
 called FILE.partial; if the command is killed, the next one removes that.`,
 		Example: `  animalstore db backup tuesday.db
   animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
-		Args: commandline.OneFile("name the new file for the copy, such as: animalstore db backup monday.db"),
+		Args: cli.OneFile("name the new file for the copy, such as: animalstore db backup monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := database.check(); err != nil {
 				return err
 			}
-			return dbadmin.Backup(cmd.Context(), database.url, args[0], newPrinter(cmd))
+			return backUpStore(cmd.Context(), database.url, args[0], newPrinter(cmd))
 		},
-		ValidArgsFunction: completeFiles,
+		ValidArgsFunction: cli.CompleteFiles,
 	}
 	database.register(cmd.Flags())
 	jsonFlag(cmd)
 	return cmd
+}
+
+// backUpStore copies the database into a new file, and prints the result.
+func backUpStore(ctx context.Context, database, file string, p *terminal.Printer) error {
+	if postgres.Is(database) {
+		return postgresTools("Back up a store in PostgreSQL with its own tools:",
+			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database)))
+	}
+	store := fileOf(database)
+	began, show := time.Now(), &copyProgress{w: p.Notes}
+	copied, err := transfer.Backup(ctx, sqlite.Files{}, store, file, show)
+	show.end()
+	if err != nil {
+		return explainFailedCopy(ctx, err, "No backup was made, and the store is unchanged.")
+	}
+	if p.JSON {
+		return p.PrintJSON(newCopyResult(file, copied))
+	}
+	p.Note("Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, file, time.Since(began).Seconds(),
+		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
+	return nil
+}
+
+// copyResult is what backup and restore print as JSON.
+type copyResult struct {
+	File    string `json:"file"`
+	Bytes   int64  `json:"bytes"`
+	Checks  int    `json:"checks"`
+	Current bool   `json:"current"` // false: a server updates its tables when it starts
+
+	PausedWebhooks *int `json:"pausedWebhooks,omitempty"` // by restore
+}
+
+func newCopyResult(file string, c transfer.Copied) copyResult {
+	return copyResult{File: file, Bytes: c.Size, Checks: c.Checks, Current: c.Current}
+}
+
+// fileOf is the path of a SQLite database.
+func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// postgresTools points to the program that does for PostgreSQL what a command does for
+// SQLite.
+func postgresTools(why, command string) error {
+	return errors.New(why + "\n\n  " + command + "\n\nThe password is left out: put it in ~/.pgpass, or in PGPASSWORD")
+}
+
+// shellQuote quotes an argument for a shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// explainFailedCopy says why a backup or restore failed, what exists now, and what to
+// do next.
+func explainFailedCopy(ctx context.Context, err error, result string) error {
+	err = databaseFlag{flag: "database"}.explain(err)
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("stopped. " + result)
+	case errors.Is(err, transfer.ErrExists):
+		return fmt.Errorf("%w: name a file that doesn't exist yet. %s", err, result)
+	case errors.Is(err, db.ErrFull):
+		return fmt.Errorf("the disk of the new file is full. %s Free some space and run the same command again (%w)", result, err)
+	case errors.Is(err, transfer.ErrDamaged):
+		return fmt.Errorf(`%w. %s Run "animalstore db check" on the file that was copied`, err, result)
+	}
+	return fmt.Errorf("%w. %s", err, result)
+}
+
+// copyProgress shows how a copy grows and then which check runs.
+type copyProgress struct {
+	w    io.Writer
+	bar  *terminal.Progress
+	done int64
+	stop func() // ends the line with the name of a check
+}
+
+func (p *copyProgress) Copied(bytes, total int64) {
+	if p.bar == nil {
+		p.bar = terminal.NewProgress(p.w, total>>10, "KiB")
+	}
+	p.bar.Add(int(bytes>>10 - p.done))
+	p.done = bytes >> 10
+}
+
+func (p *copyProgress) Checking(rule string) {
+	p.end()
+	p.stop = terminal.ShowElapsed(p.w, "checking the copy: "+rule)
+}
+
+func (p *copyProgress) Checked(transfer.Finding) { p.end() }
+
+func (p *copyProgress) end() {
+	if p.bar != nil {
+		p.bar.Clear()
+	}
+	if p.stop != nil {
+		p.stop()
+	}
 }

@@ -2,8 +2,17 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
 
-	"animalstore/internal/dbadmin"
+	"animalstore/internal/cli"
+	"animalstore/internal/db"
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/server"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -24,22 +33,141 @@ first, and don't start it again once clients use the new database.`,
 		Example: `  animalstore db move --from sqlite:animalstore.db --to postgres://animalstore@db1/store
   animalstore db move --from postgres://animalstore@db1/store --to sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to sqlite:copy.db`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from.url == "" || to.url == "" {
-				return usagef("name the store to copy with --from and the empty database with --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")
+				return cli.Usagef("name the store to copy with --from and the empty database with --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")
 			}
 			if from.url == to.url {
-				return usagef("--from and --to name the same database")
+				return cli.Usagef("--from and --to name the same database")
 			}
 			if err := cmp.Or(to.check(), from.check()); err != nil {
 				return err // before opening anything
 			}
-			return dbadmin.Move(cmd.Context(), from.url, to.url, newPrinter(cmd))
+			return moveStore(cmd.Context(), from, to, newPrinter(cmd))
 		},
 	}
 	cmd.Flags().StringVar(&from.url, "from", "", "the store to copy: sqlite:FILE or postgres://USER@HOST/NAME (required)")
 	cmd.Flags().StringVar(&to.url, "to", "", "the empty database to copy it to: sqlite:FILE or postgres://USER@HOST/NAME (required)")
 	jsonFlag(cmd)
 	return cmd
+}
+
+// moveStore copies a store into an empty database, and prints the
+// result.
+func moveStore(ctx context.Context, from, to databaseFlag, p *terminal.Printer) error {
+	source, err := from.openSource(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := server.OpenTarget(ctx, to.url)
+	if err != nil {
+		return to.explain(err)
+	}
+	defer target.Close()
+	began := time.Now()
+	show := &moveProgress{w: p.Notes}
+	moved, err := transfer.Move(ctx, source, target, show)
+	show.end()
+	switch {
+	case moved == nil:
+	case p.JSON:
+		err = errors.Join(err, p.PrintJSON(movedTables(moved)))
+	default:
+		printMoved(p.Out, moved)
+	}
+	if err != nil {
+		return explainFailedMove(ctx, err)
+	}
+	total := int64(0)
+	for _, m := range moved {
+		total += m.Into.Rows
+	}
+	took := time.Since(began).Seconds()
+	p.Note("Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.",
+		terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), server.RedactDatabaseURL(to.url), server.RedactDatabaseURL(from.url))
+	p.Note(`Next: "animalstore serve --database …" with the database of --to. Keep the old one until you trust the new one, and don't start a server on it.`)
+	return nil
+}
+
+// moveProgress shows a progress bar for each phase of a move.
+type moveProgress struct {
+	w io.Writer
+	*terminal.Progress
+}
+
+func (p *moveProgress) Copying(rows int64)   { p.begin("Copying", rows) }
+func (p *moveProgress) Comparing(rows int64) { p.begin("Comparing", rows) }
+func (p *moveProgress) Did(rows int)         { p.Add(rows) }
+
+func (p *moveProgress) begin(phase string, rows int64) {
+	p.end()
+	fmt.Fprintf(p.w, "%s %s.\n", phase, terminal.Count(rows, "row", "rows"))
+	p.Progress = terminal.NewProgress(p.w, rows, "rows")
+}
+
+func (p *moveProgress) end() {
+	if p.Progress != nil {
+		p.Clear()
+	}
+}
+
+// movedTable is a table that was moved, as JSON.
+type movedTable struct {
+	Table  string `json:"table"`
+	Rows   int64  `json:"rows"`
+	SHA256 string `json:"sha256"`
+}
+
+func movedTables(moved []transfer.Moved) []movedTable {
+	tables := make([]movedTable, len(moved))
+	for i, m := range moved {
+		tables[i] = movedTable{m.Table.Holds, m.Into.Rows, fmt.Sprintf("%x", m.Into.Sum)}
+	}
+	return tables
+}
+
+// printMoved prints a line for each table, or a line for each side if they differ.
+func printMoved(w io.Writer, moved []transfer.Moved) {
+	table := terminal.NewTable(w)
+	table.AddText("WHAT", "ROWS", "NEXT ID", "SHA-256")
+	line := func(what string, serial bool, c transfer.Contents) {
+		next := "-"
+		if serial {
+			next = fmt.Sprint(uint64(c.LastID) + 1)
+		}
+		table.AddText(what, terminal.Grouped(c.Rows), next, fmt.Sprintf("%x", c.Sum[:8]))
+	}
+	for _, m := range moved {
+		if m.From == m.Into {
+			line(m.Table.Holds, m.Table.Serial, m.Into)
+			continue
+		}
+		line(m.Table.Holds+" of the source", m.Table.Serial, m.From)
+		line(m.Table.Holds+" of the target", m.Table.Serial, m.Into)
+	}
+	table.Flush() // it fails only if w does
+}
+
+// explainFailedMove says why a move failed, what the databases contain now, and
+// what to do next.
+func explainFailedMove(ctx context.Context, err error) error {
+	const unchanged = "Nothing was moved: the target and the source are unchanged. "
+	var taken *transfer.NotEmptyError
+	switch {
+	case errors.Is(err, db.ErrOutcomeUnknown):
+		return fmt.Errorf("the connection was lost during the commit, so either everything was moved or nothing. Run the same command again: it refuses if everything was moved (%w)", err)
+	case errors.As(err, &taken):
+		return fmt.Errorf("%w. Name an empty database with --to", err)
+	case errors.Is(err, transfer.ErrDiffers):
+		return fmt.Errorf("%w, see the table. %sPlease report this", err, unchanged)
+	case ctx.Err() != nil:
+		return errors.New("stopped. " + unchanged + "Run the same command again to start over")
+	case errors.Is(err, db.ErrFull):
+		return fmt.Errorf("the disk of the target is full. %sFree some space and run the same command again (%w)", unchanged, err)
+	case errors.Is(err, db.ErrUnavailable):
+		return fmt.Errorf("the database stopped responding. %sRun the same command again when it is back (%w)", unchanged, err)
+	}
+	return fmt.Errorf("%w. %sRun the same command again once that is fixed", err, unchanged)
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/commandline"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -18,8 +21,9 @@ func eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Show the changes of the store, and follow new ones",
-		Long: `Show the changes of the store, the oldest first. Each event says when and how a
-pet, order, category, key or webhook changed, what it was like afterwards, and
+		Long: `Show the changes of the store, the oldest first, or with --before the newest
+first. Each event says when and how a pet, order, category, key or webhook
+changed, what it was like afterwards, and
 which key made the change. Without the permission admin, your key doesn't see
 the events of keys and webhooks, or which other key made a change.
 
@@ -33,13 +37,14 @@ JSON object with --json.
 ` + keyHelp,
 		Example: `  animalstore events --type pet.created
   animalstore events --subject pet/12 --json
+  animalstore events --before latest --type 'key.*'
   animalstore events --follow --type 'pet.*,order.*'`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn.wait = conn.wait || f.follow
 			return conn.do(cmd, func(s session) error {
-				return tables.PrintEvents(s.Printer, f.events(cmd, s))
+				return printEvents(s.Printer, f.events(cmd, s))
 			})
 		},
 	}
@@ -55,6 +60,7 @@ type eventFlags struct {
 	types   []string
 	subject string
 	after   int64
+	before  string
 }
 
 func (f *eventFlags) register(cmd *cobra.Command) {
@@ -63,29 +69,103 @@ func (f *eventFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.types, "type", nil, "only these comma-separated types, such as pet.created, or pet.* for all of pets")
 	flags.StringVar(&f.subject, "subject", "", "only events of one `resource`, such as pet/12")
 	flags.Int64Var(&f.after, "after", 0, "only events after the one with this `id`")
-	completeFlag(cmd, "type", commandline.CompleteList(animalstore.EventTypes))
+	flags.StringVar(&f.before, "before", "", "newest first: only events before the one with this `id`, or latest for all")
+	cli.CompleteFlag(cmd, "type", cli.CompleteList(animalstore.EventTypes))
 }
 
 func (f *eventFlags) check(cmd *cobra.Command) error {
 	if len(f.types) > 0 {
 		if _, err := animalstore.ParseEventTypes(strings.Join(f.types, ",")); err != nil {
-			return usagef("--%s", err.(*animalstore.Error).Message)
+			return cli.Usagef("--%s", err.(*animalstore.Error).Message)
 		}
 	}
 	if _, _, ok := animalstore.ParseEventSubject(f.subject); f.subject != "" && !ok {
-		return usagef("--subject must be a resource and its id, such as pet/12, not %q", f.subject)
+		return cli.Usagef("--subject must be a resource and its id, such as pet/12, not %q", f.subject)
+	}
+	if id, err := strconv.ParseInt(f.before, 10, 64); f.before != "" && f.before != "latest" && (err != nil || id < 1) {
+		return cli.Usagef("--before must be the id of an event, or latest, not %q", f.before)
+	}
+	if f.before != "" && (f.follow || cmd.Flag("after").Changed) {
+		return cli.Usagef("--before leads back to older events: leave out --after and --follow")
 	}
 	if f.after < 0 {
-		return usagef("--after must not be negative")
+		return cli.Usagef("--after must not be negative")
 	}
 	return nil
 }
 
 func (f *eventFlags) events(cmd *cobra.Command, s session) iter.Seq2[animalstore.Event, error] {
-	o := client.EventsOptions{Types: f.types, Subject: f.subject, After: f.after}
+	o := client.EventsOptions{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject, After: f.after, Newest: f.before == "latest"}
+	o.Before, _ = strconv.ParseInt(f.before, 10, 64) // check has seen it
 	if f.follow {
 		o.Latest = !cmd.Flag("after").Changed
 		return s.Events(cmd.Context(), o)
 	}
 	return s.ListEvents(cmd.Context(), o)
+}
+
+// printEvents prints each event as soon as it arrives.
+func printEvents(p *terminal.Printer, events iter.Seq2[animalstore.Event, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		line, err := eventLine(p, e)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(p.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eventLine(p *terminal.Printer, e animalstore.Event) (string, error) {
+	if p.JSON {
+		line, err := json.Marshal(e)
+		return string(line), err
+	}
+	by := ""
+	if e.KeyID != nil {
+		by = "key " + decimal(*e.KeyID)
+	}
+	if !p.Screen.Terminal {
+		return strings.Join([]string{decimal(e.ID), e.Time.String(), string(e.Type), e.Subject, summarize(e), by}, "\t"), nil
+	}
+	if by != "" {
+		by = "  (" + by + ")"
+	}
+	return fmt.Sprintf("%s  %-16s  %-12s  %s%s", terminal.DateTime(e.Time.Time), e.Type, e.Subject, summarize(e), by), nil
+}
+
+// maxSummary is how much of a name is shown, in characters.
+const maxSummary = 40
+
+// summarize says in a few words what a resource is like.
+func summarize(e animalstore.Event) string {
+	var data struct {
+		Name, Status, State, URL string
+		PetID                    int64
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return ""
+	}
+	name := data.Name
+	if name == "" {
+		name = data.URL
+	}
+	if runes := []rune(name); len(runes) > maxSummary {
+		name = string(runes[:maxSummary]) + "…"
+	}
+	var parts []string
+	if data.PetID != 0 {
+		parts = append(parts, "pet "+decimal(data.PetID))
+	}
+	for _, part := range []string{terminal.Visible(name), data.Status, data.State} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
 }

@@ -14,6 +14,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
+	"animalstore/internal/testenv"
 
 	"github.com/spf13/cobra"
 )
@@ -22,12 +23,7 @@ import (
 // pasted into a shell. Each command runs in its own directory with a store in
 // animalstore.db. A client command also gets a server with a copy of that store.
 func TestExamples(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("bash is not installed")
-		}
-		t.Skip("bash is not installed")
-	}
+	testenv.Need(t, "bash")
 	store := filepath.Join(t.TempDir(), "animalstore.db")
 	if err := fillStore(store); err != nil {
 		t.Fatal(err)

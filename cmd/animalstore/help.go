@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"animalstore/internal/commandline"
+	"animalstore/internal/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -28,5 +28,5 @@ func arrangeHelp(root *cobra.Command) {
 			}
 		}
 	}
-	commandline.ArrangeHelp(root)
+	cli.ArrangeHelp(root)
 }

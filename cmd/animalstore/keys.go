@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/commandline"
+	"animalstore/client"
+	"animalstore/internal/cli"
 	"animalstore/internal/db"
-	"animalstore/internal/keyadmin"
 	"animalstore/internal/keys"
-	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -38,7 +37,7 @@ machine can read arguments.`,
 	}
 	at.database.register(cmd.PersistentFlags())
 	at.server.register(cmd, cmd.PersistentFlags())
-	return commandline.Group(cmd, keysCreateCommand(&at), keysImportCommand(&at),
+	return cli.Group(cmd, keysCreateCommand(&at), keysImportCommand(&at),
 		keysListCommand(&at), keysShowCommand(&at), keysUsageCommand(&at),
 		keysSetCommand(&at), keysRotateCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
 }
@@ -53,11 +52,12 @@ func (f *newKeyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "a name for the key, such as its owner (required)")
 	flags.StringVar(&f.permissions, "permissions", "read,write", "comma-separated: read, write, admin")
-	completeFlag(cmd, "permissions", commandline.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
+	cli.CompleteFlag(cmd, "permissions", cli.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
 	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default forever)")
 	flags.StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
-	completeFlag(cmd, "environment", commandline.FixedValues(environments))
+	cli.CompleteFlag(cmd, "environment", cli.FixedValues(environments))
 	f.planFlags.register(cmd, "free")
+	flags.BoolP("yes", "y", false, "create a new store without asking if there is none")
 }
 
 // planFlags are the flags of a key's plan.
@@ -69,7 +69,7 @@ type planFlags struct {
 func (f *planFlags) register(cmd *cobra.Command, defaultPlan string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.plan, "plan", defaultPlan, animalstore.JoinOr(animalstore.Plans))
-	completeFlag(cmd, "plan", commandline.FixedValues(animalstore.Plans))
+	cli.CompleteFlag(cmd, "plan", cli.FixedValues(animalstore.Plans))
 	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
 	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
 }
@@ -101,26 +101,26 @@ func keysCreateCommand(at *keyLocation) *cobra.Command {
 		Short: "Create a key and print it",
 		Long: `Create a key and print it to standard output, with nothing else. It is shown
 only once: the database stores only its hash. A server creates keys for its own
-deployment.`,
+deployment. If there is no store yet, you are asked before one is created.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys create --name reports --permissions read --expires 90d
   animalstore keys create --name big --plan enterprise --per-minute 5000 --per-day 1000000`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := f.newKey(time.Now())
 			if err != nil {
 				return err
 			}
-			return at.do(cmd, func(store keyadmin.Keys, p *terminal.Printer) error {
-				if _, remote := store.(keyadmin.Server); remote && given(cmd, "environment") {
-					return usagef("--environment works with --database only: a server creates keys for its own deployment")
+			return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
+				if _, remote := store.(serverKeys); remote && cli.Given(cmd, "environment") {
+					return cli.Usagef("--environment works with --database only: a server creates keys for its own deployment")
 				}
 				key, secret, err := store.Create(cmd.Context(), k)
 				if err != nil {
 					return err
 				}
-				p.Note("Created %s Store it safely: it isn't shown again.", tables.KeySentence(key))
-				return tables.PrintSecret(p, key, secret)
+				p.Note("Created %s Store it safely: it isn't shown again.", keySentence(key))
+				return printSecret(p, "key", key.ID, secret, client.KeyWithSecret{Key: key, Secret: secret})
 			})
 		},
 	}
@@ -138,10 +138,10 @@ func keysImportCommand(at *keyLocation) *cobra.Command {
 ASCII characters. It isn't a flag, because other users of the machine can read
 arguments. This works on the database only: your secret isn't sent over HTTP.`,
 		Example: "  animalstore keys import --name legacy --plan pro < key.txt",
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if given(cmd, "url") {
-				return usagef("keys are imported directly into the database: use --database on the server's machine")
+			if cli.Given(cmd, "url") {
+				return cli.Usagef("keys are imported directly into the database: use --database on the server's machine")
 			}
 			k, err := f.newKey(time.Now())
 			if err != nil {
@@ -156,11 +156,11 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 				return err
 			}
 			return at.withDatabase(cmd, func(store db.DB) error {
-				key, err := keyadmin.Database{Store: store}.Import(cmd.Context(), k, secret)
+				key, err := databaseKeys{store}.Import(cmd.Context(), k, secret)
 				if err != nil {
 					return err
 				}
-				return newPrinter(cmd).Result(key, "Imported %s", tables.KeySentence(key))
+				return newPrinter(cmd).Result(key, "Imported %s", keySentence(key))
 			})
 		},
 	}
@@ -176,7 +176,7 @@ func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 	}
 	validity, err := terminal.ParseDuration(s)
 	if err != nil || validity <= 0 {
-		return animalstore.Time{}, usagef("--expires must be a duration such as 90d, 12h or 30m, not %q", s)
+		return animalstore.Time{}, cli.Usagef("--expires must be a duration such as 90d, 12h or 30m, not %q", s)
 	}
 	return animalstore.At(now.Add(validity)), nil
 }

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/commandline"
-	"animalstore/internal/keyadmin"
-	"animalstore/internal/tables"
+	"animalstore/client"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -16,16 +15,16 @@ import (
 func keysRevokeCommand(at *keyLocation) *cobra.Command {
 	cmd := at.onKey(&cobra.Command{
 		Use:     "revoke ID",
-		Aliases: append([]string{"remove"}, commandline.VerbAliases["remove"]...),
+		Aliases: append([]string{"remove"}, cli.VerbAliases["remove"]...),
 		Short:   "Revoke a key permanently",
 		Long: `Revoke a key permanently. It stays in the list. On a terminal, you are asked for
 confirmation.`,
 		Example: "  animalstore keys revoke 2 --yes",
-	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
-		if commandline.Asks(cmd) {
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		if needsConfirmation(cmd) {
 			key, _, err := store.Show(cmd.Context(), id)
 			if err == nil {
-				err = commandline.Confirm(cmd, fmt.Sprintf("Revoke key %d (%s) permanently?", key.ID, terminal.Visible(key.Name)))
+				err = requireConfirmation(cmd, fmt.Sprintf("Revoke key %d (%s) permanently?", key.ID, terminal.Visible(key.Name)))
 			}
 			if err != nil {
 				return err
@@ -35,9 +34,9 @@ confirmation.`,
 		if err != nil {
 			return err
 		}
-		return p.Result(key, "%s was revoked at %s. A running server refuses it within a second.", tables.KeyTitle(key), key.RevokedAt)
+		return p.Result(key, "%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
 	})
-	commandline.RegisterYes(cmd)
+	yesFlag(cmd)
 	return cmd
 }
 
@@ -48,7 +47,7 @@ func keysUnbanCommand(at *keyLocation) *cobra.Command {
 		Long: `Lift the ban of a key that kept sending requests after it was told to wait. Its
 limits don't change, and the next ban, if it comes within a day, is even longer.`,
 		Example: "  animalstore keys unban 2",
-	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
 		key, lifted, err := store.Unban(cmd.Context(), id)
 		switch {
 		case err != nil:
@@ -56,7 +55,7 @@ limits don't change, and the next ban, if it comes within a day, is even longer.
 		case lifted:
 			return p.Result(key, "Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
 		}
-		return p.Result(key, "%s isn't banned.", tables.KeyTitle(key))
+		return p.Result(key, "%s isn't banned.", keyTitle(key))
 	})
 }
 
@@ -73,13 +72,13 @@ period.`,
   animalstore keys rotate 2 --grace 0s`,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 {
-				return usagef("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)
+				return cli.Usagef("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)
 			}
 			return nil
 		},
-	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
-		if _, remote := store.(keyadmin.Server); remote && grace > keyadmin.MaxServerGrace {
-			return usagef("--grace must be at most 90d, which is the most a server allows")
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		if _, remote := store.(serverKeys); remote && grace > maxServerGrace {
+			return cli.Usagef("--grace must be at most 90d, which is the most a server allows")
 		}
 		key, secret, err := store.Rotate(cmd.Context(), id, grace)
 		if err != nil {
@@ -89,8 +88,8 @@ period.`,
 		if grace == 0 {
 			old = "no longer works"
 		}
-		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", tables.KeyTitle(key), old)
-		return tables.PrintSecret(p, key, secret)
+		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
+		return printSecret(p, "key", key.ID, secret, client.KeyWithSecret{Key: key, Secret: secret})
 	})
 	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")
 	return cmd

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/commandline"
-	"animalstore/internal/keyadmin"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -23,7 +21,7 @@ func (f *keyPatchFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "its new name")
 	flags.StringVar(&f.permissions, "permissions", "", "its new permissions, comma-separated: read, write, admin")
-	completeFlag(cmd, "permissions", commandline.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
+	cli.CompleteFlag(cmd, "permissions", cli.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
 	flags.StringVar(&f.expires, "expires", "", "how long it works from now, such as 90d, 12h or 30m, or never to let it work forever")
 	f.planFlags.register(cmd, "")
 }
@@ -54,7 +52,7 @@ func (f *keyPatchFlags) patch(cmd *cobra.Command, now time.Time) (patch animalst
 		}
 	}
 	if patch == (animalstore.KeyPatch{}) {
-		return patch, usagef("nothing to change: use --name, --permissions, --expires, --plan, or --per-minute and --per-day")
+		return patch, cli.Usagef("nothing to change: use --name, --permissions, --expires, --plan, or --per-minute and --per-day")
 	}
 	return patch, patch.Validate(now)
 }
@@ -76,7 +74,7 @@ them.`,
 			patch, err = f.patch(cmd, time.Now())
 			return err
 		},
-	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
 		key, err := store.Update(cmd.Context(), id, patch)
 		if err != nil {
 			return err
@@ -85,7 +83,7 @@ them.`,
 		if !key.ExpiresAt.IsZero() {
 			expires = fmt.Sprintf(" It expires at %s.", key.ExpiresAt)
 		}
-		return p.Result(key, "Changed %s%s A running server follows within a second.", tables.KeySentence(key), expires)
+		return p.Result(key, "Changed %s%s A running server follows within a second.", keySentence(key), expires)
 	})
 	f.register(cmd)
 	return cmd

@@ -1,7 +1,11 @@
 package main
 
 import (
-	"animalstore/internal/tables"
+	"fmt"
+
+	"animalstore/client"
+	"animalstore/internal/cli"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -17,18 +21,44 @@ and whether it is banned. This request counts like any other.
 ` + keyHelp,
 		Example: `  animalstore limits
   animalstore limits --json`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return conn.do(cmd, func(s session) error {
 				limits, err := s.GetLimits(cmd.Context())
 				if err != nil {
 					return err
 				}
-				return tables.PrintLimits(s.Printer, limits)
+				return printLimits(s.Printer, limits)
 			})
 		},
 	}
 	conn.register(cmd, cmd.Flags())
 	jsonFlag(cmd)
 	return cmd
+}
+
+// printLimits prints how many requests a key has left.
+func printLimits(p *terminal.Printer, l client.Limits) error {
+	if p.JSON {
+		return p.PrintJSON(l)
+	}
+	return p.PrintFields(limitFields(l))
+}
+
+func limitFields(l client.Limits) []terminal.Field {
+	return []terminal.Field{
+		{Name: "Plan", Value: string(l.Plan)},
+		windowField("Left this minute", l.Minute),
+		windowField("Left today", l.Day),
+		{Name: "Strikes", Value: fmt.Sprintf("%d of %d before a ban", l.Strikes.Count, l.Strikes.Threshold)},
+		banField(l.Ban.Until),
+	}
+}
+
+func windowField(name string, w client.LimitWindow) terminal.Field {
+	f := terminal.Field{Name: name, Value: fmt.Sprintf("%d of %d, until %s UTC", w.Remaining, w.Limit, terminal.DateTime(w.Reset.Time))}
+	if w.Remaining == 0 {
+		f.Colour = terminal.Red
+	}
+	return f
 }

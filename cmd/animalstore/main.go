@@ -7,29 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
-	"animalstore/internal/buildinfo"
-	"animalstore/internal/commandline"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-// commit is set by make, which builds without Go's own stamp of the commit.
-var commit = ""
-
 // generators are commands of builds that make a release: see man.go.
 var generators []func() *cobra.Command
 
 func main() {
-	ctx := commandline.ContextWithSignals()
+	ctx := cli.ContextWithSignals()
 	err := newCommand().ExecuteContext(ctx)
 	if err == nil {
 		return
 	}
 	fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
-	var got commandline.SignalError
+	var got cli.SignalError
 	if errors.As(context.Cause(ctx), &got) {
 		os.Exit(got.ExitCode())
 	}
@@ -60,14 +55,14 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 5 not found, 6 rate limited, 130 stopped by Ctrl-C.`,
 		Version:       versionString(),
 		Args:          cobra.ArbitraryArgs,
-		RunE:          commandline.OnlySubcommands,
+		RunE:          cli.OnlySubcommands,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return commandline.ReadEnvironment(cmd)
+			return cli.ReadEnvironment(cmd)
 		},
 	}
-	root.SetFlagErrorFunc(commandline.ExplainFlag)
+	root.SetFlagErrorFunc(cli.ExplainFlag)
 	root.SetVersionTemplate("animalstore {{.Version}}\n")
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())
@@ -80,23 +75,3 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
 }
-
-func versionCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  animalstore version\n  animalstore version --json",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p := newPrinter(cmd); p.JSON {
-				return p.PrintJSON(map[string]string{"version": versionString(), "go": runtime.Version()})
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "animalstore", versionString())
-			return err
-		},
-	}
-	jsonFlag(cmd)
-	return cmd
-}
-
-func versionString() string { return buildinfo.Version(commit) }

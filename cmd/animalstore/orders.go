@@ -1,14 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"iter"
+	"time"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/commandline"
-	"animalstore/internal/diagnose"
-	"animalstore/internal/remote"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -29,13 +29,31 @@ pet is pending while the order is open, and sold or available afterwards.
 		Annotations: map[string]string{"remove": `orders can't be removed: cancel one with "animalstore orders set ID --status cancelled"`},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return commandline.Group(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
+	return cli.Group(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
 }
 
-var orders = resource[animalstore.Order]{"order", "orders", tables.Orders, tables.OrderTitle, remote.Every((*client.Client).ListOrders)}
+var orders = resource[animalstore.Order]{"order", "orders", orderColumns, func(o animalstore.Order) string { return fmt.Sprintf("%s, pet %d", o.Status, o.PetID) }, listAll((*client.Client).ListOrders)}
+
+var orderColumns = []terminal.Column[animalstore.Order]{
+	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
+	{Title: "PET", Text: func(o animalstore.Order) string { return decimal(o.PetID) }},
+	{Title: "STATUS", Text: func(o animalstore.Order) string { return string(o.Status) }, Colour: orderColour},
+	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }, Drop: 1},
+	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }, Drop: 2},
+}
+
+func orderColour(o animalstore.Order) terminal.Colour {
+	switch {
+	case o.Status == animalstore.OrderDelivered:
+		return terminal.Green
+	case o.Status.Open():
+		return terminal.Yellow
+	}
+	return terminal.Faint
+}
 
 func registerOrderStatus(cmd *cobra.Command, status *animalstore.OrderStatus, usage string) {
-	commandline.RegisterOneOf(cmd, status, animalstore.OrderStatuses, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
+	cli.RegisterOneOf(cmd, status, animalstore.OrderStatuses, "status", usage+animalstore.JoinOr(animalstore.OrderStatuses))
 }
 
 func ordersListCommand(conn *connection) *cobra.Command {
@@ -48,17 +66,17 @@ func ordersListCommand(conn *connection) *cobra.Command {
   animalstore orders list --pet 3 --json`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flag("pet").Changed && q.PetID < 1 {
-				return usagef("--pet must be the id of a pet, which is positive")
+				return cli.Usagef("--pet must be the id of a pet, which is positive")
 			}
 			return nil
 		},
-	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Order, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Order, error] {
 		q.PageSize = pageSize
 		return s.ListOrders(cmd.Context(), q)
 	})
 	registerOrderStatus(cmd, &q.Status, "only orders with this status: ")
 	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only orders for the pet with this `id`")
-	completeFlag(cmd, "pet", pets.completeIDs(conn))
+	cli.CompleteFlag(cmd, "pet", pets.completeIDs(conn))
 	return cmd
 }
 
@@ -76,15 +94,15 @@ The order is placed once, even if the request has to be sent several times. To
 make the command itself repeatable, give it an --idempotency-key.`,
 		Example: `  animalstore orders create 3
   animalstore orders create 4 --idempotency-key cart-17 --json`,
-		Args:    oneID("pet", "pets"),
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return commandline.NotEmpty(cmd, "idempotency-key") },
+		Args:    cli.OneID("pet", "pets"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return cli.NotEmpty(cmd, "idempotency-key") },
 	}, func(cmd *cobra.Command, s session, pet int64) (animalstore.Order, error) {
 		var meta client.Meta
 		requestKey := orRandom(idempotencyKey)
 		order, err := s.PlaceOrder(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
 		switch {
 		case err != nil:
-			return order, diagnose.Repeatable{Err: err, Key: requestKey}
+			return order, repeatable{err, requestKey}
 		case meta.Replayed:
 			s.Note("Order %d was already placed with this idempotency key.", order.ID)
 		default:
@@ -119,7 +137,7 @@ is sold when its order is delivered, and available when it is cancelled.`,
   animalstore orders set 2 --status cancelled`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if status == "" {
-				return usagef("name the new status with --status: %s", animalstore.JoinOr(animalstore.OrderStatuses))
+				return cli.Usagef("name the new status with --status: %s", animalstore.JoinOr(animalstore.OrderStatuses))
 			}
 			return nil
 		},

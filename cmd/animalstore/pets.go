@@ -1,16 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
-	"errors"
 	"iter"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/commandline"
-	"animalstore/internal/diagnose"
-	"animalstore/internal/remote"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -29,11 +26,28 @@ func petsCommand() *cobra.Command {
   animalstore pets set 5 --status sold`,
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return commandline.Group(cmd, petsListCommand(&conn), petsShowCommand(&conn), petsCreateCommand(&conn), petsSetCommand(&conn),
+	return cli.Group(cmd, petsListCommand(&conn), petsShowCommand(&conn), petsCreateCommand(&conn), petsSetCommand(&conn),
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
 }
 
-var pets = resource[animalstore.Pet]{"pet", "pets", tables.Pets, func(p animalstore.Pet) string { return p.Name }, remote.PetsThatBegin}
+var pets = resource[animalstore.Pet]{"pet", "pets", petColumns, func(p animalstore.Pet) string { return p.Name }, listPetsBeginning}
+
+var petColumns = []terminal.Column[animalstore.Pet]{
+	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
+	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
+	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }, Drop: 1},
+	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
+}
+
+func petColour(p animalstore.Pet) terminal.Colour {
+	switch p.Status {
+	case animalstore.PetAvailable:
+		return terminal.Green
+	case animalstore.PetPending:
+		return terminal.Yellow
+	}
+	return terminal.Faint
+}
 
 // petFilter is the flags that select pets.
 type petFilter struct {
@@ -56,17 +70,17 @@ func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
 }
 
 func completeCategory(cmd *cobra.Command, conn *connection) {
-	completeFlag(cmd, "category", categories.completeIDs(conn))
+	cli.CompleteFlag(cmd, "category", categories.completeIDs(conn))
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
-	commandline.RegisterOneOf(cmd, status, animalstore.PetStatuses, "status", usage)
+	cli.RegisterOneOf(cmd, status, animalstore.PetStatuses, "status", usage)
 }
 
 func petsListCommand(conn *connection) *cobra.Command {
-	var f commandline.ListFlags
+	var f listFlags
 	var filter petFilter
-	var ids commandline.IDList
+	var ids cli.IDList
 	cmd := pets.onList(conn, &cobra.Command{
 		Use:   "list",
 		Short: "List pets, the latest first",
@@ -76,10 +90,10 @@ func petsListCommand(conn *connection) *cobra.Command {
   animalstore pets list --all --wait | cut -f 2`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if len(ids) > maxPage {
-				return usagef("--id takes at most %d ids, not %d", maxPage, len(ids))
+				return cli.Usagef("--id takes at most %d ids, not %d", maxPage, len(ids))
 			}
-			if len(ids) > 0 && !given(cmd, "limit") {
-				f.All = true // of the named ones
+			if len(ids) > 0 && !cli.Given(cmd, "limit") {
+				f.all = true // of the named ones
 			}
 			return nil
 		},
@@ -90,7 +104,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 	})
 	filter.register(cmd, conn)
 	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
-	completeFlag(cmd, "id", pets.completeIDs(conn))
+	cli.CompleteFlag(cmd, "id", pets.completeIDs(conn))
 	return cmd
 }
 
@@ -122,12 +136,12 @@ the same pet.`,
 		Example: `  animalstore pets create --name Rex --category 7
   animalstore pets create --name Mia --category 2 --status pending --json
   animalstore pets create --name Tux --category 9 --idempotency-key tux-1`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flag("name").Changed || !cmd.Flag("category").Changed {
-				return usagef("a pet needs a --name and a --category")
+				return cli.Usagef("a pet needs a --name and a --category")
 			}
-			if err := errors.Join(pet.Validate(), commandline.NotEmpty(cmd, "idempotency-key")); err != nil {
+			if err := cmp.Or(pet.Validate(), cli.NotEmpty(cmd, "idempotency-key")); err != nil {
 				return err
 			}
 			columns, err := pets.chosen(cmd)
@@ -158,7 +172,7 @@ func (s session) addPet(cmd *cobra.Command, pet animalstore.NewPet, requestKey s
 	added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
 	switch {
 	case err != nil:
-		return added, diagnose.Repeatable{Err: err, Key: requestKey}
+		return added, repeatable{err, requestKey}
 	case meta.Replayed:
 		s.Note("Pet %d was already added with this idempotency key.", added.ID)
 	default:

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"errors"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/commandline"
-	"animalstore/internal/remote"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -59,13 +60,17 @@ ETag with --etag.`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			patch := f.patch(cmd)
 			if patch == (animalstore.PetPatch{}) {
-				return usagef("nothing to change: use --name, --category or --status")
+				return cli.Usagef("nothing to change: use --name, --category or --status")
 			}
-			return errors.Join(patch.Validate(), commandline.NotEmpty(cmd, "if-match"))
+			return cmp.Or(patch.Validate(), cli.NotEmpty(cmd, "if-match"))
 		},
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
 		var meta client.Meta
-		pet, err := s.UpdatePet(cmd.Context(), id, f.patch(cmd), append(remote.IfMatch(ifMatch), client.ReadMeta(&meta))...)
+		options := []client.CallOption{client.ReadMeta(&meta)}
+		if ifMatch != "" {
+			options = append(options, client.IfMatch(quotedETag(ifMatch)))
+		}
+		pet, err := s.UpdatePet(cmd.Context(), id, f.patch(cmd), options...)
 		if err == nil {
 			s.Note("Changed pet %d.", pet.ID)
 			s.noteETag(cmd, meta)
@@ -78,6 +83,14 @@ ETag with --etag.`,
 	return cmd
 }
 
+// quotedETag adds the quotes of an ETag if they are missing, because shells remove them.
+func quotedETag(etag string) string {
+	if etag == "*" || strings.HasPrefix(etag, `"`) {
+		return etag
+	}
+	return `"` + etag + `"`
+}
+
 func petsRemoveCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "remove ID...",
@@ -88,16 +101,16 @@ nothing is removed. A pet with an open order can't be removed. On a terminal,
 you are asked for confirmation.`,
 		Example: `  animalstore pets remove 7 --yes
   animalstore pets remove 8 9 --yes`,
-		Args: commandline.SomeIDs("pets", maxPage),
+		Args: cli.SomeIDs("pets", maxPage),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			columns, err := pets.chosen(cmd)
 			if err != nil {
 				return err
 			}
 			return conn.do(cmd, func(s session) error {
-				found, err := remote.FindPets(cmd.Context(), s.Client, commandline.IDs(args))
+				found, err := findPets(cmd.Context(), s.Client, cli.IDs(args))
 				if err == nil {
-					err = commandline.Confirm(cmd, tables.RemovalQuestion(found))
+					err = requireConfirmation(cmd, removalQuestion(found))
 				}
 				if err != nil {
 					return err
@@ -116,7 +129,40 @@ you are asked for confirmation.`,
 			})
 		},
 	}
-	commandline.RegisterYes(cmd)
+	yesFlag(cmd)
 	pets.registerOutput(cmd)
 	return cmd
+}
+
+// removalQuestion asks whether to remove these pets.
+func removalQuestion(found []animalstore.Pet) string {
+	names := make([]string, len(found))
+	for i, pet := range found {
+		names[i] = decimal(pet.ID) + " (" + terminal.Visible(pet.Name) + ")"
+	}
+	what := "pet"
+	if len(found) > 1 {
+		what = terminal.Count(int64(len(found)), "pet", "pets") + ":"
+	}
+	return fmt.Sprintf("Remove %s %s permanently?", what, strings.Join(names, ", "))
+}
+
+// findPets returns the pets with these ids, in the same order, to be removed.
+func findPets(ctx context.Context, c *client.Client, ids []int64) ([]animalstore.Pet, error) {
+	found := map[int64]animalstore.Pet{}
+	for pet, err := range c.ListPets(ctx, client.PetQuery{IDs: ids}) {
+		if err != nil {
+			return nil, err
+		}
+		found[pet.ID] = pet
+	}
+	var sorted []animalstore.Pet
+	for _, id := range ids {
+		pet, ok := found[id]
+		if !ok {
+			return nil, animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d, so nothing was removed", id)
+		}
+		sorted = append(sorted, pet)
+	}
+	return sorted, nil
 }

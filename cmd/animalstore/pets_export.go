@@ -2,9 +2,13 @@ package main
 
 import (
 	"cmp"
+	"iter"
+	"os"
 
-	"animalstore/internal/commandline"
+	"animalstore"
+	"animalstore/internal/cli"
 	"animalstore/internal/petfile"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -20,7 +24,8 @@ output, the latest first, as CSV or JSON Lines. A pet that exists during the
 whole export is written exactly once, even if other pets change meanwhile.
 
 The requests stay within the limits of the key, and wait when those are used up.
-The file only appears when it is complete.
+The file only appears when it is complete. On a terminal, you are asked before
+an existing file is replaced.
 
 CSV doesn't distinguish the two kinds of line breaks within a name. JSON Lines
 preserves every name exactly.`,
@@ -29,26 +34,43 @@ preserves every name exactly.`,
   animalstore pets export --format jsonl | gzip > pets.jsonl.gz`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("name one file, or none for standard output. See %q", cmd.CommandPath()+" --help")
+				return cli.Usagef("name one file, or none for standard output. See %q", cmd.CommandPath()+" --help")
 			}
 			return nil
 		},
-		ValidArgsFunction: completeFiles,
+		ValidArgsFunction: cli.CompleteFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := "-"
 			if len(args) == 1 {
 				name = args[0]
+			}
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+				if err := requireConfirmation(cmd, terminal.Visible(name)+" exists. Replace it?"); err != nil {
+					return err
+				}
 			}
 			format = cmp.Or(format, petfile.FormatOf(name), petfile.CSV)
 			q := filter.query(cmd)
 			q.PageSize = maxPage
 			conn.bulk = true
 			return conn.do(cmd, func(s session) error {
-				return s.bulk().Export(name, format, s.ListPets(cmd.Context(), q))
+				return s.exportPets(name, format, s.ListPets(cmd.Context(), q))
 			})
 		},
 	}
-	commandline.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
+	cli.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
 	filter.register(cmd, conn)
+	yesFlag(cmd)
 	return cmd
+}
+
+// exportPets writes the pets to a file, or to the printer's output if the name is "-".
+func (s session) exportPets(name string, format petfile.Format, pets iter.Seq2[animalstore.Pet, error]) error {
+	progress := s.line.Progress(-1, "pets")
+	err := petfile.Export(name, s.Out, format, pets, func() { progress.SetPace(s.pace()); progress.Add(1) })
+	progress.Clear()
+	if err == nil {
+		s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))
+	}
+	return err
 }

@@ -1,11 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"time"
 
-	"animalstore/internal/bulk"
-	"animalstore/internal/commandline"
+	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/cli"
+	"animalstore/internal/db"
 	"animalstore/internal/petfile"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -40,11 +47,11 @@ day.`,
 		Example: `  animalstore pets import pets.csv
   animalstore pets export | animalstore pets import --format csv -
   animalstore pets import pets.jsonl --concurrency 4`,
-		Args:              commandline.OneFile(`name one file, or - for standard input. See "animalstore pets import --help"`),
-		ValidArgsFunction: completeFiles,
+		Args:              cli.OneFile(`name one file, or - for standard input. See "animalstore pets import --help"`),
+		ValidArgsFunction: cli.CompleteFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if workers < 1 || workers > maxWorkers {
-				return usagef("--concurrency must be 1 to %d, not %d", maxWorkers, workers)
+				return cli.Usagef("--concurrency must be 1 to %d, not %d", maxWorkers, workers)
 			}
 			file, err := petfile.Open(args[0], cmd.InOrStdin(), format)
 			if err != nil {
@@ -52,16 +59,112 @@ day.`,
 			}
 			defer file.Close()
 			conn.bulk = true
-			return conn.do(cmd, func(s session) error { return s.bulk().Import(cmd.Context(), file, workers) })
+			return conn.do(cmd, func(s session) error { return s.importPets(cmd.Context(), file, workers) })
 		},
 	}
-	commandline.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
+	cli.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
 	cmd.Flags().IntVar(&workers, "concurrency", defaultWorkers, "how many requests to send at once; 1 keeps the order of the file")
 	jsonFlag(cmd)
 	return cmd
 }
 
-// bulk is the session for an import or export.
-func (s session) bulk() bulk.Service {
-	return bulk.Service{Client: s.Client, Printer: s.Printer, Line: s.line, Key: os.Getenv(keyVariable)}
+// refusedError is the number of lines that couldn't be added. The others were.
+type refusedError int64
+
+func (n refusedError) Error() string {
+	if n == 1 {
+		return "1 line couldn't be added: fix it and import it again"
+	}
+	return fmt.Sprintf("%s couldn't be added: fix them and import them again", terminal.Count(int64(n), "line", "lines"))
+}
+
+// importPets adds the pets of a file by several workers at once, and prints the result.
+func (s session) importPets(ctx context.Context, file *petfile.File, workers int) error {
+	progress := s.line.Progress(file.Pets, "pets")
+	run := petfile.Import{File: file, Workers: workers, Add: s.addRow, Observer: importReport{s, progress, file.Name}}
+	if file.Pets >= 0 {
+		run.Journal = petfile.NewJournal(file.Name)
+		run.Journal.Server, run.Journal.Credential = s.BaseURL(), os.Getenv(keyVariable)
+		// An hour before the server forgets, so that the rest has time to arrive.
+		run.Journal.MaxAge = db.IdempotencyWindow - time.Hour
+	}
+	result, err := run.Run(ctx)
+	progress.Clear()
+	if result == nil {
+		return err
+	}
+	summary := struct {
+		Added    int64 `json:"added"`
+		Existing int64 `json:"existing"`
+		Refused  int64 `json:"refused"`
+		Complete bool  `json:"complete"`
+	}{result.Added, result.Existing, result.Refused, result.Complete}
+	err = errors.Join(err, s.Result(summary, "%s.", tallyText(result.Tally)))
+	if result.JournalErr != nil {
+		s.Note("The progress couldn't be saved: %s", terminal.Visible(result.JournalErr.Error()))
+	}
+	switch {
+	case !result.Complete:
+		s.Note("The import is incomplete. Run the same command again within 24 hours, with the same key: it continues, and adds nothing twice.")
+		return err
+	case result.Refused > 0:
+		return errors.Join(refusedError(result.Refused), err)
+	}
+	return err
+}
+
+// addRow is a petfile.AddFunc.
+func (s session) addRow(ctx context.Context, pet animalstore.NewPet, idempotencyKey string) (existed bool, err error) {
+	var meta client.Meta
+	_, err = s.CreatePet(ctx, pet, client.IdempotencyKey(idempotencyKey), client.ReadMeta(&meta))
+	var coded *animalstore.Error
+	if errors.As(err, &coded) && (meta.Status == 400 || meta.Status == 413) {
+		return false, petfile.Refusal(coded.Message)
+	}
+	return meta.Replayed, err
+}
+
+// importReport shows an import as it happens.
+type importReport struct {
+	session
+	progress *terminal.Progress
+	file     string
+}
+
+func (r importReport) Resumed(rows int64) {
+	r.Note("Continuing after %s from an earlier run.", terminal.Count(rows, "line", "lines"))
+	r.progress.AddDone(rows)
+}
+
+func (r importReport) Restarted() {
+	r.Note("%s has changed since its import was interrupted, so it is sent from the start. Lines that haven't changed are not added again.", terminal.Visible(r.file))
+}
+
+func (r importReport) Done(line int64, refusal error) {
+	if refusal != nil {
+		fmt.Fprintf(r.Notes, "line %d: %s\n", line, terminal.Visible(refusal.Error()))
+	}
+	r.progress.SetPace(r.pace())
+	r.progress.Add(1)
+}
+
+// pace says that the client sends requests more slowly than it could, to spread what is
+// left over the minute; "" if it doesn't. See [client.WithPacing].
+func (s session) pace() string {
+	limit, known := s.RateLimit()
+	if !known || 2*limit.Remaining > limit.Limit || time.Until(limit.Reset) > time.Minute+2*time.Second {
+		return ""
+	}
+	return fmt.Sprintf("Pacing: the key allows %s requests a minute", terminal.Grouped(limit.Limit))
+}
+
+func tallyText(t petfile.Tally) string {
+	text := fmt.Sprintf("Added %s", terminal.Count(t.Added, "pet", "pets"))
+	if t.Existing > 0 {
+		text += fmt.Sprintf("; %s had been added by an earlier run", terminal.Grouped(t.Existing))
+	}
+	if t.Refused > 0 {
+		text += fmt.Sprintf("; refused %s", terminal.Count(t.Refused, "line", "lines"))
+	}
+	return text
 }

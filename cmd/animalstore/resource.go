@@ -2,9 +2,9 @@ package main
 
 import (
 	"iter"
+	"strconv"
 
-	"animalstore/internal/commandline"
-	"animalstore/internal/remote"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -15,26 +15,26 @@ type resource[T any] struct {
 	singular string
 	plural   string // also the name of the group of commands
 	columns  []terminal.Column[T]
-	describe func(T) string   // for completion, next to the id
-	list     remote.Lister[T] // for completion; nil if the commands have their own
+	describe func(T) string // for completion, next to the id
+	list     lister[T]      // for completion; nil if the commands have their own
 }
 
 // registerOutput adds the flags that say how to print the resource.
 func (r resource[T]) registerOutput(cmd *cobra.Command) {
-	commandline.RegisterColumns(cmd, r.columns)
+	columnsFlag(cmd, r.columns)
 	jsonFlag(cmd)
 }
 
 // chosen returns the columns that the flags ask for.
 func (r resource[T]) chosen(cmd *cobra.Command) ([]terminal.Column[T], error) {
-	return commandline.ChosenColumns(cmd, r.columns)
+	return chosenColumns(cmd, r.columns)
 }
 
 // onItem makes cmd call run with the id in its argument and print the result. What
 // can be checked without the server belongs in cmd.PreRunE.
 func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *cobra.Command, s session, id int64) (T, error)) *cobra.Command {
 	if cmd.Args == nil {
-		cmd.Args = oneID(r.singular, r.plural)
+		cmd.Args = cli.OneID(r.singular, r.plural)
 	}
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = r.completeOneID(conn)
@@ -46,7 +46,7 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 			return err
 		}
 		return conn.do(cmd, func(s session) error {
-			item, err := run(cmd, s, commandline.IDs(args)[0])
+			item, err := run(cmd, s, cli.IDs(args)[0])
 			if err != nil {
 				return err
 			}
@@ -57,14 +57,14 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 }
 
 // onList makes cmd print as much of a list as the flags ask for.
-func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *commandline.ListFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
+func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
 	if cmd.Args == nil {
-		cmd.Args = noArguments
+		cmd.Args = cli.NoArguments
 	}
-	f.Register(cmd, 20)
+	f.register(cmd, 20)
 	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.Check(cmd); err != nil {
+		if err := f.check(cmd); err != nil {
 			return err
 		}
 		columns, err := r.chosen(cmd)
@@ -80,7 +80,9 @@ func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *commandline
 
 // printPages prints as much of a list as the flags ask for. list is called with
 // the page size to request.
-func (r resource[T]) printPages(p *terminal.Printer, f *commandline.ListFlags, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
-	pages := terminal.Pages{Limit: f.Limit, All: f.All, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
+func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
+	pages := terminal.Pages{Limit: f.limit, All: f.all, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
 	return terminal.PrintPages(p, pages, list, columns)
 }
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -12,7 +12,6 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
-	"animalstore/internal/commandline"
 	"animalstore/internal/terminal"
 )
 
@@ -44,25 +43,25 @@ func TestListSendsFewRequests(t *testing.T) {
 	adding.Wait()
 	onTerminal := terminal.Screen{Terminal: true}
 	tests := []struct {
-		flags  commandline.ListFlags
+		flags  listFlags
 		screen terminal.Screen
 		asked  string
 		rows   int
 		note   string
 	}{
-		{commandline.ListFlags{Limit: 20}, terminal.Screen{}, "20", 20, ""},
-		{commandline.ListFlags{Limit: 20}, onTerminal, "21", 21, "There are more pets: use --limit N or --all.\n"},
-		{commandline.ListFlags{Limit: 100}, terminal.Screen{}, "100", 100, ""},
-		{commandline.ListFlags{Limit: 100}, onTerminal, "100", 101, "There may be more pets: use --limit N or --all.\n"},
-		{commandline.ListFlags{Limit: 200}, onTerminal, "100 100", 201, "There may be more pets: use --limit N or --all.\n"},
-		{commandline.ListFlags{Limit: 249}, onTerminal, "100 100 100", 250, "There are more pets: use --limit N or --all.\n"},
-		{commandline.ListFlags{Limit: 150}, terminal.Screen{}, "100 100", 150, ""},
-		{commandline.ListFlags{Limit: 250}, onTerminal, "100 100 100", 251, ""},
-		{commandline.ListFlags{Limit: 1000}, terminal.Screen{}, "100 100 100", 250, ""},
-		{commandline.ListFlags{Limit: 20, All: true}, terminal.Screen{}, "100 100 100", 250, ""},
+		{listFlags{limit: 20}, terminal.Screen{}, "20", 20, ""},
+		{listFlags{limit: 20}, onTerminal, "21", 21, "There are more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 100}, terminal.Screen{}, "100", 100, ""},
+		{listFlags{limit: 100}, onTerminal, "100", 101, "There may be more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 200}, onTerminal, "100 100", 201, "There may be more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 249}, onTerminal, "100 100 100", 250, "There are more pets: use --limit N or --all.\n"},
+		{listFlags{limit: 150}, terminal.Screen{}, "100 100", 150, ""},
+		{listFlags{limit: 250}, onTerminal, "100 100 100", 251, ""},
+		{listFlags{limit: 1000}, terminal.Screen{}, "100 100 100", 250, ""},
+		{listFlags{limit: 20, all: true}, terminal.Screen{}, "100 100 100", 250, ""},
 	}
 	for _, test := range tests {
-		name := fmt.Sprintf("limit %d, all %t, terminal %t", test.flags.Limit, test.flags.All, test.screen.Terminal)
+		name := fmt.Sprintf("limit %d, all %t, terminal %t", test.flags.limit, test.flags.all, test.screen.Terminal)
 		asked = nil
 		var out, notes bytes.Buffer
 		p := &terminal.Printer{Out: &out, Notes: &notes, Screen: test.screen}

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -22,38 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the texts that tests compare with")
 
-// TestMain puts the program in PATH, for scripts and examples. With the race
-// detector the test binary is many times slower than the product, and a script
-// runs it dozens of times, so the product itself is built and run instead. Its
-// packages have their own tests with the race detector.
+// TestMain puts the program in PATH, for scripts and examples.
 func TestMain(m *testing.M) {
-	if !raceDetector {
-		testscript.Main(sharedPostgres{m}, map[string]func(){"animalstore": main})
-		return
-	}
-	dir, err := os.MkdirTemp("", "animalstore-test-*")
-	if err == nil {
-		err = buildProgram(filepath.Join(dir, "animalstore"))
-	}
-	if err == nil {
-		err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := sharedPostgres{m}.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-func buildProgram(path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the program: %w\n%s", err, out)
-	}
-	return nil
+	testscript.Main(sharedPostgres{m}, map[string]func(){"animalstore": main})
 }
 
 // sharedPostgres ends the PostgreSQL server that tests share.

@@ -1,8 +1,20 @@
 package main
 
 import (
-	"animalstore/internal/dbadmin"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/cli"
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
 	"animalstore/internal/sample"
+	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -28,18 +40,18 @@ same time. Ctrl-C stops it cleanly.`,
 		Example: `  animalstore seed --pets 1000
   animalstore seed --pets 1000000 --seed 7 --database sqlite:sample.db
   animalstore seed --pets 1000000 --database postgres://animalstore@db1/store`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("pets") {
 				f.pets = animals
 			}
 			if f.pets < 1 || f.pets > sample.MaxPets {
-				return usagef("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)
+				return cli.Usagef("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)
 			}
 			if err := f.database.check(); err != nil {
 				return err
 			}
-			return dbadmin.SeedDatabase(cmd.Context(), f.database.url, sample.Store{Seed: f.seed, Pets: f.pets}, stopAfter, newPrinter(cmd))
+			return seedDatabase(cmd.Context(), f.database, sample.Store{Seed: f.seed, Pets: f.pets}, newPrinter(cmd))
 		},
 	}
 	flags := cmd.Flags()
@@ -50,4 +62,79 @@ same time. Ctrl-C stops it cleanly.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "which sample to generate: any number")
 	jsonFlag(cmd)
 	return cmd
+}
+
+// seedTimeout limits one batch in PostgreSQL. It is longer than a server's, because no
+// client is waiting for a response.
+const seedTimeout = time.Minute
+
+// seedDatabase adds a sample to a database.
+func seedDatabase(ctx context.Context, d databaseFlag, s sample.Store, p *terminal.Printer) error {
+	var store db.DB
+	var err error
+	if postgres.Is(d.url) {
+		store, err = postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
+		err = d.explain(err)
+	} else {
+		// Serve keeps a server off the file: it wouldn't notice rows written past it.
+		store, err = d.open(ctx, sqlite.Options{Serve: true})
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(seedStore(ctx, store, s, p), store.Close())
+}
+
+// seedStore adds a sample to a database, and prints how much that was.
+func seedStore(ctx context.Context, store db.DB, s sample.Store, p *terminal.Printer) error {
+	bulk, ok := store.(db.Bulk)
+	if !ok {
+		return errors.New("this kind of database can't be filled. Use another one with --database")
+	}
+	ids, missing, err := transfer.CategoryIDs(ctx, store, s.Categories())
+	if err != nil {
+		return fmt.Errorf("read the categories: %w", err)
+	}
+	s.CategoryIDs = ids
+	began, show := time.Now(), terminal.NewProgress(p.Notes, s.Pets, "pets")
+	stored, err := transfer.Load(ctx, bulk, sampleBatches(s, missing), show.Add)
+	show.Clear()
+	if err != nil {
+		return seedError(ctx, err, stored, s.Pets)
+	}
+	p.Note("Added %s, %s and %s in %.1f s, %s pets a second.",
+		terminal.Count(stored.Pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"),
+		time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
+	result := struct {
+		Pets       int64 `json:"pets"`
+		Categories int64 `json:"categories"`
+		Orders     int64 `json:"orders"`
+	}{stored.Pets, stored.Categories, stored.Orders}
+	return p.Result(result, `Next: run "animalstore serve" with the same --database.`)
+}
+
+// sampleBatches are the batches of a sample. The first also has the categories that
+// are missing in the store.
+func sampleBatches(s sample.Store, missing []animalstore.Category) iter.Seq[db.Rows] {
+	return func(yield func(db.Rows) bool) {
+		for b := range s.Batches() {
+			if !yield(db.Rows{Categories: missing, Pets: b.Pets, Orders: b.Orders}) {
+				return
+			}
+			missing = nil
+		}
+	}
+}
+
+// seedError says what is stored, and how to add the rest.
+func seedError(ctx context.Context, err error, stored transfer.Loaded, pets int64) error {
+	rest := fmt.Sprintf("added %s of %s, with %s and %s, and nothing is half done. Add the rest with --pets %d",
+		terminal.Grouped(stored.Pets), terminal.Count(pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"), pets-stored.Pets)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("stopped: %s", rest)
+	case errors.Is(err, db.ErrFull):
+		return fmt.Errorf("the disk is full: %s when there is room", rest)
+	}
+	return fmt.Errorf("%w: %s", err, rest)
 }

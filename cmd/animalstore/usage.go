@@ -1,11 +1,11 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"animalstore"
-	"animalstore/internal/keyadmin"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -24,7 +24,7 @@ other.
 ` + keyHelp,
 		Example: `  animalstore usage
   animalstore usage --hours 168 --json`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		PreRunE: func(*cobra.Command, []string) error { return hours.check() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return conn.do(cmd, func(s session) error {
@@ -32,7 +32,7 @@ other.
 				if err != nil {
 					return err
 				}
-				return tables.PrintUsage(s.Printer, "Your key", usage, int(hours))
+				return printUsage(s.Printer, "Your key", usage, int(hours))
 			})
 		},
 	}
@@ -50,12 +50,12 @@ func keysUsageCommand(at *keyLocation) *cobra.Command {
 		Example: `  animalstore keys usage 2
   animalstore keys usage 2 --hours 168`,
 		PreRunE: func(*cobra.Command, []string) error { return hours.check() },
-	}, func(cmd *cobra.Command, store keyadmin.Keys, p *terminal.Printer, id int64) error {
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
 		key, usage, err := store.Usage(cmd.Context(), id, int(hours))
 		if err != nil {
 			return err
 		}
-		return tables.PrintUsage(p, tables.KeyTitle(key), usage, int(hours))
+		return printUsage(p, keyTitle(key), usage, int(hours))
 	})
 	hours.register(cmd)
 	return cmd
@@ -70,7 +70,38 @@ func (h *usageHours) register(cmd *cobra.Command) {
 
 func (h usageHours) check() error {
 	if most := usageHours(animalstore.UsageKept / time.Hour); h < 1 || h > most {
-		return usagef("--hours must be 1 to %d", most)
+		return cli.Usagef("--hours must be 1 to %d", most)
 	}
 	return nil
+}
+
+// printUsage prints a row for each hour with requests, the oldest first. A
+// terminal also gets the total and, if it is wide enough, bars to compare the hours.
+func printUsage(p *terminal.Printer, key string, usage []animalstore.Usage, hours int) error {
+	if p.JSON {
+		return p.PrintJSON(usage)
+	}
+	var admitted, refused, most int64
+	for _, u := range usage {
+		admitted += u.Admitted
+		refused += u.Refused
+		most = max(most, u.Admitted+u.Refused)
+	}
+	columns := []terminal.Column[animalstore.Usage]{
+		{Title: "HOUR (UTC)", Time: func(u animalstore.Usage) time.Time { return u.Hour.Time }},
+		{Title: "ADMITTED", Text: func(u animalstore.Usage) string { return decimal(u.Admitted) }},
+		{Title: "REFUSED", Text: func(u animalstore.Usage) string { return decimal(u.Refused) }},
+	}
+	if p.Screen.Terminal {
+		columns = append(columns, terminal.Column[animalstore.Usage]{Title: "█ ADMITTED  ░ REFUSED", Drop: 1,
+			Text: func(u animalstore.Usage) string { return terminal.Bar(u.Admitted, u.Refused, most) }})
+	}
+	p.Note("%s in the last %d hours: %d admitted, %d refused.", key, hours, admitted, refused)
+	return terminal.PrintList(p, func(yield func(animalstore.Usage, error) bool) {
+		for _, u := range slices.Backward(usage) {
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}, columns)
 }

@@ -1,15 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/commandline"
-	"animalstore/internal/remote"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -32,12 +32,33 @@ All of them but "listen" need a key with the permission admin.
   animalstore webhooks listen --forward-to http://localhost:3000/hook`,
 	}
 	conn.register(cmd, cmd.PersistentFlags())
-	return commandline.Group(cmd, webhooksListCommand(&conn), webhooksShowCommand(&conn), webhooksCreateCommand(&conn),
+	return cli.Group(cmd, webhooksListCommand(&conn), webhooksShowCommand(&conn), webhooksCreateCommand(&conn),
 		webhooksSetCommand(&conn), webhooksRemoveCommand(&conn), webhooksRotateCommand(&conn), webhooksPingCommand(&conn),
 		webhooksDeliveriesCommand(&conn), webhooksRetryCommand(&conn), webhooksListenCommand(&conn))
 }
 
-var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", tables.Webhooks, tables.WebhookTitle, remote.Every((*client.Client).ListWebhooks)}
+var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", webhookColumns, func(w animalstore.Webhook) string { return fmt.Sprintf("%s, %s", w.URL, w.State) }, listAll((*client.Client).ListWebhooks)}
+
+var webhookColumns = []terminal.Column[animalstore.Webhook]{
+	{Title: "ID", Text: func(w animalstore.Webhook) string { return decimal(w.ID) }},
+	{Title: "URL", Text: func(w animalstore.Webhook) string { return w.URL }, Shrink: true},
+	{Title: "TYPES", Text: func(w animalstore.Webhook) string { return strings.Join(w.Types.List(), ",") }, Drop: 2},
+	{Title: "DESCRIPTION", Text: func(w animalstore.Webhook) string { return w.Description }, Drop: 6},
+	{Title: "STATE", Text: func(w animalstore.Webhook) string { return string(w.State) }, Colour: webhookColour},
+	{Title: "REASON", Text: func(w animalstore.Webhook) string { return cmp.Or(string(w.DisabledReason), "-") }, Drop: 5},
+	{Title: "LAST DELIVERED", Time: func(w animalstore.Webhook) time.Time { return w.LastDeliveredAt.Time }, Relative: true, Drop: 3},
+	{Title: "LAST FAILED", Time: func(w animalstore.Webhook) time.Time { return w.LastFailedAt.Time }, Relative: true, Drop: 4},
+}
+
+func webhookColour(w animalstore.Webhook) terminal.Colour {
+	switch w.State {
+	case animalstore.WebhookActive:
+		return terminal.Green
+	case animalstore.WebhookPaused:
+		return terminal.Yellow
+	}
+	return terminal.Red
+}
 
 func webhooksListCommand(conn *connection) *cobra.Command {
 	return webhooks.onList(conn, &cobra.Command{
@@ -45,7 +66,7 @@ func webhooksListCommand(conn *connection) *cobra.Command {
 		Short: "List webhooks, the latest first, without their secrets",
 		Example: `  animalstore webhooks list
   animalstore webhooks list --json`,
-	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Webhook, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Webhook, error] {
 		return s.ListWebhooks(cmd.Context(), client.PageQuery{PageSize: pageSize})
 	})
 }
@@ -77,7 +98,7 @@ func (f *webhookFlags) register(cmd *cobra.Command) {
 // registerEventTypes adds the flag --types.
 func registerEventTypes(cmd *cobra.Command, types *[]string) {
 	cmd.Flags().StringSliceVar(types, "types", nil, "comma-separated types of events, such as pet.created, or pet.* for all of pets (default "+string(animalstore.DefaultEventPatterns)+")")
-	completeFlag(cmd, "types", commandline.CompleteList(animalstore.EventTypes))
+	cli.CompleteFlag(cmd, "types", cli.CompleteList(animalstore.EventTypes))
 }
 
 // eventPatterns reads --types. It is empty if the flag isn't given.
@@ -87,7 +108,7 @@ func eventPatterns(cmd *cobra.Command, types []string) (animalstore.EventPattern
 	}
 	patterns, err := animalstore.NewEventPatterns(types)
 	if err != nil {
-		return "", usagef("--%s", err.(*animalstore.Error).Message)
+		return "", cli.Usagef("--%s", err.(*animalstore.Error).Message)
 	}
 	return patterns, nil
 }
@@ -106,10 +127,10 @@ The address must be https and lead to the public internet, unless the server
 allows further networks.`,
 		Example: `  animalstore webhooks create --to https://example.com/hook
   animalstore webhooks create --to https://example.com/hook --types 'pet.*,order.created' --description 'the shop window'`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.to == "" {
-				return usagef("name the address that events are sent to with --to, such as https://example.com/hook")
+				return cli.Usagef("name the address that events are sent to with --to, such as https://example.com/hook")
 			}
 			in = animalstore.NewWebhook{URL: f.to, Description: f.description}
 			in.Types, err = eventPatterns(cmd, f.types)
@@ -122,7 +143,7 @@ allows further networks.`,
 					return err
 				}
 				s.Note("Created webhook %d: %s are sent to %s. Store the secret safely: it isn't shown again.", created.ID, strings.Join(created.Types.List(), ", "), terminal.Visible(created.URL))
-				return tables.PrintWebhookSecret(s.Printer, created)
+				return printSecret(s.Printer, "webhook", created.ID, created.Secret, created)
 			})
 		},
 	}
@@ -159,7 +180,7 @@ its state to active, but not those of the meantime.`,
 	})
 	f.register(cmd)
 	cmd.Flag("types").Usage = "its new comma-separated types of events"
-	commandline.RegisterOneOf(cmd, &state, settableStates, "state", "its new state: "+animalstore.JoinOr(settableStates))
+	cli.RegisterOneOf(cmd, &state, settableStates, "state", "its new state: "+animalstore.JoinOr(settableStates))
 	return cmd
 }
 
@@ -182,9 +203,9 @@ func (f *webhookFlags) patch(cmd *cobra.Command, state animalstore.WebhookState)
 		patch.State = &state
 	}
 	if patch == (animalstore.WebhookPatch{}) {
-		return patch, usagef("nothing to change: use --to, --types, --description or --state")
+		return patch, cli.Usagef("nothing to change: use --to, --types, --description or --state")
 	}
-	return patch, commandline.NotEmpty(cmd, "to")
+	return patch, cli.NotEmpty(cmd, "to")
 }
 
 func webhooksRemoveCommand(conn *connection) *cobra.Command {
@@ -197,7 +218,7 @@ while, pause it instead. On a terminal, you are asked for confirmation.`,
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
 		webhook, err := s.GetWebhook(cmd.Context(), id)
 		if err == nil {
-			err = commandline.Confirm(cmd, fmt.Sprintf("Remove webhook %d (%s) permanently?", id, terminal.Visible(webhook.URL)))
+			err = requireConfirmation(cmd, fmt.Sprintf("Remove webhook %d (%s) permanently?", id, terminal.Visible(webhook.URL)))
 		}
 		if err == nil {
 			err = s.DeleteWebhook(cmd.Context(), id)
@@ -207,6 +228,6 @@ while, pause it instead. On a terminal, you are asked for confirmation.`,
 		}
 		return webhook, err
 	})
-	commandline.RegisterYes(cmd)
+	yesFlag(cmd)
 	return cmd
 }

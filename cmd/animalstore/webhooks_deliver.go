@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/commandline"
-	"animalstore/internal/keyadmin"
-	"animalstore/internal/tables"
+	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -27,15 +28,15 @@ For a grace period, events are signed with both secrets, so that the receiver
 can change at any time in between.`,
 		Example: `  animalstore webhooks rotate 1
   animalstore webhooks rotate 1 --grace 0s`,
-		Args: oneID("webhook", "webhooks"),
+		Args: cli.OneID("webhook", "webhooks"),
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 || grace > keyadmin.MaxServerGrace {
-				return usagef("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)
+			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 || grace > maxServerGrace {
+				return cli.Usagef("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id := commandline.IDs(args)[0]
+			id := cli.IDs(args)[0]
 			return conn.do(cmd, func(s session) error {
 				rotated, err := s.RotateWebhook(cmd.Context(), id, grace)
 				if err != nil {
@@ -46,7 +47,7 @@ can change at any time in between.`,
 					old = "the old one no longer signs"
 				}
 				s.Note("Webhook %d has a new secret; %s. Store the new one safely: it isn't shown again.", id, old)
-				return tables.PrintWebhookSecret(s.Printer, rotated)
+				return printSecret(s.Printer, "webhook", id, rotated.Secret, rotated)
 			})
 		},
 	}
@@ -55,7 +56,50 @@ can change at any time in between.`,
 	return cmd
 }
 
-var deliveries = resource[animalstore.Delivery]{"delivery", "deliveries", tables.Deliveries, tables.DeliveryTitle, nil}
+var deliveries = resource[animalstore.Delivery]{"delivery", "deliveries", deliveryColumns, func(d animalstore.Delivery) string { return fmt.Sprintf("%s, %s", d.Type, d.State) }, nil}
+
+var deliveryColumns = []terminal.Column[animalstore.Delivery]{
+	{Title: "ID", Text: func(d animalstore.Delivery) string { return decimal(d.ID) }},
+	{Title: "EVENT", Text: deliveredEvent},
+	{Title: "TYPE", Text: func(d animalstore.Delivery) string { return string(d.Type) }},
+	{Title: "STATE", Text: func(d animalstore.Delivery) string { return string(d.State) }, Colour: deliveryColour},
+	{Title: "ATTEMPTS", Text: func(d animalstore.Delivery) string { return strconv.Itoa(len(d.Attempts)) }, Drop: 2},
+	{Title: "LAST RESULT", Text: lastResult, Shrink: true},
+	{Title: "NEXT ATTEMPT", Time: func(d animalstore.Delivery) time.Time { return d.NextAttemptAt.Time }, Relative: true, Never: "-", Drop: 1},
+	{Title: "CREATED (UTC)", Time: func(d animalstore.Delivery) time.Time { return d.CreatedAt.Time }, Drop: 3},
+}
+
+func deliveryColour(d animalstore.Delivery) terminal.Colour {
+	switch d.State {
+	case animalstore.DeliveryDelivered:
+		return terminal.Green
+	case animalstore.DeliveryPending:
+		return terminal.Yellow
+	}
+	return terminal.Red
+}
+
+func deliveredEvent(d animalstore.Delivery) string {
+	if d.EventID == nil {
+		return "-" // a ping
+	}
+	return decimal(*d.EventID)
+}
+
+func lastResult(d animalstore.Delivery) string {
+	if len(d.Attempts) == 0 {
+		return "-"
+	}
+	return attemptResult(d.Attempts[len(d.Attempts)-1])
+}
+
+// attemptResult is the status of the response, or why there was none.
+func attemptResult(a animalstore.Attempt) string {
+	if a.Status != nil {
+		return strconv.Itoa(*a.Status)
+	}
+	return cmp.Or(string(a.Error), "-")
+}
 
 func webhooksPingCommand(conn *connection) *cobra.Command {
 	return deliveries.onItem(conn, &cobra.Command{
@@ -65,11 +109,11 @@ func webhooksPingCommand(conn *connection) *cobra.Command {
 		Long: `Send a message of the type webhook.ping to a webhook, whatever its state, and
 print the delivery. It is tried once.`,
 		Example: "  animalstore webhooks ping 1",
-		Args:    oneID("webhook", "webhooks"),
+		Args:    cli.OneID("webhook", "webhooks"),
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Delivery, error) {
 		delivery, err := s.PingWebhook(cmd.Context(), id)
 		if err == nil {
-			s.Note("Sending a ping. See what came of it with \"animalstore webhooks deliveries %d\".", id)
+			s.Note("Sending a ping. See the result with \"animalstore webhooks deliveries %d\".", id)
 		}
 		return delivery, err
 	})
@@ -85,12 +129,12 @@ func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
 attempt. --json shows all attempts. Deliveries are kept for 30 days.`,
 		Example: `  animalstore webhooks deliveries 1
   animalstore webhooks deliveries 1 --state failed --all --json`,
-		Args: oneID("webhook", "webhooks"),
-	}, &commandline.ListFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Delivery, error] {
+		Args: cli.OneID("webhook", "webhooks"),
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Delivery, error] {
 		q.PageSize = pageSize
-		return s.ListDeliveries(cmd.Context(), commandline.IDs(cmd.Flags().Args())[0], q)
+		return s.ListDeliveries(cmd.Context(), cli.IDs(cmd.Flags().Args())[0], q)
 	})
-	commandline.RegisterOneOf(cmd, &q.State, animalstore.DeliveryStates, "state", "only deliveries in this state: "+animalstore.JoinOr(animalstore.DeliveryStates))
+	cli.RegisterOneOf(cmd, &q.State, animalstore.DeliveryStates, "state", "only deliveries in this state: "+animalstore.JoinOr(animalstore.DeliveryStates))
 	return cmd
 }
 
@@ -104,19 +148,19 @@ is tried again like a new one.`,
 		Example: "  animalstore webhooks retry 1 27",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usagef(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)
+				return cli.Usagef(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)
 			}
-			err := commandline.CheckID(args[0], "webhooks")
-			if _, ok := commandline.ParseInteger(args[1]); err == nil && !ok {
-				err = usagef("%q isn't a valid id: \"animalstore webhooks deliveries %s\" shows the ids", args[1], args[0])
+			err := cli.CheckID(args[0], "webhooks")
+			if _, ok := cli.ParseInteger(args[1]); err == nil && !ok {
+				err = cli.Usagef("%q isn't a valid id: \"animalstore webhooks deliveries %s\" shows the ids", args[1], args[0])
 			}
 			return err
 		},
 	}, func(cmd *cobra.Command, s session, webhook int64) (animalstore.Delivery, error) {
-		id, _ := commandline.ParseInteger(cmd.Flags().Arg(1)) // Args has checked it
+		id, _ := cli.ParseInteger(cmd.Flags().Arg(1)) // Args has checked it
 		delivery, err := s.RetryDelivery(cmd.Context(), webhook, id)
 		if err == nil {
-			s.Note("Sending delivery %d again. See what came of it with \"animalstore webhooks deliveries %d\".", id, webhook)
+			s.Note("Sending delivery %d again. See the result with \"animalstore webhooks deliveries %d\".", id, webhook)
 		}
 		return delivery, err
 	})
@@ -128,7 +172,7 @@ func completeDelivery(conn *connection) cobra.CompletionFunc {
 		if len(args) != 1 {
 			return webhooks.completeOneID(conn)(cmd, args, typed)
 		}
-		webhook, _ := commandline.ParseInteger(args[0])
+		webhook, _ := cli.ParseInteger(args[0])
 		list := listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Delivery, error] {
 			return c.ListDeliveries(ctx, webhook, client.DeliveryQuery{})
 		})

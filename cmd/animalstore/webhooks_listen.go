@@ -2,13 +2,15 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/cli"
 	"animalstore/internal/keys"
-	"animalstore/internal/tables"
 	"animalstore/internal/terminal"
 	"animalstore/internal/webhook"
 
@@ -32,7 +34,7 @@ JSON object with --json. It signs with a new secret, which it prints to standard
 error, unless you give it one.`,
 		Example: `  animalstore webhooks listen --forward-to http://localhost:3000/hook
   animalstore webhooks listen --forward-to http://localhost:3000/hook --types 'pet.*' --secret whsec_dGVzdA==`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if patterns, err = eventPatterns(cmd, f.types); err == nil {
 				to, err = f.forwarder()
@@ -67,7 +69,7 @@ func (f *listenFlags) register(cmd *cobra.Command) {
 
 func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 	if f.forwardTo == "" {
-		return nil, usagef("name your receiver with --forward-to, such as http://localhost:3000/hook")
+		return nil, cli.Usagef("name your receiver with --forward-to, such as http://localhost:3000/hook")
 	}
 	if f.ownSecret = f.secret == ""; f.ownSecret {
 		f.secret = keys.MintWebhookSecret()
@@ -75,9 +77,9 @@ func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 	to, err := webhook.NewForwarder(f.forwardTo, f.secret, "animalstore/"+versionString())
 	switch {
 	case errors.Is(err, webhook.ErrInvalidSecret):
-		return nil, usagef("--secret %w", err)
+		return nil, cli.Usagef("--secret %w", err)
 	case err != nil:
-		return nil, usagef("--forward-to must be an address such as http://localhost:3000/hook, not %q", f.forwardTo)
+		return nil, cli.Usagef("--forward-to must be an address such as http://localhost:3000/hook, not %q", f.forwardTo)
 	}
 	return to, nil
 }
@@ -93,8 +95,35 @@ func (f *listenFlags) listen(cmd *cobra.Command, s session, to *webhook.Forwarde
 		s.Note("The secret to verify with: %s", f.secret)
 	}
 	s.Note("Forwarding %s to %s. Ctrl-C ends this.", strings.Join(patterns.List(), ", "), terminal.Visible(f.forwardTo))
-	events := s.Events(cmd.Context(), client.EventsOptions{After: latest, Types: patterns.List()})
+	events := s.Events(cmd.Context(), client.EventsOptions{After: latest, Types: patterns})
 	return to.ForwardAll(cmd.Context(), events, func(e animalstore.Event, a animalstore.Attempt) error {
-		return tables.PrintForwarded(s.Printer, e, a)
+		return printForwarded(s.Printer, e, a)
 	})
+}
+
+// printForwarded prints a line about an event that was forwarded to a receiver, with what
+// came back.
+func printForwarded(p *terminal.Printer, e animalstore.Event, a animalstore.Attempt) error {
+	line, err := forwardedLine(p, e, a)
+	if err == nil {
+		_, err = fmt.Fprintln(p.Out, line)
+	}
+	return err
+}
+
+func forwardedLine(p *terminal.Printer, e animalstore.Event, a animalstore.Attempt) (string, error) {
+	if p.JSON {
+		line, err := json.Marshal(struct {
+			EventID int64                 `json:"eventId"`
+			Type    animalstore.EventType `json:"type"`
+			Subject string                `json:"subject"`
+			animalstore.Attempt
+		}{e.ID, e.Type, e.Subject, a})
+		return string(line), err
+	}
+	result := attemptResult(a)
+	if !p.Screen.Terminal {
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d", e.ID, a.Time, e.Type, e.Subject, result, a.DurationMs), nil
+	}
+	return fmt.Sprintf("%s  %-16s  %-12s  %s  (%d ms)", terminal.DateTime(a.Time.Time), e.Type, e.Subject, result, a.DurationMs), nil
 }

@@ -1,12 +1,17 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"animalstore"
+	"animalstore/internal/api"
 )
 
 // TestAddPet is what a body may look like.
@@ -96,8 +101,9 @@ func TestRefusedBody(t *testing.T) {
 		{"a field given twice at depth", `{"name":"Rex","categoryId":7,"x":[{"y":{"z":1,"z":1}}]}`, malformed, "same name"},
 		{"broken JSON after a wrong value", `{"name":null,"categoryId":7`, malformed, "ends"},
 		{"deep nesting", `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`, malformed, "nested too deeply at byte 10032: use at most 10000 levels"},
-		{"deep nesting of objects", strings.Repeat(`{"x":`, 10_001) + "1" + strings.Repeat("}", 10_001), malformed, "nested too deeply"},
-		{"broken at depth", strings.Repeat(`{"x":`, 9_000) + "1" + strings.Repeat("]", 9_000), malformed, "JSON"},
+		{"deep nesting of objects", strings.Repeat(`{"x":`, 10_001) + "1" + strings.Repeat("}", 10_001), malformed, "at most 1000, in all objects together"},
+		{"too many fields", `{"name":"Rex","categoryId":7,"x":[{}` + strings.Repeat(`,{"y":1}`, 998) + `]}`, malformed, "at most 1000, in all objects together"},
+		{"broken at depth", strings.Repeat(`{"x":`, 900) + "1" + strings.Repeat("]", 900), malformed, "valid JSON"},
 		{"a number with a leading zero", `{"name":"Rex","categoryId":01}`, malformed, "JSON"},
 		{"a number with a plus", `{"name":"Rex","categoryId":+1}`, malformed, "JSON"},
 		{"a number in hexadecimal", `{"name":"Rex","categoryId":0x1}`, malformed, "JSON"},
@@ -233,5 +239,231 @@ func TestMediaType(t *testing.T) {
 			got.want(t, test.want, animalstore.UnsupportedMediaType)
 			got.wantMessage(t, "JSON")
 		})
+	}
+}
+
+// bodyOf is a body for a new pet of exactly n bytes.
+func bodyOf(n int) string {
+	const start, end = `{"name":"Rex","categoryId":7,"x":"`, `"}`
+	return start + strings.Repeat("x", n-len(start)-len(end)) + end
+}
+
+func TestBodySize(t *testing.T) {
+	s := start(t)
+	chunked := func(body string) io.Reader { return struct{ io.Reader }{strings.NewReader(body)} }
+	tests := []struct {
+		name   string
+		body   string
+		stream io.Reader
+		header http.Header
+		want   int
+	}{
+		{name: "1 MiB", body: bodyOf(api.MaxBody), want: 201},
+		{name: "a byte more", body: bodyOf(api.MaxBody + 1), want: 413},
+		{name: "1 MiB in chunks", stream: chunked(bodyOf(api.MaxBody)), want: 201},
+		{name: "a byte more in chunks", stream: chunked(bodyOf(api.MaxBody + 1)), want: 413},
+		{name: "four times as much in chunks", stream: chunked(bodyOf(4 * api.MaxBody)), want: 413},
+		{name: "1 MiB of blanks after the object in chunks", stream: chunked(bodyOf(100) + strings.Repeat(" ", api.MaxBody)), want: 413},
+		{name: "1 MiB asked about first", body: bodyOf(api.MaxBody), header: http.Header{"Expect": {"100-continue"}}, want: 201},
+		{name: "a byte more asked about first", body: bodyOf(api.MaxBody + 1), header: http.Header{"Expect": {"100-continue"}}, want: 413},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.do(t, call{method: "POST", path: "/v1/pets", body: test.body, stream: test.stream, header: test.header, bad: true})
+			if test.want == http.StatusCreated {
+				got.want(t, test.want, "")
+				return
+			}
+			got.want(t, test.want, animalstore.PayloadTooLarge)
+			got.wantMessage(t, fmt.Sprint(api.MaxBody))
+		})
+	}
+}
+
+// TestBodyOnTheWire sends what no client of Go's would.
+func TestBodyOnTheWire(t *testing.T) {
+	s := start(t)
+	const good = `{"name":"Rex","categoryId":7}`
+	tests := []struct {
+		name    string
+		request string // after the request line, Host and Authorization
+		cut     bool   // and then nothing
+		want    int
+		code    animalstore.Code
+	}{
+		{"shorter than announced", "Content-Length: 100\r\n\r\n" + good, true, 400, "malformed_json"},
+		{"a chunk cut off", "Transfer-Encoding: chunked\r\n\r\n1d\r\n" + good[:10], true, 400, "malformed_json"},
+		{"a chunk of no length", "Transfer-Encoding: chunked\r\n\r\nzz\r\n" + good + "\r\n0\r\n\r\n", false, 400, "malformed_json"},
+		{"no last chunk", "Transfer-Encoding: chunked\r\n\r\n1d\r\n" + good + "\r\n", true, 400, "malformed_json"},
+		{"in two chunks", "Transfer-Encoding: chunked\r\n\r\na\r\n" + good[:10] + "\r\n13\r\n" + good[10:] + "\r\n0\r\n\r\n", false, 201, ""},
+		{"with a trailer", "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n1d\r\n" + good + "\r\n0\r\nX-Sum: 1\r\n\r\n", false, 201, ""},
+		{"none, without a length", "\r\n", false, 400, "malformed_json"},
+		{"none, of length 0", "Content-Length: 0\r\n\r\n", false, 400, "malformed_json"},
+		{"announced far too large and never sent", "Content-Length: 999999999999\r\n\r\n", false, 413, "payload_too_large"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.rawEnd(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.owner+"\r\n"+test.request, test.cut)
+			got.want(t, test.want, test.code)
+		})
+	}
+	if got := s.do(t, call{path: "/v1/pets"}).pets(t); len(got) != 2 {
+		t.Errorf("got %d pets, want the 2 that were sent whole", len(got))
+	}
+}
+
+// TestExpectRefused: a client that asks first is told no before it sends.
+func TestExpectRefused(t *testing.T) {
+	s := start(t)
+	const ask = "Content-Length: 1000000\r\nExpect: 100-continue\r\n\r\n"
+	tests := []struct {
+		name, request string
+		want          int
+		code          animalstore.Code
+	}{
+		{"without a key", "POST /v1/pets HTTP/1.1\r\nHost: x\r\n" + ask, 401, "missing_api_key"},
+		{"without permission", "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.key(t, animalstore.Read) + "\r\n" + ask, 403, "insufficient_permission"},
+		{"where there is nothing", "POST /v1/dogs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.owner + "\r\n" + ask, 404, "route_not_found"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			// raw reads the first response there is: 100 would be one.
+			s.raw(t, test.request).want(t, test.want, test.code)
+		})
+	}
+}
+
+// TestBodyOnGet: a body that has no meaning is not looked at.
+func TestBodyOnGet(t *testing.T) {
+	s := start(t)
+	for _, method := range []string{"GET", "HEAD"} {
+		got := s.do(t, call{method: method, path: "/v1/pets", body: "nonsense", header: http.Header{"Content-Type": {"text/plain"}}})
+		got.want(t, http.StatusOK, "")
+	}
+}
+
+// TestRefusedMediaType: a 415 says what would be accepted.
+func TestRefusedMediaType(t *testing.T) {
+	s := start(t)
+	pet := petPath(s.addOne(t, "available").ID)
+	const accepted = "application/json, application/merge-patch+json"
+	for _, test := range []struct {
+		call             call
+		patch, encodings string
+	}{
+		{with(patch(pet, `{}`), "Content-Type", "text/plain"), accepted, ""},
+		{with(patch(pet, `{}`), "Content-Encoding", "gzip"), accepted, "identity"},
+		{with(post("/v1/pets", `{}`), "Content-Type", "text/plain"), "", ""},
+		{with(post("/v1/pets", `{}`), "Content-Encoding", "br"), "", "identity"},
+		{with(post("/v1/pets", `{}`), "Content-Encoding", "identity, gzip"), "", "identity"},
+		{with(post("/v1/pets", `{}`), "Content-Encoding", "identity", "Content-Encoding", "gzip"), "", "identity"},
+		{with(put("/v1/categories/7", `{}`), "Content-Encoding", "gzip"), "", "identity"},
+	} {
+		test.call.bad = true
+		got := s.do(t, test.call)
+		got.want(t, http.StatusUnsupportedMediaType, animalstore.UnsupportedMediaType)
+		if patch, encodings := got.header.Get("Accept-Patch"), got.header.Get("Accept-Encoding"); patch != test.patch || encodings != test.encodings {
+			t.Errorf("%s %s %v: got Accept-Patch %q and Accept-Encoding %q, want %q and %q", test.call.method, test.call.path, test.call.header, patch, encodings, test.patch, test.encodings)
+		}
+	}
+	for path, want := range map[string]string{pet: accepted, "/v1/store/orders/1": accepted, "/v1/keys/1": accepted, "/v1/pets": "", "/v1/categories/7": ""} {
+		if got := s.do(t, call{method: "OPTIONS", path: path}).header.Get("Accept-Patch"); got != want {
+			t.Errorf("OPTIONS %s: got Accept-Patch %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestUnreadableBody: the message says what was wrong with a body that could not be
+// read.
+func TestUnreadableBody(t *testing.T) {
+	s := start(t)
+	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.owner + "\r\n"
+	const chunked = "Transfer-Encoding: chunked\r\n\r\n"
+	for _, test := range []struct{ name, rest, want string }{
+		{"a chunk whose length is no number", chunked + "xyz\r\n{}\r\n0\r\n\r\n", "not in valid chunks"},
+		{"a chunk that is longer than it says", chunked + "1\r\n{}\r\n0\r\n\r\n", "not in valid chunks"},
+		{"chunks without the last", chunked + "2\r\n{}\r\n", "ended before its last chunk"},
+		{"a chunk that ends early", chunked + "9\r\n{}", "ended before its last chunk"},
+		{"fewer bytes than announced", "Content-Length: 9\r\n\r\n{}", "shorter than Content-Length says"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.rawEnd(t, head+test.rest, true)
+			got.want(t, http.StatusBadRequest, animalstore.MalformedJSON)
+			got.wantMessage(t, test.want)
+		})
+	}
+}
+
+// TestFailedChange: a change that fails unexpectedly may have been made, and the
+// response says so. A read has nothing to say.
+func TestFailedChange(t *testing.T) {
+	s := start(t)
+	const doubt = "the change may or may not have been made"
+	s.db.arm("CreatePet", func(ctx context.Context) error {
+		if _, _, err := s.db.DB.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 7}, nil); err != nil {
+			return err
+		}
+		panic("a bug after the commit")
+	})
+	got := s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":7}`))
+	got.want(t, http.StatusInternalServerError, animalstore.InternalError)
+	got.wantMessage(t, doubt)
+	if pets := s.do(t, call{path: "/v1/pets"}).pets(t); len(pets) != 1 {
+		t.Errorf("got %d pets, want the one that was stored", len(pets))
+	}
+	s.db.arm("Pet", func(context.Context) error { panic("a bug") })
+	read := s.do(t, call{path: "/v1/pets/1"})
+	read.want(t, http.StatusInternalServerError, animalstore.InternalError)
+	if strings.Contains(string(read.body), "change") {
+		t.Errorf("got %v, want nothing about a change", read)
+	}
+}
+
+// slowly hands out a body after a while.
+type slowly struct {
+	io.Reader
+	wait time.Duration
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	time.Sleep(s.wait)
+	s.wait = 0
+	return s.Reader.Read(p)
+}
+
+// TestSlowBody: the time for the work does not begin before the body is there.
+func TestSlowBody(t *testing.T) {
+	sqliteOnly(t, "the connections of PostgreSQL do not fit in a bubble of synctest")
+	s := start(t, func(with *setup) { with.wrap = echo }).inProcess()
+	synctest.Test(t, func(t *testing.T) {
+		body := &slowly{strings.NewReader(`{"name":"Rex","categoryId":7}`), api.HandlerTimeout + time.Second}
+		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/v1/pets", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+s.owner)
+		req.Header.Set("Content-Type", "application/json")
+		s.handler.ServeHTTP(&statusWriter{t: t, want: http.StatusCreated}, req)
+	})
+}
+
+type statusWriter struct {
+	t      *testing.T
+	want   int
+	header http.Header
+}
+
+func (w *statusWriter) Header() http.Header {
+	if w.header == nil {
+		w.header = http.Header{}
+	}
+	return w.header
+}
+
+func (w *statusWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+func (w *statusWriter) WriteHeader(status int) {
+	if status != w.want {
+		w.t.Errorf("got %d, want %d", status, w.want)
 	}
 }

@@ -3,10 +3,7 @@ package api
 import (
 	"hash/maphash"
 	"net/http"
-	"sync"
 	"sync/atomic"
-
-	"animalstore"
 )
 
 const (
@@ -34,8 +31,7 @@ type cache struct {
 type page struct {
 	key        string
 	generation uint64
-	pets       []animalstore.Pet // what it was encoded from, if those may be shared
-	hot        bool              // worth caching: a first page, which most requests are for
+	hot        bool // worth caching: a first page, which most requests are for
 	link       string
 	entity
 }
@@ -63,16 +59,6 @@ func (c *cache) get(key string, generation uint64) *page {
 	return p
 }
 
-// encoded returns the page cached under key if it was encoded from these very pets, which
-// a store returned to several requests. Nobody may change them, so it is the same page.
-func (c *cache) encoded(key string, pets []animalstore.Pet) *page {
-	p := c.slot(key).Load()
-	if p == nil || p.key != key || len(pets) == 0 || len(p.pets) != len(pets) || &p.pets[0] != &pets[0] {
-		return nil
-	}
-	return p
-}
-
 // put caches p under key for as long as the store stays in this generation.
 func (c *cache) put(key string, generation uint64, p *page) {
 	if !c.disabled && len(p.body) <= maxCached && len(key) <= maxCacheKey {
@@ -95,35 +81,14 @@ func (s *Server) writeCached(w http.ResponseWriter, r *request, read func() (*pa
 	if err != nil {
 		return err
 	}
-	if !p.hot {
-		// HTTP/2 may still be sending a body after its client has reset the stream.
-		if r.ProtoMajor == 1 {
-			defer p.recycle()
-		}
-		return p.write(w, r)
-	}
-	// If the generation has changed, no request could get this page. Without generations,
-	// only those that share its pets can.
-	if stable {
-		p.pets = nil
-	}
-	if now, _ := s.db.Generation(); p.key == "" && now == generation && (stable || p.pets != nil) {
+	// If the generation has changed, no request could get this page.
+	if now, _ := s.db.Generation(); stable && p.hot && now == generation {
 		s.cache.put(key, generation, p)
 	}
 	return p.write(w, r)
 }
 
-// bodies are buffers of pages that were sent and not cached, for reuse.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
-
-func (p *page) recycle() {
-	if cap(p.body) <= maxCached {
-		b := p.body[:0]
-		bodies.Put(&b)
-	}
-}
-
 func (p *page) write(w http.ResponseWriter, r *request) error {
-	setField(w, "Link", p.link)
+	setHeader(w, "Link", p.link)
 	return p.entity.write(w, r, http.StatusOK)
 }

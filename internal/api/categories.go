@@ -63,7 +63,7 @@ func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		setField(w, "Location", "/v1/categories/"+strconv.FormatInt(category.ID, 10))
+		setHeader(w, "Location", "/v1/categories/"+strconv.FormatInt(category.ID, 10))
 	}
 	return writeResource(w, r, status, category)
 }

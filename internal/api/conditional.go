@@ -40,7 +40,7 @@ func (e entity) write(w http.ResponseWriter, r *request, status int) error {
 			return err
 		}
 	}
-	setField(w, "ETag", e.tag)
+	setHeader(w, "ETag", e.tag)
 	if reads && r.alreadyHas(e.tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil

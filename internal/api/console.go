@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -9,13 +10,15 @@ import (
 	"animalstore/internal/db"
 )
 
-func underConsole(path string) bool {
-	return path == "/console" || strings.HasPrefix(path, "/console/")
+// underConsole reports whether the console serves a path. Unclean ones are 404, as
+// everywhere; the console's ServeMux would redirect them.
+func underConsole(p string) bool {
+	return (p == "/console" || strings.HasPrefix(p, "/console/")) && path.Clean(p) == strings.TrimSuffix(p, "/")
 }
 
 // serveConsole passes a request on to the console. Its pages are charged to the key of
 // the session by the calls they make; see [Server.ChargeAddress] for the others.
-func (s *Server) serveConsole(w *response, r *request) error {
+func (s *Server) serveConsole(w http.ResponseWriter, r *request) error {
 	r.pattern = "/console" // one for all of them: paths contain ids
 	s.console.ServeHTTP(w, r.Request)
 	if strings.HasPrefix(w.Header().Get("Content-Type"), typeEventStream) {

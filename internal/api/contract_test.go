@@ -1,15 +1,24 @@
 package api_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"animalstore"
 	"animalstore/internal/api"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // TestRoutesAreTheDocument: every route is an operation of the document and the
@@ -227,5 +236,175 @@ func TestCoverageGoesRed(t *testing.T) {
 		if slices.Contains(missing, seen) {
 			t.Errorf("got missing %q, want %q not among them", missing, seen)
 		}
+	}
+}
+
+// documented is the operation as the document has it.
+func documented(t testing.TB, id string) []int {
+	t.Helper()
+	for _, item := range document().Paths.Map() {
+		for _, op := range item.Operations() {
+			if op.OperationID == id {
+				statuses := []int{}
+				for status := range op.Responses.Map() {
+					statuses = append(statuses, int(atoi(t, status)))
+				}
+				return statuses
+			}
+		}
+	}
+	t.Fatalf("%s is not in the document", id)
+	return nil
+}
+
+// TestEveryOperation provokes of each operation what they have in common, and
+// finds it documented exactly where it comes up.
+func TestEveryOperation(t *testing.T) {
+	s := start(t)
+	exhausted := s.limitedKey(t, 1, 1_000)
+	s.do(t, call{path: "/v1/pets", key: exhausted})
+	for _, op := range operations {
+		t.Run(op.id, func(t *testing.T) {
+			statuses := documented(t, op.id)
+			provoke := func(status int, code animalstore.Code, change func(*call)) {
+				t.Helper()
+				c := op.call(t, s)
+				c.key, c.bad = s.admin, true
+				change(&c)
+				got := s.do(t, c)
+				if got.status != status || got.code() != code {
+					t.Errorf("got %v, want %d %s", got, status, code)
+				}
+				if !slices.Contains(statuses, status) {
+					t.Errorf("got %d, want it documented along with %d", status, statuses)
+				}
+			}
+			provoke(401, "missing_api_key", func(c *call) { c.key = noKey })
+			provoke(429, "rate_limit_exceeded", func(c *call) { c.key = exhausted })
+			c := op.call(t, s)
+			if c.reads() {
+				provoke(304, "", func(c *call) { c.header = http.Header{"If-None-Match": {"*"}} })
+				provoke(412, "precondition_failed", func(c *call) { c.header = http.Header{"If-Match": {`"x"`}} })
+			}
+			if c.body != "" {
+				provoke(400, "malformed_json", func(c *call) { c.body = "{" })
+				provoke(413, "payload_too_large", func(c *call) { c.body = bodyOf(api.MaxBody + 1) })
+				provoke(415, "unsupported_media_type", func(c *call) { c.header = http.Header{"Content-Type": {"text/plain"}} })
+			} else if slices.Contains(statuses, 415) || slices.Contains(statuses, 413) {
+				t.Errorf("got %d documented, want neither 413 nor 415: it reads no body", statuses)
+			}
+		})
+	}
+}
+
+// schemas are the schemas of responseDocument that were needed, compiled. kin-openapi
+// would compile one again for each value, which takes most of the time of a check.
+var schemas = struct {
+	sync.Mutex
+	compiled map[*openapi3.Schema]*jsonschema.Schema
+}{compiled: map[*openapi3.Schema]*jsonschema.Schema{}}
+
+// compile returns a schema of responseDocument, compiled.
+func compile(schema *openapi3.Schema) *jsonschema.Schema {
+	schemas.Lock()
+	defer schemas.Unlock()
+	if schemas.compiled[schema] == nil {
+		// References to components lead to these beside the schema.
+		text := must(json.Marshal(schema))
+		resource := must(jsonschema.UnmarshalJSON(bytes.NewReader(text))).(map[string]any)
+		resource["components"] = components()
+		c := jsonschema.NewCompiler()
+		c.DefaultDraft(jsonschema.Draft2020)
+		c.AssertFormat()
+		c.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
+		if err := c.AddResource("schema.json", resource); err != nil {
+			panic(err)
+		}
+		schemas.compiled[schema] = must(c.Compile("schema.json"))
+	}
+	return schemas.compiled[schema]
+}
+
+var components = sync.OnceValue(func() any {
+	return must(jsonschema.UnmarshalJSON(bytes.NewReader(must(json.Marshal(responseDocument().Components)))))
+})
+
+func isInt64(v any) error {
+	if n, ok := v.(json.Number); ok {
+		_, err := n.Int64()
+		return err
+	}
+	return nil
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// checkBody holds a JSON text to a schema.
+func checkBody(body []byte, schema *openapi3.Schema) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	return compile(schema).Validate(value)
+}
+
+// checkHeader holds the fields of a header to those that the document describes.
+func checkHeader(header http.Header, described openapi3.Headers) error {
+	var wrong []error
+	for name, field := range described {
+		text, present := header[http.CanonicalHeaderKey(name)]
+		switch {
+		case !present && field.Value.Required:
+			wrong = append(wrong, fmt.Errorf("%s: want it in the header", name))
+		case present:
+			var value any = text[0]
+			if _, err := strconv.ParseInt(text[0], 10, 64); err == nil && field.Value.Schema.Value.Type.Is("integer") {
+				value = json.Number(text[0])
+			}
+			if err := compile(field.Value.Schema.Value).Validate(value); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// TestParameterExamplesWork sends the example of each parameter of each GET on its
+// own, as the docs page and other programs do.
+func TestParameterExamplesWork(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
+	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`}).want(t, http.StatusCreated, "")
+	ids := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1", "{webhookId}", "1")
+	s.addWebhook(t)
+	key, sent := s.key(t, everything), 0
+	for path, item := range document().Paths.Map() {
+		if item.Get == nil {
+			continue
+		}
+		for _, p := range item.Get.Parameters {
+			if p.Value.Example == nil || p.Value.In == "path" {
+				continue
+			}
+			request := call{path: "/v1" + ids.Replace(path), key: key}
+			example := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Value.Example), " ", ","), "[]")
+			if p.Value.In == "header" {
+				request.header = http.Header{p.Value.Name: {example}}
+			} else {
+				request.path += "?" + url.Values{p.Value.Name: {example}}.Encode()
+			}
+			if got := s.do(t, request); got.status != http.StatusOK {
+				t.Errorf("GET %s with %s %s: got %v, want 200", path, p.Value.Name, example, got)
+			}
+			sent++
+		}
+	}
+	if sent < 20 {
+		t.Errorf("got %d examples, want those of all lists", sent)
 	}
 }

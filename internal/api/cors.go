@@ -14,7 +14,7 @@ var exposed = strings.Join([]string{
 // handlePreflight sets the CORS headers for a request from an allowed origin. If
 // the request is a preflight, it writes the response and returns true. Preflights
 // have no credential, so this comes before every other check.
-func (s *Server) handlePreflight(w *response, r *request) bool {
+func (s *Server) handlePreflight(w http.ResponseWriter, r *request) bool {
 	if len(s.cors) == 0 {
 		return false
 	}

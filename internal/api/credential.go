@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"animalstore"
@@ -11,7 +13,7 @@ import (
 
 // authenticate sets the key of a request. A request without a valid one is
 // charged to the address it comes from.
-func (s *Server) authenticate(w *response, r *request) error {
+func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 	var err error
 	if r.key, err = s.checkCredential(r); err == nil {
 		return nil
@@ -65,4 +67,43 @@ func bearerToken(h http.Header) (string, error) {
 		}
 	}
 	return "", animalstore.Errorf(animalstore.MissingAPIKey, "an API key is needed: send it as the header Authorization: Bearer <API_KEY>")
+}
+
+// clientAddr is the address a request comes from: the peer, or if that is a
+// trusted proxy, the last hop in X-Forwarded-For that isn't one. Everything to
+// the left of that hop may be forged.
+func (s *Server) clientAddr(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{} // not TCP: all such clients count as one
+	}
+	addr := peer.Addr().Unmap()
+	if len(s.proxies) == 0 {
+		return addr
+	}
+	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		if !s.trusted(addr) {
+			break
+		}
+		next, err := parseHop(strings.TrimSpace(hop))
+		if err != nil {
+			break
+		}
+		addr = next
+	}
+	return addr
+}
+
+func (s *Server) trusted(addr netip.Addr) bool {
+	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// parseHop reads an address with or without a port: proxies write both.
+func parseHop(hop string) (netip.Addr, error) {
+	if withPort, err := netip.ParseAddrPort(hop); err == nil {
+		return withPort.Addr().Unmap(), nil
+	}
+	addr, err := netip.ParseAddr(strings.Trim(hop, "[]"))
+	return addr.Unmap(), err
 }

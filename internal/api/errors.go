@@ -97,7 +97,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 		setAccepted(h, r)
 	}
 	if status == http.StatusServiceUnavailable {
-		setField(w, "Retry-After", strconv.Itoa(retryAfter))
+		setHeader(w, "Retry-After", strconv.Itoa(retryAfter))
 	}
 	writeJSON(w, status, errorBody{e.Code, message, status})
 }

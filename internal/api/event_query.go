@@ -20,6 +20,7 @@ const eventsPath = "/v1/events"
 // eventQuery is the query of a request for events.
 type eventQuery struct {
 	after  string // an id, "latest", or "" for the oldest event that is kept
+	before string // an id, "latest", or "" for a list that isn't newest first
 	filter events.Filter
 	limit  int
 	wait   time.Duration
@@ -30,30 +31,32 @@ type eventQuery struct {
 // parseEventQuery reads a query. In that of a stream, limit and wait have no meaning.
 func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
 	q := &eventQuery{limit: defaultLimit, carried: url.Values{}}
-	params, err := appendParams(nil, rawQuery)
+	params, err := parseParams(rawQuery, "type")
 	if err != nil {
-		return nil, malformedQuery()
+		return nil, err
 	}
-	params = joinParam(params, "type")
 	parsers := []struct {
 		name  string
 		parse func(text string) error
-	}{{"after", q.setAfter}, {"type", q.setTypes}, {"subject", q.setSubject}, {"limit", q.setLimit}, {"wait", q.setWait}}
+	}{{"after", q.setAfter}, {"before", q.setBefore}, {"type", q.setTypes}, {"subject", q.setSubject}, {"limit", q.setLimit}, {"wait", q.setWait}}
 	if stream {
-		parsers = parsers[:3]
+		parsers = parsers[:4]
 	}
 	for _, p := range parsers {
-		if n := countParam(params, p.name); n > 1 {
+		if n := len(params[p.name]); n > 1 {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", p.name, n)
 		}
-		text, ok := getParam(params, p.name)
-		if !ok {
+		if !params.Has(p.name) {
 			continue
 		}
+		text := params.Get(p.name)
 		if err := p.parse(text); err != nil {
 			return nil, err
 		}
 		q.carried.Set(p.name, text)
+	}
+	if q.before != "" && (stream || params.Has("after") || params.Has("wait")) {
+		return nil, animalstore.Errorf(animalstore.InvalidParameter, "before can't be combined with after, wait or a stream: it leads back to older events")
 	}
 	return q, nil
 }
@@ -65,6 +68,14 @@ func (q *eventQuery) setAfter(text string) error {
 		return animalstore.Errorf(animalstore.InvalidParameter, "after must be the id of an event, or %s", latest)
 	}
 	q.after = text
+	return nil
+}
+
+func (q *eventQuery) setBefore(text string) error {
+	if id, ok := parseInt64(text); text != latest && (!ok || id < 1) {
+		return animalstore.Errorf(animalstore.InvalidParameter, "before must be the id of an event, or %s", latest)
+	}
+	q.before = text
 	return nil
 }
 
@@ -112,9 +123,13 @@ func (q *eventQuery) resume(h http.Header) error {
 	return nil
 }
 
-// next is the link to what follows a position.
+// next is the link to what follows a position, or precedes it.
 func (q *eventQuery) next(position int64) string {
-	q.carried.Set("after", strconv.FormatInt(position, 10))
+	direction := "after"
+	if q.before != "" {
+		direction = "before"
+	}
+	q.carried.Set(direction, strconv.FormatInt(position, 10))
 	return "<" + eventsPath + "?" + q.carried.Encode() + `>; rel="next"`
 }
 

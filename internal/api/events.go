@@ -24,6 +24,9 @@ func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
 		}
 		return s.streamEvents(w, r, q)
 	}
+	if q.before != "" {
+		return s.listEventsBefore(w, r, q)
+	}
 	reader, err := s.openReader(r, q)
 	if err != nil {
 		return err
@@ -33,7 +36,29 @@ func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return explainExpired(err)
 	}
-	setField(w, "Link", q.next(reader.Position()))
+	setHeader(w, "Link", q.next(reader.Position()))
+	return newEntity(encodeEvents(messages, r.view())).write(w, r, http.StatusOK)
+}
+
+// listEventsBefore serves a page that leads back to older events.
+func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQuery) error {
+	before := int64(db.LatestEvents)
+	var err error
+	if q.before == latest {
+		_, err = s.db.PublishEvents(r.Context())
+	} else {
+		before, err = strconv.ParseInt(q.before, 10, 64)
+	}
+	if err != nil {
+		return err
+	}
+	messages, last, err := s.events.ReadBefore(r.Context(), before, q.filter, r.view(), q.limit)
+	if err != nil {
+		return explainExpired(err)
+	}
+	if last != 0 {
+		setHeader(w, "Link", q.next(last))
+	}
 	return newEntity(encodeEvents(messages, r.view())).write(w, r, http.StatusOK)
 }
 
@@ -78,7 +103,7 @@ func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Re
 	timer := time.NewTimer(q.wait)
 	defer timer.Stop()
 	for scans := 1; ; scans++ {
-		r.ctx.restart(handlerTimeout)
+		r.restartClock()
 		messages, more, err := reader.Read(r.Context(), q.limit)
 		if err != nil || len(messages) > 0 || more && scans == maxScans {
 			return messages, err

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/keys"
 )
 
 // eventPage is a page of events and the path of the next.
@@ -170,6 +173,47 @@ func TestEventPages(t *testing.T) {
 	}
 }
 
+// TestEventsBackwards: before leads from the newest event back to the oldest, and ends there.
+func TestEventsBackwards(t *testing.T) {
+	s := start(t)
+	for i := range 30 {
+		s.do(t, call{method: "POST", path: "/v1/pets", body: fmt.Sprintf(`{"name":"pet %d","categoryId":1}`, i)}).want(t, 201, "")
+	}
+	s.do(t, call{method: "PATCH", path: "/v1/pets/2", body: `{"status":"sold"}`}).want(t, 200, "")
+	for _, test := range []struct {
+		key, query string
+		want       int
+	}{
+		{"", "", 32}, {"", "&limit=1", 32}, {"", "&limit=7", 32}, {"", "&limit=100", 32}, {"", "&type=pet.created&limit=4", 30}, {"", "&subject=pet/2", 2}, {"", "&subject=pet/2&limit=1", 2},
+		{"", "&type=key.*", 0}, {s.admin, "&type=key.*", 2}, {"", "&subject=order/1", 0}, {s.admin, "&limit=5", 34},
+	} {
+		var got []animalstore.Event
+		for path, calls := "/v1/events?before=latest"+test.query, 0; path != "" && calls < 50; calls++ {
+			page := s.do(t, call{path: path, key: test.key})
+			page.want(t, 200, "")
+			var events []animalstore.Event
+			if err := json.Unmarshal(page.body, &events); err != nil || events == nil {
+				t.Fatalf("%s: got %s (%v), want a list", path, page.body, err)
+			}
+			got, path = append(got, events...), ""
+			if link := nextEvents.FindStringSubmatch(page.header.Get("Link")); link != nil {
+				path = link[1]
+			}
+		}
+		if len(got) != test.want || !slices.IsSortedFunc(got, func(a, b animalstore.Event) int { return int(b.ID - a.ID) }) {
+			t.Errorf("%s: got %q, want %d events, newest first", test.query, typesOf(got), test.want)
+		}
+	}
+	newest, err := s.db.PublishEvents(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.do(t, call{path: fmt.Sprint("/v1/events?before=", newest+1)}); got.status != 410 {
+		t.Errorf("before one that doesn't exist yet: got %v, want 410", got)
+	}
+	s.do(t, call{path: "/v1/events?before=5", header: http.Header{"Accept": {"text/event-stream"}}, bad: true}).want(t, 400, "invalid_parameter")
+}
+
 func TestEventQueryIsChecked(t *testing.T) {
 	s := start(t).inProcess()
 	for _, test := range []struct{ query, parameter string }{
@@ -178,6 +222,8 @@ func TestEventQueryIsChecked(t *testing.T) {
 		{"subject=", "subject"}, {"subject=pet", "subject"}, {"subject=pets/1", "subject"}, {"subject=pet/01", "subject"}, {"subject=pet/x", "subject"}, {"subject=pet/1&subject=pet/2", "subject"},
 		{"limit=0", "limit"}, {"limit=101", "limit"}, {"limit=1.0", "limit"}, {"limit=5&limit=5", "limit"},
 		{"wait=-1", "wait"}, {"wait=31", "wait"}, {"wait=1.5", "wait"}, {"wait=", "wait"}, {"wait=01", "wait"}, {"wait=1&wait=1", "wait"},
+		{"before=0", "before"}, {"before=-1", "before"}, {"before=", "before"}, {"before=newest", "before"}, {"before=1&before=2", "before"},
+		{"before=5&after=1", "before"}, {"before=latest&wait=0", "before"},
 		{"after=%zz", "query"},
 	} {
 		got := s.do(t, call{path: "/v1/events?" + test.query, bad: true})
@@ -255,7 +301,7 @@ func TestEventsWait(t *testing.T) {
 	}
 }
 
-// TestWritersNotify: whoever waits is told of a change on the same server at once, not
+// TestWritersNotify: a request that waits learns of a change on the same server at once, not
 // when that looks for changes of others.
 func TestWritersNotify(t *testing.T) {
 	t.Parallel()
@@ -395,4 +441,101 @@ func eventually(t testing.TB, what string, f func() bool) {
 			t.Fatalf("not within a minute: %s", what)
 		}
 	}
+}
+
+// TestEventsHaveNoSecrets: nothing that is secret is in an event of any type.
+func TestEventsHaveNoSecrets(t *testing.T) {
+	s := start(t)
+	from := s.latest(t, s.admin, "&limit=100&wait=5")
+	secrets := []string{s.owner, s.admin, "Bearer", "ast_live_", "whsec_", "hash", "secret"}
+	secrets = append(secrets, s.provokeKeyEvents(t)...)
+	secrets = append(secrets, s.provokeWebhookEvents(t)...)
+	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")
+	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`}).want(t, 201, "")
+	s.do(t, call{method: "PATCH", path: "/v1/store/orders/1", body: `{"status":"cancelled"}`}).want(t, 200, "")
+	s.do(t, call{method: "DELETE", path: "/v1/pets/1"}).want(t, 204, "")
+
+	const made = 6 + 4 + 7 // of the key, the webhook, and the pet with its order and category
+	events := s.follow(t, s.admin, from, made).events
+	missing := slices.Clone(animalstore.EventTypes)
+	for _, e := range events {
+		missing = slices.DeleteFunc(missing, func(t animalstore.EventType) bool { return t == e.Type })
+		b, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range secrets {
+			if shown := leaked(string(b), secret); shown != "" {
+				t.Errorf("%s shows %q: %s", e.Type, shown, b)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("got no event of the types %q, want one of each: provoke it here", missing)
+	}
+}
+
+// leaked returns the form in which a text contains a secret, or "".
+func leaked(text, secret string) string {
+	if secret == "" {
+		return "an empty secret: the test has none"
+	}
+	hash := keys.Hash(secret)
+	text = strings.ToLower(text)
+	for _, form := range []string{secret, hex.EncodeToString(hash[:]), base64.StdEncoding.EncodeToString(hash[:]), base64.RawURLEncoding.EncodeToString(hash[:])} {
+		if strings.Contains(text, strings.ToLower(form)) {
+			return form
+		}
+	}
+	return ""
+}
+
+// made is a new key or webhook, which shows its secret.
+type made struct {
+	ID     int64
+	Secret string
+}
+
+// make sends a request as admin whose response shows a secret.
+func (s *service) make(t testing.TB, path, body string) (m made) {
+	t.Helper()
+	got := s.do(t, call{method: "POST", path: path, body: body, key: s.admin})
+	if err := json.Unmarshal(got.body, &m); err != nil || got.status >= 300 || m.Secret == "" {
+		t.Fatalf("POST %s: got %v (%v), want a secret", path, got, err)
+	}
+	return m
+}
+
+// provokeKeyEvents makes an event of each type of keys, and returns the secrets.
+func (s *service) provokeKeyEvents(t testing.TB) []string {
+	t.Helper()
+	key := s.make(t, "/v1/keys", `{"name":"canary"}`)
+	path := fmt.Sprint("/v1/keys/", key.ID)
+	rotated := s.make(t, path+"/rotate", "")
+	s.do(t, call{method: "PATCH", path: path, body: `{"name":"bird"}`, key: s.admin}).want(t, 200, "")
+	now := s.clock.Now()
+	ban := animalstore.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 1}
+	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: ban}}); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, call{method: "POST", path: path + "/unban", key: s.admin}).want(t, 200, "")
+	s.do(t, call{method: "DELETE", path: path, key: s.admin}).want(t, 204, "")
+	return []string{key.Secret, rotated.Secret}
+}
+
+// provokeWebhookEvents makes an event of each type of webhooks, and returns the secrets.
+func (s *service) provokeWebhookEvents(t testing.TB) []string {
+	t.Helper()
+	hook := s.make(t, "/v1/webhooks", `{"url":"https://example.com/hook"}`)
+	path := fmt.Sprint("/v1/webhooks/", hook.ID)
+	rotated := s.make(t, path+"/rotate", "")
+	s.do(t, call{method: "PATCH", path: path, body: `{"description":"shop"}`, key: s.admin}).want(t, 200, "")
+	if _, err := s.db.UpdateWebhook(t.Context(), hook.ID, func(w *animalstore.Webhook) error {
+		w.State = animalstore.WebhookInactive
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, call{method: "DELETE", path: path, key: s.admin}).want(t, 204, "")
+	return []string{hook.Secret, strings.TrimPrefix(hook.Secret, "whsec_"), rotated.Secret, strings.TrimPrefix(rotated.Secret, "whsec_")}
 }

@@ -3,10 +3,8 @@ package api
 import (
 	"net/http"
 	"net/netip"
-	"net/url"
 
 	"animalstore"
-	"animalstore/internal/db"
 	"animalstore/internal/strictjson"
 )
 
@@ -14,7 +12,7 @@ import (
 
 var (
 	ParseInteger = strictjson.ParseInteger
-	AppendPets   = appendPets
+	EncodePets   = encodePets
 	StatusOf     = statusOf
 	FollowTimes  = &followTimes
 )
@@ -41,16 +39,3 @@ func Operations() []Operation {
 
 // ClientAddr is the address a request comes from.
 func (s *Server) ClientAddr(r *http.Request) netip.Addr { return s.clientAddr(r) }
-
-// Params reads a query the way lists do.
-func Params(rawQuery string) (url.Values, error) {
-	params, err := appendParams(nil, rawQuery)
-	values := url.Values{}
-	for _, p := range params {
-		values.Add(p.name, p.value)
-	}
-	return values, err
-}
-
-// Large shares the work on large pages between keys.
-func (s *Server) Large() *db.Turns { return s.large }

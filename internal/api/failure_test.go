@@ -12,6 +12,7 @@ import (
 	"animalstore"
 	"animalstore/internal/api"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 )
 
 func failWith(err error) fault { return func(context.Context) error { return err } }
@@ -45,7 +46,7 @@ func TestFailures(t *testing.T) {
 				c := op.call(t, s)
 				c.key, c.header = s.key(t, everything), http.Header{"X-Request-Id": {id}}
 				s.db.arm(op.method, func(ctx context.Context) error {
-					if db.CallerOf(ctx) == db.System {
+					if fair.CallerOf(ctx) == fair.System {
 						return nil // events are read in the background too, where a panic would end the test
 					}
 					return f.fault(ctx)

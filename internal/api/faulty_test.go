@@ -7,6 +7,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 )
 
 // faultyDB is the real database until a test arms a fault. It counts calls.
@@ -46,7 +47,7 @@ func (f *faultyDB) hit(ctx context.Context, method string) error {
 	if f.calls == nil {
 		f.calls = map[string]int{}
 	}
-	if background := db.CallerOf(ctx) == db.System && strings.Contains(method, "Events"); !background {
+	if background := fair.CallerOf(ctx) == fair.System && strings.Contains(method, "Events"); !background {
 		f.calls[method]++
 	}
 	f.mu.Unlock()

@@ -56,7 +56,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	setField(w, "Location", "/v1/keys/"+strconv.FormatInt(key.ID, 10))
+	setHeader(w, "Location", "/v1/keys/"+strconv.FormatInt(key.ID, 10))
 	writeSecret(w, http.StatusCreated, keyWithSecret{key, secret})
 	return nil
 }

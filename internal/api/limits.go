@@ -10,7 +10,7 @@ import (
 )
 
 // limit charges a request to its key, or returns an error if a limit is reached.
-func (s *Server) limit(w *response, r *request) error {
+func (s *Server) limit(w http.ResponseWriter, r *request) error {
 	d, err := s.limiter.Take(r.Context(), r.key)
 	if err != nil {
 		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
@@ -47,7 +47,7 @@ const (
 )
 
 // setLimitHeaders reports the caller's remaining quota.
-func setLimitHeaders(w *response, d ratelimit.Decision) {
+func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
 	// One string for all three numbers, to allocate only once.
 	b := make([]byte, 0, 60)
 	b = strconv.AppendInt(b, d.Limit, 10)
@@ -55,11 +55,11 @@ func setLimitHeaders(w *response, d ratelimit.Decision) {
 	b = strconv.AppendInt(b, d.Remaining, 10)
 	second := len(b)
 	text := string(strconv.AppendInt(b, d.Reset, 10))
-	w.set(limitHeader, text[:first])
-	w.set(remainingHeader, text[first:second])
-	w.set(resetHeader, text[second:])
+	setHeader(w, limitHeader, text[:first])
+	setHeader(w, remainingHeader, text[first:second])
+	setHeader(w, resetHeader, text[second:])
 	if d.RetryAfter > 0 {
-		w.set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
+		setHeader(w, "Retry-After", strconv.FormatInt(d.RetryAfter, 10))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
+	"animalstore/internal/testenv"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -29,15 +30,12 @@ import (
 // given before has no place in such an order.
 func TestCachedReadsAreLinearizable(t *testing.T) {
 	sqliteOnly(t, "PostgreSQL goes without the page cache")
-	// Commits to a real disk take long, which gives readers time in the middle
+	// Commits to a real disk are slow, which gives readers time in the middle
 	// of them; where memory serves as the disk there are many more to meet.
 	t.Run("disk", func(t *testing.T) { checkCachedReads(t) })
 	t.Run("memory", func(t *testing.T) {
 		if info, err := os.Stat("/dev/shm"); err != nil || !info.IsDir() {
-			if os.Getenv("CI") == "true" {
-				t.Fatal("there is no /dev/shm")
-			}
-			t.Skip("there is no /dev/shm")
+			testenv.Missing(t, "there is no /dev/shm")
 		}
 		t.Setenv("TMPDIR", "/dev/shm")
 		checkCachedReads(t)
@@ -46,15 +44,16 @@ func TestCachedReadsAreLinearizable(t *testing.T) {
 
 func checkCachedReads(t *testing.T) {
 	t.Helper()
-	s := start(t)
-	s.db.DB = &slowReads{DB: s.db.DB}
+	s := start(t, func(with *setup) {
+		with.wrap = func(store *faultyDB) db.DB { return &slowReads{DB: store} }
+	})
 	secret, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
 		k.Plan, k.Limits = animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 1e9, PerDay: 1e9}
 	})
 	h := &history{handler: s.handler, key: secret, begun: time.Now()}
 	var before *herd // what the rounds so far have added
 	var creates, reads int
-	for deadline := time.Now().Add(time.Duration(often(1, 60)) * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Duration(testenv.Count(1, 60)) * time.Second); time.Now().Before(deadline); {
 		ops := h.round(t, before, 40)
 		model := porcupine.Model{
 			Init:              func() any { return before },
@@ -198,7 +197,7 @@ func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operat
 		adding.Go(func() {
 			for range each {
 				ask(client, question{create: fmt.Sprint("pet ", h.names.Add(1))})
-				// Whoever has been answered must find the pet at once.
+				// A client that got a response must find the pet at once.
 				ask(client, question{list: 2})
 			}
 		})
@@ -209,7 +208,7 @@ func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operat
 			if before != nil {
 				next = before.newest.ID + 1
 			}
-			// Whoever has seen the next pet must find it in the list at once.
+			// A client that has seen the next pet must find it in the list at once.
 			for n := 0; !done.Load(); n++ {
 				if pets := ask(client, question{get: next}); len(pets) > 0 || n%2 == 0 {
 					if listed := ask(client, question{list: 2 + client%2}); len(listed) > 0 {

@@ -232,3 +232,333 @@ func TestForgedCursors(t *testing.T) {
 		})
 	}
 }
+
+// petList is a list of pets with these filters.
+type petList struct {
+	ids      string
+	category string
+	status   string
+	limit    int
+}
+
+func (l petList) path() string {
+	q := url.Values{}
+	for name, value := range map[string]string{"id": l.ids, "categoryId": l.category, "status": l.status} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if l.limit > 0 {
+		q.Set("limit", fmt.Sprint(l.limit))
+	}
+	return strings.TrimSuffix("/v1/pets?"+q.Encode(), "?")
+}
+
+// of is what the list shows of all pets, newest first.
+func (l petList) of(all []animalstore.Pet) (shown []animalstore.Pet) {
+	for _, p := range all {
+		if (l.ids == "" || slices.Contains(strings.Split(l.ids, ","), fmt.Sprint(p.ID))) &&
+			(l.category == "" || l.category == fmt.Sprint(p.CategoryID)) && (l.status == "" || l.status == string(p.Status)) {
+			shown = append(shown, p)
+		}
+	}
+	return shown
+}
+
+// TestFilters goes through every combination of filters, on pages of several
+// sizes.
+func TestFilters(t *testing.T) {
+	s := start(t)
+	var pets []animalstore.NewPet
+	for i := range 48 {
+		pets = append(pets, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: []int64{1, -1, 1 << 62}[i%3], Status: animalstore.PetStatuses[i/3%3]})
+	}
+	all := s.add(t, pets...)
+	slices.Reverse(all)
+	some := "40,3,3,17,18,19,999999,9223372036854775807,48,1,20,21,22"
+	for _, wanted := range []string{"", some, "5", "999999"} {
+		for _, category := range []string{"", "1", "-1", "4611686018427387904", "0"} {
+			for _, status := range []string{"", "available", "sold"} {
+				for _, limit := range []int{0, 1, 3, 100} {
+					list := petList{wanted, category, status, limit}
+					pages, err := s.walk(t.Context(), list.path())
+					if err != nil {
+						t.Fatalf("%s: %v", list.path(), err)
+					}
+					if got, want := slices.Concat(pages...), list.of(all); !slices.Equal(got, want) {
+						t.Errorf("%s: got %d, want %d", list.path(), ids(got), ids(want))
+					}
+					for i, page := range pages {
+						if limit > 0 && len(page) != limit && i < len(pages)-1 {
+							t.Errorf("%s: page %d has %d pets, want %d", list.path(), i, len(page), limit)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestIDFilter(t *testing.T) {
+	s := start(t)
+	added := s.add(t, some(120)...)
+	slices.Reverse(added)
+	list := func(n int) string {
+		var text []string
+		for i := range n {
+			text = append(text, fmt.Sprint(added[i].ID))
+		}
+		return strings.Join(text, ",")
+	}
+	for _, n := range []int{1, 20, 21, 99, 100} {
+		got := s.do(t, call{path: "/v1/pets?id=" + list(n)})
+		if found := got.pets(t); !slices.Equal(found, added[:n]) {
+			t.Errorf("%d ids: got %d, want all of them on one page", n, ids(found))
+		}
+		if _, next := got.links(t); next != "" {
+			t.Errorf("%d ids: got a next page %s, want none", n, next)
+		}
+	}
+	t.Run("101", func(t *testing.T) {
+		got := s.do(t, bad(call{path: "/v1/pets?id=" + list(101)}))
+		got.want(t, 400, animalstore.InvalidParameter)
+		got.wantMessage(t, "id", "1 to 100", "positive integers")
+	})
+	for _, wrong := range []string{"", ",", "1,", ",1", "1,,2", "0", "-1", "1,0", "a", "1.0", "01", "+1", "1%202", "1%3B2", "9223372036854775808", "1,2,x"} {
+		got := s.do(t, bad(call{path: "/v1/pets?id=" + wrong}))
+		got.want(t, 400, animalstore.InvalidParameter)
+		got.wantMessage(t, "id must be")
+	}
+	t.Run("in several parameters", func(t *testing.T) {
+		want := s.do(t, call{path: "/v1/pets?limit=2&id=5,6,7,8"})
+		got := s.do(t, call{path: "/v1/pets?id=5&limit=2&id=6,7&id=8"})
+		if string(got.body) != string(want.body) || got.header.Get("Link") != want.header.Get("Link") {
+			t.Errorf("got %s %s\nwant %s %s", got.header.Get("Link"), got.body, want.header.Get("Link"), want.body)
+		}
+		_, next := got.links(t)
+		if found := s.do(t, call{path: next + "&id=5"}); found.status != 400 {
+			t.Errorf("another list with the cursor: got %v, want 400", found)
+		}
+	})
+	// A hundred of the longest ids: links and cursors hold them all.
+	var long []string
+	for i := range 97 {
+		long = append(long, fmt.Sprint(int64(9223372036854775000+i)))
+	}
+	path := "/v1/pets?limit=1&id=3,2,1," + strings.Join(long, ",")
+	pages, err := s.walk(t.Context(), path)
+	if err != nil || len(pages) != 3 || pages[0][0].ID != 3 || pages[2][0].ID != 1 {
+		t.Errorf("97 long ids and 3 known ones: got %v, %v, want the three, one a page", pages, err)
+	}
+}
+
+func TestCategoryFilter(t *testing.T) {
+	s := start(t)
+	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: -1 << 63}, animalstore.NewPet{Name: "Max", CategoryID: 1<<63 - 1})
+	for category, want := range map[string]string{"-9223372036854775808": "Rex", "9223372036854775807": "Max"} {
+		if got := s.do(t, call{path: "/v1/pets?categoryId=" + category}).pets(t); len(got) != 1 || got[0].Name != want {
+			t.Errorf("category %s: got %+v, want %s alone", category, got, want)
+		}
+	}
+	for _, wrong := range []string{"", "a", "1.0", "01", "+1", "-0", "1e2", "9223372036854775808", "1,2"} {
+		got := s.do(t, bad(call{path: "/v1/pets?categoryId=" + wrong}))
+		got.want(t, 400, animalstore.InvalidParameter)
+		got.wantMessage(t, "categoryId must be a 64-bit integer")
+	}
+}
+
+// TestCursorsCarryAllFilters: a cursor made with filters goes on with them, and
+// with no others.
+func TestCursorsCarryAllFilters(t *testing.T) {
+	s := start(t)
+	for range 9 {
+		s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: "sold"})
+	}
+	list := petList{ids: "9,8,7,6,5,4,3", category: "1", status: "sold", limit: 2}
+	cursor := s.cursorOf(t, list.path())
+	if got := ids(s.do(t, call{path: "/v1/pets?limit=2&cursor=" + cursor}).pets(t)); !slices.Equal(got, []int64{7, 6}) {
+		t.Errorf("the cursor alone: got %d, want 7 and 6", got)
+	}
+	if got := ids(s.do(t, call{path: "/v1/pets?cursor=" + cursor}).pets(t)); !slices.Equal(got, []int64{7, 6, 5, 4, 3}) {
+		t.Errorf("the cursor alone, without a limit: got %d, want 7 to 3", got)
+	}
+	for name, other := range map[string]petList{
+		"id":         {ids: "9,8,7", category: "1", status: "sold"},
+		"categoryId": {ids: list.ids, category: "2", status: "sold"},
+		"status":     {ids: list.ids, category: "1", status: "available"},
+	} {
+		got := s.do(t, call{path: other.path() + "&cursor=" + cursor})
+		got.want(t, 400, animalstore.InvalidCursor)
+		got.wantMessage(t, "cursor was made with another "+name, "keep the filter", "start over")
+	}
+	for _, elsewhere := range []string{"/v1/categories", "/v1/store/orders"} {
+		got := s.do(t, call{path: elsewhere + "?cursor=" + cursor})
+		got.want(t, 400, animalstore.InvalidCursor)
+		got.wantMessage(t, "cursor belongs to another list")
+	}
+}
+
+// TestQuery is each parameter of each list, right and wrong.
+func TestQuery(t *testing.T) {
+	s := start(t)
+	s.add(t, some(3)...)
+	const parameter = animalstore.InvalidParameter
+	both := []string{"/v1/pets", "/v1/store/orders"}
+	pets, orders := both[:1], both[1:]
+	tests := []struct {
+		query   string
+		paths   []string
+		code    animalstore.Code // "": 200
+		message string
+	}{
+		{"", both, "", ""},
+		{"limit=1", both, "", ""},
+		{"limit=100", both, "", ""},
+		{"limit=%31", both, "", ""},
+		{"&&limit=1&", both, "", ""},
+		{"unknown=1&Limit=abc&LIMIT=0&STATUS=x&limit[]=0&page=2", both, "", ""},
+		{"unknown=1&unknown=2", both, "", ""},
+		{"petId=abc", pets, "", ""}, // not a parameter of this list
+		{"limit=0", both, parameter, "limit must be an integer from 1 to 100"},
+		{"limit=101", both, parameter, "limit"},
+		{"limit=-1", both, parameter, "limit"},
+		{"limit=%2B1", both, parameter, "limit"},
+		{"limit=+1", both, parameter, "limit"}, // a blank and 1
+		{"limit=01", both, parameter, "limit"},
+		{"limit=1.0", both, parameter, "limit"},
+		{"limit=1e1", both, parameter, "limit"},
+		{"limit=0x10", both, parameter, "limit"},
+		{"limit=1_0", both, parameter, "limit"},
+		{"limit=abc", both, parameter, "limit"},
+		{"limit=", both, parameter, "limit"},
+		{"limit", both, parameter, "limit"},
+		{"limit=%201", both, parameter, "limit"},
+		{"limit=1%20", both, parameter, "limit"},
+		{"limit=1%00", both, parameter, "limit"},
+		{"limit=%D9%A1", both, parameter, "limit"}, // a digit, but not ours
+		{"limit=18446744073709551617", both, parameter, "limit"},
+		{"limit=" + strings.Repeat("9", 3000), both, parameter, "limit"},
+		{"limit=5&limit=5", both, parameter, "limit is given 2 times"},
+		{"limit=5&limit=", both, parameter, "limit is given 2 times"},
+		{"limit=5&li%6Dit=6", both, parameter, "limit is given 2 times"},
+		{"status=lost", both, parameter, "status must be one of"},
+		{"status=", both, parameter, "status"},
+		{"status", both, parameter, "status"},
+		{"status=%20sold", pets, parameter, "status"},
+		{"status=Sold", pets, parameter, "status"},
+		{"status=SOLD", pets, parameter, "status"},
+		{"status=sold,pending", pets, parameter, "status"},
+		{"status=placed", pets, parameter, "available, pending, sold"},
+		{"status=sold", orders, parameter, "placed, approved, delivered, cancelled"},
+		{"status=null", both, parameter, "status"},
+		{"status=sold&status=sold", pets, parameter, "status is given 2 times"},
+		{"status=%FF", both, parameter, "status"},
+		{"id=1,2", pets, "", ""},
+		{"id=1&id=2", pets, "", ""},
+		{"id=1&limit=1&id=2,3", pets, "", ""},
+		{"id=1&id=", pets, parameter, "id must be"},
+		{"id=1&id=x", pets, parameter, "id must be"},
+		{"id=1" + strings.Repeat("&id=1", 100), pets, parameter, "id must be"},
+		{"petId=1", orders, "", ""},
+		{"petId=9223372036854775807", orders, "", ""},
+		{"petId=0", orders, parameter, "petId must be a positive integer"},
+		{"petId=-1", orders, parameter, "petId"},
+		{"petId=01", orders, parameter, "petId"},
+		{"petId=1.0", orders, parameter, "petId"},
+		{"petId=abc", orders, parameter, "petId"},
+		{"petId=", orders, parameter, "petId"},
+		{"petId=9223372036854775808", orders, parameter, "petId"},
+		{"petId=1&petId=2", orders, parameter, "petId is given 2 times"},
+		{"cursor=", both, animalstore.InvalidCursor, "cursor"},
+		{"cursor", both, animalstore.InvalidCursor, "cursor"},
+		{"cursor=x&cursor=x", both, parameter, "cursor is given 2 times"},
+		{"%zz", both, parameter, "query"},
+		{"x=%", both, parameter, "query"},
+		{"limit=1%", both, parameter, "query"},
+		{"limit=1;status=sold", both, parameter, "query"},
+	}
+	for _, test := range tests {
+		for _, path := range test.paths {
+			name := test.query[:min(len(test.query), 40)]
+			t.Run(path[4:]+"?"+name, func(t *testing.T) {
+				got := s.do(t, call{path: path + "?" + test.query, bad: test.code != ""})
+				if test.code == "" {
+					got.want(t, http.StatusOK, "")
+					return
+				}
+				got.want(t, http.StatusBadRequest, test.code)
+				got.wantMessage(t, test.message)
+				if head := s.do(t, call{method: "HEAD", path: path + "?" + test.query, bad: true}); head.status != got.status {
+					t.Errorf("HEAD: got %v, want %d", head, got.status)
+				}
+			})
+		}
+	}
+}
+
+// TestOrders lists orders as they are in the database.
+func TestOrders(t *testing.T) {
+	s := start(t)
+	engine.exec(t, s.database, `INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES
+		(1, 3, 1794700800000, 1794700800000), (2, 1, 1794700800001, 1794700800020), (1, 2, 1794700800002, 1794700800999),
+		(2, 3, 1794700801000, 1794700801000), (1, 0, 1794700801001, 1794700801001)`)
+	const first = `{"id":1,"petId":1,"status":"cancelled","createdAt":"2026-11-15T00:00:00.000Z","updatedAt":"2026-11-15T00:00:00.000Z"}`
+	const third = `{"id":3,"petId":1,"status":"delivered","createdAt":"2026-11-15T00:00:00.002Z","updatedAt":"2026-11-15T00:00:00.999Z"}`
+	const fifth = `{"id":5,"petId":1,"status":"placed","createdAt":"2026-11-15T00:00:01.001Z","updatedAt":"2026-11-15T00:00:01.001Z"}`
+	tests := []struct {
+		path string
+		want []string // a page each
+	}{
+		{"/v1/store/orders?petId=1", []string{"[" + fifth + "," + third + "," + first + "]\n"}},
+		{"/v1/store/orders?status=placed", []string{"[" + fifth + "]\n"}},
+		{"/v1/store/orders?petId=1&limit=2", []string{"[" + fifth + "," + third + "]\n", "[" + first + "]\n"}},
+		{"/v1/store/orders?petId=1&limit=1", []string{"[" + fifth + "]\n", "[" + third + "]\n", "[" + first + "]\n"}},
+		{"/v1/store/orders?status=delivered&petId=2", []string{"[]\n"}},
+	}
+	for _, test := range tests {
+		t.Run(test.path, func(t *testing.T) {
+			got, next := []string{}, test.path
+			for next != "" {
+				page := s.do(t, call{path: next})
+				got = append(got, string(page.body))
+				_, next = page.links(t)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q\nwant %q", got, test.want)
+			}
+		})
+	}
+	t.Run("cursors", func(t *testing.T) {
+		cursor := s.cursorOf(t, "/v1/store/orders?petId=1&limit=1")
+		for query, want := range map[string]int{
+			"cursor=" + cursor:                       200,
+			"petId=1&cursor=" + cursor:               200,
+			"petId=2&cursor=" + cursor:               400,
+			"petId=1&status=placed&cursor=" + cursor: 400,
+		} {
+			if got := s.do(t, call{path: "/v1/store/orders?" + query}); got.status != want {
+				t.Errorf("%s: got %v, want %d", query, got, want)
+			}
+		}
+		s.do(t, call{path: "/v1/pets?cursor=" + cursor}).want(t, http.StatusBadRequest, animalstore.InvalidCursor)
+	})
+}
+
+// TestPageCache: a first page is read from the database once, and every time
+// where the cache is off.
+func TestPageCache(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		s := start(t, func(with *setup) { with.noPageCache = off })
+		s.db.called()
+		for range 3 {
+			s.do(t, call{path: "/v1/pets"}).want(t, 200, "")
+		}
+		want := 1
+		if off || engine.name == postgresEngine.name { // which others write to, too
+			want = 3
+		}
+		if got := s.db.called()["Pets"]; got != want {
+			t.Errorf("cache off %t: got %d reads, want %d", off, got, want)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -75,57 +74,40 @@ func (c *coverage) missing() (missing []string) {
 // stopPostgres ends the server of postgresEngine.
 var stopPostgres = func() {}
 
-// passes are the runs of the suite, of which ANIMALSTORE_API_PASSES selects some:
-// sqlite is the whole suite, nethttp a part of it without the fast path, postgres
-// the whole suite on PostgreSQL.
-var passes = []string{"sqlite", "nethttp", "postgres"}
+// withoutFastPath are the tests that a full run repeats on net/http alone: those that
+// depend on how requests are read and responses are written.
+const withoutFastPath = "^(TestAddPet|TestBodyOnTheWire|TestCORS|TestETags|TestEveryOperation|TestFastPath|TestHead|TestMethods|TestRequestID)$"
 
-// TestMain runs the tests on each engine, and some of them without the fast path.
-// It fails a full run in which a documented status of an operation, or a code,
+// TestMain runs the tests on each engine and, unless the run is short, without the fast
+// path. It fails a full run in which a documented status of an operation, or a code,
 // never came up.
 func TestMain(m *testing.M) {
-	if err := selectPasses(os.Getenv("ANIMALSTORE_API_PASSES")); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
 	flag.Parse()
-	status := 0
-	if slices.Contains(passes, "sqlite") || !runsTests() {
-		status = m.Run()
-	}
-	if slices.Contains(passes, "nethttp") && fastPath && fullRun() && runsTests() {
-		fmt.Println("a part of them without the fast path:")
-		status = max(status, runWithoutFastPath(m))
-	}
-	if slices.Contains(passes, "postgres") && runsTests() && postgresEngine.newDatabase != nil {
-		engine = postgresEngine
+	status := m.Run()
+	if runsTests() && postgresEngine.newDatabase != nil {
 		fmt.Println("the same on PostgreSQL:")
+		sqliteEngine := engine
+		engine = postgresEngine
 		status = max(status, m.Run())
+		engine = sqliteEngine
 		stopPostgres()
 	}
-	if status == 0 && slices.Contains(passes, "sqlite") && fullRun() {
+	if runsTests() && !testing.Short() {
+		fmt.Println("the same without the fast path:")
+		fastPath = false
+		if fullRun() {
+			flag.Set("test.run", withoutFastPath)
+		}
+		status = max(status, m.Run())
+		flag.Set("test.run", "")
+	}
+	if status == 0 && fullRun() {
 		for _, what := range provoked.missing() {
 			fmt.Printf("%s is documented, but no test provokes it\n", what)
 			status = 1
 		}
 	}
 	os.Exit(status)
-}
-
-// selectPasses leaves those passes that the comma-separated list names; an empty
-// list leaves them all.
-func selectPasses(list string) error {
-	if list == "" {
-		return nil
-	}
-	selected := strings.Split(list, ",")
-	for _, pass := range selected {
-		if !slices.Contains(passes, pass) {
-			return fmt.Errorf("ANIMALSTORE_API_PASSES has %q, want one or more of %s", pass, strings.Join(passes, ","))
-		}
-	}
-	passes = selected
-	return nil
 }
 
 // runsTests reports whether the command line asks for tests, rather than for

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -31,7 +33,7 @@ func (noopObserver) End(string, string, int, time.Duration) {}
 func (noopObserver) Limited(animalstore.Code)               {}
 func (noopObserver) Failed(animalstore.Code)                {}
 
-// observe reports the end of a request to the observer.
+// observe reports the end of a request to the observer and the access log.
 func (s *Server) observe(w *response, r *request) {
 	pattern := r.pattern
 	if pattern == "" && underV1(r.URL.Path) { // refused before routing
@@ -43,11 +45,14 @@ func (s *Server) observe(w *response, r *request) {
 	if status == 0 { // nothing was written: net/http sends this
 		status = http.StatusOK
 	}
-	ended := time.Now()
+	took := time.Since(r.began)
 	if underV1(r.URL.Path) {
-		s.lastHour.add(s.at(ended), status)
+		s.lastHour.add(s.now(), status)
 	}
-	s.observer.End(knownMethod(r.Method), pattern, status, ended.Sub(r.began)-r.waited)
+	s.observer.End(knownMethod(r.Method), pattern, status, took-r.waited)
+	if s.accessLog {
+		s.logAccess(w, r, took)
+	}
 }
 
 // knownMethod is the method if it's a common one, or else "other".
@@ -58,3 +63,43 @@ func knownMethod(method string) string {
 	}
 	return "other"
 }
+
+func (s *Server) logAccess(w *response, r *request, took time.Duration) {
+	key, client, trace := slog.Attr{}, slog.Attr{}, slog.Attr{} // left out
+	if id := traceID(r.Request); id != "" {
+		trace = slog.String("trace_id", id)
+	}
+	if addr := s.clientAddr(r.Request); addr.IsValid() {
+		client = slog.String("client", addr.String())
+	}
+	if r.key != nil {
+		key = slog.Int64("key_id", r.key.ID)
+	}
+	s.log.Info("request", "request_id", r.id, client, "method", printable(r.Method), "path", r.URL.Path,
+		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key, trace)
+}
+
+// traceID returns the id of the trace that a request belongs to, from its traceparent
+// header (W3C Trace Context), or "" if it has no valid one.
+func traceID(r *http.Request) string {
+	values := r.Header["Traceparent"]
+	if len(values) != 1 {
+		return ""
+	}
+	// version "-" trace-id "-" parent-id "-" flags; later versions may append fields.
+	v := values[0]
+	if len(v) < 55 || v[2] != '-' || v[35] != '-' || v[52] != '-' {
+		return ""
+	}
+	version, trace, parent, flags := v[:2], v[3:35], v[36:52], v[53:55]
+	switch {
+	case !lowerHex(version) || !lowerHex(trace) || !lowerHex(parent) || !lowerHex(flags):
+	case version == "ff" || version == "00" && len(v) != 55 || len(v) > 55 && v[55] != '-':
+	case strings.Trim(trace, "0") == "" || strings.Trim(parent, "0") == "":
+	default:
+		return trace
+	}
+	return ""
+}
+
+func lowerHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -49,7 +49,7 @@ func (s *Server) placeOrder(w http.ResponseWriter, r *request) error {
 		return petKind.explain(err, in.PetID)
 	}
 	setReplayed(w, replayed)
-	setField(w, "Location", "/v1/store/orders/"+strconv.FormatInt(order.ID, 10))
+	setHeader(w, "Location", "/v1/store/orders/"+strconv.FormatInt(order.ID, 10))
 	return writeResource(w, r, http.StatusCreated, order)
 }
 

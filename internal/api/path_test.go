@@ -1,12 +1,15 @@
 package api_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 const (
@@ -119,7 +122,7 @@ func TestMethods(t *testing.T) {
 func TestHead(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"})
-	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/", "/docs", "/nothing"} {
+	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/", "/docs", "/docs/x", "/nothing"} {
 		for _, key := range []string{s.owner, noKey} {
 			c := call{path: path, key: key, header: http.Header{"X-Request-Id": {"same"}}, bad: true}
 			get := s.do(t, c)
@@ -159,8 +162,15 @@ func TestPublic(t *testing.T) {
 			t.Errorf("%s: Allow: got %q, want GET, HEAD", path, got)
 		}
 	}
-	for _, path := range []string{"/v2/pets", "/pets", "/V1/pets", "/v1pets", "//v1/pets", "/livez/", "/livez/../v1/pets", "/favicon.ico/", "/docs/x", "/docs/guides/x", "/docs//", "/index.html", "/assets/", "/assets/x/base.css"} {
+	for _, path := range []string{"/v2/pets", "/pets", "/V1/pets", "/v1pets", "//v1/pets", "/livez/", "/livez/../v1/pets", "/favicon.ico/", "/docsx", "/index.html", "/assets/", "/assets/x/base.css",
+		"/console/../metrics", "/console/./pets", "/console//pets", "/console/pets/..", "/console/%2e%2e/metrics"} {
 		s.do(t, call{path: path, key: noKey}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
+	}
+	for _, path := range []string{"/docs/x", "/docs/guides/x", "/docs//"} {
+		got := s.do(t, call{path: path, key: noKey, bad: true})
+		if got.status != http.StatusNotFound || got.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(string(got.body), `href="/docs/guides/callers"`) {
+			t.Errorf("%s: got %d %v %.80s, want 404 and a page with the guides", path, got.status, got.header, got.body)
+		}
 	}
 	s.handler.Drain()
 	s.do(t, call{path: "/livez", key: noKey}).want(t, http.StatusOK, "")
@@ -189,5 +199,39 @@ func TestLandingPageAddress(t *testing.T) {
 		if want := test.want + test.s.addr + "/v1/pets"; !strings.Contains(string(got.body), want) {
 			t.Errorf("X-Forwarded-Proto %q: got %s\nwant %s in it", test.proto, got.body, want)
 		}
+	}
+}
+
+// TestNotFound: whatever is missing in the database, its error names it.
+func TestNotFound(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		method  string // of the database
+		call    call
+		code    animalstore.Code
+		message string
+	}{
+		{"Pet", call{path: petPath(17)}, "pet_not_found", "there is no pet with id 17"},
+		{"UpdatePet", patch(petPath(17), `{"name":"Rex"}`), "pet_not_found", "there is no pet with id 17"},
+		{"DeletePet", remove(petPath(17)), "pet_not_found", "there is no pet with id 17"},
+		{"PlaceOrder", post("/v1/store/orders", `{"petId":17}`), "pet_not_found", "there is no pet with id 17"},
+		{"Order", call{path: orderPath(17)}, "order_not_found", "there is no order with id 17"},
+		{"UpdateOrder", patch(orderPath(17), `{"status":"approved"}`), "order_not_found", "there is no order with id 17"},
+		{"Category", call{path: "/v1/categories/-17"}, "category_not_found", "there is no category with id -17"},
+		{"Key", call{path: "/v1/keys/17"}, "key_not_found", "there is no key with id 17"},
+		{"Key", call{path: "/v1/keys/17/usage"}, "key_not_found", "there is no key with id 17"},
+		{"UpdateKey", patch("/v1/keys/17", `{"name":"shop"}`), "key_not_found", "there is no key with id 17"},
+		{"UpdateKey", remove("/v1/keys/17"), "key_not_found", "there is no key with id 17"},
+		{"UpdateKey", post("/v1/keys/17/unban", ""), "key_not_found", "there is no key with id 17"},
+		{"RotateKey", post("/v1/keys/17/rotate", ""), "key_not_found", "there is no key with id 17"},
+	} {
+		t.Run(test.call.method+test.call.path, func(t *testing.T) {
+			s.db.arm(test.method, func(context.Context) error { return fmt.Errorf("look it up: %w", db.ErrNotFound) })
+			defer s.db.arm(test.method, nil)
+			test.call.key = s.admin
+			got := s.do(t, test.call)
+			got.want(t, http.StatusNotFound, test.code)
+			got.wantMessage(t, test.message)
+		})
 	}
 }

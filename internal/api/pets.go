@@ -2,10 +2,8 @@ package api
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -23,95 +21,13 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		turn := largeTurn{s: s, r: r}
-		defer turn.end()
-		query.Large = turn.take
-		var room *petRoom
-		defer func() { room.free(query.Limit) }()
-		query.Room = func() []animalstore.Pet {
-			room = petRooms.Get().(*petRoom)
-			return room[:0]
-		}
 		pets, err := s.db.Pets(r.Context(), query)
 		if err != nil {
 			return nil, err
 		}
-		if p := s.cache.encoded(r.RequestURI, pets); p != nil {
-			return p, nil
-		}
-		return encodePets(q, pets, room, &turn)
+		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
+		return newPage(!q.resumed, link, encodePets(pets)), nil
 	})
-}
-
-// encodePets returns the page with the pets that were read. It isn't part of listPets,
-// because a thousand requests may wait for their pets, and should need little of the
-// stack.
-func encodePets(q *listQuery, read []animalstore.Pet, room *petRoom, turn *largeTurn) (*page, error) {
-	pets, link := pageOf(q, read, func(p *animalstore.Pet) int64 { return p.ID })
-	size := sizeOf(pets)
-	if size > db.LargeList {
-		if err := turn.take(); err != nil {
-			return nil, err
-		}
-	}
-	body := slices.Grow(*bodies.Get().(*[]byte), 64+80*len(pets)+size)
-	p := newPage(!q.resumed, link, appendPets(body, pets))
-	if len(q.filters) == 0 && !room.holds(read) {
-		p.pets = read
-	}
-	return p, nil
-}
-
-// petRoom is room for the pets of a page until they are encoded.
-type petRoom [maxLimit + 1]animalstore.Pet
-
-var petRooms = sync.Pool{New: func() any { return new(petRoom) }}
-
-func (room *petRoom) holds(pets []animalstore.Pet) bool {
-	return room != nil && len(pets) > 0 && &pets[0] == &room[0]
-}
-
-func (room *petRoom) free(used int) {
-	if room == nil { // it wasn't needed
-		return
-	}
-	clear(room[:used]) // or it would keep their names
-	petRooms.Put(room)
-}
-
-// largeTurn is the turn of a request at reading and encoding a large page. Such pages
-// take milliseconds each, so without turns a key with many such requests would keep
-// all processors busy. One processor is left to everything else, if there are several.
-type largeTurn struct {
-	s     *Server
-	r     *request
-	taken bool
-}
-
-// take waits for the turn, unless it was taken before.
-func (t *largeTurn) take() error {
-	if t.taken {
-		return nil
-	}
-	if err := t.s.large.Take(t.r.Context(), t.r.key.ID); err != nil {
-		return err
-	}
-	t.taken = true
-	return nil
-}
-
-func (t *largeTurn) end() {
-	if t.taken {
-		t.s.large.Done(t.r.key.ID)
-	}
-}
-
-// sizeOf returns the size in bytes of what can be large in pets.
-func sizeOf(pets []animalstore.Pet) (size int) {
-	for i := range pets {
-		size += len(pets[i].Name)
-	}
-	return size
 }
 
 // petQuery reads the filters of a list of pets. Its limit is one more than the
@@ -170,7 +86,7 @@ func (s *Server) createPet(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	setReplayed(w, replayed)
-	setField(w, "Location", "/v1/pets/"+strconv.FormatInt(pet.ID, 10))
+	setHeader(w, "Location", "/v1/pets/"+strconv.FormatInt(pet.ID, 10))
 	return writePet(w, r, http.StatusCreated, &pet)
 }
 
@@ -236,11 +152,15 @@ func encodePet(p *animalstore.Pet) []byte {
 }
 
 func writePet(w http.ResponseWriter, r *request, status int, pet *animalstore.Pet) error {
-	return newEntity(append(pet.AppendJSON(r.room[:0]), '\n')).write(w, r, status)
+	return newEntity(encodePet(pet)).write(w, r, status)
 }
 
-func appendPets(b []byte, pets []animalstore.Pet) []byte {
-	b = append(b, '[')
+func encodePets(pets []animalstore.Pet) []byte {
+	size := len("[]\n")
+	for i := range pets {
+		size += 80 + len(pets[i].Name)
+	}
+	b := append(make([]byte, 0, size), '[')
 	for i := range pets {
 		if i > 0 {
 			b = append(b, ',')

@@ -1,26 +1,35 @@
 package api
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"animalstore/internal/pages"
+	"animalstore/openapi"
 
 	"animalstore"
 )
 
 // public serves the paths outside /v1, which need no key. All but the health checks
-// are charged to the address they come from, like requests without a valid key.
-func (s *Server) public(w *response, r *request) error {
+// and files that never change are charged to the address they come from, like requests
+// without a valid key.
+func (s *Server) public(w http.ResponseWriter, r *request) error {
 	if s.console != nil && underConsole(r.URL.Path) {
 		return s.serveConsole(w, r)
 	}
-	switch r.URL.Path {
-	case "/livez", "/readyz": // free: a load balancer must not run out of them
-	case "/openapi.yaml", "/openapi.json":
+	switch {
+	case r.URL.Path == "/livez", r.URL.Path == "/readyz": // free: a load balancer must not run out of them
+	case s.pages.Has(r.URL.Path) && strings.HasPrefix(r.URL.Path, pages.AssetsPrefix()): // free: a page is useless without them
+	case r.URL.Path == "/openapi.yaml", r.URL.Path == "/openapi.json":
 		if s.handlePreflight(w, r) {
 			return nil
 		}
@@ -39,6 +48,10 @@ func (s *Server) public(w *response, r *request) error {
 	}[r.URL.Path]
 	if page == nil && s.pages.Has(r.URL.Path) {
 		page = s.page
+	}
+	if page == nil && strings.HasPrefix(r.URL.Path, "/docs/") { // only people ask for those
+		s.pages.ServeNotFound(w, r.Request)
+		return nil
 	}
 	if page == nil {
 		return animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: the API is under /v1 and described at /openapi.yaml")
@@ -101,4 +114,60 @@ func (s *Server) IsHTTPS(r *http.Request) bool {
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && s.trusted(peer.Addr().Unmap()) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// The OpenAPI document in its two forms. Compressing one takes a few milliseconds,
+// so it's done once, for the first request.
+var (
+	yamlDocument = sync.OnceValue(func() *openAPIDocument { return newOpenAPIDocument("application/yaml", openapi.YAML) })
+	jsonDocument = sync.OnceValue(func() *openAPIDocument { return newOpenAPIDocument(typeJSON, openapi.JSON) })
+)
+
+// openAPIDocument is the OpenAPI document, ready to be sent.
+type openAPIDocument struct {
+	contentType    string
+	plain, gzipped entity
+}
+
+func newOpenAPIDocument(contentType string, content []byte) *openAPIDocument {
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is valid
+	}
+	w.Write(content) // a bytes.Buffer never fails
+	w.Close()
+	return &openAPIDocument{contentType, newEntity(content), newEntity(packed.Bytes())}
+}
+
+func serveDocument(document func() *openAPIDocument) func(http.ResponseWriter, *request) error {
+	return func(w http.ResponseWriter, r *request) error { return document().serve(w, r) }
+}
+
+// serve writes the document, or 304 if the client has it already.
+func (d *openAPIDocument) serve(w http.ResponseWriter, r *request) error {
+	h := w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	form, coding := d.plain, ""
+	if pages.AcceptsGzip(r.Request) {
+		form, coding = d.gzipped, "gzip"
+	}
+	tag := form.tag
+	if err := r.checkIfMatch(tag); err != nil {
+		return err
+	}
+	h["ETag"] = []string{tag}
+	h.Set("Cache-Control", "no-cache") // ask each time whether it has changed
+	if r.alreadyHas(tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if coding != "" {
+		h.Set("Content-Encoding", coding)
+	}
+	h.Set("Content-Type", d.contentType)
+	h.Set("Content-Length", strconv.Itoa(len(form.body)))
+	w.WriteHeader(http.StatusOK)
+	w.Write(form.body)
+	return nil
 }

@@ -32,7 +32,7 @@ func TestPublicIsCharged(t *testing.T) {
 	page := s.do(t, call{path: "/", key: noKey, from: "192.0.2.9:1"})
 	_, asset, _ := strings.Cut(string(page.body), `href="/assets/`)
 	asset, _, _ = strings.Cut(asset, `"`)
-	charged := []string{"/", "/docs", "/docs/", "/docs/guides", "/docs/guides/contract", "/favicon.ico", "/assets/" + asset, "/openapi.yaml", "/openapi.json", "/nothing", "/v2/pets"}
+	charged := []string{"/", "/docs", "/docs/", "/docs/guides", "/docs/guides/contract", "/favicon.ico", "/assets/" + asset + "x", "/openapi.yaml", "/openapi.json", "/nothing", "/v2/pets"}
 	for i, path := range charged {
 		from := fmt.Sprintf("192.0.2.%d:1", 20+i)
 		for _, method := range []string{"GET", "HEAD", "POST"} {
@@ -54,6 +54,7 @@ func TestPublicIsCharged(t *testing.T) {
 	for range 10 {
 		s.do(t, call{path: "/livez", key: noKey, from: full}).want(t, http.StatusOK, "")
 		s.do(t, call{path: "/readyz", key: noKey, from: full}).want(t, http.StatusOK, "")
+		s.do(t, call{path: "/assets/" + asset, key: noKey, from: full}).want(t, http.StatusOK, "")
 	}
 	s.do(t, call{path: "/v1/pets", from: full}).want(t, http.StatusOK, "") // a valid key
 	s.do(t, call{path: "/docs", key: noKey, from: "192.0.2.2:1"}).want(t, http.StatusOK, "")

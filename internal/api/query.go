@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -36,96 +35,46 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	if rawQuery == "" {
 		return q, nil
 	}
-	var room [4]param // enough for most
-	params, err := appendParams(room[:0], rawQuery)
+	params, err := parseParams(rawQuery, "id")
 	if err != nil {
-		return nil, malformedQuery()
+		return nil, err
 	}
-	params = joinParam(params, "id")
 	for _, name := range append(names, "limit", "cursor") {
-		if n := countParam(params, name); n > 1 {
+		if n := len(params[name]); n > 1 {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "%s is given %d times: give it once", name, n)
 		}
 	}
-	if text, ok := getParam(params, "limit"); ok {
-		n, ok := parseInt64(text)
+	if params.Has("limit") {
+		n, ok := parseInt64(params.Get("limit"))
 		if !ok || n < 1 || n > maxLimit {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "limit must be an integer from 1 to %d", maxLimit)
 		}
 		q.limit, q.given = int(n), true
 	}
 	for _, name := range names {
-		if value, ok := getParam(params, name); ok {
-			q.setFilter(name, value)
+		if params.Has(name) {
+			q.setFilter(name, params.Get(name))
 		}
 	}
-	if cursor, ok := getParam(params, "cursor"); ok {
-		if err := q.resume(cursor, names); err != nil {
+	if params.Has("cursor") {
+		if err := q.resume(params.Get("cursor"), names); err != nil {
 			return nil, err
 		}
 	}
 	return q, nil
 }
 
-// param is a parameter of a query.
-type param struct{ name, value string }
-
-// appendParams reads a query as [url.ParseQuery] does, without its map.
-func appendParams(params []param, rawQuery string) ([]param, error) {
-	for pair := range strings.SplitSeq(rawQuery, "&") {
-		if strings.Contains(pair, ";") {
-			return nil, errors.New("semicolon in query")
-		}
-		name, value, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(name)
-		if err != nil {
-			return nil, err
-		}
-		if value, err = url.QueryUnescape(value); err != nil {
-			return nil, err
-		}
-		if pair != "" {
-			params = append(params, param{name, value})
-		}
+// parseParams reads a query. list is a parameter that may be given as list=1,2 or as
+// list=1&list=2, because clients write one or the other whatever the document says.
+func parseParams(rawQuery, list string) (url.Values, error) {
+	params, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, malformedQuery()
+	}
+	if values := params[list]; len(values) > 1 {
+		params.Set(list, strings.Join(values, ","))
 	}
 	return params, nil
-}
-
-// joinParam turns a=1&a=2 into a=1,2: a list may be given in either form, because
-// clients write one or the other whatever the document says.
-func joinParam(params []param, name string) []param {
-	first := -1
-	kept := params[:0]
-	for _, p := range params {
-		switch {
-		case p.name != name:
-		case first < 0:
-			first = len(kept)
-		default:
-			kept[first].value += "," + p.value
-			continue
-		}
-		kept = append(kept, p)
-	}
-	return kept
-}
-
-func getParam(params []param, name string) (value string, ok bool) {
-	for _, p := range params {
-		if p.name == name {
-			return p.value, true
-		}
-	}
-	return "", false
-}
-
-func countParam(params []param, name string) (n int) {
-	for _, p := range params {
-		if p.name == name {
-			n++
-		}
-	}
-	return n
 }
 
 func (q *listQuery) setFilter(name, value string) {
@@ -153,7 +102,7 @@ func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 // writePage writes a page of a list.
 func writePage[T any](w http.ResponseWriter, r *request, q *listQuery, items []T, id func(*T) int64) error {
 	items, link := pageOf(q, items, id)
-	setField(w, "Link", link)
+	setHeader(w, "Link", link)
 	return writeResource(w, r, http.StatusOK, items)
 }
 
@@ -179,7 +128,7 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	path, rest, ok1 := strings.Cut(string(text), "|")
 	id, rawFilters, ok2 := strings.Cut(rest, "|")
 	position, err2 := strconv.ParseInt(id, 10, 64)
-	filters, err3 := appendParams(nil, rawFilters)
+	filters, err3 := url.ParseQuery(rawFilters)
 	if err != nil || err2 != nil || err3 != nil || !ok1 || !ok2 {
 		return errCursor
 	}
@@ -188,7 +137,7 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	}
 	for _, name := range names {
 		given, isGiven := q.filters[name]
-		carried, isCarried := getParam(filters, name)
+		carried, isCarried := filters.Get(name), filters.Has(name)
 		if isGiven && given != carried {
 			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
 		}

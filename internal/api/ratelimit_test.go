@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -293,4 +296,427 @@ func TestLimitsOnTheWire(t *testing.T) {
 	if err := wireSpelling("/v1/pets", http.Header{"X-Ratelimit-Limit": {"1"}, "X-RateLimit-Remaining": {"1"}, "X-RateLimit-Reset": {"1"}}); err == nil || !strings.Contains(err.Error(), "X-RateLimit-Limit") {
 		t.Errorf("another spelling: got %v, want a complaint", err)
 	}
+}
+
+// limitsBody is the body of GET /v1/limits.
+type limitsBody struct {
+	Plan        animalstore.Plan `json:"plan"`
+	Minute, Day struct {
+		Limit, Remaining int64
+		Reset            time.Time
+	}
+	Strikes struct{ Count, Threshold int64 }
+	Ban     banBody
+}
+
+type banBody struct {
+	Active bool
+	Until  string // null is empty
+	Level  int64
+}
+
+// limitsBody asks a key how it stands. What it says agrees with the headers.
+func (s *service) limitsBody(t testing.TB, key string) limitsBody {
+	t.Helper()
+	got := s.do(t, call{path: "/v1/limits", key: key})
+	got.want(t, http.StatusOK, "")
+	var body limitsBody
+	d := json.NewDecoder(bytes.NewReader(got.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		t.Fatalf("got %v: %v", got, err)
+	}
+	told := body.Minute
+	if body.Day.Remaining < body.Minute.Remaining || body.Day.Remaining == 0 && body.Minute.Remaining == 0 && body.Day.Reset.After(body.Minute.Reset) {
+		told = body.Day
+	}
+	got.wantLimits(t, told.Limit, told.Remaining, told.Reset)
+	return body
+}
+
+func atoi(t testing.TB, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestLimitsOperation: every field, from the first request on.
+func TestLimitsOperation(t *testing.T) {
+	s := start(t)
+	free, _ := s.planKey(t, animalstore.PlanFree)
+	const want = `{"plan":"%s","minute":{"limit":%d,"remaining":%d,"reset":"%s"},"day":{"limit":%d,"remaining":%d,"reset":"2026-11-16T00:00:00.000Z"},` +
+		`"strikes":{"count":%d,"threshold":%d},"ban":{"active":false,"until":null,"level":0}}` + "\n"
+	s.clock.advance(250 * time.Millisecond)
+	for used := range 3 {
+		got := s.do(t, call{path: "/v1/limits", key: free})
+		if want := fmt.Sprintf(want, "free", 60, 59-used, "2026-11-15T12:01:01.000Z", 1_000, 999-used, 0, 100); string(got.body) != want {
+			t.Errorf("request %d: got %s\nwant %s", used+1, got.body, want)
+		}
+		if got := got.header.Get("Cache-Control"); got != "no-store" {
+			t.Errorf("Cache-Control: got %q, want no-store", got)
+		}
+	}
+	for range 57 {
+		s.do(t, call{path: "/v1/pets", key: free}).want(t, http.StatusOK, "")
+	}
+	s.do(t, call{path: "/v1/limits", key: free}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	s.clock.advance(2 * time.Second)
+	for range 7 {
+		s.do(t, call{path: "/v1/limits", key: free}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	}
+	s.clock.advance(time.Minute)
+	got := s.do(t, call{path: "/v1/limits", key: free})
+	if want := fmt.Sprintf(want, "free", 60, 59, "2026-11-15T12:02:03.000Z", 1_000, 939, 7, 100); string(got.body) != want {
+		t.Errorf("after strikes: got %s\nwant %s", got.body, want)
+	}
+	s.clock.advance(10 * time.Minute)
+	if got := s.limitsBody(t, free).Strikes.Count; got != 0 {
+		t.Errorf("ten minutes on: got %d strikes, want none", got)
+	}
+
+	for plan, limits := range map[animalstore.Plan]animalstore.Limits{
+		animalstore.PlanPro: {PerMinute: 300, PerDay: 10_000}, animalstore.PlanBusiness: {PerMinute: 1_000, PerDay: 100_000},
+	} {
+		key, _ := s.planKey(t, plan)
+		body := s.limitsBody(t, key)
+		if body.Plan != plan || body.Minute.Limit != limits.PerMinute || body.Day.Limit != limits.PerDay || body.Strikes.Threshold != limits.PerMinute {
+			t.Errorf("%s: got %+v, want limits and threshold of %v", plan, body, limits)
+		}
+	}
+	body := s.limitsBody(t, s.limitedKey(t, 5, 3))
+	if body.Plan != animalstore.PlanEnterprise || body.Minute.Remaining != 4 || body.Day.Remaining != 2 {
+		t.Errorf("enterprise: got %+v, want 4 of 5 and 2 of 3", body)
+	}
+}
+
+// TestPlanChangeCounts: a key that is put on another plan has its limits within
+// a second, and keeps what it used.
+func TestPlanChangeCounts(t *testing.T) {
+	s := start(t)
+	secret, id := s.planKey(t, animalstore.PlanFree)
+	s.exhaust(t, secret)
+	patch := func(body string) {
+		t.Helper()
+		s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), key: s.admin, body: body}).want(t, http.StatusOK, "")
+		s.clock.advance(time.Second)
+	}
+	patch(`{"plan":"pro"}`)
+	if got := s.limitsBody(t, secret); got.Plan != "pro" || got.Minute.Remaining != 300-61 || got.Day.Remaining != 10_000-61 {
+		t.Errorf("raised: got %+v, want what is left of pro", got)
+	}
+	patch(`{"plan":"enterprise","limits":{"perMinute":5,"perDay":1000}}`)
+	got := s.do(t, call{path: "/v1/limits", key: secret})
+	got.want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	got.wantLimits(t, 5, 0, time.Date(2026, 11, 15, 12, 1, 0, 0, time.UTC))
+}
+
+// limitHeaders are spelled here as the interface spells them.
+var limitHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+// wireSpelling refuses a response under /v1 whose limits are not spelled as
+// documented. Clients that read headers as they stand depend on it.
+func wireSpelling(path string, h http.Header) error {
+	if path != "/v1" && !strings.HasPrefix(path, "/v1/") {
+		return nil
+	}
+	var wrong []error
+	for _, name := range limitHeaders {
+		if len(h[name]) != 1 {
+			wrong = append(wrong, fmt.Errorf("on the wire: got %d lines spelled %s, want one, in %v", len(h[name]), name, h))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// longestReset bounds Reset: a day, a ban of a day, and what tests set the clock
+// back by.
+const longestReset = 49 * time.Hour
+
+// limits are the three headers of a response.
+type limits struct{ limit, remaining, reset int64 }
+
+func (a response) limits() limits {
+	l, _ := readLimits(a.header) // every response is checked on its way
+	return l
+}
+
+func readLimits(h http.Header) (l limits, err error) {
+	for i, dst := range []*int64{&l.limit, &l.remaining, &l.reset} {
+		text := h.Get(limitHeaders[i])
+		n, e := strconv.ParseInt(text, 10, 64)
+		if e != nil || strconv.FormatInt(n, 10) != text || n < 0 {
+			err = errors.Join(err, fmt.Errorf("%s: got %q, want an integer", limitHeaders[i], text))
+		}
+		*dst = n
+	}
+	return l, err
+}
+
+// checkLimits holds the headers that tell the caller how it stands to what they
+// may say, whatever the response.
+func (e *exchange) checkLimits() error {
+	l, err := readLimits(e.answered)
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if l.limit < 1 || l.remaining > l.limit {
+		complain("X-RateLimit-Remaining: got %d of %d, want 0 to the limit", l.remaining, l.limit)
+	}
+	left := time.Unix(l.reset, 0).Sub(e.now)
+	if left <= 0 || left > longestReset {
+		complain("X-RateLimit-Reset: got %d, which is in %v, want a time to come", l.reset, left)
+	}
+	if e.status != http.StatusTooManyRequests || strings.Contains(string(e.body), `"too_many_streams"`) {
+		return errors.Join(wrong...)
+	}
+	if l.remaining != 0 {
+		complain("X-RateLimit-Remaining: got %d with 429, want 0", l.remaining)
+	}
+	want := strconv.FormatInt(max(1, int64((left+time.Second-1)/time.Second)), 10)
+	if got := e.answered.Get("Retry-After"); got != want {
+		complain("Retry-After: got %q, want %s, the whole seconds until Reset", got, want)
+	}
+	return errors.Join(wrong...)
+}
+
+// exhaust uses up the minute of a key on plan free.
+func (s *service) exhaust(t testing.TB, key string) {
+	t.Helper()
+	for range 60 {
+		s.do(t, call{path: "/v1/pets", key: key}).want(t, http.StatusOK, "")
+	}
+	s.do(t, call{path: "/v1/pets", key: key}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+}
+
+// hammer sends on after 429 until the key is banned, and returns that response.
+func (s *service) hammer(t testing.TB, key string) response {
+	t.Helper()
+	s.exhaust(t, key)
+	s.clock.advance(time.Second + time.Millisecond)
+	for range 99 {
+		s.do(t, call{path: "/v1/pets", key: key}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	}
+	return s.do(t, call{path: "/v1/pets", key: key})
+}
+
+// TestBan: a client that never waits is banned, for longer each time, and served
+// again to the second when the ban is over.
+func TestBan(t *testing.T) {
+	t.Parallel()
+	s := start(t).inProcess()
+	secret, id := s.planKey(t, animalstore.PlanFree)
+	for i, span := range []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 24 * time.Hour, 24 * time.Hour} {
+		got := s.hammer(t, secret)
+		end := s.clock.Now().Add(span + time.Second - 1).Truncate(time.Second)
+		got.want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+		got.wantLimits(t, 60, 0, end)
+		got.wantMessage(t, "banned", "Retry-After")
+		if lines := s.log.lines("level=WARN", "banned", fmt.Sprint("key_id=", id)); len(lines) != i+1 {
+			t.Errorf("ban %d: got %q in the log, want one line a ban", i+1, lines)
+		}
+		for left := end.Sub(s.clock.Now()); left > time.Millisecond; left /= 2 {
+			s.clock.set(end.Add(-left))
+			for range 3 { // which neither counts nor lengthens
+				got := s.do(t, call{path: "/v1/nothing", key: secret})
+				got.want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+				got.wantLimits(t, 60, 0, end)
+			}
+		}
+		s.clock.set(end)
+		body := s.limitsBody(t, secret)
+		if want := (banBody{Level: int64(min(i+1, 4))}); body.Ban != want || body.Strikes.Count != 0 {
+			t.Errorf("after ban %d: got ban %+v and %d strikes, want %+v and none", i+1, body.Ban, body.Strikes.Count, want)
+		}
+		s.clock.advance(time.Minute)
+	}
+	t.Run("forgotten a day after", func(t *testing.T) {
+		ended := s.clock.Now().Add(-time.Minute)
+		s.clock.set(ended.Add(24*time.Hour - time.Millisecond))
+		if got := s.limitsBody(t, secret).Ban.Level; got != 4 {
+			t.Errorf("a millisecond before: got level %d, want 4", got)
+		}
+		s.clock.set(ended.Add(24 * time.Hour))
+		if got := s.limitsBody(t, secret).Ban.Level; got != 0 {
+			t.Errorf("a day after: got level %d, want 0", got)
+		}
+	})
+}
+
+// TestUnban: an operator's word ends a ban, and only that.
+func TestUnban(t *testing.T) {
+	s := start(t).inProcess()
+	secret, id := s.planKey(t, animalstore.PlanFree)
+	s.hammer(t, secret).want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+	s.clock.advance(10 * time.Second)
+	s.do(t, call{method: "POST", path: fmt.Sprint("/v1/keys/", id, "/unban"), key: s.admin}).want(t, http.StatusOK, "")
+	s.clock.advance(time.Second)
+	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	s.clock.advance(time.Minute)
+	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
+	if got := s.limitsBody(t, secret).Ban; got != (banBody{Level: 1}) {
+		t.Errorf("got %+v, want no ban and its level kept", got)
+	}
+	s.clock.advance(11 * time.Minute) // past the strike above
+	got := s.hammer(t, secret)
+	got.want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+	got.wantLimits(t, 60, 0, s.clock.Now().Add(15*time.Minute+time.Second-1).Truncate(time.Second))
+}
+
+// TestBurst: what was in flight when the limit was reached costs nothing.
+func TestBurst(t *testing.T) {
+	s := start(t).inProcess()
+	secret, _ := s.planKey(t, animalstore.PlanFree)
+	s.exhaust(t, secret)
+	for _, later := range []time.Duration{0, 500 * time.Millisecond, 500 * time.Millisecond} {
+		s.clock.advance(later)
+		for range 200 {
+			s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+		}
+	}
+	s.clock.advance(time.Millisecond)
+	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
+	s.clock.advance(time.Minute)
+	if got := s.limitsBody(t, secret).Strikes; got.Count != 1 || got.Threshold != 100 {
+		t.Errorf("got strikes %+v, want the one after the first second of 100", got)
+	}
+}
+
+// TestPatientClient: a client that waits as told is served the moment it comes back,
+// and never banned, whatever its limits.
+func TestPatientClient(t *testing.T) {
+	sqliteOnly(t, "limits are counted in memory, and it takes thousands of requests")
+	t.Parallel()
+	for _, l := range []animalstore.Limits{{PerMinute: 60, PerDay: 1_000}, {PerMinute: 1, PerDay: 3}, {PerMinute: 5, PerDay: 5}, {PerMinute: 10, PerDay: 2}} {
+		t.Run(fmt.Sprint(l), func(t *testing.T) {
+			s := start(t).inProcess()
+			secret := s.limitedKey(t, l.PerMinute, l.PerDay)
+			s.clock.advance(250 * time.Millisecond)
+			started, admitted, refused := s.clock.Now(), int64(0), 0
+			for waited := false; s.clock.Now().Before(started.Add(60 * time.Hour)); {
+				got := s.do(t, call{path: "/v1/pets", key: secret})
+				switch {
+				case got.status == http.StatusOK:
+					admitted++
+					waited = false
+				case waited:
+					t.Fatalf("after %v: got %v to a client that waited, want 200", s.clock.Now().Sub(started), got)
+				case got.code() == animalstore.KeyBanned:
+					t.Fatalf("after %v: got %v, want no ban", s.clock.Now().Sub(started), got)
+				default:
+					refused++
+					s.clock.advance(time.Duration(atoi(t, got.header.Get("Retry-After"))) * time.Second)
+					waited = true
+				}
+				s.clock.advance(10 * time.Millisecond)
+			}
+			if want := 3 * l.PerDay; admitted != want || refused == 0 {
+				t.Errorf("got %d admitted in three days and %d refused, want %d and some", admitted, refused, want)
+			}
+			s.clock.advance(24 * time.Hour)
+			if got := s.limitsBody(t, secret); got.Strikes.Count != 0 || got.Ban != (banBody{}) {
+				t.Errorf("got strikes %+v and ban %+v, want none", got.Strikes, got.Ban)
+			}
+		})
+	}
+}
+
+// TestImpatientPlans: the larger a plan, the more it takes to be banned.
+func TestImpatientPlans(t *testing.T) {
+	sqliteOnly(t, "limits are counted in memory, and it takes thousands of requests")
+	s := start(t).inProcess()
+	for limits, want := range map[animalstore.Limits]int64{
+		{PerMinute: 1, PerDay: 1}:        100,
+		{PerMinute: 99, PerDay: 1_000}:   100,
+		{PerMinute: 101, PerDay: 1_000}:  101,
+		{PerMinute: 300, PerDay: 10_000}: 300,
+		{PerMinute: 1_000, PerDay: 10}:   1_000,
+	} {
+		t.Run(strings.Trim(fmt.Sprint(limits), "{}"), func(t *testing.T) {
+			secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Limits = limits })
+			now := s.clock.Now().UnixMilli()
+			s.remember(t, id, animalstore.LimitState{
+				Minute: animalstore.Window{Used: limits.PerMinute, End: now + 30_000, Refused: now - 1_001},
+				Day:    animalstore.Window{Used: limits.PerDay, End: now + 30_000, Refused: now - 1_001},
+			})
+			for i := range want {
+				if got := s.do(t, call{path: "/v1/pets", key: secret}); (got.code() == animalstore.KeyBanned) != (i == want-1) {
+					t.Fatalf("strike %d: got %v, want a ban by strike %d", i+1, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestUnbanWhateverTheClock lifts bans after the clock was set back. Each time, the
+// response says whether there was a ban to lift.
+func TestUnbanWhateverTheClock(t *testing.T) {
+	t.Parallel()
+	s := start(t).inProcess()
+	unban := func(t *testing.T, id int64, lifted string) {
+		t.Helper()
+		got := s.do(t, call{method: "POST", path: fmt.Sprint("/v1/keys/", id, "/unban"), key: s.admin})
+		got.want(t, http.StatusOK, "")
+		if h := got.header.Get("Ban-Lifted"); h != lifted {
+			t.Errorf("Ban-Lifted: got %q, want %q", h, lifted)
+		}
+		key := s.do(t, call{path: fmt.Sprint("/v1/keys/", id), key: s.admin})
+		if got.header.Get("ETag") != key.header.Get("ETag") {
+			t.Errorf("got ETag %s, want the key's %s", got.header.Get("ETag"), key.header.Get("ETag"))
+		}
+	}
+	for _, step := range []time.Duration{0, time.Second, time.Hour, 20 * time.Hour} {
+		t.Run(step.String(), func(t *testing.T) {
+			secret, id := s.planKey(t, animalstore.PlanFree)
+			unban(t, id, "false")
+			s.clock.advance(time.Second)
+			s.hammer(t, secret).want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+			s.clock.advance(-step)
+			s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+			unban(t, id, "true")
+			unban(t, id, "false")
+			s.clock.advance(2 * time.Minute)
+			s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
+			s.hammerOn(t, secret)
+			unban(t, id, "true")
+		})
+	}
+}
+
+// TestClockThatWasAhead: a day that was used up while the clock was a month ahead
+// doesn't refuse the key for a month.
+func TestClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	s := start(t).inProcess()
+	secret := s.limitedKey(t, 10, 3)
+	s.clock.advance(30 * 24 * time.Hour)
+	for range 3 {
+		s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
+	}
+	s.clock.advance(-30 * 24 * time.Hour)
+	got := s.do(t, call{path: "/v1/pets", key: secret})
+	got.want(t, http.StatusTooManyRequests, animalstore.DailyQuotaExceeded)
+	wait := time.Duration(atoi(t, got.header.Get("Retry-After"))) * time.Second
+	if wait > 24*time.Hour {
+		t.Errorf("Retry-After is %v, want at most a day", wait)
+	}
+	s.clock.advance(wait)
+	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
+}
+
+// hammerOn gets a key banned whose minute has been used in part.
+func (s *service) hammerOn(t testing.TB, secret string) {
+	t.Helper()
+	for range 300 {
+		if got := s.do(t, call{path: "/v1/pets", key: secret}); got.code() == animalstore.RateLimitExceeded {
+			s.clock.advance(20 * time.Millisecond)
+		} else if got.code() == animalstore.KeyBanned {
+			return
+		}
+	}
+	t.Fatal("no ban after 300 requests")
 }

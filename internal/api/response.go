@@ -7,6 +7,41 @@ import (
 	"strconv"
 )
 
+// response records what was sent.
+type response struct {
+	http.ResponseWriter
+	status int
+	bytes  int
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += n
+	return n, err
+}
+
+// has reports whether setHeader was called with this name.
+func (w *response) has(name string) bool { return w.Header()[name] != nil }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// setHeader sets a header field and keeps the spelling of its name, which Header.Set
+// would change: the interface spells X-RateLimit-Limit.
+func setHeader(w http.ResponseWriter, name, value string) {
+	w.Header()[name] = []string{value}
+}
+
 // writeResource writes a resource or a list with its ETag. The error is for an
 // If-Match that doesn't match.
 func writeResource(w http.ResponseWriter, r *request, status int, v any) error {
@@ -34,8 +69,8 @@ func encode(v any) []byte {
 // writeBody writes a response. An error of the connection is ignored: there is
 // nobody left to report it to.
 func writeBody(w http.ResponseWriter, status int, body []byte, length string) {
-	setField(w, "Content-Type", typeJSON)
-	setField(w, "Content-Length", length)
+	setHeader(w, "Content-Type", typeJSON)
+	setHeader(w, "Content-Length", length)
 	w.WriteHeader(status)
 	w.Write(body)
 }

@@ -155,7 +155,7 @@ func isSegment(s string) bool {
 
 // route finds the operation of a request. A nil route with a nil error means that
 // the response has already been written.
-func (s *Server) route(w *response, r *request) (*route, error) {
+func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	res, param, second := s.router.find(r.URL.Path)
 	// An escaped slash doesn't separate segments.
 	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
@@ -176,7 +176,7 @@ func (s *Server) route(w *response, r *request) (*route, error) {
 		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not allowed here: use one of %s", printable(r.Method), res.allow)
 	}
 	if d, ok := deprecated[route.operation]; ok {
-		return route, d.announce(w, r.at)
+		return route, d.announce(w, s.now())
 	}
 	return route, nil
 }
@@ -202,9 +202,9 @@ func newDeprecation(since, sunset time.Time, successor string) *deprecation {
 }
 
 // announce sets the headers, and returns an error after the sunset.
-func (d *deprecation) announce(w *response, now time.Time) error {
+func (d *deprecation) announce(w http.ResponseWriter, now time.Time) error {
 	for _, f := range d.header {
-		w.set(f[0], f[1])
+		setHeader(w, f[0], f[1])
 	}
 	if now.Before(d.sunset) {
 		return nil

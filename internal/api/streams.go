@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"animalstore"
@@ -24,7 +23,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 	}
 	f, err := s.followers.addStream(r)
 	if err != nil {
-		setField(w, "Retry-After", strconv.Itoa(streamRetryAfter))
+		setHeader(w, "Retry-After", strconv.Itoa(streamRetryAfter))
 		return err
 	}
 	defer f.leave()
@@ -38,9 +37,9 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 	if err != nil {
 		return explainExpired(err)
 	}
-	setField(w, "Content-Type", typeEventStream)
-	setField(w, "Cache-Control", "no-store")
-	setField(w, "X-Accel-Buffering", "no") // a proxy must not wait for more
+	setHeader(w, "Content-Type", typeEventStream)
+	setHeader(w, "Cache-Control", "no-store")
+	setHeader(w, "X-Accel-Buffering", "no") // a proxy must not wait for more
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
@@ -97,7 +96,7 @@ func (st *stream) run(more bool) {
 		}
 		var messages []*events.Message
 		var err error
-		st.r.ctx.restart(handlerTimeout)
+		st.r.restartClock()
 		messages, more, err = st.reader.Read(st.r.Context(), streamBatch)
 		retry = nil
 		switch {
@@ -155,27 +154,22 @@ func (st *stream) send(messages []*events.Message) bool {
 	}
 	// net/http would send them in pieces of 2 KiB, each with its own system call, and
 	// the client would read them so.
-	piece := framesPool.Get().(*[]byte)
-	defer func() { framesPool.Put(piece) }()
-	*piece = (*piece)[:0]
+	var piece []byte
 	for _, m := range messages {
 		frame := m.Frame(st.view)
-		if len(*piece) > 0 && len(*piece)+len(frame) > maxPiece {
-			if !st.write(*piece) {
+		if len(piece) > 0 && len(piece)+len(frame) > maxPiece {
+			if !st.write(piece) {
 				return false
 			}
-			*piece = (*piece)[:0]
+			piece = piece[:0]
 		}
-		*piece = append(*piece, frame...)
+		piece = append(piece, frame...)
 	}
-	return st.write(*piece)
+	return st.write(piece)
 }
 
 // maxPiece is how much is sent at once, unless a single event is longer.
 const maxPiece = 64 << 10
-
-// framesPool has buffers for what is sent. A stream that waits has none.
-var framesPool = sync.Pool{New: func() any { return new([]byte) }}
 
 // write sends frames. It reports false if the client is gone or doesn't read.
 func (st *stream) write(frames []byte) bool {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -398,4 +399,105 @@ func shorten(t testing.TB, d *time.Duration, to time.Duration) {
 	before := *d
 	*d = to
 	t.Cleanup(func() { *d = before })
+}
+
+// TestBanEndsFollowers: a ban ends the streams of a key and its requests that wait, and
+// the next request says why. Others go on.
+func TestBanEndsFollowers(t *testing.T) {
+	s := start(t)
+	secret, _ := s.planKey(t, animalstore.PlanFree)
+	path := s.latest(t, "", "&wait=30&type=order.*")
+	other := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
+	st := s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
+	began := time.Now()
+	waiting := s.beginWaiting(t, call{path: path, key: secret})
+	sent := 0
+	for got := (response{}); ; sent++ {
+		if got = s.do(t, call{path: "/v1/pets", key: secret}); got.code() == animalstore.KeyBanned {
+			break
+		}
+		if got.status == http.StatusTooManyRequests && got.code() != animalstore.RateLimitExceeded || sent > 500 {
+			t.Fatalf("request %d: got %v, want a ban", sent, got)
+		}
+		if sent == 60 {
+			s.clock.advance(time.Second + time.Millisecond) // strikes begin a second after the first 429
+		}
+	}
+	st.awaitEnd()
+	if got := readEventPage(t, <-waiting); len(got.events) != 0 {
+		t.Errorf("the request that waited got %q, want nothing", typesOf(got.events))
+	}
+	if took := time.Since(began); took >= 30*time.Second {
+		t.Errorf("the request waited for %v, which is to its end, want until the ban", took)
+	}
+	s.do(t, call{path: path, key: secret}).want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+	s.createPet(t, "Rex")
+	other.next() // goes on
+}
+
+// TestStreamSendsPieces: many events are sent with few writes, because each one costs a
+// system call here and another at the client.
+func TestStreamSendsPieces(t *testing.T) {
+	sqliteOnly(t, "it is about the connection")
+	s := start(t)
+	const pets = 150
+	for range pets {
+		s.createPet(t, "Rex")
+	}
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	fmt.Fprintf(conn, "GET /v1/events?type=pet.* HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", s.owner)
+	lines := bufio.NewReader(conn)
+	res, err := http.ReadResponse(lines, nil) // leaves the body in lines
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("got %v, %v, want a stream", res, err)
+	}
+	var chunks []int // how many events each has
+	for got := 0; got < pets; {
+		size, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(size), 16, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk := make([]byte, n+2)
+		if _, err := io.ReadFull(lines, chunk); err != nil {
+			t.Fatal(err)
+		}
+		if events := strings.Count(string(chunk), "event: pet.created\n"); events > 0 {
+			chunks = append(chunks, events)
+			got += events
+		}
+	}
+	if len(chunks) != 1 {
+		t.Errorf("got %d events in chunks of %v, want one chunk", pets, chunks)
+	}
+}
+
+// TestFollowersReadLate: a follower that has waited for longer than a request may take
+// can still read from the database, when more has happened than is kept in memory.
+func TestFollowersReadLate(t *testing.T) {
+	if engine.name == sqliteEngine.name {
+		t.Skip("a read of SQLite that needn't wait for its turn doesn't look at the time")
+	}
+	t.Parallel()
+	s := start(t, func(with *setup) { with.eventsEvery = time.Hour }) // it looks when it is notified
+	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
+	waiting := s.beginWaiting(t, call{path: s.latest(t, "", "&type=pet.*&wait=30")})
+	time.Sleep(api.HandlerTimeout)
+	engine.exec(t, s.database, `INSERT INTO events (id, type, subject_id, created_at, key_id, request_id, data)
+		SELECT (SELECT coalesce(max(id), 0) FROM events) + n, 0, n, 1, 0, '', '{}' FROM generate_series(1, 5000) n`)
+	s.createPet(t, "Rex")
+	if page := readEventPage(t, <-waiting); len(page.events) != 20 || page.events[0].Subject != "pet/1" {
+		t.Errorf("the request that waited got %q, want the first 20 events", typesOf(page.events))
+	}
+	if e := st.next(); e.Subject != "pet/1" {
+		t.Errorf("the stream got %s %s, want the first event", e.Type, e.Subject)
+	}
 }

@@ -51,7 +51,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	setField(w, "Location", "/v1/webhooks/"+strconv.FormatInt(webhook.ID, 10))
+	setHeader(w, "Location", "/v1/webhooks/"+strconv.FormatInt(webhook.ID, 10))
 	writeSecret(w, http.StatusCreated, webhookWithSecret{webhook, secret})
 	return nil
 }

@@ -20,8 +20,8 @@ func TestPets(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(everything)
 	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "categoryId", "7")
-	b.post("/console/pets", form).wantMoved(t, "add", "/console/pets/1?done=added")
-	b.get("/console/pets/1?done=added").want(t, "added", http.StatusOK, "Added.", "Rex")
+	b.post("/console/pets", form).wantMoved(t, "add", "/console/pets/1").wantDone(t, "added")
+	b.get("/console/pets/1").want(t, "added", http.StatusOK, "Added.", "Rex")
 	for _, bad := range [][2]string{{"name", ""}, {"name", strings.Repeat("x", 1025)}, {"categoryId", "dogs"}, {"status", "gone"}} {
 		wrong := url.Values{}
 		for name, values := range form {
@@ -33,7 +33,7 @@ func TestPets(t *testing.T) {
 		if bad[0] == "name" {
 			kept = `name="categoryId" value="7"`
 		}
-		b.post("/console/pets", wrong).want(t, "a wrong "+bad[0], http.StatusBadRequest, `class="notice wrong"`, kept)
+		b.post("/console/pets", wrong).want(t, "a wrong "+bad[0], http.StatusBadRequest, `role="alert"`, kept)
 	}
 	for i := range 30 {
 		s.pet(fmt.Sprint("pet ", i))
@@ -55,11 +55,18 @@ func TestPets(t *testing.T) {
 	b.get("/console/pets?category=7").want(t, "a category", http.StatusOK, "Rex")
 
 	page := b.get("/console/pets/1")
-	b.post("/console/pets/1", page.form(t, "/console/pets/1", "name", "Max", "status", "pending")).wantMoved(t, "change", "/console/pets/1?done=saved")
+	b.post("/console/pets/1", page.form(t, "/console/pets/1", "name", "Max", "status", "pending")).wantMoved(t, "change", "/console/pets/1").wantDone(t, "saved")
 	page = b.get("/console/pets/1")
 	b.post("/console/pets/1/remove", page.form(t, "/console/pets/1/remove", "etag", `"stale"`)).want(t, "a stale removal", http.StatusPreconditionFailed, "Somebody changed it")
-	b.post("/console/pets/1/remove", page.form(t, "/console/pets/1/remove")).wantMoved(t, "remove", "/console/pets?done=removed")
+	b.post("/console/pets/1/remove", page.form(t, "/console/pets/1/remove")).wantMoved(t, "remove", "/console/pets").wantDone(t, "removed")
 	b.get("/console/pets/1").want(t, "removed", http.StatusNotFound)
+
+	s.advance(5 * 365 * 24 * time.Hour) // the operation that reads one pet is removed
+	b = s.signedIn(everything)
+	page = b.get("/console/pets/2")
+	b.post("/console/pets/2", page.form(t, "/console/pets/2", "name", "Max")).wantMoved(t, "change in 2031", "/console/pets/2").wantDone(t, "saved")
+	b.get("/console/pets/2").want(t, "in 2031", http.StatusOK, "Max")
+	b.get("/console/pets/1").want(t, "removed, in 2031", http.StatusNotFound, "no such pet")
 }
 
 // TestStaleChanges: a change of something that somebody else changed is refused, with both
@@ -73,10 +80,10 @@ func TestStaleChanges(t *testing.T) {
 	for _, path := range []string{fmt.Sprint("/console/pets/", pet.ID), "/console/categories/1", fmt.Sprint("/console/keys/", keyID)} {
 		page := ours.get(path)
 		mine := page.form(t, path, "name", "mine & <b>")
-		theirs.post(path, page.form(t, path, "name", "theirs now")).wantMoved(t, path+": theirs", path+"?done=saved")
+		theirs.post(path, page.form(t, path, "name", "theirs now")).wantMoved(t, path+": theirs", path).wantDone(t, "saved")
 		conflict := ours.post(path, mine)
 		conflict.want(t, path, http.StatusPreconditionFailed, "<bdi>mine &amp; &lt;b&gt;</bdi>", "<bdi>theirs now</bdi>", "Save mine", "Keep theirs")
-		ours.post(path, conflict.form(t, path)).wantMoved(t, path+": anyway", path+"?done=saved")
+		ours.post(path, conflict.form(t, path)).wantMoved(t, path+": anyway", path).wantDone(t, "saved")
 		ours.get(path).want(t, path+": after", http.StatusOK, "mine &amp; &lt;b&gt;")
 	}
 }
@@ -100,12 +107,12 @@ func TestOrders(t *testing.T) {
 	}
 	move := func(order shown, to, then string) shown {
 		t.Helper()
-		b.post("/console/orders/1", order.form(t, "/console/orders/1", "status", to)).wantMoved(t, to, "/console/orders/1?done=moved")
+		b.post("/console/orders/1", order.form(t, "/console/orders/1", "status", to)).wantMoved(t, to, "/console/orders/1").wantDone(t, "moved")
 		b.get(path).want(t, to, http.StatusOK, `<span class="tag `+then+`">`)
 		return b.get("/console/orders/1")
 	}
 	pet := b.get(path)
-	b.post("/console/orders", pet.form(t, "/console/orders")).wantMoved(t, "place", "/console/orders/1?done=placed")
+	b.post("/console/orders", pet.form(t, "/console/orders")).wantMoved(t, "place", "/console/orders/1").wantDone(t, "placed")
 	ordered := b.get(path)
 	ordered.want(t, "ordered", http.StatusOK, "open order")
 	if strings.Contains(ordered.body, path+"/remove") || strings.Contains(ordered.body, `action="/console/orders"`) || strings.Contains(ordered.body, "<option>sold") {
@@ -154,9 +161,9 @@ func TestKeys(t *testing.T) {
 	}
 	for _, bad := range [][2]string{{"name", ""}, {"plan", "gold"}, {"perDay", "many"}, {"permission", ""}, {"expires", "2020-01-01T00:00:00"}} {
 		wrong := b.get("/console/keys/new").form(t, "/console/keys", "name", "partner", "plan", "enterprise", "perMinute", "1", "perDay", "1", bad[0], bad[1])
-		b.post("/console/keys", wrong).want(t, "a wrong "+bad[0], http.StatusBadRequest, `class="notice wrong"`)
+		b.post("/console/keys", wrong).want(t, "a wrong "+bad[0], http.StatusBadRequest, `role="alert"`)
 	}
-	b.post("/console/keys/2", page.form(t, "/console/keys/2", "name", "renamed", "plan", "pro", "permission", "read")).wantMoved(t, "change", "/console/keys/2?done=saved")
+	b.post("/console/keys/2", page.form(t, "/console/keys/2", "name", "renamed", "plan", "pro", "permission", "read")).wantMoved(t, "change", "/console/keys/2").wantDone(t, "saved")
 	key, err := s.db.Key(t.Context(), 2)
 	if err != nil || key.Name != "renamed" || key.Plan != animalstore.PlanPro || key.Permissions != animalstore.Read || key.ExpiresAt.IsZero() {
 		t.Errorf("got %+v, %v, want the changes and the expiry kept", key, err)
@@ -177,7 +184,7 @@ func TestKeys(t *testing.T) {
 	if !works(rotated) {
 		t.Error("the key was revoked without confirmation")
 	}
-	b.post("/console/keys/2/revoke", page.form(t, "/console/keys/2/revoke", "confirm", "yes")).wantMoved(t, "revoke", "/console/keys/2?done=revoked")
+	b.post("/console/keys/2/revoke", page.form(t, "/console/keys/2/revoke", "confirm", "yes")).wantMoved(t, "revoke", "/console/keys/2").wantDone(t, "revoked")
 	s.advance(time.Second)
 	if works(rotated) {
 		t.Error("the revoked key works")
@@ -280,7 +287,7 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("%.40q: the page contains it as markup:\n%s", name, page.body)
 			}
 		}
-		b.post(path, pages[0].form(t, path, "status", "pending")).wantMoved(t, "save the name again", path+"?done=saved")
+		b.post(path, pages[0].form(t, path, "status", "pending")).wantMoved(t, "save the name again", path).wantDone(t, "saved")
 		pets, err := s.db.Pets(t.Context(), db.PetQuery{Limit: 1})
 		if err != nil || pets[0].Name != name {
 			t.Errorf("after saving it again: got %.40q (%v), want %.40q", pets[0].Name, err, name)

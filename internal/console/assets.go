@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -27,6 +26,7 @@ var loadAssets = sync.OnceValue(func() *assets {
 	for _, file := range []struct{ name, contentType string }{
 		{"console.css", "text/css; charset=utf-8"},
 		{"console.js", "text/javascript; charset=utf-8"},
+		{"stream.js", "text/javascript; charset=utf-8"},
 	} {
 		body, err := web.ReadFile("web/" + file.name)
 		if err != nil {
@@ -43,11 +43,6 @@ func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
 	file, ok := c.assets.files[strings.TrimPrefix(r.URL.Path, c.assets.prefix)]
 	if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.NotFound(w, r)
-		return
-	}
-	if seconds, err := c.Server.ChargeAddress(r); err != nil {
-		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
-		http.Error(w, "too many requests from your address", http.StatusTooManyRequests)
 		return
 	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

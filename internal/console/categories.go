@@ -13,15 +13,15 @@ type categoriesPage struct {
 	frame
 	page[animalstore.Category]
 	ID, Name string // of the form
-	Problem  string
+	Problem  formError
 }
 
 // listCategories serves GET /console/categories.
-func (v *visit) listCategories() error { return v.showCategories(http.StatusOK, "", "", "") }
+func (v *visit) listCategories() error { return v.showCategories(http.StatusOK, "", "", formError{}) }
 
-func (v *visit) showCategories(status int, id, name, problem string) error {
+func (v *visit) showCategories(status int, id, name string, wrong formError) error {
 	if !v.may(read) {
-		v.show(categoryProblem(status, problem))
+		v.show(problem{Status: status, Heading: "That isn’t possible", Message: wrong.Message})
 		return nil
 	}
 	categories, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
@@ -30,12 +30,7 @@ func (v *visit) showCategories(status int, id, name, problem string) error {
 	if err != nil {
 		return err
 	}
-	return v.render(status, "categories", categoriesPage{v.c.frame(v, "Categories"), categories, id, name, problem})
-}
-
-// categoryProblem is for a key that may write but not read.
-func categoryProblem(status int, message string) problem {
-	return problem{Status: status, Heading: "That isn’t possible", Message: message}
+	return v.render(status, "categories", categoriesPage{v.c.frame(v, "Categories"), categories, id, name, wrong})
 }
 
 // addCategory serves POST /console/categories.
@@ -50,7 +45,7 @@ func (v *visit) addCategory() error {
 		if readErr == nil && existing.Name == name { // the same form again
 			return v.goTo("/console/categories", "unchanged")
 		}
-		return v.showCategories(http.StatusPreconditionFailed, v.field("id"), name, "There is a category with this number already. Open it in the list to rename it.")
+		return v.showCategories(http.StatusPreconditionFailed, v.field("id"), name, formError{"id", "There is a category with this number already. Open it in the list to rename it."})
 	}
 	if message, status, ok := formProblem(err); ok {
 		return v.showCategories(status, v.field("id"), name, message)
@@ -66,27 +61,17 @@ type categoryPage struct {
 	Category  animalstore.Category
 	Name      string // in the form
 	ETag      string
-	Problem   string
+	Problem   formError
 	Conflicts []conflict
 }
 
 // showCategory serves GET /console/categories/{id}.
 func (v *visit) showCategory() error {
-	category, etag, err := v.readCategory()
+	category, etag, err := readTagged(v, v.api.GetCategory)
 	if err != nil {
 		return err
 	}
 	return v.renderCategory(http.StatusOK, categoryPage{Category: category, Name: category.Name, ETag: etag})
-}
-
-func (v *visit) readCategory() (category animalstore.Category, etag string, err error) {
-	id, err := v.id()
-	if err != nil {
-		return category, "", err
-	}
-	var meta client.Meta
-	category, err = v.api.GetCategory(v.r.Context(), id, client.ReadMeta(&meta))
-	return category, meta.ETag, err
 }
 
 func (v *visit) renderCategory(status int, p categoryPage) error {
@@ -109,7 +94,7 @@ func (v *visit) renameCategory() error {
 	if !fixable && !isStale(err) || !v.may(read) {
 		return err
 	}
-	category, etag, err := v.readCategory()
+	category, etag, err := readTagged(v, v.api.GetCategory)
 	if err != nil {
 		return err
 	}

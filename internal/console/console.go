@@ -45,11 +45,11 @@ type Config struct {
 
 // Server is the server that a console belongs to.
 type Server interface {
-	// ServeAPI serves a request of the API as the key with this secret, or if that is
-	// nil with the credential in the request.
+	// ServeAPI serves a request to the API as the key with this secret. If that is nil,
+	// the request has its own credential.
 	ServeAPI(w http.ResponseWriter, r *http.Request, secret *[32]byte)
-	// KeyOf returns the key with this secret. The error has code invalid_api_key if it
-	// doesn't work.
+	// KeyOf returns the key with this secret. The error has code invalid_api_key if the
+	// key can't be used.
 	KeyOf(r *http.Request, secret [32]byte) (*animalstore.Key, error)
 	// ChargeAddress charges a request to the address it comes from. It returns an error
 	// over the limit, and then how many seconds to wait.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,10 +15,10 @@ import (
 )
 
 const (
-	eventRows = 50
-	// eventWindow is how far back a filtered page looks: few of the latest may match.
-	eventWindow = 1000
-	latestRows  = 10
+	eventRows  = 50
+	latestRows = 10
+	// eventCalls is how often a page asks for more events while few of them match.
+	eventCalls = 3
 )
 
 // eventRow is an event in a table.
@@ -24,74 +26,172 @@ type eventRow struct {
 	animalstore.Event
 	Path    string   // of the page about its subject, which may be gone; "" if there is none
 	Summary []string // what the resource looked like then, in a few words
+	By      string   // who made it
+	ByPath  string   // of the page about that key; "" if there is none
+}
+
+// Day is when it happened, in UTC. The script groups by the reader's days.
+func (r eventRow) Day() string { return r.Time.UTC().Format("Monday, 2 January 2006") }
+
+// feed is a table of events.
+type feed struct {
+	Rows    []eventRow // newest first
+	Type    string     // the filters
+	Subject string
+	After   int64  // follow from here; 0: there are newer events than these
+	Follow  string // the types to follow, separated by commas
+	Older   string // the page of older events; "" if these are the oldest
 }
 
 type eventsPage struct {
 	frame
-	Rows    []eventRow // newest first
-	Types   []string   // to choose from
-	Type    string
-	Subject string
-	Who     bool  // show who did it
-	Newest  int64 // follow from here; 0: this isn't the end of the feed
-	Newer   int64 // the next page begins after this; 0: none
-	Older   int64 // the page before; -1: none
-	Expired bool
+	feed
+	Types []string // to choose from
+	Newer string   // the page of newer events; "" if these are the newest
+	Back  bool     // these aren't the newest
 }
 
-// listEvents serves GET /console/events: the latest events that match, or those after
-// the one in the URL.
+// listEvents serves GET /console/events: the latest events that match, or those before or
+// after the one in the URL.
 func (v *visit) listEvents() error {
 	query := v.r.URL.Query()
-	p := eventsPage{frame: v.c.frame(v, "Events"), Type: query.Get("type"), Subject: strings.TrimSpace(query.Get("subject")), Who: v.may(admin), Older: -1}
-	p.Types = v.eventChoices()
-	options := client.EventsOptions{Subject: p.Subject}
-	if p.Type != "" {
-		options.Types = []string{p.Type}
-	}
-	window := int64(eventRows)
-	if p.Type != "" || p.Subject != "" {
-		window = eventWindow
-	}
-	newest, err := v.newestEvent()
+	p := eventsPage{frame: v.c.frame(v, "Events"), Types: v.eventChoices()}
+	p.Type, p.Subject = query.Get("type"), strings.TrimSpace(query.Get("subject"))
+	before, err := eventID(query, "before")
 	if err != nil {
 		return err
 	}
-	after, given := max(0, newest-window), query.Get("after") != ""
-	if p.Subject != "" {
-		after = 0 // those of one resource are found wherever they are
+	after, err := eventID(query, "after")
+	if err != nil {
+		return err
 	}
-	if given {
-		if after, err = strconv.ParseInt(query.Get("after"), 10, 64); err != nil || after < 0 {
-			return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "after must be the id of an event")}
+	switch {
+	case before != 0:
+		p.Back, p.Newer = true, p.pageAt("after", before-1)
+		_, err = v.readOlder(&p.feed, before, eventCalls, eventRows)
+	case after != 0:
+		var atEnd bool
+		if p.Newer, atEnd, err = v.readNewer(&p.feed, after); err == nil && atEnd {
+			return v.goTo(p.pageAt("", 0), "") // that page is full, and live
 		}
+		p.Back = true
+	default:
+		err = v.readLatest(&p.feed, eventCalls, eventRows)
 	}
-	options.After = after
-	limit := eventRows
-	if !given && window == eventWindow {
-		limit = 100 // those at the end are shown
-	}
-	events, next, err := v.api.ListEventPage(v.r.Context(), options, limit)
-	if codeOf(err) == animalstore.EventsExpired { // begin with the oldest that is kept
-		p.Expired, options.After = given, 0
-		events, next, err = v.api.ListEventPage(v.r.Context(), options, limit)
-	} else if after > 0 && p.Subject == "" {
-		p.Older = max(0, after-window)
+	if codeOf(err) == animalstore.EventsExpired && p.Back {
+		return v.goTo(p.pageAt("", 0), "")
 	}
 	if err != nil {
 		return err
-	}
-	p.Rows = rowsOf(events)
-	if p.Newer = next; next >= newest {
-		p.Newer, p.Newest = 0, next
 	}
 	return v.render(http.StatusOK, "events", p)
 }
 
-// newestEvent returns the id of the newest event.
-func (v *visit) newestEvent() (int64, error) {
+// eventID reads an id from the URL; 0 if it has none.
+func eventID(query url.Values, name string) (int64, error) {
+	if query.Get(name) == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(query.Get(name), 10, 64)
+	if err != nil || id < 1 {
+		return 0, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "%s must be the id of an event", name)}
+	}
+	return id, nil
+}
+
+// pageAt is the address of a page with the same filters.
+func (f *feed) pageAt(direction string, id int64) string {
+	if id < 1 {
+		return withQuery("/console/events", "type", f.Type, "subject", f.Subject)
+	}
+	return withQuery("/console/events", "type", f.Type, "subject", f.Subject, direction, strconv.FormatInt(id, 10))
+}
+
+func (f *feed) options() client.EventsOptions {
+	return client.EventsOptions{Types: animalstore.EventPatterns(f.Type), Subject: f.Subject}
+}
+
+// readLatest reads the newest events, to be followed from there.
+func (v *visit) readLatest(f *feed, calls, rows int) error {
 	_, newest, err := v.api.ListEventPage(v.r.Context(), client.EventsOptions{Latest: true}, 1)
-	return newest, err
+	if err != nil {
+		return err
+	}
+	first, err := v.readOlder(f, 0, calls, rows)
+	f.After, f.Follow = max(1, newest, first), v.typesOf(f.Type)
+	return err
+}
+
+// readOlder reads events before an id, or the newest if that is 0, and returns the id of
+// the newest of them.
+func (v *visit) readOlder(f *feed, before int64, calls, rows int) (first int64, err error) {
+	o := f.options()
+	o.Before, o.Newest = before, before == 0
+	for ; calls > 0 && len(f.Rows) < rows; calls-- {
+		events, next, err := v.api.ListEventPage(v.r.Context(), o, rows-len(f.Rows))
+		if err != nil {
+			return 0, err
+		}
+		f.Rows = append(f.Rows, v.rowsOf(events)...)
+		o.Before, o.Newest = next, false
+		if next == 0 {
+			break
+		}
+		f.Older = f.pageAt("before", next)
+	}
+	if o.Before == 0 {
+		f.Older = ""
+	}
+	if len(f.Rows) > 0 {
+		first = f.Rows[0].ID
+	}
+	return first, nil
+}
+
+// readNewer reads the events that follow an id, shown newest first like all. atEnd reports
+// that there are no others after them.
+func (v *visit) readNewer(f *feed, after int64) (newer string, atEnd bool, err error) {
+	o := f.options()
+	o.After = after
+	f.Older = f.pageAt("before", after+1)
+	var events []animalstore.Event
+	for range eventCalls {
+		more, next, err := v.api.ListEventPage(v.r.Context(), o, eventRows-len(events))
+		if err != nil {
+			return "", false, err
+		}
+		events = append(events, more...)
+		if atEnd = next == o.After; atEnd || len(events) == eventRows {
+			break
+		}
+		o.After = next
+	}
+	slices.Reverse(events)
+	f.Rows = v.rowsOf(events)
+	return f.pageAt("after", max(o.After, newestOf(events))), atEnd, nil
+}
+
+func newestOf(events []animalstore.Event) int64 {
+	if len(events) == 0 {
+		return 0
+	}
+	return events[0].ID
+}
+
+// typesOf returns the types that a filter stands for and the key may see, separated by
+// commas. "" stands for all.
+func (v *visit) typesOf(filter string) string {
+	types := animalstore.EventTypes
+	if filter != "" {
+		types, _ = animalstore.ParseEventTypes(filter) // the API has accepted it
+	}
+	var names []string
+	for _, t := range types {
+		if !t.AdminOnly() || v.may(admin) {
+			names = append(names, string(t))
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // eventChoices are the filters that make sense for the key.
@@ -110,35 +210,12 @@ func (v *visit) eventChoices() (all []string) {
 	return all
 }
 
-// latestEvents returns the last few events, newest first, and the id of the newest.
-func (v *visit) latestEvents() ([]eventRow, int64, error) {
-	newest, err := v.newestEvent()
-	if err != nil || newest == 0 {
-		return nil, 0, err
-	}
-	events, _, err := v.api.ListEventPage(v.r.Context(), client.EventsOptions{After: max(0, newest-latestRows)}, latestRows)
-	if codeOf(err) == animalstore.EventsExpired { // most of them are no longer kept
-		return nil, newest, nil
-	}
-	return rowsOf(events), newest, err
-}
-
-// history are events of a resource.
-type history struct {
-	Subject string
-	Rows    []eventRow // newest first
-	Later   int64      // there may be more after this one, unless it is 0
-}
-
 // historyOf returns the events of a resource that are kept.
-func (v *visit) historyOf(subject string) (history, error) {
-	const most = 100
-	events, next, err := v.api.ListEventPage(v.r.Context(), client.EventsOptions{Subject: subject}, most)
-	h := history{Subject: subject, Rows: rowsOf(events)}
-	if len(events) == most {
-		h.Later = next
-	}
-	return h, err
+func (v *visit) historyOf(resource string, id int64) (feed, error) {
+	f := feed{Subject: animalstore.EventSubject(resource, id)}
+	newest, err := v.readOlder(&f, 0, 1, eventRows)
+	f.After, f.Follow = newest, v.typesOf(resource+".*")
+	return f, err
 }
 
 // streamChecks is how often a stream looks whether its session has ended. The API ends
@@ -178,8 +255,8 @@ func (v *visit) streamEvents() error {
 	return nil
 }
 
-// rowsOf turns events into rows, newest first.
-func rowsOf(events []animalstore.Event) []eventRow {
+// rowsOf turns events into rows.
+func (v *visit) rowsOf(events []animalstore.Event) []eventRow {
 	rows := make([]eventRow, len(events))
 	for i, e := range events {
 		row := eventRow{Event: e, Summary: summarize(e)}
@@ -191,9 +268,26 @@ func rowsOf(events []animalstore.Event) []eventRow {
 				row.Path = "/console/categories/" + id
 			}
 		}
-		rows[len(events)-1-i] = row
+		row.By, row.ByPath = v.who(e)
+		rows[i] = row
 	}
 	return rows
+}
+
+// who says who made a change. Without admin, the API tells only whether it was the own key.
+func (v *visit) who(e animalstore.Event) (by, path string) {
+	switch {
+	case e.KeyID == nil && v.may(admin):
+		return "command line", ""
+	case e.KeyID == nil:
+		return "somebody else", ""
+	case v.may(admin):
+		path = keyPath(*e.KeyID)
+	}
+	if *e.KeyID == v.key.ID {
+		return v.key.Name, path
+	}
+	return "key " + strconv.FormatInt(*e.KeyID, 10), path
 }
 
 // summarize says in a few words what a resource looked like after a change.

@@ -8,7 +8,7 @@ type Route struct {
 	Needs   animalstore.Permissions
 }
 
-// Routes returns what whoever is signed in can open or do, except the overview.
+// Routes returns every page and action for somebody who is signed in, except the overview.
 func Routes() (all []Route) {
 	for _, r := range routes {
 		all = append(all, Route{r.pattern, r.needs})

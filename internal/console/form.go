@@ -6,6 +6,8 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -21,12 +23,60 @@ type page[T any] struct {
 	Rows []T
 	Next string // the cursor of the next page; "" on the last
 	From string // the cursor of this page; "" on the first
+	// Trail are the cursors of the pages before, separated by ".", because a cursor leads
+	// only forwards. That of the first is firstPage. It is "" on the first page, and where a
+	// link was shared.
+	Trail string
+	at    *url.URL // of this page
+}
+
+// Link is the address of another page of the list, with the same filters.
+func (p page[T]) Link(cursor, trail string) string {
+	query := p.at.Query()
+	for name, value := range map[string]string{"cursor": cursor, "trail": trail} {
+		if query.Del(name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	if len(query) == 0 {
+		return p.at.Path
+	}
+	return p.at.Path + "?" + query.Encode()
+}
+
+const (
+	firstPage = "first"
+	// maxTrail is how much of a trail a link carries: about a hundred pages.
+	maxTrail = 4000
+)
+
+// NextTrail is the trail of the next page.
+func (p page[T]) NextTrail() string {
+	if p.From == "" {
+		return firstPage
+	}
+	trail := strings.Trim(p.Trail+"."+p.From, ".")
+	for len(trail) > maxTrail {
+		_, trail, _ = strings.Cut(trail, ".")
+	}
+	return trail
+}
+
+// Previous is the cursor of the page before, "" for the first, and the trail of that page.
+func (p page[T]) Previous() (cursor struct{ Cursor, Trail string }) {
+	i := strings.LastIndex(p.Trail, ".")
+	cursor.Cursor, cursor.Trail = p.Trail[i+1:], p.Trail[:max(0, i)]
+	if cursor.Cursor == firstPage {
+		cursor.Cursor = ""
+	}
+	return cursor
 }
 
 // readPage makes one call of the API for a page of a list.
 func readPage[T any](v *visit, size int, list func(...client.CallOption) iter.Seq2[T, error]) (page[T], error) {
 	var meta client.Meta
-	p := page[T]{From: v.r.URL.Query().Get("cursor")}
+	query := v.r.URL.Query()
+	p := page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: v.r.URL}
 	for row, err := range list(client.FromCursor(p.From), client.ReadMeta(&meta)) {
 		if err != nil {
 			return p, err
@@ -52,11 +102,21 @@ func (v *visit) id() (int64, error) {
 // input has none.
 func (v *visit) field(name string) string { return v.r.PostFormValue(name) }
 
+var grouped = regexp.MustCompile(`^[-+]?[0-9]{1,3}(,[0-9]{3})+$`)
+
+// parseInteger reads a whole number as people write it: 1000 or 1,000.
+func parseInteger(text string) (int64, error) {
+	if text = strings.TrimSpace(text); grouped.MatchString(text) {
+		text = strings.ReplaceAll(text, ",", "")
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
 // integer reads a field. The error is like one of the API.
 func (v *visit) integer(name, label string) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimSpace(v.field(name)), 10, 64)
+	n, err := parseInteger(v.field(name))
 	if err != nil {
-		return 0, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.ValidationFailed, "%s must be a whole number", label)}
+		return 0, badField(name, label+" must be a whole number")
 	}
 	return n, nil
 }

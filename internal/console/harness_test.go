@@ -99,6 +99,7 @@ func (s *site) pet(name string) animalstore.Pet {
 type browser struct {
 	s      *site
 	cookie string      // the value of the session's
+	done   string      // what was just done
 	header http.Header // sent with every request
 }
 
@@ -146,6 +147,9 @@ func (b *browser) do(method, path string, form url.Values) shown {
 	if b.cookie != "" {
 		req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
 	}
+	if b.done != "" {
+		req.AddCookie(&http.Cookie{Name: "animalstore_done", Value: b.done})
+	}
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		b.s.t.Fatal(err)
@@ -156,8 +160,11 @@ func (b *browser) do(method, path string, form url.Values) shown {
 		b.s.t.Fatal(err)
 	}
 	for _, c := range res.Cookies() {
-		if c.Name == "animalstore_session" {
+		switch c.Name {
+		case "animalstore_session":
 			b.cookie = c.Value
+		case "animalstore_done":
+			b.done = c.Value
 		}
 	}
 	return shown{res.StatusCode, res.Header, string(body)}
@@ -180,11 +187,23 @@ func (p shown) want(t *testing.T, what string, status int, parts ...string) {
 }
 
 // wantMoved fails the test unless the response is a redirect to this path.
-func (p shown) wantMoved(t *testing.T, what, path string) {
+func (p shown) wantMoved(t *testing.T, what, path string) shown {
 	t.Helper()
 	if p.status != http.StatusSeeOther || p.location() != path {
 		t.Errorf("%s: got %d to %q, want 303 to %q\n%s", what, p.status, p.location(), path, p.body)
 	}
+	return p
+}
+
+// wantDone fails the test unless the next page is told to say that this was done.
+func (p shown) wantDone(t *testing.T, done string) {
+	t.Helper()
+	for _, line := range p.header["Set-Cookie"] {
+		if strings.HasPrefix(line, "animalstore_done="+done+";") {
+			return
+		}
+	}
+	t.Errorf("got the cookies %q, want animalstore_done=%s", p.header["Set-Cookie"], done)
 }
 
 var (

@@ -39,7 +39,8 @@ type keyForm struct {
 	ExpiresWas                             string // to tell whether it was changed
 	Permissions                            []string
 	Plans                                  []animalstore.Plan
-	Problem, Once, ETag                    string
+	Problem                                formError
+	Once, ETag                             string
 	Conflicts                              []conflict
 }
 
@@ -65,11 +66,6 @@ func (v *visit) sentKey() keyForm {
 	}
 }
 
-// badKey is an error like one of the API.
-func badKey(message string) error {
-	return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.ValidationFailed, "%s", message)}
-}
-
 // limits reads the limits of an enterprise key; other plans have their own.
 func (f keyForm) limits() (animalstore.Limits, error) {
 	var l animalstore.Limits
@@ -77,10 +73,13 @@ func (f keyForm) limits() (animalstore.Limits, error) {
 		return l, nil
 	}
 	var err1, err2 error
-	l.PerMinute, err1 = strconv.ParseInt(strings.TrimSpace(f.PerMinute), 10, 64)
-	l.PerDay, err2 = strconv.ParseInt(strings.TrimSpace(f.PerDay), 10, 64)
-	if err1 != nil || err2 != nil {
-		return l, badKey("the enterprise plan needs both limits, as whole numbers")
+	l.PerMinute, err1 = parseInteger(f.PerMinute)
+	l.PerDay, err2 = parseInteger(f.PerDay)
+	switch {
+	case err1 != nil || l.PerMinute < 1:
+		return l, badField("perMinute", "the enterprise plan needs both limits, as positive whole numbers")
+	case err2 != nil || l.PerDay < 1:
+		return l, badField("perDay", "the enterprise plan needs both limits, as positive whole numbers")
 	}
 	return l, nil
 }
@@ -94,7 +93,7 @@ func (f keyForm) expires() (animalstore.Time, error) {
 			return animalstore.At(t), nil
 		}
 	}
-	return animalstore.Time{}, badKey("the expiry must be a date and a time")
+	return animalstore.Time{}, badField("expires", "the expiry must be a date and a time")
 }
 
 func (f keyForm) permissions() animalstore.Permissions {
@@ -158,7 +157,7 @@ func (f keyForm) newKey() (client.NewKey, error) {
 		return k, err
 	}
 	if k.Permissions == 0 { // the API would take its default
-		return k, badKey("choose at least one permission")
+		return k, badField("permission", "choose at least one permission")
 	}
 	return k, nil
 }
@@ -179,15 +178,11 @@ type keyPage struct {
 
 // showKey serves GET /console/keys/{id}.
 func (v *visit) showKey() error {
-	key, etag, err := v.readKey()
+	key, etag, err := readTagged(v, v.api.GetKey)
 	if err != nil {
 		return err
 	}
 	return v.showThisKey(http.StatusOK, key, formOf(key, etag))
-}
-
-func (v *visit) readKey() (key animalstore.Key, etag string, err error) {
-	return readTagged(v, v.api.GetKey)
 }
 
 func (v *visit) showThisKey(status int, key animalstore.Key, form keyForm) error {
@@ -221,7 +216,7 @@ func (v *visit) changeKey() error {
 	if !fixable && !isStale(err) {
 		return err
 	}
-	key, etag, err := v.readKey()
+	key, etag, err := readTagged(v, v.api.GetKey)
 	if err != nil {
 		return err
 	}
@@ -294,7 +289,7 @@ func (v *visit) revokeKey() error {
 		return err
 	}
 	if v.field("confirm") != "yes" {
-		return badKey("tick the box to confirm that this key will never work again; nothing was changed")
+		return badField("confirm", "tick the box to confirm that this key will never work again; nothing was changed")
 	}
 	if err := v.api.RevokeKey(v.r.Context(), id); err != nil {
 		return err

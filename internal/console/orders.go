@@ -24,7 +24,7 @@ func (v *visit) listOrders() error {
 	q := client.OrderQuery{Status: animalstore.OrderStatus(query.Get("status")), PageSize: pageSize}
 	if text := query.Get("pet"); text != "" {
 		var err error
-		if q.PetID, err = strconv.ParseInt(text, 10, 64); err != nil || q.PetID < 1 {
+		if q.PetID, err = parseInteger(text); err != nil || q.PetID < 1 {
 			return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the pet must be the number of a pet")}
 		}
 	}
@@ -86,14 +86,16 @@ type orderPage struct {
 	Gone    bool // the pet was removed
 	Moves   []orderMove
 	ETag    string
-	Problem string
+	Problem formError
 }
 
 // orderMove is a button.
 type orderMove struct {
 	Status animalstore.OrderStatus
 	Title  string
-	Effect animalstore.PetStatus // on the pet
+	// Confirm is the button that ends an order, after one that asks; "" for other moves.
+	Confirm string
+	Effect  animalstore.PetStatus // on the pet
 }
 
 var moveTitles = map[animalstore.OrderStatus]string{
@@ -102,10 +104,15 @@ var moveTitles = map[animalstore.OrderStatus]string{
 	animalstore.OrderCancelled: "Cancel the order",
 }
 
-// showOrder serves GET /console/orders/{id}.
-func (v *visit) showOrder() error { return v.showThisOrder(http.StatusOK, "") }
+var moveConfirmations = map[animalstore.OrderStatus]string{
+	animalstore.OrderDelivered: "Yes, it was delivered",
+	animalstore.OrderCancelled: "Yes, cancel it",
+}
 
-func (v *visit) showThisOrder(status int, problem string) error {
+// showOrder serves GET /console/orders/{id}.
+func (v *visit) showOrder() error { return v.showThisOrder(http.StatusOK, formError{}) }
+
+func (v *visit) showThisOrder(status int, problem formError) error {
 	id, err := v.id()
 	if err != nil {
 		return err
@@ -123,7 +130,7 @@ func (v *visit) showThisOrder(status int, problem string) error {
 	var moves []orderMove
 	for _, s := range animalstore.OrderStatuses {
 		if moved := order; v.may(write) && moved.Move(s, order.UpdatedAt) == nil {
-			moves = append(moves, orderMove{s, moveTitles[s], s.PetStatus()})
+			moves = append(moves, orderMove{s, moveTitles[s], moveConfirmations[s], s.PetStatus()})
 		}
 	}
 	return v.render(status, "order", orderPage{v.c.frame(v, "Order "+strconv.FormatInt(id, 10)), order, pet.Name, gone, moves, meta.ETag, problem})
@@ -155,7 +162,7 @@ func (v *visit) moveOrder() error {
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	if !fixable {
-		message, status = "You wanted it to become "+string(to)+", but meanwhile somebody changed it: it is "+string(now.Status)+" now.", http.StatusPreconditionFailed
+		message, status = formError{Message: "You wanted it to become " + string(to) + ", but meanwhile somebody changed it: it is " + string(now.Status) + " now."}, http.StatusPreconditionFailed
 	}
 	return v.showThisOrder(status, message)
 }

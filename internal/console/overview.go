@@ -13,11 +13,7 @@ type overviewPage struct {
 	Periods []period
 	Period  period
 	Plot    plot
-	Rows    []eventRow
-	Newest  int64
-	Type    string // the feed isn't filtered
-	Subject string
-	Who     bool
+	feed
 }
 
 // showOverview serves GET /console. A key that may not read begins elsewhere.
@@ -38,13 +34,14 @@ func (v *visit) showOverview() error {
 	if err != nil {
 		return err
 	}
-	events, newest, err := v.latestEvents()
-	if err != nil {
+	var latest feed
+	if err := v.readLatest(&latest, 1, latestRows); err != nil {
 		return err
 	}
+	latest.Older = "" // there is a link to all events
 	return v.render(http.StatusOK, "overview", overviewPage{
 		frame: v.c.frame(v, "Overview"), Limits: limits, Periods: periods, Period: over, Plot: v.c.plotUsage(usage, over),
-		Rows: events, Newest: newest, Who: v.may(admin),
+		feed: latest,
 	})
 }
 

@@ -138,7 +138,7 @@ func TestEveryCallIsCharged(t *testing.T) {
 	b := s.browser()
 	b.signIn(secret)
 	want := map[string]int64{
-		"/console": 4, "/console?period=90d": 4, "/console/events": 2, "/console/events?type=pet.*": 2, "/console/events?subject=pet/1&after=0": 2, "/console/pets": 2, "/console/pets/new": 1, "/console/orders": 1,
+		"/console": 4, "/console?period=90d": 4, "/console/events": 2, "/console/events?type=pet.*": 2, "/console/events?subject=pet/1&before=2": 1, "/console/pets": 2, "/console/pets/new": 1, "/console/orders": 1,
 		"/console/categories": 1, "/console/keys": 1, "/console/keys/1": 2, "/console/system": 1, "/console/webhooks": 1, "/console/nothing": 0, "/console/sign-in": 0,
 	}
 	pet := s.pet("Rex")
@@ -174,7 +174,7 @@ func TestEveryCallIsCharged(t *testing.T) {
 	}
 }
 
-// TestLimited: whoever is over the limit learns why, and until when.
+// TestLimited: a page over the limit says why, and until when.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -205,8 +205,8 @@ func TestLimited(t *testing.T) {
 	path := fmt.Sprint("/console/keys/", id)
 	key := operator.get(path)
 	key.want(t, "the banned key", http.StatusOK, "Lift the ban")
-	operator.post(path+"/unban", key.form(t, path+"/unban")).wantMoved(t, "unban", path+"?done=unbanned")
-	operator.post(path+"/unban", key.form(t, path+"/unban")).wantMoved(t, "unban again", path+"?done=no-ban")
+	operator.post(path+"/unban", key.form(t, path+"/unban")).wantMoved(t, "unban", path).wantDone(t, "unbanned")
+	operator.post(path+"/unban", key.form(t, path+"/unban")).wantMoved(t, "unban again", path).wantDone(t, "no-ban")
 	s.advance(time.Minute)
 	b.get("/console").want(t, "after the ban was lifted", http.StatusOK)
 }
@@ -262,7 +262,7 @@ func TestWithoutConsole(t *testing.T) {
 	}
 }
 
-// TestStates: what there is to see when there is nothing to see.
+// TestStates: empty lists and pages say so.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -270,7 +270,7 @@ func TestStates(t *testing.T) {
 	for path, text := range map[string]string{
 		"/console/pets": "The store has no pets yet.", "/console/pets?status=sold": "No pet matches these filters.",
 		"/console/orders": "Nobody has ordered a pet yet.", "/console/orders?pet=7": "No order matches these filters.",
-		"/console/categories": "There are no categories yet.", "/console": "Nothing has happened lately.", "/console/events?type=pet.deleted": "None of the latest events matches.", "/console/system": "Write queue",
+		"/console/categories": "There are no categories yet.", "/console": "Nothing has happened lately.", "/console/events?type=pet.deleted": "No event matches.", "/console/system": "Write queue",
 	} {
 		b.get(path).want(t, path, http.StatusOK, text)
 	}

@@ -42,7 +42,7 @@ func (v *visit) listPets() error {
 func petQuery(query url.Values) (client.PetQuery, error) {
 	q := client.PetQuery{Status: animalstore.PetStatus(query.Get("status")), PageSize: pageSize}
 	if text := query.Get("category"); text != "" {
-		id, err := strconv.ParseInt(text, 10, 64)
+		id, err := parseInteger(text)
 		if err != nil {
 			return q, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the category must be a whole number")}
 		}
@@ -69,7 +69,7 @@ func (v *visit) categoryNames() (map[int64]string, error) {
 // petForm is what the form of a pet shows.
 type petForm struct {
 	Name, CategoryID, Status string
-	Problem                  string
+	Problem                  formError
 	Once                     string // of a new pet
 	ETag                     string // of a change: the version it was made from
 	Statuses                 []animalstore.PetStatus
@@ -105,32 +105,25 @@ func (v *visit) showNewPet(status int, form petForm) error {
 func (v *visit) createPet() error {
 	form := v.sentPet()
 	form.Once = v.field("once")
-	pet := animalstore.NewPet{Name: form.Name, Status: animalstore.PetStatus(form.Status)}
-	var err error
-	if pet.CategoryID, err = v.integer("categoryId", "the category"); err == nil {
-		pet, err := v.api.CreatePet(v.r.Context(), pet, v.idempotencyKey())
-		if err == nil && v.may(read) {
-			return v.goTo("/console/pets/"+strconv.FormatInt(pet.ID, 10), "added")
-		}
-		if err == nil {
-			return v.goTo("/console/pets/new", "added")
-		}
-		return v.refusedPet(err, form)
+	var pet animalstore.Pet
+	category, err := v.integer("categoryId", "the category")
+	if err == nil {
+		pet, err = v.api.CreatePet(v.r.Context(), animalstore.NewPet{Name: form.Name, CategoryID: category, Status: animalstore.PetStatus(form.Status)}, v.idempotencyKey())
 	}
-	return v.refusedPet(err, form)
-}
-
-// refusedPet shows the form of a new pet again, with what is wrong with it.
-func (v *visit) refusedPet(err error, form petForm) error {
-	message, status, ok := formProblem(err)
-	if !ok {
+	if message, status, ok := formProblem(err); ok {
+		if status == http.StatusUnprocessableEntity { // the Idempotency-Key has been used
+			form.Once = newOnce()
+		}
+		form.Problem = message
+		return v.showNewPet(status, form)
+	}
+	if err != nil {
 		return err
 	}
-	if status == http.StatusUnprocessableEntity {
-		form.Once = newOnce()
+	if !v.may(read) {
+		return v.goTo("/console/pets/new", "added")
 	}
-	form.Problem = message
-	return v.showNewPet(status, form)
+	return v.goTo("/console/pets/"+strconv.FormatInt(pet.ID, 10), "added")
 }
 
 func (v *visit) sentPet() petForm {
@@ -145,21 +138,16 @@ type petPage struct {
 	Form     petForm
 	Once     string // of an order
 	Ordered  bool
-	History  history
-	Who      bool // show who did it
+	feed
 }
 
 // showPet serves GET /console/pets/{id}.
 func (v *visit) showPet() error {
-	id, err := v.id()
+	pet, etag, err := v.readPet()
 	if err != nil {
 		return err
 	}
-	pet, etag, err := v.readPet(id)
-	if err != nil {
-		return err
-	}
-	past, err := v.historyOf(animalstore.EventSubject("pet", id))
+	past, err := v.historyOf("pet", pet.ID)
 	if err != nil {
 		return err
 	}
@@ -168,28 +156,26 @@ func (v *visit) showPet() error {
 	}, past)
 }
 
-// readPet returns a pet, and its ETag if the key may change it. The list, which replaces
-// the deprecated operation that reads one pet, has no ETag of a single pet, but the
-// response to an empty change has.
-func (v *visit) readPet(id int64) (pet animalstore.Pet, etag string, err error) {
-	if !v.may(write) {
-		pet, err = v.api.FindPet(v.r.Context(), id)
-		return pet, "", notFoundStatus(err)
+// readPet returns the pet in the path and the ETag that guards changes of it. Only the
+// deprecated operation returns that ETag: the list, which replaces it, has one for the
+// whole page. Once the operation is removed, changes are made whatever else was changed.
+func (v *visit) readPet() (pet animalstore.Pet, etag string, err error) {
+	pet, etag, err = readTagged(v, v.api.GetPet)
+	if codeOf(err) != animalstore.EndpointRemoved {
+		return pet, etag, err
 	}
-	var meta client.Meta
-	pet, err = v.api.UpdatePet(v.r.Context(), id, animalstore.PetPatch{}, client.ReadMeta(&meta))
-	return pet, meta.ETag, err
+	id, err := v.id()
+	if err != nil {
+		return pet, "", err
+	}
+	pet, err = v.api.FindPet(v.r.Context(), id)
+	if codeOf(err) == animalstore.PetNotFound { // made by the client, so it has no status
+		err = &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.PetNotFound, "there is no such pet")}
+	}
+	return pet, "*", err
 }
 
-// notFoundStatus gives an error that the client made itself the status that the API uses.
-func notFoundStatus(err error) error {
-	if codeOf(err) == animalstore.PetNotFound {
-		return &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.PetNotFound, "there is no such pet")}
-	}
-	return err
-}
-
-func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past history) error {
+func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past feed) error {
 	orders, err := readPage(v, 20, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 		return v.api.ListOrders(v.r.Context(), client.OrderQuery{PetID: pet.ID, PageSize: 20}, options...)
 	})
@@ -207,7 +193,7 @@ func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past 
 			form.Statuses = append(form.Statuses, s)
 		}
 	}
-	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), pet, category.Name, orders, form, newOnce(), ordered, past, v.may(admin)})
+	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), pet, category.Name, orders, form, newOnce(), ordered, past})
 }
 
 // changePet serves POST /console/pets/{id}.
@@ -229,21 +215,21 @@ func (v *visit) changePet() error {
 	if !fixable && !isStale(err) {
 		return err
 	}
-	pet, etag, err := v.readPet(id)
+	pet, etag, err := v.readPet()
 	if err != nil {
 		return err
 	}
 	theirs := strconv.FormatInt(pet.CategoryID, 10)
 	if fixable {
 		form.Problem = message
-		return v.showThisPet(status, pet, form, history{})
+		return v.showThisPet(status, pet, form, feed{})
 	}
 	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", form.CategoryID, theirs}, conflict{"Status", form.Status, string(pet.Status)})
 	if form.Conflicts == nil { // the same form again, or somebody made the same change
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	form.ETag = etag
-	return v.showThisPet(http.StatusPreconditionFailed, pet, form, history{})
+	return v.showThisPet(http.StatusPreconditionFailed, pet, form, feed{})
 }
 
 // removePet serves POST /console/pets/{id}/remove.

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -19,7 +23,13 @@ type problem struct {
 	Message string
 	Until   animalstore.Time // when to try again; zero: unknown
 	Seconds int64            // how long that is
+	Back    string           // the page that led here; "" if unknown
+	Action  string           // where to send Fields again; "" if there is nothing to send
+	Fields  []sentField      // what was typed
 }
+
+// sentField is a value of a form that wasn't carried out.
+type sentField struct{ Name, Value string }
 
 type problemPage struct {
 	frame
@@ -50,7 +60,25 @@ func (c *Console) showProblem(w http.ResponseWriter, f frame, p problem) {
 	c.render(w, p.Status, "problem", problemPage{f, p})
 }
 
-func (v *visit) show(p problem) { v.c.showProblem(v.w, v.c.frame(v, p.Heading), p) }
+func (v *visit) show(p problem) { v.c.showProblem(v.w, v.c.frame(v, p.Heading), v.withWayBack(p)) }
+
+// withWayBack adds the page that led here, and what was typed there if sending it again
+// may succeed.
+func (v *visit) withWayBack(p problem) problem {
+	if from, err := url.Parse(v.r.Referer()); err == nil && from.Host == v.r.Host && from.Path != "" {
+		p.Back = safeNext(from.RequestURI())
+	}
+	if v.r.Method != http.MethodPost || p.Status != http.StatusTooManyRequests && p.Status < http.StatusInternalServerError {
+		return p
+	}
+	p.Action = v.r.URL.Path
+	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
+		for _, value := range v.r.PostForm[name] {
+			p.Fields = append(p.Fields, sentField{name, value})
+		}
+	}
+	return p
+}
 
 // fail shows why a page can't be shown. v is nil if nobody is signed in.
 func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
@@ -74,8 +102,10 @@ func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
 	case codeOf(err) == "" && v == nil:
 		p = problem{Status: http.StatusServiceUnavailable, Heading: "The store doesn’t respond", Message: "Whether you are signed in couldn’t be checked. Try again in a moment."}
 	}
-	f := c.frame(v, p.Heading)
-	c.showProblem(w, f, p)
+	if v != nil {
+		p = v.withWayBack(p)
+	}
+	c.showProblem(w, c.frame(v, p.Heading), p)
 }
 
 var titles = map[int]string{
@@ -102,15 +132,42 @@ func limitedProblem(status int, code animalstore.Code, until time.Time, seconds 
 	return p
 }
 
-// formProblem returns the message for a form that the API refused, if the form can be
-// fixed.
-func formProblem(err error) (message string, status int, ok bool) {
+// formError is why a form was refused.
+type formError struct {
+	Field   string // the name of the input; "" if it isn't about one
+	Message string
+}
+
+// At reports whether the error is about this input.
+func (e formError) At(field string) bool { return e.Message != "" && e.Field == field }
+
+// inputOf are the inputs of the fields that the API's messages begin with.
+var inputOf = map[string]string{
+	"name": "name", "categoryId": "categoryId", "status": "status", "plan": "plan", "permissions": "permission", "expiresAt": "expires",
+	"url": "url", "types": "types", "description": "description",
+}
+
+// fieldError is an error of the console about an input.
+type fieldError struct {
+	field string
+	error
+}
+
+func (e *fieldError) Unwrap() error { return e.error }
+
+// badField is an error like one of the API, about an input.
+func badField(field, message string) error {
+	return &fieldError{field, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.ValidationFailed, "%s", message)}}
+}
+
+// formProblem returns why the API refused a form, if the form can be fixed.
+func formProblem(err error) (problem formError, status int, ok bool) {
 	var refused *client.Error
 	if !errors.As(err, &refused) {
 		if codeOf(err) == animalstore.ValidationFailed { // the client refused to send it
-			return sentence(err.Error()), http.StatusBadRequest, true
+			return formErrorOf(err, err.Error()), http.StatusBadRequest, true
 		}
-		return "", 0, false
+		return formError{}, 0, false
 	}
 	switch refused.Status {
 	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
@@ -118,9 +175,19 @@ func formProblem(err error) (message string, status int, ok bool) {
 		if refused.Err.Code == animalstore.IdempotencyKeyReused {
 			message = "this form was already sent with other values; to send these too, send it again"
 		}
-		return sentence(message), refused.Status, true
+		return formErrorOf(err, message), refused.Status, true
 	}
-	return "", 0, false
+	return formError{}, 0, false
+}
+
+func formErrorOf(err error, message string) formError {
+	first, _, _ := strings.Cut(message, " ")
+	e := formError{inputOf[first], sentence(message)}
+	var own *fieldError
+	if errors.As(err, &own) {
+		e.Field = own.field
+	}
+	return e
 }
 
 // isStale reports whether a change was refused because somebody else made one.

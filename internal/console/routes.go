@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 
 	"animalstore"
@@ -71,13 +72,14 @@ func (c *Console) addRoutes() {
 	c.mux.HandleFunc("POST /console/sign-in", c.signIn)
 	c.mux.HandleFunc("POST /console/sign-out", c.signOut)
 	c.handle(route{"GET /console", 0, (*visit).showOverview})
+	c.handle(route{"GET /console/{$}", 0, (*visit).toOverview})
 	c.handle(route{"/console/", 0, (*visit).notFound})
 	for _, r := range routes {
 		c.handle(r)
 	}
 }
 
-// visit is a request of somebody who is signed in.
+// visit is a request by somebody who is signed in.
 type visit struct {
 	*session
 	c   *Console
@@ -98,6 +100,13 @@ func (c *Console) handle(to route) {
 			return
 		}
 		v := &visit{s, c, w, r, c.newClient(r, s.secret)}
+		if tooLarge(r) {
+			v.show(problem{
+				Status: http.StatusRequestEntityTooLarge, Heading: "The form is too large",
+				Message: "A form may have " + size(maxForm) + ", so nothing was changed. Go back in your browser and shorten what you typed.",
+			})
+			return
+		}
 		if !s.key.Permissions.Has(to.needs) {
 			// No call of the API charges this to the key.
 			if c.chargeAddress(w, r) {
@@ -114,8 +123,34 @@ func (c *Console) handle(to route) {
 	})
 }
 
+// tooLarge reads the form of a request, and reports whether it is larger than maxForm.
+func tooLarge(r *http.Request) bool {
+	var limit *http.MaxBytesError
+	return r.Method == http.MethodPost && errors.As(r.ParseForm(), &limit)
+}
+
+func (v *visit) setDone(done string, maxAge int) {
+	http.SetCookie(v.w, &http.Cookie{
+		Name: doneCookie, Value: done, Path: "/console", MaxAge: maxAge,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.c.Server.IsHTTPS(v.r),
+	})
+}
+
+// takeDone returns what was just done, and forgets it.
+func (v *visit) takeDone() string {
+	cookie, err := v.r.Cookie(doneCookie)
+	if err != nil {
+		return ""
+	}
+	v.setDone("", -1)
+	return doneTexts[cookie.Value]
+}
+
 // may reports whether the key has a permission, for templates.
 func (s *session) may(needs animalstore.Permissions) bool { return s.key.Permissions.Has(needs) }
+
+// toOverview serves GET /console/, which people type.
+func (v *visit) toOverview() error { return v.goTo("/console", "") }
 
 func (v *visit) notFound() error {
 	if v.c.chargeAddress(v.w, v.r) {
@@ -124,10 +159,13 @@ func (v *visit) notFound() error {
 	return nil
 }
 
+// doneCookie names what was done for the next page to say, once.
+const doneCookie = "animalstore_done"
+
 // goTo redirects to a page, which says what was done.
 func (v *visit) goTo(path, done string) error {
 	if done != "" {
-		path += "?done=" + done
+		v.setDone(done, 60)
 	}
 	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
 	return nil

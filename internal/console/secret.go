@@ -55,7 +55,7 @@ func (v *visit) rotate(change func(id int64, grace time.Duration) (secretPage, e
 func (v *visit) graceHours() (int64, error) {
 	hours, err := v.integer("graceHours", "the number of hours")
 	if err == nil && (hours < 0 || hours > 90*24) {
-		err = badKey("the old secret can keep working for 0 to 2160 hours")
+		err = badField("graceHours", "the old secret can keep working for 0 to 2160 hours")
 	}
 	return hours, err
 }

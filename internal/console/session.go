@@ -122,13 +122,16 @@ func (c *Console) startSession(w http.ResponseWriter, r *http.Request, key, next
 	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)
 }
 
-// signOut serves POST /console/sign-out.
+// signOut serves POST /console/sign-out. It is never charged or refused, so it writes only
+// if there is a session to end.
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
-	if !c.chargeAddress(w, r) {
-		return
-	}
 	if cookie, err := r.Cookie(cookieName); err == nil {
-		if err := c.Sessions.DeleteSession(r.Context(), sha256.Sum256([]byte(cookie.Value))); err != nil {
+		token := sha256.Sum256([]byte(cookie.Value))
+		_, found, err := c.Sessions.FindSession(r.Context(), token, c.Now())
+		if err == nil && found {
+			err = c.Sessions.DeleteSession(r.Context(), token)
+		}
+		if err != nil {
 			c.fail(w, nil, err) // the session still works: don't pretend otherwise
 			return
 		}

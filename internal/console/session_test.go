@@ -76,8 +76,11 @@ func TestWrongKeys(t *testing.T) {
 			break
 		}
 	}
-	if p := s.browser().get(regexpFind(t, b.get("/console/system").body, `href="(/console/assets/[^"]*)"`)); p.status != http.StatusTooManyRequests || p.header.Get("Retry-After") == "" {
-		t.Errorf("a stylesheet: got %d, want 429", p.status)
+	page := b.get("/console/system").body
+	for _, asset := range []string{`href="(/console/assets/[^"]*)"`, `href="(/assets/[^"]*\.css)"`} {
+		if p := s.browser().get(regexpFind(t, page, asset)); p.status != http.StatusOK {
+			t.Errorf("%s: got %d, want 200: a file that never changes is never refused", asset, p.status)
+		}
 	}
 	for name, p := range map[string]shown{"a wrong key": s.browser().signIn("x"), "the form": s.browser().get("/console/sign-in"), "a page": s.browser().get("/console")} {
 		p.want(t, name+" from an address over its limit", http.StatusTooManyRequests, "Too many requests", "<time")
@@ -85,9 +88,14 @@ func TestWrongKeys(t *testing.T) {
 			t.Errorf("%s: got no Retry-After", name)
 		}
 	}
-	b.get("/console").want(t, "whoever is signed in", http.StatusOK)
+	b.get("/console").want(t, "somebody who is signed in", http.StatusOK)
 	if p := s.browser().signIn(secret); p.status != http.StatusSeeOther {
 		t.Errorf("the right key, from an address over its limit: got %d, want 303", p.status)
+	}
+	for name, b := range map[string]*browser{"signing out": b, "signing out twice": s.browser()} {
+		if p := b.post("/console/sign-out", nil); p.status != http.StatusSeeOther {
+			t.Errorf("%s from an address over its limit: got %d, want 303", name, p.status)
+		}
 	}
 }
 

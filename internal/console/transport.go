@@ -14,7 +14,7 @@ import (
 type transport struct {
 	server  Server
 	browser *http.Request
-	secret  *[32]byte // nil: the request has a credential of its own
+	secret  *[32]byte // nil: the request has its own credential
 }
 
 // RoundTrip implements [http.RoundTripper].

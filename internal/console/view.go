@@ -27,6 +27,7 @@ type frame struct {
 	Nav         []navEntry
 	Done        string // what was just done
 	MayWrite    bool
+	MayAdmin    bool
 }
 
 type navEntry struct {
@@ -46,7 +47,7 @@ var nav = []navEntry{
 	{Title: "System", Path: "/console/system", needs: admin},
 }
 
-// doneTexts are what a page may say was done, by the parameter "done".
+// doneTexts are what a page may say was done, by the value of doneCookie.
 var doneTexts = map[string]string{
 	"added":     "Added.",
 	"saved":     "Saved.",
@@ -55,8 +56,8 @@ var doneTexts = map[string]string{
 	"moved":     "The order and its pet were updated.",
 	"revoked":   "The key was revoked. It stops working within a second.",
 	"unbanned":  "The ban was lifted.",
-	"pinged":    "The ping is on its way. Reload to see what came of it.",
-	"retried":   "The delivery is due now. Reload to see what came of it.",
+	"pinged":    "The ping was sent. Reload to see its result.",
+	"retried":   "The delivery is due now. Reload to see its result.",
 	"no-ban":    "The key wasn’t banned.",
 	"unchanged": "It is that way already. Nothing was changed.",
 }
@@ -69,8 +70,8 @@ func (c *Console) frame(v *visit, title string) frame {
 	if v == nil {
 		return f
 	}
-	f.Key, f.MayWrite = v.key, v.may(write)
-	f.Done = doneTexts[v.r.URL.Query().Get("done")]
+	f.Key, f.MayWrite, f.MayAdmin = v.key, v.may(write), v.may(admin)
+	f.Done = v.takeDone()
 	for _, entry := range nav {
 		entry.Here = v.r.URL.Path == entry.Path || entry.Path != "/console" && strings.HasPrefix(v.r.URL.Path, entry.Path+"/")
 		if v.may(entry.needs) {
@@ -80,9 +81,8 @@ func (c *Console) frame(v *visit, title string) frame {
 	return f
 }
 
-// templates returns the pages by name, each with the layout. They are parsed for the
-// first page that is shown: without the console, they would be half of what a server
-// keeps in memory, which the garbage collector has to look through time and again.
+// templates returns the pages by name, each with the layout. They are parsed when the
+// first page is shown, because only serve needs them and every command would wait.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	layout := template.Must(template.New("layout").Funcs(functions).ParseFS(web, "web/layout.html"))
 	files, err := web.ReadDir("web")
@@ -118,6 +118,7 @@ func (v *visit) render(status int, name string, data any) error {
 
 var functions = template.FuncMap{
 	"when":    when,
+	"clock":   clock,
 	"number":  number,
 	"size":    size,
 	"span":    span,
@@ -141,6 +142,12 @@ func when(t animalstore.Time) template.HTML {
 	}
 	u := t.UTC()
 	return template.HTML(`<time datetime="` + u.Format(rfc3339Milli) + `">` + u.Format(readable) + `</time>`)
+}
+
+// clock is the time of day, in UTC until the script turns it into the reader's.
+func clock(t animalstore.Time) template.HTML {
+	u := t.UTC()
+	return template.HTML(`<time datetime="` + u.Format(rfc3339Milli) + `" data-style="time">` + u.Format("15:04:05 UTC") + `</time>`)
 }
 
 // number groups digits, so that large numbers are easy to read.

@@ -21,7 +21,8 @@ type webhooksPage struct {
 // webhookForm is what the form of a webhook shows.
 type webhookForm struct {
 	URL, Types, Description string
-	Problem, Once, ETag     string
+	Problem                 formError
+	Once, ETag              string
 	Conflicts               []conflict
 }
 
@@ -88,7 +89,7 @@ type webhookPage struct {
 
 // showWebhook serves GET /console/webhooks/{id}.
 func (v *visit) showWebhook() error {
-	webhook, etag, err := v.readWebhook()
+	webhook, etag, err := readTagged(v, v.api.GetWebhook)
 	if err != nil {
 		return err
 	}
@@ -97,10 +98,6 @@ func (v *visit) showWebhook() error {
 
 func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
 	return webhookForm{URL: w.URL, Types: strings.Join(w.Types.List(), ", "), Description: w.Description, ETag: etag}
-}
-
-func (v *visit) readWebhook() (webhook animalstore.Webhook, etag string, err error) {
-	return readTagged(v, v.api.GetWebhook)
 }
 
 func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form webhookForm) error {
@@ -127,7 +124,7 @@ func (v *visit) changeWebhook() error {
 	patch := animalstore.WebhookPatch{URL: &form.URL, Types: &types, Description: &form.Description}
 	option := v.ifMatch()
 	if state := animalstore.WebhookState(v.field("state")); state != "" {
-		patch, option = animalstore.WebhookPatch{State: &state}, client.ReadMeta(new(client.Meta)) // whatever else was changed
+		patch, option = animalstore.WebhookPatch{State: &state}, client.IfMatch("*") // whatever else was changed
 	}
 	if _, err = v.api.UpdateWebhook(v.r.Context(), id, patch, option); err == nil {
 		return v.goTo(webhookPath(id), "saved")
@@ -136,7 +133,7 @@ func (v *visit) changeWebhook() error {
 	if !fixable && !isStale(err) || patch.State != nil {
 		return err
 	}
-	webhook, etag, err := v.readWebhook()
+	webhook, etag, err := readTagged(v, v.api.GetWebhook)
 	if err != nil {
 		return err
 	}
@@ -159,16 +156,10 @@ func (v *visit) pingWebhook() error {
 	if err != nil {
 		return err
 	}
-	switch err := v.useForm(); {
-	case errors.Is(err, errSentTwice):
-		return v.goTo(webhookPath(id), "unchanged")
-	case err != nil:
+	return v.deliver(id, "pinged", func() error {
+		_, err := v.api.PingWebhook(v.r.Context(), id)
 		return err
-	}
-	if _, err := v.api.PingWebhook(v.r.Context(), id); err != nil {
-		return err
-	}
-	return v.goTo(webhookPath(id), "pinged")
+	})
 }
 
 // rotateWebhook serves POST /console/webhooks/{id}/rotate.
@@ -201,14 +192,23 @@ func (v *visit) retryDelivery() error {
 	if err != nil {
 		return v.notFound()
 	}
-	switch err := v.useForm(); {
-	case errors.Is(err, errSentTwice):
+	return v.deliver(id, "retried", func() error {
+		_, err := v.api.RetryDelivery(v.r.Context(), id, delivery)
+		return err
+	})
+}
+
+// deliver has something sent to a webhook, unless the form was sent before.
+func (v *visit) deliver(id int64, done string, send func() error) error {
+	err := v.useForm()
+	if errors.Is(err, errSentTwice) {
 		return v.goTo(webhookPath(id), "unchanged")
-	case err != nil:
+	}
+	if err == nil {
+		err = send()
+	}
+	if err != nil {
 		return err
 	}
-	if _, err := v.api.RetryDelivery(v.r.Context(), id, delivery); err != nil {
-		return err
-	}
-	return v.goTo(webhookPath(id), "retried")
+	return v.goTo(webhookPath(id), done)
 }

@@ -27,7 +27,7 @@ func TestWebhooks(t *testing.T) {
 	b := s.signedIn(everything)
 	list := b.get("/console/webhooks")
 	list.want(t, "none", http.StatusOK, "Events aren’t sent anywhere yet.", "pet.*, order.*, category.*")
-	b.post("/console/webhooks", list.form(t, "/console/webhooks", "url", "ftp://nowhere")).want(t, "a wrong URL", http.StatusBadRequest, `class="notice wrong"`, "ftp://nowhere")
+	b.post("/console/webhooks", list.form(t, "/console/webhooks", "url", "ftp://nowhere")).want(t, "a wrong URL", http.StatusBadRequest, `role="alert"`, "ftp://nowhere")
 	list = b.get("/console/webhooks")
 	form := list.form(t, "/console/webhooks", "url", receiver.URL+"/<hook>", "types", "pet.created", "description", "<b>shop</b>")
 	created := b.post("/console/webhooks", form)
@@ -64,19 +64,19 @@ func TestWebhooks(t *testing.T) {
 	}
 	retry := regexpFind(t, page.body, `action="(`+id+`/deliveries/\d+/retry)"`)
 	again := page.form(t, retry)
-	b.post(retry, again).wantMoved(t, "retry", id+"?done=retried")
+	b.post(retry, again).wantMoved(t, "retry", id).wantDone(t, "retried")
 	for got.Load() < 3 && time.Now().Before(deadline) {
 		time.Sleep(20 * time.Millisecond)
 	}
-	b.post(retry, again).wantMoved(t, "the same retry", id+"?done=unchanged")
+	b.post(retry, again).wantMoved(t, "the same retry", id).wantDone(t, "unchanged")
 	if n := got.Load(); n != 3 {
 		t.Errorf("after a retry, the receiver got %d requests, want 3", n)
 	}
 
-	b.post(id, map[string][]string{"state": {"paused"}}).wantMoved(t, "pause", id+"?done=saved")
+	b.post(id, map[string][]string{"state": {"paused"}}).wantMoved(t, "pause", id).wantDone(t, "saved")
 	page = b.get(id)
 	page.want(t, "paused", http.StatusOK, `<span class="tag paused">`, "Activate")
-	b.post(id, page.form(t, id, "description", "mine")).wantMoved(t, "change", id+"?done=saved")
+	b.post(id, page.form(t, id, "description", "mine")).wantMoved(t, "change", id).wantDone(t, "saved")
 	stale := b.post(id, page.form(t, id, "description", "other"))
 	stale.want(t, "a stale change", http.StatusPreconditionFailed, "<bdi>other</bdi>", "<bdi>mine</bdi>")
 	b.post(id+"/rotate", page.form(t, id+"/rotate")).want(t, "a stale rotation", http.StatusPreconditionFailed)
@@ -86,8 +86,8 @@ func TestWebhooks(t *testing.T) {
 	if strings.Contains(rotated.body, secret) {
 		t.Error("the rotated secret is the old one")
 	}
-	b.post(id+"/remove", page.form(t, id+"/remove")).wantMoved(t, "remove", "/console/webhooks?done=removed")
-	b.post(id+"/remove", page.form(t, id+"/remove")).wantMoved(t, "remove again", "/console/webhooks?done=removed")
+	b.post(id+"/remove", page.form(t, id+"/remove")).wantMoved(t, "remove", "/console/webhooks").wantDone(t, "removed")
+	b.post(id+"/remove", page.form(t, id+"/remove")).wantMoved(t, "remove again", "/console/webhooks").wantDone(t, "removed")
 	b.get(id).want(t, "removed", http.StatusNotFound)
 	b.post(fmt.Sprint(id, "/deliveries/x/retry"), nil).want(t, "a wrong delivery", http.StatusNotFound)
 }

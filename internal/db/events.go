@@ -5,24 +5,55 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 
 	"animalstore"
 )
 
+// Events stores the events that changes add: see [DB].
+type Events interface {
+	// Events returns events with higher ids than q.After, oldest first. If few events
+	// match, it looks at no more than about EventsLookedAt of them: last is the id of the
+	// last event it looked at, at least q.After, and the next call goes on from there.
+	// It returns ErrEventsExpired if q.After is not in the range of EventRange.
+	//
+	// With q.Before it returns events with lower ids, newest first, and last is the lowest
+	// id it looked at, or 0 after the oldest event that is kept. It returns
+	// ErrEventsExpired if q.Before is beyond the newest and isn't LatestEvents.
+	Events(ctx context.Context, q EventQuery) (events []animalstore.Event, last int64, err error)
+
+	// EventRange returns the id before the oldest event that is kept, and the newest
+	// id: exactly the values of After that Events accepts. Both are 0 in a new store.
+	EventRange(ctx context.Context) (first, newest int64, err error)
+
+	// PublishEvents makes the events of all changes that have returned readable, and
+	// returns the newest id. Until then Events may not return them. It may leave some
+	// for the next call if there are very many: then newest rises with each call.
+	PublishEvents(ctx context.Context) (newest int64, err error)
+
+	// DropEvents removes at most max of the oldest events, up to the first that isn't
+	// older than a time, and returns how many it removed. It never removes the newest.
+	DropEvents(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+}
+
 // ErrEventsExpired: an event's id is older than the events that are kept, or beyond
-// the newest, as in a store that was restored from a backup. Whoever followed from
-// there has missed something.
+// the newest, as in a store that was restored from a backup. A follower that continued
+// from there would miss events.
 var ErrEventsExpired = errors.New("events expired")
 
 // EventQuery selects the events that match all of its fields. Without Types or
 // Subject, every event matches.
 type EventQuery struct {
-	After   int64 // only higher ids
+	After   int64 // only higher ids, oldest first
+	Before  int64 // instead of After, unless it is 0: only lower ids, newest first
 	Types   []animalstore.EventType
 	Subject string // such as "pet/17"
 	Limit   int    // at least 1
 }
+
+// LatestEvents is the Before of a list that begins with the newest event.
+const LatestEvents = math.MaxInt64
 
 // EventsLookedAt is how many events an engine looks at in one call, if few of them
 // match: a rare type must not cost a scan of the whole store. Of a query with a subject it
@@ -36,17 +67,17 @@ type Actor struct {
 	RequestID string
 }
 
-// ActorKey is the key of the context value that holds the actor, as an *Actor.
-type ActorKey struct{}
+// actorKey is the key of the context value that holds the actor, as an *Actor.
+type actorKey struct{}
 
 // WithActor returns a context for the changes of this actor.
 func WithActor(ctx context.Context, a Actor) context.Context {
-	return context.WithValue(ctx, ActorKey{}, &a)
+	return context.WithValue(ctx, actorKey{}, &a)
 }
 
 // ActorOf returns the actor of a context.
 func ActorOf(ctx context.Context) Actor {
-	if a, ok := ctx.Value(ActorKey{}).(*Actor); ok {
+	if a, ok := ctx.Value(actorKey{}).(*Actor); ok {
 		return *a
 	}
 	return Actor{}
@@ -101,13 +132,7 @@ func (f *EventFilter) Matches(eventType, subjectID int64) bool {
 }
 
 // EventTypeIndex returns the stored value of a type. It panics if t is unknown.
-func EventTypeIndex(t animalstore.EventType) int64 {
-	i := slices.Index(animalstore.EventTypes, t)
-	if i < 0 {
-		panic("unknown event type " + string(t))
-	}
-	return int64(i)
-}
+func EventTypeIndex(t animalstore.EventType) int64 { return StoredIndex(animalstore.EventTypes, t) }
 
 // StoredEvent is an event as its row has it.
 type StoredEvent struct {
@@ -118,10 +143,7 @@ type StoredEvent struct {
 
 // Event returns the event of a row.
 func (s *StoredEvent) Event() animalstore.Event {
-	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Data: s.Data}
-	if s.Type >= 0 && s.Type < int64(len(animalstore.EventTypes)) {
-		e.Type = animalstore.EventTypes[s.Type]
-	}
+	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Type: FromStored(animalstore.EventTypes, s.Type), Data: s.Data}
 	e.Subject = animalstore.EventSubject(e.Type.Resource(), s.SubjectID)
 	by := &Actor{s.KeyID, s.RequestID} // one piece of memory for both
 	if by.KeyID != 0 {
@@ -146,26 +168,4 @@ func EventData(resource any) string {
 		panic(err) // our types can always be encoded
 	}
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
-}
-
-// KeyEventData returns a key as a response shows it at a time.
-func KeyEventData(key animalstore.Key, at animalstore.Time) string {
-	return EventData(key.At(at.Time))
-}
-
-// KeyChange returns the type of the event that a change of a key at a time makes, if
-// any. When it was last used doesn't count, and a ban that was over isn't lifted.
-func KeyChange(before, after animalstore.Key, at animalstore.Time) (t animalstore.EventType, changed bool) {
-	before, after = before.At(at.Time), after.At(at.Time)
-	before.LastUsedAt, after.LastUsedAt = animalstore.Time{}, animalstore.Time{}
-	before.UnbannedAt, after.UnbannedAt = animalstore.Time{}, animalstore.Time{}
-	switch {
-	case before == after:
-		return "", false
-	case before.RevokedAt != after.RevokedAt:
-		return animalstore.KeyRevoked, true
-	case before.Ban != after.Ban:
-		return animalstore.KeyUnbanned, true
-	}
-	return animalstore.KeyUpdated, true
 }

@@ -33,9 +33,9 @@ const (
 )
 
 // Tables are all tables of a store, except those whose names begin with "console":
-// sessions aren't copied, so that whoever is signed in signs in to the copy again. And
-// except keys_version, which every store has of its own. A table comes after those that it
-// references.
+// sessions aren't copied, so users have to sign in to the copy again. keys_version isn't
+// copied either, nor are the leases of deliveries: no server of the copy has claimed any. A
+// table comes after those that it references.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
 	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},
@@ -58,7 +58,7 @@ var Tables = []Table{
 			"old_secret_until", "created_at", "delivered_at", "failed_at", "failing_since", "from_event", "to_event")},
 	{Name: "deliveries", Holds: "deliveries to webhooks", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "webhook_id", "event_id", "type", "event_time", "data:text", "state", "tries", "attempts:text",
-			"due_at", "leased_until", "created_at")},
+			"due_at", "created_at")},
 	{Name: "webhook_position", Holds: "webhook position", Key: []string{"id"}, Columns: columns("id", "event_id")},
 }
 

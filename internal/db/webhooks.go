@@ -9,15 +9,15 @@ import (
 	"animalstore"
 )
 
-// WebhookStore stores webhooks and their deliveries.
+// Webhooks stores webhooks and their deliveries.
 //
 // The dispatcher turns events into deliveries: one for each webhook that is active and
 // has selected the event. How far it has got is stored in the same transaction, so every
 // event is turned into deliveries once, whatever is interrupted.
 //
-// A delivery is due from a time on. Whoever sends it claims it first, with a lease:
-// until then nobody else sends it.
-type WebhookStore interface {
+// A delivery is due from a time on. A worker claims it before it sends it, with a lease:
+// until that ends nobody else sends it.
+type Webhooks interface {
 	// CreateWebhook adds a webhook that passed Validate, with its secret. It gets the
 	// events of changes that are made later. If there are animalstore.MaxWebhooks
 	// already, it returns an error with the code too_many_webhooks.
@@ -29,10 +29,9 @@ type WebhookStore interface {
 	// Webhooks returns webhooks in descending order of id.
 	Webhooks(ctx context.Context, q WebhookQuery) ([]animalstore.Webhook, error)
 
-	// UpdateWebhook calls change with a webhook and stores the result. One that becomes
-	// active gets only the events of later changes; one that is no longer active gets
-	// the events of changes before, once it is active again. The types count for the
-	// events of later changes. The times of its last deliveries can't be changed. If
+	// UpdateWebhook calls change with a webhook and stores the result. A resumed
+	// webhook receives events from before the pause and after the resume, not those
+	// between. The types count for the events of later changes. The times of its last deliveries can't be changed. If
 	// the dispatcher is far behind, it returns an error with the code overloaded.
 	UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error)
 
@@ -45,7 +44,7 @@ type WebhookStore interface {
 	// before that.
 	RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (animalstore.Webhook, error)
 
-	// PauseWebhooks pauses all webhooks that are active, without events, and returns
+	// PauseWebhooks pauses all active webhooks without adding events, and returns
 	// how many.
 	PauseWebhooks(ctx context.Context) (paused int, err error)
 
@@ -68,7 +67,7 @@ type WebhookStore interface {
 	// WebhookStats summarizes webhooks at a time.
 	WebhookStats(ctx context.Context, now animalstore.Time) (WebhookStats, error)
 
-	// WebhookWork returns what there is to do at now, with one read.
+	// WebhookWork returns what the worker has to do at now, with one read.
 	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
 
 	// DispatchEvents turns at most max visible events into deliveries that are due at
@@ -89,6 +88,11 @@ type WebhookStore interface {
 	// zero, it claims up to as many other deliveries to the webhook until then, of
 	// those that are due.
 	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
+
+	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if somebody else
+	// has claimed the delivery since. After any other error the claim may have either
+	// lease, so the same call can be repeated, and the other methods accept both.
+	RenewDelivery(ctx context.Context, due animalstore.DueDelivery) error
 
 	// ReleaseDeliveries ends claims without an attempt.
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
@@ -134,10 +138,9 @@ type StoredDelivery struct {
 // Delivery returns the delivery of a row.
 func (s *StoredDelivery) Delivery() (animalstore.Delivery, error) {
 	d := animalstore.Delivery{ID: s.ID, Type: DeliveryType(s.Type), CreatedAt: animalstore.AtMilli(s.CreatedAt)}
-	if s.State < 0 || s.State >= int64(len(animalstore.DeliveryStates)) {
+	if d.State = FromStored(animalstore.DeliveryStates, s.State); d.State == "" {
 		return d, fmt.Errorf("delivery %d has the unknown state %d", s.ID, s.State)
 	}
-	d.State = animalstore.DeliveryStates[s.State]
 	if s.EventID != 0 {
 		d.EventID = &s.EventID
 	}
@@ -207,13 +210,20 @@ func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth
 	return after, disable != "" || at-h.FailedAt >= healthEvery || after.FailingSince != h.FailingSince, disable
 }
 
-// AfterAll is After for several results in turn.
+// AfterAll is After for several results, one after the other.
 func (h WebhookHealth) AfterAll(results []animalstore.DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
 	for i := range results {
 		next, different, reason := h.After(&results[i])
 		h, changed, disable = next, changed || different, cmp.Or(disable, reason)
 	}
 	return h, changed, disable
+}
+
+// Disabled returns a webhook as it is after deliveries that disable it.
+func (h WebhookHealth) Disabled(w animalstore.Webhook, reason animalstore.Reason) animalstore.Webhook {
+	w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(h.DeliveredAt), animalstore.AtMilli(h.FailedAt)
+	w.Disable(reason)
+	return w
 }
 
 // Receiver is a webhook that may get events.
@@ -257,10 +267,33 @@ func (r *Receiver) Part(first, last int64) (from, to int64) {
 	return from, to
 }
 
-// Restarts reports whether the events from before a change of a webhook have to be turned
-// into deliveries with it: afterwards it isn't known which ones the webhook gets.
-func Restarts(before, after animalstore.Webhook) bool {
-	return before.Types != after.Types || before.State != animalstore.WebhookActive && after.State == animalstore.WebhookActive
+// WebhookUpdate is what has to be stored when a webhook is changed.
+type WebhookUpdate struct {
+	// DispatchRest: the events from before the change have to be turned into deliveries
+	// with it, because afterwards it isn't known which ones the webhook gets.
+	DispatchRest bool
+	Activated    bool // it is no longer failing
+	Deactivated  bool // it gets no later events than the newest
+	Event        animalstore.EventType
+}
+
+// CompareWebhooks returns what to store for a change of a webhook, or false if nothing was
+// changed.
+func CompareWebhooks(before, after animalstore.Webhook) (update WebhookUpdate, changed bool) {
+	if before.Settings() == after.Settings() {
+		return update, false
+	}
+	was, is := before.State == animalstore.WebhookActive, after.State == animalstore.WebhookActive
+	update = WebhookUpdate{
+		DispatchRest: before.Types != after.Types || is && !was,
+		Activated:    is && !was,
+		Deactivated:  was && !is,
+		Event:        animalstore.WebhookUpdated,
+	}
+	if after.State == animalstore.WebhookInactive {
+		update.Event = animalstore.WebhookDisabled
+	}
+	return update, true
 }
 
 // MaxRest is how many events UpdateWebhook turns into deliveries itself, at most. Others wait
@@ -287,24 +320,16 @@ func Rest(receivers []Receiver, webhookID, position, newest int64) (*Receiver, e
 // ErrTooManyWebhooks is what CreateWebhook returns if there are too many.
 var ErrTooManyWebhooks = animalstore.Errorf(animalstore.TooManyWebhooks, "there are %d webhooks, and a store can have no more: remove one first", animalstore.MaxWebhooks)
 
-// WebhookChange returns the type of the event for a webhook that was changed.
-func WebhookChange(after animalstore.Webhook) animalstore.EventType {
-	if after.State == animalstore.WebhookInactive {
-		return animalstore.WebhookDisabled
-	}
-	return animalstore.WebhookUpdated
-}
-
 // Add counts a webhook with a stored state, whose oldest pending delivery is due at a
 // time, or 0 if there is none.
 func (s *WebhookStats) Add(state, oldestDue int64, now animalstore.Time) {
-	switch state {
-	case 0:
+	switch FromStored(animalstore.WebhookStates, state) {
+	case animalstore.WebhookActive:
 		s.Active++
 		if oldestDue != 0 && oldestDue <= now.Milli() && (s.OldestDue.IsZero() || oldestDue < s.OldestDue.Milli()) {
 			s.OldestDue = animalstore.AtMilli(oldestDue)
 		}
-	case 1:
+	case animalstore.WebhookPaused:
 		s.Paused++
 	default:
 		s.Disabled++

@@ -26,6 +26,9 @@ type Store interface {
 	// Empty types and an empty subject stand for all. last is the id of the last
 	// event that it looked at: it looks at a limited number.
 	ReadEvents(ctx context.Context, after int64, types []animalstore.EventType, subject string, limit int) (events []animalstore.Event, last int64, err error)
+	// ReadEventsBefore returns visible events with lower ids than before, newest first.
+	// last is 0 after the oldest event that is kept.
+	ReadEventsBefore(ctx context.Context, before int64, types []animalstore.EventType, subject string, limit int) (events []animalstore.Event, last int64, err error)
 }
 
 const (
@@ -47,7 +50,7 @@ const (
 	maxKept      = 4096    // events in memory
 	maxKeptBytes = 4 << 20 // their data, without what it takes to encode them
 	readBatch    = 500
-	publishBatch = 100 // so many at once may not be all
+	publishBatch = 100 // after as many, there may be more
 )
 
 // Hub keeps the latest events in memory. Create one with [NewHub].

@@ -71,6 +71,10 @@ func (s *store) ReadEvents(_ context.Context, after int64, types []animalstore.E
 	return found, last, nil
 }
 
+func (s *store) ReadEventsBefore(context.Context, int64, []animalstore.EventType, string, int) ([]animalstore.Event, int64, error) {
+	panic("the hub reads forwards")
+}
+
 func (s *store) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

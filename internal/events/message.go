@@ -1,9 +1,9 @@
 package events
 
 import (
+	"bytes"
 	"encoding/json"
-	"slices"
-	"strconv"
+	"fmt"
 	"sync"
 
 	"animalstore"
@@ -72,52 +72,13 @@ func (m *Message) encoded(v View) *encoded {
 }
 
 func (x *encoded) encode(ev animalstore.Event) {
-	b := make([]byte, 0, 224+len(ev.Data))
-	b = strconv.AppendInt(append(b, "id: "...), ev.ID, 10)
-	b = append(append(b, "\nevent: "...), ev.Type...)
-	b = append(b, "\ndata: "...)
-	x.start = len(b)
-	x.frame = slices.Clip(append(appendJSON(b, &ev), "\n\n"...))
-}
-
-// appendJSON appends what encoding/json makes of an event, without checking the
-// data again, which was JSON when it was stored.
-func appendJSON(b []byte, e *animalstore.Event) []byte {
-	b = strconv.AppendInt(append(b, `{"id":`...), e.ID, 10)
-	b = append(append(b, `,"type":"`...), e.Type...)
-	b = e.Time.Append(append(b, `","time":"`...))
-	b = append(append(b, `","subject":"`...), e.Subject...) // such as pet/17: nothing to escape
-	b = append(b, `","keyId":`...)
-	if e.KeyID != nil {
-		b = strconv.AppendInt(b, *e.KeyID, 10)
-	} else {
-		b = append(b, "null"...)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "id: %d\nevent: %s\ndata: ", ev.ID, ev.Type)
+	x.start = b.Len()
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // like every response
+	if err := enc.Encode(ev); err != nil {
+		panic(err) // our types can always be encoded
 	}
-	b = appendRequestID(append(b, `,"requestId":`...), e.RequestID)
-	b = append(append(b, `,"data":`...), e.Data...)
-	return append(b, '}')
-}
-
-// appendRequestID appends an id as JSON. Ours have nothing to escape, but a caller may
-// choose its own.
-func appendRequestID(b []byte, id *string) []byte {
-	if id != nil && isPlain(*id) {
-		return append(append(append(b, '"'), *id...), '"')
-	}
-	encoded, err := json.Marshal(id)
-	if err != nil {
-		panic(err) // a string can always be encoded
-	}
-	return append(b, encoded...)
-}
-
-// isPlain reports whether encoding/json escapes nothing in s.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ' || c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
-			return false
-		}
-	}
-	return true
+	x.frame = append(b.Bytes(), '\n')
 }

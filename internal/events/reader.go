@@ -98,6 +98,18 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 	return messages, r.position > before, nil
 }
 
+// ReadBefore returns events before an id that match, at most limit, newest first, and the
+// id to continue from: 0 after the oldest event that is kept.
+func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view View, limit int) (messages []*Message, last int64, err error) {
+	r := &Reader{view: view, filter: filter}
+	if r.types, r.nothing = visibleTypes(filter.Types, view); r.nothing {
+		_, _, err := h.store.ReadEventsBefore(ctx, before, nil, "", 1) // checks that the id exists
+		return nil, 0, err
+	}
+	events, last, err := h.store.ReadEventsBefore(ctx, before, r.types, filter.Subject, limit)
+	return newMessages(nil, slices.DeleteFunc(events, func(e animalstore.Event) bool { return !r.matches(&e) })), last, err
+}
+
 // matches also checks events that the database has already filtered, so that one place
 // decides who may see what.
 func (r *Reader) matches(e *animalstore.Event) bool {

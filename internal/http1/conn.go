@@ -1,13 +1,14 @@
 package http1
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,21 +23,26 @@ const (
 // maxPlain limits the size of a plain request, header and body, in bytes.
 const maxPlain = 4 << 10
 
-// conn is a connection of a [Listener]. It serves requests directly until one
+// conn is a connection of a [Server]. It serves requests directly until one
 // arrives that isn't plain. From then on net/http reads from it and writes to it.
 type conn struct {
 	net.Conn // the socket, or TLS on top of it
-	socket   socket
-	listener *Listener
+	socket   net.Conn
+	server   *Server
 	state    atomic.Int32
 	secured  *tls.ConnectionState // nil without TLS, or without HTTP/1 over it
 
 	buf        []byte
 	start, end int  // the bytes in buf that are not answered yet
-	served     bool // at least one response was sent
-	posted     bool // the last request was a POST
-	parser     parser
-	response   response
+	full       bool // the last read filled buf: it may have cut off a request
+	remote     string
+	served     bool     // at least one response was sent
+	posted     bool     // the last request was a POST
+	out        []byte   // memory for the response
+	names      []string // memory for the names of its fields
+
+	running atomic.Pointer[context.CancelFunc] // of the request that a handler runs for
+	watched *context.CancelFunc                // what running was at the last look of watchClients
 
 	// The time of a request starts when its connection is accepted, over TLS when the
 	// handshake is done, or, if it isn't the first, when its first byte arrives.
@@ -50,17 +56,10 @@ type conn struct {
 	deadlines atomic.Int32 // set since the handover
 }
 
-func newConn(raw net.Conn, l *Listener) *conn {
-	c := &conn{listener: l, started: time.Now()}
-	c.socket = socket{
-		Conn:  raw,
-		conn:  c,
-		read:  deadline{arm: raw.SetReadDeadline},
-		write: deadline{arm: raw.SetWriteDeadline},
-	}
-	c.Conn = &c.socket
-	if l.tls != nil {
-		c.Conn = tls.Server(&c.socket, l.tls)
+func newConn(raw net.Conn, s *Server) *conn {
+	c := &conn{Conn: raw, socket: raw, server: s, started: time.Now()}
+	if s.tls != nil {
+		c.Conn = tls.Server(raw, s.tls)
 	}
 	c.state.Store(busy) // its first request is expected right away
 	return c
@@ -70,52 +69,59 @@ func newConn(raw net.Conn, l *Listener) *conn {
 func (c *conn) serve() {
 	defer func() { // also if a handler called runtime.Goexit, or the handshake panicked
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
-			c.listener.log.Error("panic while serving a client", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
+			c.server.log.Error("panic while serving a client", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
 		}
 		if !c.handedOver.Load() {
 			c.Close()
+			c.server.forget(c)
 		}
 	}()
-	if c.listener.plain != nil && c.handshake() && !c.servePlain() {
+	if c.handshake() && !c.servePlain() {
 		return
 	}
-	c.leave()
+	c.handOver()
 }
 
-// leave hands the connection over to net/http. It isn't part of serve, because what it
-// needs of the stack would be taken as long as the connection lasts.
-//
-//go:noinline
-func (c *conn) leave() {
-	c.parser, c.response = parser{}, response{}
+// handOver leaves the connection to net/http.
+func (c *conn) handOver() {
+	c.out, c.names = nil, nil
 	if !c.started.IsZero() {
 		c.late = time.Since(c.started)
 	}
 	c.handedOver.Store(true)
-	c.listener.handOver(c.forServer())
+	c.server.handOver(c.forServer())
 }
 
 // servePlain answers plain requests until the connection ends or another kind of
 // request arrives, and reports whether one did.
 func (c *conn) servePlain() (other bool) {
 	c.buf = make([]byte, maxPlain)
-	c.parser.init(c)
-	c.response.conn = c
+	c.remote = c.RemoteAddr().String()
 	for {
 		if !c.awaitRequest() {
 			return false
 		}
-		r, size, ok := c.parser.parse(c.buf[c.start:c.end])
+		r, size, ok := c.parse()
+		if !ok && c.full && hasUnread(c.socket) && c.fill() {
+			r, size, ok = c.parse() // the end of the buffer had cut it off
+		}
 		if !ok {
 			return true
 		}
-		c.handle(r)
-		if !c.response.finish() {
+		c.start += size
+		body := c.buf[c.start:][:r.ContentLength]
+		if !c.handle(&r, body) {
 			return false
 		}
-		c.start += size
-		c.served, c.posted, c.started = true, r.method == http.MethodPost, time.Time{}
+		c.start += len(body)
+		c.served, c.posted, c.started = true, r.Method == http.MethodPost, time.Time{}
 	}
+}
+
+// parse parses the next request, if it is plain and has arrived in full.
+func (c *conn) parse() (r http.Request, size int, ok bool) {
+	r, size, ok = parse(c.buf[c.start:c.end], c.server.plain)
+	return r, size, ok && r.ContentLength <= int64(c.end-c.start-size)
 }
 
 // awaitRequest waits for the next request to arrive. It doesn't wait for all of
@@ -124,17 +130,17 @@ func (c *conn) awaitRequest() bool {
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
 	if !c.served {
-		c.SetReadDeadline(deadlineAfter(c.started, c.listener.server.ReadHeaderTimeout))
+		c.SetReadDeadline(deadlineAfter(c.started, c.server.http.ReadHeaderTimeout))
 		return c.end > 0 || c.fill()
 	}
 	// Like net/http, wait for four bytes of a further request, and skip the empty
 	// line that old browsers send after the body of a POST.
-	idleEnd := deadlineAfter(c.response.began, c.listener.server.IdleTimeout)
+	idleEnd := deadlineAfter(time.Now(), c.server.http.IdleTimeout)
 	c.SetReadDeadline(idleEnd)
 	for c.end < 4 {
 		if c.end > 0 && c.started.IsZero() {
 			c.started = time.Now()
-			c.SetReadDeadline(earlier(idleEnd, deadlineAfter(c.started, c.listener.server.ReadHeaderTimeout)))
+			c.SetReadDeadline(earlier(idleEnd, deadlineAfter(c.started, c.server.http.ReadHeaderTimeout)))
 		}
 		c.state.Store(idle)
 		if !c.fill() || !c.state.CompareAndSwap(idle, busy) {
@@ -150,6 +156,7 @@ func (c *conn) awaitRequest() bool {
 func (c *conn) fill() bool {
 	n, _ := c.Conn.Read(c.buf[c.end:])
 	c.end += n
+	c.full = c.end == len(c.buf)
 	return n > 0
 }
 
@@ -169,45 +176,38 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// exchange is everything that a handler gets for one request. Each request has its
-// own, so that nothing a handler keeps, and uses after it has returned, can reach
-// another request. Only if the handler keeps nothing, and says so with Reuse, does
-// another request get the same one. Its size is limited by TestExchangeSize.
-type exchange struct {
-	context requestContext
-	writer  writer
-	request http.Request
-	url     url.URL
-	values  [7]string   // of the request's header, if they fit
-	header  http.Header // the request's, if its values fit
-}
+// usualFields is how many header fields most responses have. A map that has to grow for
+// them takes 3 % of the time of a request.
+const usualFields = 12
 
-// exchanges can be used again: they are empty, except for an empty header.
-var exchanges = sync.Pool{New: func() any { return new(exchange) }}
-
-// end is called when the handler has returned.
-func (x *exchange) end() {
-	reuse := x.writer.detach()
-	if watched := x.context.end(); reuse && !watched {
-		clear(x.header)
-		*x = exchange{header: x.header}
-		exchanges.Put(x)
+// handle runs the handler for the request that was just parsed, sends the response and
+// reports whether the connection can be used for another request.
+//
+// The context ends when the handler returns, or when watchClients finds that the client has
+// disconnected.
+func (c *conn) handle(r *http.Request, body []byte) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c.running.Store(&cancel)
+	defer c.running.Store(nil)
+	r = r.WithContext(ctx)
+	r.RemoteAddr, r.TLS, r.Body = c.remote, c.secured, http.NoBody
+	if len(body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(bytes.Clone(body)))
 	}
-}
-
-// handle runs the handler for a request.
-func (c *conn) handle(r request) {
-	c.response.reset(r.method)
-	x := exchanges.Get().(*exchange)
-	x.context.conn = c
-	x.writer.response = &c.response
-	c.parser.forHandler(x, r)
-	defer x.end()
-	c.listener.server.Handler.ServeHTTP(&x.writer, &x.request)
+	w := &writer{conn: c, header: make(http.Header, usualFields), method: r.Method, declared: -1}
+	defer w.detach()
+	c.server.http.Handler.ServeHTTP(w, r)
+	return w.finish()
 }
 
 // CloseWrite lets net/http close its side of the connection first.
-func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
 
 // Read is called by net/http after the handover. It starts with the bytes that
 // were received before.
@@ -225,7 +225,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	if c.late > 0 && !t.IsZero() && c.deadlines.Add(1) <= 2 {
 		t = t.Add(-c.late)
 	}
-	return c.socket.SetReadDeadline(t)
+	return c.Conn.SetReadDeadline(t)
 }
 
 func (c *conn) SetDeadline(t time.Time) error {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unsafe"
 )
 
 // TestHandlerCannotReachNextRequest has a handler keep everything it gets and use
@@ -40,7 +39,6 @@ func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
 		k.r.Host, k.r.Method = "changed", "PUT"
 		k.out.Set("X-Late", "late")
 		k.w.Header()["X-Seen"][0] = "late"
-		k.w.(interface{ SetFields([][2]string) }).SetFields([][2]string{{"X-Late", "late"}})
 		k.w.WriteHeader(http.StatusTeapot)
 		_, wrote = k.w.Write(bytes.Repeat([]byte("late"), flushSize))
 		content, _ = io.ReadAll(k.r.Body)
@@ -124,12 +122,4 @@ func testLateWritesUnderLoad(t *testing.T, config *tls.Config) {
 	}
 	clients.Wait()
 	writers.Wait()
-}
-
-// TestExchangeSize: what a request allocates fits into the allocator's size class of 640
-// bytes, 8 of which the allocator uses itself.
-func TestExchangeSize(t *testing.T) {
-	if got := unsafe.Sizeof(exchange{}); got > 632 {
-		t.Errorf("got %d bytes, want at most 632", got)
-	}
 }

@@ -12,48 +12,38 @@ import (
 	"time"
 )
 
-// writer is the [http.ResponseWriter] of one plain request. A handler may keep it
-// and use it later, also from another goroutine: once the handler has returned, it
-// writes nothing more.
+// writer is the [http.ResponseWriter] of one plain request. It buffers its output, so
+// that a response of ordinary size takes one write. A handler may keep it and use it
+// later, also from another goroutine: once the handler has returned, it writes nothing
+// more.
 type writer struct {
 	mu       sync.Mutex
-	header   http.Header // nil until the handler asks for it
-	response *response   // nil once the handler has returned
-	reuse    bool        // see Reuse
+	conn     *conn // nil once the handler has returned
+	header   http.Header
+	method   string
+	status   int   // 0 until WriteHeader
+	declared int64 // Content-Length as set by the handler, or -1
+	last     bool  // the handler wants the connection closed
+	written  int64 // bytes of the body
+	headEnd  int   // where the header ends in out, before the empty line
+	out      []byte
+	err      error // the first error while sending
 }
 
 var errReturned = errors.New("http1: the handler has returned")
 
-// Header implements [http.ResponseWriter].
-func (w *writer) Header() http.Header {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.header == nil {
-		w.header = http.Header{}
-		if w.response != nil {
-			w.response.header = w.header
-		}
-	}
-	return w.header
-}
+// flushSize is the size at which a response is sent before it is complete.
+const flushSize = 64 << 10
 
-// SetFields adds fields to the response that aren't in Header, each a name and its
-// value: a response with no others needs no map. They must not change before
-// WriteHeader has returned.
-func (w *writer) SetFields(fields [][2]string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.response != nil {
-		w.response.extra = fields
-	}
-}
+// Header implements [http.ResponseWriter].
+func (w *writer) Header() http.Header { return w.header }
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *writer) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.response != nil {
-		w.response.writeHeader(status)
+	if w.conn != nil {
+		w.writeHeader(status)
 	}
 }
 
@@ -61,81 +51,13 @@ func (w *writer) WriteHeader(status int) {
 func (w *writer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.response == nil {
+	if w.conn == nil {
 		return 0, errReturned
 	}
-	return w.response.write(b)
+	return w.write(b)
 }
 
-// Finish sends the response and closes the connection, although the handler is still
-// running. It may be called by another goroutine while the handler waits for that.
-func (w *writer) Finish() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.response == nil {
-		return
-	}
-	w.response.finish()
-	w.response.conn.Close()
-	w.response = nil
-}
-
-// Reuse says that when the handler has returned, nothing will use what it was given: the
-// writer, the request, its header, URL and context. The memory can then serve another
-// request. A handler that can't be sure of that must not call it.
-func (w *writer) Reuse() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.reuse = true
-}
-
-// detach separates the writer from the connection, and reports whether Reuse was called.
-func (w *writer) detach() (reuse bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.response = nil
-	return w.reuse
-}
-
-// response is the response that a connection is currently sending. It buffers its
-// output, so that a response of ordinary size takes one write.
-type response struct {
-	conn   *conn
-	header http.Header // as set by the handler; nil if it never asked for it
-	extra  [][2]string // further fields
-	fields [][2]string // room for both
-	order  []int       // the positions of both, sorted by name
-	names  []string    // of the fields that order was made for
-
-	method   string
-	status   int       // 0 until WriteHeader
-	began    time.Time // when WriteHeader was called
-	declared int64     // Content-Length as set by the handler, or -1
-	lengths  int       // how many Content-Length fields the handler set
-	dated    bool      // the handler set Date
-	last     bool      // the handler wants the connection closed
-	written  int64     // bytes of the body
-	headEnd  int       // where the header ends in out, before the empty line
-	out      []byte
-	pooled   *[]byte // the buffer that out started with
-	err      error   // the first error while sending
-	finished bool    // it was sent
-}
-
-// flushSize is the size at which a response is sent before it is complete.
-const flushSize = 64 << 10
-
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// reset starts the response to the next request.
-func (w *response) reset(method string) {
-	*w = response{
-		conn: w.conn, fields: w.fields[:0], order: w.order, names: w.names,
-		method: method, declared: -1,
-	}
-}
-
-func (w *response) writeHeader(status int) {
+func (w *writer) writeHeader(status int) {
 	if w.status != 0 {
 		return
 	}
@@ -143,19 +65,17 @@ func (w *response) writeHeader(status int) {
 		panic(fmt.Sprintf("http1: invalid response status %d", status))
 	}
 	w.status = status
-	w.began = time.Now()
-	w.conn.SetWriteDeadline(deadlineAfter(w.began, w.conn.listener.server.WriteTimeout))
-	fields := w.collectFields()
-	w.inspect(fields)
-	w.pooled = buffers.Get().(*[]byte) // not before, because requests wait in their handlers
-	b := append(*w.pooled, "HTTP/1.1 "...)
+	now := time.Now()
+	w.conn.SetWriteDeadline(deadlineAfter(now, w.conn.server.http.WriteTimeout))
+	w.inspectHeader()
+	b := append(w.conn.out[:0], "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
 	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
-	b = w.appendFields(b, fields)
-	if !w.dated {
-		b = append(b, dateField(w.began)...)
+	b = w.appendHeader(b)
+	if _, set := w.header["Date"]; !set { // set without a value means no Date
+		b = append(b, dateField(now)...)
 	}
 	w.headEnd = len(b)
 	w.out = append(b, "\r\n"...)
@@ -168,91 +88,43 @@ func statusText(status int) string {
 	return "status code " + strconv.Itoa(status)
 }
 
-// collectFields returns the fields of the response and puts their positions in the
-// order of their names. The fields themselves aren't moved: that would take longer than
-// sending them, because the garbage collector watches every string.
-func (w *response) collectFields() [][2]string {
-	fields := w.extra
-	if len(w.header) > 0 {
-		fields = append(w.fields[:0], w.extra...)
-		for name, values := range w.header {
-			if name != "" && consistsOf(name, inName) {
-				for _, value := range values {
-					fields = append(fields, [2]string{name, value})
-				}
-			}
-		}
-		_, w.dated = w.header["Date"] // without a value it means that there should be none
-		w.fields = fields
-	}
-	w.sortFields(fields)
-	return fields
-}
-
-// sortFields puts the positions of fields in the order of their names. Most responses
-// on a connection have the same names as the one before, so it keeps their order.
-func (w *response) sortFields(fields [][2]string) {
-	if w.haveNames(fields) {
-		return
-	}
-	w.order, w.names = w.order[:0], w.names[:0]
-	for i := range fields {
-		w.order, w.names = append(w.order, i), append(w.names, fields[i][0])
-	}
-	slices.SortStableFunc(w.order, func(a, b int) int { return strings.Compare(w.names[a], w.names[b]) })
-}
-
-// haveNames reports whether fields have the names that order was made for.
-func (w *response) haveNames(fields [][2]string) bool {
-	if len(fields) != len(w.names) {
-		return false
-	}
-	for i := range fields {
-		if fields[i][0] != w.names[i] {
-			return false
+// inspectHeader looks for the fields that define where the response ends and whether
+// another can follow it.
+func (w *writer) inspectHeader() {
+	// With several lengths, nobody can tell which is right.
+	if lengths := w.header["Content-Length"]; len(lengths) == 1 && w.mayHaveBody() {
+		if n, err := strconv.ParseUint(lengths[0], 10, 63); err == nil {
+			w.declared = int64(n)
 		}
 	}
-	return true
-}
-
-// inspect looks for the fields that define where the response ends and whether another
-// can follow it.
-func (w *response) inspect(fields [][2]string) {
-	for i := range fields {
-		switch f := &fields[i]; f[0] {
-		case "Content-Length":
-			w.lengths++
-			if n, err := strconv.ParseUint(f[1], 10, 63); err == nil && w.mayHaveBody() {
-				w.declared = int64(n)
-			}
-		case "Connection":
-			w.last = w.last || strings.EqualFold(f[1], "close")
-		case "Date":
-			w.dated = true
-		}
-	}
-	if w.lengths > 1 { // nobody can tell which is right
-		w.declared = -1
+	for _, value := range w.header["Connection"] {
+		w.last = w.last || strings.EqualFold(value, "close")
 	}
 }
 
-// appendFields appends the fields in their order, except those that must not be sent.
-func (w *response) appendFields(b []byte, fields [][2]string) []byte {
-	for _, i := range w.order {
-		f := &fields[i]
-		switch f[0] {
-		case "Transfer-Encoding":
+// appendHeader appends the fields in the order of their names, like net/http, except those
+// that must not be sent.
+func (w *writer) appendHeader(b []byte) []byte {
+	names := w.conn.names[:0]
+	for name := range w.header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	w.conn.names = names
+	for _, name := range names {
+		switch {
+		case name == "" || !consistsOf(name, inName):
 			continue
-		case "Content-Length":
-			if w.declared < 0 {
-				continue
-			}
-		case "Content-Type":
-			if w.status == http.StatusNotModified {
-				continue
-			}
+		case name == "Transfer-Encoding":
+			continue
+		case name == "Content-Length" && w.declared < 0:
+			continue
+		case name == "Content-Type" && w.status == http.StatusNotModified:
+			continue
 		}
-		b = appendField(b, f[0], f[1])
+		for _, value := range w.header[name] {
+			b = appendField(b, name, value)
+		}
 	}
 	return b
 }
@@ -261,17 +133,15 @@ func appendField(b []byte, name, value string) []byte {
 	b = append(append(b, name...), ": "...)
 	start := len(b)
 	b = append(b, value...)
-	if strings.IndexByte(value, '\r') >= 0 || strings.IndexByte(value, '\n') >= 0 {
-		for i, c := range b[start:] {
-			if c == '\r' || c == '\n' { // it would end the field
-				b[start+i] = ' '
-			}
+	for i, c := range b[start:] {
+		if c == '\r' || c == '\n' { // it would end the field
+			b[start+i] = ' '
 		}
 	}
 	return append(b, "\r\n"...)
 }
 
-func (w *response) write(b []byte) (int, error) {
+func (w *writer) write(b []byte) (int, error) {
 	w.writeHeader(http.StatusOK)
 	switch {
 	case len(b) == 0:
@@ -298,7 +168,7 @@ func (w *response) write(b []byte) (int, error) {
 	return len(b), w.err
 }
 
-func (w *response) mayHaveBody() bool {
+func (w *writer) mayHaveBody() bool {
 	return w.status != http.StatusNoContent && w.status != http.StatusNotModified
 }
 
@@ -306,13 +176,11 @@ func (w *response) mayHaveBody() bool {
 // the handler didn't set it: the size of its buffer.
 const headLength = 2048
 
-// finish sends the rest of the response and reports whether the connection can be
-// used for another.
-func (w *response) finish() bool {
-	if w.finished { // by Finish
-		return false
-	}
-	w.finished = true
+// finish sends the rest of the response and reports whether the connection can be used
+// for another.
+func (w *writer) finish() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.writeHeader(http.StatusOK)
 	head := w.method == http.MethodHead
 	if w.declared < 0 && w.mayHaveBody() && !(head && (w.written == 0 || w.written > headLength)) {
@@ -322,20 +190,26 @@ func (w *response) finish() bool {
 	}
 	complete := head || !w.mayHaveBody() || w.written == w.declared
 	w.send()
-	if cap(w.out) <= flushSize {
-		*w.pooled = w.out
-		buffers.Put(w.pooled)
-	}
-	w.out, w.pooled = nil, nil
 	return complete && !w.last && w.err == nil
 }
 
-func (w *response) send() {
+// detach separates the writer from the connection, which keeps the buffer for its next
+// response.
+func (w *writer) detach() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cap(w.out) <= flushSize {
+		w.conn.out = w.out[:0]
+	}
+	w.conn, w.out = nil, nil
+}
+
+func (w *writer) send() {
 	w.sendBytes(w.out)
 	w.out = w.out[:0]
 }
 
-func (w *response) sendBytes(b []byte) {
+func (w *writer) sendBytes(b []byte) {
 	if w.err == nil && len(b) > 0 {
 		_, w.err = w.conn.Write(b)
 	}

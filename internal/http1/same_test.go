@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 const maxHeader = 12 << 10
@@ -43,21 +45,21 @@ func anyTarget(string) bool { return true }
 var discard = slog.New(slog.DiscardHandler)
 
 // listen serves on a free port until the test ends, over TLS unless config is nil.
-func listen(t testing.TB, config *tls.Config, server *http.Server) *Listener {
+func listen(t testing.TB, config *tls.Config, server *http.Server) *Server {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(tcp, config, server, anyTarget, discard)
-	serve(t, server, l)
+	l := NewServer(tcp, config, server, anyTarget, discard)
+	serve(t, l)
 	return l
 }
 
 // serve serves on l until the test ends.
-func serve(t testing.TB, server *http.Server, l *Listener) {
+func serve(t testing.TB, l *Server) {
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
+	go func() { done <- l.Serve() }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -138,7 +140,7 @@ func newSame(t testing.TB, config *tls.Config) *same {
 	}
 	there.Start()
 	t.Cleanup(there.Close)
-	return &same{listen(t, config, newServer(e)).Addr().String(), there.Listener.Addr().String(), config != nil, e}
+	return &same{listen(t, config, newServer(e)).inner.Addr().String(), there.Listener.Addr().String(), config != nil, e}
 }
 
 // talk sends the pieces to one of them.
@@ -269,7 +271,7 @@ func testSame(t *testing.T, config *tls.Config) {
 	for _, c := range conversations {
 		s.echo.plain.Store(0)
 		s.check(t, c.text)
-		if got := s.echo.plain.Load(); got != c.plain {
+		if got := s.echo.plain.Load(); got != c.plain && c.plain != anyNumber {
 			t.Errorf("%.200q\n%d requests were served as plain, want %d", c.text, got, c.plain)
 		}
 	}
@@ -284,7 +286,7 @@ func testSameInPieces(t *testing.T, config *tls.Config) {
 		if len(c.text) > 300 {
 			continue
 		}
-		step := 1 + len(c.text)/often(8, 40)
+		step := 1 + len(c.text)/testenv.Count(8, 40)
 		if config != nil {
 			step *= 12 // because of the handshakes
 		}
@@ -299,7 +301,7 @@ func TestSameRandom(t *testing.T) { overBoth(t, testSameRandom) }
 
 func testSameRandom(t *testing.T, config *tls.Config) {
 	s := newSame(t, config)
-	for start := time.Now(); time.Since(start) < time.Duration(often(1, 10))*time.Second && !t.Failed(); {
+	for start := time.Now(); time.Since(start) < time.Duration(testenv.Count(1, 10))*time.Second && !t.Failed(); {
 		var text string
 		for range 1 + rand.IntN(4) {
 			text += randomRequest()

@@ -32,8 +32,8 @@ func testShutdown(t *testing.T, config *tls.Config) {
 		}
 		io.WriteString(w, "whole")
 	}))
-	l := Listen(tcp, config, server, anyTarget, discard)
-	go server.Serve(l)
+	l := NewServer(tcp, config, server, anyTarget, discard)
+	go l.Serve()
 
 	idle, otherIdle, busy, otherBusy := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
 	get(t, idle)
@@ -65,7 +65,7 @@ func testShutdown(t *testing.T, config *tls.Config) {
 			t.Errorf("%s: got %q, %v, want EOF", name, b, err)
 		}
 	}
-	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
+	if c, err := net.Dial("tcp", l.inner.Addr().String()); err == nil {
 		c.Close()
 		t.Error("a connection was accepted after the shutdown")
 	}
@@ -87,8 +87,8 @@ func testShutdownServesAcceptedConnections(t *testing.T, config *tls.Config) {
 			w.Header().Set("Connection", "close")
 			io.WriteString(w, "hello")
 		}))
-		l := Listen(tcp, config, server, anyTarget, discard)
-		go server.Serve(l)
+		l := NewServer(tcp, config, server, anyTarget, discard)
+		go l.Serve()
 		conns := map[string]net.Conn{plainGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
 		ended := make(chan error)
 		for len(l.connections()) < len(conns) { // until they are accepted
@@ -121,8 +121,8 @@ func testShutdownIsFinal(t *testing.T, config *tls.Config) {
 		requests.Add(1)
 		io.WriteString(w, "hello")
 	}))
-	l := Listen(tcp, config, server, anyTarget, discard)
-	go server.Serve(l)
+	l := NewServer(tcp, config, server, anyTarget, discard)
+	go l.Serve()
 	c := dial(t, l)
 	get(t, c)
 	if err := errors.Join(l.stop(), l.drain(t.Context())); err != nil {
@@ -139,15 +139,10 @@ func testShutdownIsFinal(t *testing.T, config *tls.Config) {
 
 // TestShutdownOverTLS: connections end as their protocol asks.
 func TestShutdownOverTLS(t *testing.T) {
-	for _, c := range []struct {
-		name, protocol, send string
-		plain                func(string) bool
-	}{
-		{"plain", "http/1.1", plainGet, anyTarget},
-		{"handed over", "http/1.1", "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n", anyTarget},
-		{"fast path off", "http/1.1", plainGet, nil},
-		{"HTTP 2", "h2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", anyTarget},
-		{"HTTP 2, fast path off", "h2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", nil},
+	for _, c := range []struct{ name, protocol, send string }{
+		{"plain", "http/1.1", plainGet},
+		{"handed over", "http/1.1", "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"},
+		{"HTTP 2", "h2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -155,9 +150,9 @@ func TestShutdownOverTLS(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-			l := Listen(tcp, serverTLS(), server, c.plain, discard)
-			go server.Serve(l)
-			conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{c.protocol}})
+			l := NewServer(tcp, serverTLS(), server, anyTarget, discard)
+			go l.Serve()
+			conn, err := tls.Dial("tcp", l.inner.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{c.protocol}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,8 +194,8 @@ func testShutdownTimeout(t *testing.T, config *tls.Config) {
 		close(entered)
 		<-leave
 	}))
-	l := Listen(tcp, config, server, anyTarget, discard)
-	go server.Serve(l)
+	l := NewServer(tcp, config, server, anyTarget, discard)
+	go l.Serve()
 	c := dial(t, l)
 	fmt.Fprint(c, plainGet)
 	<-entered
@@ -233,8 +228,8 @@ func testShutdownUnderLoad(t *testing.T, config *tls.Config) {
 			}
 			io.WriteString(w, "whole")
 		}))
-		l := Listen(tcp, config, server, anyTarget, discard)
-		go server.Serve(l)
+		l := NewServer(tcp, config, server, anyTarget, discard)
+		go l.Serve()
 		var clients sync.WaitGroup
 		for i := range 16 {
 			c := dial(t, l)

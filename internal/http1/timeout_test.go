@@ -43,8 +43,8 @@ func testTimeouts(t *testing.T, config *tls.Config) {
 					io.WriteString(w, "hello")
 				}))
 				p := make(pipes)
-				l := Listen(p, config, server, anyTarget, discard)
-				go server.Serve(l)
+				l := NewServer(p, config, server, anyTarget, discard)
+				go l.Serve()
 				start := time.Now()
 				client := p.connect(config)
 				var sender sync.WaitGroup
@@ -82,8 +82,8 @@ func testSlowReader(t *testing.T, config *tls.Config) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
 		p := make(pipes)
-		l := Listen(p, config, server, anyTarget, discard)
-		go server.Serve(l)
+		l := NewServer(p, config, server, anyTarget, discard)
+		go l.Serve()
 		client := p.connect(config)
 		io.WriteString(client, plainGet)
 		if secure, ok := client.(*tls.Conn); ok {
@@ -117,8 +117,8 @@ func testSlowHandler(t *testing.T, config *tls.Config) {
 			}
 		}))
 		p := make(pipes)
-		l := Listen(p, config, server, anyTarget, discard)
-		go server.Serve(l)
+		l := NewServer(p, config, server, anyTarget, discard)
+		go l.Serve()
 		client := p.connect(config)
 		for range 2 {
 			if got := get(t, client); got != "done" {
@@ -139,8 +139,8 @@ func testNoTimeouts(t *testing.T, config *tls.Config) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })}
 		p := make(pipes)
-		l := Listen(p, config, server, anyTarget, discard)
-		go server.Serve(l)
+		l := NewServer(p, config, server, anyTarget, discard)
+		go l.Serve()
 		client := p.connect(config)
 		for range 2 {
 			time.Sleep(24 * time.Hour)

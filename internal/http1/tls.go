@@ -15,7 +15,7 @@ func (c *conn) handshake() bool {
 	if !ok {
 		return true
 	}
-	c.socket.SetDeadline(deadlineAfter(c.started, handshakeTimeout(c.listener.server)))
+	c.socket.SetDeadline(deadlineAfter(c.started, handshakeTimeout(c.server.http)))
 	if secure.Handshake() != nil {
 		return false
 	}
@@ -58,15 +58,4 @@ func (c *conn) forServer() net.Conn {
 		return secure
 	}
 	return secureConn{c}
-}
-
-// connOf returns the connection that forServer was called for.
-func connOf(served net.Conn) *conn {
-	switch served := served.(type) {
-	case *tls.Conn:
-		return served.NetConn().(*socket).conn
-	case secureConn:
-		return served.conn
-	}
-	return served.(*conn)
 }

@@ -78,15 +78,15 @@ func TestHandshakeTimeouts(t *testing.T) {
 		{"a late handshake and half a body", late("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhi"), 14 * time.Second},
 		{"a late handshake and a request", late(plainGet), 64 * time.Second},
 	} {
-		for name, plain := range map[string]func(string) bool{"fast path": anyTarget, "net/http": nil} {
+		for name, plain := range map[string]func(string) bool{"fast path": anyTarget, "net/http": func(string) bool { return false }} {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server := newServer(&echo{})
 					config := serverTLS()
 					config.SessionTicketsDisabled = true // see connect
 					p := make(pipes)
-					l := Listen(p, config, server, plain, discard)
-					go server.Serve(l)
+					l := NewServer(p, config, server, plain, discard)
+					go l.Serve()
 					client, far := net.Pipe()
 					near := &watched{Conn: far, closed: make(chan struct{})}
 					p <- near
@@ -114,7 +114,7 @@ func TestSlowHandshakes(t *testing.T) {
 	l := listen(t, serverTLS(), newServer(&echo{}))
 	var silent []net.Conn
 	for range 50 {
-		silent = append(silent, dialAddr(t, l.Addr().String(), false))
+		silent = append(silent, dialAddr(t, l.inner.Addr().String(), false))
 	}
 	c := dial(t, l)
 	c.SetDeadline(time.Now().Add(4 * time.Second)) // sooner than their timeout
@@ -134,7 +134,7 @@ func TestNotTLS(t *testing.T) {
 		server.ErrorLog = log.New(logged, "", 0)
 		var addr string
 		if fast {
-			addr = listen(t, serverTLS(), server).Addr().String()
+			addr = listen(t, serverTLS(), server).inner.Addr().String()
 		} else {
 			s := httptest.NewUnstartedServer(nil)
 			s.Config = server
@@ -236,8 +236,8 @@ func TestShutdownOfDeafClients(t *testing.T) {
 			server := newServer(&echo{})
 			p := make(pipes)
 			config := serverTLS()
-			l := Listen(p, config, server, anyTarget, discard)
-			go server.Serve(l)
+			l := NewServer(p, config, server, anyTarget, discard)
+			go l.Serve()
 			for range 20 {
 				get(t, p.connect(config))
 			}
@@ -272,8 +272,8 @@ func TestPanicInHandshake(t *testing.T) {
 		return &c, nil
 	}}
 	server := newServer(&echo{})
-	l := Listen(tcp, config, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
-	serve(t, server, l)
+	l := NewServer(tcp, config, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
+	serve(t, l)
 	if err := dial(t, l).(*tls.Conn).Handshake(); err == nil {
 		t.Error("got a handshake, want the connection closed")
 	}
@@ -314,8 +314,8 @@ func TestOneRecord(t *testing.T) {
 	text := strings.Repeat("x", 15<<10)
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }))
 	var writes atomic.Int64
-	l := Listen(countedWrites{tcp, &writes}, serverTLS(), server, anyTarget, discard)
-	serve(t, server, l)
+	l := NewServer(countedWrites{tcp, &writes}, serverTLS(), server, anyTarget, discard)
+	serve(t, l)
 	c := dial(t, l)
 	for range 10 {
 		get(t, c)

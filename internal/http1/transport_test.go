@@ -11,20 +11,11 @@ import (
 	"io"
 	"math/big"
 	"net"
-	"os"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// often is a count that is larger with ANIMALSTORE_SOAK=1.
-func often(usually, soaking int) int {
-	if os.Getenv("ANIMALSTORE_SOAK") != "" {
-		return soaking
-	}
-	return usually
-}
 
 // overBoth runs a test without TLS, where config is nil, and with it.
 func overBoth(t *testing.T, test func(t *testing.T, config *tls.Config)) {
@@ -62,9 +53,9 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 })
 
 // dial connects to l, over TLS if l does.
-func dial(t testing.TB, l *Listener) net.Conn {
+func dial(t testing.TB, l *Server) net.Conn {
 	t.Helper()
-	return dialAddr(t, l.Addr().String(), l.tls != nil)
+	return dialAddr(t, l.inner.Addr().String(), l.tls != nil)
 }
 
 func dialAddr(t testing.TB, addr string, secure bool) net.Conn {
@@ -151,3 +142,5 @@ func (p pipes) connect(config *tls.Config) net.Conn {
 	p <- far
 	return client
 }
+
+func closeWrite(c net.Conn) error { return c.(interface{ CloseWrite() error }).CloseWrite() }

@@ -99,50 +99,6 @@ func New(version string) *Metrics {
 	return m
 }
 
-// SharedLimiter is the state of a limiter that several servers share.
-type SharedLimiter struct {
-	Fallback bool // Redis doesn't respond right now
-
-	SharedDecisions   int64 // made by Redis
-	FallbackDecisions int64 // made by this server without Redis
-	Fallbacks         int64 // times Redis became unreachable
-	Failures          int64 // requests without a timely reply
-	ForgottenKeys     int64 // keys that Redis had lost
-
-	Calls int64         // of Redis
-	Took  time.Duration // of all Calls
-}
-
-// WatchSharedLimiter adds the metrics of a shared limiter, read from stats at
-// every scrape.
-func (m *Metrics) WatchSharedLimiter(stats func() SharedLimiter) {
-	counter := func(name, help string, value func(SharedLimiter) int64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
-			func() float64 { return float64(value(stats())) }))
-	}
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "animalstore_limit_fallback",
-		Help: "1 while Redis doesn't respond and this instance limits on its own.",
-	}, func() float64 {
-		if stats().Fallback {
-			return 1
-		}
-		return 0
-	}))
-	m.WatchFigures(func() []Figure {
-		s := stats()
-		return []Figure{
-			{"animalstore_redis_calls_total", "Calls of Redis, with or without a reply.", Counter, float64(s.Calls), "", ""},
-			{"animalstore_redis_call_seconds_total", "Time that all calls of Redis took.", Counter, s.Took.Seconds(), "", ""},
-		}
-	})
-	counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", func(s SharedLimiter) int64 { return s.SharedDecisions })
-	counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", func(s SharedLimiter) int64 { return s.FallbackDecisions })
-	counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", func(s SharedLimiter) int64 { return s.Fallbacks })
-	counter("animalstore_redis_failures_total", "Requests that Redis didn't reply to, or not in time.", func(s SharedLimiter) int64 { return s.Failures })
-	counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was sent again.", func(s SharedLimiter) int64 { return s.ForgottenKeys })
-}
-
 // Handler serves the metrics in the format of Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})

@@ -62,30 +62,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestSharedLimiter: each figure shows under its own name.
-func TestSharedLimiter(t *testing.T) {
-	m := New("v1.2.3")
-	state := SharedLimiter{Fallback: true, SharedDecisions: 1, FallbackDecisions: 2, Fallbacks: 3, Failures: 4, ForgottenKeys: 5}
-	m.WatchSharedLimiter(func() SharedLimiter { return state })
-	text := scrape(t, m)
-	for _, want := range []string{
-		"animalstore_limit_fallback 1",
-		"animalstore_limit_shared_decisions_total 1",
-		"animalstore_limit_fallback_decisions_total 2",
-		"animalstore_limit_fallbacks_total 3",
-		"animalstore_redis_failures_total 4",
-		"animalstore_redis_forgotten_keys_total 5",
-	} {
-		if !strings.Contains(text, "\n"+want+"\n") {
-			t.Errorf("got no line %s", want)
-		}
-	}
-	state.Fallback = false
-	if text := scrape(t, m); !strings.Contains(text, "\nanimalstore_limit_fallback 0\n") {
-		t.Error("got no line animalstore_limit_fallback 0 after Redis came back")
-	}
-}
-
 // TestMetricsDoNotAllocate: every request pays for them.
 func TestMetricsDoNotAllocate(t *testing.T) {
 	m := New("v1.2.3")

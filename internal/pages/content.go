@@ -14,7 +14,7 @@ import (
 )
 
 // content is something to send that is the same for every client. Both forms are
-// kept: compressing takes long enough that it must not be done for each request.
+// kept: compressing is too slow to do for each request.
 type content struct {
 	contentType    string
 	plain, gzipped form

@@ -120,7 +120,7 @@ func putCategory(ctx context.Context, c *client.Client) error {
 
 func listEvents(ctx context.Context, c *client.Client) error {
 	// Use Events instead of ListEvents to wait for new ones.
-	for event, err := range c.ListEvents(ctx, client.EventsOptions{Types: []string{"pet.*"}}) {
+	for event, err := range c.ListEvents(ctx, client.EventsOptions{Types: "pet.*"}) {
 		if err != nil {
 			return err
 		}

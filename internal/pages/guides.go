@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -36,7 +37,7 @@ var markdown = goldmark.New(
 
 // listGuides returns the pages of all guides and of their index.
 func (p *Pages) listGuides() map[string]func() *content {
-	index := sync.OnceValue(p.renderIndex)
+	index := sync.OnceValue(func() *content { return newContent(typeHTML, p.renderIndex("Guides")) })
 	guides := map[string]func() *content{guidesPath: index, guidesPath + "/": index}
 	err := fs.WalkDir(p.Guides, ".", func(file string, _ fs.DirEntry, err error) error {
 		if name, ok := strings.CutSuffix(file, ".md"); ok {
@@ -101,15 +102,47 @@ func (p *Pages) topGuides() (all []guide) {
 	return all
 }
 
-func (p *Pages) renderIndex() *content {
-	return newContent(typeHTML, p.render("guides.html", struct {
+// renderIndex renders the list of guides below a heading.
+func (p *Pages) renderIndex(heading string) []byte {
+	return p.render("guides.html", struct {
 		page
-		Guides []guide
-	}{p.page("Guides – Animal Store"), p.topGuides()}))
+		Heading string
+		Guides  []guide
+	}{p.page(heading + " – Animal Store"), heading, p.topGuides()})
 }
 
 // section is a heading within a guide.
 type section struct{ ID, Title string }
+
+// passage is a heading within a guide and the text below it, for the search.
+type passage struct {
+	section
+	Guide, Path string
+	words       []string
+}
+
+// Search is the text that the search looks in: each word once.
+func (s passage) Search() string {
+	slices.Sort(s.words)
+	return strings.Join(slices.Compact(s.words), " ")
+}
+
+// passages are the sections of a guide.
+func (g guide) passages() (all []passage) {
+	for n := g.doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if h, ok := n.(*ast.Heading); ok && h.Level > 1 {
+			id, _ := h.AttributeString("id")
+			all = append(all, passage{section: section{string(id.([]byte)), plainText(h, g.file)}, Guide: g.Title, Path: g.Path})
+		}
+		if len(all) > 0 {
+			last := &all[len(all)-1]
+			last.words = append(last.words, strings.FieldsFunc(strings.ToLower(plainText(n, g.file)), func(c rune) bool {
+				return c != '-' && c != '_' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+			})...)
+		}
+	}
+	return all
+}
 
 func (p *Pages) renderGuide(name string) *content {
 	g := p.readGuide(name)
@@ -217,9 +250,12 @@ func plainText(n ast.Node, file []byte) string {
 				b.WriteByte(' ')
 			}
 		}
+		if n.Type() == ast.TypeBlock && !entering {
+			b.WriteByte(' ')
+		}
 		return ast.WalkContinue, nil
 	})
-	return b.String()
+	return strings.TrimSpace(b.String())
 }
 
 // blockRenderer renders what goldmark's own HTML lacks: headings that link to

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type Pages struct {
 	assets    *assets
 	reference func() *content            // the page about the API
 	guides    map[string]func() *content // by path
+	missing   func() []byte              // the page for a path that doesn't exist
 }
 
 // New returns the pages of a deployment. Each is rendered when it's first requested.
@@ -55,6 +57,7 @@ func New(c Config) *Pages {
 	p := &Pages{Config: c, assets: loadAssets()}
 	p.reference = sync.OnceValue(p.renderReference)
 	p.guides = p.listGuides()
+	p.missing = sync.OnceValue(func() []byte { return p.renderIndex("Page not found") })
 	return p
 }
 
@@ -71,9 +74,7 @@ func (p *Pages) Has(path string) bool {
 // the client uses HTTPS, possibly only to a proxy.
 func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-cache") // revalidated each time, and sent only if it changed
+	setHeaders(h)
 	switch path := r.URL.Path; {
 	case path == "/":
 		h.Set("Content-Security-Policy", readPolicy)
@@ -88,6 +89,26 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 		p.guides[path]().serve(w, r)
 	default:
 		p.assets.serve(w, r)
+	}
+}
+
+// setHeaders sets what every page has.
+func setHeaders(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-cache") // revalidated each time, and sent only if it changed
+}
+
+// ServeNotFound responds to a request for a page that doesn't exist with a page that
+// lists the guides, because people follow old links to them.
+func (p *Pages) ServeNotFound(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	w.Header().Set("Content-Security-Policy", readPolicy)
+	w.Header().Set("Content-Type", typeHTML)
+	w.Header().Set("Content-Length", strconv.Itoa(len(p.missing())))
+	w.WriteHeader(http.StatusNotFound)
+	if r.Method != http.MethodHead {
+		w.Write(p.missing())
 	}
 }
 

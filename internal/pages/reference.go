@@ -12,10 +12,11 @@ import (
 // reference is the page about the API.
 type reference struct {
 	page
-	Summary string
-	About   template.HTML
-	Groups  []group
-	Guides  []guide
+	Summary  string
+	About    template.HTML
+	Groups   []group
+	Guides   []guide
+	Passages []passage
 }
 
 // group is the operations of one tag.
@@ -34,21 +35,37 @@ type operationView struct {
 	Parameters       []parameterView
 	Body             *bodyView
 	Responses        []responseView
+	Address          string // of the request in the snippets
 	Snippets         []snippet
 }
 
-// Search is the text that the filter looks in.
+// Search is the text that the search looks in.
 func (o operationView) Search() string {
-	return strings.ToLower(strings.Join([]string{o.ID, o.Method, o.Path, o.Summary}, " "))
+	words := []string{o.ID, o.Method, o.Path, o.Summary}
+	for _, p := range o.Parameters {
+		words = append(words, p.Name, p.text)
+	}
+	if o.Body != nil {
+		for _, f := range o.Body.Fields {
+			words = append(words, f.Name)
+		}
+	}
+	return strings.ToLower(strings.Join(words, " "))
+}
+
+// Asks reports whether the page asks before it sends the request, because it removes or
+// revokes something.
+func (o operationView) Asks() bool {
+	return o.Method == "DELETE" || strings.HasPrefix(o.ID, "rotate") || strings.HasPrefix(o.ID, "revoke")
 }
 
 type parameterView struct {
 	field
 	In       string
 	Choices  []any // nil unless it's an enum
-	Value    string
 	Hint     string
 	Optional bool
+	text     string // what it means, for the search
 }
 
 type bodyView struct {
@@ -88,12 +105,18 @@ func (p *Pages) renderReference() *content {
 	if err := json.Unmarshal(p.OpenAPI, &d); err != nil {
 		panic(err) // the document is part of the binary
 	}
+	guides := p.topGuides()
+	var passages []passage
+	for _, g := range guides {
+		passages = append(passages, g.passages()...)
+	}
 	return newContent(typeHTML, p.render("docs.html", reference{
-		page:    p.page("API – Animal Store"),
-		Summary: d.Info.Summary,
-		About:   toHTML(d.Info.Description),
-		Groups:  d.groups(),
-		Guides:  p.topGuides(),
+		page:     p.page("API – Animal Store"),
+		Summary:  d.Info.Summary,
+		About:    toHTML(d.Info.Description),
+		Groups:   d.groups(),
+		Guides:   guides,
+		Passages: passages,
 	}))
 }
 
@@ -140,6 +163,7 @@ func (d *document) view(path, method string, o operation) operationView {
 	for _, r := range o.Responses {
 		v.Responses = append(v.Responses, d.response(r.Name, r.Value))
 	}
+	v.Address = v.sampleRequest()
 	v.Snippets = v.snippets()
 	return v
 }
@@ -149,11 +173,8 @@ func (d *document) parameter(p parameter) parameterView {
 		p = component(d.Components.Parameters, p.Ref)
 	}
 	s := d.resolve(p.Schema)
-	v := parameterView{In: p.In, Choices: s.Enum, Optional: !p.Required, Hint: exampleText(p.Example)}
+	v := parameterView{In: p.In, Choices: s.Enum, Optional: !p.Required, Hint: exampleText(p.Example), text: p.Description}
 	v.field = field{p.Name, d.typeOf(s), strings.Join(d.rules(s), ", "), p.Required, toHTML(p.Description)}
-	if p.Required {
-		v.Value = v.Hint
-	}
 	return v
 }
 

@@ -3,6 +3,8 @@ package pages
 import (
 	"encoding/json"
 	"html"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +37,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s isn't on the page, or has no text", o.ID)
 		}
 		for _, p := range o.Parameters {
-			if p.Type == "" || p.About == "" || p.Required && p.Value == "" {
+			if p.Type == "" || p.About == "" || p.Required && p.Hint == "" {
 				t.Errorf("%s: got the parameter %+v, want its type, text and example", o.ID, p)
 			}
 		}
@@ -139,6 +141,53 @@ with urllib.request.urlopen(request) as response:
 			}[s.Lang]
 			if s.Code != want {
 				t.Errorf("%s: got\n%s\nwant\n%s", s.Lang, s.Code, want)
+			}
+		}
+	}
+}
+
+// TestReferenceIsSafe: no id is filled in, and what removes or revokes something asks.
+func TestReferenceIsSafe(t *testing.T) {
+	page := body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil))
+	for _, input := range regexp.MustCompile(`<input [^>]*data-in="path"[^>]*>`).FindAllString(page, -1) {
+		if strings.Contains(input, " value=") || !strings.Contains(input, " required") {
+			t.Errorf("got %s, want it required and empty", input)
+		}
+	}
+	var asks []string
+	for _, o := range readReference(t) {
+		if o.Asks() {
+			asks = append(asks, o.ID)
+		}
+	}
+	slices.Sort(asks)
+	if want := []string{"deletePet", "deleteWebhook", "revokeKey", "rotateKey", "rotateWebhook"}; !slices.Equal(asks, want) {
+		t.Errorf("these operations ask first: %q, want %q", asks, want)
+	}
+	if got := strings.Count(page, " data-asks="); got != len(asks) {
+		t.Errorf("%d forms ask first, want %d", got, len(asks))
+	}
+}
+
+// TestSearch: what people look for is found in the operations or the guides.
+func TestSearch(t *testing.T) {
+	page := html.UnescapeString(body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil)))
+	entries := regexp.MustCompile(`(?s)id="([^"]*)" data-search="([^"]*)"|<li data-search="([^"]*)" hidden><a href="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	for word, want := range map[string][]string{
+		"filter":      {"listPets", "/docs/guides/callers#lists"},
+		"429":         {"/docs/guides/callers#429"},
+		"cursor":      {"listPets", "listOrders", "/docs/guides/callers#lists"},
+		"idempotency": {"createPet", "placeOrder", "/docs/guides/callers#writes-that-are-safe-to-repeat"},
+	} {
+		var found []string
+		for _, e := range entries {
+			if strings.Contains(e[2]+e[3], word) {
+				found = append(found, e[1]+e[4])
+			}
+		}
+		for _, name := range want {
+			if !slices.Contains(found, name) {
+				t.Errorf("%s: found %q, want %s too", word, found, name)
 			}
 		}
 	}

@@ -20,22 +20,29 @@ const sampleAddress = "http://127.0.0.1:8080"
 //go:embed examples_test.go
 var goExamples string
 
-// snippets returns the operation's request in several languages, with the examples of
-// the document.
-func (o operationView) snippets() []snippet {
+// sampleRequest is the address of a request with the examples of the document.
+func (o operationView) sampleRequest() string {
 	address := sampleAddress + "/v1" + o.Path
 	for _, p := range o.Parameters {
-		address = strings.Replace(address, "{"+p.Name+"}", p.Value, 1)
+		address = strings.Replace(address, "{"+p.Name+"}", p.Hint, 1)
 	}
 	for _, p := range o.Parameters {
 		if p.In == "query" && (p.Required || p.Choices != nil) { // one filter, to show how
-			address += "?" + p.Name + "=" + url.QueryEscape(p.Hint)
-			break
+			return address + "?" + p.Name + "=" + url.QueryEscape(p.Hint)
 		}
 	}
-	body := ""
+	return address
+}
+
+// Line is the example on one line, as the snippets have it.
+func (b *bodyView) Line() string { return strings.Join(strings.Fields(b.Example), " ") }
+
+// snippets returns the operation's request in several languages, with the examples of
+// the document. The page replaces them with what is entered, so it knows their format.
+func (o operationView) snippets() []snippet {
+	address, body := o.Address, ""
 	if o.Body != nil {
-		body = strings.Join(strings.Fields(o.Body.Example), " ")
+		body = o.Body.Line()
 	}
 	return []snippet{
 		{"curl", "curl", curlSnippet(o.Method, address, body)},

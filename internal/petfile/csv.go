@@ -1,6 +1,8 @@
 package petfile
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -12,19 +14,27 @@ import (
 	"animalstore/internal/strictjson"
 )
 
-// csvReader reads CSV whose first line names the columns.
+// csvReader reads CSV whose first line names the columns. It finds the lines of each
+// record itself, so that a quote that isn't closed can't hide the lines after it.
 type csvReader struct {
-	in      *bounded
+	lines   lineReader
+	buffer  *bufio.Reader // what csv reads from: one record
 	csv     *csv.Reader
 	columns []string
+	hidden  []numberedLine // in a field whose quote isn't closed properly: only checked
+	lost    bool           // a quote wasn't closed for too long: all other lines are hidden
 }
 
-func newCSVReader(in io.Reader) (*csvReader, error) {
-	r := &csvReader{in: &bounded{r: in}}
-	r.csv = csv.NewReader(r.in)
+type numberedLine struct {
+	number int64
+	text   []byte
+}
+
+func newCSVReader(in *bufio.Reader) (*csvReader, error) {
+	r := &csvReader{lines: lineReader{in: in}, buffer: bufio.NewReader(nil)}
+	r.csv = csv.NewReader(r.buffer)
 	r.csv.FieldsPerRecord, r.csv.ReuseRecord = -1, true
-	r.in.left = maxRow
-	header, err := r.csv.Read()
+	header, err := r.header()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: it needs a first line with column names, such as name,categoryId,status")
 	}
@@ -46,31 +56,152 @@ func newCSVReader(in io.Reader) (*csvReader, error) {
 	return r, nil
 }
 
+// header reads the first line that isn't empty.
+func (r *csvReader) header() ([]string, error) {
+	for {
+		text, err := r.record()
+		if err != nil {
+			return nil, err
+		}
+		if fields, err := r.fields(text); !errors.Is(err, io.EOF) {
+			return fields, err
+		}
+	}
+}
+
 func (r *csvReader) Next() (Row, error) {
-	r.in.left = maxRow
+	for {
+		if len(r.hidden) > 0 {
+			line := r.hidden[0]
+			r.hidden = r.hidden[1:]
+			if row, ok := r.row(line.number, line.text); ok && row.Err != nil {
+				return row, nil
+			}
+			continue
+		}
+		number := r.lines.line + 1
+		text, err := r.record()
+		var invalid invalidRecord
+		switch {
+		case errors.As(err, &invalid):
+			return Row{Line: number, Err: err}, nil
+		case err != nil:
+			return Row{}, err
+		case r.lost:
+			r.hidden = append(r.hidden, numberedLine{number, text})
+			continue
+		}
+		if row, ok := r.row(number, text); ok {
+			return row, nil
+		}
+	}
+}
+
+// invalidRecord says why lines aren't a record.
+type invalidRecord string
+
+func (e invalidRecord) Error() string { return string(e) }
+
+// record reads the lines of a record. If a quote isn't closed properly, the error is an
+// invalidRecord, and the lines after the first are hidden.
+func (r *csvReader) record() ([]byte, error) {
+	first := r.lines.line + 1
+	text, tooLong, err := r.lines.readLine()
+	if err != nil {
+		return nil, err
+	}
+	if tooLong {
+		return nil, invalidRecord(fmt.Sprintf("the line has more than %d bytes", maxRow))
+	}
+	if r.lost {
+		return text, nil
+	}
+	open, wrong := scanQuotes(text, false)
+	if !open {
+		return text, nil
+	}
+	var rest []numberedLine
+	for open && !wrong && !r.lost {
+		line, tooLong, err := r.lines.readLine()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		rest = append(rest, numberedLine{r.lines.line, line})
+		text = append(text, line...)
+		r.lost = tooLong || len(text) > maxRow
+		open, wrong = scanQuotes(line, true)
+	}
+	switch {
+	case r.lost:
+		r.hidden = rest
+		return nil, invalidRecord(fmt.Sprintf("not valid CSV: the quote opened here is not closed properly; everything from line %d on was read as one field", first))
+	case (open || wrong) && len(rest) > 0:
+		r.hidden = rest
+		return nil, invalidRecord(fmt.Sprintf("not valid CSV: the quote opened here is not closed properly; lines %d–%d were read as one field", first, rest[len(rest)-1].number))
+	}
+	return text, nil
+}
+
+// scanQuotes reports whether a quoted field is open at the end of a line, and whether a
+// quote in it is wrong. The line begins in a quoted field if open is set.
+func scanQuotes(line []byte, open bool) (stillOpen, wrong bool) {
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	for {
+		if !open && !bytes.HasPrefix(line, []byte(`"`)) {
+			field, rest, more := bytes.Cut(line, []byte(","))
+			if wrong = bytes.ContainsRune(field, '"'); wrong || !more {
+				return false, wrong
+			}
+			line = rest
+			continue
+		}
+		if !open {
+			line, open = line[1:], true
+		}
+		_, rest, found := bytes.Cut(line, []byte(`"`))
+		switch {
+		case !found:
+			return true, false
+		case len(rest) == 0:
+			return false, false
+		case rest[0] == ',':
+			open = false
+		case rest[0] != '"': // two quotes stand for one
+			return false, true
+		}
+		line = rest[1:]
+	}
+}
+
+// fields reads the fields of a record. The error is io.EOF if it is empty.
+func (r *csvReader) fields(text []byte) ([]string, error) {
+	r.buffer.Reset(bytes.NewReader(text))
 	fields, err := r.csv.Read()
 	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		err = invalidRecord("not valid CSV: " + parse.Err.Error())
+	}
+	return fields, err
+}
+
+// row reads the row of a record. It is not ok if the record is empty.
+func (r *csvReader) row(number int64, text []byte) (row Row, ok bool) {
+	row.Line = number
+	fields, err := r.fields(text)
 	switch {
-	case errors.Is(err, errTooLong):
-		line, _ := r.csv.FieldPos(0)
-		return Row{}, fmt.Errorf("after line %d: %w", line, err)
-	case errors.As(err, &parse):
-		row := Row{Line: int64(parse.StartLine), Err: errors.New("not valid CSV: " + parse.Err.Error())}
-		if parse.Line > parse.StartLine {
-			row.Err = fmt.Errorf("not valid CSV: a quote opened here is closed wrongly in line %d, so everything in between is one field", parse.Line)
-		}
-		return row, nil
+	case errors.Is(err, io.EOF):
+		return row, false
 	case err != nil:
-		return Row{}, err
-	}
-	line, _ := r.csv.FieldPos(0)
-	row := Row{Line: int64(line)}
-	if len(fields) != len(r.columns) {
+		row.Err = err
+	case len(fields) != len(r.columns):
 		row.Err = fmt.Errorf("got %d fields, but the first line names %d columns", len(fields), len(r.columns))
-		return row, nil
+	default:
+		row.setPet(r.pet(fields))
 	}
-	row.setPet(r.pet(fields))
-	return row, nil
+	return row, true
 }
 
 func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
@@ -88,23 +219,4 @@ func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
 		}
 	}
 	return pet, nil
-}
-
-// errTooLong ends a file: there is no telling where the next pet begins.
-var errTooLong = fmt.Errorf("a pet takes more than %d bytes (is a quote not closed?); the rest was not read", maxRow)
-
-// bounded fails when more than a row is read at a time. Data that its reader
-// buffers ahead counts toward the row before, so rows may be slightly longer.
-type bounded struct {
-	r    io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLong
-	}
-	n, err := b.r.Read(p)
-	b.left -= n
-	return n, err
 }

@@ -102,7 +102,7 @@ func (j *Journal) load() (*journalState, error) {
 	age := time.Since(before.Updated)
 	switch {
 	case before.Server != j.state.Server:
-		return nil, MismatchError{fmt.Sprintf("%s is from an import to %s: continue with that --url, or move the file away to start over", j.path, before.Server)}
+		return nil, MismatchError{fmt.Sprintf("%s is from an import to %s: continue with that server, or move the file away to start over", j.path, before.Server)}
 	case before.Key != j.state.Key:
 		return nil, MismatchError{fmt.Sprintf("%s is from an import with another API key, and only with that key can it continue without adding pets twice. Use that key, or move the file away to start over", j.path)}
 	case age > j.MaxAge:

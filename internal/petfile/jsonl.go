@@ -11,9 +11,12 @@ import (
 )
 
 // jsonlReader reads one JSON object per line.
-type jsonlReader struct {
+type jsonlReader struct{ lineReader }
+
+// lineReader reads lines and counts them.
+type lineReader struct {
 	in   *bufio.Reader
-	line int64
+	line int64 // number of the last one
 }
 
 func (r *jsonlReader) Next() (Row, error) {
@@ -35,8 +38,8 @@ func (r *jsonlReader) Next() (Row, error) {
 	}
 }
 
-// readLine reads a line. It drops the content of one that is too long.
-func (r *jsonlReader) readLine() (text []byte, tooLong bool, err error) {
+// readLine reads a line with its line break. It drops the content of one that is too long.
+func (r *lineReader) readLine() (text []byte, tooLong bool, err error) {
 	r.line++
 	for {
 		part, err := r.in.ReadSlice('\n')

@@ -4,7 +4,6 @@ package petfile
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +83,7 @@ func NewReader(file io.Reader, format Format) (Reader, error) {
 		}
 	}
 	if format == JSONL {
-		return &jsonlReader{in: in}, nil
+		return &jsonlReader{lineReader{in: in}}, nil
 	}
 	return newCSVReader(in)
 }
@@ -144,10 +143,7 @@ func Open(name string, stdin io.Reader, format Format) (*File, error) {
 			return nil, err
 		}
 		in, f.Closer = file, file
-		if f.Pets, err = countPets(file, format); err != nil {
-			file.Close()
-			return nil, err
-		}
+		f.Pets = countPets(name, format)
 	}
 	var err error
 	if f.Rows, err = NewReader(in, format); err != nil {
@@ -157,40 +153,22 @@ func Open(name string, stdin io.Reader, format Format) (*File, error) {
 	return f, nil
 }
 
-// countPets reads a file and rewinds it. A file that can't be rewound, such as a pipe,
-// has -1 pets. It only looks for the ends of rows, which takes a fraction of the time of
-// reading them: a file with broken quotes may have another number.
-func countPets(file *os.File, format Format) (pets int64, err error) {
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return -1, err
+// countPets returns how many rows a file has, so that progress can say how many are
+// left; -1 if it can't be read twice, such as a pipe.
+func countPets(name string, format Format) (pets int64) {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return -1
 	}
-	in := bufio.NewReaderSize(file, 256<<10)
-	skipMark(in)
-	first, _ := firstVisible(in)
-	csv := format == CSV || format == "" && first != '{'
-	quoted, blank := false, true
-	for {
-		part, err := in.ReadSlice('\n')
-		if csv && bytes.Count(part, []byte{'"'})%2 == 1 {
-			quoted = !quoted
-		}
-		blank = blank && len(bytes.TrimSpace(part)) == 0
-		atEnd := errors.Is(err, io.EOF)
-		if (err == nil || atEnd) && !blank && (!quoted || atEnd) {
+	file, err := os.Open(name)
+	if err != nil {
+		return -1
+	}
+	defer file.Close()
+	rows, err := NewReader(file, format)
+	for err == nil {
+		if _, err = rows.Next(); err == nil {
 			pets++
 		}
-		if err == nil && !quoted {
-			blank = true
-		}
-		switch {
-		case atEnd:
-			if csv && pets > 0 {
-				pets-- // the column names
-			}
-			_, err = file.Seek(0, io.SeekStart)
-			return pets, err
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return 0, err
-		}
 	}
+	return pets
 }

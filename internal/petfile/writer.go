@@ -101,7 +101,7 @@ func create(name string, stdout io.Writer) (w io.Writer, commit func(error) erro
 }
 
 // withName replaces the name of a temporary file in an error by that of the file it was
-// for: nobody knows the other. Errors that aren't about a file stay as they are.
+// for, the only one that users know. Errors that aren't about a file stay as they are.
 func withName(err error, name string) error {
 	var path *fs.PathError
 	var link *os.LinkError

@@ -102,3 +102,14 @@ func addressBucket(addr netip.Addr) netip.Addr {
 	}
 	return addr
 }
+
+// Tracked returns how many addresses are in memory.
+func (a *Addresses) Tracked() (n int) {
+	for i := range a.shard {
+		s := &a.shard[i]
+		s.mu.Lock()
+		n += len(s.windows)
+		s.mu.Unlock()
+	}
+	return n
+}

@@ -11,7 +11,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
-	"animalstore/internal/ratelimit/limittest"
 )
 
 // addressTest is an Addresses with a clock that the test controls.
@@ -156,10 +155,7 @@ func numbered(n int) netip.Addr {
 
 // TestAddressesAreBounded makes requests from millions of addresses in one window.
 func TestAddressesAreBounded(t *testing.T) {
-	count := 2_000_000
-	if limittest.RaceDetector {
-		count = 100_000
-	}
+	const count = 500_000
 	s := newAddressTest(t)
 	before := heap()
 	for i := range count {

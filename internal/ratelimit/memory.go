@@ -273,3 +273,14 @@ func (m *Memory) dropIdle(s *shard) {
 		e.mu.Unlock()
 	}
 }
+
+// Tracked returns how many keys are in memory.
+func (m *Memory) Tracked() (n int) {
+	for i := range m.shard {
+		s := &m.shard[i]
+		s.mu.RLock()
+		n += len(s.keys)
+		s.mu.RUnlock()
+	}
+	return n
+}

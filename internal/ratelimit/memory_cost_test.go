@@ -9,7 +9,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
-	"animalstore/internal/ratelimit/limittest"
+	"animalstore/internal/testenv"
 )
 
 // nowhere is a Store that stores nothing, so that only the limiter's own memory is
@@ -87,9 +87,7 @@ func heap() int64 {
 }
 
 func TestAMillionKeysFitInto200MiB(t *testing.T) {
-	if limittest.RaceDetector {
-		t.Skip("the race detector uses more memory")
-	}
+	testenv.Slow(t)
 	m := newCostMemory()
 	got := fill(t, m)
 	t.Logf("%.0f MiB, with every key waiting to be saved", got)

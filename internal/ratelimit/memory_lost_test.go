@@ -12,7 +12,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
-	"animalstore/internal/ratelimit/limittest"
 )
 
 // TestNothingIsLostAcrossIdleTimes has many goroutines make requests while Run
@@ -58,11 +57,8 @@ func TestNothingIsLostWhenDroppedInUse(t *testing.T) {
 	const (
 		clients = 8
 		keys    = 4
+		drops   = 2_000
 	)
-	drops := 20_000
-	if limittest.RaceDetector {
-		drops = 2_000
-	}
 	noon := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	var ahead, counted atomic.Int64
 	var enough atomic.Bool

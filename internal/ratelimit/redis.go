@@ -324,3 +324,6 @@ func (m usageAwareStore) LimitState(ctx context.Context, keyID int64) (animalsto
 func (m usageAwareStore) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
 	return m.r.store.SaveLimitStates(ctx, states)
 }
+
+// Tracked returns how many keys are in this process's memory.
+func (r *Redis) Tracked() int { return r.local.Tracked() }

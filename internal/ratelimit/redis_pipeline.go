@@ -15,7 +15,7 @@ import (
 // the calls. A call is never sent twice.
 //
 // A connection with a call that got no reply in time is given up, with all calls that
-// wait for one. Skipping a late reply would keep the connection, but whoever is late
+// wait for one. Skipping a late reply would keep the connection, but a server that is late
 // makes this server stop calling Redis anyway.
 type pipeline struct {
 	conn   redis.Conn

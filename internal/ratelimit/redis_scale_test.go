@@ -3,13 +3,13 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/ratelimit/redistest"
+	"animalstore/internal/testenv"
 )
 
 // TestManyInstances measures limits on a growing number of servers: shared, in
@@ -19,7 +19,7 @@ func TestManyInstances(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "%9s  %6s  %18s  %5s\n", "instances", "shared", "fallback, in total", "again")
 	sizes := []int{1, 3, 20}
-	if os.Getenv("ANIMALSTORE_SOAK") != "" {
+	if testenv.Soak {
 		sizes = []int{1, 2, 3, 5, 10, 20, 50, 100}
 	}
 	for _, n := range sizes {

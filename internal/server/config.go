@@ -11,8 +11,10 @@ import (
 
 	"animalstore"
 	"animalstore/internal/api"
+	"animalstore/internal/certs"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
 )
 
 // Config describes a server. Only Database and either Listen or Listener are
@@ -34,7 +36,7 @@ type Config struct {
 
 	CertFile string      // has the certificate chain, and is read again when it changes
 	KeyFile  string      // has the private key of CertFile
-	ACME     *ACME       // obtains and renews certificates
+	ACME     *certs.ACME // obtains and renews certificates
 	TLS      *tls.Config // has fixed certificates
 	// RedirectListen is the address and port that redirects plain HTTP to HTTPS, and
 	// answers the HTTP challenges of ACME. "" redirects none.
@@ -47,15 +49,15 @@ type Config struct {
 	OpsOptional bool
 
 	// Backups that the server makes by itself. The zero value makes none.
-	Backups Backups
+	Backups transfer.Schedule
 	// EventsRetention is how long events are kept. 0 is DefaultEventsRetention; a
 	// negative value keeps them forever.
 	EventsRetention time.Duration
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	CORSOrigins    []string       // whose pages may call the API
-	// WebhookNetworks are networks that webhooks may lead to besides globally
-	// reachable addresses, with http too.
+	// WebhookNetworks are extra networks that webhooks may reach, also over http.
+	// Without them, webhooks reach only public addresses.
 	WebhookNetworks []netip.Prefix
 	AccessLog       bool // logs a line for every request
 	// NoFastPath leaves every request to net/http. By default package http1 serves
@@ -64,8 +66,8 @@ type Config struct {
 	// NoConsole serves nothing at /console.
 	NoConsole bool
 
-	// Fatal is called once when storage fails in a way that leaves nothing to be
-	// trusted, and must end the process. Nil panics.
+	// Fatal is called once when storage fails so badly that it can't be trusted any more,
+	// and must end the process. Nil panics.
 	Fatal func(error)
 	// Timeouts limit how long connections may take. The zero value is
 	// [DefaultTimeouts].
@@ -79,10 +81,10 @@ type Config struct {
 	// Middleware wraps the API. It may do anything a handler of net/http may, so
 	// net/http then serves every request.
 	Middleware func(http.Handler) http.Handler
-	// NoBackground leaves out what a server does on its own every second and
-	// minute: saving counters and usage, and deleting old rows.
+	// NoBackground leaves out the background work: saving counters and usage, deleting
+	// old rows and delivering to webhooks.
 	NoBackground bool
-	// EventsEvery is how often a server looks for events of others. 0 is 250 ms.
+	// EventsEvery is how often a server looks for events of other processes. 0 is 250 ms.
 	EventsEvery time.Duration
 	Tuning      sqlite.Tuning
 	// WebhookTLS replaces the certificate authorities of the system for webhooks,

@@ -34,7 +34,7 @@ func OpenDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, 
 	if postgres.Is(url) {
 		return postgres.Open(ctx, url, postgres.Options{MustExist: opts.MustExist})
 	}
-	return sqlite.Open(ctx, strings.TrimPrefix(url, "sqlite:"), opts)
+	return sqlite.Open(ctx, sqliteFile(url), opts)
 }
 
 // RedactDatabaseURL is the part of a database's URL that may be shown: it has no
@@ -45,6 +45,44 @@ func RedactDatabaseURL(url string) string {
 	}
 	return url
 }
+
+// OpenSource opens a snapshot of a database by its URL, to read the whole store. If
+// alone is set, it refuses a database that a server is using.
+func OpenSource(ctx context.Context, url string, alone bool) (db.Source, error) {
+	if err := CheckDatabaseURL("the database", url); err != nil {
+		return nil, err
+	}
+	if postgres.Is(url) {
+		return postgres.OpenSource(ctx, url, alone)
+	}
+	return sqlite.OpenSource(ctx, sqliteFile(url), alone)
+}
+
+// OpenTarget opens a database by its URL, to fill it with a whole store.
+func OpenTarget(ctx context.Context, url string) (db.Target, error) {
+	if err := CheckDatabaseURL("the database", url); err != nil {
+		return nil, err
+	}
+	if postgres.Is(url) {
+		return postgres.OpenTarget(ctx, url)
+	}
+	return sqlite.OpenTarget(ctx, sqliteFile(url))
+}
+
+// DatabaseVersions returns the version of a database's tables, 0 if there are none,
+// and the version that this program uses. It changes nothing.
+func DatabaseVersions(ctx context.Context, url string) (current, latest int64, err error) {
+	if err := CheckDatabaseURL("the database", url); err != nil {
+		return 0, 0, err
+	}
+	if postgres.Is(url) {
+		return postgres.Versions(ctx, url)
+	}
+	have, known, err := sqlite.Versions(sqliteFile(url))
+	return int64(have), int64(known), err
+}
+
+func sqliteFile(url string) string { return strings.TrimPrefix(url, "sqlite:") }
 
 func (s *Server) openDatabase(ctx context.Context) error {
 	fatal := s.cfg.Fatal

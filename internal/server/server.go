@@ -12,10 +12,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"animalstore/internal/api"
+	"animalstore/internal/certs"
 	"animalstore/internal/db"
+	"animalstore/internal/db/transfer"
 	"animalstore/internal/events"
 	"animalstore/internal/http1"
 	"animalstore/internal/keys"
@@ -39,24 +42,14 @@ type Server struct {
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
 	listener net.Listener
-	certs    certificates // nil without TLS
+	certs    certs.Certificates // nil without TLS
 	opsErr   error
 	// closers release what the server holds. They run in reverse order.
 	closers  []func() error
 	closeErr error
-	stopBy   time.Time // see deadline
-	backups  *backups  // nil without Config.Backups
+	stopBy   time.Time           // see deadline
+	backups  *transfer.Scheduler // nil without Config.Backups
 }
-
-// ListenError reports an address that a server can't listen on.
-type ListenError struct {
-	Ops      bool // it is the ops listener's address
-	Redirect bool // it is Config.RedirectListen
-	Err      error
-}
-
-func (e *ListenError) Error() string { return fmt.Sprintf("cannot listen: %v", e.Err) }
-func (e *ListenError) Unwrap() error { return e.Err }
 
 // New opens the database and takes the ports. [Server.Run] serves and then closes
 // all of it; without Run, call [Server.Close].
@@ -67,8 +60,8 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.certs, err = openCertificates(s.cfg); err != nil {
-		return nil, &CertificateError{ACME: cfg.ACME != nil, Err: err}
+	if err := s.openCertificates(); err != nil {
+		return nil, err
 	}
 	if err := s.openDatabase(ctx); err != nil {
 		return nil, err
@@ -91,13 +84,13 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := s.serveOps(); err != nil {
 		return nil, err
 	}
-	if err := s.startBackups(); err != nil {
-		return nil, err
-	}
 	if err := s.listen(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.serveRedirects(); err != nil {
+		return nil, err
+	}
+	if err := s.startBackups(); err != nil { // last: a start that fails makes no backup
 		return nil, err
 	}
 	return s, nil
@@ -108,10 +101,6 @@ func (s *Server) newHandler() *api.Server {
 	if observer == nil && s.metrics != nil {
 		observer = s.metrics
 	}
-	var clock func() time.Time // without one, the API reads the time less often
-	if s.ownClock {
-		clock = s.cfg.Now
-	}
 	return api.New(api.Config{
 		DB:             s.db,
 		Events:         s.hub,
@@ -120,7 +109,7 @@ func (s *Server) newHandler() *api.Server {
 		Usage:          s.usage,
 		Log:            s.cfg.Log,
 		TrustedProxies: s.cfg.TrustedProxies,
-		Now:            clock,
+		Now:            s.cfg.Now,
 		CORSOrigins:    s.cfg.CORSOrigins,
 		AccessLog:      s.cfg.AccessLog,
 		Observer:       observer,
@@ -152,27 +141,28 @@ func (s *Server) listen(ctx context.Context) error {
 }
 
 // Run serves until ctx ends. Then it lets every request in progress finish and
-// closes the server.
+// closes the server. The line "stopped" is the last of its log.
 func (s *Server) Run(ctx context.Context) error {
-	defer func() {
-		if err := s.Close(); err != nil {
-			s.cfg.Log.Error("close the server", "err", err)
-		}
-	}()
-	srv := s.newHTTPServer()
-	fast := api.Plain
-	if s.cfg.NoFastPath || s.cfg.Middleware != nil {
-		fast = nil
+	err := s.serve(ctx)
+	if closeErr := s.Close(); closeErr != nil {
+		s.cfg.Log.Error("close the server", "err", closeErr)
 	}
+	if err == nil {
+		s.cfg.Log.Info("stopped")
+	}
+	return err
+}
+
+func (s *Server) serve(ctx context.Context) error {
 	var secure *tls.Config
 	if s.certs != nil {
-		secure = hardenTLS(s.certs.config())
-		defer runInBackground(s.certs.run)()
+		secure = s.certs.Config()
+		defer runInBackground(s.certs.Run)()
 	}
-	l := http1.Listen(s.listener, secure, srv, fast, s.cfg.Log)
+	front := s.newFrontend(secure)
 	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "docs", s.URL()+"/docs", "database", RedactDatabaseURL(s.cfg.Database), "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	go func() { failed <- front.Serve() }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
@@ -180,12 +170,59 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.deadline()
 	go s.stopWebhooks() // Close waits for it
-	if err := s.drain(l); err != nil {
+	if err := s.drain(front); err != nil {
 		return err
 	}
 	<-failed
-	s.cfg.Log.Info("stopped")
 	return nil
+}
+
+// frontend serves the API on the listener.
+type frontend interface {
+	Serve() error
+	Shutdown(context.Context) error
+}
+
+// newFrontend returns package http1's server, which is faster, or net/http's.
+func (s *Server) newFrontend(secure *tls.Config) frontend {
+	srv := s.newHTTPServer()
+	if s.cfg.NoFastPath || s.cfg.Middleware != nil {
+		srv.TLSConfig = secure
+		return netHTTP{srv, s.listener}
+	}
+	front := http1.NewServer(s.listener, secure, srv, isPlain, s.cfg.Log)
+	front.Handshake = s.cfg.Timeouts.DrainHandshake
+	return front
+}
+
+// isPlain reports whether package http1 may serve requests for a target: those of the API,
+// which writes each response in one piece, except streams of events.
+func isPlain(target string) bool {
+	path, _, _ := strings.Cut(target, "?")
+	return strings.HasPrefix(path, "/v1/") && path != "/v1/events"
+}
+
+// netHTTP serves everything with net/http.
+type netHTTP struct {
+	*http.Server
+	listener net.Listener
+}
+
+func (n netHTTP) Serve() error {
+	if n.TLSConfig != nil {
+		return n.ServeTLS(n.listener, "", "")
+	}
+	return n.Server.Serve(n.listener)
+}
+
+// Shutdown implements [frontend]. Requests that are still running when ctx ends are cut
+// off.
+func (n netHTTP) Shutdown(ctx context.Context) error {
+	err := n.Server.Shutdown(ctx)
+	if err != nil {
+		n.Close()
+	}
+	return err
 }
 
 func (s *Server) newHTTPServer() *http.Server {
@@ -205,20 +242,17 @@ func (s *Server) newHTTPServer() *http.Server {
 }
 
 // drain lets requests in progress finish and closes all connections.
-func (s *Server) drain(l *http1.Listener) error {
+func (s *Server) drain(front frontend) error {
 	s.cfg.Log.Info("shutting down: finishing the requests in progress")
 	s.handler.Drain()
 	time.Sleep(s.cfg.Timeouts.DrainNotice)
-	if err := l.StopAccepting(s.cfg.Timeouts.DrainHandshake); err != nil {
-		s.cfg.Log.Error("close the port", "err", err)
-	}
 	ctx := context.Background()
 	if s.cfg.Timeouts.Drain > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.Timeouts.Drain)
 		defer cancel()
 	}
-	if err := l.Shutdown(ctx); err != nil {
+	if err := front.Shutdown(ctx); err != nil {
 		return fmt.Errorf("some requests took longer than %v to finish and were cut off: %w", s.cfg.Timeouts.Drain, err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +19,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
 	"animalstore/internal/server"
 )
 
@@ -132,8 +133,8 @@ func TestRunCutsOff(t *testing.T) {
 	}
 }
 
-// TestTakenPort: a start that fails creates no owner key and leaves the database
-// to the next.
+// TestTakenPort: a start that fails creates no owner key, makes no backup and leaves the
+// database to the next.
 func TestTakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -149,10 +150,14 @@ func TestTakenPort(t *testing.T) {
 			} else {
 				bad.Listen = taken.Addr().String()
 			}
+			bad.Backups = transfer.Schedule{Dir: t.TempDir(), Every: time.Hour, Keep: 1}
 			_, err := server.New(t.Context(), bad)
 			var listen *server.ListenError
 			if !errors.As(err, &listen) || listen.Ops != ops {
 				t.Fatalf("got %v, want a ListenError with Ops %t", err, ops)
+			}
+			if files, err := os.ReadDir(bad.Backups.Dir); err != nil || len(files) > 0 {
+				t.Errorf("got %v, %v in the directory of backups, want nothing", files, err)
 			}
 			s, err := server.New(t.Context(), cfg)
 			if err != nil {
@@ -170,7 +175,7 @@ func TestTakenPort(t *testing.T) {
 func TestOptionalOps(t *testing.T) {
 	cfg := localConfig(t)
 	cfg.OpsListen, cfg.OpsOptional = "127.0.0.1:0", true
-	var log lines
+	var log server.Log
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	first, err := server.New(t.Context(), cfg)
 	if err != nil {
@@ -236,6 +241,21 @@ func TestOwnerKey(t *testing.T) {
 	}
 }
 
+// listPets makes a request that counts as usage of a key.
+func listPets(t *testing.T, s *running, key string) {
+	t.Helper()
+	req, err := http.NewRequest("GET", s.URL()+"/v1/pets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+}
+
 // TestCloseOrder: what requests left behind is saved before the database closes.
 func TestCloseOrder(t *testing.T) {
 	cfg := localConfig(t)
@@ -249,16 +269,7 @@ func TestCloseOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequest("GET", s.URL()+"/v1/pets", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+owner.Secret)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
+	listPets(t, s, owner.Secret)
 	s.stop()
 	if err := errors.Join(s.wait(t), s.Close()); err != nil {
 		t.Fatal(err)
@@ -276,6 +287,36 @@ func TestCloseOrder(t *testing.T) {
 	if failed := recorded.failures(); len(failed) > 0 {
 		t.Errorf("saved after the database was closed: %v", failed)
 	}
+}
+
+// TestLastLine: the log ends with "stopped", also if the database makes trouble until
+// the end.
+func TestLastLine(t *testing.T) {
+	cfg := localConfig(t)
+	log := new(server.Log)
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	cfg.WrapDB = func(store db.DB) db.DB { return brokenUsage{store} }
+	s := run(t, cfg)
+	owner, err := s.CreateOwnerKey(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listPets(t, s, owner.Secret)
+	s.stop()
+	if err := s.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if last := lines[len(lines)-1]; !strings.HasSuffix(last, "msg=stopped") || !strings.Contains(log.String(), "could not be saved") {
+		t.Errorf("got the log\n%s\nwant it to say that usage could not be saved, and to end with stopped", log)
+	}
+}
+
+// brokenUsage can't save usage.
+type brokenUsage struct{ db.DB }
+
+func (brokenUsage) SaveUsage(context.Context, []animalstore.Usage) error {
+	return errors.New("the disk is broken")
 }
 
 // recorder notes which saves failed.
@@ -323,22 +364,4 @@ func TestDatabaseURL(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", url, got, want)
 		}
 	}
-}
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }

@@ -9,16 +9,15 @@ import (
 	"animalstore/internal/db/postgres"
 )
 
-// A server stops within 20 seconds, whatever holds up its database: the requests in
-// progress and saving the counters share stopTimeout, and closing the database has
-// closeTimeout.
+// A server stops within 20 seconds, even if its database hangs: requests in progress and
+// saving the counters share stopTimeout, and closing the database has closeTimeout.
 const (
 	stopTimeout  = 16 * time.Second
 	closeTimeout = 2 * time.Second
 	saveAgain    = 50 * time.Millisecond
 )
 
-var errTooLong = errors.New("another process or the disk holds it up: giving up")
+var errTooLong = errors.New("timed out waiting for the database")
 
 // deadline is when the server has to be done with everything but closing the database.
 // The first call sets it.
@@ -49,7 +48,7 @@ func (s *Server) saveBy(deadline time.Time) error {
 	defer cancel()
 	for {
 		err := s.Save(ctx)
-		// A PostgreSQL that can't be reached may be gone for long.
+		// PostgreSQL may stay unreachable, so it isn't tried again.
 		if !errors.Is(err, db.ErrUnavailable) || postgres.Is(s.cfg.Database) || time.Until(deadline) < saveAgain {
 			return err
 		}

@@ -1,41 +1,59 @@
 package server_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
 	"math/big"
 	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-func selfSigned(t *testing.T) tls.Certificate {
+// selfSigned returns a certificate and its key, as they are in files.
+func selfSigned(t *testing.T, serial int64) (cert, key []byte) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
+		SerialNumber: big.NewInt(serial),
 		NotAfter:     time.Now().Add(time.Hour),
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
 // TestHandshakes: nothing older than TLS 1.2 is spoken, and there only suites that
 // encrypt and authenticate in one step.
 func TestHandshakes(t *testing.T) {
 	cfg := localConfig(t)
-	cfg.TLS = &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}, NextProtos: []string{"h2", "http/1.1"}}
+	cert, err := tls.X509KeyPair(selfSigned(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
 	s := run(t, cfg)
 	dial := func(version uint16, suite uint16) error {
 		client := &tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version}
@@ -69,4 +87,80 @@ func TestHandshakes(t *testing.T) {
 			t.Errorf("TLS 1.2 with %s: handshake is %t, want %t", suite.Name, got, want)
 		}
 	}
+}
+
+// TestCertificateSwapsUnderLoad: a hundred certificates, one after the other, and no
+// request fails, whether on a new connection or an open one, in HTTP/1.1 or HTTP/2.
+func TestCertificateSwapsUnderLoad(t *testing.T) {
+	const swaps = 100
+	dir := t.TempDir()
+	cfg := localConfig(t)
+	cfg.CertFile, cfg.KeyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	cfg.CertificateCheck = time.Millisecond
+	replace := func(serial int64) {
+		cert, key := selfSigned(t, serial)
+		if err := errors.Join(os.WriteFile(cfg.CertFile, cert, 0o600), os.WriteFile(cfg.KeyFile, key, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(1)
+	s := run(t, cfg)
+
+	var requests atomic.Int64
+	var clients sync.WaitGroup
+	load, endLoad := context.WithCancel(context.Background())
+	for i := range 4 {
+		clients.Go(func() {
+			transport := &http.Transport{
+				TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+				DisableKeepAlives: i%2 == 0,
+				ForceAttemptHTTP2: i >= 2,
+			}
+			defer transport.CloseIdleConnections()
+			client := &http.Client{Transport: transport}
+			for load.Err() == nil {
+				res, err := client.Get(s.URL() + "/livez")
+				if err != nil {
+					t.Errorf("request failed: %v", err)
+					return
+				}
+				if _, err := io.ReadAll(res.Body); err != nil || res.StatusCode != 200 {
+					t.Errorf("got %s, %v, want 200", res.Status, err)
+				}
+				res.Body.Close()
+				requests.Add(1)
+			}
+		})
+	}
+	for serial := int64(2); serial < 2+swaps; serial++ {
+		replace(serial)
+		for deadline := time.Now().Add(wait); serialOf(t, s.Addr().String()) != serial; {
+			if time.Now().After(deadline) {
+				t.Fatalf("certificate %d isn't used after %v", serial, wait)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	endLoad()
+	clients.Wait()
+	t.Logf("%d requests during %d swaps", requests.Load(), swaps)
+	if requests.Load() < swaps {
+		t.Errorf("got %d requests, want at least one for each swap", requests.Load())
+	}
+	s.stop()
+	if err := s.wait(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// serialOf is the serial number of the certificate that a new connection gets.
+func serialOf(t *testing.T, addr string) int64 {
+	t.Helper()
+	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	leaf := conn.ConnectionState().PeerCertificates[0]
+	return leaf.SerialNumber.Int64()
 }

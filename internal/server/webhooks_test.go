@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"animalstore"
 	"animalstore/client/webhook"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 // movedClock is a clock that tests move ahead.
@@ -165,10 +165,7 @@ func within2Minutes(t *testing.T, what string, done func() bool) {
 // same id and body in every attempt. Claims of instances that died are taken over.
 func TestEveryEventArrives(t *testing.T) {
 	t.Parallel()
-	events, restarts := 150, 3
-	if os.Getenv("ANIMALSTORE_SOAK") == "1" {
-		events, restarts = 10_000, 20
-	}
+	events, restarts := testenv.Count(150, 10_000), testenv.Count(3, 20)
 	clock := new(movedClock)
 	r := newHookReceiver(t, clock, func(w http.ResponseWriter, _ *http.Request) {
 		if rand.N(5) == 0 {

@@ -1,7 +1,6 @@
 package strictjson
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"time"
@@ -139,10 +138,14 @@ func readLimits(v jsontext.Value) (limits animalstore.Limits, err error) {
 	if v.Kind() != '{' {
 		return limits, errors.New("must be an object")
 	}
-	err = readFields(jsontext.NewDecoder(bytes.NewBuffer(v)), []field{
+	fields := []field{
 		required("perMinute", &limits.PerMinute, readPositive),
 		required("perDay", &limits.PerDay, readPositive),
-	})
+	}
+	values, err := scanObject(v, fields)
+	if err == nil {
+		err = readFields(values, fields)
+	}
 	return limits, err
 }
 

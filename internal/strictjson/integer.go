@@ -86,7 +86,7 @@ func isExponent(s []byte) bool {
 }
 
 // parseExponent reads an exponent. One that is larger than the number of digits
-// of any text we read is as good as the bound.
+// of any text we read is safely beyond the bound.
 func parseExponent(s []byte) int {
 	const bound = 1 << 30
 	n, err := strconv.Atoi(string(s))

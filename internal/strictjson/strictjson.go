@@ -10,8 +10,6 @@ package strictjson
 import (
 	"bytes"
 	"errors"
-	"io"
-	"slices"
 
 	"animalstore"
 
@@ -49,52 +47,32 @@ func patched[T any](name string, dst **T, read func(jsontext.Value) (T, error)) 
 	}}
 }
 
-// decodeObject reads one JSON object and nothing after it.
+// decodeObject reads one JSON object and nothing after it. It scans the whole text before
+// it reads any field, so that broken JSON is malformed_json regardless of the values of its
+// fields.
 func decodeObject(text []byte, fields ...field) error {
-	if len(bytes.TrimLeft(text, " \t\r\n")) == 0 {
-		return malformed("the body is empty: send a JSON object")
-	}
-	// Over a bytes.Buffer the values that the decoder returns stay intact while
-	// it reads on; over any other reader they don't.
-	d := jsontext.NewDecoder(bytes.NewBuffer(text))
-	// The whole text is read before any field is, so that broken JSON is
-	// malformed_json regardless of the values of its fields.
-	object, err := d.ReadValue()
+	values, err := scanObject(text, fields)
 	if err != nil {
-		return explainSyntax(err)
+		return err
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return malformed("there is something after the JSON object, at byte %d: send one object only", d.InputOffset())
-	}
-	if object.Kind() != '{' {
-		return malformed("this is not a JSON object: send one in braces")
-	}
-	d.Reset(bytes.NewBuffer(object))
-	if err := readFields(d, fields); err != nil {
+	if err := readFields(values, fields); err != nil {
 		return animalstore.Errorf(animalstore.ValidationFailed, "%v", err)
 	}
 	return nil
 }
 
-// readFields reads the fields of the next value of d, a well-formed object.
-func readFields(d *jsontext.Decoder, fields []field) error {
-	d.ReadToken() // the brace
-	var present uint64
-	for d.PeekKind() == '"' {
-		token, _ := d.ReadToken()
-		name := token.String() // the next read invalidates the token
-		value, _ := d.ReadValue()
-		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
-		if i < 0 {
+// readFields reads the fields from what scanObject returned.
+func readFields(values []jsontext.Value, fields []field) error {
+	for i, f := range fields {
+		if values[i] == nil {
 			continue
 		}
-		present |= 1 << i
-		if err := fields[i].read(value); err != nil {
-			return inField(name, err)
+		if err := f.read(values[i]); err != nil {
+			return inField(f.name, err)
 		}
 	}
 	for i, f := range fields {
-		if f.required && present&(1<<i) == 0 {
+		if values[i] == nil && f.required {
 			return inField(f.name, errors.New("is required"))
 		}
 	}
@@ -118,28 +96,6 @@ func inField(name string, err error) error {
 
 func malformed(format string, args ...any) error {
 	return animalstore.Errorf(animalstore.MalformedJSON, format, args...)
-}
-
-// maxDepth is how many arrays and objects jsontext accepts inside one another.
-// tooDeep is its error for more, which it doesn't export.
-const (
-	maxDepth = 10_000
-	tooDeep  = "exceeded max depth"
-)
-
-func explainSyntax(err error) error {
-	var syntax *jsontext.SyntacticError
-	switch {
-	case !errors.As(err, &syntax):
-		return malformed("this is not valid JSON")
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return malformed("there are two fields of the same name, the second at byte %d: send each once", syntax.ByteOffset)
-	case syntax.Err != nil && syntax.Err.Error() == tooDeep:
-		return malformed("the JSON is nested too deeply at byte %d: use at most %d levels", syntax.ByteOffset, maxDepth)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return malformed("the JSON ends in the middle: send all of it")
-	}
-	return malformed("this is not valid JSON in UTF-8 at byte %d", syntax.ByteOffset)
 }
 
 // The functions below read one value of a well-formed text.

@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -84,6 +85,38 @@ func TestDecodeNewPetErrors(t *testing.T) {
 	}
 }
 
+// TestTooManyFields counts the fields of all objects together, those in arrays and those
+// that nobody reads included.
+func TestTooManyFields(t *testing.T) {
+	pet := func(more string) []byte { return []byte(`{"name":"Rex","categoryId":7` + more + `}`) }
+	flat := func(n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf(`,"f%d":0`, i)
+		}
+		return text
+	}
+	nested := func(n int) string { return `,"x":[0` + strings.Repeat(`,{"a":"b"}`, n-1) + `]` }
+	deep := func(n int) string { return `,"x":` + strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n-1) }
+	for name, more := range map[string]func(int) string{"in one object": flat, "in objects in an array": nested, "inside one another": deep} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := DecodeNewPet(pet(more(998))); err != nil {
+				t.Errorf("1,000 fields: got %v, want none", err)
+			}
+			_, err := DecodeNewPet(pet(more(999)))
+			wantError(t, err, malformedJSON, "at most 1000, in all objects together")
+		})
+	}
+	t.Run("values in an array are not fields", func(t *testing.T) {
+		if _, err := DecodeNewPet(pet(`,"x":["a"` + strings.Repeat(`,"a"`, 5000) + `]`)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("scanning stops there", func(t *testing.T) {
+		_, err := DecodeNewPet(pet(flat(999) + ", this isn't JSON"))
+		wantError(t, err, malformedJSON, "at most 1000")
+	})
+}
+
 // TestPatchPresence: a patch has what the text has, null and zero included.
 func TestPatchPresence(t *testing.T) {
 	for text, want := range map[string]animalstore.PetPatch{
@@ -154,5 +187,28 @@ func BenchmarkDecodeNewPet(b *testing.B) {
 		if _, err := DecodeNewPet(text); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkLargest decodes the bodies of 1 MiB that cost most.
+func BenchmarkLargest(b *testing.B) {
+	const size = 1<<20 - 64
+	var fields strings.Builder
+	for i := 0; fields.Len() < size; i++ {
+		fmt.Fprintf(&fields, `,"f%d":0`, i)
+	}
+	for name, more := range map[string]string{
+		"fields":  fields.String(),
+		"spaces":  strings.Repeat(" ", size),
+		"numbers": `,"x":[0` + strings.Repeat(",0", size/2) + "]",
+		"arrays":  `,"x":[[]` + strings.Repeat(",[]", size/3) + "]",
+		"string":  `,"x":"` + strings.Repeat("x", size) + `"`,
+	} {
+		text := []byte(`{"name":"Rex","categoryId":7` + more + `}`)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = DecodeNewPet(text)
+			}
+		})
 	}
 }

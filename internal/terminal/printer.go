@@ -34,11 +34,6 @@ func (p *Printer) Note(format string, args ...any) {
 	fmt.Fprintln(p.Notes, Wrap(fmt.Sprintf(format, args...), p.NotesWidth))
 }
 
-// Note prints a message to w, wrapped to the width of its screen.
-func Note(w io.Writer, format string, args ...any) {
-	fmt.Fprintln(w, Wrap(fmt.Sprintf(format, args...), ScreenOf(w).Width))
-}
-
 // Result prints a message about a result and, if JSON is asked for, the result itself.
 func (p *Printer) Result(v any, format string, args ...any) error {
 	p.Note(format, args...)
@@ -177,8 +172,8 @@ func writeLines[T any](w *bufio.Writer, entries iter.Seq2[T, error], columns []C
 	}, w.Flush)
 }
 
-// writeArray leaves the array open after an error, so that nobody takes a part
-// for the whole.
+// writeArray leaves the array open after an error, so that a part isn't
+// mistaken for the whole.
 func writeArray[T any](w *bufio.Writer, entries iter.Seq2[T, error]) error {
 	separator, end := "[\n  ", "[]\n"
 	err := inBlocks(entries, func(entry T) error {

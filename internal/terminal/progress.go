@@ -27,7 +27,7 @@ type Progress struct {
 	drawnAt         time.Time
 }
 
-// NewProgress starts at 0 of total units, such as "pets", on a line of its own. A
+// NewProgress starts at 0 of total units, such as "pets", on a new line. A
 // total of -1 is unknown.
 func NewProgress(w io.Writer, total int64, unit string) *Progress {
 	return NewLine(w, ScreenOf(w)).Progress(total, unit)
@@ -126,8 +126,8 @@ func (p *Progress) Clear() {
 // one line with the seconds it has taken, elsewhere as a line now and then. The
 // returned function ends it, and does nothing when called again.
 func ShowElapsed(w io.Writer, task string) (stop func()) {
-	terminal, every := ScreenOf(w).Terminal, logEvery
-	if terminal {
+	line, every := NewLine(w, ScreenOf(w)), logEvery
+	if line.screen.Rewrites {
 		every = time.Second
 	}
 	began, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
@@ -135,20 +135,15 @@ func ShowElapsed(w io.Writer, task string) (stop func()) {
 		defer close(ended)
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		shown := false
 		for {
 			select {
 			case <-tick.C:
-				line := fmt.Sprintf("%s (%.0f s)", task, time.Since(began).Seconds())
-				if shown = true; terminal {
-					fmt.Fprint(w, "\r"+line)
-				} else {
-					fmt.Fprintln(w, line)
+				text := fmt.Sprintf("%s (%.0f s)", task, time.Since(began).Seconds())
+				if line.setProgress(text, ""); !line.screen.Rewrites {
+					fmt.Fprintln(w, text)
 				}
 			case <-done:
-				if shown && terminal {
-					fmt.Fprint(w, "\r\x1b[K")
-				}
+				line.setProgress("", "")
 				return
 			}
 		}

@@ -114,7 +114,7 @@ func TestElapsedLines(t *testing.T) {
 	})
 }
 
-// TestCountdownEnds: whoever prints in the middle of a wait finds the line gone,
+// TestCountdownEnds: a program that prints in the middle of a wait finds the line gone,
 // and it doesn't come back.
 func TestCountdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

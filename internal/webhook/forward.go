@@ -3,11 +3,8 @@ package webhook
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
-	"net/http"
-	"net/url"
-	"time"
+	"net/netip"
 
 	"animalstore"
 
@@ -18,8 +15,8 @@ import (
 // them to a webhook, but only once. It connects to any address, including loopback,
 // because it runs on the developer's machine and not in the operator's network.
 type Forwarder struct {
-	url, secret, userAgent string
-	transport              *http.Transport
+	url, secret string
+	sender      *Sender
 }
 
 // ErrInvalidSecret says that receivers couldn't verify with a secret. As in the published
@@ -28,24 +25,19 @@ var ErrInvalidSecret = errors.New("must be base64, with or without whsec_ before
 
 // NewForwarder returns a Forwarder to a URL, which may be http, that signs with secret.
 func NewForwarder(to, secret, userAgent string) (*Forwarder, error) {
-	u, err := url.Parse(to)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if animalstore.ValidateWebhookURL(to) != nil {
 		return nil, animalstore.Errorf(animalstore.ValidationFailed, "the URL of the receiver must be one such as http://localhost:3000/hook, not %q", to)
 	}
 	// Anybody can sign with an empty key.
 	if _, err := standardwebhooks.NewWebhook(secret); err != nil || secret == "" || secret == "whsec_" {
 		return nil, ErrInvalidSecret
 	}
-	return &Forwarder{to, secret, userAgent, &http.Transport{
-		Proxy:                  nil, // as a server
-		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true,
-		IdleConnTimeout:        idleTime,
-	}}, nil
+	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	return &Forwarder{to, secret, NewSender(SenderConfig{Networks: NewNetworks(everywhere), UserAgent: userAgent})}, nil
 }
 
 // Close closes idle connections.
-func (f *Forwarder) Close() { f.transport.CloseIdleConnections() }
+func (f *Forwarder) Close() { f.sender.Close() }
 
 // ForwardAll posts events as they arrive, and calls done with what came back for each.
 // It returns when the events end, with the first error of the events or of done, or when
@@ -68,33 +60,7 @@ func (f *Forwarder) ForwardAll(ctx context.Context, events iter.Seq2[animalstore
 
 // Forward posts one event and returns what came back.
 func (f *Forwarder) Forward(ctx context.Context, e animalstore.Event) animalstore.Attempt {
-	started := time.Now()
-	status, err := f.post(ctx, &animalstore.DueDelivery{
+	return f.sender.Attempt(ctx, &animalstore.DueDelivery{
 		EventID: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, URL: f.url, Secrets: []string{f.secret},
-	}, started)
-	a := animalstore.Attempt{Time: animalstore.At(started), DurationMs: time.Since(started).Milliseconds()}
-	if err != nil {
-		a.Error = describe(err)
-	} else {
-		a.Status = &status
-	}
-	return a
-}
-
-func (f *Forwarder) post(ctx context.Context, d *animalstore.DueDelivery, at time.Time) (status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, animalstore.AttemptTimeout)
-	defer cancel()
-	r, err := newRequest(ctx, d, at, f.userAgent)
-	if err != nil {
-		return 0, err
-	}
-	response, err := f.transport.RoundTrip(r) // follows no redirect, as a server
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	timer := time.AfterFunc(bodyTime, cancel)
-	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
-	return response.StatusCode, nil
+	}).Attempt
 }

@@ -94,7 +94,7 @@ func ParseNetworks(list []string) ([]netip.Prefix, error) {
 }
 
 var (
-	errNotAllowed = errors.New("the address is not globally reachable, and not in a network that webhooks may lead to")
+	errNotAllowed = errors.New("the address is not globally reachable, and not in a network that webhooks may reach")
 	errPlainHTTP  = errors.New("http is only for networks that the operator allows: use https")
 )
 
@@ -141,7 +141,8 @@ func (n *Networks) Check(ctx context.Context, text string) error {
 		return animalstore.Errorf(animalstore.ValidationFailed, "url must have a host name that resolves to an address: %s doesn't", u.Hostname())
 	}
 	for _, addr := range addrs {
-		if err := n.allow(addr.WithZone(""), u.Scheme); err != nil {
+		// Go returns IPv4 addresses in /etc/hosts as IPv6.
+		if err := n.allow(addr.Unmap().WithZone(""), u.Scheme); err != nil {
 			return refused(err)
 		}
 	}

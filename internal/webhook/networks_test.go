@@ -17,7 +17,7 @@ import (
 	"animalstore"
 )
 
-// inside are addresses that webhooks may not lead to.
+// inside are addresses that webhooks may not reach.
 var inside = strings.Fields(`
 	127.0.0.1 127.0.0.2 127.255.255.254 0.0.0.0 0.1.2.3
 	10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 192.168.255.255
@@ -181,6 +181,7 @@ func TestNames(t *testing.T) {
 		{"https://shop.example/", "8.8.8.8", ""},
 		{"https://shop.example/", "8.8.8.8 2606:4700::1111", ""},
 		{"https://shop.example/", "8.8.8.8 10.0.0.1", "allowed address"},
+		{"https://shop.example/", "::ffff:8.8.8.8", ""}, // this is how Go returns an IPv4 address in /etc/hosts
 		{"https://shop.example/", "::1", "allowed address"},
 		{"https://shop.example/", "::ffff:127.0.0.1", "allowed address"},
 		{"https://metadata.google.internal/", "169.254.169.254", "allowed address"},
@@ -235,7 +236,7 @@ func TestRebinding(t *testing.T) {
 		t.Fatalf("saving: %v", err)
 	}
 	r := NewSender(SenderConfig{Networks: n}).Attempt(t.Context(), due(hook))
-	if r.Error != "the host leads to an address that webhooks may not lead to" || l.connections.Load() != 0 {
+	if r.Error != "the host resolves to an address that webhooks may not reach" || l.connections.Load() != 0 {
 		t.Errorf("got %q and %d connections, want it refused", r.Error, l.connections.Load())
 	}
 }

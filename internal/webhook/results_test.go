@@ -117,7 +117,7 @@ func TestResultOutlastsTheStorage(t *testing.T) {
 			if stored := len(s.finished) > 0 && s.finished[0] == 1; stored != test.stored {
 				t.Errorf("%d failures: the results of %v were stored, want that of 1: %t", test.failures, s.finished, test.stored)
 			}
-			if gaveUp := strings.Contains(log.String(), "so it will be repeated"); gaveUp == test.stored {
+			if gaveUp := strings.Contains(log.String(), "it is sent again after its lease"); gaveUp == test.stored {
 				t.Errorf("%d failures: got the log %q", test.failures, log.String())
 			}
 		})
@@ -148,6 +148,47 @@ func TestWorkerStops(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestLeases: a lease lasts while its delivery is being sent, and ends within 20 seconds
+// of a death. A renewal that fails is repeated, until it is known which lease is stored.
+func TestLeases(t *testing.T) {
+	for _, failures := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := dueStore()
+			began := time.Now()
+			stored, left := animalstore.Time{}, failures
+			s.renew = func(d animalstore.DueDelivery) error {
+				if !d.Holds(stored) && !stored.IsZero() {
+					t.Errorf("renewed %v or %v to %v, but %v is stored", d.Lease, d.NextLease, d.NextLease, stored)
+				}
+				stored = d.NextLease // even if the answer is lost
+				if left--; left >= 0 {
+					return errors.New("the answer is lost")
+				}
+				if remains := time.Until(stored.Time); remains > 20*time.Second || remains < 5*time.Second {
+					t.Errorf("after %v the lease lasts another %v, want between 5 and 20 s", time.Since(began), remains)
+				}
+				return nil
+			}
+			s.due[0].Lease = animalstore.At(began.Add(leaseTime))
+			stop := startWorker(s, io.Discard, animalstore.AttemptTimeout)
+			time.Sleep(animalstore.AttemptTimeout - time.Second)
+			s.mu.Lock()
+			if remains := time.Until(stored.Time); remains > 20*time.Second || remains < 5*time.Second || len(s.renewals) != 2 {
+				t.Errorf("%d renewals, and the lease lasts another %v, want 2, and 5 to 20 s", len(s.renewals), remains)
+			}
+			s.mu.Unlock()
+			time.Sleep(2 * time.Second)
+			stop()
+			if len(s.finished) == 0 {
+				t.Error("the result was not stored")
+			}
+		})
+	}
+	if leaseTime > 20*time.Second-lookEvery {
+		t.Errorf("a lease of %v ends more than 20 s after a death", leaseTime)
 	}
 }
 

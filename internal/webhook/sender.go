@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -34,6 +33,7 @@ const (
 type Sender struct {
 	networks  *Networks
 	transport *http.Transport
+	tls       *tls.Config
 	userAgent string
 	now       func() time.Time // a worker sets its own clock
 	timeout   time.Duration
@@ -53,12 +53,15 @@ func NewSender(c SenderConfig) *Sender {
 	if s.timeout == 0 {
 		s.timeout = animalstore.AttemptTimeout
 	}
+	s.tls = &tls.Config{}
+	if c.TLS != nil {
+		s.tls = c.TLS.Clone()
+	}
+	s.tls.NextProtos = []string{"http/1.1"} // a receiver without it then says so
 	s.transport = &http.Transport{
-		Proxy:                  nil, // one from the environment could lead inside
+		Proxy:                  nil, // one from the environment could reach internal networks
 		DialContext:            s.dial,
-		TLSClientConfig:        c.TLS,
-		TLSHandshakeTimeout:    s.timeout,
-		ResponseHeaderTimeout:  s.timeout,
+		DialTLSContext:         s.dialTLS,
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConnsPerHost:    animalstore.MaxInFlight,
 		IdleConnTimeout:        idleTime,
@@ -70,12 +73,53 @@ func NewSender(c SenderConfig) *Sender {
 // Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-type schemeKey struct{}
+// attemptKey is where a request's context has the context itself: net/http gives
+// diallers one that outlasts the request, with the same values.
+type attemptKey struct{}
 
-// dial connects only to addresses that are allowed. It decides on the address that is
-// about to be connected to, so it doesn't matter what a name resolved to before.
+func withAttempt(ctx context.Context) context.Context {
+	return context.WithValue(ctx, attemptKey{}, ctx)
+}
+
+func attemptOf(ctx context.Context) context.Context {
+	if attempt, ok := ctx.Value(attemptKey{}).(context.Context); ok {
+		return attempt
+	}
+	return ctx
+}
+
+// dial connects for http.
 func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	scheme, _ := ctx.Value(schemeKey{}).(string)
+	c, err := s.connect(attemptOf(ctx), network, address, "http")
+	if err != nil {
+		return nil, err
+	}
+	return &checkedConn{Conn: c}, nil
+}
+
+// dialTLS connects for https.
+func (s *Sender) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx = attemptOf(ctx)
+	plain, err := s.connect(ctx, network, address, "https")
+	if err != nil {
+		return nil, err
+	}
+	config := s.tls.Clone()
+	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
+		plain.Close()
+		return nil, err
+	}
+	c := tls.Client(plain, config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		plain.Close()
+		return nil, &handshakeError{err}
+	}
+	return &checkedConn{Conn: c}, nil
+}
+
+// connect connects only to addresses that are allowed. It decides on the address that is
+// about to be connected to, so it doesn't matter what a name resolved to before.
+func (s *Sender) connect(ctx context.Context, network, address, scheme string) (net.Conn, error) {
 	dialer := net.Dialer{ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {
 			return errNotAllowed
@@ -102,8 +146,8 @@ func (s *Sender) Attempt(ctx context.Context, d *animalstore.DueDelivery) animal
 	return d.Result(a, rand.Float64(), retryAfter)
 }
 
-// post sends a delivery and returns the status of the response. It never follows a
-// redirect: that is a response like any other.
+// post sends a delivery and returns the status of the response. A redirect is a response
+// like any other.
 func (s *Sender) post(ctx context.Context, d *animalstore.DueDelivery, at time.Time) (status int, retryAfter time.Duration, err error) {
 	u, err := url.Parse(d.URL)
 	if err != nil {
@@ -115,26 +159,39 @@ func (s *Sender) post(ctx context.Context, d *animalstore.DueDelivery, at time.T
 	if err := s.networks.checkLiteral(u); err != nil {
 		return 0, 0, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, schemeKey{}, u.Scheme), s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	r, err := newRequest(ctx, d, at, s.userAgent)
+	r, err := newRequest(withAttempt(ctx), d, at, s.userAgent)
 	if err != nil {
 		return 0, 0, err
 	}
-	response, err := s.transport.RoundTrip(r)
+	response, err := roundTrip(s.transport, r)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer response.Body.Close()
-	// A connection can be reused only after the body was read. Waiting for a long one
-	// isn't worth it.
-	timer := time.AfterFunc(bodyTime, cancel)
-	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
 	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
 		retryAfter = parseRetryAfter(response.Header.Get("Retry-After"), at)
 	}
 	return response.StatusCode, retryAfter, nil
+}
+
+// roundTrip returns the response without its body. It follows no redirect.
+func roundTrip(transport *http.Transport, r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	response, err := transport.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return response, nil // its body is the connection, and no context ends reading it
+	}
+	// A connection can be reused only after the body was read. Waiting for a long one
+	// isn't worth it.
+	defer time.AfterFunc(bodyTime, cancel).Stop()
+	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
+	return response, nil
 }
 
 // newRequest is the signed request that delivers d.
@@ -172,43 +229,14 @@ func sign(header http.Header, d *animalstore.DueDelivery, at time.Time, body []b
 	return nil
 }
 
-// parseRetryAfter reads seconds or a date. Anything else is ignored.
+// parseRetryAfter reads seconds or a date. Anything else is ignored. A number that is too
+// large counts as the largest: NextAttempt waits no longer than a day anyway.
 func parseRetryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, at.Sub(now))
 	}
 	return 0
-}
-
-// describe says why there was no response, without anything that a receiver or resolver sent.
-func describe(err error) animalstore.Reason {
-	var dns *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	var network net.Error
-	switch {
-	case errors.Is(err, errNotAllowed):
-		return "the host leads to an address that webhooks may not lead to"
-	case errors.Is(err, errPlainHTTP):
-		return "http is not allowed for this address"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout() && !errors.As(err, &dns):
-		return animalstore.Reason(fmt.Sprintf("no response within %s", animalstore.AttemptTimeout))
-	case errors.As(err, &dns):
-		return "the host name does not resolve"
-	case errors.As(err, &certificate):
-		return "the certificate is not valid for this host"
-	case errors.As(err, &record), errors.As(err, &alert):
-		return "the TLS handshake failed"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused"
-	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return "the host cannot be reached"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the connection was closed without a response"
-	}
-	return "no valid response"
 }

@@ -115,6 +115,7 @@ func TestResponses(t *testing.T) {
 		{"429?after=600", animalstore.DeliveryPending, 599 * time.Second, 601 * time.Second},
 		{"503?after=600", animalstore.DeliveryPending, 599 * time.Second, 601 * time.Second},
 		{"503?after=999999999", animalstore.DeliveryPending, 24*time.Hour - time.Second, 24*time.Hour + time.Second},
+		{"503?after=" + strings.Repeat("9", 40), animalstore.DeliveryPending, 24*time.Hour - time.Second, 24*time.Hour + time.Second},
 		{"503?after=" + strings.ReplaceAll(inAnHour, " ", "+"), animalstore.DeliveryPending, 59 * time.Minute, 61 * time.Minute},
 		{"503?after=soon", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
 		{"503?after=-5", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
@@ -202,12 +203,12 @@ func TestNoResponse(t *testing.T) {
 		{sender, server.URL + "/hang", "no response within 15s"},
 		{sender, slow.URL, "no response within 15s"},
 		{sender, server.URL + "/close", "closed without a response"},
-		{sender, server.URL + "/garbage", "no valid response"},
-		{untrusting, server.URL, "certificate is not valid"},
-		{sender, strings.Replace(plain.URL, "http:", "https:", 1), "TLS handshake failed"},
+		{sender, server.URL + "/garbage", "response is not HTTP"},
+		{untrusting, server.URL, "issuer is not trusted"},
+		{sender, strings.Replace(plain.URL, "http:", "https:", 1), "speaks http"},
 		{sender, closed.URL, "connection was refused"},
 		{sender, "https://name.invalid/", "does not resolve"},
-		{sender, "http://[::ffff:9.9.9.9]/", "may not lead to"},
+		{sender, "http://[::ffff:9.9.9.9]/", "may not reach"},
 	} {
 		r := test.sender.Attempt(t.Context(), due(test.url))
 		if r.Status != nil || !strings.Contains(string(r.Error), test.want) || r.State != animalstore.DeliveryPending {

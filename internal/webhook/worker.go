@@ -1,5 +1,5 @@
 // Package webhook delivers events to webhooks: it claims what is due, signs and sends it
-// to addresses that are allowed, and records what came of it.
+// to addresses that are allowed, and records the outcome.
 package webhook
 
 import (
@@ -19,6 +19,7 @@ type Store interface {
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
+	RenewDelivery(ctx context.Context, due animalstore.DueDelivery) error
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
 }
 
@@ -40,9 +41,11 @@ const (
 	// idleSpacing is spacing while there are no webhooks: a store without them pays
 	// next to nothing, and the first one is still noticed soon.
 	idleSpacing = 100 * time.Millisecond
-	// leaseTime is how long nobody else sends a delivery that was claimed. It is longer
-	// than an attempt and what it takes to record it.
-	leaseTime = 4 * animalstore.AttemptTimeout
+	// leaseTime is how long nobody else sends a delivery that was claimed. While it is
+	// being sent, the lease is renewed every renewEvery. So what a killed process was
+	// sending is sent by another soon, and there is time to record a result.
+	leaseTime  = 15 * time.Second
+	renewEvery = 5 * time.Second
 	// dispatchBatch is how many events become deliveries in one transaction.
 	dispatchBatch = 500
 	// storeTimeout bounds one operation of the store.
@@ -75,11 +78,6 @@ type Worker struct {
 	attempts sync.WaitGroup
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
 
-	busy      atomic.Bool  // there were new events at the last look
-	took      atomic.Int64 // nanoseconds to store the last results
-	mu        sync.Mutex
-	finishing map[int64]*finishing // by webhook, if results are being stored
-
 	// Run alone uses these.
 	idle    bool // there was no webhook at the last look
 	failing bool // the store failed the last time
@@ -90,7 +88,7 @@ func NewWorker(c Config) *Worker {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	w := &Worker{Config: c, wake: make(chan struct{}, 1), stopping: make(chan struct{}), finishing: map[int64]*finishing{}}
+	w := &Worker{Config: c, wake: make(chan struct{}, 1), stopping: make(chan struct{})}
 	w.Sender.now = w.now
 	return w
 }
@@ -157,7 +155,7 @@ func (w *Worker) look(ctx, sending context.Context) time.Duration {
 	return min(max(0, next.Sub(w.now())), lookEvery)
 }
 
-// work does what there is to do, and returns when there will be more. It is zero if
+// work dispatches new events and claims due deliveries. next is when more falls due; zero if
 // that isn't known.
 func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err error) {
 	asked := w.Now()
@@ -169,13 +167,12 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 		w.followClock(work.Clock, asked, w.Now())
 	}
 	w.idle = !work.Webhooks
-	w.busy.Store(work.Events)
 	if work.Events {
 		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.now()), dispatchBatch)
 		if err != nil {
 			return next, err
 		}
-		if more { // what there is so far doesn't have to wait for it
+		if more { // deliveries that exist already don't wait for the rest
 			w.Notify()
 		}
 	}
@@ -210,18 +207,51 @@ func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(le
 
 // deliver sends a delivery, and then others of the same webhook while there are any.
 func (w *Worker) deliver(ctx context.Context, d *animalstore.DueDelivery) {
-	for backlog := false; d != nil; backlog = true {
+	for d != nil {
 		if w.stopped() {
 			w.release(d)
 			return
 		}
+		stopRenewing := w.keepLease(d)
 		r := w.Sender.Attempt(ctx, d)
+		stopRenewing()
 		if ctx.Err() != nil && !r.Succeeded() {
 			w.release(d) // it didn't fail: we gave up
 			return
 		}
 		w.observe(r)
-		d = w.finish(r, backlog)
+		d = w.finish(r)
+	}
+}
+
+// keepLease renews the lease of a delivery until stop is called. The delivery's leases
+// must not be used before that.
+func (w *Worker) keepLease(d *animalstore.DueDelivery) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(renewEvery):
+				w.renew(d)
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// renew extends a lease. If that fails, the next renewal asks for the same one again, so
+// that it is known which two leases the store may have.
+func (w *Worker) renew(d *animalstore.DueDelivery) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if d.NextLease.IsZero() {
+		d.NextLease = w.lease()
+	}
+	if err := w.Store.RenewDelivery(ctx, *d); err == nil {
+		d.Lease, d.NextLease = d.NextLease, animalstore.Time{}
 	}
 }
 
@@ -246,6 +276,6 @@ func (w *Worker) release(d *animalstore.DueDelivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	if err := w.Store.ReleaseDeliveries(ctx, []animalstore.DueDelivery{*d}); err != nil {
-		w.Log.Warn("a delivery can't be given back, so it waits until its lease ends", "delivery", d.ID, "err", err)
+		w.Log.Warn("releasing a delivery failed; it is retried after its lease", "delivery", d.ID, "err", err)
 	}
 }

@@ -19,6 +19,8 @@ type fakeStore struct {
 	looks      []time.Time
 	dispatched []time.Time
 	claims     []animalstore.Time // the lease of each
+	renewals   []animalstore.DueDelivery
+	renew      func(animalstore.DueDelivery) error
 	finish     func([]animalstore.DeliveryResult) ([]animalstore.DueDelivery, animalstore.Reason, error)
 }
 
@@ -59,6 +61,16 @@ func (s *fakeStore) FinishDeliveries(_ context.Context, results []animalstore.De
 		return nil, "", nil
 	}
 	return s.finish(results)
+}
+
+func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.DueDelivery) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewals = append(s.renewals, due)
+	if s.renew == nil {
+		return nil
+	}
+	return s.renew(due)
 }
 
 func (s *fakeStore) ReleaseDeliveries(context.Context, []animalstore.DueDelivery) error { return nil }

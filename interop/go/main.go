@@ -41,7 +41,7 @@ func changePets(ctx context.Context, pets *animalstore.PetsAPIService, orders *a
 		ids = append(ids, pet.Id)
 	}
 	id := ids[0]
-	both, _, err := pets.ListPets(ctx).Id(ids[:2]).Status(animalstore.AVAILABLE).Execute()
+	both, _, err := pets.ListPets(ctx).Id(ids[:2]).Status(animalstore.PETSTATUS_AVAILABLE).Execute()
 	check(err == nil && len(both) == 2 && both[1].Id == id, "list", err)
 	pet, _, err := pets.GetPet(ctx, id).Execute()
 	check(err == nil && pet.Name == "Ada", "get", err)
@@ -51,8 +51,8 @@ func changePets(ctx context.Context, pets *animalstore.PetsAPIService, orders *a
 	check(err == nil && pet.Name == name, "patch", err)
 	order, _, err := orders.PlaceOrder(ctx).OrderInput(*animalstore.NewOrderInput(id)).Execute()
 	check(err == nil && !order.CreatedAt.IsZero(), "order", err)
-	order, _, err = orders.UpdateOrder(ctx, order.Id).OrderPatch(*animalstore.NewOrderPatch(animalstore.CANCELLED)).Execute()
-	check(err == nil && order.Status == animalstore.CANCELLED, "cancel", err)
+	order, _, err = orders.UpdateOrder(ctx, order.Id).OrderPatch(*animalstore.NewOrderPatch(animalstore.ORDERSTATUS_CANCELLED)).Execute()
+	check(err == nil && order.Status == animalstore.ORDERSTATUS_CANCELLED, "cancel", err)
 	res, err := pets.DeletePet(ctx, id).Execute()
 	check(err == nil && res.StatusCode == 204, "delete", err)
 	return id
@@ -81,7 +81,7 @@ func listAllPages(ctx context.Context, pets *animalstore.PetsAPIService) {
 // exceedLimit creates a key with one request a minute and makes two with it.
 func exceedLimit(ctx context.Context, keys *animalstore.KeysAPIService) {
 	input := animalstore.NewKeyInput("limited")
-	input.SetPlan(animalstore.ENTERPRISE)
+	input.SetPlan(animalstore.PLAN_ENTERPRISE)
 	input.SetLimits(*animalstore.NewKeyLimits(1, 10))
 	input.SetExpiresAt(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
 	key, _, err := keys.CreateKey(ctx).KeyInput(*input).Execute()
@@ -102,7 +102,7 @@ func exceedLimit(ctx context.Context, keys *animalstore.KeysAPIService) {
 func codeOf(err error) string {
 	var failed *animalstore.GenericOpenAPIError
 	if errors.As(err, &failed) {
-		if body, ok := failed.Model().(animalstore.ApiError); ok {
+		if body, ok := failed.Model().(animalstore.Error); ok {
 			return body.Code
 		}
 	}

@@ -5,6 +5,7 @@ import animalstore.api.KeysApi;
 import animalstore.api.OrdersApi;
 import animalstore.api.PetsApi;
 import animalstore.model.*;
+import animalstore.model.Error;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,7 +29,7 @@ public class Scenario {
         Pet removed = changePets(pets, new OrdersApi(client));
         listAllPages(pets);
 
-        ApiError gone = errorOf(404, () -> pets.getPet(removed.getId(), null, null));
+        Error gone = errorOf(404, () -> pets.getPet(removed.getId(), null, null));
         check(gone.getCode().equals("pet_not_found"), gone);
 
         exceedLimit(new KeysApi(client));
@@ -38,7 +39,7 @@ public class Scenario {
     static Pet changePets(PetsApi pets, OrdersApi orders) throws ApiException {
         List<Pet> created = new ArrayList<>();
         for (String name : List.of("Ada", "Bo", "Cleo", "Dot", "Eve")) {
-            created.add(pets.createPet(new PetInput().name(name).categoryId(CATEGORY), null));
+            created.add(pets.createPet(new NewPet().name(name).categoryId(CATEGORY), null));
         }
         Pet ada = created.get(0), bo = created.get(1);
         List<Pet> both = pets.listPets(null, PetStatus.AVAILABLE, null, List.of(ada.getId(), bo.getId()), null, null, null);
@@ -47,7 +48,7 @@ public class Scenario {
 
         Pet renamed = pets.updatePet(ada.getId(), new PetPatch().name("Ada L."), null);
         check(renamed.getName().equals("Ada L."), renamed);
-        Order order = orders.placeOrder(new OrderInput().petId(ada.getId()), null);
+        Order order = orders.placeOrder(new NewOrder().petId(ada.getId()), null);
         check(order.getCreatedAt().isBefore(OffsetDateTime.now().plusDays(1)), order);
         Order cancelled = orders.updateOrder(order.getId(), new OrderPatch().status(OrderStatus.CANCELLED), null);
         check(cancelled.getStatus() == OrderStatus.CANCELLED, cancelled);
@@ -70,7 +71,7 @@ public class Scenario {
 
     /** Creates a key with one request a minute and makes two with it. */
     static void exceedLimit(KeysApi keys) throws Exception {
-        KeyWithSecret key = keys.createKey(new KeyInput().name("limited").plan(Plan.ENTERPRISE)
+        KeyWithSecret key = keys.createKey(new NewKey().name("limited").plan(Plan.ENTERPRISE)
             .limits(new KeyLimits().perMinute(1L).perDay(10L)).expiresAt(OffsetDateTime.parse("2099-01-01T00:00:00Z")));
         check(key.getExpiresAt() != null, key);
         Key forever = keys.updateKey(key.getId(), new KeyPatch().expiresAt(null), null);
@@ -78,7 +79,7 @@ public class Scenario {
 
         PetsApi limited = new PetsApi(connect(key.getSecret()));
         limited.listPets(null, null, null, null, null, null, null);
-        ApiError refused = errorOf(429, () -> limited.listPets(null, null, null, null, null, null, null));
+        Error refused = errorOf(429, () -> limited.listPets(null, null, null, null, null, null, null));
         check(refused.getCode().equals("rate_limit_exceeded"), refused);
     }
 
@@ -87,13 +88,13 @@ public class Scenario {
     }
 
     /** Returns the error that a call gets, which must have this status. */
-    static ApiError errorOf(int status, Call call) throws Exception {
+    static Error errorOf(int status, Call call) throws Exception {
         try {
             call.run();
         } catch (ApiException e) {
             check(e.getCode() == status, e);
             check(status != 429 || e.getResponseHeaders().firstValue("Retry-After").isPresent(), e);
-            return ApiClient.createDefaultObjectMapper().readValue(e.getResponseBody(), ApiError.class);
+            return ApiClient.createDefaultObjectMapper().readValue(e.getResponseBody(), Error.class);
         }
         throw new AssertionError("want status " + status);
     }

@@ -41,7 +41,7 @@ func main() {
 func changePets(ctx context.Context, client *animalstore.ClientWithResponses) int64 {
 	var ids []int64
 	for _, name := range []string{"Ada", "Bo", "Cleo", "Dot", "Eve"} {
-		created, err := client.CreatePetWithResponse(ctx, nil, animalstore.PetInput{Name: name, CategoryId: category})
+		created, err := client.CreatePetWithResponse(ctx, nil, animalstore.NewPet{Name: name, CategoryId: category})
 		check(err == nil && created.JSON201 != nil, "create", err)
 		ids = append(ids, created.JSON201.Id)
 	}
@@ -54,7 +54,7 @@ func changePets(ctx context.Context, client *animalstore.ClientWithResponses) in
 	name := "Ada L."
 	renamed, err := client.UpdatePetWithResponse(ctx, id, nil, animalstore.PetPatch{Name: &name})
 	check(err == nil && renamed.JSON200 != nil && renamed.JSON200.Name == name, "patch", err)
-	order, err := client.PlaceOrderWithResponse(ctx, nil, animalstore.OrderInput{PetId: id})
+	order, err := client.PlaceOrderWithResponse(ctx, nil, animalstore.NewOrder{PetId: id})
 	check(err == nil && order.JSON201 != nil && !order.JSON201.CreatedAt.IsZero(), "order", err)
 	cancelled, err := client.UpdateOrderWithResponse(ctx, order.JSON201.Id, nil, animalstore.OrderPatch{Status: "cancelled"})
 	check(err == nil && cancelled.JSON200 != nil && cancelled.JSON200.Status == "cancelled", "cancel", err)
@@ -87,7 +87,7 @@ func listAllPages(ctx context.Context, client *animalstore.ClientWithResponses) 
 // exceedLimit creates a key with one request a minute and makes two with it.
 func exceedLimit(ctx context.Context, client *animalstore.ClientWithResponses) {
 	plan := animalstore.Plan("enterprise")
-	key, err := client.CreateKeyWithResponse(ctx, animalstore.KeyInput{
+	key, err := client.CreateKeyWithResponse(ctx, animalstore.NewKey{
 		Name: "limited", Plan: &plan, Limits: &animalstore.KeyLimits{PerMinute: 1, PerDay: 10},
 		ExpiresAt: nullable.NewNullableWithValue(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)),
 	})

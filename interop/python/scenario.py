@@ -3,8 +3,8 @@ import re
 from datetime import datetime, timezone
 
 from animalstore import (
-    ApiClient, Configuration, KeyInput, KeyLimits, KeyPatch, KeysApi, OrderInput, OrderPatch, OrderStatus, OrdersApi,
-    PetInput, PetPatch, PetsApi, PetStatus, Plan,
+    ApiClient, Configuration, NewKey, KeyLimits, KeyPatch, KeysApi, NewOrder, OrderPatch, OrderStatus, OrdersApi,
+    NewPet, PetPatch, PetsApi, PetStatus, Plan,
 )
 from animalstore.exceptions import ApiException, NotFoundException
 
@@ -19,13 +19,13 @@ pets, orders, keys = PetsApi(client), OrdersApi(client), KeysApi(client)
 CATEGORY = 3
 
 # Create, list, get.
-ada, bo, *_ = [pets.create_pet(PetInput(name=name, categoryId=CATEGORY)) for name in ["Ada", "Bo", "Cleo", "Dot", "Eve"]]
+ada, bo, *_ = [pets.create_pet(NewPet(name=name, categoryId=CATEGORY)) for name in ["Ada", "Bo", "Cleo", "Dot", "Eve"]]
 assert pets.list_pets(id=[ada.id, bo.id], status=PetStatus.AVAILABLE) == [bo, ada]
 assert pets.get_pet(ada.id) == ada
 
 # Change, order, cancel, delete.
 assert pets.update_pet(ada.id, PetPatch(name="Ada L.")).name == "Ada L."
-order = orders.place_order(OrderInput(petId=ada.id))
+order = orders.place_order(NewOrder(petId=ada.id))
 assert order.created_at.tzinfo is not None
 assert orders.update_order(order.id, OrderPatch(status=OrderStatus.CANCELLED)).status == OrderStatus.CANCELLED
 assert pets.delete_pet_with_http_info(ada.id).status_code == 204
@@ -49,7 +49,7 @@ except NotFoundException as e:
     assert e.data.code == "pet_not_found", e
 
 # A key with one request a minute; null in a patch; a typed 429.
-key = keys.create_key(KeyInput(
+key = keys.create_key(NewKey(
     name="limited", plan=Plan.ENTERPRISE, limits=KeyLimits(perMinute=1, perDay=10),
     expiresAt=datetime(2099, 1, 1, tzinfo=timezone.utc),
 ))

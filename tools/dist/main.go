@@ -104,7 +104,7 @@ func (r *release) build(given string) error {
 
 // identify finds out the version, the commit and its time.
 func (r *release) identify() error {
-	// Whoever owns the checkout.
+	// The owner of the checkout doesn't matter.
 	git := func(args ...string) string {
 		out, err := exec.Command("git", append([]string{"-c", "safe.directory=*", "-C", r.root}, args...)...).Output()
 		if err != nil {

@@ -9,6 +9,14 @@ export const schema = `
     category_id INTEGER NOT NULL,
     status      TEXT    NOT NULL
   ) STRICT;
+  CREATE TABLE events (
+    id         INTEGER PRIMARY KEY,
+    type       TEXT    NOT NULL,
+    subject_id INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    data       TEXT    NOT NULL -- the pet as JSON
+  ) STRICT;
+  CREATE INDEX events_by_subject ON events (subject_id);
   CREATE TABLE keys (
     hash BLOB PRIMARY KEY -- SHA-256
   ) STRICT, WITHOUT ROWID;

@@ -14,9 +14,10 @@
 //     a power cut, as with every other server;
 //   - requests aren't logged in its second database: ours doesn't log them by
 //     default either;
-//   - created is indexed, and status with it, because lists are ordered by it.
+//   - created is indexed, and status with it, because lists are ordered by it;
+//   - a create stores its event in the same transaction, as in ours.
 //
-// Rules admit whoever has the token of a record in the collection clients.
+// Rules admit anyone with the token of a record in the collection clients.
 // PocketBase has no API keys: this is the nearest equivalent. Its rate limiter is
 // off by default. The database driver is its default, without cgo.
 package main
@@ -76,6 +77,7 @@ func serve(dir, addr string) error {
 		e.InstallerFunc = nil // asks for a first superuser
 		return e.Next()
 	})
+	app.OnRecordCreateExecute("pets").BindFunc(createWithEvent)
 	go func() {
 		stop := make(chan os.Signal, 1)
 		signal.Notify(stop, syscall.SIGTERM, os.Interrupt)
@@ -84,6 +86,26 @@ func serve(dir, addr string) error {
 		app.OnTerminate().Trigger(event, func(*core.TerminateEvent) error { return app.ResetBootstrapState() })
 	}()
 	return apis.Serve(app, apis.ServeConfig{HttpAddr: addr})
+}
+
+func createWithEvent(e *core.RecordEvent) error {
+	events, err := e.App.FindCachedCollectionByNameOrId("events")
+	if err != nil {
+		return err
+	}
+	app := e.App
+	defer func() { e.App = app }()
+	return app.RunInTransaction(func(tx core.App) error {
+		e.App = tx
+		if err := e.Next(); err != nil {
+			return err
+		}
+		event := core.NewRecord(events)
+		event.Set("type", "pet.created")
+		event.Set("subject", e.Record.Id)
+		event.Set("data", e.Record)
+		return tx.Save(event)
+	})
 }
 
 func seed(dir string) error {
@@ -105,6 +127,9 @@ func seed(dir string) error {
 	pets, err := makePets(app)
 	if err != nil {
 		return fmt.Errorf("create the collection: %w", err)
+	}
+	if err := makeEvents(app); err != nil {
+		return fmt.Errorf("create the collection of events: %w", err)
 	}
 	if err := app.RunInTransaction(insert); err != nil {
 		return fmt.Errorf("insert pets: %w", err)
@@ -143,6 +168,18 @@ func makePets(app core.App) (*core.Collection, error) {
 		&core.AutodateField{Name: "created", OnCreate: true, Hidden: false},
 	)
 	return pets, app.Save(pets)
+}
+
+func makeEvents(app core.App) error {
+	events := core.NewBaseCollection("events")
+	events.Fields.Add(
+		&core.TextField{Name: "type", Required: true},
+		&core.TextField{Name: "subject", Required: true},
+		&core.JSONField{Name: "data"},
+		&core.AutodateField{Name: "created", OnCreate: true},
+	)
+	events.AddIndex("events_subject", false, "subject", "")
+	return app.Save(events)
 }
 
 func insert(tx core.App) error {

@@ -3,6 +3,7 @@
 
 const styles = {
 	clock: { hour: "2-digit", minute: "2-digit" },
+	time: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
 	short: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
 	full: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" },
 };
@@ -46,12 +47,7 @@ addEventListener("pageshow", () => { // back from the next page
 	}
 });
 
-// Events as they happen. The browser connects again by itself, and goes on after the
-// last event it knows.
-const types = ["pet.created", "pet.updated", "pet.deleted", "order.created", "order.updated", "category.updated",
-	"key.created", "key.updated", "key.rotated", "key.revoked", "key.banned", "key.unbanned",
-	"webhook.created", "webhook.updated", "webhook.deleted", "webhook.disabled"];
-
+// Events as they happen.
 const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
 
 const link = (path, text) => Object.assign(element("a", text), { href: path });
@@ -67,40 +63,90 @@ const pageOf = (subject) => {
 	return { pet: "/console/pets/", order: "/console/orders/", key: "/console/keys/", category: "/console/categories/" }[kind] + id;
 };
 
-const show = (event, who) => {
+const feed = document.querySelector(".feed tbody");
+const live = document.querySelector(".following");
+
+// Days are the reader's, like times.
+const groupByDay = () => {
+	feed.querySelectorAll(".day").forEach((row) => row.remove());
+	let last = "";
+	for (const row of [...feed.rows]) {
+		const day = new Date(row.querySelector("time").dateTime).toLocaleDateString("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+		if (day !== last) {
+			const heading = document.createElement("tr");
+			heading.className = "day";
+			heading.append(Object.assign(element("th", day), { colSpan: 6, scope: "rowgroup" }));
+			row.before(heading);
+			last = day;
+		}
+	}
+};
+if (feed) {
+	groupByDay();
+}
+
+const who = ({ keyId, requestId }) => {
+	const { key, name, admin } = live.dataset;
+	if (!keyId) {
+		return cell(admin === undefined ? "somebody else" : "command line");
+	}
+	const by = String(keyId) === key ? name : `key ${keyId}`;
+	return cell(admin === undefined ? element("bdi", by) : link(`/console/keys/${keyId}`, by), " ", element("small", requestId || ""));
+};
+
+const show = (event) => {
 	const { data } = event;
 	const summary = [data.petId && `pet ${data.petId}`, data.name, data.url, data.status, data.state, data.plan].filter(Boolean)
 		.flatMap((part, i) => i ? [", ", element("bdi", part)] : [element("bdi", part)]);
 	const row = document.createElement("tr");
-	const time = localize(Object.assign(document.createElement("time"), { dateTime: event.time }));
+	const time = document.createElement("time");
+	time.dateTime = event.time;
+	time.dataset.style = "time";
 	const linked = event.type !== "pet.deleted" && !event.type.startsWith("webhook");
-	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(...summary), cell(time));
+	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(...summary), cell(localize(time)), who(event));
 	row.children[3].className = "name";
 	row.children[4].dataset.label = "At";
-	if (who) {
-		row.append(event.keyId ? cell(link(`/console/keys/${event.keyId}`, `key ${event.keyId}`), " ", element("small", event.requestId || "")) : cell(element("small", "command line")));
-		row.children[5].dataset.label = "By";
-	}
+	row.children[5].dataset.label = "By";
 	row.className = "new";
-	return row;
+	feed.prepend(row);
 };
 
-const live = document.querySelector("[data-stream]");
-if (live) {
-	const body = document.querySelector(".feed tbody");
-	const who = document.querySelectorAll(".feed thead th").length > 5;
-	const stream = new EventSource(live.dataset.stream);
-	stream.addEventListener("open", () => { live.hidden = false; });
-	stream.addEventListener("error", () => { live.hidden = true; });
-	for (const type of types) {
-		stream.addEventListener(type, (message) => {
-			body.prepend(show(JSON.parse(message.data), who));
-			body.closest(".scroll").hidden = false;
-			document.querySelector(".empty").hidden = true;
-			while (body.children.length > 100) {
-				body.lastElementChild.remove();
-			}
-		});
+// A page that stays open for days must not grow for ever: what is cut off is older.
+const cut = (rows) => {
+	const older = document.querySelector("main [rel=next]");
+	if (feed.rows.length <= rows) {
+		return;
 	}
-	addEventListener("pagehide", () => stream.close());
+	while (feed.rows.length > rows) {
+		feed.lastElementChild.remove();
+	}
+	if (older) {
+		const { subject, types } = live.dataset;
+		const at = new URL(older.getAttribute("href") || `/console/events?${new URLSearchParams({ type: types, subject })}`, location.href);
+		at.searchParams.set("before", [...feed.querySelectorAll("tr:not(.day)")].at(-1).cells[0].textContent);
+		older.href = at;
+		older.hidden = false;
+	}
+};
+
+if (live) {
+	const { worker, types, subject } = live.dataset;
+	const port = window.SharedWorker ? new SharedWorker(worker).port : new Worker(worker);
+	let after = Number(live.dataset.after);
+	const follow = () => port.postMessage(document.visibilityState === "visible" ? { after, types: types.split(","), subject } : null);
+	port.onmessage = ({ data: { open, event } }) => {
+		if (!event) {
+			live.hidden = !open;
+			return;
+		}
+		after = event.id;
+		show(event);
+		cut(300);
+		groupByDay();
+		feed.closest(".scroll").hidden = false;
+		document.querySelector(".none").hidden = true;
+	};
+	document.addEventListener("visibilitychange", follow);
+	addEventListener("pageshow", follow);
+	addEventListener("pagehide", () => port.postMessage(null));
 }

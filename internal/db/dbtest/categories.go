@@ -10,6 +10,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 func noCheck(*animalstore.Category) error { return nil }
@@ -156,7 +157,7 @@ func putsAtOnce(t *testing.T, d db.DB) {
 
 // oneReplacesACategory: of many that read the same name and replace it, one succeeds.
 func oneReplacesACategory(t *testing.T, d db.DB) {
-	for round := range often(5, 200) {
+	for round := range testenv.Count(5, 200) {
 		id := int64(round)
 		mustPutCategory(t, d, animalstore.Category{ID: id, Name: "read"})
 		var replaced, refused atomic.Int64

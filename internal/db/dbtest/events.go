@@ -345,6 +345,89 @@ func rareEvents(t *testing.T, d db.DB) {
 	}
 }
 
+// eventsBackwards: reading back from the newest event, whatever the filter and the size of
+// pages, finds what reading forwards finds.
+func eventsBackwards(t *testing.T, d db.DB) {
+	if got, last, err := d.Events(t.Context(), db.EventQuery{Before: db.LatestEvents, Limit: 5}); err != nil || got == nil || len(got) != 0 || last != 0 {
+		t.Errorf("in a new store: %q, last %d, %v, want none", types(got), last, err)
+	}
+	pet := mustCreatePet(t, d, rex)
+	together(t, 16, func(int) error {
+		for range (db.EventsLookedAt + 200) / 16 {
+			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, name := range []string{"Max", "Tom", "Kim"} {
+		mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = name })
+		mustCreateKey(t, d, plainKey(t, name), name)
+	}
+	newest := mustPublish(t, d)
+	check := func(what string, first int64) {
+		t.Helper()
+		for _, filter := range []db.EventQuery{
+			{}, {Types: []animalstore.EventType{"key.created"}}, {Types: []animalstore.EventType{"pet.created"}}, {Types: []animalstore.EventType{"webhook.created"}},
+			{Subject: "pet/1"}, {Subject: "pet/1", Types: []animalstore.EventType{"pet.updated"}}, {Subject: "pet/999999"}, {Subject: "nonsense"},
+		} {
+			for _, limit := range []int{1, 2, 100} {
+				if limit == 1 && filter.Subject == "" && len(filter.Types) == 0 {
+					continue // slow, and like 2
+				}
+				forwards, backwards := filter, filter
+				forwards.After, forwards.Limit = first, 1000
+				backwards.Before, backwards.Limit = db.LatestEvents, limit
+				var want, got []int64
+				for forwards.After < newest {
+					page, last, err := d.Events(t.Context(), forwards)
+					if err != nil {
+						t.Fatalf("%s: Events(%+v): %v", what, forwards, err)
+					}
+					for _, e := range page {
+						want = append(want, e.ID)
+					}
+					forwards.After = last
+				}
+				slices.Reverse(want)
+				for calls := 0; backwards.Before != 0; calls++ {
+					page, last, err := d.Events(t.Context(), backwards)
+					if err != nil || page == nil || len(page) > limit || last >= backwards.Before || calls > int(newest) {
+						t.Fatalf("%s: Events(%+v) = %q, last %d, %v", what, backwards, types(page), last, err)
+					}
+					for _, e := range page {
+						got = append(got, e.ID)
+					}
+					backwards.Before = last
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: %+v in pages of %d: got %d ids %v, want %d ids %v", what, filter, limit, len(got), got, len(want), want)
+				}
+			}
+		}
+	}
+	check("all", 0)
+	if _, err := d.DropEvents(t.Context(), animalstore.At(time.Now().Add(time.Hour)), 20); err != nil {
+		t.Fatal(err)
+	}
+	check("after 20 were dropped", 20)
+
+	for _, test := range []struct {
+		before  int64
+		want    int
+		expired bool
+	}{{1, 0, false}, {20, 0, false}, {21, 0, false}, {22, 1, false}, {newest, 5, false}, {newest + 1, 0, true}, {math.MaxInt64 - 1, 0, true}} {
+		got, last, err := d.Events(t.Context(), db.EventQuery{Before: test.before, Limit: 5})
+		if errors.Is(err, db.ErrEventsExpired) != test.expired || err != nil && !test.expired || len(got) != test.want || test.want < 5 && last != 0 {
+			t.Errorf("Events before %d of 20 to %d: %q, last %d, %v, want %d events, expired %t", test.before, newest, types(got), last, err, test.want, test.expired)
+		}
+	}
+	rare := db.EventQuery{Before: newest - 6, Types: []animalstore.EventType{"key.created"}, Limit: 10}
+	if got, last, err := d.Events(t.Context(), rare); err != nil || len(got) != 0 || last < newest-6-db.EventsLookedAt {
+		t.Errorf("Events(%+v) = %q, last %d, %v, want to stop after at most %d", rare, types(got), last, err, db.EventsLookedAt)
+	}
+}
+
 // cancelledEvents: a write that doesn't begin has no event.
 func cancelledEvents(t *testing.T, d db.DB) {
 	log := &eventLog{d: d}

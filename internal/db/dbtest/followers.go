@@ -13,11 +13,12 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 // followersSeeEverything: see [FollowWriters].
 func followersSeeEverything(t *testing.T, d db.DB) {
-	if err := FollowWriters(t, often(40, 2000), d); err != nil {
+	if err := FollowWriters(t, testenv.Count(40, 2000), d); err != nil {
 		t.Error(err)
 	}
 }

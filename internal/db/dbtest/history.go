@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,20 +16,11 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 
 	"github.com/anishathalye/porcupine"
 	"pgregory.net/rapid"
 )
-
-// soak selects large counts.
-var soak = os.Getenv("ANIMALSTORE_SOAK") != ""
-
-func often(usually, soaking int) int {
-	if soak {
-		return soaking
-	}
-	return usually
-}
 
 // sequences runs random operations by one caller and compares each outcome with the
 // model's.
@@ -62,7 +52,7 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 // of the calls, each between its start and its end, in which the model has the same
 // outcomes. A list depends on all pets, so histories can't be split and have to be short.
 func linearizable(t *testing.T, open func(*testing.T) db.DB) {
-	for round := range often(8, 2000) {
+	for round := range testenv.Count(8, 2000) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) { // which closes its database
 			d := open(t)
 			history := record(t, d, uint64(round), 5, 30, everything)
@@ -76,7 +66,7 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 // linearizablePets is linearizable without lists. Then a pet and its orders depend on no
 // other pet, so each has a separate history, which can be long.
 func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
-	for round := range often(3, 500) {
+	for round := range testenv.Count(3, 500) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			d := open(t)
 			history := record(t, d, uint64(round), 6, 100, singles)

@@ -79,8 +79,8 @@ func keysVersionChanges(t *testing.T, d db.DB) {
 	}
 }
 
-// keysVersionIsCurrent: whoever reads the version after a change has returned gets another
-// one than whoever read it before, also while many others read.
+// keysVersionIsCurrent: a read of the version after a change has returned gets another one
+// than a read before it, also while many others read.
 func keysVersionIsCurrent(t *testing.T, d db.DB) {
 	const n, times = 4, 10
 	for i := range n {

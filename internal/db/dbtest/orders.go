@@ -11,6 +11,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 func mustPlaceOrder(t *testing.T, d db.DB, petID int64) animalstore.Order {
@@ -169,7 +170,7 @@ func orderOutlivesPet(t *testing.T, d db.DB) {
 
 // oneOrderWins: however many callers order a pet at once, one succeeds.
 func oneOrderWins(t *testing.T, d db.DB) {
-	for round := range often(15, 1000) {
+	for round := range testenv.Count(15, 1000) {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "wanted", CategoryID: 1})
 		var won, lost, winner atomic.Int64
 		together(t, 100, func(int) error {

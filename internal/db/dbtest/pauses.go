@@ -10,6 +10,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 // audience makes changes and knows which webhooks have to get their events.
@@ -198,7 +199,7 @@ func dispatchMeanwhile(t *testing.T, d db.DB) (end func()) {
 // pausesBesideDispatch takes random steps while others dispatch.
 func pausesBesideDispatch(t *testing.T, d db.DB) {
 	defer dispatchMeanwhile(t, d)()
-	for round := range often(3, 1000) {
+	for round := range testenv.Count(3, 1000) {
 		randomPauses(t, d, uint64(round), 30)
 	}
 }
@@ -243,7 +244,7 @@ func typesBesideWriters(t *testing.T, d db.DB) {
 
 // pausesInAnyOrder takes random steps, among them dispatching a little.
 func pausesInAnyOrder(t *testing.T, d db.DB) {
-	for round := range often(10, 1000) {
+	for round := range testenv.Count(10, 1000) {
 		randomPauses(t, d, uint64(round), 30)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 // petWalk pages through a list and returns all of it. It calls between, if not nil, with
@@ -107,7 +108,7 @@ func walksBesideChanges(t *testing.T, d db.DB) {
 			return nil
 		}
 		defer walking.Add(-1)
-		for walk := range often(3, 200) {
+		for walk := range testenv.Count(3, 200) {
 			q := filters[i-changers]
 			q.Limit = 3 + 2*walk%7
 			if err := walkSeesAll(t.Context(), d, q, still); err != nil {
@@ -188,7 +189,7 @@ func orderWalksBesideChanges(t *testing.T, d db.DB) {
 			return nil
 		}
 		defer walking.Add(-1)
-		for range often(3, 200) {
+		for range testenv.Count(3, 200) {
 			q, got := queries[i-1], []animalstore.Order{}
 			q.Limit = 4
 			for {

@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"animalstore/internal/db"
 )
 
-// wantWork checks what there is to do at a time. The clock is the engine's affair.
+// wantWork checks which work is pending at a time. The clock is the engine's affair.
 func wantWork(t *testing.T, d db.DB, doing string, now animalstore.Time, want animalstore.WebhookWork) {
 	t.Helper()
 	got, err := d.WebhookWork(t.Context(), now)
@@ -94,6 +95,51 @@ func leasesAreExclusive(t *testing.T, d db.DB) {
 	}
 	if again := claim(t, d, after(time.Minute)); len(again) != 2 {
 		t.Errorf("%d claimed when the lease has ended, want 2", len(again))
+	}
+}
+
+func leasesAreRenewed(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	for range 3 {
+		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	}
+	dispatch(t, d, noon)
+	due := claim(t, d, noon)
+	if len(due) != 3 {
+		t.Fatalf("%d claimed, want 3", len(due))
+	}
+	for i := range due {
+		due[i].NextLease = after(2 * time.Minute)
+		for range 2 { // it can be repeated
+			if err := d.RenewDelivery(t.Context(), due[i]); err != nil {
+				t.Fatalf("renewing: %v", err)
+			}
+		}
+	}
+	if again := claim(t, d, after(2*time.Minute-time.Millisecond)); len(again) != 0 {
+		t.Errorf("%d claimed before the renewed lease ends", len(again))
+	}
+	// A worker that doesn't know whether it was renewed can finish and release.
+	finish(t, d, &due[0], noon, 200)
+	if all := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(all) != 1 {
+		t.Errorf("%d delivered, want 1", len(all))
+	}
+	if err := d.RenewDelivery(t.Context(), due[0]); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("renewing a finished one: got %v, want ErrNotFound", err)
+	}
+	if err := d.ReleaseDeliveries(t.Context(), due[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	if again := claim(t, d, noon); len(again) != 1 || again[0].ID != due[1].ID {
+		t.Errorf("got %v after a release, want %v", again, due[1])
+	}
+	// The last one stood still until somebody else claimed it.
+	if again := claim(t, d, after(2*time.Minute)); len(again) != 2 {
+		t.Errorf("%d claimed when the leases have ended, want 2", len(again))
+	}
+	due[2].Lease, due[2].NextLease = due[2].NextLease, after(4*time.Minute)
+	if err := d.RenewDelivery(t.Context(), due[2]); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("renewing one that somebody else has claimed: got %v, want ErrNotFound", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 // failedWriteChangesNothing makes a write fail in its last step: two keys can't have the
@@ -57,7 +58,7 @@ func cancelledWrite(t *testing.T, d db.DB) {
 // starts later and doesn't see it was served from an old snapshot or cache.
 func writesAreSeen(t *testing.T, d db.DB) {
 	const writers, readers = 4, 4
-	each := often(50, 1500)
+	each := testenv.Count(50, 1500)
 	var newest atomic.Int64 // an id whose creation has returned
 	var done atomic.Int64
 	together(t, writers+readers, func(i int) error {
@@ -148,7 +149,7 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 // returned: no two reads of a generation may differ.
 func generationHolds(t *testing.T, d db.DB) {
 	const writers, readers = 2, 4
-	each := often(50, 1500)
+	each := testenv.Count(50, 1500)
 	type seen struct{ all, sold int64 } // the newest ids
 	var mu sync.Mutex
 	outcomes := map[uint64]seen{}

@@ -37,7 +37,7 @@ func (d *DB) Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrde
 	return lastPet, lastOrder, err
 }
 
-// lockLastID returns the last id that a table assigned. Nobody gets the next n ids
+// lockLastID returns the last id that a table assigned. The next n ids stay free
 // until the transaction ends.
 func lockLastID(ctx context.Context, tx pgx.Tx, table string, n int64) (last int64, err error) {
 	if n != 0 {
@@ -86,14 +86,14 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 		var lastPet, lastOrder int64
 		err = copyAll(ctx, tx, "pets", []string{"id", "name", "category_id", "status"}, rows.Pets, func(p *animalstore.Pet) []any {
 			lastPet = max(lastPet, p.ID)
-			return []any{p.ID, p.Name, p.CategoryID, statusIndex(petStatuses, p.Status)}
+			return []any{p.ID, p.Name, p.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.Status)}
 		})
 		if err != nil {
 			return err
 		}
 		err = copyAll(ctx, tx, "orders", []string{"id", "pet_id", "status", "created_at", "updated_at"}, rows.Orders, func(o *animalstore.Order) []any {
 			lastOrder = max(lastOrder, o.ID)
-			return []any{o.ID, o.PetID, statusIndex(orderStatuses, o.Status), o.CreatedAt.Milli(), o.UpdatedAt.Milli()}
+			return []any{o.ID, o.PetID, db.StoredIndex(animalstore.OrderStatuses, o.Status), o.CreatedAt.Milli(), o.UpdatedAt.Milli()}
 		})
 		if err != nil {
 			return err

@@ -30,39 +30,41 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", *q.After
 	}
-	return list(ctx, d, "select categories", q.Limit, scanCategory, query, from, q.Limit)
+	return listPage(ctx, d, "select categories", q.Limit, scanCategory, query, from, q.Limit)
 }
-
-// Both add the event. They affect no row if there is nothing to change.
-const (
-	insertCategory = "WITH category AS (INSERT INTO categories (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id) " + addEvents +
-		"SELECT 5, id, $4::bigint, $5::bigint, $6, $3 FROM category"
-	renameCategory = "WITH category AS (UPDATE categories SET name = $2 WHERE id = $1 AND name <> $2 RETURNING id) " + addEvents +
-		"SELECT 5, id, $4::bigint, $5::bigint, $6, $3 FROM category"
-)
 
 // PutCategory implements [db.DB]. If several callers create a category at once, one
 // inserts it and the others wait for that transaction.
 func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
-	by := db.ActorOf(ctx)
-	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		args := eventArgs(by, category.ID, category.Name, db.EventData(category))
-		inserted, err := tx.Exec(ctx, insertCategory, args...)
-		if err != nil {
-			return failed("insert category", err)
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		if created, err = insertCategory(ctx, tx, category); err != nil {
+			return err
 		}
-		if created = inserted.RowsAffected() == 1; created {
+		if created {
 			return check(nil)
 		}
 		before, err := lockOne(ctx, tx, "lock category", scanCategory, selectCategory, category.ID)
 		if err != nil {
 			return err
 		}
-		if err := check(&before); err != nil {
+		if err := check(&before); err != nil || before == category {
 			return err
 		}
-		_, err = tx.Exec(ctx, renameCategory, eventArgs(by, category.ID, category.Name, db.EventData(category))...)
-		return failed("update category", err)
+		var batch pgx.Batch
+		batch.Queue("UPDATE categories SET name = $2 WHERE id = $1", category.ID, category.Name)
+		queueEvent(ctx, &batch, animalstore.CategoryUpdated, category.ID, db.EventData(category))
+		return send(ctx, tx, "update category", &batch)
 	})
 	return created && err == nil, err
+}
+
+// insertCategory adds a category and its event, unless it exists.
+func insertCategory(ctx context.Context, tx pgx.Tx, category animalstore.Category) (created bool, err error) {
+	inserted, err := tx.Exec(ctx, "INSERT INTO categories (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", category.ID, category.Name)
+	if err != nil || inserted.RowsAffected() == 0 {
+		return false, failed("insert category", err)
+	}
+	var batch pgx.Batch
+	queueEvent(ctx, &batch, animalstore.CategoryUpdated, category.ID, db.EventData(category))
+	return true, send(ctx, tx, "insert category", &batch)
 }

@@ -28,11 +28,9 @@ var (
 
 func scanDelivery(row pgx.Row) (animalstore.Delivery, error) {
 	var s db.StoredDelivery
-	var eventType, state int16
-	if err := row.Scan(&s.ID, &s.EventID, &eventType, &state, &s.DueAt, &s.CreatedAt, &s.Attempts); err != nil {
+	if err := row.Scan(&s.ID, &s.EventID, &s.Type, &s.State, &s.DueAt, &s.CreatedAt, &s.Attempts); err != nil {
 		return animalstore.Delivery{}, err
 	}
-	s.Type, s.State = int64(eventType), int64(state)
 	return s.Delivery()
 }
 
@@ -41,11 +39,11 @@ func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.
 	if _, err := d.Webhook(ctx, q.WebhookID); err != nil {
 		return nil, err
 	}
-	query, args := listDeliveries, []any{upperBound(q.Before), q.Limit, q.WebhookID}
+	query, args := listDeliveries, []any{db.UpperBound(q.Before), q.Limit, q.WebhookID}
 	if q.State != "" {
-		query, args = listDeliveriesByState, append(args, statusIndex(animalstore.DeliveryStates, q.State))
+		query, args = listDeliveriesByState, append(args, db.StoredIndex(animalstore.DeliveryStates, q.State))
 	}
-	return list(ctx, d, "select deliveries", q.Limit, scanDelivery, query, args...)
+	return list(ctx, d, "select deliveries", scanDelivery, query, args...)
 }
 
 // PingWebhook implements [db.DB].
@@ -55,7 +53,7 @@ func (d *DB) PingWebhook(ctx context.Context, id int64, at animalstore.Time) (de
 			return err
 		}
 		delivery, err = scanDelivery(tx.QueryRow(ctx, `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-			VALUES ($1, 0, $2, $3, $4, 0, 0, '[]', $3, 0, $3) RETURNING `+deliveryColumns, id, db.PingIndex, at.Milli(), db.PingData))
+			VALUES ($1, 0, $2, $3, $4, `+db.SQLDeliveryPending+`, 0, '[]', $3, 0, $3) RETURNING `+deliveryColumns, id, db.PingIndex, at.Milli(), db.PingData))
 		return failed("insert ping", err)
 	})
 	return delivery, err
@@ -67,7 +65,7 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if _, err = lockOne(ctx, tx, "lock delivery", scanDelivery, selectDelivery, id, webhookID); err != nil {
 			return err
 		}
-		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = 0, due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
+		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
 		return failed("retry delivery", err)
 	})
 	return delivery, err
@@ -80,32 +78,24 @@ func (d *DB) DropDeliveries(ctx context.Context, before animalstore.Time, max in
 
 const selectReceivers = `SELECT w.id, w.types, w.from_event, w.to_event, at.position, at.newest FROM (SELECT ` + newestEvent + ` AS newest,
 	coalesce((SELECT event_id FROM webhook_position WHERE id = 1), 0) AS position) AS at
-	JOIN webhooks w ON w.from_event < at.newest AND (w.state = 0 OR w.to_event > at.position)`
+	JOIN webhooks w ON w.from_event < at.newest AND (w.state = ` + db.SQLWebhookActive + ` OR w.to_event > at.position)`
 
-func receivers(ctx context.Context, q interface {
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
-}) (all []db.Receiver, position, newest int64, err error) {
-	rows, err := q.Query(ctx, selectReceivers)
-	if err != nil {
-		return nil, 0, 0, failed("select webhooks", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+// receivers returns the webhooks that may get events after the position.
+func receivers(ctx context.Context, q querier) (all []db.Receiver, position, newest int64, err error) {
+	all, err = selectAll(ctx, q, "select webhooks", func(row pgx.Row) (db.Receiver, error) {
 		var id, from, to int64
 		var types string
-		if err := rows.Scan(&id, &types, &from, &to, &position, &newest); err != nil {
-			return nil, 0, 0, failed("select webhooks", err)
-		}
-		all = append(all, db.NewReceiver(id, types, from, to))
-	}
-	return all, position, newest, failed("select webhooks", rows.Err())
+		err := row.Scan(&id, &types, &from, &to, &position, &newest)
+		return db.NewReceiver(id, types, from, to), err
+	}, selectReceivers)
+	return all, position, newest, err
 }
 
 // dispatchLock lets one session at a time turn events into deliveries.
 const dispatchLock = 0x414e5354_0002 // "ANST"
 
 const insertDeliveries = `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-	SELECT $1, id, type, created_at, data, 0, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`
+	SELECT $1, id, type, created_at, data, ` + db.SQLDeliveryPending + `, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`
 
 // DispatchEvents implements [db.DB].
 func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error) {
@@ -132,23 +122,23 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 		var batch pgx.Batch
 		for _, r := range all {
 			from, to := r.Part(first, last)
-			batch.Queue(insertDeliveries, r.ID, from, to, at.Milli(), smallints(r.Types))
+			batch.Queue(insertDeliveries, r.ID, from, to, at.Milli(), r.Types)
 		}
 		batch.Queue("INSERT INTO webhook_position (id, event_id) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
 		more = last < newest
-		return failed("insert deliveries", tx.SendBatch(ctx, &batch).Close())
+		return send(ctx, tx, "insert deliveries", &batch)
 	})
 	return more, err
 }
 
-// dispatchRest turns the events that a webhook has still to get into deliveries. It gets
-// only later ones from then on. The caller has locked the webhook. A dispatcher locks none,
-// so they don't wait for each other.
+// dispatchRest turns the events that a webhook hasn't received yet into deliveries. From
+// then on it gets only later ones. The caller has locked the webhook. A dispatcher locks
+// no webhook, so the two can't deadlock.
 func dispatchRest(ctx context.Context, tx pgx.Tx, webhookID int64) error {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(dispatchLock)); err != nil {
 		return failed("lock the dispatcher", err)
 	}
-	var newest int64 // others may publish more meanwhile, which is later than this change
+	var newest int64 // what others publish from now on is later than this change
 	if err := tx.QueryRow(ctx, "SELECT "+newestEvent).Scan(&newest); err != nil {
 		return failed("select newest event", err)
 	}
@@ -162,7 +152,7 @@ func dispatchRest(ctx context.Context, tx pgx.Tx, webhookID int64) error {
 	}
 	if rest != nil {
 		from, to := rest.Part(position, newest)
-		if _, err := tx.Exec(ctx, insertDeliveries, webhookID, from, to, time.Now().UnixMilli(), smallints(rest.Types)); err != nil {
+		if _, err := tx.Exec(ctx, insertDeliveries, webhookID, from, to, time.Now().UnixMilli(), rest.Types); err != nil {
 			return failed("insert deliveries", err)
 		}
 	}
@@ -170,19 +160,11 @@ func dispatchRest(ctx context.Context, tx pgx.Tx, webhookID int64) error {
 	return failed("restart webhook", err)
 }
 
-func smallints(values []int64) []int16 {
-	small := make([]int16, len(values))
-	for i, v := range values {
-		small[i] = int16(v)
-	}
-	return small
-}
-
-// claim claims at most $3 deliveries of a webhook ($1) that are due at $2, until $4.
-// Nobody waits for a row that another session claims, finishes or retries.
+// These claim at most $3 deliveries of a webhook ($1) that are due at $2, until $4. They
+// skip rows that another session is claiming, finishing or retrying.
 const (
 	claimSome = `WITH due AS (SELECT id FROM deliveries
-			WHERE webhook_id = $1 AND state = 0 AND due_at <= $2 AND leased_until <= $2 `
+			WHERE webhook_id = $1 AND state = ` + db.SQLDeliveryPending + ` AND due_at <= $2 AND leased_until <= $2 `
 	claimRest = ` ORDER BY due_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
 		claimed AS (UPDATE deliveries d SET leased_until = $4 FROM due WHERE d.id = due.id
 			RETURNING d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, d.due_at)
@@ -190,54 +172,62 @@ const (
 			CASE WHEN w.old_secret_until > $2 THEN w.old_secret ELSE '' END
 		FROM claimed c JOIN webhooks w ON w.id = c.webhook_id ORDER BY c.due_at, c.id`
 	claimDue   = claimSome + claimRest
-	claimPings = claimSome + "AND event_id = 0" + claimRest
+	claimPings = claimSome + "AND " + db.SQLPing + claimRest
 )
 
-func claimOf(ctx context.Context, tx pgx.Tx, webhookID int64, active bool, now, lease animalstore.Time, n int) (claimed []animalstore.DueDelivery, err error) {
+// claimFor claims deliveries of a webhook until animalstore.MaxInFlight are claimed. It
+// claims none if another session does.
+func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animalstore.Time) ([]animalstore.DueDelivery, error) {
+	webhook, err := selectOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook+" FOR NO KEY UPDATE SKIP LOCKED", webhookID)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	claimed, err := selectOne(ctx, tx, "count claims", scanValue[int],
+		"SELECT count(*) FROM deliveries WHERE webhook_id = $1 AND leased_until <> 0 AND leased_until > $2", webhookID, now.Milli())
+	if err != nil || claimed >= animalstore.MaxInFlight {
+		return nil, err
+	}
 	query := claimDue
-	if !active {
+	if webhook.State != animalstore.WebhookActive {
 		query = claimPings
 	}
-	rows, err := tx.Query(ctx, query, webhookID, now.Milli(), n, lease.Milli())
-	if err != nil {
-		return nil, failed("claim deliveries", err)
-	}
-	claimed, err = scanClaimed(rows, lease)
-	return claimed, failed("claim deliveries", err)
+	return selectAll(ctx, tx, "claim deliveries", scanClaimed(lease), query, webhookID, now.Milli(), animalstore.MaxInFlight-claimed, lease.Milli())
 }
 
-func scanClaimed(rows pgx.Rows, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
-	defer rows.Close()
-	for rows.Next() {
+// scanClaimed returns a function that scans a row of a claim.
+func scanClaimed(lease animalstore.Time) func(pgx.Row) (animalstore.DueDelivery, error) {
+	return func(row pgx.Row) (animalstore.DueDelivery, error) {
 		due := animalstore.DueDelivery{Lease: lease, Secrets: make([]string, 1)}
-		var eventType int16
-		var at int64
+		var eventType, at int64
 		var data, old string
-		if err := rows.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.URL, &due.Secrets[0], &old); err != nil {
-			return nil, err
-		}
-		due.Type, due.Time, due.Data = db.DeliveryType(int64(eventType)), animalstore.AtMilli(at), json.RawMessage(data)
+		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.URL, &due.Secrets[0], &old)
+		due.Type, due.Time, due.Data = db.DeliveryType(eventType), animalstore.AtMilli(at), json.RawMessage(data)
 		if old != "" {
 			due.Secrets = append(due.Secrets, old)
 		}
-		claimed = append(claimed, due)
+		return due, err
 	}
-	return claimed, rows.Err()
 }
 
 // webhooksWithDue finds the webhooks that have a delivery that is due.
 const webhooksWithDue = `SELECT id FROM webhooks WHERE
-	(state = 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND due_at <= $1 AND leased_until <= $1)
-	OR state <> 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 AND event_id = 0 AND due_at <= $1 AND leased_until <= $1))
+	(state = ` + db.SQLWebhookActive + ` AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id
+			AND deliveries.state = ` + db.SQLDeliveryPending + ` AND due_at <= $1 AND leased_until <= $1)
+		OR state <> ` + db.SQLWebhookActive + ` AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id
+			AND deliveries.state = ` + db.SQLDeliveryPending + ` AND ` + db.SQLPing + ` AND due_at <= $1 AND leased_until <= $1))
 	AND (SELECT count(*) FROM deliveries WHERE webhook_id = webhooks.id AND leased_until <> 0 AND leased_until > $1) < $2`
 
-// selectWork finds the next times by the first entries of parts of indexes.
+// selectWork reads each next time from the first matching entry of an index.
 const selectWork = `SELECT count(*) > 0,
-		coalesce(bool_or(at.position < at.newest AND w.from_event < at.newest AND (w.state = 0 OR w.to_event > at.position)), false),
+		coalesce(bool_or(at.position < at.newest AND w.from_event < at.newest AND (w.state = ` + db.SQLWebhookActive + ` OR w.to_event > at.position)), false),
 		EXISTS (` + webhooksWithDue + `),
 		coalesce(min(least(
-			CASE WHEN w.state = 0 THEN (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = 0 AND due_at > $1)
-				ELSE (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = 0 AND event_id = 0 AND due_at > $1) END,
+			CASE WHEN w.state = ` + db.SQLWebhookActive + `
+				THEN (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = ` + db.SQLDeliveryPending + ` AND due_at > $1)
+				ELSE (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = ` + db.SQLDeliveryPending + ` AND ` + db.SQLPing + ` AND due_at > $1) END,
 			(SELECT min(leased_until) FROM deliveries WHERE webhook_id = w.id AND leased_until <> 0 AND leased_until > $1))), 0),
 		clock_timestamp()
 	FROM webhooks w CROSS JOIN (SELECT ` + newestEvent + ` AS newest,
@@ -255,31 +245,17 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 	return work, err
 }
 
-// ClaimDeliveries implements [db.DB]. Each webhook has a transaction of its own, which
-// locks it, so that no two sessions count the same free places.
+// ClaimDeliveries implements [db.DB]. Each webhook has its own transaction, which locks
+// it, so that no two sessions count the same free places.
 func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
-	ids, err := list(ctx, d, "look for due deliveries", animalstore.MaxWebhooks, func(row pgx.Row) (id int64, err error) { return id, row.Scan(&id) }, webhooksWithDue, now.Milli(), animalstore.MaxInFlight)
+	ids, err := list(ctx, d, "look for due deliveries", scanValue[int64], webhooksWithDue, now.Milli(), animalstore.MaxInFlight)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
 		var some []animalstore.DueDelivery
 		err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-			some = nil
-			var state int16
-			var busy int
-			err = tx.QueryRow(ctx, "SELECT state FROM webhooks WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED", id).Scan(&state)
-			if errors.Is(err, pgx.ErrNoRows) { // gone, or another session claims
-				return nil
-			}
-			if err != nil {
-				return failed("lock webhook", err)
-			}
-			err = tx.QueryRow(ctx, "SELECT count(*) FROM deliveries WHERE webhook_id = $1 AND leased_until <> 0 AND leased_until > $2", id, now.Milli()).Scan(&busy)
-			if err != nil || busy >= animalstore.MaxInFlight {
-				return failed("count claims", err)
-			}
-			some, err = claimOf(ctx, tx, id, state == 0, now, lease, animalstore.MaxInFlight-busy)
+			some, err = claimFor(ctx, tx, id, now, lease)
 			return err
 		})
 		if err != nil {
@@ -311,7 +287,7 @@ func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.Deliver
 		}
 		if active && disable == "" && !lease.IsZero() {
 			batch.Queue(claimDue, before.ID, now.Milli(), len(f.stored), lease.Milli()).Query(func(rows pgx.Rows) (err error) {
-				next, err = scanClaimed(rows, lease)
+				next, err = appendRows(next, rows, scanClaimed(lease))
 				return err
 			})
 		}
@@ -319,10 +295,7 @@ func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.Deliver
 			return failed("store attempts", err)
 		}
 		disabled = disable
-		changedWebhook := before
-		changedWebhook.LastDeliveredAt, changedWebhook.LastFailedAt = animalstore.AtMilli(after.DeliveredAt), animalstore.AtMilli(after.FailedAt)
-		changedWebhook.Disable(disable)
-		return storeWebhook(ctx, tx, db.Actor{}, before, changedWebhook)
+		return storeWebhook(ctx, tx, before, after.Disabled(before, disable))
 	})
 	return next, disabled, err
 }
@@ -342,7 +315,7 @@ type finished struct {
 
 	// The new values of these deliveries.
 	ids, due []int64
-	states   []int16
+	states   []int64
 	attempts []string
 }
 
@@ -379,7 +352,7 @@ func lockFinished(ctx context.Context, tx pgx.Tx, results []animalstore.Delivery
 	f.health.DeliveredAt, f.health.FailedAt = f.webhook.LastDeliveredAt.Milli(), f.webhook.LastFailedAt.Milli()
 	for _, r := range results {
 		c, found := claims[r.Delivery.ID]
-		if !found || c.lease != r.Delivery.Lease.Milli() {
+		if !found || !r.Delivery.Holds(animalstore.AtMilli(c.lease)) {
 			continue
 		}
 		attempts, err := db.AddAttempt(c.attempts, r.Attempt)
@@ -388,7 +361,7 @@ func lockFinished(ctx context.Context, tx pgx.Tx, results []animalstore.Delivery
 		}
 		f.stored = append(f.stored, r)
 		f.ids, f.due = append(f.ids, r.Delivery.ID), append(f.due, r.Next.Milli())
-		f.states, f.attempts = append(f.states, statusIndex(animalstore.DeliveryStates, r.State)), append(f.attempts, attempts)
+		f.states, f.attempts = append(f.states, db.StoredIndex(animalstore.DeliveryStates, r.State)), append(f.attempts, attempts)
 	}
 	return f, nil
 }
@@ -400,11 +373,22 @@ func ignoreNoRows(err error) error {
 	return err
 }
 
+// RenewDelivery implements [db.DB].
+func (d *DB) RenewDelivery(ctx context.Context, due animalstore.DueDelivery) error {
+	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = $3 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
+		if err == nil && tag.RowsAffected() == 0 {
+			return db.ErrNotFound
+		}
+		return failed("renew claim", err)
+	})
+}
+
 // ReleaseDeliveries implements [db.DB].
 func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for i := range due {
-			_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until = $2", due[i].ID, due[i].Lease.Milli())
+			_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until IN ($2, $3)", due[i].ID, due[i].Lease.Milli(), due[i].NextLease.Milli())
 			if err != nil {
 				return failed("release delivery", err)
 			}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -15,23 +14,21 @@ import (
 // tables refuse changes from all others.
 const eventsSetting = "animalstore.events"
 
-// addEvents begins a statement that adds rows to the queue. The statement of a change
-// continues with what it changed, so that an event takes no round trip of its own.
 const (
-	eventValues = "type, subject_id, created_at, key_id, request_id, data"
-	addEvents   = "INSERT INTO event_queue (" + eventValues + ") "
+	eventColumns = "type, subject_id, created_at, key_id, request_id, data"
+	insertEvents = "INSERT INTO event_queue (" + eventColumns + ") "
+	insertEvent  = insertEvents + "VALUES ($1, $2, $3, $4, $5, $6)"
 )
 
-// eventArgs are the arguments for who made a change and when, in the order of the
-// columns.
-func eventArgs(by db.Actor, args ...any) []any {
-	return append(args, time.Now().UnixMilli(), by.KeyID, by.RequestID)
+// queueEvent adds an event to the batch of statements that make a change.
+func queueEvent(ctx context.Context, batch *pgx.Batch, t animalstore.EventType, subjectID int64, data string) {
+	by := db.ActorOf(ctx)
+	batch.Queue(insertEvent, db.EventTypeIndex(t), subjectID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
 }
 
-// dataAfterID is the JSON of a resource whose id the database assigns, without the
-// beginning that contains the id.
-func dataAfterID(resource any) string {
-	return strings.TrimPrefix(db.EventData(resource), `{"id":0`)
+// send runs the statements of a batch in one round trip.
+func send(ctx context.Context, tx pgx.Tx, doing string, batch *pgx.Batch) error {
+	return failed(doing, tx.SendBatch(ctx, batch).Close())
 }
 
 // Only one session at a time publishes. The lock ends with the transaction, which is
@@ -47,9 +44,9 @@ const eventsWaiting = "SELECT EXISTS (SELECT FROM event_queue), coalesce((SELECT
 // of one resource wait for each other before they are queued, so they are in order there.
 const publishEvents = `WITH taken AS (
 		DELETE FROM event_queue WHERE seq = ANY (ARRAY(SELECT seq FROM event_queue ORDER BY seq LIMIT $1))
-		RETURNING seq, ` + eventValues + `),
-	numbered AS (INSERT INTO events (id, ` + eventValues + `)
-		SELECT (SELECT coalesce(max(id), 0) FROM events) + row_number() OVER (ORDER BY seq), ` + eventValues + ` FROM taken
+		RETURNING seq, ` + eventColumns + `),
+	numbered AS (INSERT INTO events (id, ` + eventColumns + `)
+		SELECT (SELECT coalesce(max(id), 0) FROM events) + row_number() OVER (ORDER BY seq), ` + eventColumns + ` FROM taken
 		RETURNING id)
 	SELECT coalesce(max(id), (SELECT coalesce(max(id), 0) FROM events)) FROM numbered`
 
@@ -87,8 +84,9 @@ func publishOn(ctx context.Context, c *pgx.Conn) (newest int64, err error) {
 	return newest, results.Close() // the commit
 }
 
-// publishQueued publishes what is queued when it is called, and ends even if others add to
-// that all the time. So the ids of events tell whether a change was before what follows.
+// publishQueued publishes the events that are queued when it is called. It ends even if
+// others keep adding events. Afterwards, every change that was made before the call has a
+// lower event id than any later one.
 func (d *DB) publishQueued(ctx context.Context) error {
 	for last := int64(0); ; {
 		var first, newest int64
@@ -122,36 +120,45 @@ func publishAll(ctx context.Context, c *pgx.Conn) error {
 
 const (
 	eventRange = "SELECT coalesce((SELECT min(id) FROM events), 1) - 1 AS first, coalesce((SELECT max(id) FROM events), 0) AS newest"
-	eventList  = "SELECT id, " + eventValues + " FROM events"
+	eventList  = "SELECT id, " + eventColumns + " FROM events"
 
 	// Parameters: $1 is the lower bound of ids, $2 the limit, $3 how many events to look
 	// at, $4 the types, $5 the id of the subject. One statement sees one state, in which
 	// the range and the rows belong together.
-	listEvents = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventValues + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
+	listEvents = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
 		eventList + " WHERE id > $1 ORDER BY id LIMIT $2) AS event ON true"
 	listEventsByType = "WITH looked AS MATERIALIZED (" + eventList + " WHERE id > $1 ORDER BY id LIMIT $3)" + listLooked
 	// A list of one subject orders by both columns of its index, like those of pets.
 	listEventsBySubject = "WITH looked AS MATERIALIZED (" + eventList +
 		" WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 ORDER BY subject_id, id LIMIT $3)" + listLooked
 
-	listLooked = " SELECT first, newest, (SELECT count(*) FROM looked), coalesce((SELECT max(id) FROM looked), 0), id, " + eventValues +
+	eventsBefore = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
+		eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $2) AS event ON true"
+	typeEventsBefore    = "WITH looked AS MATERIALIZED (" + eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $3)" + lookedBefore
+	subjectEventsBefore = "WITH looked AS MATERIALIZED (" + eventList +
+		" WHERE (subject_id, id) < ($5, $1) AND subject_id >= $5 ORDER BY subject_id DESC, id DESC LIMIT $3)" + lookedBefore
+
+	listLooked = " SELECT first, newest, (SELECT count(*) FROM looked), coalesce((SELECT max(id) FROM looked), 0), id, " + eventColumns +
 		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM looked WHERE type = ANY ($4) ORDER BY id LIMIT $2) AS event ON true"
+	lookedBefore = " SELECT first, newest, (SELECT count(*) FROM looked), coalesce((SELECT min(id) FROM looked), 0), id, " + eventColumns +
+		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM looked WHERE type = ANY ($4) ORDER BY id DESC LIMIT $2) AS event ON true"
 )
 
 func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args []any) {
+	all, byType, bySubject := listEvents, listEventsByType, listEventsBySubject
 	args = []any{q.After, q.Limit}
+	if q.Before != 0 {
+		all, byType, bySubject = eventsBefore, typeEventsBefore, subjectEventsBefore
+		args[0] = q.Before
+	}
 	if filter.Types == nil && !filter.None {
-		return listEvents, args
+		return all, args
 	}
-	types := make([]int16, len(filter.Types)) // of none, nothing matches
-	for i, t := range filter.Types {
-		types[i] = int16(t)
-	}
-	args = append(args, filter.Look(q.Limit), types)
+	args = append(args, filter.Look(q.Limit), append([]int64{}, filter.Types...)) // nothing matches none
 	if filter.HasID {
-		return listEventsBySubject, append(args, filter.SubjectID)
+		return bySubject, append(args, filter.SubjectID)
 	}
-	return listEventsByType, args
+	return byType, args
 }
 
 // Events implements [db.DB].
@@ -177,17 +184,25 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 		}
 		return failed("select events", rows.Err())
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, q.After, err
-	case q.After < first || q.After > newest:
+	}
+	end := newest
+	if q.Before != 0 {
+		end = 0
+	}
+	switch {
+	case q.Before == 0 && (q.After < first || q.After > newest), q.Before > newest && q.Before != db.LatestEvents:
 		return nil, q.After, db.ErrEventsExpired
 	case len(events) == q.Limit:
 		last = events[len(events)-1].ID
 	case !filter.None && looked > 0 && looked == int64(filter.Look(q.Limit)):
 		last = lastLooked
 	default:
-		last = newest
+		last = end
+	}
+	if q.Before != 0 && last == first+1 {
+		last = 0
 	}
 	return events, last, nil
 }
@@ -195,15 +210,14 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 // scanEvent reads a row of listEvents. The columns of the event are NULL if there is
 // none.
 func scanEvent(rows pgx.Rows, first, newest, looked, lastLooked *int64) (animalstore.Event, error) {
-	var id, subjectID, at, keyID *int64
-	var eventType *int16
+	var id, eventType, subjectID, at, keyID *int64
 	var requestID *string
 	var data []byte
 	err := rows.Scan(first, newest, looked, lastLooked, &id, &eventType, &subjectID, &at, &keyID, &requestID, &data)
 	if err != nil || id == nil {
 		return animalstore.Event{}, err
 	}
-	row := db.StoredEvent{ID: *id, Type: int64(*eventType), SubjectID: *subjectID, Time: *at, KeyID: *keyID, RequestID: *requestID, Data: data}
+	row := db.StoredEvent{ID: *id, Type: *eventType, SubjectID: *subjectID, Time: *at, KeyID: *keyID, RequestID: *requestID, Data: data}
 	return row.Event(), nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,22 +13,15 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/dbtest"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// rounds is how often tests of races repeat.
-func rounds(usually, soaking int) int {
-	if os.Getenv("ANIMALSTORE_SOAK") != "" {
-		return soaking
-	}
-	return usually
-}
-
 // TestFollowersOnSeveralServers: writers and followers use different servers.
 func TestFollowersOnSeveralServers(t *testing.T) {
 	t.Parallel()
-	for range rounds(1, 200) {
+	for range testenv.Count(1, 200) {
 		url := pgtest.Shared(t).NewDatabase(t, "")
 		if err := dbtest.FollowWriters(t, 40, mustOpen(t, url, Options{Timeout: patient}), mustOpen(t, url, Options{Timeout: patient}), mustOpen(t, url, Options{Timeout: patient})); err != nil {
 			t.Fatal(err)
@@ -47,15 +39,13 @@ func (n naive) PublishEvents(ctx context.Context) (newest int64, err error) {
 }
 
 func (n naive) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
-	rows, err := n.pool.Query(ctx, "SELECT seq, "+eventValues+" FROM event_queue WHERE seq > $1 ORDER BY seq LIMIT $2", q.After, q.Limit)
+	rows, err := n.pool.Query(ctx, "SELECT seq, "+eventColumns+" FROM event_queue WHERE seq > $1 ORDER BY seq LIMIT $2", q.After, q.Limit)
 	if err != nil {
 		return nil, 0, err
 	}
 	events, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (animalstore.Event, error) {
 		var s db.StoredEvent
-		var eventType int16
-		err := row.Scan(&s.ID, &eventType, &s.SubjectID, &s.Time, &s.KeyID, &s.RequestID, &s.Data)
-		s.Type = int64(eventType)
+		err := row.Scan(&s.ID, &s.Type, &s.SubjectID, &s.Time, &s.KeyID, &s.RequestID, &s.Data)
 		return s.Event(), err
 	})
 	last = q.After
@@ -93,8 +83,8 @@ func TestLateCommits(t *testing.T) {
 	}
 	defer late.Rollback(context.WithoutCancel(t.Context()))
 	var id int64
-	pet := &animalstore.Pet{Name: "late", CategoryID: 1, Status: animalstore.PetAvailable}
-	if err := late.QueryRow(t.Context(), insertPet, insertPetArgs(db.Actor{}, pet)...).Scan(&id); err != nil {
+	pet := animalstore.Pet{Name: "late", CategoryID: 1, Status: animalstore.PetAvailable}
+	if err := late.QueryRow(t.Context(), insertPet, insertPetArgs(newPet{pet: pet})...).Scan(&id); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "early", CategoryID: 2}, nil); err != nil {

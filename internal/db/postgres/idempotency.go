@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 
@@ -24,7 +23,7 @@ func writeOrReplay(ctx context.Context, tx pgx.Tx, retry *db.Idempotency, result
 	if retry == nil {
 		return false, write()
 	}
-	claimed, err := tx.Exec(ctx, claimRecord, retry.KeyID, retry.Route, retry.Token, retry.BodyHash[:], retry.At.Milli(), retry.At.Add(-db.IdempotencyWindow).UnixMilli())
+	claimed, err := tx.Exec(ctx, claimRecord, retry.KeyID, retry.Route, retry.Token, retry.BodyHash[:], retry.At.Milli(), retry.ExpiredAt().Milli())
 	if err != nil {
 		return false, failed("claim idempotency record", err)
 	}
@@ -52,10 +51,7 @@ func replay(ctx context.Context, tx pgx.Tx, retry *db.Idempotency, result any) e
 	if err != nil {
 		return failed("select idempotency record", err)
 	}
-	if !bytes.Equal(hash, retry.BodyHash[:]) {
-		return animalstore.Errorf(animalstore.IdempotencyKeyReused, "Idempotency-Key was used for another body: send a new key with a new request, or the same body to retry")
-	}
-	return json.Unmarshal([]byte(stored), result)
+	return retry.Replay(hash, stored, result)
 }
 
 // dropRecords skips the records that another server is deleting.

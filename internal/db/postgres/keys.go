@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -24,9 +26,8 @@ const (
 // CreateKey implements [db.DB].
 func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	var key animalstore.Key
-	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		key, err = insertKey(ctx, tx, by, k, hash, at)
+		key, err = insertKey(ctx, tx, k, hash, at)
 		return err
 	})
 	return key, err
@@ -35,7 +36,6 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 // CreateFirstKey implements [db.DB]. The lock on the table lets one caller through at a
 // time. If there are keys it isn't needed, because keys are never deleted.
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
-	by := db.ActorOf(ctx)
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		created = false
 		if exists, err := hasKeys(ctx, tx); exists || err != nil {
@@ -48,7 +48,7 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 			return err
 		}
 		created = true
-		_, err := insertKey(ctx, tx, by, k, hash, at)
+		_, err := insertKey(ctx, tx, k, hash, at)
 		return err
 	})
 	return created && err == nil, err
@@ -59,30 +59,31 @@ func hasKeys(ctx context.Context, tx pgx.Tx) (exists bool, err error) {
 	return exists, failed("select keys", err)
 }
 
-func insertKey(ctx context.Context, tx pgx.Tx, by db.Actor, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
+func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	key, err := scanKey(tx.QueryRow(ctx, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0) RETURNING `+keyColumns,
-		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int16(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli()))
+		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli()))
 	if err != nil {
 		return key, failed("insert key", err)
 	}
-	return key, insertSecret(ctx, tx, by, hash, key, animalstore.KeyCreated, at)
+	return key, insertSecret(ctx, tx, hash, key, animalstore.KeyCreated, at)
 }
 
 // insertSecret adds a secret of a key, and an event of the key.
-func insertSecret(ctx context.Context, tx pgx.Tx, by db.Actor, hash db.KeyHash, key animalstore.Key, t animalstore.EventType, at animalstore.Time) error {
-	_, err := tx.Exec(ctx, "WITH secret AS (INSERT INTO key_secrets (hash, key_id, expires_at) VALUES ($1, $2, 0)) "+
-		addEvents+"VALUES ($3, $2, $5, $6, $7, $4)",
-		eventArgs(by, hash[:], key.ID, db.EventTypeIndex(t), db.KeyEventData(key, at))...)
+func insertSecret(ctx context.Context, tx pgx.Tx, hash db.KeyHash, key animalstore.Key, t animalstore.EventType, at animalstore.Time) error {
+	var batch pgx.Batch
+	batch.Queue("INSERT INTO key_secrets (hash, key_id, expires_at) VALUES ($1, $2, 0)", hash[:], key.ID)
+	queueEvent(ctx, &batch, t, key.ID, db.KeyEventData(key, at))
+	err := send(ctx, tx, "insert key secret", &batch)
 	if hasCode(err, uniqueViolation) {
 		return db.ErrExists
 	}
-	return failed("insert key secret", err)
+	return err
 }
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	key, err = readOneFor(ctx, d, db.LookupCaller(hash), "select key", scanKey, keyByHashQuery, hash[:])
+	key, err = readOneFor(ctx, d, fair.LookupCaller(hash), "select key", scanKey, keyByHashQuery, hash[:])
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
 	}
@@ -91,8 +92,7 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
-	scan := func(row pgx.Row) (version string, err error) { return version, row.Scan(&version) }
-	return readOneFor(ctx, d, db.LookupSystem, "select version of keys", scan, "SELECT version FROM keys_version")
+	return readOneFor(ctx, d, fair.LookupSystem, "select version of keys", scanValue[string], "SELECT version FROM keys_version")
 }
 
 const selectKey = "SELECT " + keyColumns + " FROM keys WHERE id = $1"
@@ -104,42 +104,27 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 
 // Keys implements [db.DB].
 func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	return list(ctx, d, "select keys", q.Limit, scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", upperBound(q.Before), q.Limit)
+	return list(ctx, d, "select keys", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(q.Before), q.Limit)
 }
 
 // lockAdmins locks and returns a key and all others of its environment that can manage
 // keys. Everything that locks several keys does so by ascending id, to avoid deadlocks.
-// A statement that waited for a lock returns the row as changed meanwhile, so the caller
-// has to check the permissions again.
+// A statement that waited for a lock returns the changed row, so the caller has to check
+// the permissions again.
 const lockAdmins = "SELECT " + keyColumns + ` FROM keys WHERE id = ANY (ARRAY(
 		SELECT $1 UNION SELECT other.id FROM keys one JOIN keys other ON other.environment = one.environment
-		WHERE one.id = $1 AND other.permissions & 4 <> 0 AND other.revoked_at = 0))
+		WHERE one.id = $1 AND other.` + db.SQLAdmin + ` AND other.revoked_at = 0))
 	ORDER BY id FOR NO KEY UPDATE`
 
 // UpdateKey implements [db.DB].
 func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
 	var key animalstore.Key
-	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, lockAdmins, id)
+		locked, err := selectAll(ctx, tx, "lock keys", scanKey, lockAdmins, id)
 		if err != nil {
-			return failed("lock keys", err)
+			return err
 		}
-		locked, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (animalstore.Key, error) { return scanKey(row) })
-		if err != nil {
-			return failed("lock keys", err)
-		}
-		found, otherAdmin := false, false
-		for _, k := range locked {
-			if k.ID == id {
-				found = true
-			} else if k.Manages(at.Time) {
-				otherAdmin = true
-			}
-		}
-		if !found {
-			return db.ErrNotFound
-		}
+		otherAdmin := slices.ContainsFunc(locked, func(k animalstore.Key) bool { return k.ID != id && k.Manages(at.Time) })
 		if key, err = selectLocked(ctx, tx, id); err != nil {
 			return err
 		}
@@ -147,7 +132,7 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		if err := change(&key, otherAdmin); err != nil {
 			return err
 		}
-		return storeKey(ctx, tx, by, &before, &key, at)
+		return storeKey(ctx, tx, &before, &key, at)
 	})
 	return key, err
 }
@@ -158,25 +143,21 @@ func selectLocked(ctx context.Context, tx pgx.Tx, id int64) (animalstore.Key, er
 	return selectOne(ctx, tx, "select key", scanKey, selectKey, id)
 }
 
-const updateKey = `UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9
-	WHERE id = $1`
-
 // storeKey stores a changed key, and the event if the change shows.
-func storeKey(ctx context.Context, tx pgx.Tx, by db.Actor, before, key *animalstore.Key, at animalstore.Time) error {
-	query, args := updateKey, []any{key.ID, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int16(key.Permissions),
-		key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli()}
+func storeKey(ctx context.Context, tx pgx.Tx, before, key *animalstore.Key, at animalstore.Time) error {
+	var batch pgx.Batch
+	batch.Queue(`UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9
+		WHERE id = $1`, key.ID, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
+		key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli())
 	if t, changed := db.KeyChange(*before, *key, at); changed {
-		query = "WITH key AS (" + updateKey + ") " + addEvents + "VALUES ($10, $1, $12, $13, $14, $11)"
-		args = eventArgs(by, append(args, db.EventTypeIndex(t), db.KeyEventData(*key, at))...)
+		queueEvent(ctx, &batch, t, key.ID, db.KeyEventData(*key, at))
 	}
-	_, err := tx.Exec(ctx, query, args...)
-	return failed("update key", err)
+	return send(ctx, tx, "update key", &batch)
 }
 
 // RotateKey implements [db.DB].
 func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	var key animalstore.Key
-	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if _, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
 			return err
@@ -184,12 +165,7 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 		if key, err = selectLocked(ctx, tx, id); err != nil {
 			return err
 		}
-		if check != nil {
-			if err := check(&key); err != nil {
-				return err
-			}
-		}
-		if err := key.CheckChangeable(); err != nil {
+		if err := db.CheckRotation(&key, check); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, "UPDATE key_secrets SET expires_at = $1 WHERE key_id = $2 AND (expires_at = 0 OR expires_at > $1)", until.Milli(), id)
@@ -200,7 +176,7 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 		if err != nil {
 			return failed("delete key secrets", err)
 		}
-		return insertSecret(ctx, tx, by, hash, key, animalstore.KeyRotated, at)
+		return insertSecret(ctx, tx, hash, key, animalstore.KeyRotated, at)
 	})
 	return key, err
 }
@@ -208,16 +184,12 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 func scanKey(row pgx.Row) (animalstore.Key, error) {
 	var k animalstore.Key
 	var plan, environment string
-	var permissions int16
-	var created, expires, used, revoked, unbanned, bannedUntil, secretExpires int64
+	var permissions, created, expires, used, revoked, unbanned, bannedUntil, secretExpires int64
 	err := row.Scan(&k.ID, &k.Name, &plan, &k.Limits.PerMinute, &k.Limits.PerDay, &permissions, &environment,
 		&created, &expires, &used, &revoked, &unbanned, &bannedUntil, &k.Ban.Level, &secretExpires)
-	if err != nil {
-		return animalstore.Key{}, err
-	}
 	k.Plan, k.Environment, k.Permissions = animalstore.Plan(plan), animalstore.Environment(environment), animalstore.Permissions(permissions)
 	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = animalstore.AtMilli(created), animalstore.AtMilli(expires), animalstore.AtMilli(used)
 	k.RevokedAt, k.UnbannedAt, k.SecretExpiresAt = animalstore.AtMilli(revoked), animalstore.AtMilli(unbanned), animalstore.AtMilli(secretExpires)
 	k.Ban.Until = animalstore.AtMilli(bannedUntil)
-	return k, nil
+	return k, err
 }

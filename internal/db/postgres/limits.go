@@ -3,50 +3,39 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
-	var s animalstore.LimitState
-	err := d.readFor(ctx, db.LookupCallerOf(keyID), func(ctx context.Context, c *pgx.Conn) error {
-		rows, err := c.Query(ctx, "SELECT "+limitColumns+" FROM limit_states WHERE key_id = $1", keyID)
-		if err != nil {
-			return failed("select limit state", err)
+	scan := func(row pgx.Row) (animalstore.LimitState, error) {
+		var s animalstore.LimitState
+		var into []any
+		for _, field := range db.LimitFields(&s) {
+			into = append(into, field)
 		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := rows.Scan(limitFields(&s)...); err != nil {
-				return failed("select limit state", err)
-			}
-		}
-		return failed("select limit state", rows.Err())
-	})
+		err := row.Scan(into...)
+		return s, err
+	}
+	s, err := readOneFor(ctx, d, fair.LookupCallerOf(keyID), "select limit state", scan, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = $1", keyID)
+	if errors.Is(err, db.ErrNotFound) {
+		return s, nil
+	}
 	return s, err
 }
 
-const limitColumns = "minute_used, minute_end, minute_refused, day_used, day_end, day_refused, strikes, strikes_since, banned_at, banned_until, ban_level"
-
-// limitFields returns the fields of s in the order of limitColumns.
-func limitFields(s *animalstore.LimitState) []any {
-	return []any{
-		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
-		&s.Day.Used, &s.Day.End, &s.Day.Refused,
-		&s.Strikes, &s.StrikesSince,
-		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
-	}
-}
-
 // saveLimits inserts by ascending key, as everything that locks several keys does.
-const saveLimits = `INSERT INTO limit_states (key_id, ` + limitColumns + `)
+const saveLimits = `INSERT INTO limit_states (key_id, ` + db.LimitColumns + `)
 	SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
-		AS new (key_id, ` + limitColumns + `) ORDER BY key_id
-	ON CONFLICT (key_id) DO UPDATE SET (` + limitColumns + `) = (excluded.minute_used, excluded.minute_end, excluded.minute_refused,
+		AS new (key_id, ` + db.LimitColumns + `) ORDER BY key_id
+	ON CONFLICT (key_id) DO UPDATE SET (` + db.LimitColumns + `) = (excluded.minute_used, excluded.minute_end, excluded.minute_refused,
 		excluded.day_used, excluded.day_end, excluded.day_refused, excluded.strikes, excluded.strikes_since,
 		excluded.banned_at, excluded.banned_until, excluded.ban_level)
 	WHERE excluded.banned_at > limit_states.banned_at OR excluded.banned_at = limit_states.banned_at AND
@@ -87,8 +76,8 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 	columns[12] = []int64{} // not NULL
 	for id, s := range latest {
 		columns[0] = append(columns[0], id)
-		for i, field := range limitFields(&s.LimitState) {
-			columns[i+1] = append(columns[i+1], *field.(*int64))
+		for i, field := range db.LimitFields(&s.LimitState) {
+			columns[i+1] = append(columns[i+1], *field)
 		}
 		if s.DayShortened {
 			columns[12] = append(columns[12], id)
@@ -98,65 +87,113 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 	for i := range columns {
 		args[i] = columns[i]
 	}
-	if banned := bannedKeys(latest); len(banned) > 0 {
-		return d.saveBans(ctx, latest, banned, args)
-	}
-	return d.writeStatement(ctx, "save limit states", func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, saveLimits, args...)
-		return err
-	})
-}
-
-// bannedKeys returns the keys that are or were banned, by ascending id.
-func bannedKeys(states map[int64]animalstore.KeyLimitState) (ids []int64) {
-	for id, s := range states {
-		if s.BannedAt != 0 {
-			ids = append(ids, id)
+	var banned []int64 // the keys that are or were banned
+	for id, state := range latest {
+		if state.BannedAt != 0 {
+			banned = append(banned, id)
 		}
 	}
-	slices.Sort(ids)
-	return ids
-}
-
-// saveBans saves states with bans, and adds an event for each ban that wasn't saved
-// before. Other servers that share the limits save the same bans, so it locks the keys
-// before it looks.
-func (d *DB) saveBans(ctx context.Context, states map[int64]animalstore.KeyLimitState, banned []int64, args []any) error {
-	by := db.ActorOf(ctx)
+	slices.Sort(banned)
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT FROM keys WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE", banned); err != nil {
-			return failed("lock keys", err)
-		}
-		rows, err := tx.Query(ctx, "SELECT key_id, banned_at FROM limit_states WHERE key_id = ANY ($1)", banned)
+		saved, err := lockBans(ctx, tx, banned)
 		if err != nil {
-			return failed("select last bans", err)
-		}
-		saved, id, at := map[int64]int64{}, int64(0), int64(0)
-		if _, err := pgx.ForEachRow(rows, []any{&id, &at}, func() error { saved[id] = at; return nil }); err != nil {
-			return failed("select last bans", err)
+			return err
 		}
 		if _, err := tx.Exec(ctx, saveLimits, args...); err != nil {
 			return failed("save limit states", err)
 		}
 		for _, id := range banned {
-			if states[id].BannedAt <= saved[id] {
-				continue
-			}
-			if err := addBanEvent(ctx, tx, by, id); err != nil {
-				return err
+			if latest[id].BannedAt > saved[id] {
+				if err := addBanEvent(ctx, tx, id); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
 
+// lockBans returns when the saved bans of keys began. It locks the keys first: other
+// servers that share the limits save the same bans.
+func lockBans(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]int64, error) {
+	saved := map[int64]int64{}
+	if len(ids) == 0 {
+		return saved, nil
+	}
+	if _, err := tx.Exec(ctx, lockKeys, ids); err != nil {
+		return nil, failed("lock keys", err)
+	}
+	rows, err := tx.Query(ctx, "SELECT key_id, banned_at FROM limit_states WHERE key_id = ANY ($1)", ids)
+	if err != nil {
+		return nil, failed("select last bans", err)
+	}
+	var id, at int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error { saved[id] = at; return nil })
+	return saved, failed("select last bans", err)
+}
+
 // addBanEvent adds the event of a ban that was just saved, unless it was lifted before.
-func addBanEvent(ctx context.Context, tx pgx.Tx, by db.Actor, keyID int64) error {
+func addBanEvent(ctx context.Context, tx pgx.Tx, keyID int64) error {
 	key, err := selectOne(ctx, tx, "select key", scanKey, selectKey, keyID)
 	if err != nil || key.Ban == (animalstore.Ban{}) {
 		return err
 	}
-	_, err = tx.Exec(ctx, addEvents+"VALUES ($1, $2, $4, $5, $6, $3)",
-		eventArgs(by, db.EventTypeIndex(animalstore.KeyBannedEvent), keyID, db.EventData(key))...)
-	return failed("insert event", err)
+	var batch pgx.Batch
+	queueEvent(ctx, &batch, animalstore.KeyBannedEvent, keyID, db.EventData(key))
+	return send(ctx, tx, "insert event", &batch)
+}
+
+// lockKeys locks keys by ascending id, as everything that locks several keys does, so
+// that concurrent calls don't deadlock.
+const lockKeys = "SELECT FROM keys WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE"
+
+// addUsage adds up first, because an hour may appear twice.
+const addUsage = `INSERT INTO usage AS u (key_id, hour, admitted, refused)
+	SELECT key_id, hour, sum(admitted), sum(refused) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS more (key_id, hour, admitted, refused)
+	GROUP BY key_id, hour
+	ON CONFLICT (key_id, hour) DO UPDATE SET admitted = u.admitted + excluded.admitted, refused = u.refused + excluded.refused`
+
+const rememberUse = `UPDATE keys SET last_used = greatest(last_used, used) FROM
+	(SELECT id, max(used) FROM unnest($1::bigint[], $2::bigint[]) AS more (id, used) GROUP BY id) AS latest (id, used)
+	WHERE keys.id = latest.id`
+
+// SaveUsage implements [db.DB].
+func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+	var ids, hours, admitted, refused, used []int64
+	for _, u := range usage {
+		ids, hours, admitted = append(ids, u.KeyID), append(hours, u.Hour.Milli()), append(admitted, u.Admitted)
+		refused, used = append(refused, u.Refused), append(used, u.LastUsed.Milli())
+	}
+	if len(ids) == 0 {
+		return ctx.Err()
+	}
+	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lockKeys, ids); err != nil {
+			return failed("lock keys", err)
+		}
+		if _, err := tx.Exec(ctx, addUsage, ids, hours, admitted, refused); err != nil {
+			return failed("save usage", err)
+		}
+		_, err := tx.Exec(ctx, rememberUse, ids, used)
+		return failed("save last use", err)
+	})
+}
+
+// Usage implements [db.DB].
+func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
+	scan := func(row pgx.Row) (animalstore.Usage, error) {
+		u := animalstore.Usage{KeyID: keyID}
+		var hour int64
+		err := row.Scan(&hour, &u.Admitted, &u.Refused)
+		u.Hour = animalstore.AtMilli(hour)
+		return u, err
+	}
+	return list(ctx, d, "select usage", scan,
+		"SELECT hour, admitted, refused FROM usage WHERE key_id = $1 AND hour >= $2 ORDER BY hour DESC", keyID, since.Milli())
+}
+
+// DropUsage implements [db.DB].
+func (d *DB) DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+	return d.drop(ctx, "drop usage", `DELETE FROM usage WHERE (key_id, hour) IN (
+		SELECT key_id, hour FROM usage WHERE hour < $1 ORDER BY hour LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, max)
 }

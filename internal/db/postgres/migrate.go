@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
+	"time"
+
+	"animalstore/internal/db"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,7 +36,7 @@ const (
 func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error {
 	config = config.Copy()
 	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
-		config.RuntimeParams[limit] = "0" // a large table takes long
+		config.RuntimeParams[limit] = "0" // a large table takes minutes
 	}
 	config.ConnectTimeout = max(config.ConnectTimeout, startTimeout)
 	pool := stdlib.OpenDB(*config)
@@ -58,13 +60,12 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 	if err != nil {
 		return err
 	}
-	sources := provider.ListSources()
-	known := sources[len(sources)-1].Version
+	known := knownVersion()
 	switch version, err := currentVersion(ctx, pool); {
 	case err != nil:
 		return err
 	case version == 0 && mustExist:
-		return errors.New("this database doesn't contain a store: name the server's database with --database")
+		return &db.OpenError{Reason: db.Absent, Text: "this database doesn't contain a store"}
 	case version > known:
 		return errNewer(version, known)
 	case version == known:
@@ -74,6 +75,48 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 		return fmt.Errorf("update the tables: %w", err)
 	}
 	return nil
+}
+
+// errNewer refuses a database with a schema newer than this program.
+func errNewer(have, known int64) error {
+	return fmt.Errorf("this database was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", have, known)
+}
+
+// Versions returns the version of a database's tables, or 0 without tables, and
+// the version that this program needs.
+func Versions(ctx context.Context, url string) (have, known int64, err error) {
+	config, err := parseURL(url)
+	if err != nil {
+		return 0, 0, err
+	}
+	if have, err = storedVersion(ctx, config.ConnConfig); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
+	}
+	return have, knownVersion(), nil
+}
+
+func storedVersion(ctx context.Context, config *pgx.ConnConfig) (int64, error) {
+	pool := stdlib.OpenDB(*config)
+	defer pool.Close()
+	connecting, cancel := context.WithTimeout(ctx, 2*startTimeout*time.Duration(1+len(config.Fallbacks)))
+	defer cancel()
+	if err := pool.PingContext(connecting); err != nil {
+		return 0, explain(err)
+	}
+	return currentVersion(ctx, pool)
+}
+
+// knownVersion returns the version of the tables that this program needs: the number of
+// its last migration.
+func knownVersion() (version int64) {
+	files, err := migrations.ReadDir("migrations")
+	if err == nil {
+		_, err = fmt.Sscanf(files[len(files)-1].Name(), "%d_", &version)
+	}
+	if err != nil {
+		panic(err) // they are embedded
+	}
+	return version
 }
 
 // currentVersion returns 0 for a database without our tables.
@@ -111,7 +154,13 @@ func explain(err error) error {
 	if errors.As(err, &refused) {
 		return fmt.Errorf("PostgreSQL refuses the connection: %s", refused.Message)
 	}
-	// There is a line for each attempt; the last one is enough.
-	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	return fmt.Errorf("PostgreSQL cannot be reached: %s. Check that it is running, and the host and port of --database", strings.TrimSpace(lines[len(lines)-1]))
+	var attempts *pgconn.ConnectError
+	if errors.As(err, &attempts) {
+		err = attempts.Unwrap()
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all := joined.Unwrap()
+		err = all[len(all)-1] // one is enough
+	}
+	return &db.OpenError{Reason: db.Unreachable, Text: "PostgreSQL cannot be reached: " + err.Error()}
 }

@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -14,116 +15,169 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A status is stored as its index in the domain's list.
-var (
-	petStatuses   = animalstore.PetStatuses
-	orderStatuses = animalstore.OrderStatuses
-)
-
-// statusIndex panics if s is unknown: callers have validated it.
-func statusIndex[S comparable](all []S, s S) int16 {
-	for i, known := range all {
-		if known == s {
-			return int16(i)
-		}
-	}
-	panic(fmt.Sprintf("status %v passed validation but is unknown", s))
-}
-
 const petColumns = "id, category_id, status, name"
 
 // insertPet adds a pet, its category if that doesn't exist, and the events of both in
-// one statement, so that all are stored or none. $4 is the pet's JSON from behind the id.
+// one statement, so that all are stored or none. $4 is the pet's JSON after the id.
 const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id),
 	category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING RETURNING id),
-	event AS (` + addEvents + `
-		SELECT 0, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
-		SELECT 5, id, $5, $6, $7, '{"id":' || id || ',"name":""}' FROM category)
+	event AS (` + insertEvents + `
+		SELECT ` + db.SQLPetCreated + `, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
+		SELECT ` + db.SQLCategoryUpdated + `, id, $5, $6, $7, '{"id":' || id || ',"name":""}' FROM category)
 	SELECT id FROM pet`
 
-// insertPetArgs are the arguments of insertPet for a pet without an id.
-func insertPetArgs(by db.Actor, pet *animalstore.Pet) []any {
-	return eventArgs(by, pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status), string(pet.AppendJSONAfterID(make([]byte, 0, 128))))
+// insertPets does the same for several pets. For one pet it would be a fifth slower.
+const insertPets = `WITH pet AS MATERIALIZED (
+		SELECT nextval('pets_id_seq') AS id, given.* FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
+			WITH ORDINALITY AS given (name, category_id, status, data, created_at, key_id, request_id, place)),
+	inserted AS (INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
+		SELECT id, name, category_id, status FROM pet),
+	category AS (INSERT INTO categories (id, name)
+		SELECT DISTINCT category_id, '' FROM pet ORDER BY category_id ON CONFLICT DO NOTHING RETURNING id),
+	event AS (` + insertEvents + `
+		SELECT ` + db.SQLPetCreated + `, id, created_at, key_id, request_id, '{"id":' || id || data FROM pet UNION ALL
+		(SELECT DISTINCT ON (category.id) ` + db.SQLCategoryUpdated + `, category.id, created_at, key_id, request_id, '{"id":' || category.id || ',"name":""}'
+			FROM category JOIN pet ON category_id = category.id ORDER BY category.id, place))
+	SELECT id FROM pet ORDER BY place`
+
+// newPet is a pet to create.
+type newPet struct {
+	pet animalstore.Pet // without an id
+	by  db.Actor
 }
 
-// updatePet stores a pet, its category if that doesn't exist, and the events of both.
-const updatePet = `WITH pet AS (UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1 RETURNING id),
-	category AS (INSERT INTO categories (id, name) VALUES ($3, '') ON CONFLICT DO NOTHING RETURNING id)
-	` + addEvents + `
-	SELECT 1, id, $6::bigint, $7::bigint, $8, $5 FROM pet UNION ALL
-	SELECT 5, id, $6, $7, $8, '{"id":' || id || ',"name":""}' FROM category`
+// insertPetArgs are the arguments of insertPet.
+func insertPetArgs(p newPet) []any {
+	return []any{p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status),
+		string(p.pet.AppendJSONAfterID(make([]byte, 0, 128))), time.Now().UnixMilli(), p.by.KeyID, p.by.RequestID}
+}
 
-const deletePet = "WITH pet AS (DELETE FROM pets WHERE id = $1 RETURNING id) " + addEvents +
-	"SELECT 2, id, $3::bigint, $4::bigint, $5, $2 FROM pet"
+// insertPetsArgs are the arguments of insertPets.
+func insertPetsArgs(pets []newPet) []any {
+	n, now := len(pets), time.Now().UnixMilli()
+	names, categories, statuses, data := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n)
+	times, keys, requests := make([]int64, n), make([]int64, n), make([]string, n)
+	for i, p := range pets {
+		names[i], categories[i], statuses[i] = p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status)
+		data[i] = string(p.pet.AppendJSONAfterID(make([]byte, 0, 128)))
+		times[i], keys[i], requests[i] = now, p.by.KeyID, p.by.RequestID
+	}
+	return []any{names, categories, statuses, data, times, keys, requests}
+}
 
 // CreatePet implements [db.DB].
 func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
-	if p.Status == "" {
-		p.Status = animalstore.PetAvailable
-	}
 	by := db.ActorOf(ctx)
 	if retry == nil {
-		pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-		created, err := d.creates.value(ctx, d, &newPet{pet, by})
+		pet = db.NewPet(p)
+		created, err := d.creates.do(ctx, newPet{pet, by})
+		if errors.Is(err, errBegun) {
+			err = fmt.Errorf("insert pet: %w: %w", db.ErrOutcomeUnknown, err)
+		}
 		pet.ID = created.id
 		return pet, false, cmp.Or(err, created.err)
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		replayed, err = writeOrReplay(ctx, tx, retry, &pet, func() error {
-			pet = animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-			err := tx.QueryRow(ctx, insertPet, insertPetArgs(by, &pet)...).Scan(&pet.ID)
-			return failed("insert pet", err)
+		replayed, err = writeOrReplay(ctx, tx, retry, &pet, func() (err error) {
+			pet = db.NewPet(p)
+			pet.ID, err = selectOne(ctx, tx, "insert pet", scanValue[int64], insertPet, insertPetArgs(newPet{pet, by})...)
+			return err
 		})
 		return err
 	})
 	return pet, replayed, err
 }
 
+// createdPet is the id of a new pet, or why it has none.
+type createdPet struct {
+	id  int64
+	err error
+}
+
+// createPets creates pets in one statement. If PostgreSQL refuses that, each has its own,
+// so that a bad one fails alone.
+func (d *DB) createPets(ctx context.Context, pets []newPet) ([]createdPet, error) {
+	created := make([]createdPet, len(pets))
+	ids, err := d.insertPets(ctx, pets)
+	switch {
+	case err == nil:
+		for i, id := range ids {
+			created[i].id = id
+		}
+		return created, nil
+	case len(pets) == 1, errors.Is(err, db.ErrUnavailable), errors.Is(err, db.ErrOutcomeUnknown), errors.Is(err, db.ErrFull):
+		return nil, err // each alone would fail like this too
+	}
+	for i := range pets {
+		ids, err := d.insertPets(ctx, pets[i:i+1])
+		if created[i].err = err; err == nil {
+			created[i].id = ids[0]
+		}
+	}
+	return created, nil
+}
+
+func (d *DB) insertPets(ctx context.Context, pets []newPet) (ids []int64, err error) {
+	err = d.writeStatement(ctx, "insert pets", func(ctx context.Context, c *pgx.Conn) error {
+		query, args := insertPets, insertPetsArgs(pets)
+		if len(pets) == 1 {
+			query, args = insertPet, insertPetArgs(pets[0])
+		}
+		rows, err := c.Query(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
+	return ids, err
+}
+
 const selectPet = "SELECT " + petColumns + " FROM pets WHERE id = $1"
 
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
-	found, err := d.gets.value(ctx, d, id)
-	if err == nil && !found.found {
-		err = db.ErrNotFound
-	}
-	return found.pet, err
+	return readOne(ctx, d, "select pet", scanPet, selectPet, id)
 }
 
-// lockPet returns a pet that nobody else can change until the transaction ends, and
-// whether it has an open order. That takes a second statement: one that waits for a lock
+// lockPet locks a pet until the transaction ends and returns it, and whether it has an
+// open order. That takes a second statement: one that waits for a lock
 // sees the current state of the locked row, but everything else as of its start.
 func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ordered bool, err error) {
 	if pet, err = lockOne(ctx, tx, "lock pet", scanPet, selectPet, id); err != nil {
 		return pet, false, err
 	}
-	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM orders WHERE pet_id = $1 AND status <= 1)", id).Scan(&ordered)
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM orders WHERE pet_id = $1 AND "+db.SQLOpenOrder+")", id).Scan(&ordered)
 	return pet, ordered, failed("select open order", err)
 }
 
 // UpdatePet implements [db.DB].
 func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
 	var pet animalstore.Pet
-	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		var ordered bool
-		var err error
-		if pet, ordered, err = lockPet(ctx, tx, id); err != nil {
+		before, ordered, err := lockPet(ctx, tx, id)
+		if err != nil {
 			return err
 		}
-		before := pet
+		pet = before
 		if err := change(&pet, ordered); err != nil || pet == before {
 			return err
 		}
-		_, err = tx.Exec(ctx, updatePet, eventArgs(by, id, pet.Name, pet.CategoryID, statusIndex(petStatuses, pet.Status), db.EventData(&pet))...)
-		return failed("update pet", err)
+		var batch pgx.Batch
+		batch.Queue("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1",
+			id, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
+		queueEvent(ctx, &batch, animalstore.PetUpdated, id, db.EventData(&pet))
+		if err := send(ctx, tx, "update pet", &batch); err != nil || pet.CategoryID == before.CategoryID {
+			return err
+		}
+		_, err = insertCategory(ctx, tx, animalstore.Category{ID: pet.CategoryID})
+		return err
 	})
 	return pet, err
 }
 
 // DeletePet implements [db.DB].
 func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
-	by := db.ActorOf(ctx)
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		pet, ordered, err := lockPet(ctx, tx, id)
 		if err != nil {
@@ -132,8 +186,10 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := check(&pet, ordered); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, deletePet, eventArgs(by, id, db.EventData(&pet))...)
-		return failed("delete pet", err)
+		var batch pgx.Batch
+		batch.Queue("DELETE FROM pets WHERE id = $1", id)
+		queueEvent(ctx, &batch, animalstore.PetDeleted, id, db.EventData(&pet))
+		return send(ctx, tx, "delete pet", &batch)
 	})
 }
 
@@ -149,7 +205,7 @@ var (
 	listPetsByBoth = "SELECT " + petColumns + ` FROM pets
 		WHERE (category_id, status, id) < ($3, $4, $1) AND (category_id, status) >= ($3, $4)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`
-	listPetsByCategory = mergeStatuses(len(petStatuses), "SELECT "+petColumns+` FROM pets
+	listPetsByCategory = mergeStatuses(len(animalstore.PetStatuses), "SELECT "+petColumns+` FROM pets
 		WHERE (category_id, status, id) < ($3, %[1]d, $1) AND (category_id, status) >= ($3, %[1]d)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`)
 	// The zeros keep the planner from using the indexes of the filters, because more rows
@@ -170,20 +226,20 @@ func mergeStatuses(n int, query string) string {
 
 // petListQuery returns the statement for q and its arguments.
 func petListQuery(q db.PetQuery) (query string, args []any) {
-	args = []any{upperBound(q.Before), q.Limit}
+	args = []any{db.UpperBound(q.Before), q.Limit}
 	switch {
 	case q.IDs != nil:
-		var status *int16
+		var status *int64
 		if q.Status != "" {
-			status = new(statusIndex(petStatuses, q.Status))
+			status = new(db.StoredIndex(animalstore.PetStatuses, q.Status))
 		}
 		return listPetsByID, append(args, q.IDs, status, q.CategoryID)
 	case q.CategoryID != nil && q.Status != "":
-		return listPetsByBoth, append(args, *q.CategoryID, statusIndex(petStatuses, q.Status))
+		return listPetsByBoth, append(args, *q.CategoryID, db.StoredIndex(animalstore.PetStatuses, q.Status))
 	case q.CategoryID != nil:
 		return listPetsByCategory, append(args, *q.CategoryID)
 	case q.Status != "":
-		return listPetsByStatus, append(args, statusIndex(petStatuses, q.Status))
+		return listPetsByStatus, append(args, db.StoredIndex(animalstore.PetStatuses, q.Status))
 	}
 	return listPets, args
 }
@@ -191,47 +247,65 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query, args := petListQuery(q)
-	if query == listPets && q.Limit <= longList {
-		return d.shortPage(ctx, q)
+	if query == listPets && q.Limit <= longPage {
+		return d.pages.do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
 	}
-	if q.Large == nil {
-		return list(ctx, d, "select pets", q.Limit, scanPet, query, args...)
-	}
-	size, asked := 0, false
-	var refused error
-	pets, err := list(ctx, d, "select pets", q.Limit, func(row pgx.Row) (animalstore.Pet, error) {
-		pet, err := scanPet(row)
-		if size += len(pet.Name); size > db.LargeList && !asked {
-			asked, refused = true, q.Large()
-		}
-		if refused != nil {
-			return pet, errRefused
-		}
-		return pet, err
-	}, query, args...)
-	if refused != nil {
-		return nil, refused
-	}
-	return pets, err
+	return listPage(ctx, d, "select pets", q.Limit, scanPet, query, args...)
 }
 
-// errRefused ends a list without being mistaken for an error of the connection.
-var errRefused = errors.New("no turn")
+// listPetPages reads several pages without filters, each like listPets.
+const listPetPages = "SELECT page.place, pet.* FROM unnest($1::bigint[], $2::int[]) WITH ORDINALITY AS page (before, size, place) " +
+	"CROSS JOIN LATERAL (SELECT " + petColumns + " FROM pets WHERE id < page.before ORDER BY id DESC LIMIT page.size) AS pet"
+
+// petPage is a page of pets without filters.
+type petPage struct {
+	before int64
+	limit  int
+}
+
+// petPages reads several pages, equal ones once.
+func (d *DB) petPages(ctx context.Context, pages []petPage) ([][]animalstore.Pet, error) {
+	places := map[petPage]int{}
+	var before []int64
+	var limits []int
+	for _, page := range pages {
+		if _, found := places[page]; !found {
+			places[page] = len(before)
+			before, limits = append(before, page.before), append(limits, page.limit)
+		}
+	}
+	read := make([][]animalstore.Pet, len(before))
+	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, listPetPages, before, limits)
+		if err != nil {
+			return failed("select pets", err)
+		}
+		var place, status int64
+		var pet animalstore.Pet
+		_, err = pgx.ForEachRow(rows, []any{&place, &pet.ID, &pet.CategoryID, &status, &pet.Name}, func() error {
+			pet.Status = db.FromStored(animalstore.PetStatuses, status)
+			read[place-1] = append(read[place-1], pet)
+			return nil
+		})
+		return failed("select pets", err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, pets := range read { // they are sorted, unless the planner found another way
+		slices.SortFunc(pets, func(a, b animalstore.Pet) int { return cmp.Compare(b.ID, a.ID) })
+	}
+	results := make([][]animalstore.Pet, len(pages))
+	for i, page := range pages {
+		results[i] = append([]animalstore.Pet{}, read[places[page]]...) // its caller's alone
+	}
+	return results, nil
+}
 
 func scanPet(row pgx.Row) (animalstore.Pet, error) {
 	var pet animalstore.Pet
-	var status int16
-	if err := row.Scan(&pet.ID, &pet.CategoryID, &status, &pet.Name); err != nil {
-		return animalstore.Pet{}, err
-	}
-	pet.Status = petStatuses[status]
-	return pet, nil
-}
-
-// upperBound returns the exclusive upper bound of the ids in a list.
-func upperBound(before int64) int64 {
-	if before == 0 {
-		return math.MaxInt64
-	}
-	return before
+	var status int64
+	err := row.Scan(&pet.ID, &pet.CategoryID, &status, &pet.Name)
+	pet.Status = db.FromStored(animalstore.PetStatuses, status)
+	return pet, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -31,9 +32,6 @@ const (
 	// reservedConns is how many of them are only used to look up keys, if there are
 	// more: that takes little and must not wait for long operations.
 	reservedConns = 1
-	// longList is the length of a list that may take milliseconds of the processor to
-	// read. More of them at once than there are processors would only delay others.
-	longList = 50
 	// trustedFor is how long an idle connection is used without a ping. After a longer
 	// time, a firewall in between may have dropped it.
 	trustedFor = 30 * time.Second
@@ -50,15 +48,14 @@ type Options struct {
 // DB is a [db.DB] in a PostgreSQL database.
 type DB struct {
 	pool    *pgxpool.Pool
-	turns   *db.Turns // shares the pool's connections
-	long    *db.Turns // limits how many lists longer than longList are read at once
+	turns   *fair.Turns // shares the pool's connections
+	long    *fair.Turns // limits how many long pages are read at once: see listPage
 	timeout time.Duration
 	watch   *watch
 	hosts   *hosts
 	sampled sampledSize
-	creates gather[*newPet, petID]
-	gets    gather[int64, foundPet]
-	pages   gather[petPage, []animalstore.Pet]
+	creates batcher[newPet, createdPet]
+	pages   batcher[petPage, []animalstore.Pet]
 }
 
 var _ db.DB = (*DB)(nil)
@@ -85,14 +82,13 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	conns := int(config.MaxConns)
 	d := &DB{
 		pool:    pool,
-		turns:   db.NewTurns(conns, min(reservedConns, conns-1)),
-		long:    db.NewTurns(max(2, runtime.GOMAXPROCS(0)), 0),
+		turns:   fair.NewTurns(conns, min(reservedConns, conns-1)),
+		long:    fair.NewTurns(max(2, runtime.GOMAXPROCS(0)), 0),
 		timeout: opts.Timeout,
 		watch:   newWatch(),
 		hosts:   hosts,
 	}
-	d.creates.run, d.gets.run, d.pages.run = d.createPets, d.petsByIDs, d.petPages
-	d.creates.write = true
+	d.creates.run, d.pages.run = d.createPets, d.petPages
 	return d, nil
 }
 

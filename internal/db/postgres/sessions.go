@@ -2,13 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // CreateSession implements [db.Sessions].
@@ -28,7 +27,7 @@ func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
 		s.ExpiresAt = animalstore.AtMilli(expires)
 		return s, err
 	}
-	return readOneFor(ctx, d, db.LookupCaller(hash), "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = $1", hash[:])
+	return readOneFor(ctx, d, fair.LookupCaller(hash), "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = $1", hash[:])
 }
 
 // DeleteSession implements [db.Sessions].
@@ -50,8 +49,7 @@ func (d *DB) insertNew(ctx context.Context, doing, query string, args ...any) er
 		_, err := c.Exec(ctx, query, args...)
 		return err
 	})
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == uniqueViolation {
+	if hasCode(err, uniqueViolation) {
 		return db.ErrExists
 	}
 	return err
@@ -67,10 +65,4 @@ func (d *DB) DropSessions(ctx context.Context, before animalstore.Time, max int)
 func (d *DB) DropForms(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
 	return d.drop(ctx, "drop forms", `DELETE FROM console_forms WHERE hash IN (
 		SELECT hash FROM console_forms WHERE used_at < $1 ORDER BY used_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, max)
-}
-
-// Size implements [db.DB].
-func (d *DB) Size(ctx context.Context) (int64, error) {
-	scan := func(row pgx.Row) (bytes int64, err error) { return bytes, row.Scan(&bytes) }
-	return readOne(ctx, d, "read the size", scan, "SELECT pg_database_size(current_database())")
 }

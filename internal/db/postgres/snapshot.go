@@ -11,7 +11,6 @@ import (
 	"animalstore/internal/db"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // Snapshot is a [db.Source] or [db.Target] for a PostgreSQL database: one
@@ -40,7 +39,8 @@ func OpenSource(ctx context.Context, url string, alone bool) (_ *Snapshot, err e
 			err = fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 		}
 	}()
-	have, known, err := versions(ctx, config.ConnConfig)
+	known := knownVersion()
+	have, err := storedVersion(ctx, config.ConnConfig)
 	switch {
 	case err != nil:
 		return nil, err
@@ -185,38 +185,6 @@ func (s *Snapshot) checkAlone(ctx context.Context) error {
 	}
 }
 
-// Versions returns the version of a database's tables, or 0 without tables, and
-// the version that this program needs.
-func Versions(ctx context.Context, url string) (have, known int64, err error) {
-	config, err := parseURL(url)
-	if err != nil {
-		return 0, 0, err
-	}
-	if have, known, err = versions(ctx, config.ConnConfig); err != nil {
-		err = fmt.Errorf("%s: %w", location(config.ConnConfig), err)
-	}
-	return have, known, err
-}
-
-func versions(ctx context.Context, config *pgx.ConnConfig) (have, known int64, err error) {
-	files, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return 0, 0, err
-	}
-	if _, err := fmt.Sscanf(files[len(files)-1].Name(), "%d_", &known); err != nil {
-		return 0, 0, fmt.Errorf("parse the name of the last migration: %w", err)
-	}
-	pool := stdlib.OpenDB(*config)
-	defer pool.Close()
-	connecting, cancel := context.WithTimeout(ctx, 2*startTimeout*time.Duration(1+len(config.Fallbacks)))
-	defer cancel()
-	if err := pool.PingContext(connecting); err != nil {
-		return 0, 0, explain(err)
-	}
-	have, err = currentVersion(ctx, pool)
-	return have, known, err
-}
-
 // Close rolls back what was not committed.
 func (s *Snapshot) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -331,9 +299,4 @@ func (s *Snapshot) Checks() []db.Check {
 		all = append(all, db.Check{Rule: "the data of every event is valid JSON", Query: "SELECT 'event ' || id FROM events WHERE data IS NOT JSON OBJECT"})
 	}
 	return all
-}
-
-// errNewer refuses a database with a schema newer than this program.
-func errNewer(have, known int64) error {
-	return fmt.Errorf("this database was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", have, known)
 }

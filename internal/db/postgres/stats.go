@@ -1,6 +1,10 @@
 package postgres
 
-import "time"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // Stats are how busy the connections are, how long they were waited for since the
 // database was opened, and how large the database is.
@@ -22,6 +26,42 @@ func (d *DB) Stats() Stats {
 		Waiting:  d.turns.Waiting(),
 		Waits:    s.EmptyAcquireCount(),
 		WaitTime: s.EmptyAcquireWaitTime(),
-		Bytes:    d.size(),
+		Bytes:    d.sampledSize(),
 	}
+}
+
+// Size implements [db.DB].
+func (d *DB) Size(ctx context.Context) (int64, error) {
+	return readOne(ctx, d, "read the size", scanValue[int64], "SELECT pg_database_size(current_database())")
+}
+
+// sizeEvery is how often metrics read the size of the database: PostgreSQL looks at each
+// of its files for that.
+const sizeEvery = time.Minute
+
+// sampledSize is the size that was read last.
+type sampledSize struct {
+	mu    sync.Mutex
+	bytes int64     // 0 until it is known
+	asked time.Time // when reading it began
+}
+
+// sampledSize returns the last known size without waiting, and reads it in the background
+// if that is sizeEvery ago. If reading fails, the old size stays.
+func (d *DB) sampledSize() int64 {
+	d.sampled.mu.Lock()
+	defer d.sampled.mu.Unlock()
+	if now := time.Now(); now.Sub(d.sampled.asked) >= sizeEvery {
+		d.sampled.asked = now
+		go func() {
+			bytes, err := d.Size(context.Background())
+			if err != nil {
+				return
+			}
+			d.sampled.mu.Lock()
+			defer d.sampled.mu.Unlock()
+			d.sampled.bytes = bytes
+		}()
+	}
+	return d.sampled.bytes
 }

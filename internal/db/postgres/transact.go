@@ -6,107 +6,24 @@ import (
 	"fmt"
 
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // maxAttempts is how often a write is tried that conflicts with others. The locks are
 // taken in an order that avoids deadlocks, so one attempt should be enough.
 const maxAttempts = 10
 
-// lend calls f with a connection and a context for the rest of the operation's time,
-// once it is the caller's turn. The context counts only until f begins: cancelling a
-// statement costs its connection, and the outcome of a write would be unknown.
-func (d *DB) lend(ctx context.Context, caller int64, f func(context.Context, *pgx.Conn) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := d.watch.check(); err != nil {
-		return err
-	}
-	begun := d.watch.now()
-	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
-	defer cancel()
-	conn, err := d.acquire(working, caller)
-	if err != nil {
-		if working.Err() != nil {
-			d.watch.timedOut(begun, d.probe)
-		}
-		return fmt.Errorf("connect: %w: %w", db.ErrUnavailable, err)
-	}
-	defer d.turns.Done(caller)
-	defer d.release(conn)
-	if err := ctx.Err(); err != nil { // it ended during Acquire
-		return err
-	}
-	err = f(working, conn.Conn())
-	switch {
-	case !conn.Conn().IsClosed():
-		d.watch.responded()
-	case working.Err() != nil:
-		d.watch.timedOut(begun, d.probe)
-	}
-	return err
-}
-
-// acquire returns a connection and takes a turn, which ends after the connection is
-// released.
-func (d *DB) acquire(ctx context.Context, caller int64) (*pgxpool.Conn, error) {
-	if err := d.turns.Take(ctx, caller); err != nil {
-		return nil, err
-	}
-	conn, err := d.pool.Acquire(ctx)
-	if err != nil {
-		d.turns.Done(caller)
-	}
-	return conn, err
-}
-
-// probe checks whether a server responds. Until then, no connection that was opened
-// before is used again: its server doesn't respond, and once it does, it may no longer
-// be the one to write to.
-func (d *DB) probe(ctx context.Context) error {
-	d.dropConns()
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	if err := d.hosts.find(ctx); err != nil {
-		return err
-	}
-	d.dropConns() // some were opened before it was found
-	return nil
-}
-
-// dropConns drops all connections, those in use when they are released. The idle ones
-// are closed without a word to the server: while pgx tries to say goodbye, they would
-// occupy their slots.
-func (d *DB) dropConns() {
-	for _, conn := range d.pool.AcquireAllIdle(d.watch.ctx) {
-		conn.Hijack().PgConn().Conn().Close()
-	}
-	d.pool.Reset()
-}
-
-// release returns a connection to the pool. A broken one is removed at once:
-// otherwise it would occupy its slot until pgx has said goodbye to the server in the
-// background, which can take as long as the operation did.
-func (d *DB) release(conn *pgxpool.Conn) {
-	if conn.Conn().IsClosed() {
-		conn.Hijack()
-		return
-	}
-	conn.Release()
-}
-
 // read runs f, which executes one statement.
 func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.readFor(ctx, db.CallerOf(ctx), f)
+	return d.readFor(ctx, fair.CallerOf(ctx), f)
 }
 
 // readFor is read for this caller instead of the context's.
 func (d *DB) readFor(ctx context.Context, caller int64, f func(context.Context, *pgx.Conn) error) error {
-	return d.lend(ctx, caller, func(ctx context.Context, c *pgx.Conn) error {
+	return d.withConn(ctx, caller, func(ctx context.Context, c *pgx.Conn) error {
 		err := f(ctx, c)
 		d.resetAfter(err)
 		return err
@@ -115,27 +32,51 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(context.Context, 
 
 // querier is a connection or a transaction.
 type querier interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
 // selectOne returns the row that a query finds, or [db.ErrNotFound].
 func selectOne[T any](ctx context.Context, q querier, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
 	one, err := scan(q.QueryRow(ctx, query, args...))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return one, db.ErrNotFound
+	if err == nil {
+		return one, nil
 	}
-	return one, failed(doing, err)
+	var none T
+	if errors.Is(err, pgx.ErrNoRows) {
+		return none, db.ErrNotFound
+	}
+	return none, failed(doing, err)
 }
 
-// lockOne is selectOne of a row that nobody else can change until the transaction
-// ends.
+// selectAll returns all rows that a query finds, never nil.
+func selectAll[T any](ctx context.Context, q querier, doing string, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, failed(doing, err)
+	}
+	all, err := appendRows([]T{}, rows, scan)
+	return all, failed(doing, err)
+}
+
+func appendRows[T any](all []T, rows pgx.Rows, scan func(pgx.Row) (T, error)) ([]T, error) {
+	return pgx.AppendRows(all, rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
+}
+
+// scanValue scans a row of one column.
+func scanValue[T any](row pgx.Row) (value T, err error) {
+	err = row.Scan(&value)
+	return value, err
+}
+
+// lockOne is selectOne, and locks the row until the transaction ends.
 func lockOne[T any](ctx context.Context, tx pgx.Tx, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
 	return selectOne(ctx, tx, doing, scan, query+" FOR NO KEY UPDATE", args...)
 }
 
 // readOne is selectOne outside a transaction.
 func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
-	return readOneFor(ctx, d, db.CallerOf(ctx), doing, scan, query, args...)
+	return readOneFor(ctx, d, fair.CallerOf(ctx), doing, scan, query, args...)
 }
 
 // readOneFor is readOne for this caller instead of the context's.
@@ -147,32 +88,32 @@ func readOneFor[T any](ctx context.Context, d *DB, caller int64, doing string, s
 	return one, err
 }
 
-// list runs a statement and returns its rows, never nil.
-func list[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
-	all := make([]T, 0, min(limit, 128))
-	if limit > longList {
-		caller := db.CallerOf(ctx)
+// list is selectAll outside a transaction.
+func list[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (all []T, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		all, err = selectAll(ctx, c, doing, scan, query, args...)
+		return err
+	})
+	return all, err
+}
+
+// longPage is the limit above which reading a page of resources with names may take
+// milliseconds of a processor.
+const longPage = 50
+
+// listPage is list for a page of resources with names. Only as many long pages are read
+// at once as there are processors. With one on every connection, other callers would get
+// a connection in time but no processor: beside bursts of long pages, the p99 of small
+// reads would be 420 ms instead of 34.
+func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
+	if limit > longPage {
+		caller := fair.CallerOf(ctx)
 		if err := d.long.Take(ctx, caller); err != nil {
 			return nil, err
 		}
 		defer d.long.Done(caller)
 	}
-	err := d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		rows, err := c.Query(ctx, query, args...)
-		if err != nil {
-			return failed(doing, err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			one, err := scan(rows)
-			if err != nil {
-				return failed(doing, err)
-			}
-			all = append(all, one)
-		}
-		return failed(doing, rows.Err())
-	})
-	return all, err
+	return list(ctx, d, doing, scan, query, args...)
 }
 
 // write runs f in a transaction, and retries it after a conflict with another one.
@@ -189,7 +130,7 @@ func (d *DB) writeStatement(ctx context.Context, doing string, f func(context.Co
 }
 
 func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.lend(ctx, db.CallerOf(ctx), func(ctx context.Context, c *pgx.Conn) (err error) {
+	return d.withConn(ctx, fair.CallerOf(ctx), func(ctx context.Context, c *pgx.Conn) (err error) {
 		for range maxAttempts {
 			if err = f(ctx, c); !isConflict(err) || c.IsClosed() {
 				break

@@ -16,20 +16,11 @@ const selectWebhook = "SELECT " + webhookColumns + " FROM webhooks WHERE id = $1
 func scanWebhook(row pgx.Row) (animalstore.Webhook, error) {
 	var w animalstore.Webhook
 	var types, reason string
-	var state int16
-	var created, delivered, failedAt int64
-	if err := row.Scan(&w.ID, &w.URL, &types, &w.Description, &state, &reason, &created, &delivered, &failedAt); err != nil {
-		return animalstore.Webhook{}, err
-	}
-	w.Types, w.State, w.DisabledReason = animalstore.EventPatterns(types), animalstore.WebhookStates[state], animalstore.Reason(reason)
+	var state, created, delivered, failedAt int64
+	err := row.Scan(&w.ID, &w.URL, &types, &w.Description, &state, &reason, &created, &delivered, &failedAt)
+	w.Types, w.State, w.DisabledReason = animalstore.EventPatterns(types), db.FromStored(animalstore.WebhookStates, state), animalstore.Reason(reason)
 	w.CreatedAt, w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(created), animalstore.AtMilli(delivered), animalstore.AtMilli(failedAt)
-	return w, nil
-}
-
-// queueEvent adds an event of a webhook to the queue.
-func queueEvent(ctx context.Context, tx pgx.Tx, by db.Actor, t animalstore.EventType, w *animalstore.Webhook) error {
-	_, err := tx.Exec(ctx, addEvents+"VALUES ($1, $2, $4, $5, $6, $3)", eventArgs(by, db.EventTypeIndex(t), w.ID, db.EventData(w))...)
-	return failed("insert event", err)
+	return w, err
 }
 
 // CreateWebhook implements [db.DB]. The lock on the table lets one caller through at a
@@ -39,7 +30,6 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 		return animalstore.Webhook{}, err
 	}
 	var webhook animalstore.Webhook
-	by := db.ActorOf(ctx)
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if _, err := tx.Exec(ctx, "LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 			return failed("lock webhooks", err)
@@ -53,12 +43,14 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 		}
 		webhook, err = scanWebhook(tx.QueryRow(ctx, `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
 			created_at, delivered_at, failed_at, failing_since, from_event, to_event)
-			VALUES ($1, $2, $3, 0, '', $4, '', 0, $5, 0, 0, 0, `+newestEvent+`, 0) RETURNING `+webhookColumns,
+			VALUES ($1, $2, $3, `+db.SQLWebhookActive+`, '', $4, '', 0, $5, 0, 0, 0, `+newestEvent+`, 0) RETURNING `+webhookColumns,
 			w.URL, string(w.Types), w.Description, secret, at.Milli()))
 		if err != nil {
 			return failed("insert webhook", err)
 		}
-		return queueEvent(ctx, tx, by, animalstore.WebhookCreated, &webhook)
+		var batch pgx.Batch
+		queueEvent(ctx, &batch, animalstore.WebhookCreated, webhook.ID, db.EventData(&webhook))
+		return send(ctx, tx, "insert event", &batch)
 	})
 	return webhook, err
 }
@@ -72,7 +64,7 @@ func (d *DB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, error)
 
 // Webhooks implements [db.DB].
 func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
-	return list(ctx, d, "select webhooks", q.Limit, scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE id < $1 ORDER BY id DESC LIMIT $2", upperBound(q.Before), q.Limit)
+	return list(ctx, d, "select webhooks", scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(q.Before), q.Limit)
 }
 
 // UpdateWebhook implements [db.DB].
@@ -80,7 +72,6 @@ func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalsto
 	if err := d.publishQueued(ctx); err != nil {
 		return webhook, err
 	}
-	by := db.ActorOf(ctx)
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		before, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id)
 		if err != nil {
@@ -90,39 +81,38 @@ func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalsto
 		if err := change(&webhook); err != nil {
 			return err
 		}
-		return storeWebhook(ctx, tx, by, before, webhook)
+		return storeWebhook(ctx, tx, before, webhook)
 	})
 	return webhook, err
 }
 
 // storeWebhook stores what was changed about a webhook, with its event.
-func storeWebhook(ctx context.Context, tx pgx.Tx, by db.Actor, before, after animalstore.Webhook) error {
-	if before.Settings() == after.Settings() {
+func storeWebhook(ctx context.Context, tx pgx.Tx, before, after animalstore.Webhook) error {
+	update, changed := db.CompareWebhooks(before, after)
+	if !changed {
 		return nil
 	}
-	if db.Restarts(before, after) {
+	if update.DispatchRest {
 		if err := dispatchRest(ctx, tx, before.ID); err != nil {
 			return err
 		}
 	}
 	activation := ""
-	switch was, is := before.State == animalstore.WebhookActive, after.State == animalstore.WebhookActive; {
-	case is && !was:
+	switch {
+	case update.Activated:
 		activation = ", failing_since = 0"
-	case was && !is:
+	case update.Deactivated:
 		activation = ", to_event = " + newestEvent
 	}
-	_, err := tx.Exec(ctx, "UPDATE webhooks SET url = $2, types = $3, description = $4, state = $5, disabled_reason = $6"+activation+" WHERE id = $1",
-		after.ID, after.URL, string(after.Types), after.Description, statusIndex(animalstore.WebhookStates, after.State), string(after.DisabledReason))
-	if err != nil {
-		return failed("update webhook", err)
-	}
-	return queueEvent(ctx, tx, by, db.WebhookChange(after), &after)
+	var batch pgx.Batch
+	batch.Queue("UPDATE webhooks SET url = $2, types = $3, description = $4, state = $5, disabled_reason = $6"+activation+" WHERE id = $1",
+		after.ID, after.URL, string(after.Types), after.Description, db.StoredIndex(animalstore.WebhookStates, after.State), string(after.DisabledReason))
+	queueEvent(ctx, &batch, update.Event, after.ID, db.EventData(&after))
+	return send(ctx, tx, "update webhook", &batch)
 }
 
 // DeleteWebhook implements [db.DB].
 func (d *DB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstore.Webhook) error) error {
-	by := db.ActorOf(ctx)
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		webhook, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id)
 		if err != nil {
@@ -131,10 +121,10 @@ func (d *DB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstor
 		if err := check(&webhook); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "DELETE FROM webhooks WHERE id = $1", id); err != nil {
-			return failed("delete webhook", err)
-		}
-		return queueEvent(ctx, tx, by, animalstore.WebhookDeleted, &webhook)
+		var batch pgx.Batch
+		batch.Queue("DELETE FROM webhooks WHERE id = $1", id)
+		queueEvent(ctx, &batch, animalstore.WebhookDeleted, id, db.EventData(&webhook))
+		return send(ctx, tx, "delete webhook", &batch)
 	})
 }
 
@@ -159,7 +149,7 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 		return 0, err
 	}
 	err = d.writeStatement(ctx, "pause webhooks", func(ctx context.Context, c *pgx.Conn) error {
-		tag, err := c.Exec(ctx, "UPDATE webhooks SET state = 1, to_event = "+newestEvent+" WHERE state = 0")
+		tag, err := c.Exec(ctx, "UPDATE webhooks SET state = "+db.SQLWebhookPaused+", to_event = "+newestEvent+" WHERE state = "+db.SQLWebhookActive)
 		paused = int(tag.RowsAffected())
 		return err
 	})
@@ -168,21 +158,15 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 
 // WebhookStats implements [db.DB].
 func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.WebhookStats, err error) {
-	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		stats = db.WebhookStats{}
-		rows, err := c.Query(ctx, `SELECT state::bigint, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0), 0) FROM webhooks`)
-		if err != nil {
-			return failed("select statistics of webhooks", err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var state, oldest int64
-			if err := rows.Scan(&state, &oldest); err != nil {
-				return failed("select statistics of webhooks", err)
-			}
-			stats.Add(state, oldest, now)
-		}
-		return failed("select statistics of webhooks", rows.Err())
-	})
+	type row struct{ state, oldestDue int64 }
+	scan := func(from pgx.Row) (r row, err error) {
+		err = from.Scan(&r.state, &r.oldestDue)
+		return r, err
+	}
+	rows, err := list(ctx, d, "select statistics of webhooks", scan, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries
+		WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0) FROM webhooks`)
+	for _, r := range rows {
+		stats.Add(r.state, r.oldestDue, now)
+	}
 	return stats, err
 }

@@ -3,19 +3,17 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 
 	"animalstore"
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // claims are the deliveries that were claimed and not finished since. They are kept in
 // memory: only a server claims, and it locks the file, so nobody else has to know, and the
-// claims of a server end with it. The column leased_until isn't used.
+// claims of a server end with it.
 //
 // mu is held from before deliveries are read until they are claimed, and a claim ends only
 // after its result was committed. So nobody claims what an older state shows as due.
@@ -52,7 +50,7 @@ func earlier(a, b int64) int64 {
 // holds reports whether nobody has claimed a delivery since the given claim.
 func (cs *claims) holds(due *animalstore.DueDelivery) (claim, bool) {
 	one, found := cs.of[due.WebhookID][due.ID]
-	return one, found && one.until == due.Lease.Milli()
+	return one, found && due.Holds(animalstore.AtMilli(one.until))
 }
 
 func (cs *claims) end(due *animalstore.DueDelivery) {
@@ -64,14 +62,14 @@ func (cs *claims) end(due *animalstore.DueDelivery) {
 	}
 }
 
-// whereDue selects the deliveries of a webhook (?1) that are due (?2). Of a webhook that
-// isn't active, only pings are.
-func whereDue(state int64) string {
-	const due = "webhook_id = ?1 AND state = 0 AND due_at <= ?2"
-	if state != 0 {
-		return due + " AND event_id = 0"
+// pending selects the pending deliveries of a webhook (?1). Those of a webhook that isn't
+// active stay pending, except for pings.
+func pending(state animalstore.WebhookState) string {
+	const all = "webhook_id = ?1 AND state = " + db.SQLDeliveryPending
+	if state != animalstore.WebhookActive {
+		return all + " AND " + db.SQLPing
 	}
-	return due
+	return all
 }
 
 const dueColumns = "SELECT id, event_id, type, event_time, data, tries, attempts FROM deliveries "
@@ -88,27 +86,16 @@ func scanDue(stmt *sqlite.Stmt, due animalstore.DueDelivery) animalstore.DueDeli
 }
 
 // selectTarget returns a webhook's state and what all its deliveries have in common.
-func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state int64, common animalstore.DueDelivery, err error) {
-	common = animalstore.DueDelivery{WebhookID: id, Lease: lease}
-	found := false
-	err = sqlitex.Execute(c, "SELECT state, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END FROM webhooks WHERE id = ?1", &sqlitex.ExecOptions{
-		Args: []any{id, now.Milli()},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			found = true
-			state, common.URL, common.Secrets = stmt.ColumnInt64(0), stmt.ColumnText(1), []string{stmt.ColumnText(2)}
-			if old := stmt.ColumnText(3); old != "" {
-				common.Secrets = append(common.Secrets, old)
-			}
-			return nil
-		},
-	})
-	switch {
-	case err != nil:
-		return state, common, fmt.Errorf("select webhook: %w", err)
-	case !found:
-		return state, common, db.ErrNotFound
-	}
-	return state, common, nil
+func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state animalstore.WebhookState, common animalstore.DueDelivery, err error) {
+	common, err = selectOne(c, "select webhook", func(stmt *sqlite.Stmt) (animalstore.DueDelivery, error) {
+		state = db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(0))
+		due := animalstore.DueDelivery{WebhookID: id, Lease: lease, URL: stmt.ColumnText(1), Secrets: []string{stmt.ColumnText(2)}}
+		if old := stmt.ColumnText(3); old != "" {
+			due.Secrets = append(due.Secrets, old)
+		}
+		return due, nil
+	}, "SELECT state, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END FROM webhooks WHERE id = ?1", id, now.Milli())
+	return state, common, err
 }
 
 // claim claims at most n deliveries of a webhook. The caller holds mu.
@@ -118,39 +105,32 @@ func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.
 		return nil, ignoreNotFound(err) // it was deleted
 	}
 	of := cs.of[webhookID]
-	err = sqlitex.Execute(c, dueColumns+"WHERE "+whereDue(state)+" ORDER BY due_at LIMIT +?3", &sqlitex.ExecOptions{
-		Args: []any{webhookID, now.Milli(), n + len(of)},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			id := stmt.ColumnInt64(0)
-			if len(claimed) == n || of[id].until > now.Milli() {
-				return nil
-			}
-			if of == nil {
-				of = map[int64]claim{}
-				cs.of[webhookID] = of
-			}
-			of[id] = claim{until: lease.Milli(), attempts: stmt.ColumnText(6)}
-			claimed = append(claimed, scanDue(stmt, common))
+	err = selectEach(c, "select due deliveries", func(stmt *sqlite.Stmt) error {
+		id := stmt.ColumnInt64(0)
+		if len(claimed) == n || of[id].until > now.Milli() {
 			return nil
-		},
-	})
-	if err != nil {
-		return claimed, fmt.Errorf("select due deliveries: %w", err)
-	}
-	return claimed, nil
+		}
+		if of == nil {
+			of = map[int64]claim{}
+			cs.of[webhookID] = of
+		}
+		of[id] = claim{until: lease.Milli(), attempts: stmt.ColumnText(6)}
+		claimed = append(claimed, scanDue(stmt, common))
+		return nil
+	}, dueColumns+"WHERE "+pending(state)+" AND due_at <= ?2 ORDER BY due_at LIMIT +?3", webhookID, now.Milli(), n+len(of))
+	return claimed, err
 }
 
-type webhookState struct{ id, state int64 }
+type webhookState struct {
+	id    int64
+	state animalstore.WebhookState
+}
 
-func webhookStates(c *sqlite.Conn) (all []webhookState, err error) {
-	err = sqlitex.Execute(c, "SELECT id, state FROM webhooks", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		all = append(all, webhookState{stmt.ColumnInt64(0), stmt.ColumnInt64(1)})
-		return nil
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("select webhooks: %w", err)
+func webhookStates(c *sqlite.Conn) ([]webhookState, error) {
+	scan := func(stmt *sqlite.Stmt) (webhookState, error) {
+		return webhookState{stmt.ColumnInt64(0), db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(1))}, nil
 	}
-	return all, nil
+	return selectAll(c, "select webhooks", scan, "SELECT id, state FROM webhooks")
 }
 
 // due reports whether a delivery of a webhook may be claimed.
@@ -158,25 +138,18 @@ func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due
 	if n, _ := cs.count(w.id, now); n >= animalstore.MaxInFlight {
 		return false, nil
 	}
-	err = sqlitex.Execute(c, "SELECT id FROM deliveries WHERE "+whereDue(w.state)+" ORDER BY due_at LIMIT +?3", &sqlitex.ExecOptions{
-		Args: []any{w.id, now.Milli(), 1 + len(cs.of[w.id])},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			due = due || cs.of[w.id][stmt.ColumnInt64(0)].until <= now.Milli()
-			return nil
-		},
-	})
-	if err != nil {
-		return false, fmt.Errorf("look for due deliveries: %w", err)
-	}
-	return due, nil
+	err = selectEach(c, "look for due deliveries", func(stmt *sqlite.Stmt) error {
+		due = due || cs.of[w.id][stmt.ColumnInt64(0)].until <= now.Milli()
+		return nil
+	}, "SELECT id FROM deliveries WHERE "+pending(w.state)+" AND due_at <= ?2 ORDER BY due_at LIMIT +?3", w.id, now.Milli(), 1+len(cs.of[w.id]))
+	return due, err
 }
 
-// The earliest time after ?2 at which a delivery of a webhook (?1) becomes due. It is found
-// at the beginning of a part of an index.
-const (
-	nextDue  = "SELECT due_at FROM deliveries WHERE webhook_id = ?1 AND state = 0 AND due_at > ?2 ORDER BY due_at LIMIT 1"
-	nextPing = "SELECT due_at FROM deliveries WHERE webhook_id = ?1 AND state = 0 AND event_id = 0 AND due_at > ?2 ORDER BY due_at LIMIT 1"
-)
+// nextDue returns the earliest time after now at which a delivery of a webhook becomes due,
+// or 0. It is at the beginning of a part of an index.
+func nextDue(c *sqlite.Conn, w webhookState, now animalstore.Time) (int64, error) {
+	return selectInt(c, "look for the next delivery", "SELECT due_at FROM deliveries WHERE "+pending(w.state)+" AND due_at > ?2 ORDER BY due_at LIMIT 1", w.id, now.Milli())
+}
 
 // WebhookWork implements [db.DB].
 func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animalstore.WebhookWork, err error) {
@@ -199,11 +172,7 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 			if err != nil {
 				return err
 			}
-			query := nextDue
-			if w.state != 0 {
-				query = nextPing
-			}
-			later, err := selectInt(c, "look for the next delivery", query, w.id, now.Milli())
+			later, err := nextDue(c, w, now)
 			if err != nil {
 				return err
 			}
@@ -235,6 +204,19 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 		return err
 	})
 	return claimed, err
+}
+
+// RenewDelivery implements [db.DB].
+func (d *DB) RenewDelivery(_ context.Context, due animalstore.DueDelivery) error {
+	d.claims.mu.Lock()
+	defer d.claims.mu.Unlock()
+	one, ours := d.claims.holds(&due)
+	if !ours {
+		return db.ErrNotFound
+	}
+	one.until = due.NextLease.Milli()
+	d.claims.of[due.WebhookID][due.ID] = one
+	return nil
 }
 
 // ReleaseDeliveries implements [db.DB].

@@ -11,14 +11,13 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/testenv"
 )
 
 // TestFlippedBytesInALargeStore counts what the check at startup, which leaves out large
 // files, misses there. Nothing that is served wrongly may escape db check.
 func TestFlippedBytesInALargeStore(t *testing.T) {
-	if os.Getenv("ANIMALSTORE_SOAK") == "" {
-		t.Skip("reading 100,000 pets again and again takes minutes: this runs in make soak")
-	}
+	testenv.OnlySoak(t, "reads 100,000 pets again and again")
 	const pets, flips = 100_000, 150
 	path := filepath.Join(t.TempDir(), "store.db")
 	want := largeStore(t, path, pets)
@@ -83,7 +82,7 @@ func largeStore(t *testing.T, path string, pets int64) []animalstore.Pet {
 		rows.Categories = append(rows.Categories, animalstore.Category{ID: i, Name: fmt.Sprint("category ", i)})
 	}
 	for i := range pets {
-		rows.Pets = append(rows.Pets, animalstore.Pet{ID: i + 1, Name: fmt.Sprintf("Rex the %dth", i), CategoryID: i % 7, Status: petStatuses[i%3]})
+		rows.Pets = append(rows.Pets, animalstore.Pet{ID: i + 1, Name: fmt.Sprintf("Rex the %dth", i), CategoryID: i % 7, Status: animalstore.PetStatuses[i%3]})
 	}
 	if err := d.Load(t.Context(), rows); err != nil {
 		t.Fatal(err)
@@ -116,7 +115,7 @@ func (quiet) Checked(transfer.Finding) {}
 func readsWrong(d *DB, want []animalstore.Pet) string {
 	ctx := context.Background()
 	queries := []db.PetQuery{{}}
-	for _, status := range petStatuses {
+	for _, status := range animalstore.PetStatuses {
 		queries = append(queries, db.PetQuery{Status: status})
 	}
 	for i := range int64(7) {

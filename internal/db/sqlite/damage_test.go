@@ -11,6 +11,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 // TestFlippedBytes flips one bit of a file at a time. A server must refuse the file, stop
@@ -20,7 +21,7 @@ func TestFlippedBytes(t *testing.T) {
 	d := mustOpen(t, path, Options{Serve: true, Tuning: Tuning{NoSync: true}})
 	want := map[int64]animalstore.Pet{}
 	for i := range 300 {
-		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprintf("Rex the %dth", i), CategoryID: int64(i % 7), Status: petStatuses[i%3]}, nil)
+		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprintf("Rex the %dth", i), CategoryID: int64(i % 7), Status: animalstore.PetStatuses[i%3]}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,10 +31,7 @@ func TestFlippedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := readFile(t, path)
-	flips := 60
-	if os.Getenv("ANIMALSTORE_SOAK") != "" {
-		flips = 3000
-	}
+	flips := testenv.Count(60, 3000)
 	random := rand.New(rand.NewPCG(1, 2))
 	refused, stopped, silent := 0, 0, 0
 	for range flips {
@@ -75,7 +73,7 @@ func servesWrong(d *DB, want map[int64]animalstore.Pet) string {
 		}
 	}
 	queries := []db.PetQuery{{}}
-	for _, status := range petStatuses {
+	for _, status := range animalstore.PetStatuses {
 		queries = append(queries, db.PetQuery{Status: status})
 	}
 	for i := range int64(7) {

@@ -10,15 +10,14 @@ import (
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 const deliveryColumns = "id, event_id, type, state, due_at, created_at, attempts"
 
-// The parameters are those of the lists of pets, with the webhook in ?4.
+// The parameters are those of the lists of pets.
 var (
-	listDeliveriesByState = "SELECT " + deliveryColumns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?4 AND state = ?3 ORDER BY id DESC LIMIT +?2"
-	listDeliveries        = mergeStatuses(len(animalstore.DeliveryStates), "SELECT "+deliveryColumns+" FROM deliveries WHERE id < ?1 AND webhook_id = ?4 AND state = %d ORDER BY id DESC LIMIT +?2")
+	listDeliveriesByState = "SELECT " + deliveryColumns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = ?4 ORDER BY id DESC LIMIT +?2"
+	listDeliveries        = mergeStatuses(len(animalstore.DeliveryStates), "SELECT "+deliveryColumns+" FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = %d ORDER BY id DESC LIMIT +?2")
 )
 
 func scanDelivery(stmt *sqlite.Stmt) (animalstore.Delivery, error) {
@@ -35,58 +34,23 @@ func scanDelivery(stmt *sqlite.Stmt) (animalstore.Delivery, error) {
 }
 
 // Deliveries implements [db.DB].
-func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
-	deliveries := []animalstore.Delivery{}
-	err := d.read(ctx, func(c *sqlite.Conn) error {
+func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) (deliveries []animalstore.Delivery, err error) {
+	query, args := listDeliveries, []any{db.UpperBound(q.Before), q.Limit, q.WebhookID}
+	if q.State != "" {
+		query, args = listDeliveriesByState, append(args, db.StoredIndex(animalstore.DeliveryStates, q.State))
+	}
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		if _, err := selectWebhook(c, q.WebhookID); err != nil {
 			return err
 		}
-		query, state := listDeliveries, int64(0)
-		if q.State != "" {
-			query, state = listDeliveriesByState, statusIndex(animalstore.DeliveryStates, q.State)
-		}
-		stmt, err := c.Prepare(query)
-		if err != nil {
-			return fmt.Errorf("select deliveries: %w", err)
-		}
-		defer stmt.Reset()
-		stmt.BindInt64(1, upperBound(q.Before))
-		stmt.BindInt64(2, int64(q.Limit))
-		if q.State != "" {
-			stmt.BindInt64(3, state)
-		}
-		stmt.BindInt64(4, q.WebhookID)
-		for {
-			more, err := stmt.Step()
-			if err != nil {
-				return fmt.Errorf("select deliveries: %w", err)
-			}
-			if !more {
-				return nil
-			}
-			delivery, err := scanDelivery(stmt)
-			if err != nil {
-				return err
-			}
-			deliveries = append(deliveries, delivery)
-		}
+		deliveries, err = selectAll(c, "select deliveries", scanDelivery, query, args...)
+		return err
 	})
 	return deliveries, err
 }
 
-func selectDelivery(c *sqlite.Conn, webhookID, id int64) (delivery animalstore.Delivery, err error) {
-	found := false
-	err = sqlitex.Execute(c, "SELECT "+deliveryColumns+" FROM deliveries WHERE id = ? AND webhook_id = ?", &sqlitex.ExecOptions{
-		Args:       []any{id, webhookID},
-		ResultFunc: func(stmt *sqlite.Stmt) (err error) { found = true; delivery, err = scanDelivery(stmt); return err },
-	})
-	switch {
-	case err != nil:
-		return delivery, fmt.Errorf("select delivery: %w", err)
-	case !found:
-		return delivery, db.ErrNotFound
-	}
-	return delivery, nil
+func selectDelivery(c *sqlite.Conn, webhookID, id int64) (animalstore.Delivery, error) {
+	return selectOne(c, "select delivery", scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
 }
 
 // PingWebhook implements [db.DB].
@@ -95,8 +59,8 @@ func (d *DB) PingWebhook(ctx context.Context, id int64, at animalstore.Time) (de
 		if _, err := selectWebhook(c, id); err != nil {
 			return err
 		}
-		err := execute(c, "insert ping", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-			VALUES (?1, 0, ?2, ?3, ?4, 0, 0, '[]', ?3, 0, ?3)`, id, int64(db.PingIndex), at.Milli(), db.PingData)
+		err := execute(c, "insert ping", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
+			VALUES (?1, 0, ?2, ?3, ?4, `+db.SQLDeliveryPending+`, 0, '[]', ?3, ?3)`, id, int64(db.PingIndex), at.Milli(), db.PingData)
 		if err != nil {
 			return err
 		}
@@ -112,7 +76,7 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if _, err := selectDelivery(c, webhookID, id); err != nil {
 			return err
 		}
-		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = 0, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
+		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
 			return err
 		}
 		delivery, err = selectDelivery(c, webhookID, id)
@@ -135,17 +99,12 @@ func receivers(c *sqlite.Conn) (all []db.Receiver, position, newest int64, err e
 	if position, err = selectInt(c, "select position", "SELECT event_id FROM webhook_position WHERE id = 1"); err != nil {
 		return nil, 0, 0, err
 	}
-	err = sqlitex.Execute(c, "SELECT id, types, from_event, to_event FROM webhooks WHERE from_event < ?1 AND (state = 0 OR to_event > ?2)", &sqlitex.ExecOptions{
-		Args: []any{newest, position},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			all = append(all, db.NewReceiver(stmt.ColumnInt64(0), stmt.ColumnText(1), stmt.ColumnInt64(2), stmt.ColumnInt64(3)))
-			return nil
-		},
-	})
-	if err != nil {
-		return nil, 0, 0, fmt.Errorf("select webhooks: %w", err)
+	scan := func(stmt *sqlite.Stmt) (db.Receiver, error) {
+		return db.NewReceiver(stmt.ColumnInt64(0), stmt.ColumnText(1), stmt.ColumnInt64(2), stmt.ColumnInt64(3)), nil
 	}
-	return all, position, newest, nil
+	all, err = selectAll(c, "select webhooks", scan,
+		"SELECT id, types, from_event, to_event FROM webhooks WHERE from_event < ?1 AND (state = "+db.SQLWebhookActive+" OR to_event > ?2)", newest, position)
+	return all, position, newest, err
 }
 
 // DispatchEvents implements [db.DB].
@@ -179,13 +138,13 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at animalstore.Time) error {
 	from, to := r.Part(first, last)
 	types := strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Types), " ", ","), "[]")
-	return execute(c, "insert deliveries", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-		SELECT ?1, id, type, created_at, data, 0, 0, '[]', ?4, 0, ?4 FROM events WHERE id > ?2 AND id <= ?3
+	return execute(c, "insert deliveries", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
+		SELECT ?1, id, type, created_at, data, `+db.SQLDeliveryPending+`, 0, '[]', ?4, ?4 FROM events WHERE id > ?2 AND id <= ?3
 			AND type IN (SELECT value FROM json_each('[' || ?5 || ']')) ORDER BY id`, r.ID, from, to, at.Milli(), types)
 }
 
-// dispatchRest turns the events that a webhook has still to get into deliveries. It gets
-// only later ones from then on.
+// dispatchRest creates deliveries for the events that a webhook hasn't been given yet. From
+// then on it gets only later ones.
 func dispatchRest(c *sqlite.Conn, webhookID int64) error {
 	all, position, newest, err := receivers(c)
 	if err != nil {
@@ -252,8 +211,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// afterAll returns the results whose claims are still the ones that they are of, and the
-// attempts to store with each.
+// afterAll returns the results whose claims we still hold, and the attempts to store with
+// each.
 func (cs *claims) afterAll(results []animalstore.DeliveryResult) (ours []animalstore.DeliveryResult, attempts []string, err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -275,7 +234,7 @@ func (cs *claims) afterAll(results []animalstore.DeliveryResult) (ours []animals
 // stored.
 func storeResult(c *sqlite.Conn, r *animalstore.DeliveryResult, attempts string) error {
 	return execute(c, "store attempt", "UPDATE deliveries SET state = ?, tries = ?, attempts = ?, due_at = ? WHERE id = ?",
-		statusIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli(), r.Delivery.ID)
+		db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli(), r.Delivery.ID)
 }
 
 // storeHealth updates a webhook after attempts.
@@ -296,8 +255,5 @@ func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, results []animalst
 	if disable == "" || webhook.State != animalstore.WebhookActive {
 		return "", nil
 	}
-	changedWebhook := webhook
-	changedWebhook.LastDeliveredAt, changedWebhook.LastFailedAt = animalstore.AtMilli(after.DeliveredAt), animalstore.AtMilli(after.FailedAt)
-	changedWebhook.Disable(disable)
-	return disable, storeWebhook(c, db.Actor{}, webhook, changedWebhook)
+	return disable, storeWebhook(c, db.Actor{}, webhook, after.Disabled(webhook, disable))
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,26 +11,13 @@ import (
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // insertEvent adds an event in the transaction of its change. Write transactions run
 // one at a time, so ids rise in the order of commits.
 func insertEvent(c *sqlite.Conn, by db.Actor, t animalstore.EventType, subjectID int64, data string) error {
-	stmt, err := c.Prepare("INSERT INTO events (type, subject_id, created_at, key_id, request_id, data) VALUES (?, ?, ?, ?, ?, ?)")
-	if err != nil {
-		return fmt.Errorf("insert event: %w", err)
-	}
-	stmt.BindInt64(1, db.EventTypeIndex(t))
-	stmt.BindInt64(2, subjectID)
-	stmt.BindInt64(3, time.Now().UnixMilli())
-	stmt.BindInt64(4, by.KeyID)
-	stmt.BindText(5, by.RequestID)
-	stmt.BindText(6, data)
-	if _, err := stmt.Step(); err != nil {
-		return fmt.Errorf("insert event: %w", err)
-	}
-	return nil
+	return execute(c, "insert event", "INSERT INTO events (type, subject_id, created_at, key_id, request_id, data) VALUES (?, ?, ?, ?, ?, ?)",
+		db.EventTypeIndex(t), subjectID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
 }
 
 const eventColumns = "id, type, subject_id, created_at, key_id, request_id, data"
@@ -38,12 +26,17 @@ const eventColumns = "id, type, subject_id, created_at, key_id, request_id, data
 const (
 	listEvents          = "SELECT " + eventColumns + " FROM events WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
 	listEventsBySubject = "SELECT " + eventColumns + " FROM events WHERE subject_id = ?4 AND id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
+	eventsBefore        = "SELECT " + eventColumns + " FROM events WHERE id > ?1 AND id < ?2 ORDER BY id DESC LIMIT +?3"
+	subjectEventsBefore = "SELECT " + eventColumns + " FROM events WHERE subject_id = ?4 AND id > ?1 AND id < ?2 ORDER BY id DESC LIMIT +?3"
 )
 
 // Events implements [db.DB]. Its statements don't share a snapshot, so the newest id is
 // read first and the oldest last: no event that is added or dropped meanwhile is missed.
 func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
 	filter := q.Filter()
+	if q.Before != 0 {
+		return d.eventsBefore(ctx, q, &filter)
+	}
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		_, newest, err := eventRange(c)
 		if err != nil {
@@ -52,8 +45,19 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 		if q.After > newest {
 			return db.ErrEventsExpired
 		}
-		if events, last, err = selectEvents(c, q, &filter, newest); err != nil {
-			return err
+		events, last = []animalstore.Event{}, newest
+		if !filter.None && q.After < newest {
+			query := listEvents
+			if filter.HasID {
+				query = listEventsBySubject
+			}
+			var all bool
+			if events, last, all, err = selectEvents(c, query, q.After, newest, q.Limit, &filter); err != nil {
+				return err
+			}
+			if all {
+				last = newest
+			}
 		}
 		first, _, err := eventRange(c)
 		if err == nil && q.After < first {
@@ -67,43 +71,65 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 	return events, last, nil
 }
 
-// selectEvents returns the events up to newest that match, and the last id it looked
-// at.
-func selectEvents(c *sqlite.Conn, q db.EventQuery, filter *db.EventFilter, newest int64) (events []animalstore.Event, last int64, err error) {
-	if filter.None || q.After == newest {
-		return []animalstore.Event{}, newest, nil
-	}
-	events = make([]animalstore.Event, 0, min(q.Limit, 128))
-	query := listEvents
-	if filter.HasID {
-		query = listEventsBySubject
-	}
-	stmt, err := c.Prepare(query)
+// eventsBefore is Events for a query with Before. It reads the oldest id first: what is
+// dropped meanwhile may be missed.
+func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.EventFilter) (events []animalstore.Event, last int64, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) error {
+		first, newest, err := eventRange(c)
+		if err != nil {
+			return err
+		}
+		if q.Before > newest && q.Before != db.LatestEvents {
+			return db.ErrEventsExpired
+		}
+		events, last = []animalstore.Event{}, 0
+		if filter.None || q.Before <= first+1 {
+			return nil
+		}
+		query := eventsBefore
+		if filter.HasID {
+			query = subjectEventsBefore
+		}
+		all := false
+		if events, last, all, err = selectEvents(c, query, first, q.Before, q.Limit, filter); all || last == first+1 {
+			last = 0
+		}
+		return err
+	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("select events: %w", err)
+		return nil, 0, err
+	}
+	return events, last, nil
+}
+
+// selectEvents returns the events between two bounds that match, the last id it looked
+// at, and whether it looked at all of them.
+func selectEvents(c *sqlite.Conn, query string, lower, upper int64, limit int, filter *db.EventFilter) (events []animalstore.Event, last int64, all bool, err error) {
+	events = make([]animalstore.Event, 0, min(limit, 128))
+	look := filter.Look(limit)
+	args := []any{lower, upper, look}
+	if filter.HasID {
+		args = append(args, filter.SubjectID)
+	}
+	stmt, err := prepare(c, query, args)
+	if err != nil {
+		return nil, 0, false, fmt.Errorf("select events: %w", err)
 	}
 	defer stmt.Reset()
-	look := filter.Look(q.Limit)
-	if filter.HasID {
-		stmt.BindInt64(4, filter.SubjectID)
-	}
-	stmt.BindInt64(1, q.After)
-	stmt.BindInt64(2, newest)
-	stmt.BindInt64(3, int64(look))
-	for looked := 0; looked < look && len(events) < q.Limit; looked++ {
+	for looked := 0; looked < look && len(events) < limit; looked++ {
 		more, err := stmt.Step()
 		if err != nil {
-			return nil, 0, fmt.Errorf("select events: %w", err)
+			return nil, 0, false, fmt.Errorf("select events: %w", err)
 		}
 		if !more {
-			return events, newest, nil
+			return events, last, true, nil
 		}
 		last = stmt.ColumnInt64(0)
 		if filter.Matches(stmt.ColumnInt64(1), stmt.ColumnInt64(2)) {
 			events = append(events, scanEvent(stmt))
 		}
 	}
-	return events, last, nil
+	return events, last, false, nil
 }
 
 func scanEvent(stmt *sqlite.Stmt) animalstore.Event {
@@ -122,15 +148,11 @@ func scanEvent(stmt *sqlite.Stmt) animalstore.Event {
 
 // eventRange is EventRange on a connection.
 func eventRange(c *sqlite.Conn) (first, newest int64, err error) {
-	stmt, err := c.Prepare("SELECT coalesce((SELECT min(id) FROM events), 1) - 1, coalesce((SELECT max(id) FROM events), 0)")
-	if err != nil {
-		return 0, 0, fmt.Errorf("select range of events: %w", err)
-	}
-	defer stmt.Reset()
-	if _, err := stmt.Step(); err != nil {
-		return 0, 0, fmt.Errorf("select range of events: %w", err)
-	}
-	return stmt.ColumnInt64(0), stmt.ColumnInt64(1), nil
+	err = selectEach(c, "select range of events", func(stmt *sqlite.Stmt) error {
+		first, newest = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
+		return nil
+	}, "SELECT coalesce((SELECT min(id) FROM events), 1) - 1, coalesce((SELECT max(id) FROM events), 0)")
+	return first, newest, err
 }
 
 // EventRange implements [db.DB].
@@ -157,18 +179,13 @@ func (d *DB) DropEvents(ctx context.Context, before animalstore.Time, max int) (
 			return err
 		}
 		end := min(first+1+int64(max), newest) // the first event that stays
-		err = sqlitex.Execute(c, "SELECT id FROM events WHERE id < ? AND created_at >= ? ORDER BY id LIMIT 1", &sqlitex.ExecOptions{
-			Args:       []any{end, before.Milli()},
-			ResultFunc: func(stmt *sqlite.Stmt) error { end = stmt.ColumnInt64(0); return nil },
-		})
+		young, err := selectInt(c, "drop events", "SELECT id FROM events WHERE id < ? AND created_at >= ? ORDER BY id LIMIT 1", end, before.Milli())
 		if err != nil {
-			return fmt.Errorf("drop events: %w", err)
+			return err
 		}
-		if err := sqlitex.Execute(c, "DELETE FROM events WHERE id < ?", &sqlitex.ExecOptions{Args: []any{end}}); err != nil {
-			return fmt.Errorf("drop events: %w", err)
-		}
+		err = execute(c, "drop events", "DELETE FROM events WHERE id < ?", cmp.Or(young, end))
 		dropped = c.Changes()
-		return nil
+		return err
 	})
 	return dropped, err
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -19,9 +19,7 @@ import (
 // TestFeedsEndInALargeStore: what followers and the console read takes as long in a store
 // with 10 million events as in one with 100 thousand.
 func TestFeedsEndInALargeStore(t *testing.T) {
-	if os.Getenv("ANIMALSTORE_SOAK") == "" {
-		t.Skip("a store with 10 million events takes minutes to fill: this runs in make soak")
-	}
+	testenv.OnlySoak(t, "fills a store with 10 million events")
 	const most, rounds, calls = 1.15, 60, 200
 	small, large := feed(t, 100_000), feed(t, 10_000_000)
 	for _, test := range []struct {
@@ -37,6 +35,12 @@ func TestFeedsEndInALargeStore(t *testing.T) {
 		}},
 		{"the history of a recent pet", func(ctx context.Context, f feedStore, call int64) error {
 			return wantEvents(2)(f.Events(ctx, db.EventQuery{Subject: fmt.Sprint("pet/", f.newest/2-call), Limit: 100}))
+		}},
+		{"the newest page", func(ctx context.Context, f feedStore, _ int64) error {
+			return wantEvents(20)(f.Events(ctx, db.EventQuery{Before: db.LatestEvents, Limit: 20}))
+		}},
+		{"the history of a recent pet, newest first", func(ctx context.Context, f feedStore, call int64) error {
+			return wantEvents(2)(f.Events(ctx, db.EventQuery{Before: db.LatestEvents, Subject: fmt.Sprint("pet/", f.newest/2-call), Limit: 100}))
 		}},
 	} {
 		var times [2][]time.Duration

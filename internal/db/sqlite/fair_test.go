@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -24,7 +24,7 @@ func TestWritersTakeTurns(t *testing.T) {
 			caller = 2
 		}
 		wg.Go(func() {
-			err := d.writer.do(db.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
+			err := d.writer.do(fair.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
 				order = append(order, caller)
 				return nil
 			})
@@ -51,7 +51,7 @@ func TestReadersTakeTurns(t *testing.T) {
 	step := make(chan struct{})
 	read := func(caller int64) {
 		wg.Go(func() {
-			err := d.read(db.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
+			err := d.read(fair.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
 				mu.Lock()
 				order = append(order, caller)
 				mu.Unlock()

@@ -1,16 +1,13 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"animalstore"
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // writeOrReplay runs write, which sets result, unless there is an idempotency record
@@ -20,37 +17,32 @@ func writeOrReplay(c *sqlite.Conn, retry *db.Idempotency, result any, write func
 	if retry == nil {
 		return false, write()
 	}
-	var stored, hash []byte
-	err = sqlitex.Execute(c, "SELECT body_hash, answer FROM answers WHERE key_id = ? AND route = ? AND token = ? AND created_at > ?", &sqlitex.ExecOptions{
-		Args: []any{retry.KeyID, retry.Route, retry.Token, retry.At.Add(-db.IdempotencyWindow).UnixMilli()},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			hash = make([]byte, stmt.ColumnLen(0))
-			stmt.ColumnBytes(0, hash)
-			stored = []byte(stmt.ColumnText(1))
-			return nil
-		},
-	})
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("select idempotency record: %w", err)
-	case stored == nil:
-	case !bytes.Equal(hash, retry.BodyHash[:]):
-		return false, animalstore.Errorf(animalstore.IdempotencyKeyReused, "Idempotency-Key was used for another body: send a new key with a new request, or the same body to retry")
-	default:
-		return true, json.Unmarshal(stored, result)
+	var hash []byte
+	stored := ""
+	err = selectEach(c, "select idempotency record", func(stmt *sqlite.Stmt) error {
+		hash = make([]byte, stmt.ColumnLen(0))
+		stmt.ColumnBytes(0, hash)
+		stored = stmt.ColumnText(1)
+		return nil
+	}, "SELECT body_hash, answer FROM answers WHERE key_id = ? AND route = ? AND token = ? AND created_at > ?",
+		retry.KeyID, retry.Route, retry.Token, retry.ExpiredAt().Milli())
+	if err != nil {
+		return false, err
+	}
+	if hash != nil {
+		err := retry.Replay(hash, stored, result)
+		return err == nil, err
 	}
 	if err := write(); err != nil {
 		return false, err
 	}
-	if stored, err = json.Marshal(result); err != nil {
+	answer, err := json.Marshal(result)
+	if err != nil {
 		return false, err
 	}
-	err = sqlitex.Execute(c, "INSERT OR REPLACE INTO answers (key_id, route, token, body_hash, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-		&sqlitex.ExecOptions{Args: []any{retry.KeyID, retry.Route, retry.Token, retry.BodyHash[:], string(stored), retry.At.Milli()}})
-	if err != nil {
-		return false, fmt.Errorf("insert idempotency record: %w", err)
-	}
-	return false, nil
+	return false, execute(c, "insert idempotency record",
+		"INSERT OR REPLACE INTO answers (key_id, route, token, body_hash, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		retry.KeyID, retry.Route, retry.Token, retry.BodyHash[:], string(answer), retry.At.Milli())
 }
 
 // DropIdempotencyRecords implements [db.DB].
@@ -62,11 +54,9 @@ func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time
 // drop runs a DELETE whose parameters are a time and a limit.
 func (d *DB) drop(ctx context.Context, doing, query string, before animalstore.Time, max int) (dropped int, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		if err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: []any{before.Milli(), max}}); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
-		}
+		err := execute(c, doing, query, before.Milli(), max)
 		dropped = c.Changes()
-		return nil
+		return err
 	})
 	return dropped, err
 }

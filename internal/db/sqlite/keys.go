@@ -3,13 +3,12 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // keyColumns are read by scanKey. The last one is when the secret expires that the
@@ -24,10 +23,9 @@ const (
 )
 
 // CreateKey implements [db.DB].
-func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	var key animalstore.Key
+func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (key animalstore.Key, err error) {
 	by := db.ActorOf(ctx)
-	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		key, err = insertKey(c, by, k, hash, at)
 		return err
 	})
@@ -39,10 +37,7 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 	by := db.ActorOf(ctx)
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
 		created = false
-		switch _, err := oneKey(c, "SELECT "+keyColumns+" FROM keys LIMIT 1"); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, db.ErrNotFound):
+		if exists, err := selectInt(c, "select keys", "SELECT EXISTS (SELECT 1 FROM keys)"); err != nil || exists != 0 {
 			return err
 		}
 		created = true
@@ -53,12 +48,11 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 }
 
 func insertKey(c *sqlite.Conn, by db.Actor, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	err := sqlitex.Execute(c, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)`, &sqlitex.ExecOptions{Args: []any{
-		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli(),
-	}})
+	err := execute(c, "insert key", `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)`,
+		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli())
 	if err != nil {
-		return animalstore.Key{}, fmt.Errorf("insert key: %w", err)
+		return animalstore.Key{}, err
 	}
 	id := c.LastInsertRowID()
 	if err := insertSecret(c, id, hash); err != nil {
@@ -72,20 +66,17 @@ func insertKey(c *sqlite.Conn, by db.Actor, k animalstore.NewKey, hash db.KeyHas
 }
 
 func insertSecret(c *sqlite.Conn, keyID int64, hash db.KeyHash) error {
-	err := sqlitex.Execute(c, "INSERT INTO key_secrets (hash, key_id, expires_at) VALUES (?, ?, 0)", &sqlitex.ExecOptions{Args: []any{hash[:], keyID}})
+	err := execute(c, "insert key secret", "INSERT INTO key_secrets (hash, key_id, expires_at) VALUES (?, ?, 0)", hash[:], keyID)
 	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint {
 		return db.ErrExists
 	}
-	if err != nil {
-		return fmt.Errorf("insert key secret: %w", err)
-	}
-	return nil
+	return err
 }
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	err = d.readFor(ctx, db.LookupCaller(hash), func(c *sqlite.Conn) (err error) {
-		key, err = oneKey(c, keyByHashQuery, hash[:])
+	err = d.readFor(ctx, fair.LookupCaller(hash), func(c *sqlite.Conn) (err error) {
+		key, err = selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
 		return err
 	})
 	if errors.Is(err, db.ErrNotFound) {
@@ -96,28 +87,17 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
-	err = d.readFor(ctx, db.LookupSystem, func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare("SELECT version FROM keys_version")
-		if err != nil {
-			return fmt.Errorf("select version of keys: %w", err)
-		}
-		defer stmt.Reset()
-		switch found, err := stmt.Step(); {
-		case err != nil:
-			return fmt.Errorf("select version of keys: %w", err)
-		case !found:
-			return db.ErrNotFound
-		}
-		version = stmt.ColumnText(0)
-		return nil
+	text := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }
+	err = d.readFor(ctx, fair.LookupSystem, func(c *sqlite.Conn) (err error) {
+		version, err = selectOne(c, "select version of keys", text, "SELECT version FROM keys_version")
+		return err
 	})
 	return version, err
 }
 
 // Key implements [db.DB].
-func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
-	var key animalstore.Key
-	err := d.read(ctx, func(c *sqlite.Conn) (err error) {
+func (d *DB) Key(ctx context.Context, id int64) (key animalstore.Key, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		key, err = keyByID(c, id)
 		return err
 	})
@@ -125,25 +105,18 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 }
 
 // Keys implements [db.DB].
-func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	keys := []animalstore.Key{}
-	err := d.read(ctx, func(c *sqlite.Conn) error {
-		return sqlitex.Execute(c, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT +?", &sqlitex.ExecOptions{
-			Args: []any{upperBound(q.Before), q.Limit},
-			ResultFunc: func(stmt *sqlite.Stmt) error {
-				keys = append(keys, scanKey(stmt))
-				return nil
-			},
-		})
+func (d *DB) Keys(ctx context.Context, q db.KeyQuery) (keys []animalstore.Key, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		keys, err = selectAll(c, "select keys", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
+		return err
 	})
 	return keys, err
 }
 
 // UpdateKey implements [db.DB].
-func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
-	var key animalstore.Key
+func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (key animalstore.Key, err error) {
 	by := db.ActorOf(ctx)
-	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		if key, err = keyByID(c, id); err != nil {
 			return err
 		}
@@ -155,13 +128,11 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		if err := change(&key, otherAdmin); err != nil {
 			return err
 		}
-		err = sqlitex.Execute(c, `UPDATE keys SET name = ?, plan = ?, per_minute = ?, per_day = ?, permissions = ?, expires_at = ?, revoked_at = ?, unbanned_at = ?
-			WHERE id = ?`, &sqlitex.ExecOptions{Args: []any{
-			key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
-			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), id,
-		}})
+		err = execute(c, "update key", `UPDATE keys SET name = ?, plan = ?, per_minute = ?, per_day = ?, permissions = ?, expires_at = ?, revoked_at = ?, unbanned_at = ?
+			WHERE id = ?`, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
+			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), id)
 		if err != nil {
-			return fmt.Errorf("update key: %w", err)
+			return err
 		}
 		if t, changed := db.KeyChange(before, key, at); changed {
 			return insertEvent(c, by, t, id, db.KeyEventData(key, at))
@@ -172,40 +143,28 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 }
 
 func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) (bool, error) {
-	_, err := oneKey(c, "SELECT "+keyColumns+` FROM keys
-		WHERE id <> ? AND environment = ? AND permissions & ? <> 0 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?) LIMIT 1`,
-		key.ID, string(key.Environment), int64(animalstore.Admin), at.Milli())
-	if errors.Is(err, db.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	found, err := selectInt(c, "select other key", `SELECT EXISTS (SELECT 1 FROM keys WHERE id <> ? AND environment = ? AND `+db.SQLAdmin+`
+		AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?))`, key.ID, string(key.Environment), at.Milli())
+	return found != 0, err
 }
 
 // RotateKey implements [db.DB].
-func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
-	var key animalstore.Key
+func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (key animalstore.Key, err error) {
 	by := db.ActorOf(ctx)
-	err := d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
 		if key, err = keyByID(c, id); err != nil {
 			return err
 		}
-		if check != nil {
-			if err := check(&key); err != nil {
-				return err
-			}
-		}
-		if err := key.CheckChangeable(); err != nil {
+		if err := db.CheckRotation(&key, check); err != nil {
 			return err
 		}
-		err = sqlitex.Execute(c, "UPDATE key_secrets SET expires_at = ?1 WHERE key_id = ?2 AND (expires_at = 0 OR expires_at > ?1)",
-			&sqlitex.ExecOptions{Args: []any{until.Milli(), id}})
+		err = execute(c, "end key secrets", "UPDATE key_secrets SET expires_at = ?1 WHERE key_id = ?2 AND (expires_at = 0 OR expires_at > ?1)", until.Milli(), id)
 		if err != nil {
-			return fmt.Errorf("end key secrets: %w", err)
+			return err
 		}
-		err = sqlitex.Execute(c, "DELETE FROM key_secrets WHERE key_id = ? AND expires_at <> 0 AND expires_at <= ?",
-			&sqlitex.ExecOptions{Args: []any{id, at.Milli()}})
+		err = execute(c, "delete key secrets", "DELETE FROM key_secrets WHERE key_id = ? AND expires_at <> 0 AND expires_at <= ?", id, at.Milli())
 		if err != nil {
-			return fmt.Errorf("delete key secrets: %w", err)
+			return err
 		}
 		if err := insertSecret(c, id, hash); err != nil {
 			return err
@@ -216,27 +175,10 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 }
 
 func keyByID(c *sqlite.Conn, id int64) (animalstore.Key, error) {
-	return selectByID(c, "key", "SELECT "+keyColumns+" FROM keys WHERE id = ?", id, scanKey)
+	return selectOne(c, "select key", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id)
 }
 
-// oneKey returns the key that query selects, or [db.ErrNotFound].
-func oneKey(c *sqlite.Conn, query string, args ...any) (animalstore.Key, error) {
-	var key animalstore.Key
-	found := false
-	err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(stmt *sqlite.Stmt) error {
-		key, found = scanKey(stmt), true
-		return nil
-	}})
-	if err != nil {
-		return key, fmt.Errorf("select key: %w", err)
-	}
-	if !found {
-		return key, db.ErrNotFound
-	}
-	return key, nil
-}
-
-func scanKey(stmt *sqlite.Stmt) animalstore.Key {
+func scanKey(stmt *sqlite.Stmt) (animalstore.Key, error) {
 	return animalstore.Key{
 		ID:          stmt.ColumnInt64(0),
 		Name:        stmt.ColumnText(1),
@@ -252,5 +194,5 @@ func scanKey(stmt *sqlite.Stmt) animalstore.Key {
 		Ban:         animalstore.Ban{Until: animalstore.AtMilli(stmt.ColumnInt64(12)), Level: stmt.ColumnInt64(13)},
 
 		SecretExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(14)),
-	}
+	}, nil
 }

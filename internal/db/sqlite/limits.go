@@ -2,45 +2,35 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
 	var s animalstore.LimitState
-	err := d.readFor(ctx, db.LookupCallerOf(keyID), func(c *sqlite.Conn) error {
-		err := sqlitex.Execute(c, "SELECT * FROM limit_states WHERE key_id = ?", &sqlitex.ExecOptions{
-			Args: []any{keyID},
-			ResultFunc: func(stmt *sqlite.Stmt) error {
-				for i, field := range limitFields(&s) {
-					*field = stmt.ColumnInt64(i + 1)
-				}
-				return nil
-			},
-		})
-		if err != nil {
-			return fmt.Errorf("select limit state: %w", err)
-		}
-		return nil
+	err := d.readFor(ctx, fair.LookupCallerOf(keyID), func(c *sqlite.Conn) error {
+		return selectEach(c, "select limit state", func(stmt *sqlite.Stmt) error {
+			for i, field := range db.LimitFields(&s) {
+				*field = stmt.ColumnInt64(i)
+			}
+			return nil
+		}, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = ?", keyID)
 	})
 	return s, err
 }
 
 const saveLimitState = `
-	INSERT INTO limit_states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT (key_id) DO UPDATE SET
-		minute_used = excluded.minute_used, minute_end = excluded.minute_end, minute_refused = excluded.minute_refused,
-		day_used = excluded.day_used, day_end = excluded.day_end, day_refused = excluded.day_refused,
-		strikes = excluded.strikes, strikes_since = excluded.strikes_since,
-		banned_at = excluded.banned_at, banned_until = excluded.banned_until, ban_level = excluded.ban_level
+	INSERT INTO limit_states (key_id, ` + db.LimitColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (key_id) DO UPDATE SET (` + db.LimitColumns + `) = (excluded.minute_used, excluded.minute_end, excluded.minute_refused,
+		excluded.day_used, excluded.day_end, excluded.day_refused, excluded.strikes, excluded.strikes_since,
+		excluded.banned_at, excluded.banned_until, excluded.ban_level)
 	WHERE excluded.banned_at > limit_states.banned_at OR excluded.banned_at = limit_states.banned_at AND
 		(?13 OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
@@ -48,28 +38,22 @@ const saveLimitState = `
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
 	by := db.ActorOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare(saveLimitState)
-		if err != nil {
-			return fmt.Errorf("save limit states: %w", err)
-		}
 		before := map[int64]int64{} // when the last ban of each banned key began
 		for i := range states {
 			id := states[i].KeyID
 			if _, found := before[id]; !found && states[i].BannedAt != 0 {
-				if before[id], err = lastBan(c, id); err != nil {
+				at, err := lastBan(c, id)
+				if err != nil {
 					return err
 				}
+				before[id] = at
 			}
-			stmt.BindInt64(1, id)
-			for j, field := range limitFields(&states[i].LimitState) {
-				stmt.BindInt64(j+2, *field)
+			args := []any{id}
+			for _, field := range db.LimitFields(&states[i].LimitState) {
+				args = append(args, *field)
 			}
-			stmt.BindBool(13, states[i].DayShortened)
-			if _, err := stmt.Step(); err != nil {
-				return fmt.Errorf("save limit states: %w", err)
-			}
-			if err := stmt.Reset(); err != nil {
-				return fmt.Errorf("save limit states: %w", err)
+			if err := execute(c, "save limit states", saveLimitState, append(args, states[i].DayShortened)...); err != nil {
+				return err
 			}
 		}
 		// A key may appear twice in states, but it changed once.
@@ -84,14 +68,7 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 
 // lastBan returns when the saved ban of a key began, or 0.
 func lastBan(c *sqlite.Conn, keyID int64) (bannedAt int64, err error) {
-	err = sqlitex.Execute(c, "SELECT banned_at FROM limit_states WHERE key_id = ?", &sqlitex.ExecOptions{
-		Args:       []any{keyID},
-		ResultFunc: func(stmt *sqlite.Stmt) error { bannedAt = stmt.ColumnInt64(0); return nil },
-	})
-	if err != nil {
-		return 0, fmt.Errorf("select last ban: %w", err)
-	}
-	return bannedAt, nil
+	return selectInt(c, "select last ban", "SELECT banned_at FROM limit_states WHERE key_id = ?", keyID)
 }
 
 // addBanEvent adds the event of a ban that was just saved, if it began after the one
@@ -107,12 +84,53 @@ func addBanEvent(c *sqlite.Conn, by db.Actor, keyID, before int64) error {
 	return insertEvent(c, by, animalstore.KeyBannedEvent, key.ID, db.EventData(key))
 }
 
-// limitFields returns the fields of s in the order of the table's columns.
-func limitFields(s *animalstore.LimitState) [11]*int64 {
-	return [...]*int64{
-		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
-		&s.Day.Used, &s.Day.End, &s.Day.Refused,
-		&s.Strikes, &s.StrikesSince,
-		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
+// SaveUsage implements [db.DB].
+func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		for i := range usage {
+			u := &usage[i]
+			if err := addUsage(c, u.KeyID, u.Hour.Milli(), u.Admitted, u.Refused); err != nil {
+				return err
+			}
+			err := execute(c, "save last use", "UPDATE keys SET last_used = ?2 WHERE id = ?1 AND last_used < ?2", u.KeyID, u.LastUsed.Milli())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addUsage adds to the row of a key's hour. There nearly always is one, and an INSERT that
+// updates it instead takes longer, because it checks first whether the key exists.
+func addUsage(c *sqlite.Conn, row ...any) error {
+	err := execute(c, "save usage", "UPDATE usage SET admitted = admitted + ?3, refused = refused + ?4 WHERE key_id = ?1 AND hour = ?2", row...)
+	if err != nil || c.Changes() > 0 {
+		return err
 	}
+	return execute(c, "save usage", "INSERT INTO usage (key_id, hour, admitted, refused) VALUES (?, ?, ?, ?)", row...)
+}
+
+// Usage implements [db.DB].
+func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) (usage []animalstore.Usage, err error) {
+	scan := func(stmt *sqlite.Stmt) (animalstore.Usage, error) {
+		return animalstore.Usage{
+			KeyID:    keyID,
+			Hour:     animalstore.AtMilli(stmt.ColumnInt64(0)),
+			Admitted: stmt.ColumnInt64(1),
+			Refused:  stmt.ColumnInt64(2),
+		}, nil
+	}
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		usage, err = selectAll(c, "select usage", scan,
+			"SELECT hour, admitted, refused FROM usage WHERE key_id = ? AND hour >= ? ORDER BY hour DESC", keyID, since.Milli())
+		return err
+	})
+	return usage, err
+}
+
+// DropUsage implements [db.DB].
+func (d *DB) DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+	return d.drop(ctx, "drop usage",
+		"DELETE FROM usage WHERE (key_id, hour) IN (SELECT key_id, hour FROM usage WHERE hour < ? LIMIT ?)", before, max)
 }

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"animalstore/internal/db"
 )
 
 // errServed means that another process has the lock of a file.
-var errServed = errors.New("another animalstore serves this file. Stop it first, or name another file with --database")
+var errServed error = &db.OpenError{Reason: db.Served, Text: "another animalstore serves this file"}
 
 // serverLock keeps other servers away from a database file, until it is closed or the
 // process ends, even if it is killed.

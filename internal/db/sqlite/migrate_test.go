@@ -92,6 +92,20 @@ func TestOpenUpdatesOldStores(t *testing.T) {
 	}
 }
 
+// TestUpdateDropsLeases: what an earlier version stored as claimed is due after the update,
+// and everything else about the delivery stays.
+func TestUpdateDropsLeases(t *testing.T) {
+	path := oldStore(t, 5)
+	script(t, path, `
+		INSERT INTO webhooks VALUES (1, 'https://example.com', 'pet.*', '', 0, '', 'whsec_b25l', '', 0, 1000, 0, 0, 0, 0, 0);
+		INSERT INTO deliveries VALUES (4, 1, 9, 0, 1000, '{"id":9}', 0, 2, '[]', 2000, 1 << 60, 1000)`)
+	d := mustOpen(t, path, Options{Serve: true})
+	due, err := d.ClaimDeliveries(t.Context(), animalstore.AtMilli(3000), animalstore.AtMilli(4000))
+	if err != nil || len(due) != 1 || due[0].ID != 4 || due[0].EventID != 9 || due[0].Tries != 2 || string(due[0].Data) != `{"id":9}` {
+		t.Errorf("claimed %+v, %v, want delivery 4 as it was stored", due, err)
+	}
+}
+
 // TestOldServerKeepsItsTables: a newer command doesn't update the tables of a running
 // server of an older version, which would add no events. It works as soon as that ends.
 func TestOldServerKeepsItsTables(t *testing.T) {

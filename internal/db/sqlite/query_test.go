@@ -181,6 +181,20 @@ func ran(t *testing.T, d *DB, run func(context.Context, *DB) error) string {
 	return queries[0]
 }
 
+// TestEventsBeforeUseTheirIndex: a page of events, newest first, is read from one index,
+// without sorting, and costs the same however many events there are.
+func TestEventsBeforeUseTheirIndex(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	for query, want := range map[string]string{
+		eventsBefore:        "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+		subjectEventsBefore: "SEARCH events USING INDEX events_by_subject (subject_id=? AND rowid>? AND rowid<?)",
+	} {
+		if got := plan(t, d, query); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
+		}
+	}
+}
+
 func TestListsUseTheirIndex(t *testing.T) {
 	for _, list := range lists() {
 		t.Run(list.name, func(t *testing.T) {

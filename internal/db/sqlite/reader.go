@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -99,7 +99,7 @@ func (d *DB) openReaders(serve bool) error {
 		reserved = 1 // looking up a key takes little and must not wait for long reads
 		n = max(4, 2*runtime.GOMAXPROCS(0)) + reserved
 	}
-	d.turns = db.NewTurns(n, reserved)
+	d.turns = fair.NewTurns(n, reserved)
 	d.readers.returned.L = &d.readers.mu
 	for d.nread < n {
 		conn, err := d.connect()
@@ -127,7 +127,7 @@ func (r *reader) release() error {
 // context only limits the wait for the connection: the queries are limited by their
 // LIMIT.
 func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
-	return d.readFor(ctx, db.CallerOf(ctx), f)
+	return d.readFor(ctx, fair.CallerOf(ctx), f)
 }
 
 // readFor is read for this caller instead of the context's.
@@ -142,7 +142,7 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 
 // readOwn is read for data that only a server changes, which a snapshot can serve.
 func (d *DB) readOwn(ctx context.Context, f func(*sqlite.Conn) error) error {
-	return d.lend(ctx, db.CallerOf(ctx), func(r *reader) error {
+	return d.lend(ctx, fair.CallerOf(ctx), func(r *reader) error {
 		if err := d.renew(r); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (d *DB) withoutSnapshots(f func() error) error {
 // lend calls f with a reader, once it is the caller's turn.
 func (d *DB) lend(ctx context.Context, caller int64, f func(*reader) error) error {
 	switch err := d.turns.Take(ctx, caller); {
-	case errors.Is(err, db.ErrTurnsClosed):
+	case errors.Is(err, fair.ErrClosed):
 		return errClosed
 	case err != nil:
 		return err

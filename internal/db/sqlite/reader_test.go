@@ -28,6 +28,15 @@ func forEachReader(d *DB, f func()) {
 	}
 }
 
+func mustCreate(t *testing.T, d *DB, name string) animalstore.Pet {
+	t.Helper()
+	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pet
+}
+
 // takeSnapshots reads until every reader keeps a snapshot.
 func takeSnapshots(t *testing.T, d *DB) {
 	t.Helper()
@@ -61,7 +70,6 @@ func countSnapshots(d *DB) (n int) {
 // TestReadersSeeEveryCommit: a snapshot never shows an old state.
 func TestReadersSeeEveryCommit(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	d.pets = nil // so that each read goes to the file
 	for range 3 {
 		takeSnapshots(t, d)
 		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil)

@@ -14,6 +14,7 @@ var released = []string{
 	"e0a41b8b8fa2dd842bdea1a8c752154626c3df960a59398e68a5f9be14f29b09",
 	"ac96e72a93c6eba649d1f5e39b8447a08040a851d86dde24b40dc689f3fc2d78",
 	"9e7a16f5f4242d6b49f78e65997163b4da9ef4fa3508d279b8e11a1fdc524c65",
+	"79a0c6e9e0b2c93766735ec1932b982dd7f238c475afa2220393e33f318d47d2",
 }
 
 func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {

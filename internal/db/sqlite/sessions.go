@@ -2,13 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // CreateSession implements [db.Sessions].
@@ -18,35 +17,23 @@ func (d *DB) CreateSession(ctx context.Context, s db.Session) error {
 }
 
 // Session implements [db.Sessions].
-func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
-	s, found := db.Session{Hash: hash}, false
-	err := d.readFor(ctx, db.LookupCaller(hash), func(c *sqlite.Conn) error {
-		return sqlitex.Execute(c, "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", &sqlitex.ExecOptions{
-			Args: []any{hash[:]},
-			ResultFunc: func(stmt *sqlite.Stmt) error {
-				found = true
-				stmt.ColumnBytes(0, s.Secret[:])
-				s.ExpiresAt = animalstore.AtMilli(stmt.ColumnInt64(1))
-				return nil
-			},
-		})
-	})
-	switch {
-	case err != nil:
-		return db.Session{}, fmt.Errorf("select session: %w", err)
-	case !found:
-		return db.Session{}, db.ErrNotFound
+func (d *DB) Session(ctx context.Context, hash [32]byte) (session db.Session, err error) {
+	scan := func(stmt *sqlite.Stmt) (db.Session, error) {
+		s := db.Session{Hash: hash, ExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(1))}
+		stmt.ColumnBytes(0, s.Secret[:])
+		return s, nil
 	}
-	return s, nil
+	err = d.readFor(ctx, fair.LookupCaller(hash), func(c *sqlite.Conn) (err error) {
+		session, err = selectOne(c, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
+		return err
+	})
+	return session, err
 }
 
 // DeleteSession implements [db.Sessions].
 func (d *DB) DeleteSession(ctx context.Context, hash [32]byte) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		if err := sqlitex.Execute(c, "DELETE FROM console_sessions WHERE hash = ?", &sqlitex.ExecOptions{Args: []any{hash[:]}}); err != nil {
-			return fmt.Errorf("delete session: %w", err)
-		}
-		return nil
+		return execute(c, "delete session", "DELETE FROM console_sessions WHERE hash = ?", hash[:])
 	})
 }
 
@@ -58,14 +45,11 @@ func (d *DB) UseForm(ctx context.Context, hash [32]byte, at animalstore.Time) er
 // insertNew inserts a row, or returns [db.ErrExists] if there is one with its key.
 func (d *DB) insertNew(ctx context.Context, doing, query string, args ...any) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args})
+		err := execute(c, doing, query, args...)
 		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint {
 			return db.ErrExists
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -79,9 +63,4 @@ func (d *DB) DropSessions(ctx context.Context, before animalstore.Time, max int)
 func (d *DB) DropForms(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
 	return d.drop(ctx, "drop forms",
 		"DELETE FROM console_forms WHERE hash IN (SELECT hash FROM console_forms WHERE used_at < ? LIMIT ?)", before, max)
-}
-
-// Size implements [db.DB].
-func (d *DB) Size(context.Context) (int64, error) {
-	return fileSize(d.path) + fileSize(d.path+"-wal"), nil
 }

@@ -234,18 +234,7 @@ func (s *Snapshot) Write(ctx context.Context, t *db.Table, rows db.Cursor) error
 }
 
 func insertRow(stmt *sqlite.Stmt, values []any) error {
-	for i, v := range values {
-		switch v := v.(type) {
-		case int64:
-			stmt.BindInt64(i+1, v)
-		case string:
-			stmt.BindText(i+1, v)
-		case []byte:
-			stmt.BindBytes(i+1, v)
-		default:
-			stmt.BindNull(i + 1)
-		}
-	}
+	bind(stmt, values)
 	if _, err := stmt.Step(); err != nil {
 		stmt.Reset()
 		return err

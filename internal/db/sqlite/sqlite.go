@@ -1,8 +1,8 @@
 // Package sqlite stores everything in one SQLite file.
 //
-// One connection writes (writer.go). A caller that finds it free writes at once; the
-// others queue, and share one commit. Each of them returns after that commit is on
-// disk. Reads use other connections and never wait for a write (reader.go).
+// One connection writes (writer.go). Writes are queued, and those that are queued at the
+// same time share one commit. Each of them returns after that commit is on disk. Reads
+// use other connections and never wait for a write (reader.go).
 package sqlite
 
 import (
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitemigration"
@@ -45,10 +46,13 @@ var schema4 string
 //go:embed schema5_keys_version.sql
 var schema5 string
 
+//go:embed schema6_no_leases.sql
+var schema6 string
+
 // schema must only be appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
 	AppID:      0x414e5354, // "ANST"
-	Migrations: []string{schema1, schema2, schema3, schema4, schema5},
+	Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6},
 }
 
 // Options control how [Open] opens a file.
@@ -75,8 +79,6 @@ type Tuning struct {
 	NoSync bool
 	// MaxBatch is the number of writes in one transaction. Zero is 1024.
 	MaxBatch int
-	// NoPetCache reads every pet from the file.
-	NoPetCache bool
 }
 
 func (t Tuning) synchronous() string {
@@ -93,13 +95,12 @@ type DB struct {
 	watch   *watch      // of a server's files, otherwise nil
 	fatal   func(error)
 	tuning  Tuning
-	turns   *db.Turns // shares the readers
+	turns   *fair.Turns // shares the readers
 	readers idleReaders
 	nread   int         // number of readers
 	moving  atomic.Bool // a checkpoint is moving the log into the file
 	writer  *writer
-	pets    *petCache // nil unless serving, because other processes may change pets
-	claims  claims    // of deliveries
+	claims  claims // of deliveries
 	closing sync.Once
 }
 
@@ -140,9 +141,6 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if opts.Serve {
 		if err := checkAtStart(path, conn); err != nil {
 			return nil, explain(path, err)
-		}
-		if !opts.Tuning.NoPetCache {
-			d.pets = new(petCache)
 		}
 		// A server that stopped on a failed write may have left frames in the log
 		// that are in the system's cache but not on disk. Moving the whole log into
@@ -230,14 +228,14 @@ func (d *DB) Generation() (uint64, bool) {
 	return g, g%2 == 0
 }
 
-// cacheSize is how many pages a connection may keep without taking one from another.
-// All together may keep more than there is memory for: see sharePages.
-const cacheSize = "200"
+// cacheSize is the memory for the pages of a connection, in KiB if negative. 2 MiB hold
+// the inner pages of the trees in a store of millions. The system caches the other pages,
+// so that a larger cache gains little and takes memory for each connection.
+const cacheSize = "-2048"
 
 // openConn opens a connection that waits for other processes. Every connection of
 // this package comes from here.
 func openConn(path string, access sqlite.OpenFlags) (*sqlite.Conn, error) {
-	sharePages()
 	c, err := sqlite.OpenConn(path, access)
 	if err != nil {
 		return nil, err
@@ -309,7 +307,7 @@ func checkOursWith(path string, access sqlite.OpenFlags) (version int, err error
 	known := len(schema.Migrations)
 	switch {
 	case appID != int(schema.AppID) && (appID != 0 || tables > 0):
-		return 0, errors.New("this SQLite database belongs to another program. Name another file with --database")
+		return 0, &db.OpenError{Reason: db.Foreign, Text: "this SQLite database belongs to another program"}
 	case version > known:
 		return 0, fmt.Errorf("this file was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", version, known)
 	}
@@ -328,7 +326,7 @@ func createFile(path string, mustExist bool) error {
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	case mustExist:
-		return fmt.Errorf("%s does not exist: name the server's database with --database", path)
+		return &db.OpenError{Reason: db.Absent, Text: path + " does not exist"}
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) { // another process just created it
@@ -361,7 +359,7 @@ func explain(path string, err error) error {
 	case isFull(err), code.ToPrimary() == sqlite.ResultCantOpen && cannotCreate(filepath.Dir(path)):
 		return fmt.Errorf("%s cannot be opened, because its disk is full: free some space and try again (%w)", path, err)
 	case code.ToPrimary() == sqlite.ResultNotADB:
-		return fmt.Errorf("%s is not a SQLite database. Name another file with --database", path)
+		return &db.OpenError{Reason: db.Foreign, Text: path + " is not a SQLite database"}
 	case code.ToPrimary() == sqlite.ResultReadOnly, code.ToPrimary() == sqlite.ResultPerm, code.ToPrimary() == sqlite.ResultCantOpen:
 		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
 	case isIOError(err):

@@ -6,27 +6,19 @@ import (
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/dbtest"
+	"animalstore/internal/testenv"
 )
 
 func TestContract(t *testing.T) {
 	for name, opts := range map[string]Options{"serving": {Serve: true}, "alongside a server": {}} {
 		t.Run(name, func(t *testing.T) {
 			if !opts.Serve {
-				withoutRaceDetector(t)
+				testenv.Slow(t)
 			}
 			dbtest.Run(t, func(t *testing.T) db.DB {
 				return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), opts)
 			})
 		})
-	}
-}
-
-// withoutRaceDetector leaves a test that takes long with the race detector, which would find
-// nothing that it doesn't find in others, to make test-release and make soak.
-func withoutRaceDetector(t *testing.T) {
-	t.Helper()
-	if dbtest.RaceDetector {
-		t.Skip("takes long with the race detector: run it without")
 	}
 }
 

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"os"
 	"sync/atomic"
 )
@@ -16,8 +17,6 @@ type Stats struct {
 	Readers      int   // connections for reading
 	BusyReaders  int
 	WaitingReads int // for a connection
-	PetHits      int64
-	PetMisses    int64
 	FileBytes    int64
 	LogBytes     int64 // of the write-ahead log
 }
@@ -25,8 +24,8 @@ type Stats struct {
 // Stats returns the statistics of d. It looks at the size of two files, and touches
 // nothing that a request waits for.
 func (d *DB) Stats() Stats {
-	s := Stats{
-		QueuedWrites: d.writer.queue.size.Load(),
+	return Stats{
+		QueuedWrites: int64(d.writer.queued()),
 		Commits:      d.writer.counts.commits.Load(),
 		Writes:       d.writer.counts.writes.Load(),
 		Readers:      d.nread,
@@ -35,10 +34,11 @@ func (d *DB) Stats() Stats {
 		FileBytes:    fileSize(d.path),
 		LogBytes:     fileSize(d.path + "-wal"),
 	}
-	if d.pets != nil {
-		s.PetHits, s.PetMisses = d.pets.hits.Load(), d.pets.misses.Load()
-	}
-	return s
+}
+
+// Size implements [db.DB].
+func (d *DB) Size(context.Context) (int64, error) {
+	return fileSize(d.path) + fileSize(d.path+"-wal"), nil
 }
 
 // fileSize is 0 for a file that doesn't exist, such as a log without writes.

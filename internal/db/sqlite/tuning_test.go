@@ -15,12 +15,10 @@ func TestTuning(t *testing.T) {
 		tuning      Tuning
 		synchronous int64 // 2 is FULL, 1 is NORMAL
 		batch       int
-		cache       bool
 	}{
-		{Tuning{}, 2, 1024, true},
-		{Tuning{NoSync: true}, 1, 1024, true},
-		{Tuning{MaxBatch: 1}, 2, 1, true},
-		{Tuning{NoPetCache: true}, 2, 1024, false},
+		{Tuning{}, 2, 1024},
+		{Tuning{NoSync: true}, 1, 1024},
+		{Tuning{MaxBatch: 1}, 2, 1},
 	} {
 		d, err := Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, Tuning: test.tuning})
 		if err != nil {
@@ -32,8 +30,8 @@ func TestTuning(t *testing.T) {
 			got, err = sqlitex.ResultInt64(c.Prep("PRAGMA synchronous"))
 			return err
 		})
-		if err != nil || got != test.synchronous || d.writer.most != test.batch || (d.pets != nil) != test.cache {
-			t.Errorf("%+v: got synchronous %d (%v), batches of %d and a cache: %v, want %d, %d and %v", test.tuning, got, err, d.writer.most, d.pets != nil, test.synchronous, test.batch, test.cache)
+		if err != nil || got != test.synchronous || d.writer.most != test.batch {
+			t.Errorf("%+v: got synchronous %d (%v) and batches of %d, want %d and %d", test.tuning, got, err, d.writer.most, test.synchronous, test.batch)
 		}
 	}
 }

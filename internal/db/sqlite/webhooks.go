@@ -2,53 +2,31 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 
 	"animalstore"
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 const webhookColumns = "id, url, types, description, state, disabled_reason, created_at, delivered_at, failed_at"
 
-func scanWebhook(stmt *sqlite.Stmt) animalstore.Webhook {
+func scanWebhook(stmt *sqlite.Stmt) (animalstore.Webhook, error) {
 	return animalstore.Webhook{
 		ID:              stmt.ColumnInt64(0),
 		URL:             stmt.ColumnText(1),
 		Types:           animalstore.EventPatterns(stmt.ColumnText(2)),
 		Description:     stmt.ColumnText(3),
-		State:           statusAt(animalstore.WebhookStates, stmt.ColumnInt64(4)),
+		State:           db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(4)),
 		DisabledReason:  animalstore.Reason(stmt.ColumnText(5)),
 		CreatedAt:       animalstore.AtMilli(stmt.ColumnInt64(6)),
 		LastDeliveredAt: animalstore.AtMilli(stmt.ColumnInt64(7)),
 		LastFailedAt:    animalstore.AtMilli(stmt.ColumnInt64(8)),
-	}
+	}, nil
 }
 
 func selectWebhook(c *sqlite.Conn, id int64) (animalstore.Webhook, error) {
-	return selectByID(c, "webhook", "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id, scanWebhook)
-}
-
-// execute runs a statement that returns nothing.
-func execute(c *sqlite.Conn, doing, query string, args ...any) error {
-	if err := sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args}); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
-}
-
-// selectInt returns the number that a query selects, or 0.
-func selectInt(c *sqlite.Conn, doing, query string, args ...any) (n int64, err error) {
-	err = sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(stmt *sqlite.Stmt) error {
-		n = stmt.ColumnInt64(0)
-		return nil
-	}})
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
-	}
-	return n, nil
+	return selectOne(c, "select webhook", scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id)
 }
 
 // CreateWebhook implements [db.DB].
@@ -68,7 +46,7 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 			return err
 		}
 		err = execute(c, "insert webhook", `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
-			created_at, delivered_at, failed_at, failing_since, from_event, to_event) VALUES (?, ?, ?, 0, '', ?, '', 0, ?, 0, 0, 0, ?, 0)`,
+			created_at, delivered_at, failed_at, failing_since, from_event, to_event) VALUES (?, ?, ?, `+db.SQLWebhookActive+`, '', ?, '', 0, ?, 0, 0, 0, ?, 0)`,
 			w.URL, string(w.Types), w.Description, secret, at.Milli(), newest)
 		if err != nil {
 			return err
@@ -91,16 +69,11 @@ func (d *DB) Webhook(ctx context.Context, id int64) (webhook animalstore.Webhook
 }
 
 // Webhooks implements [db.DB].
-func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
-	webhooks := []animalstore.Webhook{}
-	err := d.read(ctx, func(c *sqlite.Conn) error {
-		return sqlitex.Execute(c, "SELECT "+webhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", &sqlitex.ExecOptions{
-			Args: []any{upperBound(q.Before), q.Limit},
-			ResultFunc: func(stmt *sqlite.Stmt) error {
-				webhooks = append(webhooks, scanWebhook(stmt))
-				return nil
-			},
-		})
+func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) (webhooks []animalstore.Webhook, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		webhooks, err = selectAll(c, "select webhooks", scanWebhook,
+			"SELECT "+webhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
+		return err
 	})
 	return webhooks, err
 }
@@ -124,29 +97,30 @@ func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalsto
 
 // storeWebhook stores what was changed about a webhook, with its event.
 func storeWebhook(c *sqlite.Conn, by db.Actor, before, after animalstore.Webhook) error {
-	if before.Settings() == after.Settings() {
+	update, changed := db.CompareWebhooks(before, after)
+	if !changed {
 		return nil
 	}
-	if db.Restarts(before, after) {
+	if update.DispatchRest {
 		if err := dispatchRest(c, before.ID); err != nil {
 			return err
 		}
 	}
 	err := execute(c, "update webhook", "UPDATE webhooks SET url = ?, types = ?, description = ?, state = ?, disabled_reason = ? WHERE id = ?",
-		after.URL, string(after.Types), after.Description, statusIndex(animalstore.WebhookStates, after.State), string(after.DisabledReason), after.ID)
+		after.URL, string(after.Types), after.Description, db.StoredIndex(animalstore.WebhookStates, after.State), string(after.DisabledReason), after.ID)
 	if err != nil {
 		return err
 	}
-	switch was, is := before.State == animalstore.WebhookActive, after.State == animalstore.WebhookActive; {
-	case is && !was:
+	switch {
+	case update.Activated:
 		err = execute(c, "activate webhook", "UPDATE webhooks SET failing_since = 0 WHERE id = ?", after.ID)
-	case was && !is:
+	case update.Deactivated:
 		err = execute(c, "deactivate webhook", "UPDATE webhooks SET to_event = (SELECT coalesce(max(id), 0) FROM events) WHERE id = ?", after.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return insertEvent(c, by, db.WebhookChange(after), after.ID, db.EventData(&after))
+	return insertEvent(c, by, update.Event, after.ID, db.EventData(&after))
 }
 
 // DeleteWebhook implements [db.DB].
@@ -188,7 +162,7 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 		if err != nil {
 			return err
 		}
-		err = execute(c, "pause webhooks", "UPDATE webhooks SET state = 1, to_event = ? WHERE state = 0", newest)
+		err = execute(c, "pause webhooks", "UPDATE webhooks SET state = "+db.SQLWebhookPaused+", to_event = ? WHERE state = "+db.SQLWebhookActive, newest)
 		paused = c.Changes()
 		return err
 	})
@@ -199,15 +173,10 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.WebhookStats, err error) {
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		stats = db.WebhookStats{}
-		err := sqlitex.Execute(c, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0), 0) FROM webhooks`,
-			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-				stats.Add(stmt.ColumnInt64(0), stmt.ColumnInt64(1), now)
-				return nil
-			}})
-		if err != nil {
-			return fmt.Errorf("select statistics of webhooks: %w", err)
-		}
-		return nil
+		return selectEach(c, "select statistics of webhooks", func(stmt *sqlite.Stmt) error {
+			stats.Add(stmt.ColumnInt64(0), stmt.ColumnInt64(1), now)
+			return nil
+		}, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0) FROM webhooks`)
 	})
 	return stats, err
 }

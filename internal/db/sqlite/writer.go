@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +8,10 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -21,56 +20,39 @@ import (
 // errClosed is returned by operations that start after Close.
 var errClosed = errors.New("database is closed")
 
-// A checkpoint moves the log into the database once it has checkpointPages. If
-// readers keep it from finishing, a later one waits for them, once the log has
-// checkpointPagesForce.
-const (
-	checkEvery           = 8 // commits
-	checkpointPages      = 2000
-	checkpointPagesForce = 8 * checkpointPages
-	checkpointTimeout    = 100 * time.Millisecond
-)
+// maxBatch is the number of writes in one transaction, unless [Tuning] says
+// otherwise.
+const maxBatch = 1024
 
-// writer owns the connection that writes. Queued writes share one transaction, and
-// so one wait for the disk. If there are more than a transaction takes, callers take
-// turns: the only write of one doesn't wait for all writes of another.
-//
-// A caller that finds the connection free writes at once in its own goroutine, if it has a
-// [db.Standby]: a disk can hang, and its time is limited. All other writes are queued. They
-// are carried out by the goroutine that is writing, if they are queued before it begins,
-// and otherwise by the writer's goroutine.
+// writer owns the connection that writes. All writes are queued, and one goroutine
+// carries them out: those that are queued by the time it looks share one transaction,
+// and so one wait for the disk. Callers take turns, so the only write of one caller
+// doesn't wait for all writes of another.
 type writer struct {
-	conn   *sqlite.Conn
-	queue  writeQueue
-	closed chan struct{} // closed to reject further writes
-	ended  chan struct{} // closed after the last write is done
-	once   sync.Once
-	fatal  func(error)
-	most   int       // writes in a transaction: the first waits for the last
-	writes sync.Pool // of *write, which must not be shared between databases
+	mu     sync.Mutex
+	queue  fair.Queue[*write] // not limited: each write is a request in progress
+	closed bool               // no further writes are queued
+	wake   chan struct{}      // has a token while the goroutine has to look at the queue
+	ended  chan struct{}      // closed after the last write is done
 
-	oneProcessor bool // goroutines run one at a time
-
+	most             int // writes in a transaction: the first waits for the last
+	fatal            func(error)
 	withoutSnapshots func(func() error) error // runs a checkpoint while readers keep no snapshot
 
-	// writing is set while a goroutine writes. That goroutine owns the connection
-	// and the fields below, until it clears writing or hands everything over to
-	// the writer's goroutine by sending on wake.
-	writing atomic.Bool
-	wake    chan struct{}
-	batch   []*write
+	// The goroutine owns these.
+	conn    *sqlite.Conn
 	commits int // so far
-	// categories are some that exist, those of the open transaction included.
-	categories map[int64]bool
-	force      int // pages in the log at which a checkpoint first waits for readers
-	forceAt    int // pages at which it does so the next time
+	force   int // pages in the log at which a checkpoint first waits for readers
+	forceAt int // pages at which it does so the next time
 
 	// generation is odd from just before a commit becomes visible until just
 	// after, and even otherwise. It is even again before a caller learns of the
 	// commit.
 	generation atomic.Uint64
 
-	locked lockState
+	// locked is set while another process keeps the goroutine from beginning a
+	// transaction, as far as is known: also while it is trying.
+	locked atomic.Bool
 	counts writeCounts
 }
 
@@ -78,35 +60,29 @@ type writer struct {
 type write struct {
 	ctx  context.Context
 	run  func(*sqlite.Conn) error
-	sure bool // see doSure
-	err  error
-	done chan struct{} // receives one token when err is final
+	sure bool          // see doSure
+	done chan struct{} // closed when err is final
 
-	progress atomic.Int32
-	timer    *time.Timer // of its caller; nil until it is first needed
+	// mu is held while run runs, because that sets variables of the caller.
+	mu    sync.Mutex
+	begun bool
+	left  bool // the caller didn't wait for the outcome: it must not run any more
+	err   error
 }
-
-// maxBatch is the number of writes in one transaction, unless [Tuning] says
-// otherwise.
-const maxBatch = 1024
 
 func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 	w := &writer{
-		conn:   conn,
-		closed: make(chan struct{}),
-		ended:  make(chan struct{}),
-		fatal:  fatal,
-		most:   most,
-		wake:   make(chan struct{}, 1),
+		conn:  conn,
+		wake:  make(chan struct{}, 1),
+		ended: make(chan struct{}),
+		fatal: fatal,
+		most:  most,
 
-		oneProcessor:     runtime.GOMAXPROCS(0) == 1,
-		categories:       map[int64]bool{},
 		withoutSnapshots: func(checkpoint func() error) error { return checkpoint() },
 
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,
 	}
-	w.writes.New = func() any { return &write{done: make(chan struct{}, 1)} }
 	go w.loop()
 	return w
 }
@@ -116,7 +92,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 // still be stored. If f returns an error, its changes are rolled back. f may be called
 // more than once, so it must overwrite its results, not add to them.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
-	return w.submit(ctx, f, false)
+	return w.submit(&write{ctx: ctx, run: f})
 }
 
 // doSure is do for an f that changes nothing before it is sure to succeed: afterwards
@@ -124,98 +100,107 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 // comes before the first change. So it needs no savepoint, for which SQLite would copy every
 // page that f changes.
 func (w *writer) doSure(ctx context.Context, f func(*sqlite.Conn) error) error {
-	return w.submit(ctx, f, true)
+	return w.submit(&write{ctx: ctx, run: f, sure: true})
 }
 
-func (w *writer) submit(ctx context.Context, f func(*sqlite.Conn) error, sure bool) error {
-	select {
-	case <-w.closed:
+// submit queues a write and waits for its outcome.
+func (w *writer) submit(wr *write) error {
+	wr.done = make(chan struct{})
+	if !w.push(wr) {
 		return errClosed
-	default:
 	}
-	wr := w.writes.Get().(*write)
-	wr.ctx, wr.run, wr.sure, wr.err = ctx, f, sure, nil
-	wr.progress.Store(writeWaiting)
-	known, err := true, error(nil)
-	if standby := db.StandbyOf(ctx); standby != nil && w.writing.CompareAndSwap(false, true) {
-		err = w.writeOwn(wr, standby)
-	} else {
-		w.enqueue(wr)
-		known, err = w.wait(wr)
-	}
-	if known {
-		wr.ctx, wr.run = nil, nil
-		w.writes.Put(wr)
-	}
-	return classify(err)
-}
-
-// enqueue leaves a write to another goroutine.
-func (w *writer) enqueue(wr *write) {
-	w.queue.push(wr)
-	if w.writing.CompareAndSwap(false, true) { // the other goroutine just stopped
-		w.wake <- struct{}{}
-	}
-}
-
-// writeOwn carries out the write of a caller that found the connection free, and those
-// that are queued, in the caller's goroutine.
-func (w *writer) writeOwn(wr *write, standby db.Standby) (err error) {
-	defer func() {
-		if v := recover(); v != nil { // writing would stay set
-			err = fmt.Errorf("panic in the writer: %v\n%s", v, debug.Stack())
-			w.fatal(err)
-		}
-	}()
-	standby.Begin(func() error {
-		if known, err := w.giveUp(wr); !known {
-			return classify(err)
-		}
-		return nil
-	})
-	// On one processor, nobody else runs until this goroutine waits for the disk, and
-	// often not even then. So others get to queue their writes first. A caller that is
-	// alone loses less than a microsecond.
-	if w.oneProcessor {
-		runtime.Gosched()
-	}
-	w.commit(w.drain(wr))
-	// The caller doesn't wait for later writes, nor for a checkpoint.
-	if w.commits%checkEvery == 0 || !w.stop() {
-		w.wake <- struct{}{}
-	}
-	standby.End()
 	select {
 	case <-wr.done:
-	default: // giveUp took it
+		return classify(wr.err)
+	case <-wr.ctx.Done():
 	}
-	return wr.err
+	if left, err := w.leave(wr, wr.ctx.Err()); left {
+		return classify(err)
+	}
+	<-wr.done
+	return classify(wr.err)
 }
 
-// stop clears writing and reports true, unless more writes are queued: then this
-// goroutine still owns the connection.
-func (w *writer) stop() bool {
-	w.writing.Store(false)
-	return w.queue.empty() || !w.writing.CompareAndSwap(false, true)
+// push queues a write, unless the writer is closed.
+func (w *writer) push(wr *write) bool {
+	caller := fair.CallerOf(wr.ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.queue.Push(caller, wr)
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will look at the queue anyway
+	}
+	return true
 }
 
+// leave is called when the context of a write has ended. It reports whether the caller may
+// return now: once a write has begun, its caller gives up only at the deadline, because the
+// disk may hang. The caller is told that nothing was changed only if that is certain.
+func (w *writer) leave(wr *write, reason error) (left bool, err error) {
+	wr.mu.Lock()
+	defer wr.mu.Unlock()
+	late := errors.Is(reason, context.DeadlineExceeded)
+	switch {
+	case isClosed(wr.done), wr.begun && !late:
+		return false, nil
+	case !wr.begun && late && w.locked.Load():
+		err = fmt.Errorf("%w: another process has locked the database", db.ErrUnavailable)
+	case !wr.begun || wr.err != nil:
+		err = reason
+	default:
+		err = fmt.Errorf("commit: %w: %w", db.ErrOutcomeUnknown, reason)
+	}
+	wr.left = true
+	return true, err
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// queued returns how many writes wait for the connection.
+func (w *writer) queued() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queue.Len()
+}
+
+// loop carries out all writes until the writer is closed.
 func (w *writer) loop() {
+	defer close(w.ended)
 	for range w.wake {
-		w.checkpointIfDue()
-		for !w.stop() {
+		for {
 			// Give other callers a chance to queue their writes: without this, on
 			// few cores, most batches would have a single write.
 			runtime.Gosched()
-			w.commit(w.drain())
+			batch := w.drain()
+			if len(batch) == 0 {
+				break
+			}
+			w.commit(batch)
 			w.checkpointIfDue()
 		}
 	}
 }
 
-// drain returns the given writes and the queued ones, up to the size of a batch.
-func (w *writer) drain(first ...*write) []*write {
-	w.batch = w.queue.pop(append(w.batch[:0], first...), w.most)
-	return w.batch
+// drain returns the queued writes, up to the size of a batch.
+func (w *writer) drain() (batch []*write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(batch) < w.most && !w.queue.Empty() {
+		_, wr, _ := w.queue.Pop()
+		batch = append(batch, wr)
+	}
+	return batch
 }
 
 // commit carries out a batch and wakes its callers.
@@ -228,52 +213,18 @@ func (w *writer) commit(batch []*write) {
 	w.counts.commits.Add(1)
 	w.counts.writes.Add(int64(len(batch)))
 	for _, wr := range batch {
-		if err != nil {
-			wr.err = err
-		}
-		wr.done <- struct{}{}
+		wr.finish(err)
 	}
 }
 
-// checkpointIfDue keeps the log from growing without bound. A checkpoint that fails
-// for another reason than an I/O error is harmless: the log keeps everything, and the
-// next one tries again.
-func (w *writer) checkpointIfDue() {
-	if w.commits%checkEvery != 0 {
-		return
+// finish wakes the caller. err is that of the whole transaction.
+func (wr *write) finish(err error) {
+	wr.mu.Lock()
+	defer wr.mu.Unlock()
+	if err != nil {
+		wr.err = err
 	}
-	pages, err := w.logPages()
-	switch {
-	case err != nil:
-	case pages < checkpointPages:
-		w.forceAt = w.force
-	case pages < w.forceAt:
-		err = w.withoutSnapshots(func() error { return w.checkpoint("PASSIVE") })
-	default:
-		// Another program may keep a read transaction open for as long as it likes.
-		// Wait for it rarely and briefly, because writes wait too.
-		w.forceAt = 2 * pages
-		w.conn.SetBusyTimeout(checkpointTimeout)
-		err = w.withoutSnapshots(func() error { return w.checkpoint("RESTART") })
-		w.conn.SetBusyTimeout(busyTimeout)
-	}
-	if isIOError(err) {
-		w.fatal(fmt.Errorf("database checkpoint: %w", err))
-	}
-}
-
-func (w *writer) checkpoint(mode string) error {
-	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
-}
-
-// logPages returns the number of pages in the log, including those that a checkpoint
-// has moved: they stay until no reader needs them.
-func (w *writer) logPages() (pages int, err error) {
-	err = sqlitex.Execute(w.conn, "PRAGMA wal_checkpoint(NOOP)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		pages = stmt.ColumnInt(1)
-		return nil
-	}})
-	return pages, err
+	close(wr.done)
 }
 
 // errHalfway is the error of a transaction with a write that left some of its changes.
@@ -283,7 +234,7 @@ var errHalfway = errors.New("a write without a savepoint failed halfway")
 // batch is stored. The error of a single write is left in that write.
 func (w *writer) transact(batch []*write) error {
 	err := w.attempt(batch, false)
-	if err == errHalfway { // as good as never: a page may be damaged
+	if err == errHalfway { // rare: a damaged page
 		err = w.attempt(batch, true)
 	}
 	return err
@@ -295,9 +246,6 @@ func (w *writer) attempt(batch []*write, savepoints bool) (err error) {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
-		if err != nil {
-			clear(w.categories)
-		}
 		// After some errors SQLite has already rolled back.
 		if err != nil && !w.conn.AutocommitEnabled() {
 			// An I/O error takes precedence, because it has to stop the process.
@@ -307,12 +255,7 @@ func (w *writer) attempt(batch []*write, savepoints bool) (err error) {
 		}
 	}()
 	for _, wr := range batch {
-		if !wr.begin() {
-			continue // its caller gave up
-		}
-		err := w.run(wr, len(batch) == 1, savepoints)
-		wr.ran(cmp.Or(err, wr.err))
-		if err != nil {
+		if err := w.run(wr, len(batch) == 1, savepoints); err != nil {
 			return err
 		}
 	}
@@ -325,12 +268,27 @@ func (w *writer) attempt(batch []*write, savepoints bool) (err error) {
 	return nil
 }
 
-// run runs a write of a transaction. It returns an error only if the whole transaction
-// is lost, as it is when its only write fails.
+// begin begins a transaction, which waits for other processes.
+func (w *writer) begin() error {
+	w.locked.Store(true)
+	err := w.exec("BEGIN IMMEDIATE")
+	w.locked.Store(sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy)
+	return err
+}
+
+// run runs a write of a transaction, unless its context has ended. It returns an error
+// only if the whole transaction is lost, as it is when its only write fails.
 func (w *writer) run(wr *write, only, savepoint bool) error {
+	wr.mu.Lock()
+	defer wr.mu.Unlock()
+	if wr.err = wr.ctx.Err(); wr.left || wr.err != nil {
+		return nil
+	}
+	wr.begun = true
 	switch {
 	case only:
-		return safely(wr.run, w.conn)
+		wr.err = safely(wr.run, w.conn)
+		return wr.err
 	case wr.sure && !savepoint:
 		return w.runSure(wr)
 	}
@@ -361,7 +319,6 @@ func (w *writer) runAlone(wr *write) error {
 		if isIOError(wr.err) || w.conn.AutocommitEnabled() {
 			return wr.err
 		}
-		clear(w.categories)
 		if err := w.exec("ROLLBACK TO one"); err != nil {
 			return err
 		}
@@ -369,8 +326,8 @@ func (w *writer) runAlone(wr *write) error {
 	return w.exec("RELEASE one")
 }
 
-// safely turns a panic in f into an error, because it may run in another goroutine
-// than its caller's, where a panic would end the process.
+// safely turns a panic in f into an error, because it runs in the writer's
+// goroutine, where a panic would end the process.
 func safely(f func(*sqlite.Conn) error, c *sqlite.Conn) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -387,17 +344,10 @@ func (w *writer) exec(query string) error {
 
 // close rejects further writes, finishes the queued ones and closes the file.
 func (w *writer) close() error {
-	w.once.Do(func() {
-		close(w.closed)
-		for !w.writing.CompareAndSwap(false, true) { // never cleared again
-			time.Sleep(time.Millisecond)
-		}
-		close(w.wake)
-		for !w.queue.empty() {
-			w.commit(w.drain())
-		}
-		close(w.ended)
-	})
+	w.mu.Lock()
+	w.closed = true
+	close(w.wake)
+	w.mu.Unlock()
 	<-w.ended
 	return w.conn.Close()
 }

@@ -44,9 +44,9 @@ func hold(t *testing.T, d *DB) (release func()) {
 // queued waits until n writes are queued behind the one that holds the writer.
 func queued(t *testing.T, d *DB, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); d.writer.queue.size.Load() < int64(n); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); d.writer.queued() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d writes are queued, want %d", d.writer.queue.size.Load(), n)
+			t.Fatalf("%d writes are queued, want %d", d.writer.queued(), n)
 		}
 	}
 }
@@ -118,14 +118,13 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 	}
 }
 
-// TestOneProcessorSharesCommits: on one processor too, a caller that finds the connection
-// free shares its commit with the others that are about to write, whether or not the one
-// before was alone.
+// TestOneProcessorSharesCommits: on one processor too, callers that write at the same time
+// share their commits.
 func TestOneProcessorSharesCommits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, Tuning: Tuning{NoSync: true}})
 	insert := func() {
-		if err := d.writer.do(withStandby(t.Context(), &fakeStandby{}), insertPet("any", 0)); err != nil {
+		if err := d.writer.do(t.Context(), insertPet("any", 0)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -208,6 +207,47 @@ func TestWriteWhoseContextEnds(t *testing.T) {
 	}
 	if got := names(t, d); len(got) != 1 || !got["cancelled late"] {
 		t.Errorf("stored are %v, want only the one that began", got)
+	}
+}
+
+// TestWriteAtItsDeadline: a disk can hang, so a caller is answered at its deadline. It is
+// told that nothing was changed only if that is true.
+func TestWriteAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	hanging, disk := make(chan struct{}), make(chan struct{})
+	d.writer.conn.SetAuthorizer(sqlite.AuthorizeFunc(func(action sqlite.Action) sqlite.AuthResult {
+		if action.Operation() == "COMMIT" { // its statement is prepared again
+			close(hanging)
+			<-disk
+		}
+		return sqlite.AuthResultOK
+	}))
+	write := func(name string) chan error {
+		result := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			defer cancel()
+			result <- d.writer.do(ctx, insertPet(name, 0))
+		}()
+		return result
+	}
+	committing := write("committing")
+	<-hanging
+	behind := write("behind")
+	if err := <-committing; !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write whose commit hangs: %v, want that its outcome is unknown", err)
+	}
+	if err := <-behind; errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write behind it: %v, want that its deadline has passed", err)
+	}
+	d.writer.conn.SetAuthorizer(nil) // the goroutine is in the old one
+	close(disk)
+	if err := d.writer.do(t.Context(), insertPet("after", 0)); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, d); !got["committing"] || got["behind"] || !got["after"] {
+		t.Errorf("stored are %v, want the one that was committing, and the one after it", got)
 	}
 }
 

@@ -301,8 +301,10 @@ func TestMoveKeepsOthersOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if second, err := openTarget(t, url); err == nil || !strings.Contains(err.Error(), "Stop it first") {
-			t.Errorf("%s: a second target: got %v, %v, want a refusal", engine, second, err)
+		second, err := openTarget(t, url)
+		var refused *db.OpenError
+		if served := errors.As(err, &refused) && refused.Reason == db.Served; !served && (err == nil || !strings.Contains(err.Error(), "Stop it first")) {
+			t.Errorf("%s: a second target: got %v, %v, want a refusal because it is in use", engine, second, err)
 		}
 		target.Close()
 	}

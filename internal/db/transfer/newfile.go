@@ -33,7 +33,7 @@ func createNew(path string) (*newFile, error) {
 		return nil, fmt.Errorf("%s %w", path, ErrExists)
 	}
 	partial := path + partialSuffix
-	if err := RemovePartial(path); err != nil {
+	if err := removePartial(path); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -47,9 +47,9 @@ func createNew(path string) (*newFile, error) {
 	return &newFile{path: path, file: f}, nil
 }
 
-// RemovePartial removes what a killed process left of a file. It does nothing if there
+// removePartial removes what a killed process left of a file. It does nothing if there
 // is nothing, and refuses what another process is still writing.
-func RemovePartial(path string) error {
+func removePartial(path string) error {
 	partial := path + partialSuffix
 	f, err := os.OpenFile(partial, os.O_RDWR, 0)
 	switch {

@@ -1,5 +1,5 @@
-// Makes the reference interactive: the key, the filter, the choice of a language,
-// and sending requests.
+// Makes the reference interactive: the key, the search, the choice of a language,
+// examples that follow what is entered, and sending requests.
 "use strict";
 
 (() => {
@@ -13,8 +13,9 @@
 	document.getElementById("key-form").addEventListener("submit", (event) => event.preventDefault());
 
 	// Snippets show the address of the server that this page comes from.
+	const atThisServer = (text) => text.replaceAll("http://127.0.0.1:8080", location.origin);
 	for (const code of all(".snippets code")) {
-		code.textContent = code.textContent.replaceAll("http://127.0.0.1:8080", location.origin);
+		code.textContent = atThisServer(code.textContent);
 	}
 
 	const chooseLanguage = (language) => {
@@ -32,15 +33,21 @@
 
 	const filter = document.getElementById("filter");
 	const nothing = document.getElementById("nothing");
+	const passages = document.getElementById("passages");
 	const applyFilter = () => {
 		const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+		const matches = (entry) => words.every((word) => entry.dataset.search.includes(word));
 		for (const operation of operations) {
-			operation.hidden = !words.every((word) => operation.dataset.search.includes(word));
+			operation.hidden = !matches(operation);
 		}
 		for (const group of all(".group")) {
 			group.hidden = all(".operation:not([hidden])", group).length === 0;
 		}
-		nothing.hidden = operations.some((operation) => !operation.hidden);
+		for (const passage of all("li", passages)) {
+			passage.hidden = words.length === 0 || !matches(passage);
+		}
+		passages.hidden = all("li:not([hidden])", passages).length === 0;
+		nothing.hidden = !passages.hidden || operations.some((operation) => !operation.hidden);
 	};
 	const clearFilter = () => {
 		filter.value = "";
@@ -78,23 +85,30 @@
 		});
 	}
 
-	// What is sent is what the form says. Fields that are empty are left out.
-	const requestOf = (form) => {
+	// entered returns what the form says. Fields that are empty are left out.
+	const entered = (form) => {
 		let path = form.dataset.path;
 		const query = new URLSearchParams();
-		const headers = new Headers();
+		const headers = []; // not Headers, which refuses some values
 		for (const field of all("[data-in]", form)) {
-			if (field.value === "") {
+			const value = field.value.trim();
+			if (value === "") {
 				continue;
 			}
 			if (field.dataset.in === "path") {
-				path = path.replace(`{${field.name}}`, encodeURIComponent(field.value));
+				path = path.replace(`{${field.name}}`, () => encodeURIComponent(value));
 			} else if (field.dataset.in === "query") {
-				query.set(field.name, field.value);
+				query.set(field.name, value);
 			} else {
-				headers.set(field.name, field.value);
+				headers.push([field.name, value]);
 			}
 		}
+		return { path, query, headers, suffix: query.size > 0 ? `?${query}` : "" };
+	};
+
+	const requestOf = (form) => {
+		const { path, headers: fields, suffix } = entered(form);
+		const headers = new Headers(fields);
 		if (key.value.trim() !== "") {
 			headers.set("Authorization", `Bearer ${key.value.trim()}`);
 		}
@@ -102,8 +116,58 @@
 		if (body !== undefined) {
 			headers.set("Content-Type", "application/json");
 		}
-		const suffix = query.size > 0 ? `?${query}` : "";
 		return new Request(`/v1${path}${suffix}`, { method: form.dataset.method, headers, body, cache: "no-store", credentials: "omit" });
+	};
+
+	// How each language writes a header, and a body in quotes.
+	const languages = {
+		curl: {
+			header: (name, value) => `  -H '${`${name}: ${value}`.replaceAll("'", "'\\''")}' \\\n`,
+			body: (body) => body.replaceAll("'", "'\\''"),
+		},
+		js: {
+			header: (name, value) => `    ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`,
+			body: (body) => body,
+		},
+		python: {
+			header: (name, value) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`,
+			body: (body) => body.replaceAll("\\", "\\\\").replaceAll("'", "\\'"),
+		},
+	};
+
+	// Examples follow what is entered. An id that is still empty is that of the document.
+	// The Go examples are written by hand, so only their ids follow.
+	const followForm = (form) => {
+		const snippets = form.closest(".operation").querySelector(".snippets");
+		const sample = atThisServer(snippets.dataset.address);
+		const samplePath = new URL(sample).pathname.split("/");
+		const { path, headers, suffix } = entered(form);
+		const changed = suffix !== "" || all("[data-in=query]", form).some((field) => field.dataset.touched);
+		const filled = `/v1${path}`.split("/").map((part, i) => part.startsWith("{") ? samplePath[i] : part);
+		const address = location.origin + filled.join("/") + (changed ? suffix : new URL(sample).search);
+		const body = form.elements.body?.value.trim().replace(/\s*\n\s*/g, " ");
+		for (const figure of all("figure", snippets)) {
+			const code = figure.querySelector("code");
+			figure.sample ??= code.textContent;
+			const language = languages[figure.classList[1]];
+			let text = figure.sample;
+			if (language === undefined) {
+				filled.forEach((part, i) => {
+					if (part !== samplePath[i]) {
+						text = text.replaceAll(new RegExp(`\\b${samplePath[i]}\\b`, "g"), () => part);
+					}
+				});
+				const rest = changed || headers.length > 0 || body !== snippets.dataset.body;
+				code.textContent = text + (rest ? "\n// Only the ids of this example follow what you enter." : "");
+				continue;
+			}
+			text = text.replace(sample, () => address);
+			if (body !== undefined) {
+				text = text.replace(language.body(snippets.dataset.body), () => language.body(body));
+			}
+			const lines = headers.map(([name, value]) => language.header(name, value)).join("");
+			code.textContent = text.replace(/^.*Authorization/m, (line) => lines + line);
+		}
 	};
 
 	const element = (name, className, text) => {
@@ -138,7 +202,7 @@
 		});
 	};
 
-	const showResponse = async (result, request, response, started) => {
+	const showResponse = async (form, result, request, response, started) => {
 		const text = await response.text();
 		const took = Math.round(performance.now() - started);
 		const line = element("p", "outcome", "");
@@ -148,18 +212,61 @@
 		const body = element("pre", "body", indent(text) || "(no body)");
 		body.tabIndex = 0;
 		result.replaceChildren(element("h3", "", "Response"), line, body, headers);
+		const next = /<([^>]*)>; rel="next"/.exec(response.headers.get("Link") ?? "");
+		if (next !== null) {
+			const button = element("button", "button", "Next page");
+			button.type = "button";
+			button.addEventListener("click", () => followLink(form, new URL(next[1], location)));
+			body.after(button);
+		}
+	};
+
+	// followLink sends the request that a link leads to.
+	const followLink = (form, link) => {
+		for (const field of all("[data-in=query]", form)) {
+			field.value = link.searchParams.get(field.name) ?? "";
+		}
+		followForm(form);
+		form.requestSubmit();
+	};
+
+	// agreed asks before a request that removes or revokes something, and says where.
+	const dialog = document.getElementById("confirm");
+	for (const button of all("button", dialog)) {
+		button.addEventListener("click", () => dialog.close(button.value));
+	}
+	const agreed = (form, request) => {
+		if (form.dataset.asks === undefined) {
+			return true;
+		}
+		const deployment = document.querySelector(".environment").textContent;
+		dialog.querySelector("h2").textContent = `${form.dataset.asks} in ${deployment}?`;
+		dialog.querySelector("p").textContent = `${request.method} ${request.url}. This can’t be undone.`;
+		dialog.returnValue = "";
+		dialog.showModal();
+		return new Promise((resolve) => {
+			dialog.addEventListener("close", () => resolve(dialog.returnValue === "send"), { once: true });
+		});
 	};
 
 	for (const form of all("form.try")) {
+		form.addEventListener("input", (event) => {
+			event.target.dataset.touched = "yes";
+			followForm(form);
+		});
 		form.addEventListener("submit", async (event) => {
 			event.preventDefault();
 			const result = form.closest(".operation").querySelector(".result");
 			const button = form.querySelector("[type=submit]");
 			button.disabled = true;
-			const started = performance.now();
 			try {
 				const request = requestOf(form);
-				await showResponse(result, request, await fetch(request), started);
+				if (!await agreed(form, request)) {
+					button.disabled = false;
+					return;
+				}
+				const started = performance.now();
+				await showResponse(form, result, request, await fetch(request), started);
 			} catch (error) {
 				result.replaceChildren(element("p", "outcome failed", `The request failed: ${error.message}`));
 			}

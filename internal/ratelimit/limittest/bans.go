@@ -7,6 +7,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
+	"animalstore/internal/testenv"
 )
 
 // tiny is a plan that is used up quickly. Its threshold is 100 strikes.
@@ -260,7 +261,7 @@ func testClients(t *testing.T, newSubject New) {
 		t.Run(p.name+": a client that hammers is banned and recovers", func(t *testing.T) {
 			c := newClient(t, newSubject, p.limits)
 			pause := 10 * time.Millisecond
-			if isCostly(c.s) && !soak() {
+			if isCostly(c.s) && !testenv.Soak {
 				pause = 50 * time.Millisecond
 			}
 			var ban ratelimit.Decision

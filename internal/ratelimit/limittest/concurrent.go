@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/testenv"
 )
 
 // testConcurrent checks that concurrent requests are each counted once.
@@ -50,8 +51,8 @@ func testConcurrent(t *testing.T, newSubject New) {
 			requests := p.limits.PerMinute/goroutines + 1
 			rounds := 40
 			switch {
-			case soak():
-			case RaceDetector: // a race shows in any round, and make test runs all of them without it
+			case testenv.Soak:
+			case testing.Short():
 				rounds = 4
 			case isCostly(c.s):
 				rounds = 12

@@ -6,13 +6,13 @@ package limittest
 
 import (
 	"context"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
+	"animalstore/internal/testenv"
 )
 
 // Subject is a limiter under test. The suite controls its clock and can restart it.
@@ -51,7 +51,7 @@ func isCostly(s Subject) bool {
 
 // affordable lowers the daily limit so that it can be used up in this run.
 func affordable(s Subject, l animalstore.Limits) animalstore.Limits {
-	if isCostly(s) && !soak() {
+	if isCostly(s) && !testenv.Soak {
 		l.PerDay = min(l.PerDay, 3*l.PerMinute)
 	}
 	return l
@@ -64,7 +64,7 @@ type New func(t testing.TB) Subject
 var tests = []struct {
 	name string
 	run  func(*testing.T, New)
-	long bool // many requests, all from one goroutine
+	slow bool
 }{
 	{"plans", testPlans, false},
 	{"windows", testWindows, false},
@@ -83,24 +83,20 @@ var tests = []struct {
 }
 
 // Run runs all tests, or those named in only, on the limiters that newSubject
-// returns. Under the race detector it leaves out the long ones, because a single
-// goroutine has no races and make test runs them without it too.
+// returns.
 func Run(t *testing.T, newSubject New, only ...string) {
 	for _, test := range tests {
 		if len(only) > 0 && !slices.Contains(only, test.name) {
 			continue
 		}
 		t.Run(test.name, func(t *testing.T) {
-			if test.long && RaceDetector && !soak() {
-				t.Skip("one goroutine: run it without the race detector")
+			if test.slow {
+				testenv.Slow(t)
 			}
 			test.run(t, newSubject)
 		})
 	}
 }
-
-// soak reports whether this is a long run.
-func soak() bool { return os.Getenv("ANIMALSTORE_SOAK") != "" }
 
 // noon is the initial time: far from midnight, and not on a whole second.
 var noon = milli("2026-03-10T12:00:00.250Z")

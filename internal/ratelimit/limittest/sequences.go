@@ -9,6 +9,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
+	"animalstore/internal/testenv"
 
 	"pgregory.net/rapid"
 )
@@ -23,14 +24,11 @@ const (
 // testSequences runs the same operations on a limiter and on the model.
 func testSequences(t *testing.T, newSubject New) {
 	subject := newSubject(t)
-	sequences, soaking := shortRun, soakRun
+	sequences, soak := shortRun, soakRun
 	if isCostly(subject) {
-		sequences, soaking = shortCostlyRun, soakCostlyRun
+		sequences, soak = shortCostlyRun, soakCostlyRun
 	}
-	if soak() {
-		sequences = soaking
-	}
-	configureRapid(t, sequences)
+	configureRapid(t, testenv.Count(sequences, soak))
 	cover := &coverage{count: make(map[string]int64)}
 	forgets := subject.KillForgets()
 	start := time.Now()

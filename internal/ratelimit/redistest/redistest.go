@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"animalstore/internal/testenv"
 )
 
 // external is the environment variable with the address of an existing server, such
@@ -87,12 +89,7 @@ func takeDatabase(t testing.TB) int {
 // test ends. args are appended to its command line.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("redis-server is not installed: run scripts/setup")
-		}
-		t.Skip("redis-server is not installed: run scripts/setup")
-	}
+	testenv.Need(t, "redis-server")
 	s := &Server{t: t, dir: t.TempDir(), args: args}
 	// Another process may take the port before the server does.
 	for attempt := 0; ; attempt++ {

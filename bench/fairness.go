@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	fairnessWork = "fairness"
+	heavyKeys    = 4
+	bursts       = 5
+	burstLength  = 1500 * time.Millisecond
+	// burstConnections is the number of connections of each key.
+	burstConnections = 200
+)
+
+// largePet has one of the longest names that a pet can have.
+var largePet = `{"name":"` + strings.Repeat("🦊", 1024) + `","categoryId":7,"status":"available"}`
+
+// measureFairnesses measures ours on both databases.
+func (r *report) measureFairnesses() {
+	for _, s := range r.running {
+		switch s.name {
+		case "ours":
+			r.costs = append(r.costs, r.measureFairness(onSQLite, s)...)
+		case onPostgres:
+			r.costs = append(r.costs, r.measureFairness(onPostgres, s)...)
+		}
+	}
+}
+
+// measureFairness measures how long one key waits for small reads while others
+// ask for the largest pages, on connections that are never idle.
+func (b *bench) measureFairness(engine string, s *server) (all []cost) {
+	for range 100 {
+		s.send(http.MethodPost, s.api.create, largePet)
+	}
+	keys := strings.Fields(string(must(os.ReadFile(s.keysFile))))[1:]
+	for _, heavy := range []struct {
+		keys int
+		by   string
+	}{{1, "one key"}, {heavyKeys, "four keys"}} {
+		waits, pages := b.besideLargePages(s, keys[:heavy.keys])
+		slices.Sort(waits)
+		progress("fairness, %s: %s sent %.0f large pages a second to %s and %d small reads meanwhile", engine, s.name, pages, heavy.by, len(waits))
+		limit := bar{}
+		if s.name != "base" {
+			limit = barFor(b.command, fairnessWork, "")
+		}
+		all = append(all, cost{fmt.Sprintf("small reads beside large pages of %s, %s: p99 ms", heavy.by, engine), s.name, nil,
+			[]float64{waits[len(waits)*99/100]}, limit})
+	}
+	return all
+}
+
+// besideLargePages returns how many ms reads took during the bursts, and how many
+// large pages were sent a second.
+func (b *bench) besideLargePages(s *server, keys []string) (waits []float64, pages float64) {
+	heavy := *s
+	heavy.rotateKeys, heavy.keysFile = true, filepath.Join(b.work, "heavy.keys")
+	check(os.WriteFile(heavy.keysFile, []byte(strings.Join(keys, "\n")+"\n"), 0o600))
+	w := workload{"large", "large pages", len(keys) * burstConnections, func(api, int) []string { return []string{"GET /v1/pets?limit=100"} }}
+	file := b.writeRequests(w, s)
+	small := []string{"/v1/pets?limit=1", s.api.one(1)}
+	for range bursts {
+		ended := make(chan error, 1)
+		go func() {
+			ended <- attempt(func() {
+				t, _, err := b.load.runWrk(b.ctx, w, &heavy, file, burstLength)
+				if !errors.As(err, &refusedError{}) && !errors.Is(err, errNothing) { // they ask for more than can be done in time
+					check(err)
+				}
+				pages += float64(t.requests) / burstLength.Seconds() / bursts
+			})
+		}()
+		for over := false; !over; {
+			began := time.Now()
+			err := attempt(func() { s.send(http.MethodGet, small[len(waits)%len(small)], "") })
+			wait := time.Since(began)
+			if err != nil {
+				progress("a small read failed: %v", err)
+				wait = max(wait, 5*time.Second)
+			}
+			waits = append(waits, float64(wait.Microseconds())/1000)
+			select {
+			case err := <-ended:
+				check(err)
+				over = true
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	return waits, pages
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestReady: only 200 from the server itself is ready, whatever its certificate.
+func TestReady(t *testing.T) {
+	status := http.StatusOK
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/shop/readyz" {
+			status = http.StatusNotFound
+		}
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+	})
+	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	defer plain.Close()
+	defer secure.Close()
+	gone := httptest.NewServer(handler)
+	gone.Close()
+	for _, test := range []struct {
+		url    string
+		status int
+		want   string // part of the error; "" for none
+	}{
+		{plain.URL + "/shop", 200, ""},
+		{plain.URL + "/shop/v1", 200, ""},
+		{plain.URL + "/shop/v1/", 200, ""},
+		{secure.URL + "/shop", 200, ""},
+		{plain.URL + "/shop", 503, "responded with 503 Service Unavailable"},
+		{plain.URL + "/shop", 307, "responded with 307 Temporary Redirect"},
+		{gone.URL + "/shop", 200, "cannot be reached (connection refused)"},
+	} {
+		status = test.status
+		address, err := url.Parse(test.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = checkReady(t.Context(), address, "shop.example")
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s with status %d: got %v, want %q", test.url, test.status, err, test.want)
+		}
+	}
+}
+
+func TestLocalURL(t *testing.T) {
+	for listen, want := range map[string]string{
+		"":               "http://127.0.0.1:8080",
+		":9000":          "http://localhost:9000",
+		"0.0.0.0:9000":   "http://localhost:9000",
+		"[::]:9000":      "http://localhost:9000",
+		"192.0.2.7:9000": "http://192.0.2.7:9000",
+	} {
+		if got := localURL(listen, false); got != want {
+			t.Errorf("%q: got %s, want %s", listen, got, want)
+		}
+		if got, want := localURL(listen, true), strings.Replace(want, "http:", "https:", 1); got != want {
+			t.Errorf("%q with HTTPS: got %s, want %s", listen, got, want)
+		}
+	}
+}

@@ -1,6 +1,0 @@
-//go:build !race
-
-package main
-
-// raceDetector is off.
-const raceDetector = false

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/terminal"
+)
+
+// TestPrintForwarded: one line for an event, with what the receiver did.
+func TestPrintForwarded(t *testing.T) {
+	now, status := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC), 204
+	event := animalstore.Event{ID: 7, Type: animalstore.PetCreated, Subject: "pet/1"}
+	for _, test := range []struct {
+		name    string
+		printer terminal.Printer
+		attempt animalstore.Attempt
+		want    string
+	}{
+		{"pipe", terminal.Printer{}, animalstore.Attempt{Time: animalstore.At(now), Status: &status, DurationMs: 3}, "7\t2026-03-10T12:00:00.000Z\tpet.created\tpet/1\t204\t3\n"},
+		{"no response", terminal.Printer{}, animalstore.Attempt{Time: animalstore.At(now), Error: "timeout"}, "7\t2026-03-10T12:00:00.000Z\tpet.created\tpet/1\ttimeout\t0\n"},
+		{"terminal", terminal.Printer{Screen: terminal.Screen{Terminal: true}}, animalstore.Attempt{Time: animalstore.At(now), Status: &status, DurationMs: 3}, "2026-03-10 12:00:00  pet.created       pet/1         204  (3 ms)\n"},
+		{"JSON", terminal.Printer{JSON: true}, animalstore.Attempt{Time: animalstore.At(now), Status: &status, DurationMs: 3}, `{"eventId":7,"type":"pet.created","subject":"pet/1","time":"2026-03-10T12:00:00.000Z","status":204,"error":null,"durationMs":3}` + "\n"},
+	} {
+		var out bytes.Buffer
+		test.printer.Out = &out
+		if err := printForwarded(&test.printer, event, test.attempt); err != nil || out.String() != test.want {
+			t.Errorf("%s: got %q and %v\nwant %q", test.name, &out, err, test.want)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestLostSecret: if a secret can't be printed, the error says how to get another.
+func TestLostSecret(t *testing.T) {
+	p := terminal.NewPrinter(fullDisk{}, fullDisk{}, false)
+	for want, err := range map[string]error{
+		`the secret of key 2 couldn't be printed and is lost: no space left. Create a new one with "animalstore keys rotate 2"`:         printSecret(p, "key", 2, "secret", nil),
+		`the secret of webhook 3 couldn't be printed and is lost: no space left. Create a new one with "animalstore webhooks rotate 3"`: printSecret(p, "webhook", 3, "secret", nil),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/ratelimit"
+	"animalstore/internal/server"
+	"animalstore/internal/terminal"
+	"animalstore/internal/webhook"
+)
+
+// config returns the configuration of the server, which logs to log. The error names the
+// flags that are wrong, in the order of the help.
+func (f serveFlags) config(log io.Writer) (server.Config, error) {
+	cfg := f.Config
+	var wrong mistakes
+	wrong.add(checkTLS(cfg, f.certificates))
+	wrong.add(f.parseBackups(&cfg))
+	wrong.add(checkOrigins(cfg.CORSOrigins))
+	wrong.add(server.CheckDatabaseURL("--database", cfg.Database))
+	wrong.add(f.parseEnvironment(&cfg))
+	wrong.add(f.parseRetention(&cfg))
+	wrong.add(checkListen("--listen", cfg.Listen))
+	wrong.add(f.parseLogFormat(&cfg, log))
+	if cfg.OpsListen != "" {
+		wrong.add(checkListen("--ops-listen", cfg.OpsListen))
+	}
+	if cfg.Redis != "" {
+		wrong.add(named("--redis", ratelimit.CheckRedisURL(cfg.Redis)))
+	}
+	var err error
+	cfg.TrustedProxies, err = parseProxies(f.proxies)
+	wrong.add(err)
+	cfg.WebhookNetworks, err = webhook.ParseNetworks(f.webhookNetworks)
+	wrong.add(named("--webhook-networks", err))
+	f.obtainCertificates(&cfg)
+	return cfg, wrong.err()
+}
+
+func (f serveFlags) parseBackups(cfg *server.Config) (err error) {
+	cfg.Backups.Every, err = terminal.ParseDuration(f.backupEvery)
+	switch {
+	case err != nil || cfg.Backups.Every < time.Second:
+		return fmt.Errorf("--backup-every must be a duration of at least 1s, such as 1d, 12h or 30m, not %q", f.backupEvery)
+	case cfg.Backups.Keep < 1:
+		return errors.New("--backup-keep must be at least 1")
+	case cfg.Backups.Dir != "" && postgres.Is(cfg.Database):
+		return errors.New("--backup-dir is for SQLite: back up PostgreSQL with its own tools, see \"animalstore db backup --help\"")
+	}
+	return nil
+}
+
+func (f serveFlags) parseEnvironment(cfg *server.Config) (err error) {
+	if cfg.Environment, err = animalstore.ParseEnvironment(f.environment); err != nil {
+		return fmt.Errorf("--%s", err.(*animalstore.Error).Message)
+	}
+	return nil
+}
+
+// parseRetention reads how long to keep events. It is negative for no end.
+func (f serveFlags) parseRetention(cfg *server.Config) (err error) {
+	if f.eventsRetention == "0" {
+		cfg.EventsRetention = -1
+		return nil
+	}
+	cfg.EventsRetention, err = terminal.ParseDuration(f.eventsRetention)
+	if err != nil || cfg.EventsRetention < time.Minute {
+		return fmt.Errorf("--events-retention must be a duration of at least 1m, such as 30d or 12h, or 0 to keep events forever, not %q", f.eventsRetention)
+	}
+	return nil
+}
+
+// checkListen refuses anything but an address and a port. For "", net.Listen would pick
+// any port on every address.
+func checkListen(flag, listen string) error {
+	_, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil || port == "" {
+		return fmt.Errorf("%s must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not %q", flag, listen)
+	}
+	return nil
+}
+
+// parseProxies reads networks. An address is a network of one.
+func parseProxies(networks []string) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for _, n := range networks {
+		prefix, err := netip.ParsePrefix(n)
+		if addr, addrErr := netip.ParseAddr(n); addrErr == nil {
+			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--trusted-proxies: %q is not a network: write it like 10.0.0.0/8 or 192.0.2.7", n)
+		}
+		prefixes = append(prefixes, prefix.Masked())
+	}
+	return prefixes, nil
+}
+
+// checkOrigins refuses what no browser sends as an origin.
+func checkOrigins(origins []string) error {
+	for _, o := range origins {
+		scheme, host, ok := strings.Cut(o, "://")
+		if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, "/*? ") {
+			return fmt.Errorf("--cors-origins: %q is not an origin: write it like https://shop.example, without a path", o)
+		}
+	}
+	return nil
+}
+
+func (f serveFlags) parseLogFormat(cfg *server.Config, w io.Writer) error {
+	switch f.logFormat {
+	case "text":
+		cfg.Log = slog.New(slog.NewTextHandler(w, nil))
+	case "json":
+		cfg.Log = slog.New(slog.NewJSONHandler(w, nil))
+	default:
+		return fmt.Errorf("--log-format must be text or json, not %q", f.logFormat)
+	}
+	return nil
+}
+
+// obtainCertificates keeps them next to the database unless a directory is named.
+func (f serveFlags) obtainCertificates(cfg *server.Config) {
+	if len(f.certificates.Domains) == 0 {
+		return
+	}
+	cfg.ACME = &f.certificates
+	if cfg.ACME.Cache == "" {
+		cfg.ACME.Cache = strings.TrimPrefix(cfg.Database, "sqlite:") + ".acme"
+	}
+}
+
+// named adds the name of a flag to an error.
+func named(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", flag, err)
+}
+
+// mistakes are the settings that are wrong.
+type mistakes []error
+
+func (m *mistakes) add(err error) {
+	if err != nil {
+		*m = append(*m, err)
+	}
+}
+
+func (m mistakes) err() error {
+	if len(m) < 2 {
+		return errors.Join(m...)
+	}
+	var lines strings.Builder
+	for _, err := range m {
+		lines.WriteString("\n- " + err.Error())
+	}
+	return fmt.Errorf("%d settings are wrong:%s", len(m), lines.String())
+}

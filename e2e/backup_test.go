@@ -1,0 +1,543 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore/internal/testenv"
+)
+
+// ledgerOfNumbers keeps, for each writer, the pets it was told about, in order. Writers
+// number their pets, so a state of the store has the first few of each writer's.
+type ledgerOfNumbers struct {
+	mu           sync.Mutex
+	sent         []int // by writer: how many were sent
+	acknowledged []int // by writer: how many of them were acknowledged
+}
+
+func (l *ledgerOfNumbers) counts() (sent, acknowledged []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]int(nil), l.sent...), append([]int(nil), l.acknowledged...)
+}
+
+// write has every writer add pets until the server is gone or stop is closed.
+// A writer whose last pet was not acknowledged doesn't know whether it is stored: it
+// looks for it before it goes on.
+func (l *ledgerOfNumbers) write(t *testing.T, s *server, key string, stop chan struct{}) *sync.WaitGroup {
+	wg := new(sync.WaitGroup)
+	for w := range l.sent {
+		c := newClient(t, s, key)
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				l.mu.Lock()
+				n := l.sent[w]
+				if l.acknowledged[w] < n { // sent again, under the same idempotency key
+					n--
+				} else {
+					l.sent[w]++
+				}
+				l.mu.Unlock()
+				a, err := c.try("POST", "/v1/pets", newPetBody(fmt.Sprintf("%d/%d", w, n), int64(w), "available"), "Idempotency-Key", fmt.Sprintf("backup-%d-%d", w, n))
+				if err != nil {
+					return // the server is gone
+				}
+				if a.status != 201 {
+					t.Errorf("writer %d, pet %d: got %d %s, want 201", w, n, a.status, a.body)
+					return
+				}
+				l.mu.Lock()
+				l.acknowledged[w] = n + 1
+				l.mu.Unlock()
+			}
+		})
+	}
+	return wg
+}
+
+// wantState checks that a store has, of each writer, the first pets and no others: at
+// least those acknowledged before the copy began, at most those sent before it ended.
+func wantState(t *testing.T, database string, least, most []int) {
+	t.Helper()
+	r := run(t, "db", "check", "--database", "sqlite:"+database)
+	if r.code != 0 {
+		t.Errorf("db check: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	found := make([]map[int]bool, len(least))
+	for w := range found {
+		found[w] = map[int]bool{}
+	}
+	for _, name := range petNames(t, database) {
+		var w, n int
+		if _, err := fmt.Sscanf(name, "%d/%d", &w, &n); err != nil || found[w][n] {
+			t.Fatalf("pet %q is there twice, or was never sent", name)
+		}
+		found[w][n] = true
+	}
+	for w, numbers := range found {
+		for n := range len(numbers) {
+			if !numbers[n] {
+				t.Fatalf("of writer %d there are %d pets, but not number %d", w, len(numbers), n)
+			}
+		}
+		if len(numbers) < least[w] || len(numbers) > most[w] {
+			t.Errorf("of writer %d there are %d pets, want at least the %d acknowledged before and at most the %d sent", w, len(numbers), least[w], most[w])
+		}
+	}
+}
+
+// petNames reads the names of all pets from a file.
+func petNames(t *testing.T, database string) []string {
+	t.Helper()
+	out, err := exec.Command("sqlite3", "-readonly", database, "SELECT name FROM pets").Output()
+	if err != nil {
+		t.Fatalf("read %s: %v", database, err)
+	}
+	return strings.Fields(string(out))
+}
+
+// TestBackupsUnderLoad backs a store up again and again while pets are added and the
+// server is killed. Each complete backup is restored, and has to be a state that the
+// store was in.
+func TestBackupsUnderLoad(t *testing.T) {
+	t.Parallel()
+	testenv.Need(t, "sqlite3")
+	rounds := testenv.Count(3, 100)
+	database := newDatabase(t)
+	key := loadKey(t, database)
+	l := &ledgerOfNumbers{sent: make([]int, 8), acknowledged: make([]int, 8)}
+	dir := t.TempDir()
+	killedDuring := 0
+	for round := range rounds {
+		s := start(t, onDatabase(database))
+		stop := make(chan struct{})
+		writers := l.write(t, s, key, stop)
+		_, before := l.counts()
+		eventually(t, time.Minute, "pets are acknowledged", func() bool {
+			_, now := l.counts()
+			return now[0] >= before[0]+5
+		})
+		file := filepath.Join(dir, fmt.Sprint(round, ".db"))
+		_, least := l.counts()
+		backup := startCommand(t, "db", "backup", file, "--database", "sqlite:"+database)
+		if round%3 != 2 { // the server is killed at different moments of the backup
+			time.Sleep(time.Duration(round*7%40) * time.Millisecond)
+			if !backup.ended() {
+				killedDuring++
+			}
+			s.kill()
+		}
+		if code := backup.wait(); code != 0 {
+			t.Fatalf("round %d: db backup: exit code %d.\n%s", round, code, backup.output())
+		}
+		most, _ := l.counts()
+		close(stop)
+		writers.Wait()
+		s.kill()
+		restored := filepath.Join(dir, fmt.Sprint("restored-", round, ".db"))
+		if r := run(t, "db", "restore", file, "--database", "sqlite:"+restored); r.code != 0 {
+			t.Fatalf("round %d: db restore: %+v", round, r)
+		}
+		wantState(t, restored, least, most)
+		for _, name := range []string{file, restored} {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: mode %v, %v, want 0600", name, info.Mode(), err)
+			}
+			os.Remove(name)
+		}
+		for _, suffix := range []string{".lock", "-shm", "-wal"} { // the last two are of db check
+			os.Remove(restored + suffix)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
+	sent, acknowledged := l.counts()
+	t.Logf("%d backups, %d while the server was killed; of each writer %v pets sent, %v acknowledged", rounds, killedDuring, sent, acknowledged)
+}
+
+// startCommand starts a command of the binary in the background.
+func startCommand(t testing.TB, args ...string) *server {
+	t.Helper()
+	return startProgram(t, append([]string{binary}, args...)...)
+}
+
+// TestBackupKilled kills a backup at many moments. There must never be an unfinished
+// file under the final name, and the next backup cleans up.
+func TestBackupKilled(t *testing.T) {
+	t.Parallel()
+	rounds := testenv.Count(6, 200)
+	database := newDatabase(t)
+	if r := run(t, "seed", "--pets", "20000", "--database", "sqlite:"+database); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	file := filepath.Join(t.TempDir(), "copy.db")
+	partial, complete := 0, 0
+	for round := range rounds {
+		backup := startCommand(t, "db", "backup", file, "--database", "sqlite:"+database)
+		if round%2 == 0 { // in the middle of it, else at any moment
+			eventually(t, time.Minute, "the copy grows", func() bool {
+				info, err := os.Stat(file + ".partial")
+				return err == nil && info.Size() > 0 || backup.ended()
+			})
+		} else {
+			time.Sleep(time.Duration(round*11%150) * time.Millisecond)
+		}
+		backup.kill()
+		if _, err := os.Stat(file + ".partial"); err == nil {
+			partial++
+		}
+		if _, err := os.Stat(file); err == nil { // it was complete already
+			complete++
+			if r := run(t, "db", "check", "--database", "sqlite:"+file); r.code != 0 {
+				t.Fatalf("round %d: the file under the final name is not a complete copy: %+v", round, r)
+			}
+			os.Remove(file)
+		}
+	}
+	if partial == 0 {
+		t.Error("no backup was killed in the middle")
+	}
+	if r := run(t, "db", "backup", file, "--database", "sqlite:"+database); r.code != 0 {
+		t.Errorf("a backup after those that were killed: %+v", r)
+	}
+	if _, err := os.Stat(file + ".partial"); err == nil {
+		t.Error("what a killed backup left was not removed")
+	}
+	t.Logf("%d killed: %d left an unfinished file, %d a complete one", rounds, partial, complete)
+}
+
+// TestBackupOnAFullDisk: a backup that doesn't fit leaves nothing, whether that is known
+// before or found out in the middle.
+func TestBackupOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	database := newDatabase(t)
+	if r := run(t, "seed", "--pets", "40000", "--database", "sqlite:"+database); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	dir := tmpfs(t, 12<<20)
+	file, ballast := filepath.Join(dir, "copy.db"), filepath.Join(dir, "ballast")
+	wantNothing := func(when string, r result) {
+		t.Helper()
+		if r.code != 1 || !strings.Contains(r.stderr, "the disk of the new file is full. No backup was made, and the store is unchanged. Free some space") {
+			t.Errorf("%s: got %+v, want exit code 1 and advice", when, r)
+		}
+		if left, _ := filepath.Glob(file + "*"); len(left) > 0 {
+			t.Errorf("%s: left over: %q", when, left)
+		}
+	}
+	fill(t, ballast, 1<<20)
+	r := run(t, "db", "backup", file, "--database", "sqlite:"+database)
+	if wantNothing("known before", r); !strings.Contains(r.stderr, "the copy needs") {
+		t.Errorf("got %s, want the space that is needed", r.stderr)
+	}
+	os.Remove(ballast)
+	// A part of the store is still in the log, so its file looks as if it fits.
+	s := start(t, onDatabase(database))
+	hold := exec.Command("sqlite3", "-readonly", database)
+	stdin, err := hold.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hold.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { stdin.Close(); hold.Wait() }()
+	fmt.Fprintln(stdin, "BEGIN; SELECT count(*) FROM pets;")
+	info, err := os.Stat(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startLoad(t, s, loadKey(t, database), 4, "in the log", 4000)
+	eventually(t, time.Minute, "the log grows", func() bool { return l.acknowledged.Load() >= 300 })
+	l.stop()
+	fill(t, ballast, info.Size()+256<<10)
+	wantNothing("in the middle", run(t, "db", "backup", file, "--database", "sqlite:"+database))
+	os.Remove(ballast)
+	if r := run(t, "db", "backup", file, "--database", "sqlite:"+database); r.code != 0 {
+		t.Errorf("with space: %+v", r)
+	}
+}
+
+// TestScheduledBackups: a server backs up by itself, keeps the newest, and a restart
+// adds none before its time.
+func TestScheduledBackups(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bystander := filepath.Join(dir, "store-yesterday.db")
+	if err := os.WriteFile(bystander, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unfinished := filepath.Join(dir, "store-20260102T030405Z.db.partial")
+	if err := os.WriteFile(unfinished, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	database := newDatabase(t)
+	backups := func() []string {
+		files, _ := filepath.Glob(filepath.Join(dir, "store-2*.db"))
+		return files
+	}
+	s := start(t, onDatabase(database), withEnv("ANIMALSTORE_BACKUP_DIR="+dir, "ANIMALSTORE_BACKUP_EVERY=1s", "ANIMALSTORE_BACKUP_KEEP=2"))
+	eventually(t, time.Minute, "four backups are made", func() bool { return strings.Count(s.stderr.String(), `msg="backed up"`) >= 4 })
+	second := launch(t, withArgs("--backup-dir", dir))
+	if code := second.wait(); code != 1 || !strings.Contains(second.stderr.String(), "give each server its own directory") {
+		t.Errorf("a second server with the same directory: exit code %d, want 1 and advice.\n%s", code, second.output())
+	}
+	s.stop()
+	if files := backups(); len(files) != 2 {
+		t.Errorf("got %q, want the newest 2", files)
+	}
+	if r := run(t, "db", "restore", backups()[1], "--database", "sqlite:"+newDatabase(t)); r.code != 0 {
+		t.Errorf("db restore: %+v", r)
+	}
+	if _, err := os.Stat(unfinished); err == nil {
+		t.Error("what a killed server left was not removed")
+	}
+	if _, err := os.Stat(bystander); err != nil {
+		t.Errorf("a file that isn't a backup of the server: %v", err)
+	}
+	before := fmt.Sprint(backups())
+	s = start(t, onDatabase(database), withArgs("--backup-dir", dir, "--backup-every", "1h"))
+	key := loadKey(t, database)
+	wantStatus(t, newClient(t, s, key).get(t, "/v1/pets"), 200, "")
+	s.stop()
+	// A backup that the stop came in time for would be in the log.
+	if after := fmt.Sprint(backups()); after != before || strings.Contains(s.stderr.String(), "backup stopped") {
+		t.Errorf("a restart within the hour: got %s, want %s.\n%s", after, before, s.stderr)
+	}
+}
+
+// TestBackupOfALargeStore measures what a backup of half a gigabyte does to writers, and
+// bounds it: no write may wait for the whole copy, and the log doesn't stay as large as
+// it grew.
+func TestBackupOfALargeStore(t *testing.T) {
+	testenv.OnlySoak(t, "fills a store of 500 MB")
+	database := newDatabase(t)
+	if r := run(t, "seed", "--pets", "4000000", "--database", "sqlite:"+database); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	key := loadKey(t, database)
+	s := start(t, onDatabase(database))
+	l := startLoad(t, s, key, 32, "large", 100)
+	slowest := watchWrites(t, s, key)
+	size := highestSize(database + "-wal")
+	time.Sleep(10 * time.Second)
+	alone, aloneSize, before := slowest(), size(), l.acknowledged.Load()
+
+	slowest, size = watchWrites(t, s, key), highestSize(database+"-wal")
+	file := filepath.Join(t.TempDir(), "copy.db")
+	began := time.Now()
+	backup := startCommand(t, "db", "backup", file, "--database", "sqlite:"+database)
+	// Once it is copied, it is only checked, for minutes.
+	info, err := os.Stat(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Minute, "the store is copied", func() bool {
+		copied, err := os.Stat(file + ".partial")
+		return err == nil && copied.Size() >= info.Size() || backup.ended()
+	})
+	took := time.Since(began)
+	time.Sleep(5 * time.Second) // the log is moved into the database
+	during, duringSize := slowest(), size()
+	after, err := os.Stat(database + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("without a backup: up to %v a write, %d MB of log, %d pets in 10 s", alone, aloneSize>>20, before)
+	t.Logf("with a backup: up to %v a write, %d MB of log, then %d MB; copied in %v, %d pets", during, duringSize>>20, after.Size()>>20, took, l.acknowledged.Load()-before)
+	if limit := 5 * time.Second; during > limit+alone {
+		t.Errorf("a write took %v during a backup, want at most %v", during, limit+alone)
+	}
+	if after.Size() > 128<<20 {
+		t.Errorf("the log has %d MB after the backup, want at most 128", after.Size()>>20)
+	}
+	l.stop()
+	if n := l.unanswered.Load(); n > 0 || len(l.refusals()) > 0 {
+		t.Errorf("%d requests were not answered, %v were refused, want none", n, fmt.Sprint(l.refusals()))
+	}
+	backup.kill()
+}
+
+// TestRestoreKilledBeforeItsName kills "db restore" when it is about to give the store its
+// name. Webhooks are paused by then, also those of an older version, and the next run
+// replaces what is left.
+func TestRestoreKilledBeforeItsName(t *testing.T) {
+	t.Parallel()
+	needsStrace(t)
+	testenv.Need(t, "sqlite3")
+	dir := t.TempDir()
+	current, older := filepath.Join(dir, "current.db"), filepath.Join(dir, "older.db")
+	if r := run(t, "seed", "--pets", "100", "--database", "sqlite:"+current); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	// The first version with webhooks was the third.
+	for _, file := range []string{"schema.sql", "schema2_events.sql", "schema3_webhooks.sql"} {
+		query(t, older, contents("../internal/db/sqlite/"+file))
+	}
+	query(t, older, "PRAGMA application_id = 0x414e5354; PRAGMA user_version = 3")
+	for _, backup := range []string{current, older} {
+		name := filepath.Base(backup)
+		query(t, backup, `WITH ids(id) AS (VALUES (1), (2)) INSERT INTO webhooks
+			SELECT id, 'https://example.com/', 'pet.*', '', 0, '', 'whsec_b25l', '', 0, 1000, 0, 0, 0, 0, 0 FROM ids`)
+		store := filepath.Join(dir, "restored-"+name)
+		restore := []string{"db", "restore", backup, "--database", "sqlite:" + store}
+		argv := append([]string{"-f", "-o", os.DevNull, "-e", "trace=renameat2", "-e", "inject=renameat2:signal=KILL", binary}, restore...)
+		if out, err := exec.Command("strace", argv...).CombinedOutput(); err == nil {
+			t.Fatalf("%s: restore was not killed:\n%s", name, out)
+		}
+		if exists(store) {
+			t.Fatalf("%s: the store has its name, so the kill came too late", name)
+		}
+		const states = "SELECT group_concat(state) FROM webhooks"
+		if got := query(t, store+".partial", states); got != "1,1" {
+			t.Errorf("%s: before the store has its name, its webhooks are in the states %s, want all paused", name, got)
+		}
+		// What a kill in the middle of pausing leaves.
+		if err := os.WriteFile(store+".partial-wal", []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, restore...); r.code != 0 || !strings.Contains(r.stderr, "Paused 2 webhooks") {
+			t.Errorf("%s: restore after a kill: %+v", name, r)
+		}
+		if got := query(t, store, states); got != "1,1" {
+			t.Errorf("%s: the webhooks of the restored store are in the states %s, want all paused", name, got)
+		}
+		if left, _ := filepath.Glob(store + ".partial*"); len(left) > 0 {
+			t.Errorf("%s: left over: %q", name, left)
+		}
+	}
+}
+
+// query runs SQL on a file that no server uses.
+func query(t *testing.T, file, sql string) string {
+	t.Helper()
+	cmd := exec.Command("sqlite3", "-bail", file)
+	cmd.Stdin = strings.NewReader(sql)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", sql, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+const litestreamVersion = "v0.5.17"
+
+// litestream returns the path of the real program. It is built once, into the user's
+// cache: it is too large for the tools of this module.
+func litestream(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "animalstore-tests", "litestream-"+litestreamVersion)
+	program := filepath.Join(dir, "litestream")
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	cmd := exec.Command("go", "install", "github.com/benbjohnson/litestream/cmd/litestream@"+litestreamVersion)
+	cmd.Dir = t.TempDir() // outside of this module
+	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		testenv.Missing(t, "Litestream can't be built: %v\n%s", err, out)
+	}
+	return program
+}
+
+// highestSize watches the size of a file until the returned function is called.
+func highestSize(file string) func() int64 {
+	var highest atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if info, err := os.Stat(file); err == nil {
+				highest.Store(max(highest.Load(), info.Size()))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	return func() int64 {
+		cancel()
+		<-done
+		return highest.Load()
+	}
+}
+
+// TestLitestream runs Litestream beside a server that is written to, and kills both,
+// again and again. What it restores is a state that the store was in; after Litestream
+// has caught up, everything that was acknowledged.
+func TestLitestream(t *testing.T) {
+	testenv.OnlySoak(t, "downloads and builds Litestream")
+	testenv.Need(t, "sqlite3")
+	program := litestream(t)
+	database := newDatabase(t)
+	key := loadKey(t, database)
+	replica := "file://" + filepath.Join(t.TempDir(), "replica")
+	l := &ledgerOfNumbers{sent: make([]int, 32), acknowledged: make([]int, 32)}
+	for round := range 4 {
+		s := start(t, onDatabase(database))
+		beside := startProgram(t, program, "replicate", database, replica)
+		size := highestSize(database + "-wal")
+		slowest := watchWrites(t, s, key)
+		stop := make(chan struct{})
+		writers := l.write(t, s, key, stop)
+		time.Sleep(10 * time.Second) // of full load
+		if round < 3 {
+			wait := slowest()
+			if round%2 == 0 { // the one or the other first
+				beside.kill()
+				s.kill()
+			} else {
+				s.kill()
+				beside.kill()
+			}
+			close(stop)
+			writers.Wait()
+			sent, _ := l.counts()
+			wantReplica(t, program, replica, make([]int, len(sent)), sent)
+			t.Logf("round %d: the log had up to %d MB, the slowest write took %v", round, size()>>20, wait)
+			continue
+		}
+		wait := slowest()
+		close(stop)
+		writers.Wait()
+		sent, acknowledged := l.counts()
+		s.stop()
+		beside.signal(syscall.SIGTERM) // it sends the rest first
+		beside.wait()
+		wantReplica(t, program, replica, acknowledged, sent)
+		t.Logf("round %d: the log had up to %d MB, the slowest write took %v; %v pets acknowledged", round, size()>>20, wait, acknowledged)
+	}
+}
+
+// wantReplica restores a replica and checks what it contains.
+func wantReplica(t *testing.T, program, replica string, least, most []int) {
+	t.Helper()
+	restored := newDatabase(t)
+	if out, err := exec.Command(program, "restore", "-o", restored, replica).CombinedOutput(); err != nil {
+		t.Fatalf("litestream restore: %v\n%s", err, out)
+	}
+	if out, err := exec.Command("sqlite3", restored, "DELETE FROM pets WHERE name = 'watched'").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wantState(t, restored, least, most)
+}

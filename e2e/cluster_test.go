@@ -1,0 +1,464 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
+)
+
+// instance is one of several servers on one database. Its address stays while
+// the process behind it comes and goes.
+type instance struct {
+	*server // the latest
+	address string
+	options []option
+	// up is the number of times it came up, negative while it is down.
+	up atomic.Int64
+}
+
+// onEachEngine runs a test with a database of SQLite, where there can be one instance,
+// and with one of PostgreSQL for three instances.
+func onEachEngine(t *testing.T, test func(t *testing.T, database string, instances int)) {
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, newDatabase(t), 1)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, pgtest.Shared(t).NewDatabase(t, ""), 3)
+	})
+}
+
+// startInstances starts n servers on a database, each on an address to
+// which it can come back.
+func startInstances(t testing.TB, n int, database string, options ...option) []*instance {
+	t.Helper()
+	all := make([]*instance, n)
+	for i := range all {
+		all[i] = &instance{address: pgtest.FreeAddress(t), options: options}
+		all[i].start(t, database)
+	}
+	return all
+}
+
+func (in *instance) start(t testing.TB, database string) {
+	t.Helper()
+	in.server = start(t, append(slices.Clone(in.options), onDatabase(database), onAddress(in.address))...)
+	in.up.Store(max(in.up.Load(), -in.up.Load()) + 1)
+}
+
+// goDown has to be called before an instance is ended.
+func (in *instance) goDown() { in.up.Store(-in.up.Load()) }
+
+// wasUp reports whether it was up the whole time since then.
+func (in *instance) wasUp(then int64) bool { return then > 0 && in.up.Load() == then }
+
+// shoppers are clients of several instances who add pets, each with an
+// Idempotency-Key, and send it again to another instance until they have the
+// response.
+type shoppers struct {
+	t         *testing.T
+	instances []*instance
+	key       string
+	// tolerate are the codes of a 503 after which they try again.
+	tolerate []string
+
+	acknowledged, retried, replayed atomic.Int64
+
+	stopping chan struct{}
+	all      sync.WaitGroup
+	mu       sync.Mutex
+	pets     *ledger
+}
+
+// pause is how long a client waits between requests where the test is about what
+// happens to the server, not about load: other tests need the processor, too.
+const pause = 10 * time.Millisecond
+
+// breather is pause, but a soak has none.
+func breather() time.Duration {
+	if testenv.Soak {
+		return 0
+	}
+	return pause
+}
+
+func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
+	t.Helper()
+	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, stopping: make(chan struct{}), pets: newLedger()}
+	for i := range clients {
+		var to []*client
+		for _, in := range instances {
+			to = append(to, newClient(t, in.server, key))
+		}
+		s.all.Go(func() {
+			for n := 0; !s.stopped(); n++ {
+				s.shop(to, i, n)
+				time.Sleep(pause)
+			}
+		})
+	}
+	return s
+}
+
+func (s *shoppers) stopped() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// shop adds one pet, and looks for it on another instance.
+func (s *shoppers) shop(to []*client, i, n int) {
+	want := pet{Name: fmt.Sprintf("shopper %d, number %d", i, n), CategoryID: int64(n % 5), Status: "available"}
+	body, token := newPetBody(want.Name, want.CategoryID, want.Status), fmt.Sprintf("%d-%d", i, n)
+	for attempt := 0; ; attempt++ {
+		k := (i + n + attempt) % len(to)
+		up := s.instances[k].up.Load()
+		a, err := to[k].try("POST", "/v1/pets", body, "Idempotency-Key", token)
+		switch {
+		case err == nil && a.status == 201:
+			got, err := decodePet(a.body)
+			if want.ID = got.ID; err != nil || got != want {
+				s.t.Errorf("sent %+v, got 201 %s", want, a.body)
+			}
+			if a.header.Get("Idempotent-Replayed") != "" {
+				s.replayed.Add(1)
+			}
+			s.mu.Lock()
+			if err := s.pets.add(got); err != nil {
+				s.t.Error(err)
+			}
+			s.mu.Unlock()
+			s.acknowledged.Add(1)
+			s.look(to, (k+1)%len(to), got)
+			return
+		case err == nil && !s.tolerates(a):
+			s.t.Errorf("instance %d: sent %s, got %d %s", k, body, a.status, a.body)
+			return
+		case err != nil && s.instances[k].wasUp(up):
+			s.t.Errorf("instance %d, which was up: %v", k, err)
+			return
+		}
+		s.retried.Add(1)
+		time.Sleep(pause)
+	}
+}
+
+// look fails the test if an instance that is up doesn't have a pet.
+func (s *shoppers) look(to []*client, k int, want pet) {
+	up := s.instances[k].up.Load()
+	a, err := to[k].try("GET", fmt.Sprint("/v1/pets?id=", want.ID), "")
+	switch {
+	case err != nil && s.instances[k].wasUp(up):
+		s.t.Errorf("instance %d, which was up: %v", k, err)
+	case err == nil && a.status == 200 && !strings.Contains(a.body, fmt.Sprintf(`"id":%d,`, want.ID)):
+		s.t.Errorf("instance %d doesn't have %+v, which was acknowledged: %s", k, want, a.body)
+	case err == nil && a.status != 200 && !s.tolerates(a):
+		s.t.Errorf("instance %d: got %d %s, want the pet", k, a.status, a.body)
+	}
+}
+
+func (s *shoppers) tolerates(a response) bool {
+	for _, code := range s.tolerate {
+		if a.status == 503 && strings.Contains(a.body, `"code":"`+code+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitMore waits until n more pets are acknowledged.
+func (s *shoppers) awaitMore(n int64) {
+	s.t.Helper()
+	before := s.acknowledged.Load()
+	eventually(s.t, time.Minute, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
+}
+
+// stop ends the load and checks that every pet is stored once, as it was
+// acknowledged.
+func (s *shoppers) stop() {
+	s.t.Helper()
+	close(s.stopping)
+	s.all.Wait()
+	stored := newClient(s.t, s.instances[0].server, s.key).allPets(s.t, 0)
+	if n, which := s.pets.missing(stored, 0); n > 0 {
+		s.t.Errorf("%d of %d acknowledged pets are lost or changed, such as %q", n, len(s.pets.pets), which)
+	}
+	if len(stored) != len(s.pets.pets) {
+		s.t.Errorf("stored are %d pets, want the %d acknowledged ones, each once", len(stored), len(s.pets.pets))
+	}
+	s.t.Logf("%d pets acknowledged, %d attempts sent again, %d responses replayed", s.acknowledged.Load(), s.retried.Load(), s.replayed.Load())
+}
+
+func (in *instance) mustStillRun(t *testing.T) {
+	t.Helper()
+	if in.ended() {
+		t.Errorf("an instance has ended:\n%s", in.output())
+	}
+}
+
+// TestClusterKill kills one of three instances under load, again and again. No
+// write is lost or done twice, and clients of the others don't notice.
+func TestClusterKill(t *testing.T) {
+	t.Parallel()
+	rounds := testenv.Count(4, 200)
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	instances := startInstances(t, 3, database)
+	load := startShoppers(t, instances, loadKey(t, database), 8)
+	for round := range rounds {
+		victim := instances[round%len(instances)]
+		load.awaitMore(int64(20 + round%3*10)) // another moment in each round
+		victim.goDown()
+		victim.kill()
+		load.awaitMore(20)
+		victim.start(t, database)
+	}
+	load.awaitMore(20)
+	load.stop()
+	if load.retried.Load() == 0 {
+		t.Error("nothing had to be sent again: the test proves nothing")
+	}
+}
+
+// TestClusterRollingRestart restarts three instances under load, one after the
+// other. A client that connects anew where it is told to, or to another instance
+// where it is refused, does not see one request fail.
+func TestClusterRollingRestart(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	const clients = 12
+	rounds := testenv.Count(1, 30)
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	instances := startInstances(t, 3, database)
+	var servers []*server // whose addresses stay
+	for _, in := range instances {
+		servers = append(servers, in.server)
+	}
+	key := loadKey(t, database)
+	var answered, moved atomic.Int64
+	acknowledged := make([][]pet, clients)
+	stopping := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			var conn *rawConn
+			at := i
+			for n := 0; ; n++ {
+				select {
+				case <-stopping:
+					return
+				case <-time.After(breather()):
+				}
+				write := n%2 == 0
+				name := fmt.Sprintf("client %d, number %d", i, n)
+				a, closes, err := request(servers[at%3], &conn, key, write, name)
+				switch {
+				case err == errRefused:
+					conn, at = nil, at+1
+					moved.Add(1)
+					time.Sleep(time.Millisecond)
+					continue
+				case err != nil:
+					t.Errorf("client %d: a request was cut off: %v", i, err)
+					return
+				case write && a.status != 201, !write && a.status != 200:
+					t.Errorf("client %d: got %d %s", i, a.status, a.body)
+					return
+				}
+				if write {
+					p, err := decodePet(a.body)
+					if err != nil {
+						t.Error(err)
+					}
+					acknowledged[i] = append(acknowledged[i], p)
+				}
+				answered.Add(1)
+				if closes {
+					conn.Close()
+					conn, at = nil, at+1
+					moved.Add(1)
+				}
+			}
+		})
+	}
+	more := func() {
+		before := answered.Load()
+		eventually(t, time.Minute, "requests are answered", func() bool { return answered.Load() > before+10*clients })
+	}
+	for range rounds {
+		for _, in := range instances {
+			more()
+			in.signal(syscall.SIGTERM)
+			if code := in.wait(); code != 0 {
+				t.Errorf("exit code %d, want 0.\n%s", code, in.output())
+			}
+			more()
+			in.start(t, database)
+		}
+	}
+	more()
+	close(stopping)
+	wg.Wait()
+	all := newLedger()
+	for _, some := range acknowledged {
+		for _, p := range some {
+			if err := all.add(p); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if n, which := all.missing(newClient(t, instances[0].server, key).allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
+	}
+	if moved.Load() < int64(clients) {
+		t.Errorf("clients moved %d times: the load is too light", moved.Load())
+	}
+	t.Logf("%d restarts, %d requests answered, clients moved %d times", rounds*len(instances), answered.Load(), moved.Load())
+}
+
+// startPair starts PostgreSQL with a synchronous standby. The URL is that of a database
+// on the one of them that accepts writes.
+func startPair(t *testing.T) (primary, standby *pgtest.Server, database string) {
+	primary = pgtest.Start(t)
+	primary.MustExec(t, "postgres", "CREATE DATABASE store")
+	standby = primary.Standby(t)
+	both := strings.Replace(primary.URL("store"), primary.Address(), primary.Address()+","+standby.Address(), 1)
+	return primary, standby, both + "&target_session_attrs=read-write"
+}
+
+// TestClusterFailover kills the PostgreSQL server that all instances write to, and
+// promotes its synchronous standby. Nothing acknowledged is lost or done twice,
+// writes are taken again within five seconds, and no instance was restarted.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	rounds := testenv.Count(1, 20)
+	primary, standby, database := startPair(t)
+	instances := startInstances(t, 3, database)
+	key := loadKey(t, database)
+	load := startShoppers(t, instances, key, 8, "unavailable")
+	for round := range rounds {
+		load.awaitMore(int64(40 + round%3*10))
+		before := load.retried.Load()
+		primary.Kill()
+		if round%2 == 0 {
+			// Otherwise the standby may be promoted so soon that no client notices.
+			eventually(t, time.Minute, "a client has to send again", func() bool { return load.retried.Load() > before })
+		}
+		standby.Promote(t)
+		promoted := time.Now()
+		var wg sync.WaitGroup
+		for i, in := range instances {
+			c := newClient(t, in.server, key)
+			wg.Go(func() {
+				for {
+					a, err := c.try("PUT", "/v1/categories/7", fmt.Sprintf(`{"name":"of round %d"}`, round))
+					took := time.Since(promoted)
+					if err == nil && (a.status == 200 || a.status == 201) {
+						t.Logf("round %d: instance %d writes again after %v", round, i, took)
+						if took > 5*time.Second {
+							t.Errorf("round %d: instance %d took %v, want at most 5s", round, i, took)
+						}
+						return
+					}
+					if took > 30*time.Second {
+						t.Errorf("round %d: instance %d does not write again: %d %s, %v", round, i, a.status, a.body, err)
+						return
+					}
+					time.Sleep(pause)
+				}
+			})
+		}
+		wg.Wait()
+		load.awaitMore(20)
+		// What was the primary comes back as the standby.
+		primary.Follow(t, standby)
+		primary, standby = standby, primary
+	}
+	load.awaitMore(20)
+	load.stop()
+	if load.retried.Load() == 0 {
+		t.Error("nothing had to be sent again: the test proves nothing")
+	}
+	for _, in := range instances {
+		in.mustStillRun(t)
+	}
+}
+
+// TestFrozenPrimary: the PostgreSQL primary stops responding without closing a
+// connection, and its standby is promoted. The server, which has a pool of open
+// connections, writes to the new primary within five seconds, and never again to the
+// old one, even when that responds again and the new one is down.
+func TestFrozenPrimary(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	primary, standby, database := startPair(t)
+	s := start(t, onDatabase(database))
+	key := loadKey(t, database)
+	c := newClient(t, s, key)
+	var warm sync.WaitGroup // fills the pool
+	for range 32 {
+		c := newClient(t, s, key)
+		warm.Go(func() {
+			for range 5 {
+				c.try("POST", "/v1/pets", newPetBody("before", 1, "sold"))
+			}
+		})
+	}
+	warm.Wait()
+	put := func(name string) bool {
+		a, err := c.try("PUT", "/v1/categories/7", fmt.Sprintf(`{"name":%q}`, name))
+		return err == nil && a.status/100 == 2
+	}
+	// Without its standby, the old primary would wait in every commit: an operator
+	// may have turned that off.
+	primary.Set(t, "synchronous_standby_names", "")
+	primary.Freeze()
+	if put("while frozen") {
+		t.Fatal("a write succeeded although the primary is frozen")
+	}
+	slowest := watchAlive(t, s)
+	standby.Promote(t)
+	promoted := time.Now()
+	eventually(t, time.Minute, "writes succeed again", func() bool { return put("after") })
+	took := time.Since(promoted)
+	busy := slowest()
+	t.Logf("writes succeed again after %v", took)
+	if took > 5*time.Second+10*busy {
+		t.Errorf("the first write after the promotion took %v, want at most 5s, with a machine that takes up to %v for anything", took, busy)
+	}
+
+	primary.Thaw()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := primary.Exec(ctx, "store", "INSERT INTO categories (id, name) VALUES (8, 'accepts writes')"); err != nil {
+		t.Fatalf("the old primary doesn't accept writes, so the test proves nothing: %v", err)
+	}
+	for range 50 {
+		if !put("new primary") {
+			t.Error("a write to the new primary failed")
+		}
+	}
+	standby.Stop(t)
+	for i := range 20 {
+		if put(fmt.Sprint("nobody ", i)) {
+			t.Fatal("a write succeeded while the new primary was down: it went to the old one")
+		}
+	}
+	standby.Restart(t)
+	eventually(t, time.Minute, "writes succeed again", func() bool { return put("new primary, restarted") })
+	if err := primary.Exec(ctx, "store", "DO $$ BEGIN IF EXISTS (SELECT FROM categories WHERE id = 7 AND name <> 'while frozen') THEN RAISE 'written to'; END IF; END $$"); err != nil {
+		t.Errorf("the old primary: %v", err)
+	}
+}

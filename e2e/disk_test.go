@@ -1,0 +1,574 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	be "encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/testenv"
+)
+
+// needsStrace skips a test where nothing can be traced.
+func needsStrace(t *testing.T) {
+	t.Helper()
+	testenv.Need(t, "strace")
+	if out, err := exec.Command("strace", "-f", "--seccomp-bpf", "-e", "trace=fsync", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		testenv.Missing(t, "strace may not trace on this machine: %v %s", err, out)
+	}
+}
+
+// withStrace runs the binary under strace. The trace goes to a file.
+func withStrace(file string, args ...string) option {
+	argv := []string{"strace", "-DDD", "-f", "--seccomp-bpf", "-o", file}
+	return withWrapper(append(argv, args...)...)
+}
+
+// awaitTrace waits until the trace of a server that has ended is complete.
+func (s *server) awaitTrace(file string) {
+	s.t.Helper()
+	end := regexp.MustCompile(fmt.Sprintf(`(?m)^%d +\+\+\+ (exited|killed)`, s.cmd.Process.Pid))
+	eventually(s.t, 20*time.Second, "the trace is complete", func() bool {
+		f, err := os.Open(file)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Size() > 4096 {
+			f.Seek(-4096, io.SeekEnd)
+		}
+		var tail bytes.Buffer
+		tail.ReadFrom(f)
+		return end.Match(tail.Bytes())
+	})
+}
+
+// syscallEvent is the beginning or the end of a system call. One that nothing
+// came between is both.
+type syscallEvent struct {
+	call     string
+	file     string // what its descriptor stands for
+	text     string // what it writes, as far as strace was told to print it
+	begins   bool
+	ends     bool
+	returned int64
+	injected bool
+}
+
+var (
+	traceLine = regexp.MustCompile(`^(\d+) +(?:(\w+)\((\d+)<([^>]*)>|<\.\.\. (\w+) resumed>)`)
+	traceEnd  = regexp.MustCompile(`\) += (-?\d+)[^"]*$`)
+)
+
+// readTrace calls f with every event of a trace made with -f -y -xx, in order.
+// strace stops a thread before and after a call, so of two events of which one
+// brought about the other, the cause comes first.
+func readTrace(t *testing.T, file string, f func(syscallEvent)) {
+	t.Helper()
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	begun := map[string]syscallEvent{} // by thread
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		m := traceLine.FindStringSubmatch(line)
+		if m == nil {
+			continue // a signal, the end of a thread
+		}
+		e := syscallEvent{call: m[2], file: string(unhex(m[4])), begins: true}
+		if m[5] != "" {
+			if e = begun[m[1]]; e.call != m[5] {
+				t.Fatalf("the trace ends a call that did not begin: %.200s", line)
+			}
+			e.begins = false
+		} else if _, rest, ok := strings.Cut(line, `"`); ok {
+			e.text, _, _ = strings.Cut(rest, `"`)
+		}
+		if strings.HasSuffix(line, "<unfinished ...>") {
+			begun[m[1]] = e
+		} else if end := traceEnd.FindStringSubmatch(line[max(0, len(line)-100):]); end != nil {
+			e.ends = true
+			e.returned, _ = strconv.ParseInt(end[1], 10, 64)
+			e.injected = strings.HasSuffix(line, "(INJECTED)")
+		}
+		f(e)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content is what the call writes.
+func (e syscallEvent) content() []byte { return unhex(e.text) }
+
+// unhex reads what strace prints with -xx.
+func unhex(text string) []byte {
+	content, err := hex.DecodeString(strings.ReplaceAll(text, `\x`, ""))
+	if err != nil {
+		panic(fmt.Sprintf("%v in a trace: %.100q", err, text))
+	}
+	return content
+}
+
+// unsafeBinary is a server that doesn't wait for the disk.
+func unsafeBinary(t *testing.T) string {
+	t.Helper()
+	path, err := buildUnsafe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var buildUnsafe = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "weakserver")
+	return path, build(path, "./testdata/weakserver")
+})
+
+// TestNoResponseBeforeTheDisk watches the system calls of a server under load. An
+// response with 201 may go out only after an fsync of the log that began when all of
+// the transaction with that pet was written, its commit mark included.
+//
+// The same check must fail for a server built not to wait.
+func TestNoResponseBeforeTheDisk(t *testing.T) {
+	t.Parallel()
+	needsStrace(t)
+	t.Run("as released", func(t *testing.T) {
+		t.Parallel()
+		responses, early := responsesBeforeTheDisk(t)
+		t.Logf("%d responses with 201, %d before their fsync", responses, len(early))
+		if len(early) > 0 {
+			t.Errorf("%d of %d responses went out too early, such as %s", len(early), responses, early[0])
+		}
+	})
+	t.Run("built not to wait", func(t *testing.T) {
+		t.Parallel()
+		testenv.Slow(t)
+		responses, early := responsesBeforeTheDisk(t, withBinary(unsafeBinary(t)))
+		t.Logf("%d responses with 201, %d before their fsync", responses, len(early))
+		if len(early) == 0 {
+			t.Errorf("none of %d responses of a server with synchronous=NORMAL is reported as too early: the check doesn't work", responses)
+		}
+	})
+}
+
+func responsesBeforeTheDisk(t *testing.T, opts ...option) (responses int, early []string) {
+	t.Helper()
+	database := newDatabase(t)
+	key := loadKey(t, database)
+	trace := filepath.Join(t.TempDir(), "trace")
+	s := start(t, append(opts, onDatabase(database),
+		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
+	// Long names, so that the log is moved into the database meanwhile.
+	l := startLoad(t, s, key, 8, "traced", 4000)
+	eventually(t, time.Minute, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
+	acknowledged := l.stop()
+	s.stop()
+	s.awaitTrace(trace)
+
+	w := diskWatch{saved: map[string]*transaction{}, answered: map[string]bool{}, open: &transaction{}}
+	readTrace(t, trace, w.see)
+	for _, p := range acknowledged {
+		name := tracedName.FindString(p.Name)
+		if !w.answered[name] {
+			t.Fatalf("the response for %q is not in the trace", name)
+		}
+	}
+	t.Logf("%d commits in a log begun %d times", w.commits, w.begun)
+	if w.commits < 10 || w.begun < 2 {
+		t.Error("the load is too small for this check")
+	}
+	return len(w.answered), w.early
+}
+
+var tracedName = regexp.MustCompile(`traced-\d+-\d+-`)
+
+// transaction is one in the log.
+type transaction struct {
+	written bool // whole
+	onDisk  bool
+	syncing bool // an fsync began after it was written
+}
+
+// diskWatch follows the write-ahead log through a trace.
+type diskWatch struct {
+	open     *transaction            // being written
+	waiting  []*transaction          // written, not yet on disk
+	saved    map[string]*transaction // the first one with a pet, by name
+	answered map[string]bool
+	early    []string
+	commits  int
+	begun    int  // times the log was begun
+	commit   bool // the page that comes next is the last of its transaction
+}
+
+func (w *diskWatch) see(e syscallEvent) {
+	log := strings.HasSuffix(e.file, "-wal")
+	switch e.call {
+	case "pwrite64":
+		if log && e.ends {
+			w.write(e)
+		}
+	case "fsync", "fdatasync":
+		if log {
+			w.sync(e)
+		}
+	case "write", "writev", "sendto":
+		if content := e.content(); e.begins && bytes.HasPrefix(content, []byte("HTTP/1.1 201 ")) {
+			w.response(tracedName.FindString(string(content)))
+		}
+	}
+}
+
+// write follows SQLite's format of the log: a header of 32 bytes, then for each
+// page a header of 24 bytes and the page. The header of a transaction's last
+// page holds the size of the database after it, that of the others 0.
+func (w *diskWatch) write(e syscallEvent) {
+	content := e.content()
+	switch len(content) {
+	case 32:
+		w.begun++
+	case 24:
+		w.commit = be.BigEndian.Uint32(content[4:]) != 0
+	default:
+		for _, name := range tracedName.FindAllString(string(content), -1) {
+			if w.saved[name] == nil {
+				w.saved[name] = w.open
+			}
+		}
+		if w.commit {
+			w.open.written = true
+			w.waiting = append(w.waiting, w.open)
+			w.open, w.commit = &transaction{}, false
+			w.commits++
+		}
+	}
+}
+
+func (w *diskWatch) sync(e syscallEvent) {
+	var waiting []*transaction
+	for _, tx := range w.waiting {
+		tx.syncing = tx.syncing || e.begins
+		if tx.onDisk = tx.syncing && e.ends && e.returned == 0; !tx.onDisk {
+			waiting = append(waiting, tx)
+		}
+	}
+	w.waiting = waiting
+}
+
+func (w *diskWatch) response(name string) {
+	w.answered[name] = true
+	switch tx := w.saved[name]; {
+	case tx == nil:
+		w.early = append(w.early, fmt.Sprintf("%s: nothing of it was written", name))
+	case !tx.written:
+		w.early = append(w.early, fmt.Sprintf("%s: its transaction was not wholly written", name))
+	case !tx.onDisk:
+		w.early = append(w.early, fmt.Sprintf("%s: no fsync covered it", name))
+	}
+}
+
+// injection is a fault of the disk. strace counts the calls of each thread for
+// itself, and the server's writes wander between a few, so the nth call of a
+// thread is up to some n times as many calls from the start.
+type injection struct {
+	calls   string
+	errno   string
+	nth     int
+	lasting bool // every call from the nth on
+	newFile bool // on a database that does not exist yet
+}
+
+func (f injection) String() string {
+	text := fmt.Sprintf("%s %s %d", f.calls, f.errno, f.nth)
+	if f.lasting {
+		text += " and on"
+	}
+	if f.newFile {
+		text += " of a new file"
+	}
+	return text
+}
+
+// when returns which calls fail, in strace's syntax.
+func (f injection) when() string {
+	if f.lasting {
+		return fmt.Sprintf("%d+", f.nth)
+	}
+	return fmt.Sprint(f.nth)
+}
+
+// TestInjectedFaults fails one call of the system that writes. The server may
+// stop or refuse, but everything it acknowledged, before the fault or after,
+// must be there when it is started again.
+func TestInjectedFaults(t *testing.T) {
+	t.Parallel()
+	needsStrace(t)
+	used := usedDatabase(t)
+	var sum faultSummary
+	t.Run("runs", func(t *testing.T) {
+		for _, f := range injections() {
+			t.Run(f.String(), func(t *testing.T) {
+				t.Parallel()
+				f.run(t, used, &sum)
+			})
+		}
+	})
+	t.Log(&sum)
+	for _, calls := range []string{"fsync", "pwrite64", "ftruncate"} {
+		if sum.injected[calls] == 0 {
+			t.Errorf("no fault was injected into %s: the test checks nothing", calls)
+		}
+	}
+	if sum.stopped == 0 || sum.refusals["storage_full"] == 0 {
+		t.Errorf("want some servers to stop and some to respond with storage_full: %v", &sum)
+	}
+}
+
+func injections() (all []injection) {
+	add := func(f injection, nth ...int) {
+		for _, f.nth = range nth {
+			for _, f.errno = range []string{"EIO", "ENOSPC"} {
+				all = append(all, f)
+			}
+		}
+	}
+	const sync, write, truncate = "fsync,fdatasync", "pwrite64", "ftruncate"
+	if !testenv.Soak {
+		add(injection{calls: sync}, 2, 20)
+		add(injection{calls: sync, newFile: true}, 1)
+		add(injection{calls: write}, 1, 100)
+		add(injection{calls: write, lasting: true}, 80)
+		add(injection{calls: write, newFile: true}, 20)
+		add(injection{calls: truncate}, 1)
+		return all
+	}
+	for n := range 100 {
+		add(injection{calls: sync}, n+1)
+		add(injection{calls: write}, n+1)
+		// A call that comes only once in a thousand pages. Four threads or more
+		// take turns at it, so this reaches the hundredth of the process.
+		if n < 25 {
+			add(injection{calls: truncate}, n+1)
+		}
+		if n < 10 {
+			add(injection{calls: write, lasting: true}, 10*n+1)
+			// A new file is made with few calls.
+			add(injection{calls: sync, newFile: true}, n+1)
+			add(injection{calls: write, newFile: true}, 5*n+1)
+		}
+	}
+	return all
+}
+
+// usedServer is a database whose server was killed, and what it acknowledged.
+type usedServer struct {
+	database string
+	key      string
+	pets     []pet
+}
+
+func usedDatabase(t *testing.T) usedServer {
+	t.Helper()
+	u := usedServer{database: newDatabase(t)}
+	u.key = loadKey(t, u.database)
+	s := start(t, onDatabase(u.database))
+	l := startLoad(t, s, u.key, 8, "before", 1000)
+	eventually(t, time.Minute, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
+	u.pets = l.stop()
+	s.stop()
+	// The next start finds a log to recover, a short one: most calls are to be
+	// those of a server at work.
+	s = start(t, onDatabase(u.database))
+	c := newClient(t, s, u.key)
+	for n := range 3 {
+		a := c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("last ", n), 1, "sold"))
+		wantStatus(t, a, 201, "")
+		p, err := decodePet(a.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.pets = append(u.pets, p)
+	}
+	s.kill()
+	return u
+}
+
+// faultSummary sums up the results of the runs.
+type faultSummary struct {
+	mu           sync.Mutex
+	runs         int
+	injected     map[string]int // runs by call
+	ordinals     map[string][]int
+	stopped      int // servers that stopped because of the fault
+	refused      int // servers that answered 503
+	acknowledged int
+	unanswered   int
+	refusals     map[string]int // responses with 503 by code
+}
+
+func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
+	database, key := newDatabase(t), used.key
+	acknowledged := newLedger()
+	if !f.newFile {
+		for _, suffix := range []string{"", "-wal"} {
+			if err := copyFile(used.database+suffix, database+suffix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, p := range used.pets {
+			acknowledged.add(p)
+		}
+	}
+	trace := filepath.Join(t.TempDir(), "trace")
+	s := launch(t, onDatabase(database), withStrace(trace, "-s", "0", "-e", "trace="+f.calls,
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.errno, f.when())))
+	var l *load
+	if s.awaitServing() {
+		if f.newFile {
+			key = loadKey(t, database)
+		}
+		l = startLoad(t, s, key, 8, "during", 4000)
+		// Once the fault was injected, some more responses are counted. One that does
+		// not come, because the calls are spread over threads, is given up.
+		enough := int64(math.MaxInt64)
+		deadline := time.Now().Add(f.timeout())
+		eventually(t, time.Minute, "the load meets the fault", func() bool {
+			responses := l.acknowledged.Load() + int64(l.refusals()["storage_full"])
+			if enough == math.MaxInt64 && wasInjected(trace) {
+				enough = responses + 100
+			}
+			return s.ended() || responses >= enough || time.Now().After(deadline)
+		})
+		for _, p := range l.stop() {
+			if err := acknowledged.add(p); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stopped := s.ended()
+	if stopped {
+		if code, log := s.wait(), s.stderr.String(); code != 1 || l != nil && !strings.Contains(log, "storage failed") || strings.Contains(log, "goroutine ") {
+			t.Errorf("the server ended with exit code %d, want 1 and a log line that storage failed.\n%s", code, s.output())
+		}
+	}
+	s.kill()
+	s.awaitTrace(trace)
+	sum.add(f, countInjected(t, trace), stopped, l)
+
+	if got := integrity(t, database); got != "ok" {
+		t.Errorf("the file is damaged: %s", got)
+	}
+	s = start(t, onDatabase(database))
+	if f.newFile && l == nil {
+		key = loadKey(t, database)
+	}
+	c := newClient(t, s, key)
+	if n, which := acknowledged.missing(c.allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d of %d acknowledged pets are lost or changed, such as %.300q", n, len(acknowledged.pets), which)
+	}
+	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("after", 1, "sold")), 201, "")
+	s.stop()
+	if got := integrity(t, database); got != "ok" {
+		t.Errorf("the file is damaged after a restart: %s", got)
+	}
+}
+
+// timeout is how long the load continues without meeting the fault.
+func (f injection) timeout() time.Duration {
+	switch {
+	case f.newFile:
+		return 3 * time.Second // most faults come while the file is made
+	case testenv.Soak:
+		return 40 * time.Second
+	}
+	return 15 * time.Second
+}
+
+var injectedCall = regexp.MustCompile(`(?m)^.*\(INJECTED\)$`)
+
+func wasInjected(trace string) bool {
+	text, err := os.ReadFile(trace)
+	return err == nil && injectedCall.Match(text)
+}
+
+// countInjected returns the number of each call that failed, counting all calls of the
+// process.
+func countInjected(t *testing.T, trace string) (ordinals []int) {
+	t.Helper()
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "<unfinished") || strings.Contains(line, "+++") || strings.Contains(line, "---") {
+			continue
+		}
+		n++
+		if injectedCall.MatchString(line) {
+			ordinals = append(ordinals, n)
+		}
+	}
+	return ordinals
+}
+
+func (s *faultSummary) add(f injection, ordinals []int, stopped bool, l *load) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.injected == nil {
+		s.injected, s.ordinals, s.refusals = map[string]int{}, map[string][]int{}, map[string]int{}
+	}
+	call, _, _ := strings.Cut(f.calls, ",")
+	s.runs++
+	if len(ordinals) > 0 {
+		s.injected[call]++
+		s.ordinals[call] = append(s.ordinals[call], ordinals...)
+	}
+	if stopped {
+		s.stopped++
+	}
+	if l == nil {
+		return
+	}
+	s.acknowledged += int(l.acknowledged.Load())
+	s.unanswered += int(l.unanswered.Load())
+	if refusals := l.refusals(); len(refusals) > 0 {
+		s.refused++
+		for code, n := range refusals {
+			s.refusals[code] += n
+		}
+	}
+}
+
+func (s *faultSummary) String() string {
+	text := fmt.Sprintf("%d runs, faults injected in %v; %d servers stopped, %d answered 503 %v; %d pets acknowledged, %d requests without a response",
+		s.runs, s.injected, s.stopped, s.refused, s.refusals, s.acknowledged, s.unanswered)
+	for call, all := range s.ordinals {
+		slices.Sort(all)
+		all = slices.Compact(all)
+		within := len(all)
+		if i, _ := slices.BinarySearch(all, 101); i < within {
+			within = i
+		}
+		text += fmt.Sprintf("; of the first 100 calls of %s in the process %d failed, the last one being number %d", call, within, all[len(all)-1])
+	}
+	return text
+}

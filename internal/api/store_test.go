@@ -1,0 +1,841 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/testenv"
+)
+
+// unchecked doesn't compare responses with the document, for tests that send
+// thousands of similar requests.
+func (s *service) unchecked() *service {
+	quick := *s
+	quick.client = &http.Client{Transport: s.client.Transport.(*checkingTransport).base}
+	return &quick
+}
+
+func petPath(id int64) string   { return fmt.Sprint("/v1/pets/", id) }
+func orderPath(id int64) string { return fmt.Sprint("/v1/store/orders/", id) }
+
+func patch(path, body string, header ...string) call {
+	return with(call{method: "PATCH", path: path, body: body}, header...)
+}
+
+func post(path, body string, header ...string) call {
+	return with(call{method: "POST", path: path, body: body}, header...)
+}
+
+func put(path, body string, header ...string) call {
+	return with(call{method: "PUT", path: path, body: body}, header...)
+}
+
+func remove(path string, header ...string) call {
+	return with(call{method: "DELETE", path: path}, header...)
+}
+
+// with adds headers, given as name and value in turn.
+func with(c call, header ...string) call {
+	added := c.header.Clone()
+	if added == nil {
+		added = http.Header{}
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		added.Add(header[i], header[i+1])
+	}
+	c.header = added
+	return c
+}
+
+// bad marks a call that breaks the document on purpose.
+func bad(c call) call { c.bad = true; return c }
+
+// read decodes a response that must have this status.
+func read[T any](t testing.TB, a response, status int) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, &v); err != nil || a.status != status {
+		t.Fatalf("got %v, want %d and a %T (%v)", a, status, v, err)
+	}
+	return v
+}
+
+// pet reads a pet from the database.
+func (s *service) pet(t testing.TB, id int64) animalstore.Pet {
+	t.Helper()
+	pet, err := s.db.DB.Pet(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pet
+}
+
+// addOne creates a pet with this status.
+func (s *service) addOne(t testing.TB, status animalstore.PetStatus) animalstore.Pet {
+	t.Helper()
+	return s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7, Status: status})[0]
+}
+
+// order places an order over HTTP and moves it through the given statuses.
+func (s *service) order(t testing.TB, petID int64, steps ...animalstore.OrderStatus) animalstore.Order {
+	t.Helper()
+	order := read[animalstore.Order](t, s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, petID))), 201)
+	for _, step := range steps {
+		order = read[animalstore.Order](t, s.do(t, patch(orderPath(order.ID), fmt.Sprintf(`{"status":%q}`, step))), 200)
+	}
+	return order
+}
+
+// stepsTo are the statuses a new order passes through to reach a status.
+var stepsTo = map[animalstore.OrderStatus][]animalstore.OrderStatus{
+	"placed":    nil,
+	"approved":  {"approved"},
+	"delivered": {"approved", "delivered"},
+	"cancelled": {"cancelled"},
+}
+
+// TestPetStatusMoves goes through all moves of a pet, free and ordered.
+func TestPetStatusMoves(t *testing.T) {
+	s := start(t)
+	allowed := map[[2]animalstore.PetStatus]bool{
+		{"available", "pending"}: true, {"available", "sold"}: true,
+		{"pending", "available"}: true, {"pending", "sold"}: true,
+	}
+	for _, from := range animalstore.PetStatuses {
+		for _, to := range animalstore.PetStatuses {
+			t.Run(fmt.Sprintf("%s to %s", from, to), func(t *testing.T) {
+				pet := s.addOne(t, from)
+				got := s.do(t, patch(petPath(pet.ID), fmt.Sprintf(`{"status":%q}`, to)))
+				if from == to || allowed[[2]animalstore.PetStatus{from, to}] {
+					pet.Status = to
+					if read[animalstore.Pet](t, got, 200) != pet {
+						t.Errorf("got %v, want %+v", got, pet)
+					}
+				} else {
+					got.want(t, 409, animalstore.InvalidTransition)
+					got.wantMessage(t, fmt.Sprint("pet ", pet.ID), "sold", "final")
+				}
+				if stored := s.pet(t, pet.ID); stored != pet {
+					t.Errorf("stored is %+v, want %+v", stored, pet)
+				}
+			})
+		}
+	}
+	// A pet with an open order is pending, and only the order changes that.
+	for _, steps := range [][]animalstore.OrderStatus{nil, {"approved"}} {
+		for _, to := range animalstore.PetStatuses {
+			t.Run(fmt.Sprintf("ordered %v to %s", steps, to), func(t *testing.T) {
+				pet := s.addOne(t, "available")
+				s.order(t, pet.ID, steps...)
+				pet.Status = "pending"
+				got := s.do(t, patch(petPath(pet.ID), fmt.Sprintf(`{"name":"never","status":%q}`, to)))
+				if to == "pending" {
+					pet.Name = "never"
+					got.want(t, 200, "")
+				} else {
+					got.want(t, 409, animalstore.InvalidTransition)
+					got.wantMessage(t, fmt.Sprint("pet ", pet.ID), "open order")
+				}
+				if stored := s.pet(t, pet.ID); stored != pet {
+					t.Errorf("stored is %+v, want %+v", stored, pet)
+				}
+				removed := s.do(t, remove(petPath(pet.ID)))
+				removed.want(t, 409, animalstore.InvalidTransition)
+				removed.wantMessage(t, fmt.Sprint("pet ", pet.ID), "open order", "deliver or cancel")
+				s.do(t, patch(petPath(pet.ID), `{"name":"free to change","categoryId":3}`)).want(t, 200, "")
+			})
+		}
+	}
+	// A closed order holds nothing any more.
+	for _, c := range []struct {
+		steps []animalstore.OrderStatus
+		to    animalstore.PetStatus
+		want  int
+	}{
+		{stepsTo["cancelled"], "pending", 200}, {stepsTo["cancelled"], "sold", 200},
+		{stepsTo["delivered"], "sold", 200}, {stepsTo["delivered"], "available", 409},
+	} {
+		t.Run(fmt.Sprintf("once %v to %s", c.steps, c.to), func(t *testing.T) {
+			pet := s.addOne(t, "available")
+			s.order(t, pet.ID, c.steps...)
+			got := s.do(t, patch(petPath(pet.ID), fmt.Sprintf(`{"status":%q}`, c.to)))
+			if got.status != c.want {
+				t.Errorf("got %v, want %d", got, c.want)
+			}
+			s.do(t, remove(petPath(pet.ID))).want(t, 204, "")
+		})
+	}
+}
+
+func TestPatchPet(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		name, body string
+		want       animalstore.Pet // without its id
+	}{
+		{"nothing", `{}`, animalstore.Pet{Name: "Rex", CategoryID: 7, Status: "available"}},
+		{"name", `{"name":" Zoë <&> 🦊 "}`, animalstore.Pet{Name: " Zoë <&> 🦊 ", CategoryID: 7, Status: "available"}},
+		{"category", `{"categoryId":-9223372036854775808}`, animalstore.Pet{Name: "Rex", CategoryID: -1 << 63, Status: "available"}},
+		{"category as 1e2", `{"categoryId":1e2}`, animalstore.Pet{Name: "Rex", CategoryID: 100, Status: "available"}},
+		{"all", `{"status":"sold","categoryId":0,"name":"Max"}`, animalstore.Pet{Name: "Max", CategoryID: 0, Status: "sold"}},
+		{"unknown fields", `{"id":99,"Name":"never","tags":[null],"status":"pending"}`, animalstore.Pet{Name: "Rex", CategoryID: 7, Status: "pending"}},
+	} {
+		for _, mediaType := range []string{"application/json", "application/merge-patch+json", "application/merge-patch+json; charset=utf-8", ""} {
+			t.Run(test.name+" as "+mediaType, func(t *testing.T) {
+				pet := s.addOne(t, "available")
+				c := patch(petPath(pet.ID), test.body)
+				c.header["Content-Type"] = []string{mediaType}
+				if mediaType == "" {
+					c.header["Content-Type"], c.bad = nil, true
+				}
+				test.want.ID = pet.ID
+				if got := read[animalstore.Pet](t, s.do(t, c), 200); got != test.want {
+					t.Errorf("got %+v, want %+v", got, test.want)
+				}
+				if got := read[animalstore.Pet](t, s.do(t, call{path: petPath(pet.ID)}), 200); got != test.want {
+					t.Errorf("read %+v, want %+v", got, test.want)
+				}
+			})
+		}
+	}
+}
+
+func TestMergePatchOnlyOnPatch(t *testing.T) {
+	s := start(t)
+	pet := s.addOne(t, "available")
+	merge := []string{"Content-Type", "application/merge-patch+json"}
+	for _, c := range []call{
+		post("/v1/pets", `{"name":"Rex","categoryId":1}`), post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pet.ID)), put("/v1/categories/7", `{"name":"cats"}`),
+	} {
+		got := s.do(t, bad(with(c, merge...)))
+		got.want(t, 415, animalstore.UnsupportedMediaType)
+		got.wantMessage(t, "Content-Type: application/json")
+	}
+	order := s.order(t, pet.ID)
+	s.do(t, with(patch(orderPath(order.ID), `{"status":"approved"}`), merge...)).want(t, 200, "")
+	for _, path := range []string{petPath(pet.ID), orderPath(order.ID)} {
+		got := s.do(t, bad(with(patch(path, `{"status":"sold"}`), "Content-Type", "application/json-patch+json")))
+		got.want(t, 415, animalstore.UnsupportedMediaType)
+		got.wantMessage(t, "application/json or application/merge-patch+json")
+	}
+}
+
+func TestDeletePet(t *testing.T) {
+	s := start(t)
+	for _, status := range animalstore.PetStatuses {
+		pets := s.add(t, animalstore.NewPet{Name: "before", Status: status}, animalstore.NewPet{Name: "Rex", Status: status}, animalstore.NewPet{Name: "after", Status: status})
+		path := petPath(pets[1].ID)
+		got := s.do(t, remove(path))
+		if got.want(t, 204, ""); len(got.body) != 0 {
+			t.Errorf("got body %s, want none", got.body)
+		}
+		for _, c := range []call{remove(path), patch(path, `{"name":"x"}`), {path: path}, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pets[1].ID))} {
+			again := s.do(t, c)
+			again.want(t, 404, animalstore.PetNotFound)
+			again.wantMessage(t, fmt.Sprint(pets[1].ID))
+		}
+		for _, path := range []string{"/v1/pets?limit=2", "/v1/pets?limit=2&status=" + string(status)} {
+			if found := ids(s.do(t, call{path: path}).pets(t)); found[0] != pets[2].ID || found[1] != pets[0].ID {
+				t.Errorf("%s: got %d, want %d and %d", path, found, pets[2].ID, pets[0].ID)
+			}
+		}
+	}
+}
+
+// TestGetPetGoesAlone: the end of getPet is not that of its path.
+func TestGetPetGoesAlone(t *testing.T) {
+	s := start(t)
+	pet := s.addOne(t, "available")
+	s.clock.set(time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC))
+	s.do(t, call{path: petPath(pet.ID)}).want(t, 410, animalstore.EndpointRemoved)
+	changed := s.do(t, patch(petPath(pet.ID), `{"name":"Max"}`))
+	changed.want(t, 200, "")
+	for _, name := range []string{"Deprecation", "Sunset", "Link"} {
+		if value := changed.header.Get(name); value != "" {
+			t.Errorf("%s of PATCH: got %q, want none", name, value)
+		}
+	}
+	s.do(t, remove(petPath(pet.ID), "If-Match", changed.header.Get("ETag"))).want(t, 204, "")
+}
+
+func categoryPath(id any) string { return fmt.Sprint("/v1/categories/", id) }
+
+// categories walks the whole list.
+func (s *service) categories(t testing.TB, path string) (all []animalstore.Category) {
+	t.Helper()
+	for path != "" {
+		a := s.do(t, call{path: path})
+		all = append(all, read[[]animalstore.Category](t, a, 200)...)
+		if len(all) > 1000 {
+			t.Fatalf("the list does not end: %+v", all[:20])
+		}
+		_, path = a.links(t)
+	}
+	return all
+}
+
+func TestCategoriesComeWithPets(t *testing.T) {
+	s := start(t)
+	s.do(t, call{path: categoryPath(5)}).want(t, 404, animalstore.CategoryNotFound)
+	if got := s.do(t, call{path: "/v1/categories"}); string(got.body) != "[]\n" {
+		t.Errorf("got %s, want []", got.body)
+	}
+	pet := read[animalstore.Pet](t, s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":5}`)), 201)
+	if got := s.do(t, call{path: categoryPath(5)}); string(got.body) != `{"id":5,"name":""}`+"\n" || got.status != 200 {
+		t.Errorf("got %v, want category 5 without a name", got)
+	}
+	s.do(t, patch(petPath(pet.ID), `{"categoryId":-5}`)).want(t, 200, "")
+	want := []animalstore.Category{{ID: -5}, {ID: 5}}
+	if got := s.categories(t, "/v1/categories"); !slices.Equal(got, want) {
+		t.Errorf("after PATCH: got %+v, want %+v", got, want)
+	}
+	// What was refused adds nothing.
+	s.do(t, bad(post("/v1/pets", `{"name":"","categoryId":6}`))).want(t, 400, animalstore.ValidationFailed)
+	s.do(t, patch(petPath(pet.ID), `{"categoryId":6}`, "If-Match", `"old"`)).want(t, 412, animalstore.PreconditionFailed)
+	s.do(t, patch(petPath(pet.ID), `{"status":"sold"}`)).want(t, 200, "")
+	s.do(t, patch(petPath(pet.ID), `{"categoryId":6,"status":"available"}`)).want(t, 409, animalstore.InvalidTransition)
+	s.do(t, remove(petPath(pet.ID))).want(t, 204, "")
+	if got := s.categories(t, "/v1/categories"); !slices.Equal(got, want) {
+		t.Errorf("at last: got %+v, want %+v", got, want)
+	}
+}
+
+func TestPutCategory(t *testing.T) {
+	s := start(t)
+	first := s.do(t, put(categoryPath(7), `{"name":"cats","id":9,"x":1}`))
+	first.want(t, 201, "")
+	if string(first.body) != `{"id":7,"name":"cats"}`+"\n" || first.header.Get("Location") != categoryPath(7) {
+		t.Errorf("got %v at %q, want category 7", first, first.header.Get("Location"))
+	}
+	second := s.do(t, put(categoryPath(7), `{"name":"Katzen 🐈"}`))
+	if second.want(t, 200, ""); second.header.Get("ETag") == first.header.Get("ETag") {
+		t.Errorf("got ETag %s twice", second.header.Get("ETag"))
+	}
+	third := s.do(t, put(categoryPath(7), `{"name":"Katzen 🐈"}`))
+	if third.want(t, 200, ""); third.header.Get("ETag") != second.header.Get("ETag") {
+		t.Errorf("got ETag %s, want %s again", third.header.Get("ETag"), second.header.Get("ETag"))
+	}
+	s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":7}`)).want(t, 201, "")
+	if got := read[animalstore.Category](t, s.do(t, call{path: categoryPath(7)}), 200); got.Name != "Katzen 🐈" {
+		t.Errorf("after a pet of it: got %+v, want it to keep its name", got)
+	}
+	s.do(t, put(categoryPath(8), `{"name":"`+strings.Repeat("🐈", 1024)+`"}`)).want(t, 201, "")
+}
+
+func TestPutCategoryIfMatch(t *testing.T) {
+	s := start(t)
+	for _, tag := range []string{"*", `"x"`, `W/"x"`, ""} {
+		got := s.do(t, bad(put(categoryPath(1), `{"name":"cats"}`, "If-Match", tag)))
+		got.want(t, 412, animalstore.PreconditionFailed)
+		got.wantMessage(t, "If-Match")
+		s.do(t, call{path: categoryPath(1)}).want(t, 404, animalstore.CategoryNotFound)
+	}
+	old := s.do(t, put(categoryPath(1), `{"name":"cats"}`)).header.Get("ETag")
+	current := s.do(t, put(categoryPath(1), `{"name":"dogs"}`, "If-Match", old))
+	current.want(t, 200, "")
+	s.do(t, put(categoryPath(1), `{"name":"lost"}`, "If-Match", old)).want(t, 412, animalstore.PreconditionFailed)
+	if got := read[animalstore.Category](t, s.do(t, call{path: categoryPath(1)}), 200); got.Name != "dogs" {
+		t.Errorf("got %+v, want the name dogs", got)
+	}
+	s.do(t, put(categoryPath(1), `{"name":"birds"}`, "If-Match", "*")).want(t, 200, "")
+}
+
+func TestCategoryIDs(t *testing.T) {
+	s := start(t)
+	var want []animalstore.Category
+	for _, id := range []int64{math.MaxInt64, 3, -1, 0, math.MinInt64, 1<<53 + 1, 1 << 53, -40, 40} {
+		c := animalstore.Category{ID: id, Name: fmt.Sprint("number ", id)}
+		s.do(t, put(categoryPath(id), fmt.Sprintf(`{"name":%q}`, c.Name))).want(t, 201, "")
+		if got := read[animalstore.Category](t, s.do(t, call{path: categoryPath(id)}), 200); got != c {
+			t.Errorf("got %+v, want %+v", got, c)
+		}
+		want = append(want, c)
+	}
+	slices.SortFunc(want, func(a, b animalstore.Category) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	for _, limit := range []int{1, 2, 4, 8, 9, 100} {
+		if got := s.categories(t, fmt.Sprint("/v1/categories?limit=", limit)); !slices.Equal(got, want) {
+			t.Errorf("limit %d: got %+v\nwant %+v", limit, got, want)
+		}
+	}
+	for _, id := range []string{"abc", "1.0", "01", "+1", "-0", "1e2", "9223372036854775808", "-9223372036854775809", "0x1", "%201", "1%2C2"} {
+		for _, c := range []call{{path: categoryPath(id)}, put(categoryPath(id), `{"name":"x"}`)} {
+			got := s.do(t, bad(c))
+			got.want(t, 404, animalstore.CategoryNotFound)
+			got.wantMessage(t, "64-bit integer")
+		}
+	}
+}
+
+// TestOrderMoves goes through all moves of an order and what each makes of the
+// pet.
+func TestOrderMoves(t *testing.T) {
+	s := start(t)
+	allowed := map[[2]animalstore.OrderStatus]bool{
+		{"placed", "approved"}: true, {"placed", "cancelled"}: true,
+		{"approved", "delivered"}: true, {"approved", "cancelled"}: true,
+	}
+	gives := map[animalstore.OrderStatus]animalstore.PetStatus{"placed": "pending", "approved": "pending", "delivered": "sold", "cancelled": "available"}
+	for _, from := range animalstore.OrderStatuses {
+		for _, to := range animalstore.OrderStatuses {
+			t.Run(fmt.Sprintf("%s to %s", from, to), func(t *testing.T) {
+				pet := s.addOne(t, "available")
+				want := s.order(t, pet.ID, stepsTo[from]...)
+				if want.Status != from || s.pet(t, pet.ID).Status != gives[from] {
+					t.Fatalf("got order %+v and pet %+v, want %s and %s", want, s.pet(t, pet.ID), from, gives[from])
+				}
+				s.clock.advance(time.Second)
+				got := s.do(t, patch(orderPath(want.ID), fmt.Sprintf(`{"status":%q}`, to)))
+				if allowed[[2]animalstore.OrderStatus{from, to}] {
+					want.Status, want.UpdatedAt = to, animalstore.At(s.clock.Now())
+					if moved := read[animalstore.Order](t, got, 200); moved != want {
+						t.Errorf("got %+v, want %+v", moved, want)
+					}
+				} else {
+					got.want(t, 409, animalstore.InvalidTransition)
+					got.wantMessage(t, fmt.Sprint("order ", want.ID), string(from))
+				}
+				if stored := read[animalstore.Order](t, s.do(t, call{path: orderPath(want.ID)}), 200); stored != want {
+					t.Errorf("stored is %+v, want %+v", stored, want)
+				}
+				if status := s.pet(t, pet.ID).Status; status != gives[want.Status] {
+					t.Errorf("the pet is %s, want %s", status, gives[want.Status])
+				}
+			})
+		}
+	}
+}
+
+func TestPlaceOrder(t *testing.T) {
+	s := start(t)
+	t.Run("available", func(t *testing.T) {
+		pet := s.addOne(t, "available")
+		got := s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d,"id":99,"status":"delivered","quantity":1}`, pet.ID)))
+		now := animalstore.At(s.clock.Now())
+		order := read[animalstore.Order](t, got, 201)
+		want := animalstore.Order{ID: order.ID, PetID: pet.ID, Status: "placed", CreatedAt: now, UpdatedAt: now}
+		if order != want || got.header.Get("Location") != orderPath(order.ID) {
+			t.Errorf("got %+v at %s, want %+v", order, got.header.Get("Location"), want)
+		}
+		if want := fmt.Sprintf(`{"id":%d,"petId":%d,"status":"placed","createdAt":"2026-11-15T12:00:00.000Z","updatedAt":"2026-11-15T12:00:00.000Z"}`+"\n", order.ID, pet.ID); string(got.body) != want {
+			t.Errorf("got  %swant %s", got.body, want)
+		}
+		again := s.do(t, call{path: orderPath(order.ID)})
+		if string(again.body) != string(got.body) || again.header.Get("ETag") != got.header.Get("ETag") {
+			t.Errorf("read %v with ETag %s, want %v with %s", again, again.header.Get("ETag"), got, got.header.Get("ETag"))
+		}
+	})
+	for _, status := range []animalstore.PetStatus{"pending", "sold"} {
+		t.Run(string(status), func(t *testing.T) {
+			got := s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, s.addOne(t, status).ID)))
+			got.want(t, 409, animalstore.PetNotAvailable)
+			got.wantMessage(t, "is "+string(status), "only an available one")
+		})
+	}
+	for _, id := range []string{"999999", "0", "-1", "9223372036854775807", "-9223372036854775808"} {
+		t.Run("no pet "+id, func(t *testing.T) {
+			got := s.do(t, bad(post("/v1/store/orders", `{"petId":`+id+`}`)))
+			got.want(t, 404, animalstore.PetNotFound)
+			got.wantMessage(t, id)
+		})
+	}
+	t.Run("once more after it was cancelled", func(t *testing.T) {
+		pet := s.addOne(t, "available")
+		first := s.order(t, pet.ID, "cancelled")
+		if second := s.order(t, pet.ID); second.ID <= first.ID {
+			t.Errorf("got order %d after %d", second.ID, first.ID)
+		}
+	})
+}
+
+func TestOrderOutlivesItsPet(t *testing.T) {
+	s := start(t)
+	for _, status := range []animalstore.OrderStatus{"delivered", "cancelled"} {
+		pet := s.addOne(t, "available")
+		order := s.order(t, pet.ID, stepsTo[status]...)
+		s.do(t, remove(petPath(pet.ID))).want(t, 204, "")
+		if got := read[animalstore.Order](t, s.do(t, call{path: orderPath(order.ID)}), 200); got != order {
+			t.Errorf("got %+v, want %+v", got, order)
+		}
+		list := read[[]animalstore.Order](t, s.do(t, call{path: fmt.Sprint("/v1/store/orders?petId=", pet.ID)}), 200)
+		if !slices.Equal(list, []animalstore.Order{order}) {
+			t.Errorf("got %+v, want %+v alone", list, order)
+		}
+	}
+}
+
+func TestOrderLists(t *testing.T) {
+	s := start(t)
+	var all []animalstore.Order // newest first
+	pets := []animalstore.Pet{s.addOne(t, ""), s.addOne(t, "")}
+	for i := range 9 {
+		all = slices.Insert(all, 0, s.order(t, pets[i%2].ID, "cancelled"))
+	}
+	for _, status := range []animalstore.OrderStatus{"placed", "approved", "delivered"} {
+		all = slices.Insert(all, 0, s.order(t, s.addOne(t, "").ID, stepsTo[status]...))
+	}
+	for _, status := range append([]animalstore.OrderStatus{""}, animalstore.OrderStatuses...) {
+		for _, pet := range []int64{0, pets[0].ID, pets[1].ID, 1 << 40} {
+			for _, limit := range []int{0, 1, 4, 100} {
+				path, sep := "/v1/store/orders", "?"
+				add := func(name string, value any) { path += fmt.Sprint(sep, name, "=", value); sep = "&" }
+				if status != "" {
+					add("status", status)
+				}
+				if pet != 0 {
+					add("petId", pet)
+				}
+				if limit != 0 {
+					add("limit", limit)
+				}
+				want := slices.DeleteFunc(slices.Clone(all), func(o animalstore.Order) bool {
+					return status != "" && o.Status != status || pet != 0 && o.PetID != pet
+				})
+				var got []animalstore.Order
+				for next := path; next != ""; {
+					a := s.do(t, call{path: next})
+					page := read[[]animalstore.Order](t, a, 200)
+					if limit > 0 && len(page) > limit {
+						t.Errorf("%s: got a page of %d", next, len(page))
+					}
+					got = append(got, page...)
+					_, next = a.links(t)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: got %+v, want %+v", path, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestStoreMessages: every refusal names what was wrong and what would be right.
+// Pet 1 is available, 2 sold, 3 ordered by order 1; order 2 is delivered.
+func TestStoreMessages(t *testing.T) {
+	s := start(t)
+	s.addOne(t, "available")
+	s.addOne(t, "sold")
+	s.order(t, s.addOne(t, "available").ID)
+	s.order(t, s.addOne(t, "available").ID, stepsTo["delivered"]...)
+	s.do(t, retried("/v1/pets", rex, "used")).want(t, 201, "")
+	s.do(t, retried("/v1/store/orders", `{"petId":5}`, "used")).want(t, 201, "")
+	reader := s.key(t, animalstore.Read)
+	as := func(key string, c call) call { c.key = key; return c }
+	const pet, order, category = "/v1/pets/1", "/v1/store/orders/1", "/v1/categories/7"
+	tests := []struct {
+		name string
+		call call
+		want int
+		code animalstore.Code
+		says string // parts, with | between them
+	}{
+		{"PATCH pet: no name", patch(pet, `{"name":null}`), 400, "validation_failed", "name must be a string"},
+		{"PATCH pet: empty name", patch(pet, `{"name":""}`), 400, "validation_failed", "name must not be empty|1 to 1024"},
+		{"PATCH pet: long name", patch(pet, `{"name":"`+strings.Repeat("x", 1025)+`"}`), 400, "validation_failed", "name|at most 1024|1025"},
+		{"PATCH pet: blank name", patch(pet, `{"name":" \t\u00a0"}`), 400, "validation_failed", "name|white space|visible"},
+		{"PATCH pet: NUL", patch(pet, `{"name":"a\u0000"}`), 400, "validation_failed", "name|U+0000"},
+		{"PATCH pet: no category", patch(pet, `{"categoryId":null}`), 400, "validation_failed", "categoryId must be an integer"},
+		{"PATCH pet: half a category", patch(pet, `{"categoryId":1.5}`), 400, "validation_failed", "categoryId|integer|fraction"},
+		{"PATCH pet: too large a category", patch(pet, `{"categoryId":9223372036854775808}`), 400, "validation_failed", "categoryId|9223372036854775807"},
+		{"PATCH pet: no status", patch(pet, `{"status":null}`), 400, "validation_failed", "status must be one of available, pending, sold"},
+		{"PATCH pet: unknown status", patch(pet, `{"status":"Sold"}`), 400, "validation_failed", "status must be one of available, pending, sold"},
+		{"PATCH pet: no body", patch(pet, ``), 400, "malformed_json", "body is empty|JSON object"},
+		{"PATCH pet: an array", patch(pet, `[]`), 400, "malformed_json", "not a JSON object|braces"},
+		{"PATCH pet: null", patch(pet, `null`), 400, "malformed_json", "not a JSON object"},
+		{"PATCH pet: twice a name", patch(pet, `{"name":"a","name":"b"}`), 400, "malformed_json", "two fields of the same name|send each once"},
+		{"PATCH pet: half a body", patch(pet, `{"name":`), 400, "malformed_json", "ends in the middle"},
+		{"PATCH pet: more than a body", patch(pet, `{} {}`), 400, "malformed_json", "something after"},
+		{"PATCH pet: text", with(patch(pet, `{}`), "Content-Type", "text/plain"), 415, "unsupported_media_type", "application/json or application/merge-patch+json"},
+		{"PATCH pet: too much", patch(pet, `{"name":"`+strings.Repeat("x", 1<<20)+`"}`), 413, "payload_too_large", "at most 1048576 bytes"},
+		{"PATCH pet: none", patch("/v1/pets/99", `{}`), 404, "pet_not_found", "no pet with id 99"},
+		{"PATCH pet: no id", patch("/v1/pets/x", `{}`), 404, "pet_not_found", "positive integer"},
+		{"PATCH pet: sold", patch("/v1/pets/2", `{"status":"pending"}`), 409, "invalid_transition", "pet 2|sold|final"},
+		{"PATCH pet: ordered", patch("/v1/pets/3", `{"status":"sold"}`), 409, "invalid_transition", "pet 3|open order|move the order instead"},
+		{"PATCH pet: stale", patch(pet, `{}`, "If-Match", `"x"`), 412, "precondition_failed", "If-Match|ETag|read it again"},
+		{"PATCH pet: reader", as(reader, patch(pet, `{}`)), 403, "insufficient_permission", "write|yours has read"},
+		{"DELETE pet: none", remove("/v1/pets/99"), 404, "pet_not_found", "no pet with id 99"},
+		{"DELETE pet: ordered", remove("/v1/pets/3"), 409, "invalid_transition", "pet 3|open order|deliver or cancel"},
+		{"DELETE pet: stale", remove(pet, "If-Match", `"x"`), 412, "precondition_failed", "If-Match|read it again"},
+		{"DELETE pet: reader", as(reader, remove(pet)), 403, "insufficient_permission", "write|yours has read"},
+		{"PUT pet", put(pet, `{}`), 405, "method_not_allowed", "PUT|DELETE, GET, HEAD, OPTIONS, PATCH"},
+
+		{"POST order: no pet named", post("/v1/store/orders", `{}`), 400, "validation_failed", "petId is required"},
+		{"POST order: null", post("/v1/store/orders", `{"petId":null}`), 400, "validation_failed", "petId must be an integer"},
+		{"POST order: text", post("/v1/store/orders", `{"petId":"1"}`), 400, "validation_failed", "petId must be an integer"},
+		{"POST order: none", post("/v1/store/orders", `{"petId":99}`), 404, "pet_not_found", "no pet with id 99"},
+		{"POST order: sold", post("/v1/store/orders", `{"petId":2}`), 409, "pet_not_available", "pet 2 is sold|only an available one"},
+		{"POST order: another body", retried("/v1/store/orders", `{"petId":1}`, "used"), 422, "idempotency_key_reused", "Idempotency-Key|another body|new key|same body"},
+		{"POST pet: another body", retried("/v1/pets", `{"name":"Max","categoryId":7}`, "used"), 422, "idempotency_key_reused", "Idempotency-Key|another body|new key|same body"},
+		{"POST pet: a token with a space", retried("/v1/pets", rex, "a b"), 400, "invalid_parameter", "Idempotency-Key|1 to 255 visible ASCII"},
+		{"PATCH order: nothing", patch(order, `{}`), 400, "validation_failed", "status is required"},
+		{"PATCH order: null", patch(order, `{"status":null}`), 400, "validation_failed", "status must be one of placed, approved, delivered, cancelled"},
+		{"PATCH order: a status of pets", patch(order, `{"status":"sold"}`), 400, "validation_failed", "status must be one of placed, approved, delivered, cancelled"},
+		{"PATCH order: too far", patch(order, `{"status":"delivered"}`), 409, "invalid_transition", "order 1 cannot become delivered|it is placed|approved or cancelled"},
+		{"PATCH order: over", patch("/v1/store/orders/2", `{"status":"cancelled"}`), 409, "invalid_transition", "order 2 is delivered, which is final"},
+		{"PATCH order: stale", patch(order, `{"status":"approved"}`, "If-Match", `"x"`), 412, "precondition_failed", "If-Match|read it again"},
+		{"PATCH order: none", patch("/v1/store/orders/99", `{"status":"approved"}`), 404, "order_not_found", "no order with id 99"},
+		{"GET order: none", call{path: "/v1/store/orders/99"}, 404, "order_not_found", "no order with id 99"},
+		{"GET order: no id", call{path: "/v1/store/orders/x"}, 404, "order_not_found", "positive integer"},
+		{"DELETE order", remove(order), 405, "method_not_allowed", "DELETE|GET, HEAD, OPTIONS, PATCH"},
+
+		{"PUT category: no name", put(category, `{}`), 400, "validation_failed", "name is required"},
+		{"PUT category: null", put(category, `{"name":null}`), 400, "validation_failed", "name must be a string"},
+		{"PUT category: empty", put(category, `{"name":""}`), 400, "validation_failed", "name must not be empty"},
+		{"PUT category: no id", put("/v1/categories/x", `{"name":"x"}`), 404, "category_not_found", "64-bit integer"},
+		{"PUT category: stale", put(category, `{"name":"x"}`, "If-Match", `"x"`), 412, "precondition_failed", "If-Match|read it again"},
+		{"GET category: none", call{path: "/v1/categories/99"}, 404, "category_not_found", "no category with id 99"},
+		{"POST category", post("/v1/categories", `{"name":"x"}`), 405, "method_not_allowed", "POST|GET, HEAD, OPTIONS"},
+
+		{"GET pets: categoryId", call{path: "/v1/pets?categoryId=x"}, 400, "invalid_parameter", "categoryId must be a 64-bit integer"},
+		{"GET pets: id", call{path: "/v1/pets?id=x"}, 400, "invalid_parameter", "id must be|1 to 100 positive integers"},
+		{"GET pets: cursor", call{path: "/v1/pets?cursor=x"}, 400, "invalid_cursor", "cursor|Link header|start over"},
+		{"GET orders: petId", call{path: "/v1/store/orders?petId=0"}, 400, "invalid_parameter", "petId must be a positive integer"},
+		{"GET orders: status", call{path: "/v1/store/orders?status=sold"}, 400, "invalid_parameter", "status must be one of placed, approved, delivered, cancelled"},
+		{"GET orders: limit", call{path: "/v1/store/orders?limit=0"}, 400, "invalid_parameter", "limit must be an integer from 1 to 100"},
+		{"GET categories: limit", call{path: "/v1/categories?limit=101"}, 400, "invalid_parameter", "limit must be an integer from 1 to 100"},
+		{"GET categories: cursor", call{path: "/v1/categories?cursor=x"}, 400, "invalid_cursor", "cursor|Link header|start over"},
+		{"GET pet: stale", with(call{path: pet}, "If-Match", `"x"`), 412, "precondition_failed", "If-Match"},
+	}
+	before := s.snapshot(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.do(t, bad(test.call))
+			got.want(t, test.want, test.code)
+			got.wantMessage(t, strings.Split(test.says, "|")...)
+		})
+	}
+	if after := s.snapshot(t); after != before {
+		t.Errorf("what was refused changed something:\nbefore %s\nafter  %s", before, after)
+	}
+}
+
+// snapshot is all there is, as it is listed.
+func (s *service) snapshot(t testing.TB) string {
+	t.Helper()
+	var all strings.Builder
+	for _, path := range []string{"/v1/pets?limit=100", "/v1/store/orders?limit=100", "/v1/categories?limit=100"} {
+		all.Write(s.do(t, call{path: path}).body)
+	}
+	return all.String()
+}
+
+// TestOrderOfStoreChecks: a request with several faults is answered for the
+// first of them.
+func TestOrderOfStoreChecks(t *testing.T) {
+	s := start(t)
+	s.addOne(t, "sold")                        // 1
+	s.order(t, s.addOne(t, "available").ID)    // order 1 on pet 2
+	s.do(t, retried("/v1/pets", rex, "token")) // 3
+	first := s.do(t, retried("/v1/store/orders", `{"petId":3}`, "token"))
+	s.do(t, patch(orderPath(2), `{"status":"cancelled"}`)).want(t, 200, "")
+	s.do(t, remove(petPath(3))).want(t, 204, "")
+	text := []string{"Content-Type", "text/plain", "If-Match", `"x"`}
+	large := strings.Repeat("x", 1<<20+1)
+	for _, test := range []struct {
+		name string
+		call call
+		want int
+		code animalstore.Code
+	}{
+		{"size before media type and pet", with(patch("/v1/pets/x", large), text...), 413, "payload_too_large"},
+		{"media type before content and pet", with(patch("/v1/pets/x", "x"), text...), 415, "unsupported_media_type"},
+		{"content before an id that is none", patch("/v1/pets/x", "x", "If-Match", `"x"`), 400, "malformed_json"},
+		{"content before an order's id that is none", patch("/v1/store/orders/x", `{}`), 400, "validation_failed"},
+		{"content before a category's id that is none", put("/v1/categories/x", `{}`), 400, "validation_failed"},
+		{"content before an absent pet", patch("/v1/pets/99", `{"name":""}`, "If-Match", `"x"`), 400, "validation_failed"},
+		{"absence before condition", patch("/v1/pets/99", `{}`, "If-Match", `"x"`), 404, "pet_not_found"},
+		{"absence before condition, removing", remove("/v1/pets/99", "If-Match", `"x"`), 404, "pet_not_found"},
+		{"absence before condition, of an order", patch("/v1/store/orders/99", `{"status":"placed"}`, "If-Match", `"x"`), 404, "order_not_found"},
+		{"condition before state", patch("/v1/pets/1", `{"status":"available"}`, "If-Match", `"x"`), 412, "precondition_failed"},
+		{"condition before an open order", remove("/v1/pets/2", "If-Match", `"x"`), 412, "precondition_failed"},
+		{"condition before an order's state", patch("/v1/store/orders/1", `{"status":"delivered"}`, "If-Match", `"x"`), 412, "precondition_failed"},
+		{"state", patch("/v1/store/orders/1", `{"status":"delivered"}`, "If-Match", "*"), 409, "invalid_transition"},
+		{"content before token", retried("/v1/pets", `{}`, "token"), 400, "validation_failed"},
+		{"token's grammar before its use", retried("/v1/store/orders", `{"petId":99}`, "a b"), 400, "invalid_parameter"},
+		{"reuse before absence", retried("/v1/store/orders", `{"petId":99}`, "token"), 422, "idempotency_key_reused"},
+		{"reuse before availability", retried("/v1/store/orders", `{"petId":1}`, "token"), 422, "idempotency_key_reused"},
+		{"absence before availability", retried("/v1/store/orders", `{"petId":99}`, "new"), 404, "pet_not_found"},
+	} {
+		t.Run(test.name, func(t *testing.T) { s.do(t, bad(test.call)).want(t, test.want, test.code) })
+	}
+	t.Run("replay before absence", func(t *testing.T) {
+		wantReplay(t, first, s.do(t, retried("/v1/store/orders", `{"petId":3}`, "token")))
+	})
+}
+
+// atOnce sends n calls at the same time and returns the responses.
+func (s *service) atOnce(t testing.TB, n int, c func(i int) call) []response {
+	t.Helper()
+	responses, gate := make([]response, n), make(chan struct{})
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() {
+			<-gate
+			got, err := s.send(t.Context(), c(i))
+			if err != nil {
+				t.Error(err)
+			}
+			responses[i] = got
+		})
+	}
+	close(gate)
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return responses
+}
+
+// TestOneOrderWins: of a hundred orders for one pet at once, one gets it.
+func TestOneOrderWins(t *testing.T) {
+	s := start(t)
+	quick := s.unchecked()
+	for round := range testenv.Count(8, 500) {
+		pet := s.addOne(t, "available")
+		responses := quick.atOnce(t, 100, func(int) call { return post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pet.ID)) })
+		counts := map[string]int{}
+		var won response
+		for _, a := range responses {
+			counts[fmt.Sprint(a.status, " ", a.code())]++
+			if a.status == 201 {
+				won = a
+			}
+		}
+		if counts["201 "] != 1 || counts["409 pet_not_available"] != 99 {
+			t.Fatalf("round %d: got %v, want one 201 and 99 times 409 pet_not_available", round, counts)
+		}
+		orders := read[[]animalstore.Order](t, s.do(t, call{path: fmt.Sprint("/v1/store/orders?petId=", pet.ID)}), 200)
+		if want := read[animalstore.Order](t, won, 201); !slices.Equal(orders, []animalstore.Order{want}) {
+			t.Fatalf("round %d: stored are %+v, want %+v alone", round, orders, want)
+		}
+		if got := read[animalstore.Pet](t, s.do(t, call{path: petPath(pet.ID)}), 200); got.Status != "pending" {
+			t.Fatalf("round %d: the pet is %+v, want it pending", round, got)
+		}
+	}
+}
+
+// TestSentManyTimes: however often a POST with one Idempotency-Key is sent at
+// once, it is done once and all get the same response.
+func TestSentManyTimes(t *testing.T) {
+	s := start(t)
+	quick := s.unchecked()
+	clients := 200
+	if engine.name == "PostgreSQL" {
+		clients = testenv.Count(50, 200) // they wait for each other's locks, for 2.4 s at most
+	}
+	for round := range testenv.Count(4, 200) {
+		ordered := s.addOne(t, "available")
+		for path, body := range map[string]string{"/v1/pets": rex, "/v1/store/orders": fmt.Sprintf(`{"petId":%d}`, ordered.ID)} {
+			pets, orders := s.total(t)
+			responses := quick.atOnce(t, clients, func(int) call { return retried(path, body, fmt.Sprint("round-", round)) })
+			firsts := 0
+			for _, a := range responses {
+				if a.status != 201 || string(a.body) != string(responses[0].body) || a.header.Get("Etag") != responses[0].header.Get("Etag") || a.header.Get("Location") != responses[0].header.Get("Location") {
+					t.Fatalf("round %d: got %v and %v, want them the same", round, a, responses[0])
+				}
+				if a.header.Get("Idempotent-Replayed") == "" {
+					firsts++
+				}
+			}
+			morePets, moreOrders := s.total(t)
+			if got := morePets + moreOrders - pets - orders; got != 1 || firsts != 1 {
+				t.Fatalf("round %d, %s: %d rows were added and %d responses aren't replays, want 1 and 1", round, path, got, firsts)
+			}
+		}
+	}
+}
+
+// total counts all pets and orders by their highest ids: nothing is removed.
+func (s *service) total(t testing.TB) (pets, orders int64) {
+	t.Helper()
+	if page := s.do(t, call{path: "/v1/pets?limit=1"}).pets(t); len(page) > 0 {
+		pets = page[0].ID
+	}
+	if page := read[[]animalstore.Order](t, s.do(t, call{path: "/v1/store/orders?limit=1"}), 200); len(page) > 0 {
+		orders = page[0].ID
+	}
+	return pets, orders
+}
+
+// TestNoLostUpdates: clients that read, change and write with If-Match never
+// overwrite each other. Each adds its marks to one pet's name.
+func TestNoLostUpdates(t *testing.T) {
+	s := start(t)
+	quick := s.unchecked()
+	clients, each := 8, testenv.Count(6, 25) // a name has room for 1024 characters
+	for name, path := range map[string]string{"pet": petPath(s.addOne(t, "available").ID), "category": "/v1/categories/7"} {
+		t.Run(name, func(t *testing.T) {
+			method := map[string]string{"pet": "PATCH", "category": "PUT"}[name]
+			s.do(t, call{method: method, path: path, body: `{"name":"x"}`}).want(t, 200, "")
+			var refused, group = make([]int, clients), sync.WaitGroup{}
+			var begun sync.WaitGroup // all clients have read before the first writes, so that they meet
+			begun.Add(clients)
+			for i := range clients {
+				group.Go(func() {
+					arrive := sync.OnceFunc(begun.Done)
+					defer arrive()
+					meet := func() { arrive(); begun.Wait() }
+					for n := range each {
+						for done := false; !done; {
+							var err error
+							done, err = quick.append(t, method, path, fmt.Sprintf(" %c%d", 'a'+i, n), meet)
+							if err != nil || refused[i] > 1000*each {
+								t.Errorf("after %d refusals: %v", refused[i], err)
+								return
+							}
+							if !done {
+								refused[i]++
+							}
+						}
+					}
+				})
+			}
+			group.Wait()
+			got := read[animalstore.Category](t, s.do(t, call{path: path}), 200) // which has a name, too
+			marks := strings.Fields(got.Name)
+			for i := range clients {
+				for n := range each {
+					if mark := fmt.Sprintf("%c%d", 'a'+i, n); !slices.Contains(marks, mark) {
+						t.Errorf("%s is lost", mark)
+					}
+				}
+			}
+			if len(marks) != 1+clients*each {
+				t.Errorf("got %d marks, want %d: %q", len(marks)-1, clients*each, got.Name)
+			}
+			if slices.Max(refused) == 0 {
+				t.Error("no request was refused: the clients never met")
+			}
+		})
+	}
+}
+
+// append reads a name, calls meet, adds a mark and writes the name back, unless that is
+// refused.
+func (s *service) append(t testing.TB, method, path, mark string, meet func()) (done bool, err error) {
+	got, err := s.send(t.Context(), call{path: path})
+	if err != nil {
+		return false, err
+	}
+	var named struct{ Name string }
+	if err := json.Unmarshal(got.body, &named); err != nil || got.status != 200 {
+		return false, fmt.Errorf("got %v, want what it is: %v", got, err)
+	}
+	meet()
+	wrote, err := s.send(t.Context(), with(call{method: method, path: path, body: fmt.Sprintf(`{"name":%q}`, named.Name+mark)}, "If-Match", got.header.Get("Etag")))
+	if err == nil && wrote.status != 200 && wrote.status != 412 {
+		err = fmt.Errorf("got %v, want 200 or 412", wrote)
+	}
+	return wrote.status == 200, err
+}

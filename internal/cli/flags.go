@@ -1,0 +1,104 @@
+// Package cli is what commands share: flags that the environment can set, checks of
+// arguments, completion, help, signals, and errors that say what a value must be or which
+// flag or command was meant. It names no flags and knows nothing about the store.
+package cli
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"animalstore"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Variable is the environment variable that sets a flag.
+func Variable(flag string) string {
+	return "ANIMALSTORE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// ReadEnvironment sets flags that were not given from the environment.
+func ReadEnvironment(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := Variable(f.Name)
+		value, ok := os.LookupEnv(name)
+		if f.Changed || !ok || err != nil {
+			return
+		}
+		if e := cmd.Flags().Set(f.Name, value); e != nil {
+			err = Usagef("the environment variable %s: %w", name, explainValue(e))
+		}
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[fromEnvironment] = []string{name}
+	})
+	return err
+}
+
+// fromEnvironment marks a flag that was set by the environment.
+const fromEnvironment = "animalstore_from_environment"
+
+// Given reports whether a flag is in the command line itself.
+func Given(cmd *cobra.Command, name string) bool {
+	f := cmd.Flag(name)
+	return f != nil && f.Changed && f.Annotations[fromEnvironment] == nil
+}
+
+// wanted is the error of a flag's Set: it says what the value must be.
+type wanted string
+
+func (w wanted) Error() string { return "must be " + string(w) }
+
+// RegisterOneOf adds a flag with a fixed set of values. The value is called like the
+// flag.
+func RegisterOneOf[T ~string](cmd *cobra.Command, value *T, possible []T, flag, usage string) {
+	cmd.Flags().Var(oneOf[T]{value, possible, flag}, flag, usage)
+	CompleteFlag(cmd, flag, FixedValues(possible))
+}
+
+// oneOf is a flag with a fixed set of values.
+type oneOf[T ~string] struct {
+	value    *T
+	possible []T
+	name     string // of the value, in help
+}
+
+func (o oneOf[T]) String() string { return string(*o.value) }
+func (o oneOf[T]) Type() string   { return o.name }
+
+func (o oneOf[T]) Set(s string) error {
+	if !slices.Contains(o.possible, T(s)) {
+		return wanted(animalstore.JoinOr(o.possible))
+	}
+	*o.value = T(s)
+	return nil
+}
+
+// IDList is a flag for ids. It may be repeated.
+type IDList []int64
+
+func (l *IDList) String() string {
+	texts := make([]string, len(*l))
+	for i, id := range *l {
+		texts[i] = strconv.FormatInt(id, 10)
+	}
+	return strings.Join(texts, ",")
+}
+
+func (l *IDList) Type() string { return "ids" }
+
+func (l *IDList) Set(s string) error {
+	for part := range strings.SplitSeq(s, ",") {
+		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
+		if err != nil || id < 1 {
+			return wanted("ids: positive numbers separated by commas")
+		}
+		*l = append(*l, id)
+	}
+	return nil
+}

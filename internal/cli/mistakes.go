@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// ExplainFlag is the error for a flag that can't be read, with what to do next.
+func ExplainFlag(cmd *cobra.Command, err error) error {
+	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return Usagef("%w. %s", explainValue(err), hint)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if meant := nearest(unknown.GetSpecifiedName(), names); meant != "" {
+		hint = fmt.Sprintf("Did you mean --%s?", meant)
+	}
+	return Usagef("%q has no flag --%s. %s", cmd.CommandPath(), unknown.GetSpecifiedName(), hint)
+}
+
+// explainValue replaces an error of pflag, which quotes strconv and csv, by
+// one for people.
+func explainValue(err error) error {
+	var (
+		invalid *pflag.InvalidValueError
+		missing *pflag.ValueRequiredError
+		unknown *pflag.NotExistError
+	)
+	switch {
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return fmt.Errorf("--%s must be %s, not %q", f.Name, wantedValue(f, err), invalid.GetValue())
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s needs a value", missing.GetFlag().Name)
+	case errors.As(err, &unknown) && isNumber(unknown.GetSpecifiedShortnames()):
+		return fmt.Errorf("-%s looks like a flag: write -- before a negative id", unknown.GetSpecifiedShortnames())
+	}
+	return err
+}
+
+func wantedValue(f *pflag.Flag, err error) string {
+	var want wanted
+	switch {
+	case errors.As(err, &want):
+		return string(want)
+	case errors.Is(err, strconv.ErrRange):
+		return "a number closer to 0"
+	}
+	switch kind := f.Value.Type(); kind {
+	case "bool":
+		return "true or false"
+	case "stringSlice":
+		return "a comma-separated list"
+	default:
+		if strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint") {
+			return "a whole number"
+		}
+		return "a " + kind
+	}
+}
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// VerbAliases are other spellings of the verbs that all resources share.
+var VerbAliases = map[string][]string{
+	"list":   {"ls"},
+	"show":   {"get"},
+	"create": {"add"},
+	"remove": {"delete", "rm"},
+}
+
+// unknownCommand is the error for a mistyped subcommand.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	for verb, why := range cmd.Annotations {
+		if name == verb || slices.Contains(VerbAliases[verb], name) {
+			return Usagef("%s", why)
+		}
+	}
+	var names, aliases []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names, aliases = append(names, c.Name()), append(aliases, c.Aliases...)
+		}
+	}
+	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
+	if meant := nearest(name, append(names, aliases...)); meant != "" {
+		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+meant)
+	}
+	return Usagef("%q has no command %q. %s", cmd.CommandPath(), name, hint)
+}

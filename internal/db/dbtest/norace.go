@@ -1,5 +1,0 @@
-//go:build !race
-
-package dbtest
-
-const RaceDetector = false

@@ -1,0 +1,91 @@
+package db
+
+import (
+	"context"
+
+	"animalstore"
+)
+
+// Keys stores API keys.
+type Keys interface {
+	// CreateKey adds a key that passed Validate, with the hash of its secret. It
+	// returns ErrExists if another key has that secret.
+	CreateKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (animalstore.Key, error)
+
+	// CreateFirstKey does what CreateKey does if there has never been a key, and
+	// otherwise nothing. If several callers do this at once, exactly one creates
+	// a key.
+	CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (created bool, err error)
+
+	// KeyByHash returns the key with that secret, including expired and revoked
+	// ones. An unknown secret isn't an error here: package keys asks for whatever
+	// clients send, and doesn't import this package.
+	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
+
+	// KeysVersion identifies a state of all keys and their secrets: while it doesn't
+	// change, KeyByHash returns the same, except for when a key was last used. It
+	// changes in the transaction of the change, whichever process makes that, and never
+	// to a value it had before.
+	KeysVersion(ctx context.Context) (version string, err error)
+
+	// Key returns one key, including expired and revoked ones. Like the other methods
+	// that return keys, except KeyByHash, it sets the ban that SaveLimitStates stored
+	// last, unless it was lifted: it may be over.
+	Key(ctx context.Context, id int64) (animalstore.Key, error)
+
+	// Keys returns keys in descending order of id, including expired and revoked
+	// ones.
+	Keys(ctx context.Context, q KeyQuery) ([]animalstore.Key, error)
+
+	// UpdateKey calls change with a key and stores the result. otherAdmin reports
+	// whether another key of the same environment can manage keys at that time.
+	UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(k *animalstore.Key, otherAdmin bool) error) (animalstore.Key, error)
+
+	// RotateKey adds a secret to a key if check returns nil. The existing secrets
+	// expire at the given time, unless they expire earlier. It returns an error if
+	// the key is revoked, and ErrExists if another key has that secret. check may
+	// be nil.
+	RotateKey(ctx context.Context, id int64, hash KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error)
+}
+
+// KeyHash is the SHA-256 hash of a key's secret. The secret itself is never
+// stored.
+type KeyHash = [32]byte
+
+// KeyQuery selects keys. A zero Before doesn't restrict the result.
+type KeyQuery struct {
+	Before int64 // only lower ids
+	Limit  int   // at least 1
+}
+
+// KeyEventData returns a key as a response shows it at a time.
+func KeyEventData(key animalstore.Key, at animalstore.Time) string {
+	return EventData(key.At(at.Time))
+}
+
+// KeyChange returns the type of the event that a change of a key at a time makes, if
+// any. When it was last used doesn't count, and a ban that was over isn't lifted.
+func KeyChange(before, after animalstore.Key, at animalstore.Time) (t animalstore.EventType, changed bool) {
+	before, after = before.At(at.Time), after.At(at.Time)
+	before.LastUsedAt, after.LastUsedAt = animalstore.Time{}, animalstore.Time{}
+	before.UnbannedAt, after.UnbannedAt = animalstore.Time{}, animalstore.Time{}
+	switch {
+	case before == after:
+		return "", false
+	case before.RevokedAt != after.RevokedAt:
+		return animalstore.KeyRevoked, true
+	case before.Ban != after.Ban:
+		return animalstore.KeyUnbanned, true
+	}
+	return animalstore.KeyUpdated, true
+}
+
+// CheckRotation returns an error if a key can't get another secret. check may be nil.
+func CheckRotation(key *animalstore.Key, check func(*animalstore.Key) error) error {
+	if check != nil {
+		if err := check(key); err != nil {
+			return err
+		}
+	}
+	return key.CheckChangeable()
+}

@@ -1,0 +1,47 @@
+package db
+
+import (
+	"context"
+
+	"animalstore"
+)
+
+// Limits stores what keys have used of their limits.
+type Limits interface {
+	// SaveUsage adds to the stored usage of keys and updates when each was last
+	// used, for all of them or none.
+	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
+
+	// Usage returns a key's usage per hour since a time, newest first, without
+	// the hours that had no requests. A key that doesn't exist has no usage.
+	Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error)
+
+	// DropUsage removes at most max hours of usage before a time and returns how
+	// many it removed.
+	DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+
+	// LimitState returns the state of a key's limits that was saved last, or the
+	// zero value if none was.
+	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
+
+	// SaveLimitStates replaces the saved limits of keys, for all of them or none.
+	// Servers that share keys each save what they know, and the last to save may
+	// know the least. So a state is skipped if the saved one is ahead of it,
+	// comparing BannedAt, then Day.End, then Day.Used. With DayShortened, only
+	// BannedAt is compared. A ban that wasn't saved before, and wasn't lifted before it
+	// was saved, adds a key.banned event: one for each key, with its last ban.
+	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
+}
+
+// LimitColumns are the columns of a saved limit state, in the order of [LimitFields].
+const LimitColumns = "minute_used, minute_end, minute_refused, day_used, day_end, day_refused, strikes, strikes_since, banned_at, banned_until, ban_level"
+
+// LimitFields returns the fields of s in the order of [LimitColumns].
+func LimitFields(s *animalstore.LimitState) [11]*int64 {
+	return [...]*int64{
+		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
+		&s.Day.Used, &s.Day.End, &s.Day.Refused,
+		&s.Strikes, &s.StrikesSince,
+		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
+	}
+}

@@ -1,0 +1,48 @@
+package db
+
+import (
+	"context"
+
+	"animalstore"
+)
+
+// Pets stores pets.
+type Pets interface {
+	// CreatePet adds a pet that passed Validate, and its category if that
+	// doesn't exist. An empty status means available. idempotency may be nil.
+	CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *Idempotency) (pet animalstore.Pet, replayed bool, err error)
+
+	// Pet returns one pet.
+	Pet(ctx context.Context, id int64) (animalstore.Pet, error)
+
+	// UpdatePet calls change with a pet and stores the result, and its category
+	// if that doesn't exist. ordered reports whether the pet has an open order.
+	UpdatePet(ctx context.Context, id int64, change func(p *animalstore.Pet, ordered bool) error) (animalstore.Pet, error)
+
+	// DeletePet removes a pet if check returns nil. ordered reports whether the
+	// pet has an open order.
+	DeletePet(ctx context.Context, id int64, check func(p *animalstore.Pet, ordered bool) error) error
+
+	// Pets returns pets in descending order of id. Its cost depends on the limit,
+	// not on the number of pets stored.
+	Pets(ctx context.Context, q PetQuery) ([]animalstore.Pet, error)
+}
+
+// PetQuery selects the pets that match all of its fields. A field with its zero
+// value matches every pet.
+type PetQuery struct {
+	IDs        []int64
+	CategoryID *int64
+	Status     animalstore.PetStatus
+	Before     int64 // only lower ids
+	Limit      int   // at least 1
+}
+
+// NewPet returns the pet that CreatePet adds, without an id.
+func NewPet(p animalstore.NewPet) animalstore.Pet {
+	pet := animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
+	if pet.Status == "" {
+		pet.Status = animalstore.PetAvailable
+	}
+	return pet
+}

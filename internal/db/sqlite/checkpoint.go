@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"fmt"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// A checkpoint moves the log into the database once it has checkpointPages. If
+// readers keep it from finishing, a later one waits for them, once the log has
+// checkpointPagesForce.
+const (
+	checkEvery           = 8 // commits
+	checkpointPages      = 2000
+	checkpointPagesForce = 8 * checkpointPages
+	checkpointTimeout    = 100 * time.Millisecond
+)
+
+// checkpointIfDue keeps the log from growing without bound. A checkpoint that fails
+// for another reason than an I/O error is harmless: the log keeps everything, and the
+// next one tries again.
+func (w *writer) checkpointIfDue() {
+	if w.commits%checkEvery != 0 {
+		return
+	}
+	pages, err := w.logPages()
+	switch {
+	case err != nil:
+	case pages < checkpointPages:
+		w.forceAt = w.force
+	case pages < w.forceAt:
+		err = w.withoutSnapshots(func() error { return w.checkpoint("PASSIVE") })
+	default:
+		// Another program may keep a read transaction open indefinitely.
+		// Wait for it rarely and briefly, because writes wait too.
+		w.forceAt = 2 * pages
+		w.conn.SetBusyTimeout(checkpointTimeout)
+		err = w.withoutSnapshots(func() error { return w.checkpoint("RESTART") })
+		w.conn.SetBusyTimeout(busyTimeout)
+	}
+	if isIOError(err) {
+		w.fatal(fmt.Errorf("database checkpoint: %w", err))
+	}
+}
+
+func (w *writer) checkpoint(mode string) error {
+	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
+}
+
+// logPages returns the number of pages in the log, including those that a checkpoint
+// has moved: they stay until no reader needs them.
+func (w *writer) logPages() (pages int, err error) {
+	err = sqlitex.Execute(w.conn, "PRAGMA wal_checkpoint(NOOP)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		pages = stmt.ColumnInt(1)
+		return nil
+	}})
+	return pages, err
+}

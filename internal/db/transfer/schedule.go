@@ -1,0 +1,231 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Schedule says when to back up a store that is one file, and where to.
+type Schedule struct {
+	Dir   string        // directory of the backups; "" makes none
+	Every time.Duration // at least a second
+	Keep  int           // how many; older ones are deleted
+}
+
+// LastBackup describes the newest backup.
+type LastBackup struct {
+	File     string
+	At       time.Time // the start of the backup, which is its instant; zero if there is none
+	Size     int64
+	Failures int64 // since the server started
+}
+
+// DirectoryError reports a directory that can't be used for backups.
+type DirectoryError struct{ Err error }
+
+func (e *DirectoryError) Error() string { return "directory of backups: " + e.Err.Error() }
+func (e *DirectoryError) Unwrap() error { return e.Err }
+
+// backupTime is the time in the name of a backup, in UTC.
+const backupTime = "20060102T150405Z"
+
+// backupPoll is how often the clock is read: it may be set, and a machine may sleep.
+const backupPoll = time.Minute
+
+// Scheduler makes the backups of a schedule, one at a time.
+type Scheduler struct {
+	Schedule
+	prefix  string // of the files' names
+	now     func() time.Time
+	copy    func(ctx context.Context, file string) (size int64, err error)
+	log     *slog.Logger
+	release func() error
+
+	mu   sync.Mutex
+	last LastBackup
+}
+
+// NewScheduler prepares the backups of a store. It reserves their directory until Close:
+// two servers that share one would delete each other's backups.
+func NewScheduler(engine Files, store string, schedule Schedule, now func() time.Time, log *slog.Logger) (*Scheduler, error) {
+	release, err := reserveDir(engine, schedule.Dir)
+	if err != nil {
+		return nil, &DirectoryError{err}
+	}
+	s := &Scheduler{Schedule: schedule, prefix: backupPrefix(store), now: now, log: log, release: release}
+	s.copy = func(ctx context.Context, file string) (int64, error) {
+		copied, err := Backup(ctx, engine, store, file, silent{})
+		return copied.Size, err
+	}
+	files, err := s.list()
+	if err != nil {
+		return nil, errors.Join(&DirectoryError{err}, release())
+	}
+	if len(files) > 0 {
+		s.last = files[0]
+	}
+	return s, nil
+}
+
+// Last returns the newest backup. It has no File if there is none.
+func (s *Scheduler) Last() LastBackup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Close releases the directory. Call it when Run has returned.
+func (s *Scheduler) Close() error { return s.release() }
+
+// reserveDir refuses a directory that can't be written to or that another server uses.
+func reserveDir(engine Files, dir string) (release func() error, err error) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("the directory %s does not exist: create it first", dir)
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is not a directory", dir)
+	}
+	release, err = engine.Reserve(filepath.Join(dir, "animalstore-backups"))
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be written to, or another server makes its backups there: give each server its own directory (%w)", dir, err)
+	}
+	return release, nil
+}
+
+// backupPrefix begins the names of a store's backups.
+func backupPrefix(store string) string {
+	base := filepath.Base(store)
+	return strings.TrimSuffix(base, filepath.Ext(base)) + "-"
+}
+
+// Run makes backups until ctx ends. The first is due when the newest existing one is
+// old enough, so that restarts don't add any.
+func (s *Scheduler) Run(ctx context.Context) {
+	attempted := s.last.At
+	for {
+		now := s.now()
+		if attempted.After(now) { // the clock was set back
+			attempted = now
+		}
+		wait := attempted.Add(s.Every).Sub(now)
+		if attempted.IsZero() || wait <= 0 {
+			attempted = now
+			s.make(ctx, now)
+			wait = s.Every - s.now().Sub(now)
+		}
+		timer := time.NewTimer(max(0, min(wait, backupPoll)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// make makes one backup and deletes those that are too old.
+func (s *Scheduler) make(ctx context.Context, at time.Time) {
+	s.removeUnfinished()
+	file := filepath.Join(s.Dir, s.prefix+at.UTC().Format(backupTime)+".db")
+	size, err := s.copy(ctx, file)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		s.log.Info("backup stopped, because the server is stopping", "file", file)
+		return
+	case err != nil:
+		s.mu.Lock()
+		s.last.Failures++
+		s.mu.Unlock()
+		s.log.Error("backup failed: trying again at the next time", "file", file, "next", at.Add(s.Every).UTC(), "err", err)
+		return
+	}
+	s.mu.Lock()
+	s.last = LastBackup{File: file, At: at, Size: size, Failures: s.last.Failures}
+	s.mu.Unlock()
+	s.log.Info("backed up", "file", file, "bytes", size, "took_ms", s.now().Sub(at).Milliseconds())
+	if err := s.prune(); err != nil {
+		s.log.Error("old backups could not be deleted", "dir", s.Dir, "err", err)
+	}
+}
+
+// prune deletes all but the newest backups.
+func (s *Scheduler) prune() error {
+	files, err := s.list()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range files[min(s.Keep, len(files)):] {
+		errs = append(errs, os.Remove(f.File))
+	}
+	return errors.Join(errs...)
+}
+
+// list returns the backups of this store, newest first. It recognizes them by their
+// names and ignores other files.
+func (s *Scheduler) list() ([]LastBackup, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []LastBackup
+	for _, e := range entries {
+		at, ok := s.timeOf(e.Name())
+		if !ok || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // it was just removed
+		}
+		files = append(files, LastBackup{File: filepath.Join(s.Dir, e.Name()), At: at, Size: info.Size()})
+	}
+	slices.SortFunc(files, func(x, y LastBackup) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.File, y.File)) })
+	return files, nil
+}
+
+var backupStamp = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z$`)
+
+// timeOf returns the time in the name of a backup. It reports false for other names.
+func (s *Scheduler) timeOf(name string) (time.Time, bool) {
+	rest, ours := strings.CutPrefix(name, s.prefix)
+	stamp, complete := strings.CutSuffix(rest, ".db")
+	if !ours || !complete || !backupStamp.MatchString(stamp) {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(backupTime, stamp)
+	return at, err == nil
+}
+
+// removeUnfinished removes what a killed server left of a backup.
+func (s *Scheduler) removeUnfinished() {
+	entries, _ := os.ReadDir(s.Dir) // the backup itself will fail and say why
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), partialSuffix)
+		if _, ours := s.timeOf(name); ok && ours {
+			if err := removePartial(filepath.Join(s.Dir, name)); err != nil {
+				s.log.Error("an unfinished backup could not be removed", "err", err)
+			}
+		}
+	}
+}
+
+// silent shows no progress.
+type silent struct{}
+
+func (silent) Copied(int64, int64) {}
+func (silent) Checking(string)     {}
+func (silent) Checked(Finding)     {}

@@ -1,0 +1,168 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// newScheduler makes backups in a directory, whose copies are small files, in the
+// bubble's time.
+func newScheduler(t *testing.T, dir string, existing ...string) *Scheduler {
+	t.Helper()
+	for _, name := range existing {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("a copy"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &Scheduler{
+		Schedule: Schedule{Dir: dir, Every: time.Hour, Keep: 3}, prefix: backupPrefix("/var/lib/store.db"),
+		now: time.Now, log: slog.New(slog.DiscardHandler),
+		copy: func(_ context.Context, file string) (int64, error) {
+			return 6, os.WriteFile(file, []byte("a copy"), 0o600)
+		},
+	}
+	files, err := b.list()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) > 0 {
+		b.last = files[0]
+	}
+	return b
+}
+
+// runScheduler runs b until stop is called, which waits for it.
+func runScheduler(b *Scheduler) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// TestBackupSchedule: backups are made on time, counted from the newest file, and only
+// files with the name of a backup of this store are deleted. Time starts at midnight on
+// 1 January 2000.
+func TestBackupSchedule(t *testing.T) {
+	others := []string{"other-20000101T000000Z.db", "store-20000101T000000.db", "store-2000-01-01.db", "store-20001301T000000Z.db", "store-20000101T000000Z.db.bak", "store.db"}
+	for name, test := range map[string]struct {
+		existing []string
+		after    time.Duration
+		want     []string
+	}{
+		"none yet":           {nil, time.Minute, []string{"store-20000101T000000Z.db"}},
+		"one of today":       {[]string{"store-19991231T233000Z.db"}, 29 * time.Minute, []string{"store-19991231T233000Z.db"}},
+		"one that is due":    {[]string{"store-19991231T233000Z.db"}, 31 * time.Minute, []string{"store-19991231T233000Z.db", "store-20000101T003000Z.db"}},
+		"one of the future":  {[]string{"store-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-20000101T010000Z.db", "store-20100101T000000Z.db"}},
+		"more than are kept": {[]string{"store-19991230T000000Z.db"}, 3*time.Hour + time.Minute, []string{"store-20000101T010000Z.db", "store-20000101T020000Z.db", "store-20000101T030000Z.db"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				b := newScheduler(t, dir, append(slices.Clone(others), test.existing...)...)
+				stop := runScheduler(b)
+				time.Sleep(test.after)
+				stop()
+				got := slices.DeleteFunc(names(t, dir), func(name string) bool { return slices.Contains(others, name) })
+				if !slices.Equal(got, test.want) {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+				if left := len(names(t, dir)) - len(got); left != len(others) {
+					t.Errorf("%d files that aren't backups are left, want %d", left, len(others))
+				}
+			})
+		})
+	}
+}
+
+// TestBackupFails: a failed backup is tried again at the next time, and deletes nothing.
+// A backup that takes longer than the interval delays the next one.
+func TestBackupFails(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newScheduler(t, dir)
+		b.Keep = 1
+		var log lockedText
+		b.log = slog.New(slog.NewTextHandler(&log, nil))
+		var calls atomic.Int64
+		running := false
+		ok := b.copy
+		b.copy = func(ctx context.Context, file string) (int64, error) {
+			if running {
+				t.Error("two backups run at once")
+			}
+			running = true
+			defer func() { running = false }()
+			switch calls.Add(1) {
+			case 2:
+				return 0, errors.New("the disk is on fire")
+			case 3:
+				time.Sleep(90 * time.Minute)
+			}
+			return ok(ctx, file)
+		}
+		stop := runScheduler(b)
+		time.Sleep(90 * time.Minute)
+		synctest.Wait()
+		if got, want := names(t, dir), []string{"store-20000101T000000Z.db"}; !slices.Equal(got, want) || calls.Load() != 2 {
+			t.Errorf("after the failed one: got %q, %d calls, want %q and 2 calls", got, calls.Load(), want)
+		}
+		if !strings.Contains(log.String(), `level=ERROR msg="backup failed: trying again at the next time"`) || !strings.Contains(log.String(), "on fire") {
+			t.Errorf("got the log %s, want the failure at ERROR", log.String())
+		}
+		time.Sleep(140 * time.Minute) // the third began after 2 h and ends after 3 h 30 min
+		stop()
+		if got, want := names(t, dir), []string{"store-20000101T033000Z.db"}; !slices.Equal(got, want) || calls.Load() != 4 {
+			t.Errorf("after the slow one: got %q, %d calls, want %q and 4 calls", got, calls.Load(), want)
+		}
+		if b.last.Failures != 1 || b.last.Size != 6 || !strings.HasSuffix(b.last.File, "store-20000101T033000Z.db") {
+			t.Errorf("got the last backup %+v", b.last)
+		}
+	})
+}
+
+// lockedText is a log that can be read while others write to it.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,197 @@
+package fair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestQueue: callers take turns, and each caller's items stay in order.
+func TestQueue(t *testing.T) {
+	var q Queue[string]
+	for i, caller := range []int64{1, 1, 1, 1, 2, 2, 3} {
+		q.Push(caller, fmt.Sprintf("%d:%d", caller, i))
+	}
+	if q.Remove(1, "1:2") != true || q.Remove(1, "1:2") != false || q.Remove(4, "4:0") != false {
+		t.Error("Remove doesn't report whether the item was queued")
+	}
+	var got []string
+	pop := func(n int) {
+		for range n {
+			_, item, ok := q.Pop()
+			if !ok {
+				item = "none"
+			}
+			got = append(got, item)
+		}
+	}
+	pop(2)
+	q.Push(4, "4:7") // goes last: the others were here before
+	pop(6)
+	want := []string{"1:0", "2:4", "3:6", "1:1", "2:5", "4:7", "1:3", "none"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if len(q.lines) != 0 || len(q.ring) != 0 {
+		t.Errorf("the empty queue keeps %d lines, %d in the ring", len(q.lines), len(q.ring))
+	}
+}
+
+// takeInTurn has callers wait for the only slot, and returns the order in which they
+// got it.
+func takeInTurn(t *testing.T, turns *Turns, callers ...int64) (order []int64) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, caller := range callers {
+		wg.Go(func() {
+			if err := turns.Take(t.Context(), caller); err != nil {
+				t.Error(err)
+			}
+			order = append(order, caller)
+			turns.Done(caller)
+		})
+		synctest.Wait()
+	}
+	turns.Done(callers[0])
+	wg.Wait()
+	return order
+}
+
+// TestTurns: however many turns a caller waits for, another one waits for one of them.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1, 0)
+		if err := turns.Take(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		got, want := takeInTurn(t, turns, 1, 1, 1, 1, 2, 3, 3), []int64{1, 2, 3, 1, 3, 1, 1}
+		if !slices.Equal(got, want) {
+			t.Errorf("turns of %v, want %v", got, want)
+		}
+		if turns.free != 1 {
+			t.Errorf("%d slots are free, want 1", turns.free)
+		}
+	})
+}
+
+// TestTurnsForLookups: the reserved slot is for lookups alone. Otherwise they alternate
+// with the others, and take turns between themselves.
+func TestTurnsForLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const key = 1
+		many, one := LookupCaller([32]byte{1}), LookupCaller([32]byte{2})
+		turns := NewTurns(3, 1)
+		var order []int64
+		for _, caller := range []int64{key, key, key, key, many, many, many, many, one} {
+			go func() {
+				if turns.Take(t.Context(), caller) == nil {
+					order = append(order, caller)
+				}
+			}()
+			synctest.Wait()
+		}
+		// The first two and the first lookup didn't have to wait.
+		for _, done := range []int64{key, key, many, many, one, key} {
+			turns.Done(done)
+			synctest.Wait()
+		}
+		want := []int64{key, key, many, many, key, one, key, many, many}
+		if !slices.Equal(order, want) {
+			t.Errorf("got  %d\nwant %d", order, want)
+		}
+		turns.Close()
+		if err := turns.Take(t.Context(), 1); !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: got %v, want ErrClosed", err)
+		}
+	})
+}
+
+// TestTurnsGivenUp: a slot is neither lost nor taken twice when those who wait for it
+// give up.
+func TestTurnsGivenUp(t *testing.T) {
+	const slots = 3
+	turns := NewTurns(slots, 1)
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for caller := range int64(8) {
+		wg.Go(func() {
+			for range 2000 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rand.N(2) == 0 {
+					go cancel()
+				}
+				if turns.Take(ctx, caller-1) == nil {
+					if n := taken.Add(1); n > slots {
+						t.Errorf("%d of %d slots are taken", n, slots)
+					}
+					taken.Add(-1)
+					turns.Done(caller - 1)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if turns.free != slots {
+		t.Errorf("%d slots are free, want %d", turns.free, slots)
+	}
+	if !turns.waiting.Empty() || !turns.lookups.Empty() {
+		t.Error("somebody still waits")
+	}
+}
+
+// TestTurnsEndWithTheContext: a caller whose context ends leaves the queue.
+func TestTurnsEndWithTheContext(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(context.Context) (context.Context, context.CancelFunc)
+		took time.Duration
+		want error
+	}{
+		{"before it waits", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		}, 0, context.Canceled},
+		{"deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		}, time.Second, context.DeadlineExceeded},
+		{"client gone", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Second, cancel)
+			return ctx, cancel
+		}, time.Second, context.Canceled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				turns := NewTurns(1, 0)
+				if err := turns.Take(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := c.end(t.Context())
+				defer cancel()
+				start := time.Now()
+				if err := turns.Take(ctx, 2); !errors.Is(err, c.want) || time.Since(start) != c.took || turns.Waiting() != 0 {
+					t.Errorf("got %v after %v, %d waiting; want %v after %v", err, time.Since(start), turns.Waiting(), c.want, c.took)
+				}
+			})
+		})
+	}
+}
+
+func TestCallerOf(t *testing.T) {
+	ctx := context.WithoutCancel(WithCaller(t.Context(), 7))
+	if got := CallerOf(ctx); got != 7 {
+		t.Errorf("got caller %d, want 7", got)
+	}
+	if got := CallerOf(t.Context()); got != System {
+		t.Errorf("without a caller: got %d, want %d", got, System)
+	}
+}

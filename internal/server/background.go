@@ -1,0 +1,188 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/events"
+	"animalstore/internal/metrics"
+	"animalstore/internal/ratelimit"
+	"animalstore/internal/webhook"
+)
+
+// runInBackground starts the functions. stop ends them and waits.
+func runInBackground(runs ...func(context.Context)) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, run := range runs {
+		wg.Go(func() { run(ctx) })
+	}
+	return func() error {
+		cancel()
+		wg.Wait()
+		return nil
+	}
+}
+
+// limiter is a [ratelimit.Limiter] with its background work.
+type limiter interface {
+	ratelimit.Limiter
+	Run(ctx context.Context)
+	Tracked() int
+}
+
+// openLimiter creates the limiter: one in memory, or one shared through Redis. It
+// returns the clock that the limiter uses.
+func (s *Server) openLimiter() (clock func() time.Time, err error) {
+	if s.cfg.Redis == "" {
+		s.limiter = ratelimit.NewMemory(s.db, s.cfg.Now, s.cfg.Log)
+		return s.cfg.Now, nil
+	}
+	shared, err := ratelimit.NewRedis(ratelimit.RedisConfig{
+		URL:         s.cfg.Redis,
+		Environment: s.cfg.Environment,
+		Store:       s.db,
+		Now:         s.cfg.Now,
+		Log:         s.cfg.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to Redis: %w", err)
+	}
+	s.closers = append(s.closers, func() error {
+		shared.Close() // its counts are in Redis or saved: nothing is lost
+		return nil
+	})
+	s.limiter = shared
+	return shared.Now, nil
+}
+
+// eventStore is a database as package events sees it.
+type eventStore struct{ db.DB }
+
+func (s eventStore) ReadEvents(ctx context.Context, after int64, types []animalstore.EventType, subject string, limit int) ([]animalstore.Event, int64, error) {
+	return s.Events(ctx, db.EventQuery{After: after, Types: types, Subject: subject, Limit: limit})
+}
+
+func (s eventStore) ReadEventsBefore(ctx context.Context, before int64, types []animalstore.EventType, subject string, limit int) ([]animalstore.Event, int64, error) {
+	return s.Events(ctx, db.EventQuery{Before: before, Types: types, Subject: subject, Limit: limit})
+}
+
+// startHub starts the hub, which notifies followers of new events.
+func (s *Server) startHub() {
+	s.hub = events.NewHub(eventStore{s.db}, s.cfg.Log)
+	s.hub.LookEvery = cmp.Or(s.cfg.EventsEvery, s.hub.LookEvery)
+	s.closers = append(s.closers, runInBackground(s.hub.Run))
+}
+
+// webhookGrace is how long attempts in progress may take when the server stops.
+const webhookGrace = 5 * time.Second
+
+// startWebhooks starts delivering events to webhooks.
+func (s *Server) startWebhooks() {
+	networks := webhook.NewNetworks(s.cfg.WebhookNetworks)
+	s.checkWebhookURL = networks.Check
+	if s.cfg.CheckWebhookURL != nil {
+		s.checkWebhookURL = s.cfg.CheckWebhookURL
+	}
+	s.stopWebhooks = func() error { return nil }
+	if s.cfg.NoBackground {
+		return
+	}
+	var observer webhook.Observer = ignoreWebhooks{}
+	if s.metrics != nil {
+		observer = s.metrics
+	}
+	worker := webhook.NewWorker(webhook.Config{
+		Store: s.db,
+		Sender: webhook.NewSender(webhook.SenderConfig{
+			Networks:  networks,
+			UserAgent: "animalstore/" + s.cfg.Version,
+			TLS:       s.cfg.WebhookTLS,
+		}),
+		Observer: observer,
+		Log:      s.cfg.Log,
+		Now:      s.cfg.Now,
+		Grace:    webhookGrace,
+
+		SharedClock: !s.ownClock,
+	})
+	s.hub.Watch(worker.Notify)
+	s.stopWebhooks = runInBackground(worker.Run)
+	s.closers = append(s.closers, s.stopWebhooks)
+}
+
+type ignoreWebhooks struct{}
+
+func (ignoreWebhooks) WebhookAttempt(string) {}
+func (ignoreWebhooks) WebhookDisabled()      {}
+
+// startBackups starts making backups, if they are configured.
+func (s *Server) startBackups() (err error) {
+	if s.cfg.Backups.Dir == "" {
+		return nil
+	}
+	s.backups, err = transfer.NewScheduler(sqlite.Files{}, sqliteFile(s.cfg.Database), s.cfg.Backups, s.cfg.Now, s.cfg.Log)
+	if err != nil {
+		return err
+	}
+	if s.metrics != nil {
+		s.metrics.WatchFigures(func() []metrics.Figure { return backupFigures(s.backups.Last()) })
+	}
+	stop := runInBackground(s.backups.Run)
+	s.closers = append(s.closers, func() error {
+		if err := within(s.deadline(), stop); err != nil {
+			s.cfg.Log.Error("a backup could not be stopped", "err", err)
+		}
+		return s.backups.Close()
+	})
+	return nil
+}
+
+const (
+	sweepEvery = time.Minute
+	sweepBatch = 500 // rows at a time, so that no request waits long behind it
+)
+
+// sweep deletes rows that have expired, until ctx ends. It doesn't report errors:
+// requests fail for the same reason, and the next sweep tries again.
+func (s *Server) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		s.sweepOnce(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sweepOnce deletes rows that have expired by now.
+func (s *Server) sweepOnce(ctx context.Context) {
+	now := s.cfg.Now()
+	sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
+	sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-animalstore.DeliveriesKept)))
+	sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
+	sweepBatches(ctx, s.db.DropSessions, animalstore.At(now))
+	sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow)))
+	if s.cfg.EventsRetention > 0 { // otherwise they are kept
+		sweepBatches(ctx, s.db.DropEvents, animalstore.At(now.Add(-s.cfg.EventsRetention)))
+	}
+}
+
+func sweepBatches(ctx context.Context, drop func(context.Context, animalstore.Time, int) (int, error), before animalstore.Time) {
+	for {
+		dropped, err := drop(ctx, before, sweepBatch)
+		if err != nil || dropped < sweepBatch {
+			return
+		}
+	}
+}

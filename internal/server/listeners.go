@@ -1,0 +1,216 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"animalstore/internal/certs"
+)
+
+// ListenError reports an address that a server can't listen on.
+type ListenError struct {
+	Ops      bool // it is Config.OpsListen
+	Redirect bool // it is Config.RedirectListen
+	Err      error
+}
+
+func (e *ListenError) Error() string { return fmt.Sprintf("cannot listen: %v", e.Err) }
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// CertificateError reports certificates that a server can't start with.
+type CertificateError struct {
+	ACME bool // it is about Config.ACME, otherwise about the files
+	Err  error
+}
+
+func (e *CertificateError) Error() string { return "certificates: " + e.Err.Error() }
+func (e *CertificateError) Unwrap() error { return e.Err }
+
+// openCertificates sets s.certs, unless this is a server of plain HTTP.
+func (s *Server) openCertificates() (err error) {
+	switch cfg := s.cfg; {
+	case cfg.CertFile != "":
+		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.CertificateCheck, cfg.Log)
+	case cfg.ACME != nil:
+		s.certs, err = certs.FromAuthority(*cfg.ACME, cfg.Version, cfg.Log)
+	case cfg.TLS != nil:
+		s.certs = certs.Fixed(cfg.TLS)
+	case cfg.RedirectListen != "":
+		err = errors.New("redirecting to HTTPS needs a certificate")
+	}
+	if err != nil {
+		return &CertificateError{ACME: s.cfg.ACME != nil, Err: err}
+	}
+	return nil
+}
+
+// serveRedirects redirects plain HTTP to HTTPS until the server closes.
+func (s *Server) serveRedirects() error {
+	if s.cfg.RedirectListen == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", s.cfg.RedirectListen)
+	if err != nil {
+		return &ListenError{Redirect: true, Err: err}
+	}
+	s.serveBeside(listener, &http.Server{
+		Handler:      certs.Redirect(s.certs, s.listener.Addr()),
+		WriteTimeout: s.cfg.Timeouts.Write,
+	}, "plain HTTP is no longer redirected")
+	s.cfg.Log.Info("redirecting plain HTTP to HTTPS", "redirect", "http://"+reachable(listener.Addr()))
+	return nil
+}
+
+// serveOps serves metrics and profiles on a separate address, for the operator
+// only, until the server closes.
+func (s *Server) serveOps() error {
+	if s.cfg.OpsListen == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", s.cfg.OpsListen)
+	if err != nil && s.cfg.OpsOptional {
+		s.opsErr = err
+		return nil
+	}
+	if err != nil {
+		return &ListenError{Ops: true, Err: err}
+	}
+	// No WriteTimeout: a profile takes as long as the request says.
+	s.serveBeside(listener, &http.Server{Handler: s.opsHandler(listener.Addr())}, "metrics and profiles are no longer served")
+	s.cfg.Log.Info("metrics and profiles", "ops", "http://"+reachable(listener.Addr())+"/metrics")
+	return nil
+}
+
+// serveBeside serves on a second listener until the server closes. failed is logged if
+// that ends earlier. Requests in progress at the end are cut off: none of them changes
+// anything.
+func (s *Server) serveBeside(listener net.Listener, srv *http.Server, failed string) {
+	srv.ReadHeaderTimeout = s.cfg.Timeouts.ReadHeader
+	srv.ReadTimeout = s.cfg.Timeouts.Read
+	srv.IdleTimeout = s.cfg.Timeouts.Idle
+	srv.MaxHeaderBytes = maxHeaderBytes
+	srv.ErrorLog = newErrorLog(s.cfg.Log)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.cfg.Log.Error(failed, "err", err)
+		}
+	}()
+	s.closers = append(s.closers, func() error {
+		srv.Close()
+		<-done
+		return nil
+	})
+}
+
+// opsHandler serves metrics and profiles to requests whose Host is a name of this
+// server. They need no key, so a web page whose own name leads to this address (DNS
+// rebinding) could otherwise read them through its visitors' browsers.
+func (s *Server) opsHandler(addr net.Addr) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.metrics.Handler())
+	// Without cmdline: --database may have a password.
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	hosts := newOpsHosts(s.cfg.OpsListen, addr)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !hosts.include(r.Host) {
+			http.Error(w, "metrics and profiles are only served under "+hosts.String()+": use one of these in the URL, or have the server listen on the name you use", http.StatusMisdirectedRequest)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// opsHosts are the names and addresses under which metrics and profiles are served:
+// those of the loopback interface and that of the listener. A listener on every
+// address can't know under which one it is reached, so it accepts any address, which
+// no web page can take over, and the machine's own name.
+type opsHosts struct {
+	names []string
+	addr  netip.Addr // of the listener
+}
+
+// newOpsHosts returns the hosts of a listener, from the configured address and the one
+// it listens on.
+func newOpsHosts(listen string, addr net.Addr) opsHosts {
+	h := opsHosts{names: []string{"localhost"}}
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		h.addr, _ = netip.AddrFromSlice(tcp.IP)
+		h.addr = h.addr.Unmap()
+	}
+	if name, _, err := net.SplitHostPort(listen); err == nil && name != "" {
+		if _, err := netip.ParseAddr(name); err != nil {
+			h.names = append(h.names, name)
+		}
+	}
+	if name, err := os.Hostname(); err == nil && name != "" && h.addr.IsUnspecified() {
+		h.names = append(h.names, name)
+	}
+	return h
+}
+
+// include reports whether a request with this Host header is for this server.
+func (h opsHosts) include(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		host = strings.TrimSuffix(host, ".")
+		return slices.ContainsFunc(h.names, func(name string) bool { return strings.EqualFold(name, host) })
+	}
+	addr = addr.WithZone("").Unmap()
+	return addr.IsLoopback() || addr == h.addr || h.addr.IsUnspecified()
+}
+
+// String lists the hosts for people.
+func (h opsHosts) String() string {
+	shown := strings.Join(h.names, ", ") + ", 127.0.0.1, [::1]"
+	switch {
+	case h.addr.IsUnspecified():
+		return shown + " or any other address of this machine"
+	case h.addr.IsValid() && !h.addr.IsLoopback():
+		return shown + " or " + h.addr.String()
+	}
+	return shown
+}
+
+// errorLog receives the messages of net/http, one per call. Our own mistakes and failed
+// accepts are errors. The rest is about clients that don't speak TLS or HTTP, which
+// anybody on the internet can cause at any rate.
+type errorLog struct{ log *slog.Logger }
+
+func newErrorLog(l *slog.Logger) *log.Logger { return log.New(errorLog{l}, "", 0) }
+
+var seriousErrors = [][]byte{
+	[]byte("http: panic serving "),
+	[]byte("http2: panic serving "),
+	[]byte("http: Accept error: "),
+}
+
+func (w errorLog) Write(message []byte) (int, error) {
+	text := string(bytes.TrimSuffix(message, []byte("\n")))
+	for _, prefix := range seriousErrors {
+		if bytes.HasPrefix(message, prefix) {
+			w.log.Error(text)
+			return len(message), nil
+		}
+	}
+	w.log.Debug(text)
+	return len(message), nil
+}

@@ -1,0 +1,165 @@
+package server_test
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore/internal/server"
+)
+
+// opsURL starts a server with an ops listener and returns its address as logged.
+func opsURL(t *testing.T, listen string) string {
+	t.Helper()
+	cfg := localConfig(t)
+	cfg.OpsListen = listen
+	var log server.Log
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s, err := server.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	_, address, _ := strings.Cut(log.String(), "ops=http://")
+	address, _, ok := strings.Cut(address, "/metrics")
+	if !ok {
+		t.Fatalf("got no address of the metrics in the log:\n%s", log.String())
+	}
+	return "http://" + address
+}
+
+// TestOpsHosts: metrics and profiles are served only under names that a page on the
+// web can't take over.
+func TestOpsHosts(t *testing.T) {
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	always := []string{"localhost", "localhost:8081", "LOCALHOST.", "127.0.0.1", "127.8.9.1:1", "[::1]", "[::1]:8081"}
+	never := []string{"shop.example", "shop.example:8081", "localhost.shop.example", "127.0.0.1.shop.example", "x" + machine, "x.localhost"}
+	for _, test := range []struct {
+		listen         string
+		accept, refuse []string
+	}{
+		{"127.0.0.1:0", nil, []string{"192.0.2.1", "[2001:db8::1]:80", "0.0.0.0"}},
+		{"127.0.0.2:0", []string{"127.0.0.2"}, []string{"192.0.2.1"}},
+		{"localhost:0", nil, []string{"192.0.2.1"}},
+		{"0.0.0.0:0", []string{"192.0.2.1:8081", "[2001:db8::1]:80", machine, machine + ":8081"}, nil},
+	} {
+		t.Run(test.listen, func(t *testing.T) {
+			url := opsURL(t, test.listen)
+			for _, path := range []string{"/metrics", "/debug/pprof/cmdline", "/nothing"} {
+				for _, host := range append(always, test.accept...) {
+					if res, body := getAs(t, url+path, host); res.StatusCode == http.StatusMisdirectedRequest {
+						t.Errorf("%s of Host %s: got %d %s, want it served", path, host, res.StatusCode, body)
+					}
+				}
+				for _, host := range append(never, test.refuse...) {
+					res, body := getAs(t, url+path, host)
+					if res.StatusCode != http.StatusMisdirectedRequest || !strings.Contains(body, "localhost") {
+						t.Errorf("%s of Host %s: got %d %s, want 421 and the names to use", path, host, res.StatusCode, body)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestOpsHidesTheCommandLine: it may have the database's password.
+func TestOpsHidesTheCommandLine(t *testing.T) {
+	url := opsURL(t, "127.0.0.1:0")
+	if res, body := getAs(t, url+"/debug/pprof/cmdline", "localhost"); res.StatusCode != http.StatusNotFound || strings.Contains(body, os.Args[0]) {
+		t.Errorf("got %d %s, want 404", res.StatusCode, body)
+	}
+	if res, body := getAs(t, url+"/debug/pprof/goroutine?debug=1", "localhost"); res.StatusCode != http.StatusOK {
+		t.Errorf("a profile: got %d %s, want 200", res.StatusCode, body)
+	}
+}
+
+// getAs sends a request with this Host, and expects nosniff whatever the response.
+func getAs(t *testing.T, url, host string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = host
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Header["X-Content-Type-Options"]; len(got) != 1 || got[0] != "nosniff" {
+		t.Errorf("%s of Host %s: got X-Content-Type-Options %q, want nosniff", url, host, got)
+	}
+	return res, string(body)
+}
+
+// TestErrorLog: a panic in a request that net/http serves is an error in the log;
+// what clients get wrong isn't.
+func TestErrorLog(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	var logged server.Log
+	cfg := localConfig(t)
+	cfg.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg.TLS = &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}
+	cfg.Middleware = func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a mistake") })
+	}
+	s := run(t, cfg)
+
+	http1, http2 := new(http.Protocols), new(http.Protocols)
+	http1.SetHTTP1(true)
+	http2.SetHTTP2(true)
+	for _, protocols := range []*http.Protocols{http1, http2} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: protocols}
+		client := http.Client{Transport: transport}
+		if res, err := client.Get(s.URL()); err == nil {
+			res.Body.Close()
+			t.Errorf("%v: got %s, want no response", protocols, res.Status)
+		}
+		transport.CloseIdleConnections()
+	}
+	stranger, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	stranger.Write([]byte("not TLS\r\n\r\n"))
+
+	for _, want := range []string{
+		`level=ERROR msg="http: panic serving `,
+		`level=ERROR msg="http2: panic serving `,
+		`level=DEBUG msg="http: TLS handshake error `,
+	} {
+		found := func() bool {
+			for _, line := range strings.Split(logged.String(), "\n") {
+				if strings.Contains(line, want) && strings.Contains(line, "a mistake") == strings.Contains(want, "panic") {
+					return true
+				}
+			}
+			return false
+		}
+		for deadline := time.Now().Add(wait); !found(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("got log\n%s\nwant %s in it", logged.String(), want)
+			}
+		}
+	}
+	s.stop()
+	if err := s.wait(t); err != nil {
+		t.Error(err)
+	}
+}

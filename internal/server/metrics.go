@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/api"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/metrics"
+	"animalstore/internal/ratelimit"
+)
+
+// watchMetrics adds how busy the parts of the server are to the metrics.
+func (s *Server) watchMetrics() {
+	if s.metrics == nil {
+		return
+	}
+	s.metrics.WatchFigures(s.serverFigures)
+	s.metrics.WatchFigures(s.eventFigures)
+	s.metrics.WatchFigures(s.webhookFigures)
+	if shared, ok := s.limiter.(*ratelimit.Redis); ok {
+		s.metrics.WatchFigures(func() []metrics.Figure { return redisFigures(shared.Stats()) })
+	}
+	switch engine := s.engine.(type) {
+	case *sqlite.DB:
+		s.metrics.WatchFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })
+	case *postgres.DB:
+		engine.Stats() // so that the first scrape finds the size
+		s.metrics.WatchFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
+	}
+}
+
+// state is what GET /v1/status shows of the server around the API.
+func (s *Server) state() api.ServerState {
+	var state api.ServerState
+	switch engine := s.engine.(type) {
+	case *sqlite.DB:
+		state.Engine, state.WriteQueue = "sqlite", engine.Stats().QueuedWrites
+	case *postgres.DB:
+		state.Engine, state.WriteQueue = "postgres", int64(engine.Stats().Waiting)
+	}
+	if s.backups != nil {
+		if last := s.backups.Last(); !last.At.IsZero() {
+			state.LastBackup = &animalstore.Backup{At: animalstore.At(last.At), SizeBytes: last.Size, Failures: last.Failures}
+		}
+	}
+	return state
+}
+
+func (s *Server) serverFigures() []metrics.Figure {
+	stats := s.handler.Stats()
+	figures := []metrics.Figure{
+		counter("animalstore_page_cache_hits_total", "Pages served from memory.", stats.PageHits),
+		counter("animalstore_page_cache_misses_total", "Pages that had to be read from the database.", stats.PageMisses),
+		gauge("animalstore_limit_keys", "Keys whose limits are in memory.", s.limiter.Tracked()),
+		gauge("animalstore_limit_addresses", "Addresses whose requests without a valid key are counted.", stats.Addresses),
+	}
+	if s.certs != nil {
+		for name, expires := range s.certs.Expiries() {
+			f := gauge("animalstore_certificate_expiry_timestamp_seconds", "When a certificate expires, in Unix time.", expires.Unix())
+			f.Label, f.Of = "name", name
+			figures = append(figures, f)
+		}
+	}
+	return figures
+}
+
+// eventFigures are about the followers of events.
+func (s *Server) eventFigures() []metrics.Figure {
+	followers, hub := s.handler.Stats(), s.hub.Stats()
+	lag := gauge("animalstore_event_lag_seconds", "Time since this instance last looked for events: those who follow wait at least that long for them.", 0)
+	lag.Value = hub.Age.Seconds()
+	return []metrics.Figure{
+		gauge("animalstore_event_newest_id", "Id of the newest event. Ids are consecutive, so its rate is that of events.", hub.Newest),
+		gauge("animalstore_event_streams", "Streams of events that are open.", followers.Streams),
+		gauge("animalstore_event_requests_waiting", "Requests that wait for an event.", followers.Waiting),
+		gauge("animalstore_event_messages", "Events in memory for those who follow.", hub.Kept),
+		counter("animalstore_event_streams_cut_total", "Streams that were ended because their clients didn't read.", followers.CutStreams),
+		lag,
+	}
+}
+
+// webhookFigures are about webhooks. If the database doesn't respond, there are none.
+func (s *Server) webhookFigures() []metrics.Figure {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	now := s.cfg.Now()
+	stats, err := s.db.WebhookStats(ctx, animalstore.At(now))
+	if err != nil {
+		return nil
+	}
+	age := gauge("animalstore_webhook_oldest_due_seconds", "For how long the delivery is due that waits longest; 0 if none is.", 0)
+	if !stats.OldestDue.IsZero() {
+		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
+	}
+	figures := []metrics.Figure{age}
+	for state, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
+		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
+		f.Label, f.Of = "state", state
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+func backupFigures(last transfer.LastBackup) []metrics.Figure {
+	at := int64(0)
+	if !last.At.IsZero() {
+		at = last.At.Unix()
+	}
+	return []metrics.Figure{
+		gauge("animalstore_backup_last_success_timestamp_seconds", "When the newest backup began, in Unix time; 0 if there is none.", at),
+		gauge("animalstore_backup_last_size_bytes", "Size of the newest backup.", last.Size),
+		counter("animalstore_backup_failures_total", "Backups that failed since the server started.", last.Failures),
+	}
+}
+
+func redisFigures(s ratelimit.RedisStats) []metrics.Figure {
+	fallback := 0
+	if s.Fallback {
+		fallback = 1
+	}
+	took := counter("animalstore_redis_call_seconds_total", "Time that all calls of Redis took.", 0)
+	took.Value = s.Took.Seconds()
+	return []metrics.Figure{
+		gauge("animalstore_limit_fallback", "1 while Redis doesn't respond and this instance limits on its own.", fallback),
+		counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", s.Shared),
+		counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", s.FallbackDecisions),
+		counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", s.Outages),
+		counter("animalstore_redis_calls_total", "Calls of Redis, with or without a reply.", s.Calls),
+		counter("animalstore_redis_failures_total", "Requests that Redis didn't reply to, or not in time.", s.Failures),
+		counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was sent again.", s.Reseeds),
+		took,
+	}
+}
+
+func sqliteFigures(s sqlite.Stats) []metrics.Figure {
+	return []metrics.Figure{
+		gauge("animalstore_sqlite_write_queue_length", "Writes that wait for the connection that writes.", s.QueuedWrites),
+		counter("animalstore_sqlite_commits_total", "Transactions that were written. Writes divided by commits is the size of a batch.", s.Commits),
+		counter("animalstore_sqlite_writes_total", "Writes in all commits.", s.Writes),
+		gauge("animalstore_sqlite_readers", "Connections for reading.", s.Readers),
+		gauge("animalstore_sqlite_readers_busy", "Connections that are reading.", s.BusyReaders),
+		gauge("animalstore_sqlite_reads_waiting", "Reads that wait for a connection.", s.WaitingReads),
+		gauge("animalstore_sqlite_file_bytes", "Size of the database file.", s.FileBytes),
+		gauge("animalstore_sqlite_wal_bytes", "Size of the write-ahead log.", s.LogBytes),
+	}
+}
+
+func postgresFigures(s postgres.Stats) []metrics.Figure {
+	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time that was spent waiting for a connection.", 0)
+	wait.Value = s.WaitTime.Seconds()
+	figures := []metrics.Figure{
+		gauge("animalstore_postgres_pool_acquired", "Connections in use.", s.Acquired),
+		gauge("animalstore_postgres_pool_idle", "Connections that are open and not in use.", s.Idle),
+		gauge("animalstore_postgres_pool_max", "Connections that may be open.", s.Max),
+		gauge("animalstore_postgres_pool_waiting", "Operations that wait for their turn.", s.Waiting),
+		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits), wait,
+	}
+	if s.Bytes > 0 {
+		figures = append(figures, gauge("animalstore_postgres_database_bytes", "Size of the database, at most a few minutes old.", s.Bytes))
+	}
+	return figures
+}
+
+func counter(name, help string, value int64) metrics.Figure {
+	return metrics.Figure{Metric: name, Help: help, Kind: metrics.Counter, Value: float64(value)}
+}
+
+func gauge[N int | int64](name, help string, value N) metrics.Figure {
+	return metrics.Figure{Metric: name, Help: help, Kind: metrics.Gauge, Value: float64(value)}
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+)
+
+// missingMetrics returns which of the lines aren't in the metrics of a server.
+func missingMetrics(s *Server, lines ...string) (missing []string) {
+	response := httptest.NewRecorder()
+	s.metrics.Handler().ServeHTTP(response, httptest.NewRequest("GET", "/metrics", nil))
+	for _, line := range lines {
+		if !strings.Contains(response.Body.String(), "\n"+line+"\n") {
+			missing = append(missing, line)
+		}
+	}
+	return missing
+}
+
+// TestWebhookCounts: attempts are counted by their outcome, webhooks by their state, and
+// one that is disabled has a line in the log.
+func TestWebhookCounts(t *testing.T) {
+	t.Parallel()
+	clock := new(movedClock)
+	status := func(status int) *hookReceiver {
+		return newHookReceiver(t, clock, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "3600") // one attempt each
+			w.WriteHeader(status)
+		})
+	}
+	works, fails, gone := status(http.StatusNoContent), status(http.StatusServiceUnavailable), status(http.StatusGone)
+	cfg := deliveringConfig(filepath.Join(t.TempDir(), "store.db"), clock, works, fails, gone)
+	var log Log
+	cfg.Log, cfg.OpsListen = slog.New(slog.NewTextHandler(&log, nil)), "127.0.0.1:0"
+	s, stop := runServer(t, cfg)
+	defer stop()
+	for _, r := range []*hookReceiver{works, fails, gone} {
+		hookTo(t, s.DB(), r, clock)
+	}
+	addPets(t, s.DB(), 1)
+	want := []string{
+		`animalstore_webhook_attempts_total{outcome="delivered"} 1`, `animalstore_webhook_attempts_total{outcome="retry"} 1`,
+		`animalstore_webhook_attempts_total{outcome="failed"} 1`, `animalstore_webhooks_disabled_total 1`,
+		`animalstore_webhooks{state="active"} 2`, `animalstore_webhooks{state="paused"} 0`, `animalstore_webhooks{state="disabled"} 1`,
+	}
+	var missing []string
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if missing = missingMetrics(s, want...); missing == nil {
+			break
+		}
+	}
+	if missing != nil {
+		t.Errorf("the metrics lack %q", missing)
+	}
+	// The line is written after the counter.
+	within2Minutes(t, "the log says so", func() bool {
+		return strings.Contains(log.String(), `msg="a webhook was disabled" webhook=3 reason="the receiver responded with 410 Gone"`)
+	})
+}
+
+// TestOldestDue: the metrics have the age of the delivery that waits longest.
+func TestOldestDue(t *testing.T) {
+	t.Parallel()
+	now := time.Now().Truncate(time.Millisecond) // as it is stored
+	s, err := New(t.Context(), Config{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
+		Now: func() time.Time { return now }, NoBackground: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	webhook, err := s.DB().CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*"}, "whsec_b25l", animalstore.At(now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := missingMetrics(s, "animalstore_webhook_oldest_due_seconds 0"); missing != nil {
+		t.Errorf("the metrics lack %q while nothing is due", missing)
+	}
+	for _, age := range []time.Duration{-time.Hour, 90 * time.Second, 5 * time.Second} {
+		if _, err := s.DB().PingWebhook(t.Context(), webhook.ID, animalstore.At(now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if missing := missingMetrics(s, "animalstore_webhook_oldest_due_seconds 90"); missing != nil {
+		t.Errorf("the metrics lack %q", missing)
+	}
+}
+
+// TestRedisFigures: each figure has its own name.
+func TestRedisFigures(t *testing.T) {
+	stats := ratelimit.RedisStats{Fallback: true, Shared: 1, FallbackDecisions: 2, Outages: 3, Failures: 4, Reseeds: 5, Calls: 6, Took: 7 * time.Second}
+	want := map[string]float64{
+		"animalstore_limit_fallback":                 1,
+		"animalstore_limit_shared_decisions_total":   1,
+		"animalstore_limit_fallback_decisions_total": 2,
+		"animalstore_limit_fallbacks_total":          3,
+		"animalstore_redis_failures_total":           4,
+		"animalstore_redis_forgotten_keys_total":     5,
+		"animalstore_redis_calls_total":              6,
+		"animalstore_redis_call_seconds_total":       7,
+	}
+	got := map[string]float64{}
+	for _, f := range redisFigures(stats) {
+		got[f.Metric] = f.Value
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	stats.Fallback = false
+	if f := redisFigures(stats)[0]; f.Value != 0 {
+		t.Errorf("after Redis came back: got %v, want 0", f)
+	}
+}

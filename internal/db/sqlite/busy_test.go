@@ -32,8 +32,8 @@ func TestEveryConnectionHasABusyTimeout(t *testing.T) {
 	for name, opts := range map[string]Options{"a server": {Serve: true}, "a command": {}} {
 		d := mustOpen(t, path, opts)
 		wantBusyTimeout(t, "the writer of "+name, d.writer.conn)
-		for _, r := range d.readers.stack {
-			wantBusyTimeout(t, "a reader of "+name, r.conn)
+		for _, conn := range d.readers.stack {
+			wantBusyTimeout(t, "a reader of "+name, conn)
 		}
 		if err := d.Close(); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func ensureCategory(c *sqlite.Conn, by db.Actor, id int64) error {
 
 // Category implements [db.DB].
 func (d *DB) Category(ctx context.Context, id int64) (category animalstore.Category, err error) {
-	err = d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		category, err = selectCategory(c, id)
 		return err
 	})
@@ -44,7 +44,7 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) (categories []a
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT +?", *q.After
 	}
-	err = d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		categories, err = selectAll(c, "select categories", scanCategory, query, from, q.Limit)
 		return err
 	})

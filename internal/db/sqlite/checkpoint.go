@@ -31,13 +31,13 @@ func (w *writer) checkpointIfDue() {
 	case pages < checkpointPages:
 		w.forceAt = w.force
 	case pages < w.forceAt:
-		err = w.withoutSnapshots(func() error { return w.checkpoint("PASSIVE") })
+		err = w.checkpoint("PASSIVE")
 	default:
 		// Another program may keep a read transaction open indefinitely.
 		// Wait for it rarely and briefly, because writes wait too.
 		w.forceAt = 2 * pages
 		w.conn.SetBusyTimeout(checkpointTimeout)
-		err = w.withoutSnapshots(func() error { return w.checkpoint("RESTART") })
+		err = w.checkpoint("RESTART")
 		w.conn.SetBusyTimeout(busyTimeout)
 	}
 	if isIOError(err) {
@@ -46,6 +46,8 @@ func (w *writer) checkpointIfDue() {
 }
 
 func (w *writer) checkpoint(mode string) error {
+	w.moving.Store(true)
+	defer w.moving.Store(false)
 	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
 }
 

@@ -170,7 +170,7 @@ func (w *watch) checkNames() error {
 // checkpoint is making longer. If the disk is full, it stays like that.
 func (w *watch) checkSize() (size int64, complete bool, err error) {
 	size, want, err := sizeOf(w.db.lock.file)
-	return size, size >= min(want, w.size.Load()) || w.db.moving.Load(), err
+	return size, size >= min(want, w.size.Load()) || w.db.writer.moving.Load(), err
 }
 
 func (w *watch) truncated() error {

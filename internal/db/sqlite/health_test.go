@@ -17,7 +17,7 @@ func TestWatchedSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w := &watch{db: &DB{path: f.Name(), lock: &serverLock{file: f}}}
+	w := &watch{db: &DB{path: f.Name(), lock: &serverLock{file: f}, writer: &writer{}}}
 	for _, step := range []struct {
 		what          string
 		header, pages int64

@@ -52,7 +52,7 @@ func updatePetStatus(c *sqlite.Conn, by db.Actor, pet *animalstore.Pet) error {
 
 // Order implements [db.DB].
 func (d *DB) Order(ctx context.Context, id int64) (order animalstore.Order, err error) {
-	err = d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		order, err = selectOrder(c, id)
 		return err
 	})
@@ -127,7 +127,7 @@ func orderListQuery(q db.OrderQuery) (query string, args []any) {
 // Orders implements [db.DB].
 func (d *DB) Orders(ctx context.Context, q db.OrderQuery) (orders []animalstore.Order, err error) {
 	query, args := orderListQuery(q)
-	err = d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		orders, err = selectAll(c, "select orders", scanOrder, query, args...)
 		return err
 	})

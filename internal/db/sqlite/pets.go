@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"animalstore"
@@ -45,7 +43,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (pet animalstore.Pet, err error) {
-	err = d.readOwn(ctx, func(c *sqlite.Conn) (err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		pet, err = selectPet(c, id)
 		return err
 	})
@@ -158,18 +156,15 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) (pets []animalstore.Pet, err error) {
 	query, args := petListQuery(q)
-	err = d.readOwn(ctx, func(c *sqlite.Conn) error {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
 		if len(q.IDs) == 1 {
 			pets, err = selectListed(c, q)
 			return err
 		}
-		stmt, err := prepare(c, query, args)
-		if err != nil {
-			return fmt.Errorf("select pets: %w", err)
+		if pets, err = selectAll(c, "select pets", scanPet, query, args...); err != nil {
+			return err
 		}
-		defer stmt.Reset()
-		pets, err = scanPets(stmt, q.Limit)
-		return err
+		return checkOrder(pets)
 	})
 	return pets, err
 }
@@ -190,54 +185,6 @@ func selectListed(c *sqlite.Conn, q db.PetQuery) ([]animalstore.Pet, error) {
 	return []animalstore.Pet{pet}, nil
 }
 
-// nameRoom is room for the names of a page while it is read.
-type nameRoom struct {
-	names []byte
-	ends  []int // where each name ends
-}
-
-var nameRooms = sync.Pool{New: func() any { return new(nameRoom) }}
-
-// free lets another page use the room, unless it is so large that few need it.
-func (room *nameRoom) free() {
-	if cap(room.names) <= 32<<10 {
-		nameRooms.Put(room)
-	}
-}
-
-// scanPets returns all rows, at most limit. The names share one allocation, because the
-// pets of a page are used and freed together.
-func scanPets(stmt *sqlite.Stmt, limit int) ([]animalstore.Pet, error) {
-	room := nameRooms.Get().(*nameRoom)
-	defer room.free()
-	pets, names, ends := make([]animalstore.Pet, 0, limit), room.names[:0], room.ends[:0]
-	for {
-		more, err := stmt.Step()
-		if err != nil {
-			return nil, fmt.Errorf("select pets: %w", err)
-		}
-		if !more {
-			break
-		}
-		start, size := len(names), stmt.ColumnLen(3)
-		names = slices.Grow(names, size)[:start+size]
-		stmt.ColumnBytes(3, names[start:])
-		ends = append(ends, len(names))
-		pets = append(pets, animalstore.Pet{
-			ID:         stmt.ColumnInt64(0),
-			CategoryID: stmt.ColumnInt64(1),
-			Status:     db.FromStored(animalstore.PetStatuses, stmt.ColumnInt64(2)),
-		})
-	}
-	room.names, room.ends = names, ends
-	text, start := string(names), 0
-	for i, end := range ends {
-		pets[i].Name = text[start:end]
-		start = end
-	}
-	return pets, checkPets(pets)
-}
-
 func scanPet(stmt *sqlite.Stmt) (animalstore.Pet, error) {
 	pet := animalstore.Pet{
 		ID:         stmt.ColumnInt64(0),
@@ -256,14 +203,11 @@ func checkPet(p *animalstore.Pet) error {
 	return nil
 }
 
-// checkPets does that for a page, which is sorted by descending id.
-func checkPets(page []animalstore.Pet) error {
-	for i := range page {
-		if i > 0 && page[i].ID >= page[i-1].ID {
+// checkOrder refuses a page that isn't sorted by descending id.
+func checkOrder(page []animalstore.Pet) error {
+	for i := 1; i < len(page); i++ {
+		if page[i].ID >= page[i-1].ID {
 			return fmt.Errorf("%w: pet %d is out of order", errDamagedRow, page[i].ID)
-		}
-		if err := checkPet(&page[i]); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func selectEach(c *sqlite.Conn, doing string, f func(*sqlite.Stmt) error, query 
 
 // selectAll returns all rows.
 func selectAll[Row any](c *sqlite.Conn, doing string, scan func(*sqlite.Stmt) (Row, error), query string, args ...any) ([]Row, error) {
-	rows := []Row{}
+	rows := make([]Row, 0, 20) // the usual page
 	err := selectEach(c, doing, func(stmt *sqlite.Stmt) error {
 		row, err := scan(stmt)
 		rows = append(rows, row)

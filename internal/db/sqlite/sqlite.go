@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -97,8 +96,7 @@ type DB struct {
 	tuning  Tuning
 	turns   *fair.Turns // shares the readers
 	readers idleReaders
-	nread   int         // number of readers
-	moving  atomic.Bool // a checkpoint is moving the log into the file
+	nread   int // number of readers
 	writer  *writer
 	claims  claims // of deliveries
 	closing sync.Once
@@ -152,7 +150,6 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := d.openReaders(opts.Serve); err != nil {
 		return nil, explain(path, err)
 	}
-	d.writer.withoutSnapshots = d.withoutSnapshots
 	if opts.Serve {
 		if err := d.startWatch(); err != nil {
 			return nil, explain(path, err)

@@ -35,9 +35,9 @@ type writer struct {
 	wake   chan struct{}      // has a token while the goroutine has to look at the queue
 	ended  chan struct{}      // closed after the last write is done
 
-	most             int // writes in a transaction: the first waits for the last
-	fatal            func(error)
-	withoutSnapshots func(func() error) error // runs a checkpoint while readers keep no snapshot
+	most   int // writes in a transaction: the first waits for the last
+	fatal  func(error)
+	moving atomic.Bool // a checkpoint is moving the log into the file
 
 	// The goroutine owns these.
 	conn    *sqlite.Conn
@@ -77,8 +77,6 @@ func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
 		ended: make(chan struct{}),
 		fatal: fatal,
 		most:  most,
-
-		withoutSnapshots: func(checkpoint func() error) error { return checkpoint() },
 
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// DefaultACMEDirectory is that of Let's Encrypt.
+// DefaultACMEDirectory is the directory of Let's Encrypt.
 const DefaultACMEDirectory = autocert.DefaultACMEDirectory
 
 // ACME says which certificates to obtain from an authority and renew, one for each
@@ -37,17 +37,17 @@ const (
 	// Authorities allow only a few failures an hour.
 	acmeRetryFirst = 65 * time.Second
 	acmeRetryLast  = time.Hour
-	// acmeCheckEvery is how often to look whether autocert has renewed a certificate.
+	// acmeCheckEvery is how often to check whether autocert has renewed a certificate.
 	acmeCheckEvery = time.Minute
-	// acmeOverdue is the part of its lifetime after which the log reports that a
-	// certificate hasn't been renewed. autocert starts trying after two thirds.
+	// acmeOverdue is the fraction of a certificate's lifetime after which the log
+	// reports that it hasn't been renewed. autocert starts trying after two thirds.
 	acmeOverdue = 0.75
 )
 
 // acmeCertificates are certificates from an authority.
 //
-// Only Run obtains them, never a handshake: otherwise any client could use up what the
-// authority allows.
+// Only Run obtains them, never a handshake: otherwise any client could use up the
+// authority's rate limits.
 type acmeCertificates struct {
 	domains []string
 	manager *autocert.Manager
@@ -57,8 +57,8 @@ type acmeCertificates struct {
 	certs map[string]*tls.Certificate // by domain; only those obtained so far
 }
 
-// FromAuthority returns certificates that Run obtains, except for those in the cache that
-// are still valid.
+// FromAuthority returns certificates that Run obtains, except for valid ones already in
+// the cache.
 func FromAuthority(cfg ACME, version string, log *slog.Logger) (Certificates, error) {
 	if err := prepareCache(cfg.Cache); err != nil {
 		return nil, err
@@ -178,8 +178,8 @@ func (a *acmeCertificates) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// keepCurrent obtains the certificate of a domain and reports its renewals, which
-// autocert takes care of.
+// keepCurrent obtains a domain's certificate and reports its renewals, which autocert
+// performs.
 func (a *acmeCertificates) keepCurrent(ctx context.Context, domain string) {
 	if !a.obtain(ctx, domain) {
 		return
@@ -204,7 +204,7 @@ func (a *acmeCertificates) keepCurrent(ctx context.Context, domain string) {
 // obtain tries until it has the certificate, or the context ends.
 func (a *acmeCertificates) obtain(ctx context.Context, domain string) bool {
 	for retry := acmeRetryFirst; ; retry = min(2*retry, acmeRetryLast) {
-		// Closing the server doesn't wait for the authority.
+		// Closing the server must not wait for the authority.
 		type result struct {
 			cert *tls.Certificate
 			err  error
@@ -231,7 +231,7 @@ func (a *acmeCertificates) obtain(ctx context.Context, domain string) bool {
 	}
 }
 
-// use gives clients this certificate, and logs it if it is new.
+// use makes handshakes use this certificate, and logs it if it is new.
 func (a *acmeCertificates) use(domain string, cert *tls.Certificate) {
 	a.mu.Lock()
 	old := a.certs[domain]
@@ -245,7 +245,7 @@ func (a *acmeCertificates) use(domain string, cert *tls.Certificate) {
 	}
 }
 
-// pause waits and reports true, unless the context ends.
+// pause waits and returns true, or returns false when the context ends.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -257,7 +257,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// CheckDirectory refuses what can't be the URL of an authority.
+// CheckDirectory rejects a directory that can't be the URL of an authority.
 func CheckDirectory(directory string) error {
 	if u, err := url.Parse(directory); err != nil || u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("must be a URL like %s, not %q", DefaultACMEDirectory, directory)
@@ -265,8 +265,8 @@ func CheckDirectory(directory string) error {
 	return nil
 }
 
-// CheckDomain refuses a domain that no authority issues a certificate for with the
-// challenges that a server can answer.
+// CheckDomain rejects a domain that no authority would issue a certificate for, given
+// the challenges this server can answer.
 func CheckDomain(domain string) error {
 	_, err := netip.ParseAddr(domain)
 	if err == nil || !strings.Contains(domain, ".") || strings.Trim(domain, ".") != domain || strings.ContainsAny(domain, "*:/ _") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestACMECache: a directory with private keys is for its owner only.
+// TestACMECache: only the owner may have access to a directory with private keys.
 func TestACMECache(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "cache")
 	if err := prepareCache(dir); err != nil {
@@ -17,7 +17,7 @@ func TestACMECache(t *testing.T) {
 	}
 	open := t.TempDir() // mode 0755
 	if err := prepareCache(open); err == nil || !strings.Contains(err.Error(), "chmod 700") {
-		t.Errorf("a directory that others can read: got %v, want what to do", err)
+		t.Errorf("a directory that others can read: got %v, want advice to run chmod 700", err)
 	}
 }
 

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Certificates are what a server serves HTTPS with.
+// Certificates are the certificates that a server uses for HTTPS.
 type Certificates interface {
-	// Config is for the listener. It accepts TLS 1.2 with [cipherSuites], and later
-	// versions.
+	// Config returns the listener's configuration. It accepts TLS 1.2 with
+	// [cipherSuites], and later versions.
 	Config() *tls.Config
 	// Run keeps the certificates current until the context ends.
 	Run(ctx context.Context)
 	// Covers reports whether one of them is valid for this host.
 	Covers(host string) bool
-	// Expiries are when they expire, each under one of the names it is valid for.
+	// Expiries returns when each certificate expires, by one of its names.
 	Expiries() map[string]time.Time
 }
 
@@ -46,7 +46,7 @@ func harden(c *tls.Config) *tls.Config {
 // fixed certificates never change.
 type fixed struct{ tls *tls.Config }
 
-// Fixed returns the certificates of a configuration, which stay as they are.
+// Fixed returns the certificates of a configuration, which never change.
 func Fixed(c *tls.Config) Certificates { return fixed{c} }
 
 func (c fixed) Config() *tls.Config { return harden(c.tls.Clone()) }

@@ -13,9 +13,9 @@ import (
 )
 
 // files are a certificate and its key in two files. Both are read every second and used
-// as soon as they match. So it doesn't matter which one is replaced first, nor how:
-// written in place, renamed, or by a symbolic link to another directory. Reading them is
-// cheap, and it can't miss a change, unlike a notification or a file's modification time.
+// as soon as they match. So it doesn't matter which is replaced first or how: in place,
+// by renaming, or through a symbolic link to another directory. Reading them is cheap
+// and, unlike notifications or modification times, can't miss a change.
 type files struct {
 	certFile, keyFile string
 	every             time.Duration
@@ -23,17 +23,17 @@ type files struct {
 	current           atomic.Pointer[tls.Certificate]
 
 	// Only Run uses these.
-	loaded  contents // of current
+	loaded  contents // the contents behind current
 	pending contents // unusable once: perhaps only one file has been replaced so far
 	refused contents // unusable twice, and logged
 }
 
-// contents are those of both files, or the reason why they couldn't be read.
+// contents are the contents of both files, or the reason why they couldn't be read.
 type contents struct{ cert, key, err string }
 
-// Files returns the certificate in two files, which Run reads again at an interval; 0 is
-// a second. It fails if there is no usable certificate. An expired one is usable: most
-// clients refuse it, but an operator can still connect to replace it.
+// Files returns the certificate in two files, which Run reads again at this interval; 0
+// means every second. It fails if there is no usable certificate. An expired one is
+// usable: most clients refuse it, but an operator can still connect to replace it.
 func Files(certFile, keyFile string, every time.Duration, log *slog.Logger) (Certificates, error) {
 	if every == 0 {
 		every = time.Second
@@ -48,7 +48,7 @@ func Files(certFile, keyFile string, every time.Duration, log *slog.Logger) (Cer
 	f.loaded = found
 	attrs := []any{"file", certFile, "name", nameOf(cert.Leaf), "expires", cert.Leaf.NotAfter}
 	if time.Now().After(cert.Leaf.NotAfter) {
-		log.Warn("the certificate has expired: replace the files, and the server uses the new one without a restart", attrs...)
+		log.Warn("the certificate has expired: replace the files; the server will use the new one without a restart", attrs...)
 	} else {
 		log.Info("certificate loaded", attrs...)
 	}
@@ -117,7 +117,7 @@ func (f *files) check() {
 		f.pending = found
 	default:
 		f.refused = found
-		f.log.Error("the new certificate can't be used, so the server keeps the old one: fix the files, and they are read again within seconds",
+		f.log.Error("the new certificate can't be used, so the server keeps the old one: fix the files; they are read again within seconds",
 			"file", f.certFile, "key_file", f.keyFile, "err", err, "old_expires", f.current.Load().Leaf.NotAfter)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// pair is a certificate and its key, as they are in files.
+// pair is a certificate and its key in PEM.
 type pair struct {
 	serial    int64
 	cert, key []byte
@@ -90,7 +90,7 @@ func (w *watched) want(t *testing.T, when string, serial int64) {
 		t.Errorf("%s: got certificate %d, want %d", when, got, serial)
 	}
 	if !cert.Leaf.PublicKey.(*ecdsa.PublicKey).Equal(cert.PrivateKey.(*ecdsa.PrivateKey).Public()) {
-		t.Errorf("%s: certificate and key don't belong together", when)
+		t.Errorf("%s: the key doesn't match the certificate", when)
 	}
 }
 
@@ -101,8 +101,8 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-// TestCertificateFilesChange: however files are replaced, the new certificate is used
-// as soon as both are there, and never with the other key.
+// TestCertificateFilesChange: however the files are replaced, the new certificate is
+// used as soon as both are there, and never with the wrong key.
 func TestCertificateFilesChange(t *testing.T) {
 	first, second := newPair(t, 1, time.Hour), newPair(t, 2, time.Hour)
 	for name, replace := range map[string]func(t *testing.T, dir string, between func()){
@@ -187,8 +187,8 @@ func TestCertificateFilesBehindLinks(t *testing.T) {
 	w.want(t, "after a swap of both files", 1)
 }
 
-// TestBrokenCertificateFiles: the old certificate stays, and the log says once what is
-// wrong and what to do.
+// TestBrokenCertificateFiles: the old certificate stays in use, and the log says once
+// what is wrong and what to do.
 func TestBrokenCertificateFiles(t *testing.T) {
 	good, other, old := newPair(t, 1, time.Hour), newPair(t, 2, time.Hour), newPair(t, 3, -time.Minute)
 	for name, c := range map[string]struct {

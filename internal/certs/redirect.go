@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Redirect returns a handler for plain HTTP that sends clients to the same path over
-// HTTPS, which is served at the address https. It also answers the HTTP challenges of an
+// Redirect returns a handler for plain HTTP that redirects clients to the same path
+// over HTTPS, served at the address https. It also answers the HTTP challenges of an
 // ACME authority.
 func Redirect(c Certificates, https net.Addr) http.Handler {
 	handler := redirect{c, https}
@@ -18,8 +18,8 @@ func Redirect(c Certificates, https net.Addr) http.Handler {
 	return handler
 }
 
-// redirect only redirects to hosts that the certificates are valid for, so nobody can
-// use it to send people elsewhere.
+// redirect redirects only to hosts that the certificates are valid for, so it can't be
+// used to send people elsewhere.
 //
 // The status is 308 for every method: unlike after 301 and 302, clients repeat a POST
 // as a POST, with its body.
@@ -43,9 +43,9 @@ func (h redirect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusPermanentRedirect)
 }
 
-// authority is the host and port to use for HTTPS. Clients of plain HTTP's standard port
-// are sent to the standard port of HTTPS, even if the server listens on another one:
-// something in between maps both. All others are sent to the server's port.
+// authority is the host and port to use for HTTPS. Clients on the standard HTTP port
+// are sent to the standard HTTPS port, even if the server listens on another one,
+// because something in between maps both. All others are sent to the server's port.
 func (h redirect) authority(host, port string) string {
 	tcp, ok := h.https.(*net.TCPAddr)
 	if port == "" || port == "80" || !ok || tcp.Port == 443 {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestRedirect: plain HTTP leads to the same path over HTTPS, on hosts of the
-// certificate only, whatever the request claims.
+// TestRedirect: plain HTTP redirects to the same path over HTTPS, but only to hosts of
+// the certificate, whatever the request claims.
 func TestRedirect(t *testing.T) {
 	dir := t.TempDir()
 	newPair(t, 1, time.Hour).write(t, dir)

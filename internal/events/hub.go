@@ -1,9 +1,10 @@
-// Package events follows the feed of events on behalf of all followers, the requests and
-// streams that wait for the next event.
+// Package events follows the feed of events on behalf of all followers: the
+// requests and streams that wait for the next event.
 //
-// One goroutine per process, [Hub.Run], looks for new events, and keeps the latest in
-// memory. Followers wait until it wakes them: however many there are, an event is read
-// and encoded once, and a waiting follower holds no connection to the database.
+// One goroutine per process, [Hub.Run], polls for new events and keeps the
+// latest in memory. It wakes the waiting followers. However many there are, an
+// event is read and encoded once, and a waiting follower holds no database
+// connection.
 package events
 
 import (
@@ -22,62 +23,65 @@ type Store interface {
 	// PublishEvents makes committed events visible to readers and returns the id
 	// of the newest.
 	PublishEvents(ctx context.Context) (newest int64, err error)
-	// ReadEvents returns visible events with higher ids than after, oldest first.
-	// Empty types and an empty subject stand for all. last is the id of the last
-	// event that it looked at: it looks at a limited number.
+	// ReadEvents returns visible events with higher ids than after, oldest
+	// first. Empty types and an empty subject match everything. It examines a
+	// limited number of events; last is the id of the last one it examined.
 	ReadEvents(ctx context.Context, after int64, types []animalstore.EventType, subject string, limit int) (events []animalstore.Event, last int64, err error)
-	// ReadEventsBefore returns visible events with lower ids than before, newest first.
-	// last is 0 after the oldest event that is kept.
+	// ReadEventsBefore returns visible events with lower ids than before,
+	// newest first. last is 0 once the oldest kept event has been reached.
 	ReadEventsBefore(ctx context.Context, before int64, types []animalstore.EventType, subject string, limit int) (events []animalstore.Event, last int64, err error)
 }
 
 const (
-	// defaultLookEvery is how often the hub looks for events of other processes.
-	defaultLookEvery = 250 * time.Millisecond
-	// spacing is the least time between two looks. Many writes share one look, so
-	// following costs writers little, and is still not noticeable.
+	// defaultPollEvery is how often the hub polls for events of other
+	// processes.
+	defaultPollEvery = 250 * time.Millisecond
+	// spacing is the minimum time between two polls. Many writes share one
+	// poll, so following costs writers little, and nobody notices the delay.
 	spacing = 10 * time.Millisecond
-	// Readers are woken in groups, with a pause in between. A thousand at once would
-	// make every other request wait until they have all sent what they got.
+	// Readers are woken in groups, with a pause in between. Waking a thousand
+	// at once would make every other request wait until all of them have sent
+	// their events.
 	groupSize  = 16
 	groupPause = time.Millisecond
-	// lookTimeout bounds one look, in case the database doesn't respond.
-	lookTimeout = 5 * time.Second
-	// linger is how long events stay in memory after the last follower has left. One
-	// that sends a request after the other is away in between.
+	// pollTimeout bounds one poll, in case the database doesn't respond.
+	pollTimeout = 5 * time.Second
+	// linger is how long events stay in memory after the last follower has
+	// left. A follower that sends one request after another is absent in
+	// between.
 	linger = 10 * time.Second
 
 	maxKept      = 4096    // events in memory
-	maxKeptBytes = 4 << 20 // their data, without what it takes to encode them
+	maxKeptBytes = 4 << 20 // their data, not counting the encoded form
 	readBatch    = 500
-	publishBatch = 100 // after as many, there may be more
+	publishBatch = 100 // a full batch; there may be more
 )
 
 // Hub keeps the latest events in memory. Create one with [NewHub].
 type Hub struct {
-	// LookEvery replaces how often Run looks for events of other processes. Set it
+	// PollEvery is how often Run polls for events of other processes. Set it
 	// before Run.
-	LookEvery time.Duration
+	PollEvery time.Duration
 
 	store Store
 	log   *slog.Logger
 	wake  chan struct{} // has one element if there may be new events
 
 	mu sync.Mutex
-	// kept are the events with ids above base, up to newest, in order. Elements never
-	// change, so that parts of it can be used without the lock.
+	// kept are the events with ids above base, up to newest, in order. Elements
+	// never change, so parts of the slice can be used without the lock.
 	kept         []*Message
 	keptBytes    int
 	base, newest int64
 	groups       []*group // of readers; there is at least one
 	readers      int
 	lastReader   time.Time // when the last reader left
-	looked       time.Time // when the latest look succeeded
+	polled       time.Time // when the last successful poll ended
 	failing      bool
 	watch        func() // see Watch
 }
 
-// group are readers who are woken at the same time.
+// group is a group of readers that are woken together.
 type group struct {
 	readers int
 	changed chan struct{} // closed and replaced when newest changes
@@ -88,18 +92,18 @@ func newGroup() *group { return &group{changed: make(chan struct{})} }
 // NewHub returns a hub, which does nothing until [Hub.Run] is called.
 func NewHub(store Store, log *slog.Logger) *Hub {
 	return &Hub{
-		LookEvery: defaultLookEvery,
+		PollEvery: defaultPollEvery,
 		store:     store,
 		log:       log,
 		wake:      make(chan struct{}, 1),
 		base:      math.MaxInt64, // nothing is known yet
 		newest:    -1,
 		groups:    []*group{newGroup()},
-		looked:    time.Now(),
+		polled:    time.Now(),
 	}
 }
 
-// Notify says that there may be new events. It never blocks.
+// Notify tells the hub that there may be new events. It never blocks.
 func (h *Hub) Notify() {
 	select {
 	case h.wake <- struct{}{}:
@@ -107,8 +111,9 @@ func (h *Hub) Notify() {
 	}
 }
 
-// Watch has f called after each look that found new events or was asked for by
-// [Hub.Notify]. Unlike a reader, it doesn't make the hub read events. f must not block.
+// Watch sets f to be called after each poll that found new events or was
+// requested with [Hub.Notify]. Unlike a reader, it doesn't make the hub read
+// events. f must not block.
 func (h *Hub) Watch(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,13 +126,13 @@ func (h *Hub) watched() (newest int64, f func()) {
 	return h.newest, h.watch
 }
 
-// Run looks for events until ctx ends.
+// Run polls for events until ctx ends.
 func (h *Hub) Run(ctx context.Context) {
-	tick := time.NewTicker(h.LookEvery)
+	tick := time.NewTicker(h.PollEvery)
 	defer tick.Stop()
 	for notified := false; ; {
 		before, _ := h.watched()
-		h.report(ctx, h.look(ctx))
+		h.report(ctx, h.poll(ctx))
 		if newest, f := h.watched(); f != nil && (notified || newest != before) {
 			f()
 		}
@@ -143,9 +148,9 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 }
 
-// look publishes events and, if somebody follows, reads them.
-func (h *Hub) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+// poll publishes events and, if there are followers, reads them.
+func (h *Hub) poll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	newest, err := h.store.PublishEvents(ctx)
 	if err != nil {
@@ -154,7 +159,7 @@ func (h *Hub) look(ctx context.Context) error {
 	for {
 		have, following := h.state()
 		if newest-have >= publishBatch && have >= 0 {
-			h.Notify() // there may be more than were published at once
+			h.Notify() // a full batch; there may be more
 		}
 		if !following || newest < have || newest-have > maxKept {
 			h.wakeReaders(h.jump(newest))
@@ -168,7 +173,7 @@ func (h *Hub) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if last <= have { // a bug in the store, which would make this loop endless
+		if last <= have { // a bug in the store; the loop would never end
 			h.wakeReaders(h.jump(newest))
 			return nil
 		}
@@ -183,12 +188,12 @@ func (h *Hub) state() (newest int64, following bool) {
 	return h.newest, h.newest >= 0 && (h.readers > 0 || time.Since(h.lastReader) < linger)
 }
 
-// jump forgets all events up to newest. Followers read what they missed from the
-// database. It reports whether newest changed.
+// jump drops all events up to newest from memory. Followers read the ones they
+// missed from the database. It reports whether newest changed.
 func (h *Hub) jump(newest int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.looked = time.Now()
+	h.polled = time.Now()
 	changed := newest != h.newest
 	h.kept, h.keptBytes, h.base, h.newest = nil, 0, newest, newest
 	return changed
@@ -198,7 +203,7 @@ func (h *Hub) jump(newest int64) bool {
 func (h *Hub) keep(events []animalstore.Event, last int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.looked = time.Now()
+	h.polled = time.Now()
 	h.kept = newMessages(h.kept, events)
 	for i := range events {
 		h.keptBytes += len(events[i].Data)
@@ -213,14 +218,14 @@ func (h *Hub) keep(events []animalstore.Event, last int64) bool {
 	return changed
 }
 
-// wakeReaders wakes all readers, one group after the other.
+// wakeReaders wakes all readers, group by group.
 func (h *Hub) wakeReaders(changed bool) {
 	for i := 0; changed && h.wakeGroup(i); i++ {
 		time.Sleep(groupPause)
 	}
 }
 
-// wakeGroup wakes a group, and reports whether there is another one behind it.
+// wakeGroup wakes a group and reports whether another group follows.
 func (h *Hub) wakeGroup(i int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -260,8 +265,8 @@ func (h *Hub) leave(g *group) {
 	}
 }
 
-// since returns the events after a position that are in memory, and the newest id.
-// ok is false if that isn't all of them.
+// since returns the events in memory after a position, and the newest id. ok is
+// false if some of the events after the position aren't in memory.
 func (h *Hub) since(position int64) (messages []*Message, newest int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -272,8 +277,8 @@ func (h *Hub) since(position int64) (messages []*Message, newest int64, ok bool)
 	return h.kept[i:len(h.kept):len(h.kept)], h.newest, true
 }
 
-// beyond returns a channel that is closed when there may be events after a position, at
-// the time when the group is woken.
+// beyond returns a channel that is closed when the group is woken and there may
+// be events after the position.
 func (h *Hub) beyond(position int64, g *group) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -289,7 +294,7 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// report logs when looking for events begins to fail, and when it works again.
+// report logs when polling starts to fail and when it works again.
 func (h *Hub) report(ctx context.Context, err error) {
 	h.mu.Lock()
 	was := h.failing
@@ -308,12 +313,12 @@ func (h *Hub) report(ctx context.Context, err error) {
 type Stats struct {
 	Newest int64         // the id of the newest event; 0 if there is none
 	Kept   int           // events in memory
-	Age    time.Duration // of the latest look that succeeded
+	Age    time.Duration // since the last successful poll
 }
 
 // Stats returns the statistics of h.
 func (h *Hub) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Stats{max(h.newest, 0), len(h.kept), time.Since(h.looked)}
+	return Stats{max(h.newest, 0), len(h.kept), time.Since(h.polled)}
 }

@@ -101,7 +101,7 @@ func runLogged(t *testing.T, s events.Store, log slog.Handler) *events.Hub {
 	return h
 }
 
-// collect reads n events, and waits for them.
+// collect waits for n events and returns their ids.
 func collect(t *testing.T, r *events.Reader, n int) (ids []int64) {
 	t.Helper()
 	for {
@@ -123,7 +123,8 @@ func collect(t *testing.T, r *events.Reader, n int) (ids []int64) {
 
 var admin = events.View{KeyID: 1, Admin: true}
 
-// TestManyFollowersReadOnce: however many follow, the database is read once.
+// TestManyFollowersReadOnce: the database is read once, however many followers
+// there are.
 func TestManyFollowersReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
@@ -153,8 +154,8 @@ func TestManyFollowersReadOnce(t *testing.T) {
 	})
 }
 
-// TestNotifiedAtOnce: an event of this process is there at once, one of another within
-// the time between two looks.
+// TestNotifiedAtOnce: an event of this process arrives at once, an event of
+// another process by the next poll.
 func TestNotifiedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
@@ -166,7 +167,7 @@ func TestNotifiedAtOnce(t *testing.T) {
 			notify bool
 			want   time.Duration
 		}{{true, 20 * time.Millisecond}, {false, 250 * time.Millisecond}} {
-			time.Sleep(1100 * time.Millisecond) // not when it looks anyway
+			time.Sleep(1100 * time.Millisecond) // not at the time of a regular poll
 			began := time.Now()
 			s.add(animalstore.PetCreated)
 			if test.notify {
@@ -180,7 +181,7 @@ func TestNotifiedAtOnce(t *testing.T) {
 	})
 }
 
-// TestNobodyFollows: then nothing is read.
+// TestNobodyFollows: without followers, no events are read.
 func TestNobodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
@@ -204,8 +205,8 @@ func TestNobodyFollows(t *testing.T) {
 	})
 }
 
-// TestFallingBehind: a follower that is slower than the memory is deep reads the rest
-// from the database, and misses nothing.
+// TestFallingBehind: a follower that needs events no longer in memory reads
+// them from the database and misses nothing.
 func TestFallingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
@@ -231,8 +232,8 @@ func TestFallingBehind(t *testing.T) {
 	})
 }
 
-// TestFilters: what doesn't match is passed over, in memory and in the database, and
-// what isn't for the reader doesn't exist.
+// TestFilters: events that don't match are skipped, in memory and in the
+// database, and a reader never sees events it isn't allowed to see.
 func TestFilters(t *testing.T) {
 	user := events.View{KeyID: 1}
 	for _, test := range []struct {
@@ -245,7 +246,7 @@ func TestFilters(t *testing.T) {
 		{"everything for others", user, events.Filter{}, 6},
 		{"types", admin, events.Filter{Types: []animalstore.EventType{animalstore.PetCreated, animalstore.KeyCreated}}, 2},
 		{"types for others", user, events.Filter{Types: []animalstore.EventType{animalstore.PetCreated, animalstore.KeyCreated}}, 1},
-		{"only types of others", user, events.Filter{Types: []animalstore.EventType{animalstore.KeyCreated, animalstore.WebhookCreated}}, 0},
+		{"only types for admins", user, events.Filter{Types: []animalstore.EventType{animalstore.KeyCreated, animalstore.WebhookCreated}}, 0},
 		{"a subject", admin, events.Filter{Subject: "pet/2"}, 1},
 		{"a key for others", user, events.Filter{Subject: "key/7"}, 0},
 	} {
@@ -286,7 +287,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestViews: each reader sees who made its own changes, and an admin sees it of all.
+// TestViews: a reader sees the author of its own changes, and an admin sees the
+// author of all changes.
 func TestViews(t *testing.T) {
 	key, request := int64(7), "r"
 	e := animalstore.Event{ID: 5, Type: animalstore.PetCreated, Time: animalstore.AtMilli(1e12), Subject: "pet/1", KeyID: &key, RequestID: &request, Data: json.RawMessage(`{"name":"<&>"}`)}
@@ -297,7 +299,7 @@ func TestViews(t *testing.T) {
 			t.Fatal(err)
 		}
 		if (got.KeyID != nil) != full || (got.RequestID != nil) != full || got.Subject != e.Subject || string(got.Data) != string(e.Data) || !got.Time.Equal(e.Time.Time) {
-			t.Errorf("%+v: got %s, want who made it shown: %t", view, m.JSON(view), full)
+			t.Errorf("%+v: got %s, want the author shown: %t", view, m.JSON(view), full)
 		}
 		if frame := string(m.Frame(view)); frame != "id: 5\nevent: pet.created\ndata: "+string(m.JSON(view))+"\n\n" || strings.Count(frame, "\n") != 4 {
 			t.Errorf("got frame %q", frame)
@@ -305,12 +307,12 @@ func TestViews(t *testing.T) {
 	}
 	command := events.NewMessage(animalstore.Event{ID: 1, Type: animalstore.PetDeleted, Data: json.RawMessage(`{}`)})
 	if a, b := command.JSON(admin), command.JSON(events.View{KeyID: 3}); &a[0] != &b[0] {
-		t.Error("got an event of the command line encoded twice, want once: it hides nothing")
+		t.Error("got an event of the command line encoded twice, want once: it has no author to hide")
 	}
 }
 
-// TestStoreFails: followers wait until it works again, and miss nothing. The log says
-// once that it fails, and once that it works.
+// TestStoreFails: followers wait until the store works again and miss nothing.
+// The log reports the failure once and the recovery once.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
@@ -323,7 +325,7 @@ func TestStoreFails(t *testing.T) {
 		s.add(animalstore.PetCreated)
 		time.Sleep(10 * time.Second)
 		if age := h.Stats().Age; age < 9*time.Second {
-			t.Errorf("got a lag of %v, want that of the outage", age)
+			t.Errorf("got a lag of %v, want the length of the outage", age)
 		}
 		s.fail(nil)
 		if ids := collect(t, r, 1); ids[0] != 1 {
@@ -332,13 +334,13 @@ func TestStoreFails(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if failed, works := strings.Count(log.String(), "cannot look for events"), strings.Count(log.String(), "can be followed again"); failed != 1 || works != 1 {
-			t.Errorf("got %d and %d lines, want one of each:\n%s", failed, works, log.String())
+			t.Errorf("got %d failure and %d recovery lines, want one of each:\n%s", failed, works, log.String())
 		}
 	})
 }
 
-// TestStoreGoesBack: in a store that was restored from a backup, a follower learns that
-// its position doesn't exist.
+// TestStoreGoesBack: after a store is restored from a backup, a follower learns
+// that its position doesn't exist.
 func TestStoreGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
@@ -357,13 +359,13 @@ func TestStoreGoesBack(t *testing.T) {
 	})
 }
 
-// TestWatch: a watcher is called for new events of any process and after each Notify,
-// without a read of events.
+// TestWatch: a watcher is called for new events of any process and after each
+// Notify, and no events are read for it.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
 		h := run(t, s)
-		synctest.Wait() // the first look
+		synctest.Wait() // the first poll
 		called := 0
 		h.Watch(func() { called++ })
 		expect := func(when string, want int) {

@@ -9,8 +9,9 @@ import (
 	"animalstore"
 )
 
-// Message is an event in the form that is sent. It is encoded at most twice, whatever the
-// number of followers: for those who may see who made the change, and for the others.
+// Message is an event ready to send. However many followers there are, it is
+// encoded at most twice: for readers who may see who made the change, and for
+// the others.
 type Message struct {
 	animalstore.Event
 	full, redacted encoded
@@ -18,7 +19,7 @@ type Message struct {
 
 type encoded struct {
 	once  sync.Once
-	frame []byte // of a stream
+	frame []byte // as a server-sent event
 	start int    // where its JSON begins
 }
 
@@ -27,7 +28,7 @@ func NewMessage(e animalstore.Event) *Message { return &Message{Event: e} }
 
 // newMessages appends the messages of events.
 func newMessages(messages []*Message, events []animalstore.Event) []*Message {
-	all := make([]Message, len(events)) // one piece of memory, because they come by the thousand
+	all := make([]Message, len(events)) // one allocation, because there may be thousands
 	for i := range events {
 		all[i].Event = events[i]
 		messages = append(messages, &all[i])
@@ -35,13 +36,13 @@ func newMessages(messages []*Message, events []animalstore.Event) []*Message {
 	return messages
 }
 
-// View is who a message is for.
+// View describes the reader of a message.
 type View struct {
 	KeyID int64
 	Admin bool // the key may see the events of keys and webhooks, and who made a change
 }
 
-// Sees reports whether there are events of this type for the reader.
+// Sees reports whether the reader may see events of this type.
 func (v View) Sees(t animalstore.EventType) bool { return v.Admin || !t.AdminOnly() }
 
 // isFull reports whether the reader may see who made the change.

@@ -7,13 +7,15 @@ import (
 	"animalstore"
 )
 
-// Filter is which events a reader gets. The zero value of a field stands for all.
+// Filter selects the events a reader gets. The zero value of a field matches
+// everything.
 type Filter struct {
 	Types   []animalstore.EventType
 	Subject string
 }
 
-// Reader reads the feed from a position on. It isn't safe for concurrent use.
+// Reader reads the feed starting at a position. It isn't safe for concurrent
+// use.
 type Reader struct {
 	hub      *Hub
 	group    *group
@@ -47,13 +49,13 @@ func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore
 // Close ends the reader.
 func (r *Reader) Close() { r.hub.leave(r.group) }
 
-// Position is the id of the last event that the reader has looked at, whether it
+// Position is the id of the last event the reader has examined, whether it
 // matched or not.
 func (r *Reader) Position() int64 { return r.position }
 
-// Read returns the next events that match, at most limit, and moves the position past
-// them. It doesn't wait for events. more reports whether there may already be others. If the
-// events are in memory, it doesn't use the database.
+// Read returns the next matching events, at most limit, and moves the position
+// past them. It doesn't wait for events. more reports whether there may already
+// be others. It doesn't use the database if the events are in memory.
 func (r *Reader) Read(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
 	kept, newest, ok := r.hub.since(r.position)
 	if !ok {
@@ -73,8 +75,8 @@ func (r *Reader) Read(ctx context.Context, limit int) (messages []*Message, more
 	return messages, false, nil
 }
 
-// ReadStored is Read, but always from the database: it also finds what the hub doesn't
-// know of yet.
+// ReadStored is like Read, but always reads the database, so it also finds
+// events the hub hasn't read yet.
 func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
 	before := r.position
 	if r.nothing {
@@ -98,8 +100,8 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 	return messages, r.position > before, nil
 }
 
-// ReadBefore returns events before an id that match, at most limit, newest first, and the
-// id to continue from: 0 after the oldest event that is kept.
+// ReadBefore returns matching events before an id, at most limit, newest first,
+// and the id to continue from: 0 once the oldest kept event has been reached.
 func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view View, limit int) (messages []*Message, last int64, err error) {
 	r := &Reader{view: view, filter: filter}
 	if r.types, r.nothing = visibleTypes(filter.Types, view); r.nothing {
@@ -110,8 +112,8 @@ func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view 
 	return newMessages(nil, slices.DeleteFunc(events, func(e animalstore.Event) bool { return !r.matches(&e) })), last, err
 }
 
-// matches also checks events that the database has already filtered, so that one place
-// decides who may see what.
+// matches also checks events that the database has already filtered, so that a
+// single place decides who may see which event.
 func (r *Reader) matches(e *animalstore.Event) bool {
 	return r.view.Sees(e.Type) &&
 		(len(r.filter.Types) == 0 || slices.Contains(r.filter.Types, e.Type)) &&

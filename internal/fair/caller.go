@@ -6,15 +6,16 @@ import (
 	"math"
 )
 
-// A caller identifies whom an operation is for: the id of an API key, or one of those
-// below.
+// A caller identifies whom an operation is for: the id of an API key, or one of
+// the values below.
 
 // System identifies background work, and every context without a caller.
 const System int64 = 0
 
-// LookupCaller identifies reads made before the key of a request is known. Some slots are
-// reserved for such callers: see [Turns]. The hash of the secret stands for the key,
-// because many requests with the same key may look it up at once.
+// LookupCaller identifies reads made before the key of a request is known. Some
+// slots are reserved for these reads: see [Turns]. The caller is derived from
+// the secret's hash, because many requests with the same key may look it up at
+// once.
 func LookupCaller(hash [32]byte) int64 {
 	return int64(binary.LittleEndian.Uint64(hash[:]) | 1<<63)
 }
@@ -22,7 +23,7 @@ func LookupCaller(hash [32]byte) int64 {
 // LookupCallerOf identifies other reads made before a key is authorized.
 func LookupCallerOf(keyID int64) int64 { return -keyID }
 
-// LookupSystem identifies what the service itself reads to check keys.
+// LookupSystem identifies the service's own reads for checking keys.
 const LookupSystem int64 = math.MinInt64
 
 func isLookup(caller int64) bool { return caller < 0 }

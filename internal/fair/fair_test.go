@@ -33,19 +33,19 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	pop(2)
-	q.Push(4, "4:7") // goes last: the others were here before
+	q.Push(4, "4:7") // goes last: the others were there first
 	pop(6)
 	want := []string{"1:0", "2:4", "3:6", "1:1", "2:5", "4:7", "1:3", "none"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if len(q.lines) != 0 || len(q.ring) != 0 {
-		t.Errorf("the empty queue keeps %d lines, %d in the ring", len(q.lines), len(q.ring))
+		t.Errorf("the empty queue still has %d lines, %d in the ring", len(q.lines), len(q.ring))
 	}
 }
 
-// takeInTurn has callers wait for the only slot, and returns the order in which they
-// got it.
+// takeInTurn makes callers wait for the only slot and returns the order in
+// which they got it.
 func takeInTurn(t *testing.T, turns *Turns, callers ...int64) (order []int64) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -64,7 +64,8 @@ func takeInTurn(t *testing.T, turns *Turns, callers ...int64) (order []int64) {
 	return order
 }
 
-// TestTurns: however many turns a caller waits for, another one waits for one of them.
+// TestTurns: however many slots one caller is waiting for, another caller waits
+// for only one of them.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1, 0)
@@ -81,8 +82,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsForLookups: the reserved slot is for lookups alone. Otherwise they alternate
-// with the others, and take turns between themselves.
+// TestTurnsForLookups: only lookups may use the reserved slot. Otherwise they
+// alternate with other callers, and with each other.
 func TestTurnsForLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const key = 1
@@ -113,7 +114,7 @@ func TestTurnsForLookups(t *testing.T) {
 	})
 }
 
-// TestTurnsGivenUp: a slot is neither lost nor taken twice when those who wait for it
+// TestTurnsGivenUp: a slot is neither lost nor taken twice when waiting callers
 // give up.
 func TestTurnsGivenUp(t *testing.T) {
 	const slots = 3
@@ -143,7 +144,7 @@ func TestTurnsGivenUp(t *testing.T) {
 		t.Errorf("%d slots are free, want %d", turns.free, slots)
 	}
 	if !turns.waiting.Empty() || !turns.lookups.Empty() {
-		t.Error("somebody still waits")
+		t.Error("a caller is still waiting")
 	}
 }
 

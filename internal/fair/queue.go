@@ -1,5 +1,5 @@
-// Package fair shares something scarce between callers, so that one with much to do can't
-// make the others wait until it is done.
+// Package fair shares a scarce resource between callers, so that a busy caller
+// can't make the others wait until it is finished.
 package fair
 
 import "slices"
@@ -13,7 +13,7 @@ type Queue[T comparable] struct {
 	spare *line[T]   // an empty line, for reuse
 }
 
-// line is what a caller has queued, never empty while it is in a Queue.
+// line is one caller's queued items. It is never empty while it is in a Queue.
 type line[T comparable] struct {
 	caller int64
 	items  []T

@@ -9,9 +9,9 @@ import (
 // ErrClosed is returned by [Turns.Take] after Close.
 var ErrClosed = errors.New("closed")
 
-// Turns shares a number of slots, such as connections, between callers. While all are
-// taken, callers wait in a [Queue]. A caller that is alone can have all of them,
-// except those reserved for lookups.
+// Turns shares a number of slots, such as connections, between callers. While
+// all slots are taken, callers wait in a [Queue]. A single caller can have all
+// of them, except those reserved for lookups.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
@@ -19,23 +19,23 @@ type Turns struct {
 	closed  bool
 	waiting Queue[chan error] // each receives one result
 	lookups Queue[chan error]
-	after   bool // the last turn was a lookup's, though others could have had it
+	after   bool // the last slot went to a lookup, although another caller could have had it
 }
 
-// NewTurns returns Turns with this number of slots, of which the reserved ones are only
+// NewTurns returns Turns with this number of slots, including the ones reserved
 // for lookups.
 func NewTurns(slots, reserved int) *Turns { return &Turns{free: slots, others: slots - reserved} }
 
-// Take waits until it is the caller's turn and takes a slot, or fails when the context
-// ends. After it returned nil, the caller must call Done.
+// Take waits for a slot and takes it, or fails when the context ends. After
+// Take returns nil, the caller must call Done.
 func (t *Turns) Take(ctx context.Context, caller int64) error {
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
 		return ErrClosed
 	}
-	// Nobody is overtaken here: a slot is never left free while somebody waits who
-	// may have it.
+	// This overtakes nobody: a slot is never free while a caller who may have
+	// it is waiting.
 	if t.free > 0 && (t.others > 0 || isLookup(caller)) {
 		t.count(caller, -1)
 		t.mu.Unlock()
@@ -69,15 +69,15 @@ func (t *Turns) Done(caller int64) {
 	}
 }
 
-// Waiting returns how many wait for a slot.
+// Waiting returns how many callers are waiting for a slot.
 func (t *Turns) Waiting() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.waiting.Len() + t.lookups.Len()
 }
 
-// next removes and returns the caller whose turn it is, alternating lookups with
-// other callers.
+// next removes and returns the next caller, alternating lookups with other
+// callers.
 func (t *Turns) next() (caller int64, turn chan error, ok bool) {
 	if t.others > 0 && (t.after || t.lookups.Empty()) {
 		if caller, turn, ok = t.waiting.Pop(); ok {
@@ -104,8 +104,7 @@ func (t *Turns) count(caller int64, n int) {
 	}
 }
 
-// Close makes all that wait for a slot, and all later ones, fail with
-// [ErrClosed].
+// Close makes all waiting and future calls of Take fail with [ErrClosed].
 func (t *Turns) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 const (
 	idle  int32 = iota // no client is waiting for a response
 	busy               // a request is running or expected right away
-	ended              // it was closed while it was idle
+	ended              // closed while idle
 )
 
 // maxPlain limits the size of a plain request, header and body, in bytes.
@@ -30,28 +30,28 @@ type conn struct {
 	socket   net.Conn
 	server   *Server
 	state    atomic.Int32
-	secured  *tls.ConnectionState // nil without TLS, or without HTTP/1 over it
+	secured  *tls.ConnectionState // nil unless this is HTTP/1 over TLS
 
 	buf        []byte
-	start, end int  // the bytes in buf that are not answered yet
-	full       bool // the last read filled buf: it may have cut off a request
+	start, end int  // the unanswered bytes in buf
+	full       bool // the last read filled buf, so a request may be cut off
 	remote     string
 	served     bool     // at least one response was sent
 	posted     bool     // the last request was a POST
 	out        []byte   // memory for the response
 	names      []string // memory for the names of its fields
 
-	running atomic.Pointer[context.CancelFunc] // of the request that a handler runs for
-	watched *context.CancelFunc                // what running was at the last look of watchClients
+	running atomic.Pointer[context.CancelFunc] // cancels the request in progress
+	watched *context.CancelFunc                // the value of running when watchClients last checked
 
-	// The time of a request starts when its connection is accepted, over TLS when the
-	// handshake is done, or, if it isn't the first, when its first byte arrives.
-	// started is zero if that was just now.
+	// A request's time starts when its connection is accepted, after the handshake with
+	// TLS, or, if it isn't the first, when its first byte arrives. A zero started means
+	// just now.
 	started time.Time
 
 	handedOver atomic.Bool // net/http serves it
-	// net/http's first deadlines after the handover, one for the header and one for
-	// the whole request, are late by the time that the request already took.
+	// net/http's first two deadlines after the handover, for the header and for the
+	// whole request, are too late by the time the request has already taken.
 	late      time.Duration
 	deadlines atomic.Int32 // set since the handover
 }
@@ -82,7 +82,7 @@ func (c *conn) serve() {
 	c.handOver()
 }
 
-// handOver leaves the connection to net/http.
+// handOver hands the connection over to net/http.
 func (c *conn) handOver() {
 	c.out, c.names = nil, nil
 	if !c.started.IsZero() {
@@ -103,7 +103,7 @@ func (c *conn) servePlain() (other bool) {
 		}
 		r, size, ok := c.parse()
 		if !ok && c.full && hasUnread(c.socket) && c.fill() {
-			r, size, ok = c.parse() // the end of the buffer had cut it off
+			r, size, ok = c.parse() // it had been cut off by the end of the buffer
 		}
 		if !ok {
 			return true
@@ -124,8 +124,8 @@ func (c *conn) parse() (r http.Request, size int, ok bool) {
 	return r, size, ok && r.ContentLength <= int64(c.end-c.start-size)
 }
 
-// awaitRequest waits for the next request to arrive. It doesn't wait for all of
-// it: a request that doesn't arrive in one piece isn't plain.
+// awaitRequest waits for the next request to start arriving. It doesn't wait for the
+// rest: a request that arrives in pieces isn't plain.
 func (c *conn) awaitRequest() bool {
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
@@ -176,15 +176,15 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// usualFields is how many header fields most responses have. A map that has to grow for
-// them takes 3 % of the time of a request.
+// usualFields is how many header fields most responses have. Growing the map for them
+// would take 3 % of a request's time.
 const usualFields = 12
 
 // handle runs the handler for the request that was just parsed, sends the response and
 // reports whether the connection can be used for another request.
 //
-// The context ends when the handler returns, or when watchClients finds that the client has
-// disconnected.
+// The context ends when the handler returns, or when watchClients finds that the client
+// has disconnected.
 func (c *conn) handle(r *http.Request, body []byte) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -209,8 +209,8 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Read is called by net/http after the handover. It starts with the bytes that
-// were received before.
+// Read is called by net/http after the handover. It first returns the bytes received
+// before.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.start < c.end {
 		n := copy(b, c.buf[c.start:c.end])

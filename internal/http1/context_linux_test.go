@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestClientDisconnects has a client disconnect while its handler is waiting.
+// TestClientDisconnects disconnects a client while its handler is waiting.
 func TestClientDisconnects(t *testing.T) { overBoth(t, testClientDisconnects) }
 
 func testClientDisconnects(t *testing.T, config *tls.Config) {
@@ -34,8 +34,9 @@ func testClientDisconnects(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestContextOfSlowRequest: the context of a slow request stays alive while its
-// client waits, also if the client has sent its next request already, and ends with it.
+// TestContextOfSlowRequest: the context of a slow request stays alive while its client
+// waits, even if the client has already sent its next request, and ends with the
+// request.
 func TestContextOfSlowRequest(t *testing.T) { overBoth(t, testContextOfSlowRequest) }
 
 func testContextOfSlowRequest(t *testing.T, config *tls.Config) {

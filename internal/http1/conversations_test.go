@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// anyNumber of the requests may be plain: it depends on how they arrive.
+// anyNumber means that the number of plain requests depends on how they arrive.
 const anyNumber = -1
 
-// conversations are what clients might send on one connection, with the number of
-// requests that are plain.
+// conversations are what clients might send on one connection, and how many of the
+// requests are plain.
 var conversations = []struct {
 	text  string
 	plain int64
@@ -101,7 +101,7 @@ var conversations = []struct {
 	{"", 0},
 }
 
-// randomRequest returns a request, which sometimes has a mistake in it.
+// randomRequest returns a request that sometimes contains a mistake.
 func randomRequest() string {
 	some := func(of ...string) string { return of[rand.IntN(len(of))] }
 	seldom := func(usual string, of ...string) string {

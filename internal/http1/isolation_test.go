@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestHandlerCannotReachNextRequest has a handler keep everything it gets and use
-// it, from another goroutine, while the next request on the same connection is
-// being served, which was sent with the same bytes.
+// TestHandlerCannotReachNextRequest: a handler keeps everything it gets and uses it
+// from another goroutine while the next request on the connection is being served. That
+// request consists of the same bytes.
 func TestHandlerCannotReachNextRequest(t *testing.T) { overBoth(t, testHandlerCannotReachNextRequest) }
 
 func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
@@ -76,7 +76,7 @@ func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
 		t.Error("a write after the handler returned: got nil, want an error")
 	}
 	if string(content) != "body" {
-		t.Errorf("the kept body: got %q, want its own content", content)
+		t.Errorf("the kept body: got %q, want the first request's content", content)
 	}
 	// The connection still works.
 	fmt.Fprint(c, "GET /again HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -85,8 +85,8 @@ func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestLateWritesUnderLoad has handlers return while a goroutine still writes. It
-// may end up in its own response, never in another.
+// TestLateWritesUnderLoad: handlers return while a goroutine still writes. The writes
+// may end up in the handler's response, but never in another.
 func TestLateWritesUnderLoad(t *testing.T) { overBoth(t, testLateWritesUnderLoad) }
 
 func testLateWritesUnderLoad(t *testing.T, config *tls.Config) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// parse parses the head of the first request in received, which may be followed by a body
-// and further requests, and returns its size. ok is false if the request isn't plain,
-// whether it is valid or not. The request shares no memory with others.
+// parse parses the head of the first request in received, which may be followed by a
+// body and further requests, and returns its size. ok is false if the request isn't
+// plain, valid or not. The parsed request shares no memory with other requests.
 func parse(received []byte, plain func(target string) bool) (r http.Request, size int, ok bool) {
 	end := bytes.Index(received, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -61,7 +61,7 @@ func parseTarget(target string) (*url.URL, bool) {
 // They don't if one of them changes how the request must be read or answered.
 func parseFields(r *http.Request, fields string) bool {
 	n := strings.Count(fields, "\n")
-	values := make([]string, 0, n) // one piece of memory for all of them
+	values := make([]string, 0, n) // one allocation for all of them
 	r.Header = make(http.Header, n)
 	for fields != "" {
 		var line string
@@ -86,8 +86,8 @@ func parseFields(r *http.Request, fields string) bool {
 	return r.Host != ""
 }
 
-// readField sets what a field says about the request, and reports whether a plain request
-// may have it.
+// readField applies a field to the request and reports whether a plain request may have
+// it.
 func readField(r *http.Request, name, value string) bool {
 	switch name {
 	case "Host":

@@ -14,8 +14,7 @@ import (
 
 // writer is the [http.ResponseWriter] of one plain request. It buffers its output, so
 // that a response of ordinary size takes one write. A handler may keep it and use it
-// later, also from another goroutine: once the handler has returned, it writes nothing
-// more.
+// later, even from another goroutine: it writes nothing after the handler has returned.
 type writer struct {
 	mu       sync.Mutex
 	conn     *conn // nil once the handler has returned
@@ -74,7 +73,7 @@ func (w *writer) writeHeader(status int) {
 	b = append(b, statusText(status)...)
 	b = append(b, "\r\n"...)
 	b = w.appendHeader(b)
-	if _, set := w.header["Date"]; !set { // set without a value means no Date
+	if _, set := w.header["Date"]; !set { // a Date without a value means none
 		b = append(b, dateField(now)...)
 	}
 	w.headEnd = len(b)
@@ -88,10 +87,10 @@ func statusText(status int) string {
 	return "status code " + strconv.Itoa(status)
 }
 
-// inspectHeader looks for the fields that define where the response ends and whether
-// another can follow it.
+// inspectHeader finds the fields that determine where the response ends and whether
+// another can follow.
 func (w *writer) inspectHeader() {
-	// With several lengths, nobody can tell which is right.
+	// Of several lengths, none can be trusted.
 	if lengths := w.header["Content-Length"]; len(lengths) == 1 && w.mayHaveBody() {
 		if n, err := strconv.ParseUint(lengths[0], 10, 63); err == nil {
 			w.declared = int64(n)
@@ -102,7 +101,7 @@ func (w *writer) inspectHeader() {
 	}
 }
 
-// appendHeader appends the fields in the order of their names, like net/http, except those
+// appendHeader appends the fields sorted by name, like net/http, and leaves out those
 // that must not be sent.
 func (w *writer) appendHeader(b []byte) []byte {
 	names := w.conn.names[:0]
@@ -134,7 +133,7 @@ func appendField(b []byte, name, value string) []byte {
 	start := len(b)
 	b = append(b, value...)
 	for i, c := range b[start:] {
-		if c == '\r' || c == '\n' { // it would end the field
+		if c == '\r' || c == '\n' { // would end the field
 			b[start+i] = ' '
 		}
 	}
@@ -172,12 +171,12 @@ func (w *writer) mayHaveBody() bool {
 	return w.status != http.StatusNoContent && w.status != http.StatusNotModified
 }
 
-// headLength is the largest body whose length net/http puts into a response to HEAD if
-// the handler didn't set it: the size of its buffer.
+// headLength is the largest body whose length net/http adds to a HEAD response if the
+// handler didn't set it: the size of its buffer.
 const headLength = 2048
 
 // finish sends the rest of the response and reports whether the connection can be used
-// for another.
+// again.
 func (w *writer) finish() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

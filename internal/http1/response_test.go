@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestWrongLength has a handler write a body of another length than declared: the
-// rest must not be mistaken for the next response.
+// TestWrongLength: a handler writes a body whose length differs from the declared one.
+// The rest must not be mistaken for the next response.
 func TestWrongLength(t *testing.T) { overBoth(t, testWrongLength) }
 
 func testWrongLength(t *testing.T, config *tls.Config) {
@@ -29,8 +29,8 @@ func testWrongLength(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestOwnFields has a handler set a date, which is otherwise set for it, and two lengths,
-// of which neither can be trusted.
+// TestOwnFields: a handler sets the date itself, and sets two lengths, neither of which
+// can be trusted.
 func TestOwnFields(t *testing.T) {
 	const date = "Thu, 01 Jan 1970 00:00:00 GMT"
 	l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func TestOwnFields(t *testing.T) {
 	}
 }
 
-// TestUnusualHandlers has handlers do what no response can express. A client sees
+// TestUnusualHandlers: handlers do things that no response can express. A client sees
 // the same response as from net/http.
 func TestUnusualHandlers(t *testing.T) { overBoth(t, testUnusualHandlers) }
 
@@ -95,8 +95,8 @@ func testUnusualHandlers(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestOrderOfSuccessiveResponses sends different fields in one response after the
-// other, often as many as before. Each response has its own, in the order of names.
+// TestOrderOfSuccessiveResponses sends different fields in successive responses, often
+// the same number as before. Each response has only its own fields, sorted by name.
 func TestOrderOfSuccessiveResponses(t *testing.T) {
 	l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for i, name := range strings.Split(r.URL.RawQuery, ",") {

@@ -72,8 +72,8 @@ func serve(t testing.TB, l *Server) {
 	})
 }
 
-// echo responds with everything it sees of a request. It counts the requests that
-// were served without net/http.
+// echo responds with everything it sees of a request. It counts the requests served
+// without net/http.
 type echo struct{ plain atomic.Int64 }
 
 func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,14 +123,14 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%q %v\n", body, err)
 }
 
-// same compares a server behind this package with one that only uses net/http.
+// same compares a server of this package with one that uses only net/http.
 type same struct {
 	here, there string // their addresses
 	secure      bool   // both have TLS
 	echo        *echo
 }
 
-// newSame starts both, over TLS unless config is nil.
+// newSame starts both servers, over TLS unless config is nil.
 func newSame(t testing.TB, config *tls.Config) *same {
 	e := &echo{}
 	there := httptest.NewUnstartedServer(&echo{})
@@ -143,13 +143,13 @@ func newSame(t testing.TB, config *tls.Config) *same {
 	return &same{listen(t, config, newServer(e)).inner.Addr().String(), there.Listener.Addr().String(), config != nil, e}
 }
 
-// talk sends the pieces to one of them.
+// talk sends the pieces to one of the servers.
 func (s *same) talk(t testing.TB, addr string, pieces []string) (responses string, end ending) {
 	t.Helper()
 	return talk(t, dialAddr(t, addr, s.secure), pieces)
 }
 
-// check sends the pieces to both and compares their responses.
+// check sends the pieces to both servers and compares their responses.
 func (s *same) check(t testing.TB, pieces ...string) {
 	t.Helper()
 	var got, want string
@@ -161,9 +161,10 @@ func (s *same) check(t testing.TB, pieces ...string) {
 		if got == want || gotEnd == complete && wantEnd == complete {
 			break
 		}
-		// A server that finds a mistake closes the connection after half a second, read or
-		// not. On a busy machine that cuts large responses off nearly every time, those of
-		// net/http too, and there is nothing to compare the rest with.
+		// A server that finds a mistake closes the connection after half a second,
+		// whether or not the response has been read. On a busy machine that cuts off
+		// large responses nearly every time, including net/http's, and then there is
+		// nothing to compare with.
 		cut = cut || wantEnd == cutOff
 		if cut && (wantEnd == cutOff && strings.HasPrefix(got, want) || gotEnd == cutOff && strings.HasPrefix(want, got)) {
 			want = got
@@ -174,15 +175,15 @@ func (s *same) check(t testing.TB, pieces ...string) {
 	}
 }
 
-// differsInLimitOnly reports whether the responses differ only because net/http
-// doesn't count what it had already read of a request against the limit of its
-// header. If a request with a header over the limit is sent together with the
-// request before it, net/http may read more of it than if it is sent on its own,
-// and then come to another response than 431. How much it reads depends on how the
-// bytes arrive, and they arrive differently after a handover.
+// differsInLimitOnly reports whether the responses differ only because net/http doesn't
+// count bytes it has already read against its header limit. If a request with an
+// oversized header is sent together with the request before it, net/http may read more
+// of it than if it is sent alone, and respond with something other than 431. How much
+// it reads depends on how the bytes arrive, and they arrive differently after a
+// handover.
 //
-// That is the case if both are the same up to that request, one of the two then
-// responds with 431, and so does net/http to that request on its own.
+// That is the case if both are equal up to that request, one of the two then responds
+// with 431, and so does net/http if the request is sent alone.
 func (s *same) differsInLimitOnly(t testing.TB, text, got, want string) bool {
 	t.Helper()
 	gotLines, wantLines := strings.SplitAfter(got, "\n"), strings.SplitAfter(want, "\n")
@@ -218,7 +219,7 @@ func skipRequests(text string, n int) (rest string, ok bool) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return "", false
 		}
-		for i := 0; i < 4 && r.Method == http.MethodPost; i++ { // net/http skips as many
+		for i := 0; i < 4 && r.Method == http.MethodPost; i++ { // net/http skips up to four bytes
 			if next, err := br.Peek(1); err != nil || next[0] != '\r' && next[0] != '\n' {
 				break
 			}
@@ -228,8 +229,8 @@ func skipRequests(text string, n int) (rest string, ok bool) {
 	return text[len(text)-in.Len()-br.Buffered():], true
 }
 
-// readResponse reads a response and formats it without the parts that may differ:
-// the order of fields, the date and how the end of the body is marked.
+// readResponse reads a response and formats it without the parts that may differ: the
+// order of fields, the date, and how the end of the body is marked.
 func readResponse(br *bufio.Reader) (string, error) {
 	method := http.MethodGet
 	for n := 1; ; n++ {
@@ -296,7 +297,7 @@ func testSameInPieces(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestSameRandom combines conversations from good and bad parts.
+// TestSameRandom builds conversations from valid and invalid parts.
 func TestSameRandom(t *testing.T) { overBoth(t, testSameRandom) }
 
 func testSameRandom(t *testing.T, config *tls.Config) {
@@ -312,8 +313,7 @@ func testSameRandom(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestSameHeadLength: a response to HEAD states the length of bodies up to a certain
-// size.
+// TestSameHeadLength: a response to HEAD states the body's length up to a certain size.
 func TestSameHeadLength(t *testing.T) { overBoth(t, testSameHeadLength) }
 
 func testSameHeadLength(t *testing.T, config *tls.Config) {
@@ -327,8 +327,8 @@ func testSameHeadLength(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestSameOverLimit has the one difference that is allowed, and some like it that
-// are not.
+// TestSameOverLimit tests the one allowed difference, and similar ones that aren't
+// allowed.
 func TestSameOverLimit(t *testing.T) { overBoth(t, testSameOverLimit) }
 
 func testSameOverLimit(t *testing.T, config *tls.Config) {
@@ -337,7 +337,7 @@ func testSameOverLimit(t *testing.T, config *tls.Config) {
 	over := func(size int, end string) string {
 		return "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", size) + end
 	}
-	const limit = maxHeader + 4096 // net/http allows 4096 more
+	const limit = maxHeader + 4096 // net/http allows another 4096
 	for _, text := range []string{
 		first + over(limit+50, "\x00\r\n\r\n"), // 400 if net/http reads beyond the limit
 		first + over(limit+50, "\r\n\r\n"),     // 200

@@ -1,12 +1,12 @@
 // Package http1 serves an http.Handler faster than net/http does.
 //
-// Nearly every request is of the simplest kind: HTTP/1.1, a few header fields, a
-// short body or none, all of it in one packet. This package reads and answers
-// those requests directly (request.go defines which). At the first request of any
-// other kind it hands the connection over to net/http permanently, with every byte
-// received since the last response. So a request never means something different
-// here than it means to net/http: it is either understood in full or left alone.
-// Over TLS it is the same, above the encryption; HTTP/2 is net/http's from the start.
+// Nearly every request is of the simplest kind: HTTP/1.1, a few header fields, a short
+// body or none, all in one packet. This package reads and answers those requests
+// directly (request.go defines which). At the first request of any other kind it hands
+// the connection over to net/http permanently, with every byte received since the last
+// response. So a request never means something different here than it does to net/http:
+// it is either understood completely or left alone. The same applies over TLS, above
+// the encryption. net/http serves all of HTTP/2.
 package http1
 
 import (
@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// Server answers the plain requests on a listener and leaves the other connections to an
-// [http.Server]. It knows which of its connections are still owed a response.
+// Server answers the plain requests on a listener and leaves other connections to an
+// [http.Server]. It knows which connections still await a response.
 type Server struct {
 	// Handshake is how long Shutdown waits for connections that are being set up.
 	Handshake time.Duration
@@ -48,17 +48,17 @@ type Server struct {
 }
 
 // NewServer returns a Server for connections to inner, over TLS unless config is nil.
-// Requests whose target plain rejects are left to net/http. Failed accepts and the panics
-// of handshakes and plain requests are logged at level Error.
+// Requests whose target plain rejects are left to net/http. Failed accepts, and panics
+// in handshakes and plain requests, are logged at level Error.
 //
-// The Server uses the Handler, ReadHeaderTimeout, WriteTimeout and IdleTimeout of server,
-// where 0 means no timeout, and sets its ConnState. The other settings apply only to the
-// requests that net/http serves, and ReadTimeout to handshakes.
+// The Server uses the Handler, ReadHeaderTimeout, WriteTimeout and IdleTimeout of
+// server, where 0 means no timeout, and sets its ConnState. ReadTimeout also applies to
+// handshakes. The other settings apply only to requests that net/http serves.
 //
 // A handler of plain requests must set Content-Type and must not use Flush, 1xx
-// statuses or trailers. The response is sent when the handler returns, or earlier
-// if it grows large. Nothing that a handler keeps can reach another request, except for
-// the TLS state, which is the connection's, as in net/http.
+// statuses or trailers. The response is sent when the handler returns, or earlier if it
+// grows large. Nothing a handler keeps can reach another request, except the TLS state,
+// which belongs to the connection, as in net/http.
 func NewServer(inner net.Listener, config *tls.Config, server *http.Server, plain func(target string) bool, log *slog.Logger) *Server {
 	s := &Server{
 		inner:     inner,
@@ -88,7 +88,7 @@ func NewServer(inner net.Listener, config *tls.Config, server *http.Server, plai
 	return s
 }
 
-// Serve serves until Shutdown, and then returns [http.ErrServerClosed], or until the
+// Serve serves until Shutdown, when it returns [http.ErrServerClosed], or until the
 // listener fails.
 func (s *Server) Serve() error { return s.http.Serve(handoverListener{s}) }
 
@@ -99,9 +99,9 @@ const (
 	acceptLogEvery = time.Second
 )
 
-// acceptLoop accepts connections until the listener is closed. If accepting fails
-// for a while, because there are no file descriptors left, it backs off itself:
-// net/http's back-off would hold up every connection that is handed over.
+// acceptLoop accepts connections until the listener is closed. If accepting fails for a
+// while because no file descriptors are left, it backs off itself: net/http's back-off
+// would delay every connection that is handed over.
 func (s *Server) acceptLoop() {
 	defer close(s.stopped)
 	var backoff time.Duration
@@ -147,8 +147,8 @@ func (s *Server) isStopping() bool {
 	}
 }
 
-// isTemporary reports whether accepting may work again later. It is the same rule
-// as net/http's.
+// isTemporary reports whether accepting may work again later, by the same rule as
+// net/http.
 func isTemporary(err error) bool {
 	var temporary interface{ Temporary() bool }
 	return errors.As(err, &temporary) && temporary.Temporary()
@@ -162,7 +162,7 @@ func (s *Server) fail(err error) {
 	}
 }
 
-// forget is called when a connection is closed.
+// forget removes a closed connection.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *Server) handOver(c net.Conn) {
 	}
 }
 
-// handoverListener is where net/http gets its connections from.
+// handoverListener is the listener that net/http accepts connections from.
 type handoverListener struct{ *Server }
 
 func (l handoverListener) Accept() (net.Conn, error) {
@@ -198,13 +198,14 @@ func (l handoverListener) Addr() net.Addr { return l.inner.Addr() }
 // Close stops accepting connections and handing them over. Open connections stay open.
 func (l handoverListener) Close() error { return l.close() }
 
-// watchEvery is how often watchClients looks at the connections.
+// watchEvery is how often watchClients checks the connections.
 const watchEvery = 100 * time.Millisecond
 
-// watchClients ends the contexts of plain requests whose clients have disconnected, like
-// net/http, which has a goroutine read from each connection while its handler runs. Here
-// one goroutine looks at the requests that were already running at its last look: nearly
-// all requests are done before. This needs Linux; elsewhere such requests run to their end.
+// watchClients ends the contexts of plain requests whose clients have disconnected.
+// net/http does this with a goroutine that reads from the connection while the handler
+// runs. Here one goroutine checks the requests that were already running at its
+// previous check, because nearly all requests finish sooner. This works only on Linux;
+// elsewhere such requests run to the end.
 func (s *Server) watchClients() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -224,17 +225,15 @@ func (s *Server) watchClients() {
 	}
 }
 
-// maxQueueTime limits how long Shutdown waits for connections to be accepted. A
-// client that was turned away meanwhile should find the port closed when it tries
-// again, after a second.
+// maxQueueTime limits how long Shutdown waits for connections to be accepted. A client
+// turned away meanwhile should find the port closed when it retries after a second.
 const maxQueueTime = 500 * time.Millisecond
 
-// stopAccepting closes the port in such a way that no client loses a request by it:
-// when a listening socket is closed, the system resets the connections that still
-// wait to be accepted, on which requests may have been sent. So new connections are
-// turned away first. Those being set up get the time Handshake to complete, and
-// they are accepted. This needs Linux and a listener without multipath TCP;
-// otherwise some connections may be lost.
+// stopAccepting closes the port without losing requests. When a listening socket is
+// closed, the system resets connections that are still waiting to be accepted, on which
+// requests may already have been sent. So it first turns new connections away, gives
+// those being set up the time Handshake to complete, and accepts them. This needs Linux
+// and a listener without multipath TCP; otherwise some connections may be lost.
 func (s *Server) stopAccepting() error {
 	if !s.isStopping() && refuseNew(s.inner) {
 		time.Sleep(s.Handshake)
@@ -249,9 +248,9 @@ func (s *Server) stopAccepting() error {
 // request finish and closes the connections. If ctx ends first, it cuts off the remaining
 // requests and returns an error.
 //
-// [http.Server.Shutdown] waits only for requests it has already read. It silently
-// drops one that it reads just after the call, on a connection accepted before.
-// So Shutdown calls it only when no client is waiting for a response.
+// [http.Server.Shutdown] waits only for requests it has already read. It silently drops
+// a request that it reads just after the call, on a connection accepted before. So
+// Shutdown calls it only when no client is waiting for a response.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.stopAccepting(); err != nil {
 		s.log.Error("close the port", "err", err)
@@ -261,8 +260,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = s.http.Shutdown(ctx)
 	}
 	if err != nil {
-		// The sockets first: net/http would send a farewell over TLS, and wait for
-		// one client after the other to take it.
+		// Close the sockets first: over TLS, net/http would send each client a closing
+		// message and wait for it to be received, one client after the other.
 		for _, c := range s.connections() {
 			c.socket.Close()
 		}
@@ -271,8 +270,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// drain returns when no connection is owed a response, or with ctx's error when
-// it ends.
+// drain returns when no connection awaits a response, or with ctx's error when ctx
+// ends.
 func (s *Server) drain(ctx context.Context) error {
 	select {
 	case <-s.stopped:
@@ -291,11 +290,10 @@ func (s *Server) drain(ctx context.Context) error {
 	return nil
 }
 
-// closeIdle closes the idle connections that weren't handed over, so that no
-// request can start on them, and reports whether any connection is still busy or
-// being closed.
-// net/http closes the idle connections it was given. A connection isn't idle if a
-// request has arrived that its goroutine hasn't read yet.
+// closeIdle closes the idle connections that weren't handed over, so that no request
+// can start on them. It reports whether any connection is still busy or being closed. A
+// connection isn't idle if a request has arrived that its goroutine hasn't read yet.
+// net/http closes the idle connections that were handed over to it.
 func (s *Server) closeIdle() (waiting bool) {
 	for _, c := range s.connections() {
 		arrived := c.state.Load() == idle && hasUnread(c.socket)
@@ -327,7 +325,7 @@ func (s *Server) trackState(served net.Conn, state http.ConnState) {
 	}
 }
 
-// connOf returns the connection that net/http got from forServer.
+// connOf returns the connection that forServer gave to net/http.
 func (s *Server) connOf(served net.Conn) *conn {
 	switch served := served.(type) {
 	case *tls.Conn:

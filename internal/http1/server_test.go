@@ -48,7 +48,7 @@ func readText(t testing.TB, c net.Conn) (*http.Response, string) {
 	return res, string(b)
 }
 
-// TestPanic has handlers panic before and after they write.
+// TestPanic: handlers panic before and after they write.
 func TestPanic(t *testing.T) { overBoth(t, testPanic) }
 
 func testPanic(t *testing.T, config *tls.Config) {
@@ -91,7 +91,7 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestGoexit has a handler end its goroutine, as a failing test does.
+// TestGoexit: a handler ends its goroutine, as a failing test does.
 func TestGoexit(t *testing.T) { overBoth(t, testGoexit) }
 
 func testGoexit(t *testing.T, config *tls.Config) {
@@ -103,7 +103,7 @@ func testGoexit(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestListenerFails: if somebody else closes the listener, Serve fails.
+// TestListenerFails: Serve fails if the listener is closed from outside.
 func TestListenerFails(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *outOfDescriptors) Accept() (net.Conn, error) {
 		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
 	}
 	c, err := l.pipes.Accept()
-	if l.failing.Load() && c != nil { // it began to fail while Accept waited
+	if l.failing.Load() && c != nil { // failing was set while Accept waited
 		c.Close()
 		return l.Accept()
 	}
@@ -139,7 +139,7 @@ func (l *outOfDescriptors) Accept() (net.Conn, error) {
 }
 
 // TestOutOfDescriptors: while no connection can be accepted, open connections are
-// served without delay, also those that net/http serves. Afterwards new clients
+// served without delay, including those that net/http serves. Afterwards new clients
 // are served soon. The log reports the failures, but not every one.
 func TestOutOfDescriptors(t *testing.T) { overBoth(t, testOutOfDescriptors) }
 
@@ -198,8 +198,8 @@ func testOutOfDescriptors(t *testing.T, config *tls.Config) {
 	})
 }
 
-// TestRespondsImmediately has clients wait for a response to something that isn't a
-// valid request. They get it as soon as net/http can tell.
+// TestRespondsImmediately: clients that sent something other than a valid request get a
+// response as soon as net/http can tell.
 func TestRespondsImmediately(t *testing.T) { overBoth(t, testRespondsImmediately) }
 
 func testRespondsImmediately(t *testing.T, config *tls.Config) {

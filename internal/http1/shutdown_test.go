@@ -54,7 +54,7 @@ func testShutdown(t *testing.T, config *tls.Config) {
 	close(leave)
 	for name, c := range map[string]net.Conn{"plain": busy, "handed over": otherBusy} {
 		if got := body(t, c); got != "whole" {
-			t.Errorf("%s: got %q, want whole", name, got)
+			t.Errorf("%s: got %q, want a whole response", name, got)
 		}
 	}
 	if err := <-ended; err != nil {
@@ -71,8 +71,8 @@ func testShutdown(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestShutdownServesAcceptedConnections has silent connections send their first
-// request after the shutdown began. They get a response, also from net/http.
+// TestShutdownServesAcceptedConnections: silent connections send their first request
+// after the shutdown has begun. They get a response, from net/http too.
 func TestShutdownServesAcceptedConnections(t *testing.T) {
 	overBoth(t, testShutdownServesAcceptedConnections)
 }
@@ -137,7 +137,7 @@ func testShutdownIsFinal(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestShutdownOverTLS: connections end as their protocol asks.
+// TestShutdownOverTLS: each connection ends as its protocol requires.
 func TestShutdownOverTLS(t *testing.T) {
 	for _, c := range []struct{ name, protocol, send string }{
 		{"plain", "http/1.1", plainGet},
@@ -181,7 +181,7 @@ func TestShutdownOverTLS(t *testing.T) {
 	}
 }
 
-// TestShutdownTimeout has a request that doesn't end.
+// TestShutdownTimeout: a request doesn't end.
 func TestShutdownTimeout(t *testing.T) { overBoth(t, testShutdownTimeout) }
 
 func testShutdownTimeout(t *testing.T, config *tls.Config) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropSYN is a socket filter that drops the first packet of a new connection. On a
-// TCP socket it sees packets from the TCP header on, whose byte 13 has the flags.
+// dropSYN is a socket filter that drops the first packet of a new connection. On a TCP
+// socket it sees packets starting with the TCP header, where byte 13 has the flags.
 var dropSYN = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13},
 	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: flagSYN | flagACK},
@@ -19,13 +19,12 @@ var dropSYN = []unix.SockFilter{
 
 const flagSYN, flagACK = 0x02, 0x10
 
-// refuseNew lets no client start to connect to l from now on. Connections that are
-// being set up are completed and can be accepted. It reports whether l is a socket
-// with which that works.
+// refuseNew stops new clients from connecting to l. Connections that are being set up
+// are completed and can be accepted. It reports whether this works with l.
 //
-// A client that is turned away tries again after a second, by which time the socket
-// should be closed: the client then learns that it is refused. Accepted connections
-// inherit the filter, which does them no harm.
+// A client that is turned away retries after a second. By then the socket should be
+// closed, so that the connection is refused. Accepted connections inherit the filter,
+// which does no harm.
 func refuseNew(l net.Listener) bool {
 	tcp, ok := l.Addr().(*net.TCPAddr)
 	if !ok || tcp == nil {
@@ -37,20 +36,20 @@ func refuseNew(l net.Listener) bool {
 	})
 }
 
-// hasQueue reports whether connections wait to be accepted from l, a TCP socket.
+// hasQueue reports whether connections are waiting to be accepted from l, a TCP socket.
 func hasQueue(l net.Listener) bool {
 	length := uint32(0)
 	control(l, func(fd int) error {
 		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err == nil {
-			length = info.Unacked // of a listening socket: the length of its queue
+			length = info.Unacked // for a listening socket, the length of its queue
 		}
 		return err
 	})
 	return length > 0
 }
 
-// hasUnread reports whether bytes wait to be read from c.
+// hasUnread reports whether c has bytes waiting to be read.
 func hasUnread(c net.Conn) bool {
 	n := 0
 	control(c, func(fd int) (err error) {
@@ -60,8 +59,8 @@ func hasUnread(c net.Conn) bool {
 	return n > 0
 }
 
-// hasLeft reports whether the client of c, a TCP socket, has closed it or at least its
-// sending half.
+// hasLeft reports whether the client of c, a TCP socket, has closed the connection or
+// its sending half.
 func hasLeft(c net.Conn) bool {
 	left := false
 	control(c, func(fd int) error {

@@ -22,8 +22,8 @@ func (l slowListener) Accept() (net.Conn, error) {
 	return l.TCPListener.Accept()
 }
 
-// TestShutdownServesQueue stops a server while connections with requests wait to be
-// accepted.
+// TestShutdownServesQueue stops a server while connections with requests are waiting to
+// be accepted.
 func TestShutdownServesQueue(t *testing.T) { overBoth(t, testShutdownServesQueue) }
 
 func testShutdownServesQueue(t *testing.T, config *tls.Config) {
@@ -49,7 +49,7 @@ func testShutdownServesQueue(t *testing.T, config *tls.Config) {
 	}
 	ended := make(chan error)
 	go func() { ended <- l.Shutdown(t.Context()) }()
-	// Clients are turned away now, neither accepted nor refused.
+	// Clients are turned away now: neither accepted nor refused.
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		c, err := net.DialTimeout("tcp", l.inner.Addr().String(), 20*time.Millisecond)
 		if err != nil {
@@ -139,7 +139,7 @@ func (c *heldConn) Close() error {
 }
 
 // TestArrivedRequestIsNotIdle: a connection isn't closed as idle if a request has
-// arrived that wasn't read yet.
+// arrived but hasn't been read yet.
 func TestArrivedRequestIsNotIdle(t *testing.T) { overBoth(t, testArrivedRequestIsNotIdle) }
 
 func testArrivedRequestIsNotIdle(t *testing.T, config *tls.Config) {

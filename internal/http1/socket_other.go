@@ -5,7 +5,7 @@ package http1
 import "net"
 
 // Only Linux offers a way to turn clients away before a socket is closed. On other
-// systems the connections that wait to be accepted at that moment are lost.
+// systems, connections waiting to be accepted at that moment are lost.
 
 func refuseNew(net.Listener) bool { return false }
 func hasQueue(net.Listener) bool  { return false }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestTimeouts has clients that keep a connection waiting.
+// TestTimeouts: clients keep a connection waiting.
 func TestTimeouts(t *testing.T) { overBoth(t, testTimeouts) }
 
 func testTimeouts(t *testing.T, config *tls.Config) {
@@ -75,7 +75,7 @@ func testTimeouts(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestSlowReader has a client that doesn't read its response.
+// TestSlowReader: a client doesn't read its response.
 func TestSlowReader(t *testing.T) { overBoth(t, testSlowReader) }
 
 func testSlowReader(t *testing.T, config *tls.Config) {
@@ -103,7 +103,7 @@ func testSlowReader(t *testing.T, config *tls.Config) {
 	})
 }
 
-// TestSlowHandler: timeouts are for clients; a handler may take any time.
+// TestSlowHandler: timeouts apply to clients; a handler may take any amount of time.
 func TestSlowHandler(t *testing.T) { overBoth(t, testSlowHandler) }
 
 func testSlowHandler(t *testing.T, config *tls.Config) {
@@ -132,7 +132,7 @@ func testSlowHandler(t *testing.T, config *tls.Config) {
 	})
 }
 
-// TestNoTimeouts has a server without timeouts.
+// TestNoTimeouts: a server without timeouts works.
 func TestNoTimeouts(t *testing.T) { overBoth(t, testNoTimeouts) }
 
 func testNoTimeouts(t *testing.T, config *tls.Config) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// handshake completes the TLS handshake, if the connection has TLS, and reports
+// handshake completes the TLS handshake, if the connection uses TLS, and reports
 // whether the client will send HTTP/1. If it won't, or the handshake failed, the
-// connection is net/http's: it finds the handshake done, with its result.
+// connection is handed over to net/http, which sees the result of the handshake.
 func (c *conn) handshake() bool {
 	secure, ok := c.Conn.(*tls.Conn)
 	if !ok {
@@ -20,7 +20,7 @@ func (c *conn) handshake() bool {
 		return false
 	}
 	c.socket.SetDeadline(time.Time{})
-	c.started = time.Now() // like net/http, which gives the first request as long as any
+	c.started = time.Now() // like net/http, which gives the first request as much time as any other
 	state := secure.ConnectionState()
 	switch state.NegotiatedProtocol {
 	case "", "http/1.1":
@@ -30,7 +30,7 @@ func (c *conn) handshake() bool {
 	return false
 }
 
-// handshakeTimeout is net/http's: the shortest of its timeouts.
+// handshakeTimeout is the timeout net/http uses: the shortest of its timeouts.
 func handshakeTimeout(s *http.Server) (shortest time.Duration) {
 	for _, timeout := range []time.Duration{s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout} {
 		if timeout > 0 && (shortest == 0 || timeout < shortest) {
@@ -40,15 +40,15 @@ func handshakeTimeout(s *http.Server) (shortest time.Duration) {
 	return shortest
 }
 
-// secureConn is a connection with HTTP/1 over TLS as net/http gets it.
+// secureConn is a connection with HTTP/1 over TLS, in the form net/http gets it.
 type secureConn struct{ *conn }
 
-// ConnectionState is what net/http takes for the TLS field of requests.
+// ConnectionState is where net/http gets the TLS field of requests.
 func (c secureConn) ConnectionState() tls.ConnectionState { return *c.secured }
 
-// forServer returns the connection as net/http should see it. It looks for HTTP/2,
-// and for a handshake that isn't done, only on a [tls.Conn]. After requests were read
-// from that, net/http needs to continue with the bytes in c.
+// forServer returns the connection in the form net/http should see it. net/http checks
+// for HTTP/2 and for an unfinished handshake only on a [tls.Conn]. Once requests have
+// been read from that, net/http must continue with the bytes in c.
 func (c *conn) forServer() net.Conn {
 	secure, ok := c.Conn.(*tls.Conn)
 	switch {

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// watched is a server's end of a connection. It tells when it is closed.
+// watched is the server's end of a connection. It reports when it is closed.
 type watched struct {
 	net.Conn
 	once   sync.Once
@@ -31,7 +31,7 @@ func (c *watched) Close() error {
 	return c.Conn.Close()
 }
 
-// cutting is a client's end of a connection that loses what it writes after its first
+// cutting is the client's end of a connection that loses everything after its first
 // write. If deaf, it receives nothing either.
 type cutting struct {
 	net.Conn
@@ -53,8 +53,8 @@ func (c *cutting) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// TestHandshakeTimeouts has clients that keep a handshake waiting, or the first
-// request after it.
+// TestHandshakeTimeouts: clients keep a handshake waiting, or the first request after
+// it.
 func TestHandshakeTimeouts(t *testing.T) {
 	hello := func(c net.Conn) { tls.Client(c, clientTLS).Handshake() }
 	late := func(send string) func(net.Conn) {
@@ -108,8 +108,7 @@ func TestHandshakeTimeouts(t *testing.T) {
 	}
 }
 
-// TestSlowHandshakes: clients that don't complete their handshake keep nobody else
-// waiting.
+// TestSlowHandshakes: clients that don't complete their handshake don't delay others.
 func TestSlowHandshakes(t *testing.T) {
 	l := listen(t, serverTLS(), newServer(&echo{}))
 	var silent []net.Conn
@@ -124,8 +123,8 @@ func TestSlowHandshakes(t *testing.T) {
 	}
 }
 
-// TestNotTLS has clients that don't speak TLS, or not well enough. They get the same
-// as from net/http, and so does its log.
+// TestNotTLS: clients don't speak TLS, or make mistakes in it. The responses and the
+// log are the same as net/http's.
 func TestNotTLS(t *testing.T) {
 	run := func(fast bool, text string) (string, string) {
 		t.Helper()
@@ -174,7 +173,7 @@ func TestNotTLS(t *testing.T) {
 	}
 }
 
-// TestProtocols has clients ask for protocols. They get the same as from net/http,
+// TestProtocols: clients request various protocols. They get the same as from net/http,
 // and only HTTP/1.1 is served without it.
 func TestProtocols(t *testing.T) {
 	config := serverTLS()
@@ -203,7 +202,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// askFor sends a request over a connection for which a client names the protocols.
+// askFor sends a request on a connection whose client offers these protocols.
 func askFor(t *testing.T, addr string, protocols []string) string {
 	t.Helper()
 	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: protocols})
@@ -227,9 +226,9 @@ func askFor(t *testing.T, addr string, protocols []string) string {
 	return fmt.Sprintf("%s %s %v", res.Proto, text, err)
 }
 
-// TestShutdownOfDeafClients: over TLS a server ends an idle connection with a last
-// message. Clients that don't receive it hold up the shutdown once, not one after the
-// other, and not beyond its deadline.
+// TestShutdownOfDeafClients: over TLS a server sends a closing message on idle
+// connections. All clients that don't receive it delay the shutdown at the same time,
+// not one after the other, and not beyond its deadline.
 func TestShutdownOfDeafClients(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{time.Minute: 5 * time.Second, 2 * time.Second: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -256,7 +255,7 @@ func TestShutdownOfDeafClients(t *testing.T) {
 	}
 }
 
-// TestPanicInHandshake has the choice of a certificate panic once.
+// TestPanicInHandshake: choosing a certificate panics once.
 func TestPanicInHandshake(t *testing.T) {
 	logged := make(lines, 10)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -304,8 +303,8 @@ func (c countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestOneRecord: header and body of a response are one record, once crypto/tls has
-// stopped sending small ones, as it does first on every connection.
+// TestOneRecord: the header and body of a response are one record, once crypto/tls has
+// stopped sending the small records it starts every connection with.
 func TestOneRecord(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

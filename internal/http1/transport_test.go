@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// overBoth runs a test without TLS, where config is nil, and with it.
+// overBoth runs a test without TLS (config is nil) and with it.
 func overBoth(t *testing.T, test func(t *testing.T, config *tls.Config)) {
 	t.Helper()
 	t.Run("TCP", func(t *testing.T) { test(t, nil) })
 	t.Run("TLS", func(t *testing.T) { test(t, serverTLS()) })
 }
 
-// serverTLS is a server's configuration, like that of the product.
+// serverTLS is a server configuration like the product's.
 func serverTLS() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2", "http/1.1"}}
 }
 
-// clientTLS is the configuration of clients that ask for HTTP/1.1. What they write at
-// once arrives at once, if it is less than 16 KiB.
+// clientTLS is the configuration of clients that request HTTP/1.1. Each write below 16
+// KiB arrives in one piece.
 var clientTLS = &tls.Config{
 	InsecureSkipVerify:          true,
 	NextProtos:                  []string{"http/1.1"},
@@ -101,8 +101,8 @@ func talk(t testing.TB, c net.Conn, pieces []string) (responses string, end endi
 	}()
 	for br := bufio.NewReaderSize(c, 64<<10); ; {
 		text, err := readResponse(br)
-		// The system reports a reset once, perhaps to the goroutine that sends. Then
-		// there is only an end here, perhaps in the middle of a response.
+		// The system reports a reset only once, perhaps to the sending goroutine. Then
+		// this one sees just the end, perhaps in the middle of a response.
 		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return responses, cutOff
 		}
@@ -132,7 +132,7 @@ func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 func (p pipes) Close() error { close(p); return nil }
 
 // connect connects to a listener of p, over TLS unless config is nil. A pipe has no
-// buffer, so the server must not send tickets while the client sends a request.
+// buffer, so the server must not send tickets while the client is sending a request.
 func (p pipes) connect(config *tls.Config) net.Conn {
 	client, far := net.Pipe()
 	if config != nil {

@@ -17,12 +17,12 @@ import (
 type Store interface {
 	// KeyByHash returns the key whose secret has this hash, live or not.
 	KeyByHash(ctx context.Context, hash [32]byte) (key animalstore.Key, found bool, err error)
-	// KeysVersion changes whenever what KeyByHash returns for any hash changes, except
-	// for when a key was last used.
+	// KeysVersion changes whenever KeyByHash would return something different
+	// for any hash. It doesn't change when a key's last use is recorded.
 	KeysVersion(ctx context.Context) (version string, err error)
 }
 
-// freshFor is how long what was read from the store is valid. We promise that
+// freshFor is how long a value read from the store stays valid. We promise that
 // revocation, expiry and changes take effect within a second.
 const freshFor = 900 * time.Millisecond
 
@@ -41,32 +41,32 @@ type Checker struct {
 	now   func() time.Time
 	shard [shards]shard
 
-	version atomic.Pointer[version] // never nil
-	looking atomic.Bool             // a look is under way
+	version    atomic.Pointer[version] // never nil
+	refreshing atomic.Bool             // the version is being read
 
 	warned atomic.Int64 // the second of the last warning
 }
 
 type shard struct {
 	mu   sync.RWMutex
-	keys map[uint64]*cachedKey // by the start of their hash: a small map is a fast one
+	keys map[uint64]*cachedKey // by the start of the hash, because small keys are faster
 }
 
 type cachedKey struct {
 	hash    [32]byte
 	key     animalstore.Key
 	read    time.Time // when the lookup started
-	changes int64     // of the version that was known then
+	changes int64     // the version's changes at that time
 }
 
-// fresh reports whether the key is certain to have been as it is cached less than
+// fresh reports whether the cached key is known to have been current less than
 // freshFor ago.
 func (k *cachedKey) fresh(now time.Time, v *version) bool {
 	return isFresh(k.read, now) || k.changes == v.changes && v.changes > 0 && isFresh(v.read, now)
 }
 
-// isFresh reports whether what was read at a time is valid now. It isn't if the clock was
-// set back.
+// isFresh reports whether a value read at read is still valid at now. It isn't
+// if the clock was set back.
 func isFresh(read, now time.Time) bool {
 	age := now.Sub(read)
 	return age >= 0 && age < freshFor
@@ -96,14 +96,14 @@ func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, er
 	return c.check(ctx, Hash(token), func(now time.Time) bool { return c.worthLookup(ctx, token, now) })
 }
 
-// CheckHash is Check for a token of which only the hash is known.
+// CheckHash is like Check for callers that know only the token's hash.
 func (c *Checker) CheckHash(ctx context.Context, hash [32]byte) (*animalstore.Key, error) {
 	return c.check(ctx, hash, func(time.Time) bool { return true })
 }
 
 func (c *Checker) check(ctx context.Context, hash [32]byte, worthLookup func(time.Time) bool) (*animalstore.Key, error) {
 	now := c.now()
-	c.lookIfDue(now)
+	c.refreshIfDue(now)
 	key, known := c.cached(hash, now)
 	if !known {
 		if !worthLookup(now) {
@@ -163,8 +163,8 @@ func (c *Checker) shardOf(hash [32]byte) (*shard, uint64) {
 	return &c.shard[hash[0]%shards], binary.LittleEndian.Uint64(hash[:])
 }
 
-// lookUp looks up the key with this hash in the store. It returns nil if there is no
-// live one.
+// lookUp looks up the key with this hash in the store. It returns nil if there
+// is no live key.
 func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*animalstore.Key, error) {
 	known := c.version.Load() // before the lookup, which may see a later one
 	key, found, err := c.store.KeyByHash(ctx, hash)
@@ -186,9 +186,9 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 	return &cached.key, nil
 }
 
-// Recheck looks up a key by the hash of its secret, whatever is cached. It returns nil
-// if the key isn't valid any more. It's for responses that go on for long: they have to
-// end within a second of their key.
+// Recheck looks up a key by the hash of its secret, bypassing the cache. It
+// returns nil if the key is no longer valid. Long-running responses use it,
+// because they must end within a second of losing their key.
 func (c *Checker) Recheck(ctx context.Context, hash [32]byte) (*animalstore.Key, error) {
 	key, err := c.lookUp(ctx, hash, c.now())
 	if err != nil {

@@ -21,15 +21,15 @@ const promise = time.Second
 
 // memoryStore stores keys in a map and counts lookups.
 type memoryStore struct {
-	mu      sync.Mutex
-	keys    map[[32]byte]animalstore.Key
-	asked   map[[32]byte]int
-	err     error
-	before  func() // runs in every lookup
-	after   func() // runs in every lookup, after the key was read
-	version int
-	looks   int                         // how often the version was read
-	look    func(context.Context) error // runs in every look
+	mu           sync.Mutex
+	keys         map[[32]byte]animalstore.Key
+	asked        map[[32]byte]int
+	err          error
+	before       func() // runs in every lookup
+	after        func() // runs in every lookup, after the key was read
+	version      int
+	versionReads int                         // how often the version was read
+	onVersion    func(context.Context) error // runs when the version is read
 }
 
 func (s *memoryStore) KeyByHash(_ context.Context, hash [32]byte) (animalstore.Key, bool, error) {
@@ -50,11 +50,11 @@ func (s *memoryStore) KeyByHash(_ context.Context, hash [32]byte) (animalstore.K
 
 func (s *memoryStore) KeysVersion(ctx context.Context) (string, error) {
 	s.mu.Lock()
-	s.looks++
-	look, value, err := s.look, fmt.Sprint(s.version), s.err
+	s.versionReads++
+	onVersion, value, err := s.onVersion, fmt.Sprint(s.version), s.err
 	s.mu.Unlock()
-	if look != nil && err == nil {
-		err = look(ctx)
+	if onVersion != nil && err == nil {
+		err = onVersion(ctx)
 	}
 	return value, err
 }
@@ -172,7 +172,8 @@ func TestStoreFailure(t *testing.T) {
 	}
 }
 
-// TestHashesAreComparedInFull: a hash that starts like that of a cached key is another key.
+// TestHashesAreComparedInFull: a hash that shares its start with a cached key's
+// hash belongs to another key.
 func TestHashesAreComparedInFull(t *testing.T) {
 	checker, store := newChecker(&bytes.Buffer{})
 	hashes := [3][32]byte{{31: 1}, {31: 2}, {31: 3}}
@@ -193,8 +194,9 @@ func TestHashesAreComparedInFull(t *testing.T) {
 	}
 }
 
-// TestRefusalsCostTheSame: a key that is no longer valid costs as many lookups as
-// one that never was, however often it is tried. Fewer would be faster.
+// TestRefusalsCostTheSame: a key that is no longer valid costs as many lookups
+// as a key that never existed, however often it is tried. Fewer lookups would
+// be measurably faster.
 func TestRefusalsCostTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -233,8 +235,8 @@ func TestRefusalsCostTheSame(t *testing.T) {
 // TestChangesTakeEffect: a change to a key takes effect within a second.
 func TestChangesTakeEffect(t *testing.T) {
 	for name, change := range map[string]func(*animalstore.Key){
-		"revocation":            func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) },
-		"an expiry that is set": func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(time.Now()) },
+		"revocation": func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) },
+		"expiry set": func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(time.Now()) },
 	} {
 		for offset := time.Duration(0); offset <= promise; offset += 50 * time.Millisecond {
 			synctest.Test(t, func(t *testing.T) {
@@ -302,9 +304,9 @@ func TestExpiryIsExact(t *testing.T) {
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
-		// Otherwise an unchanged version, if it is read fast enough, makes the second
+		// Otherwise reading an unchanged version in time would make the second
 		// lookup unnecessary.
-		store.look = func(context.Context) error { return errors.New("the version can't be read") }
+		store.onVersion = func(context.Context) error { return errors.New("the version can't be read") }
 		secret := keys.Mint(animalstore.Production)
 		store.put(secret)
 		checker.Check(t.Context(), secret)
@@ -335,8 +337,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestManyKeys: more keys than fit into the cache are still checked correctly,
-// whether the cached ones are fresh or stale when room is made.
+// TestManyKeys: keys are checked correctly even if they don't all fit into the
+// cache, whether the cached ones are fresh or stale when space is needed.
 func TestManyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})

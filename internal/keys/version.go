@@ -5,40 +5,40 @@ import (
 	"time"
 )
 
-// A cached key is valid for freshFor after its lookup. If it has to be looked up again
-// after that, thousands of busy keys cost thousands of lookups a second. So the version
-// of all keys is read about twice a second, and as long as it doesn't change, cached keys
-// were still correct when it was last read. If it can't be read, they become stale and
-// are looked up one by one.
+// A cached key is valid for freshFor after its lookup. Looking up every busy
+// key again after that would cost thousands of lookups a second. So the version
+// of all keys is read about twice a second: while it doesn't change, cached
+// keys are known to have been correct when it was last read. If it can't be
+// read, cached keys become stale and are looked up one by one.
 
-// lookEvery is how often the version is read while there are requests. The rest of
-// freshFor is for the store to respond.
-const lookEvery = 400 * time.Millisecond
+// refreshEvery is how often the version is read while requests arrive. The rest
+// of freshFor is left for the store to respond.
+const refreshEvery = 400 * time.Millisecond
 
 // version is the latest known version of the store's keys.
 type version struct {
 	value   string
-	changes int64     // how often another value than before was read; 0: none was read yet
+	changes int64     // how often the value changed; 0 before the first read
 	read    time.Time // when reading it started
 	tried   time.Time // when the latest attempt to read it started
 }
 
-// lookIfDue starts a look if the latest one is too long ago. It doesn't wait for it, so
-// no request takes longer because of it.
-func (c *Checker) lookIfDue(now time.Time) {
+// refreshIfDue starts reading the version if the last attempt is too long ago.
+// It doesn't wait, so it delays no request.
+func (c *Checker) refreshIfDue(now time.Time) {
 	age := now.Sub(c.version.Load().tried)
-	if age >= 0 && age < lookEvery || !c.looking.CompareAndSwap(false, true) {
+	if age >= 0 && age < refreshEvery || !c.refreshing.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
-		defer c.looking.Store(false)
-		c.look(now)
+		defer c.refreshing.Store(false)
+		c.refresh(now)
 	}()
 }
 
-// look reads the version. The caller must have set looking.
-func (c *Checker) look(now time.Time) {
-	ctx, cancel := context.WithTimeout(context.Background(), freshFor) // later it is of no use
+// refresh reads the version. The caller must have set refreshing.
+func (c *Checker) refresh(now time.Time) {
+	ctx, cancel := context.WithTimeout(context.Background(), freshFor) // a later result would be useless
 	defer cancel()
 	next := *c.version.Load()
 	next.tried = now

@@ -22,7 +22,8 @@ func mintMany(store *memoryStore, n int) (secrets []string) {
 	return secrets
 }
 
-// checkAll checks secrets in turn for a while, as busy clients do.
+// checkAll checks the secrets one after the other for a while, as busy clients
+// do.
 func checkAll(t *testing.T, checker *keys.Checker, secrets []string, during time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -34,14 +35,14 @@ func checkAll(t *testing.T, checker *keys.Checker, secrets []string, during time
 	}
 }
 
-// reads returns how many lookups and looks there were.
-func (s *memoryStore) reads() (lookups, looks int) {
+// reads returns the number of key lookups and version reads.
+func (s *memoryStore) reads() (lookups, versionReads int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, asked := range s.asked {
 		lookups += asked
 	}
-	return lookups, s.looks
+	return lookups, s.versionReads
 }
 
 // set changes how the store works.
@@ -51,54 +52,55 @@ func (s *memoryStore) set(change func(*memoryStore)) {
 	change(s)
 }
 
-// TestCache: while no key changes, busy keys aren't looked up again. Only the version is
-// read, however many there are. After a change each is looked up once.
+// TestCache: while no key changes, busy keys aren't looked up again. Only the
+// version is read, however many keys there are. After a change each key is
+// looked up once.
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
 		secrets := mintMany(store, 100)
 		checkAll(t, checker, secrets, 2*time.Second)
-		lookups, looks := store.reads()
+		lookups, versionReads := store.reads()
 		if lookups > 2*len(secrets) {
-			t.Errorf("got %d lookups of %d keys at the start, want at most two of each", lookups, len(secrets))
+			t.Errorf("got %d lookups of %d keys at the start, want at most two per key", lookups, len(secrets))
 		}
 		checkAll(t, checker, secrets, 10*time.Second)
-		nowLookups, nowLooks := store.reads()
+		nowLookups, nowReads := store.reads()
 		if got := nowLookups - lookups; got != 0 {
 			t.Errorf("got %d lookups in ten seconds without a change, want none", got)
 		}
-		if got := nowLooks - looks; got < 10 || got > 30 {
+		if got := nowReads - versionReads; got < 10 || got > 30 {
 			t.Errorf("the version was read %d times in ten seconds, want about 25", got)
 		}
 		store.put(secrets[0], func(k *animalstore.Key) { k.Name = "new" })
 		checkAll(t, checker, secrets, 10*time.Second)
 		if afterwards, _ := store.reads(); afterwards-lookups != len(secrets) {
-			t.Errorf("got %d lookups after a change, want one of each of %d keys", afterwards-lookups, len(secrets))
+			t.Errorf("got %d lookups after a change, want one for each of %d keys", afterwards-lookups, len(secrets))
 		}
 	})
 }
 
-// TestIdle: without requests nothing is read.
+// TestIdle: nothing is read while there are no requests.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
 		secrets := mintMany(store, 1)
 		checkAll(t, checker, secrets, 2*time.Second)
-		lookups, looks := store.reads()
+		lookups, versionReads := store.reads()
 		time.Sleep(time.Hour)
-		if nowLookups, nowLooks := store.reads(); nowLookups != lookups || nowLooks != looks {
+		if nowLookups, nowReads := store.reads(); nowLookups != lookups || nowReads != versionReads {
 			t.Error("the store was read while there was no request")
 		}
 	})
 }
 
-// outages are what can go wrong with reading the version.
+// outages are the ways in which reading the version can fail.
 var outages = map[string]func(context.Context) error{
 	"nothing": nil,
 	"it can't be read": func(context.Context) error {
 		return errors.New("gone")
 	},
-	"it takes long": func(context.Context) error {
+	"it is slow": func(context.Context) error {
 		time.Sleep(700 * time.Millisecond)
 		return nil
 	},
@@ -112,8 +114,8 @@ var outages = map[string]func(context.Context) error{
 	},
 }
 
-// TestRevocationOfBusyKeys: revoking a key takes effect within a second, whenever it
-// happens between two looks and whatever happens to those.
+// TestRevocationOfBusyKeys: revoking a key takes effect within a second,
+// whenever it happens between two version reads, and even if those fail.
 func TestRevocationOfBusyKeys(t *testing.T) {
 	for name, outage := range outages {
 		for offset := time.Duration(0); offset <= promise; offset += 70 * time.Millisecond {
@@ -121,7 +123,7 @@ func TestRevocationOfBusyKeys(t *testing.T) {
 				checker, store := newChecker(&bytes.Buffer{})
 				secrets := mintMany(store, 2)
 				checkAll(t, checker, secrets, 3*time.Second+offset)
-				store.set(func(s *memoryStore) { s.look = outage })
+				store.set(func(s *memoryStore) { s.onVersion = outage })
 				if outage != nil {
 					checkAll(t, checker, secrets, offset) // valid keys stay valid
 				}
@@ -130,14 +132,14 @@ func TestRevocationOfBusyKeys(t *testing.T) {
 				if _, err := checker.Check(t.Context(), secrets[0]); !isInvalid(err) {
 					t.Errorf("%s, revoked after %v: got %v a second later, want it refused", name, offset, err)
 				}
-				time.Sleep(time.Minute) // until the last look ends
+				time.Sleep(time.Minute) // until the last version read ends
 			})
 		}
 	}
 }
 
-// TestStoreGone: keys that were valid are refused with the store's error, not accepted,
-// once what is known of them is too old.
+// TestStoreGone: once cached keys are too old, they are refused with the
+// store's error rather than accepted.
 func TestStoreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -147,15 +149,15 @@ func TestStoreGone(t *testing.T) {
 		store.set(func(s *memoryStore) { s.err = gone })
 		checkAll(t, checker, secrets, 400*time.Millisecond)
 		time.Sleep(promise - 400*time.Millisecond)
-		_, looks := store.reads()
+		_, versionReads := store.reads()
 		for range 1000 {
 			if _, err := checker.Check(t.Context(), secrets[0]); !errors.Is(err, gone) {
 				t.Fatalf("after a second: got %v, want the store's error", err)
 			}
 			time.Sleep(time.Millisecond)
 		}
-		if _, now := store.reads(); now-looks > 4 {
-			t.Errorf("the version was read %d times in a second, want at most 4: nobody waits for it", now-looks)
+		if _, now := store.reads(); now-versionReads > 4 {
+			t.Errorf("the version was read %d times in a second, want at most 4: nobody waits for it", now-versionReads)
 		}
 		store.set(func(s *memoryStore) { s.err = nil })
 		checkAll(t, checker, secrets, 3*time.Second)
@@ -167,8 +169,8 @@ func TestStoreGone(t *testing.T) {
 	})
 }
 
-// TestChangeDuringLookup: a key that changes while it is looked up isn't taken for a key
-// of the later version.
+// TestChangeDuringLookup: a key that changes during its lookup isn't cached
+// under the later version.
 func TestChangeDuringLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -190,8 +192,9 @@ func TestChangeDuringLookup(t *testing.T) {
 	})
 }
 
-// TestStoreGoesBack: in a store that was restored from a backup, a key that doesn't exist
-// there is refused, even if the backup has a version that was seen before.
+// TestStoreGoesBack: after a store is restored from a backup, a key that isn't
+// in the backup is refused, even if the backup has a version that was seen
+// before.
 func TestStoreGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -201,7 +204,7 @@ func TestStoreGoesBack(t *testing.T) {
 		store.set(func(s *memoryStore) { backup = s.version })
 		created := keys.Mint(animalstore.Production)
 		store.put(created)
-		if _, err := checker.Check(t.Context(), created); err != nil { // with the backup's version known
+		if _, err := checker.Check(t.Context(), created); err != nil { // while the backup's version is the known one
 			t.Fatal(err)
 		}
 		checkAll(t, checker, secrets, 3*time.Second) // others see the new version

@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 )
 
-// webhookSecretBytes is the length of a webhook's secret: that of the hash it is used
-// with.
+// webhookSecretBytes is the length of a webhook's secret. It matches the output
+// of the hash it is used with.
 const webhookSecretBytes = 32
 
 // MintWebhookSecret returns a new secret for a webhook, in the form of Standard Webhooks.

@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Kind is how a figure changes over time.
+// Kind says how a figure changes over time.
 type Kind prometheus.ValueType
 
 const (
@@ -10,7 +10,7 @@ const (
 	Gauge   = Kind(prometheus.GaugeValue)
 )
 
-// Figure is a metric with one value, or with one for each value of its label.
+// Figure is one value of a metric.
 type Figure struct {
 	Metric string
 	Help   string
@@ -20,13 +20,13 @@ type Figure struct {
 	Of     string // the value of its label; the number of values must be bounded
 }
 
-// WatchFigures adds metrics that are read at every scrape. read must be cheap, and may
-// return other figures each time, with the same help for the same metric.
+// WatchFigures adds metrics that are read at every scrape. read must be cheap. It may
+// return different figures each time, but always the same help for the same metric.
 func (m *Metrics) WatchFigures(read func() []Figure) { m.registry.MustRegister(figures(read)) }
 
 type figures func() []Figure
 
-// Describe describes nothing, so that the figures may vary.
+// Describe sends nothing, so that the figures may vary.
 func (figures) Describe(chan<- *prometheus.Desc) {}
 
 func (read figures) Collect(to chan<- prometheus.Metric) {

@@ -62,7 +62,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsDoNotAllocate: every request pays for them.
+// TestMetricsDoNotAllocate: metrics are updated on every request, so they must be
+// cheap.
 func TestMetricsDoNotAllocate(t *testing.T) {
 	m := New("v1.2.3")
 	request := func() {

@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// webhookCounters count what is delivered to webhooks.
+// webhookCounters count deliveries to webhooks.
 type webhookCounters struct {
 	attempts map[string]prometheus.Counter
 	disabled prometheus.Counter
@@ -11,11 +11,11 @@ type webhookCounters struct {
 func newWebhookCounters(registry *prometheus.Registry) webhookCounters {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "animalstore_webhook_attempts_total",
-		Help: "Attempts to deliver to webhooks by outcome: delivered, retry for one that will be repeated, failed for the last.",
+		Help: "Webhook delivery attempts by outcome: delivered, retry (will be repeated) or failed (the last one).",
 	}, []string{"outcome"})
 	w := webhookCounters{map[string]prometheus.Counter{}, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "animalstore_webhooks_disabled_total",
-		Help: "Webhooks that this instance disabled, because their receivers failed or are gone.",
+		Help: "Webhooks that this instance disabled, because their receivers kept failing or are gone.",
 	})}
 	for _, outcome := range []string{"delivered", "retry", "failed"} {
 		w.attempts[outcome] = attempts.WithLabelValues(outcome)

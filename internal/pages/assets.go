@@ -48,8 +48,8 @@ var loadAssets = sync.OnceValue(func() *assets {
 	return a
 })
 
-// AssetsPrefix is the prefix of the paths of base.css, page.js and icon.svg, for pages
-// that look like those of this package.
+// AssetsPrefix is the prefix of the paths of base.css, page.js and icon.svg. Other
+// packages use it for pages in the same style.
 func AssetsPrefix() string { return loadAssets().prefix }
 
 func (a *assets) find(urlPath string) *content {

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// content is something to send that is the same for every client. Both forms are
-// kept: compressing is too slow to do for each request.
+// content is a response that is the same for every client. Both forms are kept, because
+// compressing it for each request would be too slow.
 type content struct {
 	contentType    string
 	plain, gzipped form
 }
 
-// form is content in one encoding. Each has an ETag of its own.
+// form is content in one encoding. Each form has its own ETag.
 type form struct {
 	body []byte
 	etag string
@@ -50,7 +50,7 @@ func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	if AcceptsGzip(r) {
 		form = c.gzipped
 		h.Set("Content-Encoding", "gzip")
-		// ServeContent sets the length only of what isn't encoded, or of a part.
+		// ServeContent sets the length only for unencoded content and for ranges.
 		h.Set("Content-Length", strconv.Itoa(len(form.body)))
 	}
 	h.Set("ETag", form.etag)

@@ -122,8 +122,8 @@ func component[T any](all map[string]T, ref string) T {
 	return found
 }
 
-// resolve returns a schema without references: what is given next to one takes
-// precedence, and the parts of an allOf are put together.
+// resolve returns a schema without references. Fields next to a reference take
+// precedence over the referenced ones, and the parts of an allOf are merged.
 func (d *document) resolve(s schema) schema {
 	if s.Ref != "" {
 		base := d.resolve(component(d.Components.Schemas, s.Ref))
@@ -189,7 +189,7 @@ func (d *document) typeOf(s schema) string {
 	return name
 }
 
-// rules describe what a value has to be beyond its type.
+// rules describe the constraints on a value beyond its type.
 func (d *document) rules(s schema) (rules []string) {
 	s = d.resolve(s)
 	if s.Const != nil {
@@ -209,7 +209,7 @@ func (d *document) rules(s schema) (rules []string) {
 	return rules
 }
 
-// example returns an example of a body, the first where there are several.
+// example returns an example of a body: the first if there are several.
 func (d *document) example(m media) json.RawMessage {
 	if m.Example != nil {
 		return m.Example

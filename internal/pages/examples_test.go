@@ -9,8 +9,8 @@ import (
 	"animalstore/client"
 )
 
-// The functions in this file are shown on the docs page as examples of operations:
-// their names are operation ids. TestGoExamples runs them.
+// The functions in this file are the Go examples on the docs page. Each is named after
+// its operation id. TestGoExamples runs them.
 
 func listPets(ctx context.Context, c *client.Client) error {
 	for pet, err := range c.ListPets(ctx, client.PetQuery{Status: animalstore.PetAvailable}) {

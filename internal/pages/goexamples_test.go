@@ -9,7 +9,7 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestGoExamples runs the Go snippets on a store with what they ask for.
+// TestGoExamples runs the Go snippets on a store that contains everything they request.
 func TestGoExamples(t *testing.T) {
 	c := clienttest.New(t).Client
 	ctx := t.Context()

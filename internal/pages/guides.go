@@ -22,10 +22,11 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// guidesPath is where the guides are; each is below it, by its file name without .md.
+// guidesPath is the path of the guides. Each is below it, under its file name without
+// .md.
 const guidesPath = "/docs/guides"
 
-// guideOrder is the order in which to read them. Others come last.
+// guideOrder is the reading order. Guides that aren't listed come last.
 var guideOrder = []string{"quickstart", "callers", "webhooks", "operations", "scaling", "contract", "performance"}
 
 // markdown renders guides, and descriptions in the OpenAPI document.
@@ -83,7 +84,7 @@ func (p *Pages) readGuide(name string) guide {
 	return g
 }
 
-// topGuides are the guides that people look for, in the order to read them.
+// topGuides are the guides most readers need, in reading order.
 func (p *Pages) topGuides() (all []guide) {
 	names, err := fs.Glob(p.Guides, "*.md")
 	if err != nil {
@@ -121,7 +122,7 @@ type passage struct {
 	words       []string
 }
 
-// Search is the text that the search looks in: each word once.
+// Search is the searchable text: each word once.
 func (s passage) Search() string {
 	slices.Sort(s.words)
 	return strings.Join(slices.Compact(s.words), " ")
@@ -160,9 +161,8 @@ func (p *Pages) renderGuide(name string) *content {
 	}{p.page(g.Title + " – Animal Store"), g.Path, p.topGuides(), sections, template.HTML(body.Bytes())}))
 }
 
-// adapt turns links to other files into links to their pages, and removes comments and
-// the list of contents, because the page has its own. It returns the sections for
-// that.
+// adapt turns links to other files into links to their pages. It removes comments and
+// the table of contents, because the page builds its own from the returned sections.
 func (g *guide) adapt(p *Pages, name string) (sections []section) {
 	var links []*ast.Link
 	var images, removed []ast.Node
@@ -232,7 +232,7 @@ func (p *Pages) relink(link *ast.Link, from string) {
 	link.Destination = []byte(target)
 }
 
-// unwrap replaces a node by its text.
+// unwrap replaces a node with its text.
 func unwrap(n ast.Node) {
 	for child := n.FirstChild(); child != nil; child = n.FirstChild() {
 		n.Parent().InsertBefore(n.Parent(), n, child)
@@ -258,8 +258,8 @@ func plainText(n ast.Node, file []byte) string {
 	return strings.TrimSpace(b.String())
 }
 
-// blockRenderer renders what goldmark's own HTML lacks: headings that link to
-// themselves, and code blocks that say what they are.
+// blockRenderer renders elements differently from goldmark: headings link to
+// themselves, and code blocks are labelled.
 type blockRenderer struct{}
 
 func (r blockRenderer) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
@@ -283,9 +283,9 @@ func renderHeading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.W
 	return ast.WalkContinue, nil
 }
 
-// labels of code blocks, by what follows the language in the fence. Commands have
-// none.
-var blockLabels = map[string]string{"output": "Output", "terminal": "In a terminal of its own"}
+// blockLabels are the labels of code blocks, by the word after the language in the
+// fence. Commands have no label.
+var blockLabels = map[string]string{"output": "Output", "terminal": "In a separate terminal"}
 
 func renderCode(w util.BufWriter, file []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {

@@ -15,7 +15,7 @@ var (
 	id   = regexp.MustCompile(` id="([^"]*)"`)
 )
 
-// served are the links that other packages serve.
+// served are the paths that other packages serve.
 var served = map[string]bool{"/openapi.yaml": true, "/openapi.json": true, "/livez": true, "/readyz": true}
 
 // wantLinks checks that everything a page refers to exists, sections included.
@@ -24,7 +24,7 @@ func wantLinks(t *testing.T, p *Pages, path, html string) {
 	for _, ref := range link.FindAllStringSubmatch(html, -1) {
 		to, section, _ := strings.Cut(ref[1], "#")
 		if strings.HasPrefix(ref[0], "href") && (strings.HasPrefix(to, "http://127.0.0.1:") || strings.HasPrefix(to, "https://")) {
-			continue // a server that the reader starts, or somebody else's
+			continue // a server that the reader starts, or another website
 		}
 		target := html
 		if to != "" {

@@ -26,15 +26,14 @@ var web embed.FS
 
 var templates = template.Must(template.ParseFS(web, "web/*.html"))
 
-// The content security policies of pages that only show something and of the page
-// that sends requests.
+// The content security policies of read-only pages and of the page that sends requests.
 const (
 	readPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 		"style-src 'self'; img-src 'self'; script-src 'self'"
 	tryPolicy = readPolicy + "; connect-src 'self'"
 )
 
-// Config is what the pages show.
+// Config is the content of the pages.
 type Config struct {
 	Environment animalstore.Environment
 	Version     string
@@ -92,7 +91,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 	}
 }
 
-// setHeaders sets what every page has.
+// setHeaders sets the headers that every page has.
 func setHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -112,13 +111,13 @@ func (p *Pages) ServeNotFound(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page is what every template needs.
+// page is the data that every template needs.
 type page struct {
 	Title       string
 	Assets      string // the prefix of their paths
 	Environment animalstore.Environment
 	Version     string
-	Console     bool // there is one
+	Console     bool // the server has a console
 }
 
 func (p *Pages) page(title string) page {

@@ -20,12 +20,12 @@ import (
 	"animalstore/openapi"
 )
 
-// newPages are the pages that a server of a deployment has.
+// newPages returns the pages of a server of this deployment.
 func newPages(env animalstore.Environment, version string) *Pages {
 	return New(Config{Environment: env, Version: version, OpenAPI: openapi.JSON, Guides: docs.Files})
 }
 
-// fetchPage makes a request to the pages of a deployment.
+// fetchPage requests one of the pages.
 func fetchPage(p *Pages, method, path string, header http.Header) *http.Response {
 	r := httptest.NewRequest(method, path, nil)
 	if header != nil {
@@ -95,8 +95,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestUntrustedHost: the line to paste contains only a safe address, whatever Host
-// the client sends.
+// TestUntrustedHost: the line to paste contains only a safe address, whatever Host the
+// client sends.
 func TestUntrustedHost(t *testing.T) {
 	p := newPages(animalstore.Production, `<b>"version"`)
 	local := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}
@@ -130,7 +130,7 @@ func TestUntrustedHost(t *testing.T) {
 			t.Errorf("host %.50q: want %s in\n%s", host, want, html)
 		}
 		if want == "http://192.0.2.7:8080/v1" && host != "" && strings.Contains(html, host) {
-			t.Errorf("host %.50q: it is in the page", host)
+			t.Errorf("host %.50q: the page contains it", host)
 		}
 		if strings.Contains(html, "<b>") {
 			t.Errorf("the version is not escaped:\n%s", html)
@@ -176,7 +176,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// TestNotModified: a page isn't sent again to a browser that has it.
+// TestNotModified: a browser that already has a page isn't sent it again.
 func TestNotModified(t *testing.T) {
 	p := newPages(animalstore.Production, "")
 	for _, path := range []string{"/", "/docs", "/docs/guides", "/docs/guides/contract", "/favicon.ico", p.assets.prefix + "base.css"} {

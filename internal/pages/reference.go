@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// reference is the page about the API.
+// reference is the data of the API page.
 type reference struct {
 	page
 	Summary  string
@@ -26,7 +26,7 @@ type group struct {
 	Operations []operationView
 }
 
-// operationView is an operation as it's shown.
+// operationView is an operation as the page shows it.
 type operationView struct {
 	ID, Method, Path string
 	Summary          string
@@ -39,7 +39,7 @@ type operationView struct {
 	Snippets         []snippet
 }
 
-// Search is the text that the search looks in.
+// Search is the searchable text of the operation.
 func (o operationView) Search() string {
 	words := []string{o.ID, o.Method, o.Path, o.Summary}
 	for _, p := range o.Parameters {
@@ -53,8 +53,8 @@ func (o operationView) Search() string {
 	return strings.ToLower(strings.Join(words, " "))
 }
 
-// Asks reports whether the page asks before it sends the request, because it removes or
-// revokes something.
+// Asks reports whether the page asks for confirmation before it sends the request,
+// because the request deletes or revokes something.
 func (o operationView) Asks() bool {
 	return o.Method == "DELETE" || strings.HasPrefix(o.ID, "rotate") || strings.HasPrefix(o.ID, "revoke")
 }
@@ -88,7 +88,7 @@ type exampleView struct{ Summary, Text string }
 // Class is the kind of status, such as "s2".
 func (r responseView) Class() string { return "s" + r.Status[:1] }
 
-// Success reports whether this is the response people hope for.
+// Success reports whether this is the response to a successful request.
 func (r responseView) Success() bool { return r.Status[0] == '2' }
 
 // field is a parameter, or a value within a body.
@@ -178,7 +178,7 @@ func (d *document) parameter(p parameter) parameterView {
 	return v
 }
 
-// exampleText is an example as it's sent in a path, query or header.
+// exampleText is an example formatted for a path, query or header.
 func exampleText(example any) string {
 	switch value := example.(type) {
 	case nil:
@@ -194,7 +194,7 @@ func exampleText(example any) string {
 	}
 }
 
-// uninteresting headers are in every response, and explained once.
+// uninteresting headers are in every response, and the page explains them once.
 var uninteresting = []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 func (d *document) response(status string, r response) responseView {
@@ -211,7 +211,7 @@ func (d *document) response(status string, r response) responseView {
 		if v.Success() { // errors all have the same fields
 			v.Fields = d.fields("", m.Value.Schema)
 			for i := range v.Fields {
-				v.Fields[i].Required = false // nothing to do about it
+				v.Fields[i].Required = false // only matters in requests
 			}
 		}
 		for _, e := range m.Value.Examples {
@@ -227,8 +227,8 @@ func (d *document) response(status string, r response) responseView {
 	return v
 }
 
-// fields lists the values in a body. Those of objects within it follow the object,
-// named like minute.limit.
+// fields lists the values in a body. The fields of a nested object follow it, with
+// names like minute.limit.
 func (d *document) fields(within string, s schema) (all []field) {
 	s = d.resolve(s)
 	if s.Items != nil {

@@ -65,8 +65,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceFields: fields within others are listed, with what the document says of
-// them.
+// TestReferenceFields: nested fields are listed, with their description from the
+// document.
 func TestReferenceFields(t *testing.T) {
 	want := map[string]string{
 		"createPet status":        "string, one of available, pending, sold",
@@ -146,7 +146,8 @@ with urllib.request.urlopen(request) as response:
 	}
 }
 
-// TestReferenceIsSafe: no id is filled in, and what removes or revokes something asks.
+// TestReferenceIsSafe: no id is filled in, and requests that delete or revoke something
+// ask for confirmation.
 func TestReferenceIsSafe(t *testing.T) {
 	page := body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil))
 	for _, input := range regexp.MustCompile(`<input [^>]*data-in="path"[^>]*>`).FindAllString(page, -1) {
@@ -169,7 +170,7 @@ func TestReferenceIsSafe(t *testing.T) {
 	}
 }
 
-// TestSearch: what people look for is found in the operations or the guides.
+// TestSearch: common search words find the right operations or guides.
 func TestSearch(t *testing.T) {
 	page := html.UnescapeString(body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil)))
 	entries := regexp.MustCompile(`(?s)id="([^"]*)" data-search="([^"]*)"|<li data-search="([^"]*)" hidden><a href="([^"]*)"`).FindAllStringSubmatch(page, -1)

@@ -10,7 +10,7 @@ import (
 // snippet is a request in one language.
 type snippet struct{ Lang, Label, Code string }
 
-// sampleAddress is where the server is in snippets. The page replaces it by its own
+// sampleAddress is the server's address in snippets. The page replaces it with its own
 // address.
 const sampleAddress = "http://127.0.0.1:8080"
 
@@ -20,25 +20,26 @@ const sampleAddress = "http://127.0.0.1:8080"
 //go:embed examples_test.go
 var goExamples string
 
-// sampleRequest is the address of a request with the examples of the document.
+// sampleRequest is the URL of a request with the document's examples.
 func (o operationView) sampleRequest() string {
 	address := sampleAddress + "/v1" + o.Path
 	for _, p := range o.Parameters {
 		address = strings.Replace(address, "{"+p.Name+"}", p.Hint, 1)
 	}
 	for _, p := range o.Parameters {
-		if p.In == "query" && (p.Required || p.Choices != nil) { // one filter, to show how
+		if p.In == "query" && (p.Required || p.Choices != nil) { // one filter, as an example
 			return address + "?" + p.Name + "=" + url.QueryEscape(p.Hint)
 		}
 	}
 	return address
 }
 
-// Line is the example on one line, as the snippets have it.
+// Line is the example on one line, for snippets.
 func (b *bodyView) Line() string { return strings.Join(strings.Fields(b.Example), " ") }
 
-// snippets returns the operation's request in several languages, with the examples of
-// the document. The page replaces them with what is entered, so it knows their format.
+// snippets returns the operation's request in several languages, with the document's
+// examples. The page's script replaces the examples with the reader's input, so it
+// depends on their format.
 func (o operationView) snippets() []snippet {
 	address, body := o.Address, ""
 	if o.Body != nil {
@@ -52,7 +53,7 @@ func (o operationView) snippets() []snippet {
 	}
 }
 
-// hasContent reports whether a success has a body.
+// hasContent reports whether a successful response has a body.
 func (o operationView) hasContent() bool {
 	for _, r := range o.Responses {
 		if r.Success() && r.Examples != nil {
@@ -75,8 +76,8 @@ func curlSnippet(method, address, body string) string {
 	return b.String()
 }
 
-// goSnippet is the body of the function in goExamples, or "" if there is none, which a
-// test finds.
+// goSnippet is the body of the function in goExamples, or "" if it is missing. A test
+// fails if it is.
 func goSnippet(operation string) string {
 	_, code, ok := strings.Cut(goExamples, "\nfunc "+operation+"(")
 	if !ok {

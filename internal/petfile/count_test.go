@@ -13,8 +13,8 @@ import (
 	"animalstore"
 )
 
-// TestCount: the number of pets is known before the first of them is read, and isn't
-// the number of lines.
+// TestCount: the number of pets, which isn't the number of lines, is known before the
+// first one is read.
 func TestCount(t *testing.T) {
 	for name, test := range map[string]struct {
 		content string
@@ -41,8 +41,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestQuoteNotClosed: the message says which lines a wrong quote swallowed, and they are
-// still checked. None of them is added, because they may be part of a name.
+// TestQuoteNotClosed: the message says which lines an unclosed quote swallowed. Those
+// lines are still checked, but none is added, because they may be part of a name.
 func TestQuoteNotClosed(t *testing.T) {
 	const unclosed = "not valid CSV: the quote opened here is not closed properly; "
 	long := strings.Repeat("Tom,3\n", maxRow/6+2)
@@ -91,8 +91,8 @@ func TestQuoteNotClosed(t *testing.T) {
 	}
 }
 
-// TestNoTemporaryNames: an error names the file that was asked for, and not the
-// temporary one next to it.
+// TestNoTemporaryNames: errors name the requested file, not the temporary file next to
+// it.
 func TestNoTemporaryNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "missing")
 	err := Export(filepath.Join(dir, "pets.csv"), nil, CSV, func(func(animalstore.Pet, error) bool) {}, func() {})

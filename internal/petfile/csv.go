@@ -18,11 +18,11 @@ import (
 // record itself, so that a quote that isn't closed can't hide the lines after it.
 type csvReader struct {
 	lines   lineReader
-	buffer  *bufio.Reader // what csv reads from: one record
+	buffer  *bufio.Reader // one record, as csv's input
 	csv     *csv.Reader
 	columns []string
-	hidden  []numberedLine // in a field whose quote isn't closed properly: only checked
-	lost    bool           // a quote wasn't closed for too long: all other lines are hidden
+	hidden  []numberedLine // lines inside a field with an unclosed quote: checked, never added
+	lost    bool           // a quote wasn't closed within maxRow: all later lines are hidden
 }
 
 type numberedLine struct {
@@ -102,8 +102,8 @@ type invalidRecord string
 
 func (e invalidRecord) Error() string { return string(e) }
 
-// record reads the lines of a record. If a quote isn't closed properly, the error is an
-// invalidRecord, and the lines after the first are hidden.
+// record reads the lines of one record. If a quote isn't closed properly, the error is
+// an invalidRecord, and the lines after the first become hidden.
 func (r *csvReader) record() ([]byte, error) {
 	first := r.lines.line + 1
 	text, tooLong, err := r.lines.readLine()
@@ -145,8 +145,9 @@ func (r *csvReader) record() ([]byte, error) {
 	return text, nil
 }
 
-// scanQuotes reports whether a quoted field is open at the end of a line, and whether a
-// quote in it is wrong. The line begins in a quoted field if open is set.
+// scanQuotes reports whether a quoted field is still open at the end of a line, and
+// whether a quote in the line is misplaced. open says that the line begins inside a
+// quoted field.
 func scanQuotes(line []byte, open bool) (stillOpen, wrong bool) {
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 	for {
@@ -187,7 +188,7 @@ func (r *csvReader) fields(text []byte) ([]string, error) {
 	return fields, err
 }
 
-// row reads the row of a record. It is not ok if the record is empty.
+// row reads one record as a row. ok is false if the record is empty.
 func (r *csvReader) row(number int64, text []byte) (row Row, ok bool) {
 	row.Line = number
 	fields, err := r.fields(text)

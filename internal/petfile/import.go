@@ -11,12 +11,12 @@ import (
 	"animalstore"
 )
 
-// maxPending is how many rows are read before the first of them is done: one can
-// take minutes, if the server isn't available.
+// maxPending is how many rows may be read before the first of them is done. One row can
+// take minutes while the server is unavailable.
 const maxPending = 4096
 
-// AddFunc adds a pet. Repeated with the same idempotency key it adds nothing and
-// returns existed. A [Refusal] skips the row; another error ends the import.
+// AddFunc adds a pet. Repeating it with the same idempotency key adds nothing and
+// returns existed. A [Refusal] skips the row; any other error ends the import.
 type AddFunc func(ctx context.Context, pet animalstore.NewPet, idempotencyKey string) (existed bool, err error)
 
 // Refusal is the reason why a row can't be added.
@@ -24,26 +24,26 @@ type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
-// Observer follows an import. Its methods are called one at a time.
+// Observer watches an import. Its methods are called one at a time.
 type Observer interface {
-	// Resumed is called if an earlier run did the first rows.
+	// Resumed is called if an earlier run finished the first rows.
 	Resumed(rows int64)
-	// Restarted is called if an earlier run was interrupted, but the file has
-	// changed since.
+	// Restarted is called if an earlier run was interrupted but the file has changed
+	// since.
 	Restarted()
-	// Done is called after each row. refusal is nil if its pet exists now.
+	// Done is called after each row. refusal is nil if the pet now exists.
 	Done(line int64, refusal error)
 }
 
-// Import adds the pets of a file. Rows are read in order, sent by several workers
-// at once, and settled in order again, so that the journal can say that
+// Import adds the pets of a file. It reads rows in order, sends them with several
+// workers at once, and settles them in order again, so that the journal can record that
 // everything before a row is done.
 type Import struct {
 	File     *File
 	Add      AddFunc
 	Workers  int
 	Observer Observer
-	Journal  *Journal // nil: an interrupted import starts over
+	Journal  *Journal // nil: an interrupted import can't be continued
 
 	room chan struct{} // holds a token for each pending row
 
@@ -60,7 +60,7 @@ type Tally struct {
 	Refused  int64 `json:"bad"`
 }
 
-// pendingRow is a row that is read and not settled.
+// pendingRow is a row that was read but isn't settled yet.
 type pendingRow struct {
 	Row
 	sum     checksum // of the file up to here
@@ -80,15 +80,14 @@ func (t *Tally) count(row *pendingRow) {
 	}
 }
 
-// Result is what became of an import.
+// Result is the result of an import.
 type Result struct {
 	Tally
 	Complete   bool  // the whole file was processed
 	JournalErr error // why the journal isn't up to date, if it isn't
 }
 
-// Run imports everything, or as much as it can. The result is nil if it couldn't
-// start.
+// Run imports as much as it can. The result is nil if the import couldn't start.
 func (i *Import) Run(ctx context.Context) (*Result, error) {
 	done, err := i.resume()
 	if err != nil {
@@ -117,7 +116,7 @@ func (i *Import) Run(ctx context.Context) (*Result, error) {
 	return i.finish(err)
 }
 
-// resume returns how many rows an earlier run did: none if it left no journal, or
+// resume returns how many rows an earlier run finished: none if it left no journal or
 // if the file has changed since.
 func (i *Import) resume() (rows int64, err error) {
 	if i.Journal == nil {
@@ -140,7 +139,7 @@ func (i *Import) resume() (rows int64, err error) {
 	return before.Rows, nil
 }
 
-// read hands the rows to the workers, except for the first ones, which are done.
+// read hands the rows to the workers, skipping those already done.
 func (i *Import) read(ctx context.Context, done int64, work chan<- *pendingRow) error {
 	var sum checksum
 	for n := int64(1); ctx.Err() == nil; n++ {
@@ -176,7 +175,7 @@ func (i *Import) read(ctx context.Context, done int64, work chan<- *pendingRow) 
 	return nil
 }
 
-// send adds the pet of a row. The error ends the import.
+// send adds a row's pet. An error ends the import.
 func (i *Import) send(ctx context.Context, row *pendingRow) error {
 	existed, err := i.Add(ctx, row.Pet, row.idempotencyKey())
 	var refusal Refusal
@@ -187,7 +186,7 @@ func (i *Import) send(ctx context.Context, row *pendingRow) error {
 	return nil
 }
 
-// settle marks a row as done, and writes the journal now and then.
+// settle marks a row as done and regularly writes the journal.
 func (i *Import) settle(row *pendingRow, existed bool, refusal error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -204,12 +203,12 @@ func (i *Import) settle(row *pendingRow, existed bool, refusal error) {
 	}
 	if now := time.Now(); i.Journal != nil && now.Sub(i.savedAt) >= time.Second {
 		i.savedAt = now
-		_ = i.Journal.save() // finish reports it if it still fails then
+		_ = i.Journal.save() // finish reports the error if it persists
 	}
 }
 
-// finish counts everything, also rows that are done although a row before them
-// isn't. No worker is left.
+// finish counts all rows, including finished rows behind an unfinished one. All workers
+// have stopped by then.
 func (i *Import) finish(err error) (*Result, error) {
 	result := &Result{Tally: i.tally, Complete: err == nil}
 	for _, row := range i.pending {

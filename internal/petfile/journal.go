@@ -14,17 +14,16 @@ import (
 	"time"
 )
 
-// Journal stores how far an import came in a file next to the imported one, so
-// that the next run doesn't send finished rows again. It is never ahead of the
-// truth and at most about a second behind: pets added in that second are sent
-// again, and the server recognizes them.
+// Journal stores the progress of an import in a file next to the imported one, so that
+// the next run doesn't send finished rows again. It never claims a row that isn't done,
+// and is at most about a second behind: pets added in that second are sent again, and
+// the server recognizes them.
 type Journal struct {
-	// Server and Credential identify where the pets went: the server recognizes
-	// a repeated request only if both are the same. Of the credential only a
-	// checksum is stored.
+	// Server and Credential identify the destination: the server recognizes a repeated
+	// request only if both are the same. Only a checksum of the credential is stored.
 	Server, Credential string
-	// MaxAge is how long after it was written a journal may be continued. It has
-	// to be shorter than the time the server recognizes repeated requests.
+	// MaxAge is the age up to which a journal may be continued. It must be shorter than
+	// the time for which the server recognizes repeated requests.
 	MaxAge time.Duration
 
 	path  string
@@ -44,8 +43,8 @@ type journalState struct {
 	Tally
 }
 
-// MismatchError says why a journal can't be continued: doing so could add pets
-// twice.
+// MismatchError explains why a journal can't be continued without the risk of adding
+// pets twice.
 type MismatchError struct{ text string }
 
 func (e MismatchError) Error() string { return e.text }
@@ -83,8 +82,8 @@ func (j *Journal) remove() error {
 	return nil
 }
 
-// load reads what an earlier run left; nil if nothing. It refuses a journal that
-// could lead to pets being added twice.
+// load reads the journal of an earlier run; nil if there is none. It refuses a journal
+// that could lead to pets being added twice.
 func (j *Journal) load() (*journalState, error) {
 	sum := sha256.Sum256([]byte("import by " + j.Credential))
 	j.state = journalState{Server: j.Server, Key: hex.EncodeToString(sum[:8])}
@@ -97,7 +96,7 @@ func (j *Journal) load() (*journalState, error) {
 		err = json.Unmarshal(text, &before)
 	}
 	if err != nil {
-		return nil, fileError(fmt.Errorf("%s says how far an earlier import came, but can't be read: move it away to start over (%w)", j.path, err))
+		return nil, fileError(fmt.Errorf("%s records the progress of an earlier import, but can't be read: move it away to start over (%w)", j.path, err))
 	}
 	age := time.Since(before.Updated)
 	switch {
@@ -136,7 +135,7 @@ func (before *journalState) covers(f *File) (bool, error) {
 	return hex.EncodeToString(sum[:]) == before.Checksum, nil
 }
 
-// checksum covers all rows up to one of them.
+// checksum covers all rows up to and including one.
 type checksum [sha256.Size]byte
 
 func (sum checksum) next(row *Row) checksum {
@@ -151,8 +150,8 @@ func (sum checksum) next(row *Row) checksum {
 	return sha256.Sum256(b)
 }
 
-// idempotencyKey names the request for a row. It is the same in every run over
-// the same file, and different for every line, even one of the same content. It
+// idempotencyKey identifies the request for a row. It is the same in every run over the
+// same file, and different for every line, even if two lines have the same content. It
 // starts with the line number, because databases store ascending keys faster.
 func (row *Row) idempotencyKey() string {
 	sum := checksum{}.next(row)

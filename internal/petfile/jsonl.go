@@ -16,7 +16,7 @@ type jsonlReader struct{ lineReader }
 // lineReader reads lines and counts them.
 type lineReader struct {
 	in   *bufio.Reader
-	line int64 // number of the last one
+	line int64 // number of the last line read
 }
 
 func (r *jsonlReader) Next() (Row, error) {
@@ -38,7 +38,8 @@ func (r *jsonlReader) Next() (Row, error) {
 	}
 }
 
-// readLine reads a line with its line break. It drops the content of one that is too long.
+// readLine reads a line with its line break. It discards the content of a line that is
+// too long.
 func (r *lineReader) readLine() (text []byte, tooLong bool, err error) {
 	r.line++
 	for {

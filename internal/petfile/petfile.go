@@ -14,8 +14,8 @@ import (
 	"animalstore"
 )
 
-// maxRow limits one pet in a file, in bytes, and with it the memory that a quote
-// that is never closed can cost. The API has the same limit.
+// maxRow limits one pet in a file, in bytes. It also limits the memory that an unclosed
+// quote can cost. The API has the same limit.
 const maxRow = 1 << 20
 
 // Format is the format of a file.
@@ -27,7 +27,7 @@ const (
 	JSONL Format = "jsonl"
 )
 
-// Formats are all of them.
+// Formats lists all formats.
 var Formats = []Format{CSV, JSONL}
 
 // FormatOf guesses a format from the name of a file; "" if the name doesn't say.
@@ -41,7 +41,7 @@ func FormatOf(name string) Format {
 	return ""
 }
 
-// Error is a problem with a file, as opposed to one with the server.
+// Error is a problem with a file rather than with the server.
 type Error struct{ error }
 
 func (e Error) Unwrap() error { return e.error }
@@ -60,13 +60,13 @@ type Row struct {
 	Err  error // why it can't be added; nil if it can
 }
 
-// Reader reads rows one by one. After io.EOF, or an error which says that the
-// rest can't be read, there are no more.
+// Reader reads rows one by one. There are no more rows after io.EOF, or after an error
+// that says the rest can't be read.
 type Reader interface {
 	Next() (Row, error)
 }
 
-// NewReader reads the given format, or if it is "" the one the file looks like.
+// NewReader reads the given format, or detects it if format is "".
 func NewReader(file io.Reader, format Format) (Reader, error) {
 	in := bufio.NewReaderSize(file, 64<<10)
 	skipMark(in)
@@ -124,13 +124,13 @@ func (row *Row) setPet(pet animalstore.NewPet, err error) {
 // File is a file of pets that is open for reading.
 type File struct {
 	Name   string
-	Pets   int64 // how many there are, also such that can't be added; -1 if unknown, as for a pipe
+	Pets   int64 // including those that can't be added; -1 if unknown, as for a pipe
 	Format Format
 	Rows   Reader
 	io.Closer
 }
 
-// Open opens a file, or for "-" stdin.
+// Open opens a file, or stdin for "-".
 func Open(name string, stdin io.Reader, format Format) (*File, error) {
 	if format == "" {
 		format = FormatOf(name)
@@ -153,8 +153,8 @@ func Open(name string, stdin io.Reader, format Format) (*File, error) {
 	return f, nil
 }
 
-// countPets returns how many rows a file has, so that progress can say how many are
-// left; -1 if it can't be read twice, such as a pipe.
+// countPets returns the number of rows in a file, so that progress can show how many
+// are left; -1 if the file can't be read twice, such as a pipe.
 func countPets(name string, format Format) (pets int64) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return -1

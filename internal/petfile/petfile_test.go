@@ -38,7 +38,7 @@ func refusals(t *testing.T, text string, format petfile.Format) (messages []stri
 	}
 }
 
-// apiMessage is the message of the API for a new pet that it refuses.
+// apiMessage returns the API's message for a new pet that it refuses.
 func apiMessage(t *testing.T, s *clienttest.Server, body string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/pets", strings.NewReader(body))
@@ -59,8 +59,7 @@ func apiMessage(t *testing.T, s *clienttest.Server, body string) string {
 	return got.Message
 }
 
-// TestSameMessagesAsTheAPI: a pet is refused by the import for the reason for
-// which the API refuses it.
+// TestSameMessagesAsTheAPI: the import refuses a pet with the same message as the API.
 func TestSameMessagesAsTheAPI(t *testing.T) {
 	server := clienttest.New(t)
 	long := strings.Repeat("x", animalstore.MaxNameLength+1)
@@ -78,7 +77,7 @@ func TestSameMessagesAsTheAPI(t *testing.T) {
 	} {
 		got := refusals(t, line+"\n", petfile.JSONL)
 		if want := []string{apiMessage(t, server, line)}; !slices.Equal(got, want) {
-			t.Errorf("%.80s: got %q, want %q, as from the API", line, got, want)
+			t.Errorf("%.80s: got %q, want %q, the API's message", line, got, want)
 		}
 	}
 	for csv, body := range map[string]string{
@@ -92,7 +91,7 @@ func TestSameMessagesAsTheAPI(t *testing.T) {
 	} {
 		got := refusals(t, "name,categoryId,status\n"+csv+"\n", petfile.CSV)
 		if want := []string{apiMessage(t, server, body)}; !slices.Equal(got, want) {
-			t.Errorf("%.80s: got %q, want %q, as from the API", csv, got, want)
+			t.Errorf("%.80s: got %q, want %q, the API's message", csv, got, want)
 		}
 	}
 }
@@ -171,8 +170,8 @@ func TestImportOfChangedFile(t *testing.T) {
 	}
 }
 
-// TestOldJournalIsRefused: once the server may have forgotten which pets it added,
-// continuing could add them twice.
+// TestOldJournalIsRefused: continuing could add pets twice once the server may have
+// forgotten which it added.
 func TestOldJournalIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		age     time.Duration

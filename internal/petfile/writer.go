@@ -22,7 +22,7 @@ type writer struct {
 	csv    *csv.Writer
 }
 
-// newWriter starts with a header where the format has one.
+// newWriter writes a header if the format has one.
 func newWriter(w io.Writer, format Format) *writer {
 	p := &writer{format: format, out: bufio.NewWriterSize(w, 64<<10)}
 	p.csv = csv.NewWriter(p.out)
@@ -48,9 +48,9 @@ func (p *writer) flush() error {
 	return fileError(errors.Join(p.csv.Error(), p.out.Flush()))
 }
 
-// Export writes pets to the file with that name, or to stdout if the name is "-", and
-// calls written after each. The file appears when it is complete; after an error
-// there is none.
+// Export writes pets to the named file, or to stdout if the name is "-", and calls
+// written after each pet. The file appears only when it is complete; after an error
+// there is no file.
 func Export(name string, stdout io.Writer, format Format, pets iter.Seq2[animalstore.Pet, error], written func()) error {
 	file, commit, err := create(name, stdout)
 	if err != nil {
@@ -71,9 +71,9 @@ func Export(name string, stdout io.Writer, format Format, pets iter.Seq2[animals
 	}())
 }
 
-// create opens the file that an export is written to, or for "-" stdout. commit
-// has to be called at the end, with the error of the export: without one the
-// file gets its name, and otherwise it is removed.
+// create opens the file for an export, or stdout for "-". The caller must call commit
+// at the end with the error of the export: nil gives the file its name, an error
+// removes it.
 func create(name string, stdout io.Writer) (w io.Writer, commit func(error) error, err error) {
 	if name == "-" {
 		return stdout, func(err error) error { return err }, nil
@@ -100,8 +100,8 @@ func create(name string, stdout io.Writer) (w io.Writer, commit func(error) erro
 	}, nil
 }
 
-// withName replaces the name of a temporary file in an error by that of the file it was
-// for, the only one that users know. Errors that aren't about a file stay as they are.
+// withName replaces a temporary file's name in an error with the name the user gave.
+// Errors that aren't about a file stay unchanged.
 func withName(err error, name string) error {
 	var path *fs.PathError
 	var link *os.LinkError

@@ -19,8 +19,8 @@ const (
 )
 
 // Addresses limits requests without a valid key by the client's address: an IPv4
-// address or an IPv6 /64, which is what one customer usually has. It remembers a
-// bounded number of addresses; beyond that, each new one replaces another.
+// address or an IPv6 /64, which is usually one customer. It remembers a bounded number
+// of addresses; beyond that, each new one replaces another.
 type Addresses struct {
 	now   func() time.Time
 	seed  maphash.Seed
@@ -74,9 +74,9 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 	return d
 }
 
-// makeRoom removes the windows that are over, or any one if none is. It scans for
-// them at most once a second, because a flood of new addresses would make more
-// scans expensive.
+// makeRoom removes windows that are over, or any window if none is. It scans for them
+// at most once a second, because a flood of new addresses would make more scans
+// expensive.
 func (s *addressShard) makeRoom(now int64) {
 	if now-s.scanned >= 1000 || now < s.scanned {
 		s.scanned = now

@@ -171,8 +171,8 @@ func TestAddressesAreBounded(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// TestExpiredAddressesMakeRoom uses more addresses than there is room for, but
-// enough of their windows are over to be removed.
+// TestExpiredAddressesMakeRoom uses more addresses than fit, but enough of their
+// windows are over and can be removed.
 func TestExpiredAddressesMakeRoom(t *testing.T) {
 	s := newAddressTest(t)
 	come := func(from, to int) {

@@ -49,10 +49,10 @@ func decide(s *animalstore.LimitState, now int64, key *animalstore.Key) Decision
 	return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}
 }
 
-// followClock shortens the windows in s to the longest that could start at now, and
-// reports whether it changed s, and the day in particular. Longer ones started before the clock was set back.
-// They keep their counts, but without this a clock that was ahead for a moment could
-// refuse a key for as long as it was ahead.
+// followClock shortens the windows in s to the longest that could start at now. Longer
+// ones started before the clock was set back. They keep their counts, but without this
+// a clock that was briefly ahead could refuse a key for as long as it was ahead. It
+// reports whether it changed s, and whether it shortened the day.
 //
 // Bans aren't shortened: an operator can lift them, and a server whose own clock is
 // behind must not lift those of others.

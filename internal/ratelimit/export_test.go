@@ -19,7 +19,7 @@ func (m *Memory) DropIdle() {
 }
 
 // UseLongTimeout is for tests of Redis's decisions, which must not depend on the
-// speed of the machine.
+// machine's speed.
 func (r *Redis) UseLongTimeout() { r.timeout = time.Minute }
 
 // SetClock makes the script use this clock instead of Redis's.
@@ -47,7 +47,7 @@ func Merged(a, b animalstore.LimitState) animalstore.LimitState {
 // Matters reports whether anything in s applies at now.
 func Matters(s animalstore.LimitState, now int64) bool { return stillMatters(&s, now) }
 
-// LookWith sends Redis a state of a key and returns Redis's state afterwards.
+// LookWith sends Redis a key's state and returns Redis's state afterwards.
 func (r *Redis) LookWith(t testing.TB, keyID int64, s animalstore.LimitState) animalstore.LimitState {
 	t.Helper()
 	rep, err := r.call(time.Minute, 0, &animalstore.Key{ID: keyID}, stateText(s))
@@ -86,7 +86,8 @@ func (p *Pipeline) Close() { p.client.close() }
 // StateText is s as Redis stores it.
 func StateText(s animalstore.LimitState) string { return stateText(s) }
 
-// TakeTogether has one call decide requests of a key, and returns the state afterwards.
+// TakeTogether decides several requests of a key in one call, and returns the state
+// afterwards.
 func (r *Redis) TakeTogether(t testing.TB, key *animalstore.Key, requests int64) ([]Decision, animalstore.LimitState) {
 	t.Helper()
 	rep, err := r.call(time.Minute, requests, key, "")

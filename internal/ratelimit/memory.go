@@ -196,7 +196,7 @@ func saveRegularly(ctx context.Context, log *slog.Logger, what string, save func
 		select {
 		case <-ctx.Done():
 			if err := save(context.WithoutCancel(ctx)); err != nil {
-				log.Warn(what+" could not be saved at shutdown yet", "err", err)
+				log.Warn(what+" could not be saved yet at shutdown", "err", err)
 			}
 			return
 		case <-tick.C:
@@ -243,8 +243,8 @@ func (m *Memory) Save(ctx context.Context) error {
 	return nil
 }
 
-// keepDirty queues entries that weren't saved again: those that were tried, in
-// batch, unless a Take already did, and those that weren't.
+// keepDirty queues entries again that weren't saved: the ones tried in batch, unless a
+// Take already queued them, and the untried ones.
 func (m *Memory) keepDirty(batch []animalstore.KeyLimitState, tried, untried []*entry) {
 	m.dirtyMu.Lock()
 	m.dirty = append(m.dirty, untried...)
@@ -257,7 +257,7 @@ func (m *Memory) keepDirty(batch []animalstore.KeyLimitState, tried, untried []*
 	}
 }
 
-// dropIdle removes the keys of a shard that weren't used recently and are saved.
+// dropIdle removes a shard's keys that are saved and weren't used recently.
 func (m *Memory) dropIdle(s *shard) {
 	idle := m.now().Add(-idleFor).UnixMilli()
 	s.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// TestNothingIsLostAcrossIdleTimes has many goroutines make requests while Run
-// saves and drops keys, with pauses in which keys become idle.
+// TestNothingIsLostAcrossIdleTimes makes requests from many goroutines while Run saves
+// and drops keys, with pauses in which keys become idle.
 func TestNothingIsLostAcrossIdleTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()

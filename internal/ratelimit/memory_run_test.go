@@ -26,7 +26,7 @@ type running struct {
 	*ratelimit.Memory
 	t    *testing.T
 	log  *strings.Builder
-	stop func() // and waits for Run to return
+	stop func() // stops Run and waits for it to return
 }
 
 func run(t *testing.T, store ratelimit.Store) *running {
@@ -52,7 +52,7 @@ func (r *running) take(n int, keyID int64) ratelimit.Decision {
 	return d
 }
 
-// pass advances the fake clock and lets everything due by then happen.
+// pass advances the fake clock and lets everything that falls due happen.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -158,7 +158,7 @@ func TestSaveComesInBatches(t *testing.T) {
 	}
 }
 
-// TestSaveFailureKeepsEverything has storage fail for a minute of requests.
+// TestSaveFailureKeepsEverything makes the store fail during a minute of requests.
 func TestSaveFailureKeepsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()
@@ -188,7 +188,7 @@ func TestSaveFailureKeepsEverything(t *testing.T) {
 	})
 }
 
-// TestSaveFailureInALaterBatch has the store accept some batches and then fail.
+// TestSaveFailureInALaterBatch makes the store accept some batches and then fail.
 func TestSaveFailureInALaterBatch(t *testing.T) {
 	store := &secondBatchFails{memoryStore: newMemoryStore()}
 	m := ratelimit.NewMemory(store, time.Now, slog.New(slog.DiscardHandler))
@@ -250,8 +250,7 @@ func TestLoadErrorReachesTheCaller(t *testing.T) {
 	}
 }
 
-// TestIdleKeysLeaveMemory: a key that was dropped is read from the store again when
-// it is used next.
+// TestIdleKeysLeaveMemory: a dropped key is read from the store again at its next use.
 func TestIdleKeysLeaveMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()
@@ -288,7 +287,7 @@ func TestIdleKeysLeaveMemory(t *testing.T) {
 	})
 }
 
-// TestUnsavedKeysStayInMemory has keys idle while the store fails.
+// TestUnsavedKeysStayInMemory lets keys become idle while the store fails.
 func TestUnsavedKeysStayInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()

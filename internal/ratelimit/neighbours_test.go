@@ -11,7 +11,7 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// pagesStore counts how many pages its batches change, if a page has 32 keys.
+// pagesStore counts how many pages its batches change, assuming 32 keys per page.
 type pagesStore struct{ pages int }
 
 func (s *pagesStore) count(n int, id func(int) int64) {
@@ -36,9 +36,9 @@ func (s *pagesStore) SaveUsage(_ context.Context, usage []animalstore.Usage) err
 	return nil
 }
 
-// TestBatchesAreNeighbours: a save of many keys changes each page of a database hardly more
-// than once, in whatever order the keys were used. With batches of keys from everywhere,
-// each batch would change nearly every page.
+// TestBatchesAreNeighbours: a save of many keys changes each page of a database little
+// more than once, in whatever order the keys were used. If batches mixed keys from all
+// over, each batch would change nearly every page.
 func TestBatchesAreNeighbours(t *testing.T) {
 	const keys = 10_000
 	var limits, counts pagesStore

@@ -13,8 +13,9 @@ import (
 
 const (
 	usageShards = 64
-	// neighbours are keys with consecutive ids, which databases store next to each
-	// other. They are in one shard, so that a batch that is saved changes few pages.
+	// neighbours is the size of a group of keys with consecutive ids, which databases
+	// store next to each other. A group shares a shard, so that a saved batch changes
+	// few pages.
 	neighbours = 64
 )
 
@@ -97,8 +98,8 @@ func (u *Usage) Run(ctx context.Context) {
 	saveRegularly(ctx, u.log, "usage", u.Save, func() {})
 }
 
-// Save writes every count since the last Save to the store, in batches, which limits
-// memory and doesn't hold up other writes. Counts it couldn't write stay for the
+// Save writes every count since the last Save to the store. It writes in batches, which
+// limits memory and lets other writes in between. Counts it couldn't write stay for the
 // next Save.
 func (u *Usage) Save(ctx context.Context) error {
 	select {

@@ -68,8 +68,8 @@ func TestUsageIsSavedInBatches(t *testing.T) {
 	}
 }
 
-// TestUsageOfAnHour: requests count for the hour they were made in, even if the clock is
-// set back meanwhile, and no batch has an hour of a key twice.
+// TestUsageOfAnHour: requests count for the hour they were made in, even if the clock
+// is set back meanwhile, and no batch contains the same hour of a key twice.
 func TestUsageOfAnHour(t *testing.T) {
 	hour := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	now := hour

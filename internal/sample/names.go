@@ -19,7 +19,7 @@ var kinds = []struct {
 	{"Koi", 1}, {"Hermit crabs", 1}, {"Ponies", 1}, {"Goats", 1},
 }
 
-// kindTable contains the index of each kind as often as its weight says.
+// kindTable contains the index of each kind as often as its weight.
 var kindTable = func() (table []int) {
 	for i, kind := range kinds {
 		for range kind.weight {

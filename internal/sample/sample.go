@@ -1,5 +1,5 @@
-// Package sample makes up stores: pets with names, in named categories, and
-// orders that agree with the status of each pet.
+// Package sample generates stores: pets with names, in named categories, and orders
+// that agree with the status of each pet.
 package sample
 
 import (
@@ -27,7 +27,7 @@ var (
 const (
 	orderPercent  = 55 // orders per hundred pets
 	cancelPercent = 12 // cancelled ones per hundred settled orders
-	newestFew     = 15 // people order one of the pets that came in last
+	newestFew     = 15 // customers order one of the newest pets
 )
 
 const (
@@ -49,8 +49,8 @@ type Store struct {
 	BatchSize int64
 }
 
-// Batch is a part of a store that can be stored on its own: its orders are for
-// its own pets. Ids start from 1 in each batch.
+// Batch is a part of a store that can be stored separately: its orders are for pets in
+// the same batch. Ids start from 1 in each batch.
 type Batch struct {
 	Pets   []animalstore.Pet
 	Orders []animalstore.Order
@@ -68,7 +68,7 @@ func (s Store) Categories() []animalstore.Category {
 	return categories
 }
 
-// Batches generates the store's pets and orders. A new loop starts over.
+// Batches generates the store's pets and orders. Each loop starts from the beginning.
 func (s Store) Batches() iter.Seq[Batch] {
 	size := s.BatchSize
 	if size == 0 {
@@ -84,9 +84,9 @@ func (s Store) Batches() iter.Seq[Batch] {
 	}
 }
 
-// history generates a store by simulating it: pets come in one after the other,
-// some are ordered, most orders are delivered after a while, a few are
-// cancelled, and those of the last days are still open at the end.
+// history generates a store by simulating it: pets arrive one after the other, some are
+// ordered, most orders are delivered after a while, a few are cancelled, and orders of
+// the last days are still open at the end.
 type history struct {
 	random     *rand.Rand
 	categories []animalstore.Category
@@ -113,21 +113,21 @@ func (h *history) next(n int64) Batch {
 	return b
 }
 
-// arrival is when a pet comes in: arrivals are spread evenly over opening hours.
+// arrival is when a pet arrives. Arrivals are spread evenly over opening hours.
 func (h *history) arrival(pet int64) time.Time {
 	const total = int64(days * openFor / time.Millisecond)
 	open := time.Duration(total*pet/(h.pets+1)) * time.Millisecond // MaxPets keeps this from overflowing
 	return begin.AddDate(0, 0, int(open/openFor)).Add(opensAt + open%openFor)
 }
 
-// candidate is a pet that can be ordered, from the time its last order was
-// cancelled.
+// candidate is a pet that can be ordered, starting when its last order was cancelled.
 type candidate struct {
 	pet  int64
 	from time.Time
 }
 
-// order adds an order for one of the pets and returns those still orderable.
+// order adds an order for one of the pets and returns the pets that can still be
+// ordered.
 func (h *history) order(b *Batch, orderable []candidate, at time.Time) []candidate {
 	if len(orderable) == 0 {
 		return orderable
@@ -149,8 +149,8 @@ func (h *history) order(b *Batch, orderable []candidate, at time.Time) []candida
 	return slices.Delete(orderable, place, place+1)
 }
 
-// outcome is the status of an order placed at that time, and since when it has
-// had it.
+// outcome returns the status of an order placed at that time, and when it reached that
+// status.
 func (h *history) outcome(at time.Time) (animalstore.OrderStatus, animalstore.Time) {
 	approved := at.Add(h.upTo(48 * time.Hour))
 	settled := at.Truncate(24*time.Hour).AddDate(0, 0, 1+h.random.IntN(12)).Add(opensAt + h.upTo(openFor))

@@ -29,8 +29,8 @@ func generate(s Store) content {
 	return all
 }
 
-// checkConsistency fails the test where pets, orders and categories contradict
-// each other, or say what could not have happened.
+// checkConsistency fails the test if pets, orders and categories contradict each other
+// or describe something impossible.
 func checkConsistency(t *testing.T, all content) {
 	t.Helper()
 	named := map[int64]bool{}
@@ -107,7 +107,7 @@ func TestCategoryIDs(t *testing.T) {
 	}
 }
 
-// TestBelievable: a store is neither too even nor too odd.
+// TestBelievable: a generated store has plausible proportions.
 func TestBelievable(t *testing.T) {
 	all := generate(Store{Seed: 1, Pets: 5 * DefaultBatchSize})
 	checkConsistency(t, all)
@@ -141,8 +141,8 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
-// TestDeterministic: people compare what they see, so a seed gives the same
-// store everywhere, in every version.
+// TestDeterministic: a seed gives the same store everywhere and in every version, so
+// that people can compare what they see.
 func TestDeterministic(t *testing.T) {
 	for _, test := range []struct {
 		seed uint64

@@ -17,7 +17,7 @@ import (
 	"animalstore/internal/webhook"
 )
 
-// runInBackground starts the functions. stop ends them and waits.
+// runInBackground starts the functions. stop ends them and waits for them.
 func runInBackground(runs ...func(context.Context)) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -63,7 +63,7 @@ func (s *Server) openLimiter() (clock func() time.Time, err error) {
 	return shared.Now, nil
 }
 
-// eventStore is a database as package events sees it.
+// eventStore adapts a database to package events.
 type eventStore struct{ db.DB }
 
 func (s eventStore) ReadEvents(ctx context.Context, after int64, types []animalstore.EventType, subject string, limit int) ([]animalstore.Event, int64, error) {
@@ -77,7 +77,7 @@ func (s eventStore) ReadEventsBefore(ctx context.Context, before int64, types []
 // startHub starts the hub, which notifies followers of new events.
 func (s *Server) startHub() {
 	s.hub = events.NewHub(eventStore{s.db}, s.cfg.Log)
-	s.hub.LookEvery = cmp.Or(s.cfg.EventsEvery, s.hub.LookEvery)
+	s.hub.PollEvery = cmp.Or(s.cfg.EventsEvery, s.hub.PollEvery)
 	s.closers = append(s.closers, runInBackground(s.hub.Run))
 }
 
@@ -147,11 +147,11 @@ func (s *Server) startBackups() (err error) {
 
 const (
 	sweepEvery = time.Minute
-	sweepBatch = 500 // rows at a time, so that no request waits long behind it
+	sweepBatch = 500 // rows at a time, so that requests don't wait long
 )
 
-// sweep deletes rows that have expired, until ctx ends. It doesn't report errors:
-// requests fail for the same reason, and the next sweep tries again.
+// sweep deletes expired rows until ctx ends. It doesn't report errors: requests fail
+// for the same reason, and the next sweep tries again.
 func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -165,7 +165,7 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// sweepOnce deletes rows that have expired by now.
+// sweepOnce deletes rows that have expired.
 func (s *Server) sweepOnce(ctx context.Context) {
 	now := s.cfg.Now()
 	sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))

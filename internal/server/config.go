@@ -21,41 +21,41 @@ import (
 // required.
 type Config struct {
 	Database string // sqlite:FILE or a postgres:// URL
-	Redis    string // the redis:// URL through which servers share limits; "" keeps limits in memory
-	// Environment decides which keys are accepted. "" is production.
+	Redis    string // redis:// URL of the limits that servers share; "" keeps limits in memory
+	// Environment decides which keys are accepted. "" means production.
 	Environment animalstore.Environment
 	Version     string       // shown on the pages and in the metrics
-	Log         *slog.Logger // nil discards it
+	Log         *slog.Logger // nil discards all messages
 
 	Listen   string       // the address and port to serve on
 	Listener net.Listener // instead of Listen
 
 	// At most one of CertFile, ACME and TLS may be set. It makes the server serve
-	// HTTPS, with the versions and cipher suites narrowed to the safe ones. Without
-	// any it serves plain HTTP.
+	// HTTPS, with only the safe versions and cipher suites. Without any of them it
+	// serves plain HTTP.
 
 	CertFile string      // has the certificate chain, and is read again when it changes
 	KeyFile  string      // has the private key of CertFile
 	ACME     *certs.ACME // obtains and renews certificates
 	TLS      *tls.Config // has fixed certificates
-	// RedirectListen is the address and port that redirects plain HTTP to HTTPS, and
-	// answers the HTTP challenges of ACME. "" redirects none.
+	// RedirectListen is the address and port that redirects plain HTTP to HTTPS and
+	// answers ACME's HTTP challenges. "" disables it.
 	RedirectListen string
 
-	// OpsListen is the address and port of metrics and profiles. "" serves none.
+	// OpsListen is the address and port of metrics and profiles. "" disables them.
 	OpsListen string
-	// OpsOptional lets the server start if it can't listen on OpsListen. Its
-	// OpsError then says why.
+	// OpsOptional lets the server start even if it can't listen on OpsListen. OpsError
+	// then says why it can't.
 	OpsOptional bool
 
-	// Backups that the server makes by itself. The zero value makes none.
+	// Backups schedules the backups that the server makes. The zero value makes none.
 	Backups transfer.Schedule
-	// EventsRetention is how long events are kept. 0 is DefaultEventsRetention; a
+	// EventsRetention is how long events are kept. 0 means DefaultEventsRetention; a
 	// negative value keeps them forever.
 	EventsRetention time.Duration
 
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
-	CORSOrigins    []string       // whose pages may call the API
+	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For is trusted
+	CORSOrigins    []string       // origins whose pages may call the API
 	// WebhookNetworks are extra networks that webhooks may reach, also over http.
 	// Without them, webhooks reach only public addresses.
 	WebhookNetworks []netip.Prefix
@@ -66,51 +66,53 @@ type Config struct {
 	// NoConsole serves nothing at /console.
 	NoConsole bool
 
-	// Fatal is called once when storage fails so badly that it can't be trusted any more,
-	// and must end the process. Nil panics.
+	// Fatal is called once when storage fails so badly that it can no longer be
+	// trusted. It must end the process. If nil, the server panics.
 	Fatal func(error)
-	// Timeouts limit how long connections may take. The zero value is
+	// Timeouts limit how long connections may take. The zero value means
 	// [DefaultTimeouts].
 	Timeouts Timeouts
 
-	// The rest is for tests and benchmarks. No flag and no variable may set it.
+	// The rest is for tests and benchmarks. No flag or environment variable may set it.
 
 	Now      func() time.Time  // nil is [time.Now]
 	Observer api.Observer      // instead of the metrics
-	WrapDB   func(db.DB) db.DB // what the service uses instead of its database
-	// Middleware wraps the API. It may do anything a handler of net/http may, so
-	// net/http then serves every request.
+	WrapDB   func(db.DB) db.DB // wraps the database that the service uses
+	// Middleware wraps the API. It may do anything a net/http handler may, so net/http
+	// then serves every request.
 	Middleware func(http.Handler) http.Handler
-	// NoBackground leaves out the background work: saving counters and usage, deleting
-	// old rows and delivering to webhooks.
+	// NoBackground disables background work: saving counters and usage, deleting old
+	// rows and delivering to webhooks.
 	NoBackground bool
-	// EventsEvery is how often a server looks for events of other processes. 0 is 250 ms.
+	// EventsEvery is how often a server polls for events of other processes. 0 means
+	// 250 ms.
 	EventsEvery time.Duration
 	Tuning      sqlite.Tuning
-	// WebhookTLS replaces the certificate authorities of the system for webhooks,
-	// and CheckWebhookURL the check of where a URL leads when it is saved.
+	// WebhookTLS replaces the system's certificate authorities for webhooks.
+	// CheckWebhookURL replaces the check of a URL's destination when it is saved.
 	WebhookTLS      *tls.Config
 	CheckWebhookURL func(ctx context.Context, url string) error
 	NoPageCache     bool
-	// CertificateCheck is how often CertFile and KeyFile are read. 0 is a second.
+	// CertificateCheck is how often CertFile and KeyFile are read. 0 means every
+	// second.
 	CertificateCheck time.Duration
 }
 
 // Timeouts limit how long a connection may take. A zero field sets no limit.
 type Timeouts struct {
 	ReadHeader, Read, Write, Idle time.Duration
-	// DrainNotice is how long new requests are still served once the server is
-	// told to stop. The responses ask clients to connect elsewhere, so a client
-	// with a busy connection isn't cut off without notice.
+	// DrainNotice is how long new requests are still served after the server is told to
+	// stop. The responses ask clients to reconnect elsewhere, so that no busy
+	// connection is cut off without notice.
 	DrainNotice time.Duration
-	// DrainHandshake is how long clients that began to connect before that get to
-	// complete the connection. Its request is still served.
+	// DrainHandshake is how long clients that began to connect before then get to
+	// complete the connection. Their requests are still served.
 	DrainHandshake time.Duration
 	// Drain is how long requests in progress may still take after that.
 	Drain time.Duration
 }
 
-// DefaultTimeouts keep a client from holding a connection forever.
+// DefaultTimeouts prevent clients from holding a connection forever.
 var DefaultTimeouts = Timeouts{
 	ReadHeader:     5 * time.Second,
 	Read:           10 * time.Second,
@@ -124,7 +126,7 @@ var DefaultTimeouts = Timeouts{
 // DefaultEventsRetention is how long a server keeps events by default.
 const DefaultEventsRetention = 30 * 24 * time.Hour
 
-// maxHeaderBytes is 16 KiB in all: net/http allows 4 KiB on top of its setting.
+// maxHeaderBytes amounts to 16 KiB: net/http allows 4 KiB more than its setting.
 const maxHeaderBytes = 12 << 10
 
 func (c Config) withDefaults() Config {

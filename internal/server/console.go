@@ -14,8 +14,8 @@ import (
 	"animalstore/internal/pages"
 )
 
-// newConsole returns the console, or nil without one. The API, which serves it and is
-// called by it, doesn't exist yet.
+// newConsole returns the console, or nil if it is disabled. The API doesn't exist yet
+// at this point; it serves the console and is called by it.
 func (s *Server) newConsole() http.Handler {
 	if s.cfg.NoConsole {
 		return nil
@@ -30,7 +30,7 @@ func (s *Server) newConsole() http.Handler {
 	})
 }
 
-// consoleServer is the API as the console uses it.
+// consoleServer gives the console access to the API.
 type consoleServer struct{ api func() *api.Server }
 
 // ServeAPI implements [console.Server].

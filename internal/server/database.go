@@ -10,8 +10,8 @@ import (
 	"animalstore/internal/db/sqlite"
 )
 
-// CheckDatabaseURL refuses a URL that [OpenDatabase] can't open. The error calls it
-// by the given name and doesn't repeat it, because it may contain a password.
+// CheckDatabaseURL rejects a URL that [OpenDatabase] can't open. The error uses the
+// given name and doesn't repeat the URL, because it may contain a password.
 func CheckDatabaseURL(name, url string) error {
 	if postgres.Is(url) {
 		if err := postgres.CheckURL(url); err != nil {
@@ -25,8 +25,8 @@ func CheckDatabaseURL(name, url string) error {
 	return nil
 }
 
-// OpenDatabase opens a database by its URL: sqlite:FILE or postgres://…. Of the
-// options, only MustExist matters to PostgreSQL.
+// OpenDatabase opens a database by its URL: sqlite:FILE or postgres://…. PostgreSQL
+// ignores all options except MustExist.
 func OpenDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
 	if err := CheckDatabaseURL("the database", url); err != nil {
 		return nil, err
@@ -37,8 +37,7 @@ func OpenDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, 
 	return sqlite.Open(ctx, sqliteFile(url), opts)
 }
 
-// RedactDatabaseURL is the part of a database's URL that may be shown: it has no
-// credentials.
+// RedactDatabaseURL returns a database's URL without credentials.
 func RedactDatabaseURL(url string) string {
 	if postgres.Is(url) {
 		return postgres.Redacted(url)

@@ -19,8 +19,8 @@ import (
 
 // ListenError reports an address that a server can't listen on.
 type ListenError struct {
-	Ops      bool // it is Config.OpsListen
-	Redirect bool // it is Config.RedirectListen
+	Ops      bool // the address is Config.OpsListen
+	Redirect bool // the address is Config.RedirectListen
 	Err      error
 }
 
@@ -29,14 +29,14 @@ func (e *ListenError) Unwrap() error { return e.Err }
 
 // CertificateError reports certificates that a server can't start with.
 type CertificateError struct {
-	ACME bool // it is about Config.ACME, otherwise about the files
+	ACME bool // the problem is with Config.ACME, otherwise with the files
 	Err  error
 }
 
 func (e *CertificateError) Error() string { return "certificates: " + e.Err.Error() }
 func (e *CertificateError) Unwrap() error { return e.Err }
 
-// openCertificates sets s.certs, unless this is a server of plain HTTP.
+// openCertificates sets s.certs, unless the server serves plain HTTP.
 func (s *Server) openCertificates() (err error) {
 	switch cfg := s.cfg; {
 	case cfg.CertFile != "":
@@ -91,7 +91,7 @@ func (s *Server) serveOps() error {
 	return nil
 }
 
-// serveBeside serves on a second listener until the server closes. failed is logged if
+// serveBeside serves on a second listener until the server closes. It logs failed if
 // that ends earlier. Requests in progress at the end are cut off: none of them changes
 // anything.
 func (s *Server) serveBeside(listener net.Listener, srv *http.Server, failed string) {
@@ -115,7 +115,7 @@ func (s *Server) serveBeside(listener net.Listener, srv *http.Server, failed str
 }
 
 // opsHandler serves metrics and profiles to requests whose Host is a name of this
-// server. They need no key, so a web page whose own name leads to this address (DNS
+// server. They need no key, so a web page whose domain resolves to this address (DNS
 // rebinding) could otherwise read them through its visitors' browsers.
 func (s *Server) opsHandler(addr net.Addr) http.Handler {
 	mux := http.NewServeMux()
@@ -136,13 +136,13 @@ func (s *Server) opsHandler(addr net.Addr) http.Handler {
 	})
 }
 
-// opsHosts are the names and addresses under which metrics and profiles are served:
-// those of the loopback interface and that of the listener. A listener on every
-// address can't know under which one it is reached, so it accepts any address, which
-// no web page can take over, and the machine's own name.
+// opsHosts are the names and addresses under which metrics and profiles are served: the
+// loopback names and the listener's. A listener on all addresses can't know which one a
+// client uses, so it accepts the machine's name and any IP address, because a web page
+// can't take over an IP address.
 type opsHosts struct {
 	names []string
-	addr  netip.Addr // of the listener
+	addr  netip.Addr // the listener's address
 }
 
 // newOpsHosts returns the hosts of a listener, from the configured address and the one
@@ -190,9 +190,9 @@ func (h opsHosts) String() string {
 	return shown
 }
 
-// errorLog receives the messages of net/http, one per call. Our own mistakes and failed
-// accepts are errors. The rest is about clients that don't speak TLS or HTTP, which
-// anybody on the internet can cause at any rate.
+// errorLog receives net/http's messages, one per call. Panics and failed accepts are
+// errors. The rest is about clients that don't speak TLS or HTTP, and anyone on the
+// internet can cause any number of those.
 type errorLog struct{ log *slog.Logger }
 
 func newErrorLog(l *slog.Logger) *log.Logger { return log.New(errorLog{l}, "", 0) }

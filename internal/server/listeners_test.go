@@ -15,7 +15,7 @@ import (
 	"animalstore/internal/server"
 )
 
-// opsURL starts a server with an ops listener and returns its address as logged.
+// opsURL starts a server with an ops listener and returns the address in its log.
 func opsURL(t *testing.T, listen string) string {
 	t.Helper()
 	cfg := localConfig(t)
@@ -35,8 +35,8 @@ func opsURL(t *testing.T, listen string) string {
 	return "http://" + address
 }
 
-// TestOpsHosts: metrics and profiles are served only under names that a page on the
-// web can't take over.
+// TestOpsHosts: metrics and profiles are served only under names that a web page can't
+// take over.
 func TestOpsHosts(t *testing.T) {
 	machine, err := os.Hostname()
 	if err != nil {
@@ -72,7 +72,7 @@ func TestOpsHosts(t *testing.T) {
 	}
 }
 
-// TestOpsHidesTheCommandLine: it may have the database's password.
+// TestOpsHidesTheCommandLine: it may contain the database's password.
 func TestOpsHidesTheCommandLine(t *testing.T) {
 	url := opsURL(t, "127.0.0.1:0")
 	if res, body := getAs(t, url+"/debug/pprof/cmdline", "localhost"); res.StatusCode != http.StatusNotFound || strings.Contains(body, os.Args[0]) {
@@ -83,7 +83,7 @@ func TestOpsHidesTheCommandLine(t *testing.T) {
 	}
 }
 
-// getAs sends a request with this Host, and expects nosniff whatever the response.
+// getAs sends a request with this Host and expects nosniff in any response.
 func getAs(t *testing.T, url, host string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
@@ -106,8 +106,8 @@ func getAs(t *testing.T, url, host string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// TestErrorLog: a panic in a request that net/http serves is an error in the log;
-// what clients get wrong isn't.
+// TestErrorLog: a panic in a request that net/http serves is logged as an error;
+// clients' mistakes aren't.
 func TestErrorLog(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()

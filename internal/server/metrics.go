@@ -13,7 +13,7 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// watchMetrics adds how busy the parts of the server are to the metrics.
+// watchMetrics adds metrics about the load on the server's parts.
 func (s *Server) watchMetrics() {
 	if s.metrics == nil {
 		return
@@ -33,7 +33,7 @@ func (s *Server) watchMetrics() {
 	}
 }
 
-// state is what GET /v1/status shows of the server around the API.
+// state is the state of the server that GET /v1/status shows.
 func (s *Server) state() api.ServerState {
 	var state api.ServerState
 	switch engine := s.engine.(type) {
@@ -68,22 +68,23 @@ func (s *Server) serverFigures() []metrics.Figure {
 	return figures
 }
 
-// eventFigures are about the followers of events.
+// eventFigures are metrics about the followers of events.
 func (s *Server) eventFigures() []metrics.Figure {
 	followers, hub := s.handler.Stats(), s.hub.Stats()
-	lag := gauge("animalstore_event_lag_seconds", "Time since this instance last looked for events: those who follow wait at least that long for them.", 0)
+	lag := gauge("animalstore_event_lag_seconds", "Time since this instance last polled for events, which is the least time that followers wait for them.", 0)
 	lag.Value = hub.Age.Seconds()
 	return []metrics.Figure{
-		gauge("animalstore_event_newest_id", "Id of the newest event. Ids are consecutive, so its rate is that of events.", hub.Newest),
-		gauge("animalstore_event_streams", "Streams of events that are open.", followers.Streams),
-		gauge("animalstore_event_requests_waiting", "Requests that wait for an event.", followers.Waiting),
-		gauge("animalstore_event_messages", "Events in memory for those who follow.", hub.Kept),
+		gauge("animalstore_event_newest_id", "Id of the newest event. Ids are consecutive, so its rate is the rate of events.", hub.Newest),
+		gauge("animalstore_event_streams", "Open event streams.", followers.Streams),
+		gauge("animalstore_event_requests_waiting", "Requests waiting for an event.", followers.Waiting),
+		gauge("animalstore_event_messages", "Events in memory for followers.", hub.Kept),
 		counter("animalstore_event_streams_cut_total", "Streams that were ended because their clients didn't read.", followers.CutStreams),
 		lag,
 	}
 }
 
-// webhookFigures are about webhooks. If the database doesn't respond, there are none.
+// webhookFigures are metrics about webhooks. There are none if the database doesn't
+// respond.
 func (s *Server) webhookFigures() []metrics.Figure {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -92,7 +93,7 @@ func (s *Server) webhookFigures() []metrics.Figure {
 	if err != nil {
 		return nil
 	}
-	age := gauge("animalstore_webhook_oldest_due_seconds", "For how long the delivery is due that waits longest; 0 if none is.", 0)
+	age := gauge("animalstore_webhook_oldest_due_seconds", "How long the oldest due delivery has been waiting; 0 if none is due.", 0)
 	if !stats.OldestDue.IsZero() {
 		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
 	}
@@ -122,41 +123,41 @@ func redisFigures(s ratelimit.RedisStats) []metrics.Figure {
 	if s.Fallback {
 		fallback = 1
 	}
-	took := counter("animalstore_redis_call_seconds_total", "Time that all calls of Redis took.", 0)
+	took := counter("animalstore_redis_call_seconds_total", "Total time spent in calls to Redis.", 0)
 	took.Value = s.Took.Seconds()
 	return []metrics.Figure{
 		gauge("animalstore_limit_fallback", "1 while Redis doesn't respond and this instance limits on its own.", fallback),
 		counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", s.Shared),
 		counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", s.FallbackDecisions),
 		counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", s.Outages),
-		counter("animalstore_redis_calls_total", "Calls of Redis, with or without a reply.", s.Calls),
+		counter("animalstore_redis_calls_total", "Calls to Redis, with or without a reply.", s.Calls),
 		counter("animalstore_redis_failures_total", "Requests that Redis didn't reply to, or not in time.", s.Failures),
-		counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and was sent again.", s.Reseeds),
+		counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and that were sent again.", s.Reseeds),
 		took,
 	}
 }
 
 func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 	return []metrics.Figure{
-		gauge("animalstore_sqlite_write_queue_length", "Writes that wait for the connection that writes.", s.QueuedWrites),
-		counter("animalstore_sqlite_commits_total", "Transactions that were written. Writes divided by commits is the size of a batch.", s.Commits),
+		gauge("animalstore_sqlite_write_queue_length", "Writes waiting for the write connection.", s.QueuedWrites),
+		counter("animalstore_sqlite_commits_total", "Committed transactions. Writes divided by commits is the size of a batch.", s.Commits),
 		counter("animalstore_sqlite_writes_total", "Writes in all commits.", s.Writes),
-		gauge("animalstore_sqlite_readers", "Connections for reading.", s.Readers),
-		gauge("animalstore_sqlite_readers_busy", "Connections that are reading.", s.BusyReaders),
-		gauge("animalstore_sqlite_reads_waiting", "Reads that wait for a connection.", s.WaitingReads),
+		gauge("animalstore_sqlite_readers", "Read connections.", s.Readers),
+		gauge("animalstore_sqlite_readers_busy", "Read connections in use.", s.BusyReaders),
+		gauge("animalstore_sqlite_reads_waiting", "Reads waiting for a connection.", s.WaitingReads),
 		gauge("animalstore_sqlite_file_bytes", "Size of the database file.", s.FileBytes),
 		gauge("animalstore_sqlite_wal_bytes", "Size of the write-ahead log.", s.LogBytes),
 	}
 }
 
 func postgresFigures(s postgres.Stats) []metrics.Figure {
-	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time that was spent waiting for a connection.", 0)
+	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time spent waiting for a connection.", 0)
 	wait.Value = s.WaitTime.Seconds()
 	figures := []metrics.Figure{
 		gauge("animalstore_postgres_pool_acquired", "Connections in use.", s.Acquired),
-		gauge("animalstore_postgres_pool_idle", "Connections that are open and not in use.", s.Idle),
-		gauge("animalstore_postgres_pool_max", "Connections that may be open.", s.Max),
-		gauge("animalstore_postgres_pool_waiting", "Operations that wait for their turn.", s.Waiting),
+		gauge("animalstore_postgres_pool_idle", "Open connections not in use.", s.Idle),
+		gauge("animalstore_postgres_pool_max", "Maximum number of open connections.", s.Max),
+		gauge("animalstore_postgres_pool_waiting", "Operations waiting for a connection.", s.Waiting),
 		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits), wait,
 	}
 	if s.Bytes > 0 {

@@ -14,7 +14,7 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// missingMetrics returns which of the lines aren't in the metrics of a server.
+// missingMetrics returns the lines that a server's metrics lack.
 func missingMetrics(s *Server, lines ...string) (missing []string) {
 	response := httptest.NewRecorder()
 	s.metrics.Handler().ServeHTTP(response, httptest.NewRequest("GET", "/metrics", nil))
@@ -26,8 +26,8 @@ func missingMetrics(s *Server, lines ...string) (missing []string) {
 	return missing
 }
 
-// TestWebhookCounts: attempts are counted by their outcome, webhooks by their state, and
-// one that is disabled has a line in the log.
+// TestWebhookCounts: attempts are counted by outcome and webhooks by state, and
+// disabling a webhook is logged.
 func TestWebhookCounts(t *testing.T) {
 	t.Parallel()
 	clock := new(movedClock)
@@ -67,7 +67,7 @@ func TestWebhookCounts(t *testing.T) {
 	})
 }
 
-// TestOldestDue: the metrics have the age of the delivery that waits longest.
+// TestOldestDue: the metrics have the age of the oldest due delivery.
 func TestOldestDue(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Truncate(time.Millisecond) // as it is stored

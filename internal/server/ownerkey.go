@@ -11,9 +11,9 @@ import (
 	"animalstore/internal/keys"
 )
 
-// ownerKeyTimeout is how long a start keeps trying to store the owner key. The
-// database limits an operation to what a client would wait for, but an operator
-// would rather wait longer than start a server again.
+// ownerKeyTimeout is how long a start keeps trying to store the owner key. The database
+// limits an operation to the time a client would wait, but an operator would rather
+// wait longer than restart the server.
 const ownerKeyTimeout = 30 * time.Second
 
 // OwnerKey is the outcome of [Server.CreateOwnerKey].
@@ -23,11 +23,11 @@ type OwnerKey struct {
 	Exists  bool // the database has a key with this secret
 }
 
-// CreateOwnerKey stores the first key of an empty database: the given secret, or a
-// new one if it is "". It changes nothing if there already are keys. Of several
-// servers that start at once, one creates it.
+// CreateOwnerKey stores the first key of an empty database: the given secret, or a new
+// one if it is "". It changes nothing if the database has keys. If several servers
+// start at once, only one creates it.
 //
-// It is not part of [New], so that a start that fails doesn't lose the key.
+// It isn't part of [New], so that a failed start doesn't lose the key.
 func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, error) {
 	env := s.cfg.Environment
 	given := secret != ""
@@ -58,9 +58,9 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 	return OwnerKey{secret, created, exists}, nil
 }
 
-// storeOwnerKey retries while the database is too slow or unavailable. After an
-// attempt with an unknown outcome, it finds out whether that one stored the key:
-// otherwise its secret would never be shown.
+// storeOwnerKey retries while the database is too slow or unavailable. After an attempt
+// with an unknown outcome, it checks whether that attempt stored the key: otherwise its
+// secret would never be shown.
 func (s *Server) storeOwnerKey(ctx context.Context, owner animalstore.NewKey, hash db.KeyHash) (created bool, err error) {
 	unknown := false
 	for deadline := time.Now().Add(ownerKeyTimeout); ; {

@@ -12,7 +12,7 @@ import (
 	"animalstore/internal/server"
 )
 
-// slowStart fails the first attempts to create the first key.
+// slowStart makes the first attempts to create the first key fail.
 type slowStart struct {
 	db.DB
 	failures []error
@@ -34,8 +34,8 @@ func (s *slowStart) CreateFirstKey(ctx context.Context, k animalstore.NewKey, ha
 	return false, fmt.Errorf("create: %w: %w", err, context.DeadlineExceeded)
 }
 
-// TestOwnerKeyOnSlowDatabase: a database that is slow during the start delays the
-// owner key and doesn't lose it.
+// TestOwnerKeyOnSlowDatabase: a database that is slow at the start delays the owner key
+// but doesn't lose it.
 func TestOwnerKeyOnSlowDatabase(t *testing.T) {
 	bug := errors.New("a bug")
 	for _, test := range []struct {

@@ -1,8 +1,7 @@
-// Package server puts a running service together: database, limiter, API and
-// listeners. The serve command, clienttest, the tests of the API and the benchmarks
-// all start it.
+// Package server assembles and runs the service: database, limiter, API and listeners.
+// The serve command, clienttest, the API's tests and the benchmarks all start it.
 //
-// It reads no flags and no environment: everything is in [Config].
+// It reads no flags and no environment variables: everything is in [Config].
 package server
 
 import (
@@ -30,29 +29,29 @@ import (
 type Server struct {
 	cfg     Config
 	db      db.DB
-	engine  db.DB // what db wraps in tests
+	engine  db.DB // the database that db wraps in tests
 	limiter limiter
 	usage   *ratelimit.Usage
 	hub     *events.Hub
 
 	checkWebhookURL func(ctx context.Context, url string) error
 	stopWebhooks    func() error
-	ownClock        bool // a test has set the time
+	ownClock        bool // a test set the clock
 
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
 	listener net.Listener
 	certs    certs.Certificates // nil without TLS
 	opsErr   error
-	// closers release what the server holds. They run in reverse order.
+	// closers release the server's resources. They run in reverse order.
 	closers  []func() error
 	closeErr error
 	stopBy   time.Time           // see deadline
 	backups  *transfer.Scheduler // nil without Config.Backups
 }
 
-// New opens the database and takes the ports. [Server.Run] serves and then closes
-// all of it; without Run, call [Server.Close].
+// New opens the database and the ports. [Server.Run] serves and then closes everything;
+// if Run isn't called, call [Server.Close].
 func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s := &Server{cfg: cfg.withDefaults(), ownClock: cfg.Now != nil}
 	defer func() {
@@ -126,7 +125,7 @@ func (s *Server) newHandler() *api.Server {
 func (s *Server) listen(ctx context.Context) error {
 	if s.listener = s.cfg.Listener; s.listener == nil {
 		var config net.ListenConfig
-		config.SetMultipathTCP(false) // else http1 couldn't close it without losing connections
+		config.SetMultipathTCP(false) // otherwise http1 couldn't close it without losing connections
 		l, err := config.Listen(ctx, "tcp", s.cfg.Listen)
 		if err != nil {
 			return &ListenError{Err: err}
@@ -140,8 +139,8 @@ func (s *Server) listen(ctx context.Context) error {
 	return nil
 }
 
-// Run serves until ctx ends. Then it lets every request in progress finish and
-// closes the server. The line "stopped" is the last of its log.
+// Run serves until ctx ends. Then it lets every request in progress finish and closes
+// the server. "stopped" is the last line of its log.
 func (s *Server) Run(ctx context.Context) error {
 	err := s.serve(ctx)
 	if closeErr := s.Close(); closeErr != nil {
@@ -195,8 +194,8 @@ func (s *Server) newFrontend(secure *tls.Config) frontend {
 	return front
 }
 
-// isPlain reports whether package http1 may serve requests for a target: those of the API,
-// which writes each response in one piece, except streams of events.
+// isPlain reports whether package http1 may serve requests for a target. It may serve
+// the API, which writes each response in one piece, except event streams.
 func isPlain(target string) bool {
 	path, _, _ := strings.Cut(target, "?")
 	return strings.HasPrefix(path, "/v1/") && path != "/v1/events"
@@ -279,7 +278,7 @@ func (s *Server) URL() string {
 	return scheme + reachable(s.listener.Addr())
 }
 
-// reachable is addr, or the loopback address if addr is every address.
+// reachable returns addr, or the loopback address if addr means all addresses.
 func reachable(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -291,8 +290,8 @@ func reachable(addr net.Addr) string {
 // Addr is the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// OpsError says why metrics and profiles aren't served, although they were
-// configured; nil if they are. See Config.OpsOptional.
+// OpsError says why metrics and profiles aren't served although they were configured;
+// nil if they are served. See Config.OpsOptional.
 func (s *Server) OpsError() error { return s.opsErr }
 
 // DB is the database as the service uses it.

@@ -23,10 +23,10 @@ import (
 	"animalstore/internal/server"
 )
 
-// wait is how long a test waits for something that has to happen.
+// wait is how long a test waits for something that must happen.
 const wait = 30 * time.Second
 
-// localConfig is a server on a free port and a new file.
+// localConfig configures a server on a free port with a new file.
 func localConfig(t testing.TB) server.Config {
 	t.Helper()
 	return server.Config{
@@ -36,7 +36,7 @@ func localConfig(t testing.TB) server.Config {
 	}
 }
 
-// running is a server in the background.
+// running is a server running in the background.
 type running struct {
 	*server.Server
 	stop  func()
@@ -56,7 +56,7 @@ func run(t testing.TB, cfg server.Config) *running {
 	return r
 }
 
-// wait returns what Run returns.
+// wait waits for Run and returns its error.
 func (r *running) wait(t testing.TB) error {
 	t.Helper()
 	select {
@@ -68,8 +68,8 @@ func (r *running) wait(t testing.TB) error {
 	}
 }
 
-// TestRunFinishesRequests: Run returns once its context has ended, and not before
-// the request in progress has its response.
+// TestRunFinishesRequests: Run returns after its context has ended, but not before the
+// request in progress has its response.
 func TestRunFinishesRequests(t *testing.T) {
 	cfg := localConfig(t)
 	inside, finish := make(chan struct{}), make(chan struct{})
@@ -113,7 +113,7 @@ func TestRunFinishesRequests(t *testing.T) {
 	}
 }
 
-// TestRunCutsOff: a request that takes too long doesn't hold up the end.
+// TestRunCutsOff: a request that takes too long doesn't delay the end.
 func TestRunCutsOff(t *testing.T) {
 	cfg := localConfig(t)
 	cfg.Timeouts = server.Timeouts{Drain: 20 * time.Millisecond}
@@ -133,8 +133,8 @@ func TestRunCutsOff(t *testing.T) {
 	}
 }
 
-// TestTakenPort: a start that fails creates no owner key, makes no backup and leaves the
-// database to the next.
+// TestTakenPort: a failed start creates no owner key, makes no backup and leaves the
+// database usable for the next start.
 func TestTakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -171,7 +171,7 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// TestOptionalOps: a server can do without metrics, and says so.
+// TestOptionalOps: a server can run without metrics, and reports why.
 func TestOptionalOps(t *testing.T) {
 	cfg := localConfig(t)
 	cfg.OpsListen, cfg.OpsOptional = "127.0.0.1:0", true
@@ -210,8 +210,8 @@ func TestOptionalOps(t *testing.T) {
 	}
 }
 
-// TestOwnerKey: the first key of a database is created once, with the secret that
-// was given or a new one.
+// TestOwnerKey: the first key of a database is created once, with the given secret or a
+// new one.
 func TestOwnerKey(t *testing.T) {
 	const given = "a-key-from-elsewhere-0123456789"
 	cfg := localConfig(t)
@@ -256,7 +256,7 @@ func listPets(t *testing.T, s *running, key string) {
 	res.Body.Close()
 }
 
-// TestCloseOrder: what requests left behind is saved before the database closes.
+// TestCloseOrder: the usage of finished requests is saved before the database closes.
 func TestCloseOrder(t *testing.T) {
 	cfg := localConfig(t)
 	recorded := &recorder{}
@@ -274,7 +274,7 @@ func TestCloseOrder(t *testing.T) {
 	if err := errors.Join(s.wait(t), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	// Opening the file shows that it is closed, and what is in it.
+	// Opening the file shows that it was closed, and what it contains.
 	store, err := sqlite.Open(t.Context(), strings.TrimPrefix(cfg.Database, "sqlite:"), sqlite.Options{Serve: true})
 	if err != nil {
 		t.Fatal(err)
@@ -289,8 +289,7 @@ func TestCloseOrder(t *testing.T) {
 	}
 }
 
-// TestLastLine: the log ends with "stopped", also if the database makes trouble until
-// the end.
+// TestLastLine: the log ends with "stopped", even if the database fails until the end.
 func TestLastLine(t *testing.T) {
 	cfg := localConfig(t)
 	log := new(server.Log)
@@ -312,14 +311,14 @@ func TestLastLine(t *testing.T) {
 	}
 }
 
-// brokenUsage can't save usage.
+// brokenUsage is a database that fails to save usage.
 type brokenUsage struct{ db.DB }
 
 func (brokenUsage) SaveUsage(context.Context, []animalstore.Usage) error {
 	return errors.New("the disk is broken")
 }
 
-// recorder notes which saves failed.
+// recorder records which saves failed.
 type recorder struct {
 	db.DB
 	mu     sync.Mutex
@@ -342,7 +341,7 @@ func (r *recorder) failures() []error {
 	return slices.Clone(r.failed)
 }
 
-// TestDatabaseURL: a password shows in no error and in nothing that is printed.
+// TestDatabaseURL: a password appears in no error and no output.
 func TestDatabaseURL(t *testing.T) {
 	for _, url := range []string{"", "store.db", "sqlite:", "mysql://root:hunter2@host/x", "postgres://root:hunter2@host:port/x"} {
 		err := server.CheckDatabaseURL("--database", url)

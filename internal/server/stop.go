@@ -9,8 +9,9 @@ import (
 	"animalstore/internal/db/postgres"
 )
 
-// A server stops within 20 seconds, even if its database hangs: requests in progress and
-// saving the counters share stopTimeout, and closing the database has closeTimeout.
+// A server stops within 20 seconds, even if its database hangs: requests in progress
+// and saving the counters share stopTimeout, and closing the database gets
+// closeTimeout.
 const (
 	stopTimeout  = 16 * time.Second
 	closeTimeout = 2 * time.Second
@@ -19,8 +20,8 @@ const (
 
 var errTooLong = errors.New("timed out waiting for the database")
 
-// deadline is when the server has to be done with everything but closing the database.
-// The first call sets it.
+// deadline is when the server must be finished with everything but closing the
+// database. The first call sets it.
 func (s *Server) deadline() time.Time {
 	if s.stopBy.IsZero() {
 		s.stopBy = time.Now().Add(stopTimeout)
@@ -48,7 +49,7 @@ func (s *Server) saveBy(deadline time.Time) error {
 	defer cancel()
 	for {
 		err := s.Save(ctx)
-		// PostgreSQL may stay unreachable, so it isn't tried again.
+		// PostgreSQL may stay unreachable, so there is no retry.
 		if !errors.Is(err, db.ErrUnavailable) || postgres.Is(s.cfg.Database) || time.Until(deadline) < saveAgain {
 			return err
 		}

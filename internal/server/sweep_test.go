@@ -12,7 +12,7 @@ import (
 	"animalstore/internal/db/sqlite"
 )
 
-// TestSweep: a server deletes all usage that is older than 90 days, and no other.
+// TestSweep: a server deletes usage older than 90 days, and nothing else.
 func TestSweep(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
@@ -54,8 +54,8 @@ func TestSweep(t *testing.T) {
 	t.Errorf("got %d hours left, want the %d of the last 90 days", len(got), len(want))
 }
 
-// TestSweepEvents: a server deletes events that are older than its retention, except the
-// newest, and none if it keeps them forever.
+// TestSweepEvents: a server deletes events older than its retention, except the newest,
+// and none if it keeps them forever.
 func TestSweepEvents(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
@@ -80,8 +80,8 @@ func TestSweepEvents(t *testing.T) {
 	}
 }
 
-// TestSweepDeliveries: a server deletes deliveries that are older than 30 days, and no
-// other.
+// TestSweepDeliveries: a server deletes deliveries older than 30 days, and nothing
+// else.
 func TestSweepDeliveries(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {

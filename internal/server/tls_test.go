@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// selfSigned returns a certificate and its key, as they are in files.
+// selfSigned returns a certificate and its key in PEM.
 func selfSigned(t *testing.T, serial int64) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,8 +45,8 @@ func selfSigned(t *testing.T, serial int64) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
-// TestHandshakes: nothing older than TLS 1.2 is spoken, and there only suites that
-// encrypt and authenticate in one step.
+// TestHandshakes: the server accepts nothing older than TLS 1.2, and in TLS 1.2 only
+// suites that encrypt and authenticate in one step.
 func TestHandshakes(t *testing.T) {
 	cfg := localConfig(t)
 	cert, err := tls.X509KeyPair(selfSigned(t, 1))
@@ -89,8 +89,8 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// TestCertificateSwapsUnderLoad: a hundred certificates, one after the other, and no
-// request fails, whether on a new connection or an open one, in HTTP/1.1 or HTTP/2.
+// TestCertificateSwapsUnderLoad: while a hundred certificates replace one another, no
+// request fails, on new or open connections, in HTTP/1.1 or HTTP/2.
 func TestCertificateSwapsUnderLoad(t *testing.T) {
 	const swaps = 100
 	dir := t.TempDir()

@@ -23,14 +23,14 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// movedClock is a clock that tests move ahead.
+// movedClock is a clock that tests can move forward.
 type movedClock struct{ offset atomic.Int64 }
 
 func (c *movedClock) now() time.Time         { return time.Now().Add(time.Duration(c.offset.Load())) }
 func (c *movedClock) move(d time.Duration)   { c.offset.Add(int64(d)) }
 func (c *movedClock) time() animalstore.Time { return animalstore.At(c.now()) }
 
-// hookReceiver is a receiver over TLS that verifies what it gets.
+// hookReceiver is a receiver over TLS that verifies the deliveries it gets.
 type hookReceiver struct {
 	*httptest.Server
 	clock  *movedClock
@@ -161,7 +161,7 @@ func within2Minutes(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestEveryEventArrives: whatever fails and stops, every event is delivered, with the
+// TestEveryEventArrives: whatever fails or stops, every event is delivered, with the
 // same id and body in every attempt. Claims of instances that died are taken over.
 func TestEveryEventArrives(t *testing.T) {
 	t.Parallel()
@@ -180,7 +180,7 @@ func TestEveryEventArrives(t *testing.T) {
 		}
 		addPets(t, s.DB(), events/restarts)
 		within2Minutes(t, "some events arrive", func() bool { return r.count() > run*events/restarts/2 })
-		// An instance that claims some and dies.
+		// An instance claims some deliveries and dies.
 		if _, err := s.DB().ClaimDeliveries(t.Context(), clock.time(), animalstore.At(clock.now().Add(time.Minute))); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestEveryEventArrives(t *testing.T) {
 	t.Logf("%d events in %d attempts", want, r.attempts)
 }
 
-// TestIsolation: a webhook that hangs and one that fails delay no other.
+// TestIsolation: webhooks that hang or fail don't delay others.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	clock, release := new(movedClock), make(chan struct{})
@@ -216,8 +216,8 @@ func TestIsolation(t *testing.T) {
 	}
 	began := time.Now()
 	addPets(t, s.DB(), 50)
-	within2Minutes(t, "all events arrive where they can", func() bool { return works.count() == 50 })
-	// Far less than the timeout that the other one runs into.
+	within2Minutes(t, "the working webhook gets all events", func() bool { return works.count() == 50 })
+	// This is far less than the timeout of the hanging webhook.
 	if took := time.Since(began); took > animalstore.AttemptTimeout {
 		t.Errorf("took %s, want no wait for the others", took)
 	}
@@ -228,8 +228,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestGoneReceiver: 410 disables, with an event and a line in the log; nothing shows the
-// secret.
+// TestGoneReceiver: 410 disables a webhook, with an event and a log line, and neither
+// shows the secret.
 func TestGoneReceiver(t *testing.T) {
 	t.Parallel()
 	clock := new(movedClock)

@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decoding checks the form of a text: which fields it has, and their types. The
-// rules of the domain are checked by the Validate methods of what it returns.
+// Decoding checks the form of a text: its fields and their types. The Validate methods
+// of the decoded values check the rules of the domain.
 
-// DecodeNewPet reads a pet to add. It's available unless the text says otherwise.
+// DecodeNewPet reads a pet to add. Its status is available unless the text sets it.
 func DecodeNewPet(text []byte) (animalstore.NewPet, error) {
 	pet := animalstore.NewPet{Status: animalstore.PetAvailable}
 	err := decodeObject(text,
@@ -23,7 +23,7 @@ func DecodeNewPet(text []byte) (animalstore.NewPet, error) {
 	return pet, err
 }
 
-// DecodePetPatch reads changes of a pet.
+// DecodePetPatch reads changes to a pet.
 func DecodePetPatch(text []byte) (patch animalstore.PetPatch, err error) {
 	err = decodeObject(text,
 		patched("name", &patch.Name, readString),
@@ -38,7 +38,7 @@ func DecodeNewOrder(text []byte) (order animalstore.NewOrder, err error) {
 	return order, err
 }
 
-// DecodeOrderPatch reads changes of an order.
+// DecodeOrderPatch reads changes to an order.
 func DecodeOrderPatch(text []byte) (patch animalstore.OrderPatch, err error) {
 	err = decodeObject(text, patched("status", &patch.Status, readOrderStatus))
 	return patch, err
@@ -50,8 +50,8 @@ func DecodeCategory(text []byte) (category animalstore.Category, err error) {
 	return category, err
 }
 
-// DecodeNewKey reads a key to create, without its environment. It's on plan free
-// and may read and write unless the text says otherwise.
+// DecodeNewKey reads a key to create, without its environment. It has the free plan and
+// may read and write unless the text says otherwise.
 func DecodeNewKey(text []byte) (animalstore.NewKey, error) {
 	key := animalstore.NewKey{Plan: animalstore.PlanFree, Permissions: animalstore.Read | animalstore.Write}
 	err := decodeObject(text,
@@ -63,7 +63,7 @@ func DecodeNewKey(text []byte) (animalstore.NewKey, error) {
 	return key, err
 }
 
-// DecodeKeyPatch reads changes of a key.
+// DecodeKeyPatch reads changes to a key.
 func DecodeKeyPatch(text []byte) (patch animalstore.KeyPatch, err error) {
 	err = decodeObject(text,
 		patched("name", &patch.Name, readString),
@@ -74,8 +74,8 @@ func DecodeKeyPatch(text []byte) (patch animalstore.KeyPatch, err error) {
 	return patch, err
 }
 
-// DecodeGraceSeconds reads how long the secrets of a rotated key keep working;
-// nil if the text doesn't say.
+// DecodeGraceSeconds reads how long the old secret of a rotated key or webhook keeps
+// working; nil if the text doesn't say.
 func DecodeGraceSeconds(text []byte) (seconds *int64, err error) {
 	err = decodeObject(text, patched("graceSeconds", &seconds, readInteger))
 	return seconds, err
@@ -90,7 +90,7 @@ func DecodeNewWebhook(text []byte) (webhook animalstore.NewWebhook, err error) {
 	return webhook, err
 }
 
-// DecodeWebhookPatch reads changes of a webhook.
+// DecodeWebhookPatch reads changes to a webhook.
 func DecodeWebhookPatch(text []byte) (patch animalstore.WebhookPatch, err error) {
 	err = decodeObject(text,
 		patched("url", &patch.URL, readString),

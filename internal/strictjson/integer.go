@@ -13,10 +13,9 @@ var (
 	errRange    = errors.New("must be an integer between -9223372036854775808 and 9223372036854775807")
 )
 
-// ParseInteger reads a number whose value is an integer, in any notation that
-// JSON has: 100, 1e2 and 100.0 are the same. It's exact, because it never
-// converts to a float, and cheap, because it never expands an exponent into
-// more digits than an int64 has.
+// ParseInteger parses a number whose value is an integer, in any JSON notation: 100,
+// 1e2 and 100.0 are the same. It's exact, because it never converts to a float, and
+// cheap, because it never expands an exponent into more digits than an int64 has.
 func ParseInteger(number []byte) (int64, error) {
 	if n, err := strconv.ParseInt(string(number), 10, 64); err == nil && number[0] != '+' {
 		return n, nil
@@ -50,9 +49,9 @@ func ParseInteger(number []byte) (int64, error) {
 	return scale(trimmed, exponent, negative)
 }
 
-// scale is digits×10^exponent as an int64. There are no leading zeros.
+// scale returns digits×10^exponent as an int64. digits has no leading zeros.
 func scale(digits []byte, exponent int, negative bool) (int64, error) {
-	const maxDigits = 19 // of an int64
+	const maxDigits = 19 // in an int64
 	if len(digits)+exponent > maxDigits {
 		return 0, errRange
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxFields is how many fields all objects of a text may have together. To find
-// duplicates, the decoder remembers the names of each object, which makes them the most
-// expensive part of a text.
+// maxFields is how many fields all objects in a text may have together. To find
+// duplicates, the decoder remembers the names in each object, which makes fields the
+// most expensive part of a text.
 const maxFields = 1000
 
 var errTooManyFields = errors.New("too many fields")
@@ -22,10 +22,10 @@ type scanner struct {
 	fields int
 }
 
-// scanObject checks that a text is one object and returns the text of each field, nil if
-// it is absent.
+// scanObject checks that a text is one object and returns the text of each field, nil
+// for absent ones.
 func scanObject(text []byte, fields []field) ([]jsontext.Value, error) {
-	// Only over a bytes.Buffer does the decoder use the text without copying it.
+	// The decoder avoids copying the text only if it reads from a bytes.Buffer.
 	s := &scanner{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text))}
 	kind := s.PeekKind()
 	values := make([]jsontext.Value, len(fields))
@@ -73,7 +73,7 @@ func (s *scanner) scanFields(text []byte, fields []field, values []jsontext.Valu
 	return err
 }
 
-// skipValue scans the next value, with all that is inside it.
+// skipValue scans the next value and everything inside it.
 func (s *scanner) skipValue() error {
 	for outside := s.StackDepth(); ; {
 		read := s.ReadToken

@@ -1,5 +1,5 @@
-// Package strictjson reads the JSON that callers send and import files contain
-// into the types of the domain.
+// Package strictjson decodes JSON from requests and import files into the types of the
+// domain.
 //
 // It is stricter than encoding/json: field names are case-sensitive, and a
 // duplicate name, invalid UTF-8, null, or text after the object is an error.
@@ -47,9 +47,9 @@ func patched[T any](name string, dst **T, read func(jsontext.Value) (T, error)) 
 	}}
 }
 
-// decodeObject reads one JSON object and nothing after it. It scans the whole text before
-// it reads any field, so that broken JSON is malformed_json regardless of the values of its
-// fields.
+// decodeObject reads one JSON object and nothing after it. It scans the whole text
+// before it reads any field, so that broken JSON is always malformed_json, whatever the
+// values of its fields.
 func decodeObject(text []byte, fields ...field) error {
 	values, err := scanObject(text, fields)
 	if err != nil {
@@ -61,7 +61,7 @@ func decodeObject(text []byte, fields ...field) error {
 	return nil
 }
 
-// readFields reads the fields from what scanObject returned.
+// readFields reads the fields from the values that scanObject returned.
 func readFields(values []jsontext.Value, fields []field) error {
 	for i, f := range fields {
 		if values[i] == nil {

@@ -85,8 +85,8 @@ func TestDecodeNewPetErrors(t *testing.T) {
 	}
 }
 
-// TestTooManyFields counts the fields of all objects together, those in arrays and those
-// that nobody reads included.
+// TestTooManyFields counts the fields of all objects together, including those in
+// arrays and those that nothing reads.
 func TestTooManyFields(t *testing.T) {
 	pet := func(more string) []byte { return []byte(`{"name":"Rex","categoryId":7` + more + `}`) }
 	flat := func(n int) (text string) {
@@ -117,7 +117,8 @@ func TestTooManyFields(t *testing.T) {
 	})
 }
 
-// TestPatchPresence: a patch has what the text has, null and zero included.
+// TestPatchPresence: a patch has exactly the fields that the text has, including null
+// and zero ones.
 func TestPatchPresence(t *testing.T) {
 	for text, want := range map[string]animalstore.PetPatch{
 		`{}`:                         {},
@@ -165,8 +166,8 @@ func TestDecodeKeyPatchErrors(t *testing.T) {
 	}
 }
 
-// TestParseInteger: what isn't a number is refused, because the fields of a CSV
-// file aren't checked before.
+// TestParseInteger: text that isn't a number is refused, because CSV fields aren't
+// checked before.
 func TestParseInteger(t *testing.T) {
 	for text, want := range map[string]int64{"7": 7, "-7": -7, "7.0": 7, "70e-1": 7, "007": 7, "-0.0": 0, "1E+2": 100} {
 		if got, err := ParseInteger([]byte(text)); err != nil || got != want {
@@ -190,7 +191,7 @@ func BenchmarkDecodeNewPet(b *testing.B) {
 	}
 }
 
-// BenchmarkLargest decodes the bodies of 1 MiB that cost most.
+// BenchmarkLargest decodes the most expensive bodies of 1 MiB.
 func BenchmarkLargest(b *testing.B) {
 	const size = 1<<20 - 64
 	var fields strings.Builder

@@ -12,7 +12,7 @@ func (c *Column[T]) Name() string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "-")
 }
 
-// ColumnNames are the names of columns, separated by commas.
+// ColumnNames returns the names of columns.
 func ColumnNames[T any](columns []Column[T]) []string {
 	names := make([]string, len(columns))
 	for i := range columns {
@@ -21,8 +21,8 @@ func ColumnNames[T any](columns []Column[T]) []string {
 	return names
 }
 
-// Choose returns the named columns, in the order of the names. They are shown on the
-// narrowest screen.
+// Choose returns the named columns, in the order of the names. They are shown even on
+// the narrowest screen.
 func Choose[T any](columns []Column[T], names []string) ([]Column[T], error) {
 	var chosen []Column[T]
 	for _, name := range names {

@@ -14,8 +14,8 @@ var rowColumns = []Column[row]{
 	{Title: "STATE", Text: func(r row) string { return r.state }, Drop: 2},
 }
 
-// TestNarrowScreen: a screen that is too narrow shows fewer columns, under the same
-// names and in the same order, and never a line that is too long.
+// TestNarrowScreen: a narrow screen shows fewer columns, with the same names and order,
+// and no line is longer than the screen.
 func TestNarrowScreen(t *testing.T) {
 	entry := row{"1", "a name of twenty-one", "business", "banned"}
 	for width, want := range map[int]string{

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Interactive reports whether a person can be asked something: whether in and out are
-// both terminals.
+// Interactive reports whether in and out are both terminals, so that a person can
+// answer a question.
 func Interactive(in io.Reader, out io.Writer) bool {
 	file, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && ScreenOf(out).Terminal

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Countdown shows how long a command still has to wait: on a terminal in its line,
-// which is overwritten every second, elsewhere as one line per wait.
+// Countdown shows how much longer a command has to wait. On a terminal it updates its
+// line every second; elsewhere it prints one line per wait.
 type Countdown struct {
 	line *Line
 
 	mu     sync.Mutex
-	stop   chan struct{} // closed to end the wait that is shown; nil: there is none
-	done   chan struct{} // closed when it is gone
+	stop   chan struct{} // closed to end the current wait; nil: none
+	done   chan struct{} // closed when the wait has ended
 	logged time.Time     // the end of the wait that was last printed without a terminal
 }
 
 // NewCountdown returns a countdown in a line.
 func NewCountdown(line *Line) *Countdown { return &Countdown{line: line} }
 
-// Start shows the reason for a wait and what happens after it. It replaces the
-// wait before it.
+// Start shows the reason for a wait and what happens after it. It replaces the previous
+// wait.
 func (c *Countdown) Start(wait time.Duration, reason, next string) {
 	c.End()
 	if wait < time.Second { // too short to read
@@ -32,7 +32,7 @@ func (c *Countdown) Start(wait time.Duration, reason, next string) {
 	defer c.mu.Unlock()
 	until := time.Now().Add(wait)
 	if !c.line.screen.Rewrites {
-		if until.Sub(c.logged).Abs() > time.Second { // several requests may wait for the same
+		if until.Sub(c.logged).Abs() > time.Second { // several requests may wait for the same reason
 			fmt.Fprintf(c.line.w, "%s: %s in %s\n", reason, next, Duration(wait))
 			c.logged = until
 		}
@@ -69,7 +69,8 @@ func (c *Countdown) End() {
 	}
 }
 
-// Before returns a writer for results, above the line. They show that a wait is over.
+// Before returns a writer for results, above the line. A result means that the wait is
+// over.
 func (c *Countdown) Before(w io.Writer) io.Writer { return afterCountdown{c.line.Above(w), c} }
 
 type afterCountdown struct {

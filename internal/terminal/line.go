@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// Line is the line at the bottom of a terminal that says what a command is doing. It
-// is overwritten whenever that changes. Whatever else is printed there has to go
-// through [Line.Above], so that it never mixes with the line.
+// Line is the line at the bottom of a terminal that says what a command is doing. It is
+// overwritten whenever that changes. All other output to the terminal must go through
+// [Line.Above], so that it never mixes with the line.
 type Line struct {
 	w      io.Writer
 	screen Screen
 
 	mu              sync.Mutex
-	progress, brief string // how far the command has come; brief is for next to a wait
+	progress, brief string // brief is shown next to a wait
 	wait            string // what it is waiting for
 	shown           string
 }
 
-// NewLine returns a line on a writer whose screen can do what s says. If that can't
-// rewrite, the line is never shown.
+// NewLine returns a line on a writer whose screen is s. If the screen can't overwrite
+// lines, the line is never shown.
 func NewLine(w io.Writer, s Screen) *Line { return &Line{w: w, screen: s} }
 
 func (l *Line) setProgress(text, brief string) {
@@ -58,7 +58,7 @@ func (l *Line) draw() {
 }
 
 // Above returns a writer to w, which may be the same terminal. It removes the line
-// before it writes, and shows it again below.
+// before each write and shows it again below.
 func (l *Line) Above(w io.Writer) io.Writer { return aboveLine{w, l} }
 
 type aboveLine struct {

@@ -46,8 +46,8 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// TestProgressInLog: without a terminal there is a line now and then, one per wait,
-// however many requests wait, and one about pacing.
+// TestProgressInLog: without a terminal, progress is printed from time to time, each
+// wait once, however many requests are waiting, and the pacing message once.
 func TestProgressInLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

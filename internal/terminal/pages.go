@@ -11,13 +11,13 @@ type Pages struct {
 	ForMore string // how to get more entries
 }
 
-// PrintPages prints a list with as few requests as possible. list is called once,
-// with the page size to request. On a terminal a note says if there are no entries,
-// or more of them.
+// PrintPages prints a list with as few requests as possible. list is called once, with
+// the page size to request. On a terminal a note says if there are no entries, or if
+// there are more.
 func PrintPages[T any](p *Printer, pages Pages, list func(pageSize int) iter.Seq2[T, error], columns []Column[T]) error {
 	hints := p.Screen.Terminal && !p.JSON
-	// Reading one entry more shows whether there are more, unless that would
-	// take another request.
+	// Reading one extra entry shows whether there are more. It isn't done if it would
+	// need another request.
 	read := pages.Limit
 	if hints && pages.Limit%pages.MaxSize != 0 {
 		read++

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Printer prints the results of a command: a table for a person at a terminal,
-// tab-separated lines for the next program in a pipe, JSON for those who ask.
+// Printer prints the results of a command: a table on a terminal, tab-separated lines
+// in a pipe, or JSON if requested.
 type Printer struct {
 	Out    io.Writer
-	Screen Screen // of Out
+	Screen Screen // the screen of Out
 	JSON   bool
 
 	Notes      io.Writer // messages that aren't results: standard error
-	NotesWidth int       // of its screen; 0: don't wrap
+	NotesWidth int       // the width of its screen; 0: don't wrap
 }
 
 // NewPrinter returns a printer for a command's standard output and error.
@@ -34,7 +34,7 @@ func (p *Printer) Note(format string, args ...any) {
 	fmt.Fprintln(p.Notes, Wrap(fmt.Sprintf(format, args...), p.NotesWidth))
 }
 
-// Result prints a message about a result and, if JSON is asked for, the result itself.
+// Result prints a message about a result and, if JSON was requested, the result itself.
 func (p *Printer) Result(v any, format string, args ...any) error {
 	p.Note(format, args...)
 	if !p.JSON {
@@ -51,14 +51,14 @@ type Column[T any] struct {
 	Never  string            // "never" if empty
 	Colour func(T) Colour    // nil: none
 	Shrink bool              // may be cut if the screen is too narrow
-	// Drop is the order in which columns are left out on a screen that is too narrow
-	// for all of them: the highest first, 0 never. A pipe gets all.
+	// Drop is the order in which columns are left out on a narrow screen: the highest
+	// first, 0 never. A pipe gets all columns.
 	Drop int
-	// Relative shows a person how long ago the time was.
+	// Relative shows how long ago the time was.
 	Relative bool
 }
 
-// cell is an entry of the column as a person reads it.
+// cell is an entry of the column formatted for a person.
 func (c *Column[T]) cell(entry T) Cell {
 	var got Cell
 	switch {
@@ -77,7 +77,7 @@ func (c *Column[T]) cell(entry T) Cell {
 	return got
 }
 
-// plain is an entry of the column as a program reads it.
+// plain is an entry of the column formatted for a program.
 func (c *Column[T]) plain(entry T) string {
 	if c.Time == nil {
 		return Visible(c.Text(entry))
@@ -93,8 +93,8 @@ func (c *Column[T]) never() string { return cmp.Or(c.Never, never) }
 // block is the number of rows that are aligned and flushed together.
 const block = 100
 
-// PrintList prints entries until the first error, which it returns. The entries
-// before the error are printed.
+// PrintList prints entries until the first error, which it returns. It prints the
+// entries before the error.
 func PrintList[T any](p *Printer, entries iter.Seq2[T, error], columns []Column[T]) error {
 	w := bufio.NewWriter(p.Out)
 	var err error
@@ -117,8 +117,8 @@ func PrintItem[T any](p *Printer, item T, columns []Column[T]) error {
 	return PrintList(p, func(yield func(T, error) bool) { yield(item, nil) }, columns)
 }
 
-// inBlocks calls write for each entry and flush after each block of them, so
-// that what is printed is out before the rest is fetched.
+// inBlocks calls write for each entry and flush after each block, so that entries are
+// printed before the rest is fetched.
 func inBlocks[T any](entries iter.Seq2[T, error], write func(T) error, flush func() error) error {
 	rows := 0
 	for entry, err := range entries {
@@ -172,7 +172,7 @@ func writeLines[T any](w *bufio.Writer, entries iter.Seq2[T, error], columns []C
 	}, w.Flush)
 }
 
-// writeArray leaves the array open after an error, so that a part isn't
+// writeArray leaves the array open after an error, so that a partial list isn't
 // mistaken for the whole.
 func writeArray[T any](w *bufio.Writer, entries iter.Seq2[T, error]) error {
 	separator, end := "[\n  ", "[]\n"
@@ -213,15 +213,15 @@ func encodeJSON(v any, prefix string) ([]byte, error) {
 	return escapeJSON(bytes.TrimRight(b.Bytes(), "\n")), nil
 }
 
-// Field is a line of the details of one item.
+// Field is one line of an item's details.
 type Field struct {
 	Name   string
 	Value  string
 	Colour Colour
 }
 
-// PrintFields prints one field per line: aligned on a terminal, separated from
-// its name by a tab in a pipe.
+// PrintFields prints one field per line: aligned on a terminal, or separated from its
+// name by a tab in a pipe.
 func (p *Printer) PrintFields(fields []Field) error {
 	t := Table{w: p.Out, screen: p.Screen, shrink: -1}
 	for _, f := range fields {

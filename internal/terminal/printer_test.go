@@ -38,8 +38,8 @@ func listPets(n int, err error) iter.Seq2[pet, error] {
 
 var printers = map[string]Printer{"lines": {}, "table": {Screen: Screen{Terminal: true}}, "JSON": {JSON: true}}
 
-// TestListStreams: entries are printed before the rest is fetched, so that
-// neither a person nor memory waits for the end.
+// TestListStreams: entries are printed before the rest is fetched, so that output
+// starts early and memory use stays small.
 func TestListStreams(t *testing.T) {
 	for name, p := range printers {
 		var out bytes.Buffer
@@ -63,8 +63,8 @@ func TestListStreams(t *testing.T) {
 	}
 }
 
-// TestListFails: the entries before an error are printed, and a JSON array is
-// left open, so that a part is not taken for the whole.
+// TestListFails: the entries before an error are printed, and a JSON array is left
+// open, so that a partial list isn't mistaken for the whole.
 func TestListFails(t *testing.T) {
 	failed := errors.New("failed")
 	for name, p := range printers {

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// logEvery is how often progress is reported where there is no terminal.
+// logEvery is how often progress is printed without a terminal.
 const logEvery = 5 * time.Second
 
-// drawEvery is how often it is shown on a terminal at most.
+// drawEvery is the minimum time between updates on a terminal.
 const drawEvery = 100 * time.Millisecond
 
-// Progress shows how far a long command has come: as a bar on a terminal, and
-// elsewhere, such as in a log, as a line now and then.
+// Progress shows the progress of a long command: as a bar on a terminal, elsewhere,
+// such as in a log, as a line from time to time.
 type Progress struct {
 	line  *Line
 	unit  string
 	total int64 // -1: unknown
 	pace  string
 
-	done, before    int64 // before were done when it began
+	done, before    int64 // before: done by an earlier run
 	began, loggedAt time.Time
 	drawnAt         time.Time
 }
 
-// NewProgress starts at 0 of total units, such as "pets", on a new line. A
-// total of -1 is unknown.
+// NewProgress starts at 0 of total units, such as "pets", on a new line. A total of -1
+// means unknown.
 func NewProgress(w io.Writer, total int64, unit string) *Progress {
 	return NewLine(w, ScreenOf(w)).Progress(total, unit)
 }
@@ -47,14 +47,14 @@ func (p *Progress) Add(n int) {
 	p.show(time.Now())
 }
 
-// AddDone counts n that were done before, which don't count for the rate.
+// AddDone counts n that were done earlier and don't count towards the rate.
 func (p *Progress) AddDone(n int64) {
 	p.before += n
 	p.Add(int(n))
 }
 
-// SetPace says why it isn't faster; "" if it is as fast as it can be. Where there is no
-// terminal, it is printed once.
+// SetPace shows why the command isn't faster; "" means it runs at full speed. Without a
+// terminal, the reason is printed once.
 func (p *Progress) SetPace(why string) {
 	if why == p.pace {
 		return
@@ -78,7 +78,7 @@ func (p *Progress) show(now time.Time) {
 	}
 }
 
-// count is how many are done.
+// count formats how many are done.
 func (p *Progress) count() string {
 	if p.total < 0 {
 		return Grouped(p.done) + " " + p.unit
@@ -88,8 +88,8 @@ func (p *Progress) count() string {
 
 const progressWidth = 16
 
-// text is the line on a terminal: the most important first, because the end is cut on a
-// narrow one.
+// text is the line on a terminal. The most important part comes first, because a narrow
+// screen cuts off the end.
 func (p *Progress) text() string {
 	text, rate := p.count(), p.Rate()
 	if p.pace != "" {
@@ -108,7 +108,7 @@ func (p *Progress) text() string {
 	return text
 }
 
-// Done is the count so far.
+// Done returns the count so far.
 func (p *Progress) Done() int64 { return p.done }
 
 // Rate is the average per second.
@@ -122,9 +122,9 @@ func (p *Progress) Clear() {
 	p.drawnAt = time.Time{}
 }
 
-// ShowElapsed shows that a task of unknown length is running: on a terminal as
-// one line with the seconds it has taken, elsewhere as a line now and then. The
-// returned function ends it, and does nothing when called again.
+// ShowElapsed shows that a task of unknown length is running: on a terminal as one line
+// with the elapsed seconds, elsewhere as a line from time to time. The returned
+// function ends it; calling it again does nothing.
 func ShowElapsed(w io.Writer, task string) (stop func()) {
 	line, every := NewLine(w, ScreenOf(w)), logEvery
 	if line.screen.Rewrites {

@@ -1,4 +1,4 @@
-// Package terminal is what a command shows: tables, colours, progress and
+// Package terminal prints the output of commands: tables, colours, progress and
 // countdowns on a terminal, plain lines in a pipe or a log.
 package terminal
 
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen says what the terminal that something is printed on can do. The zero
-// Screen isn't a terminal.
+// Screen describes what the terminal behind a writer can do. The zero Screen isn't a
+// terminal.
 type Screen struct {
 	Terminal bool
 	Width    int  // in columns; 0 if unknown

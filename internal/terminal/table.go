@@ -14,8 +14,8 @@ type Cell struct {
 	Colour Colour
 }
 
-// Table prints rows in aligned columns. text/tabwriter would count the bytes of
-// a colour as columns, and a Chinese character as one.
+// Table prints rows in aligned columns. text/tabwriter would count a colour's bytes as
+// columns, and a double-width Chinese character as one.
 //
 // Flush may be called after any number of rows. A column is as wide as its
 // widest cell so far, so that a long list keeps its shape with little memory.
@@ -56,7 +56,7 @@ func (t *Table) AddText(texts ...string) {
 
 const (
 	gap        = 2  // columns between two cells
-	leastWidth = 10 // columns that are left of a cell that is cut
+	leastWidth = 10 // minimum width of a cell that is cut
 )
 
 // Flush prints the rows added since the last call.
@@ -99,7 +99,7 @@ func (t *Table) Flush() error {
 }
 
 // hide leaves out columns until the rest fits on the screen, or no more may be left
-// out. A column that can be cut counts as if it was.
+// out. A column that can be cut counts with its minimum width.
 func (t *Table) hide() {
 	t.hidden = make([]bool, len(t.widths))
 	if t.screen.Width == 0 {

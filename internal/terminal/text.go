@@ -72,9 +72,9 @@ func escapeJSON(text []byte) []byte {
 	return b
 }
 
-// Wrap breaks text between words to fit a width in columns. A width of 0 leaves
-// it on one line, which is easier to search for.
-// Lines that begin with two spaces stay as they are: they are commands to paste.
+// Wrap breaks text between words to fit a width in columns. A width of 0 leaves it on
+// one line, which is easier to search for. Lines that begin with two spaces are
+// commands to paste and stay unchanged.
 func Wrap(text string, width int) string {
 	if width == 0 {
 		return text
@@ -195,7 +195,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", hours, minutes%60)
 }
 
-// ParseDuration reads a duration from a person: Go's notation or, such as 90d, days.
+// ParseDuration parses a duration in Go's notation, or in days, such as 90d.
 func ParseDuration(s string) (time.Duration, error) {
 	days, ok := strings.CutSuffix(s, "d")
 	if !ok {

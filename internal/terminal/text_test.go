@@ -80,7 +80,7 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// TestProgressLines: without a terminal, a line appears now and then.
+// TestProgressLines: without a terminal, a line is printed from time to time.
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -114,8 +114,8 @@ func TestElapsedLines(t *testing.T) {
 	})
 }
 
-// TestCountdownEnds: a program that prints in the middle of a wait finds the line gone,
-// and it doesn't come back.
+// TestCountdownEnds: when a program prints during a wait, the countdown's line
+// disappears and doesn't come back.
 func TestCountdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shown strings.Builder
@@ -131,7 +131,7 @@ func TestCountdownEnds(t *testing.T) {
 		if got := shown.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		// Of two waits the later one counts.
+		// Of two waits, the later one is shown.
 		shown.Reset()
 		c.Start(time.Hour, "Broken", "trying again")
 		synctest.Wait()

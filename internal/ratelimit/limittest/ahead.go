@@ -108,8 +108,8 @@ func testAheadClock(t *testing.T, newSubject New) {
 	})
 }
 
-// testUnbanAfterStep checks that an unban lifts a ban whatever the clock did in
-// between, and nothing else.
+// testUnbanAfterStep checks that an unban lifts the ban, and nothing else, whatever the
+// clock did in between.
 func testUnbanAfterStep(t *testing.T, newSubject New) {
 	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Hour, 48 * time.Hour} {
 		t.Run("clock set back after the ban by "+step.String(), func(t *testing.T) {

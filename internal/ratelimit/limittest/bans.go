@@ -108,7 +108,7 @@ func testStrikes(t *testing.T, newSubject New) {
 	})
 }
 
-// banLengths are those of the first, second, third and every later ban.
+// banLengths are the lengths of the first, second, third and every later ban.
 var banLengths = []int64{5 * minute, 15 * minute, 1 * hour, 24 * hour, 24 * hour, 24 * hour}
 
 // testBans checks how long bans last and what happens during them.

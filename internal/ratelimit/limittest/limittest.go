@@ -25,8 +25,8 @@ type Subject interface {
 	// needs a way to override it in tests.
 	SetClock(now time.Time)
 
-	// Save makes all decisions so far survive a kill. It does nothing in a limiter
-	// that has no state of its own.
+	// Save makes all decisions so far survive a kill. It does nothing if the limiter
+	// keeps no state in this process.
 	Save() error
 
 	// Restart stops the limiter cleanly and starts another one on the same storage.
@@ -40,8 +40,8 @@ type Subject interface {
 	KillForgets() bool
 }
 
-// costly is a Subject that is slower than one in memory: the suite makes fewer
-// requests.
+// costly is implemented by Subjects slower than an in-memory one, for which the suite
+// makes fewer requests.
 type costly interface{ Costly() bool }
 
 func isCostly(s Subject) bool {

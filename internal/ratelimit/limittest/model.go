@@ -1,7 +1,7 @@
 package limittest
 
-// This file is a second implementation of the contract, to compare limiters with.
-// It shares nothing with package ratelimit, and prefers simple code to short code.
+// This file is a second implementation of the contract, to compare limiters with. It
+// shares nothing with package ratelimit, and is written to be simple rather than short.
 // Times are Unix milliseconds.
 
 const (

@@ -60,8 +60,8 @@ var (
 	drawBackFew = rapid.Int64Range(1, 90*second)
 )
 
-// byWeight returns each name as often as its weight. Drawing names makes a failure
-// read as a list of what happened.
+// byWeight returns each name as often as its weight. Drawing names makes a failure read
+// as a list of operations.
 func byWeight(operations []operation) []string {
 	var names []string
 	for _, o := range operations {
@@ -159,9 +159,10 @@ func (s *sequence) stepBack(t *rapid.T) {
 		back = midnight - drawBackFew.Draw(t, "milliseconds before midnight")
 	}
 	m, c := &s.model, s.cover
-	// A window that is shortened to end when another one in the store ended can't be told
-	// from it, and the higher count of both applies until then. In practice that takes two
-	// steps back to the same second, and a new window since the last save between them.
+	// A window that is shortened to end exactly when another stored window ended can't
+	// be told apart from it, so the higher of the two counts applies until then. In
+	// practice that takes two steps back to the same second, with a new window since
+	// the last save between them.
 	for back+minute < m.minuteEnd && s.stored[roundUp(back+minute, second)] || back+day < m.dayEnd && s.stored[(back+day)/second*second] {
 		back -= second
 	}
@@ -179,10 +180,10 @@ func (s *sequence) stepBack(t *rapid.T) {
 	for range 3 {
 		s.checkStatus(t)
 	}
-	s.store() // shortened windows are, at once
+	s.store() // shortened windows are saved at once
 }
 
-// store records which windows the store has from now on.
+// store records which windows are now in the store.
 func (s *sequence) store() { s.stored[s.model.minuteEnd], s.stored[s.model.dayEnd] = true, true }
 
 func (s *sequence) changePlan(t *rapid.T) {
@@ -223,8 +224,8 @@ func (s *sequence) kill(t *rapid.T) {
 	s.cover.saw("kill forgot a request")
 	s.model = s.saved
 	s.steady = false
-	// What was admitted and lost may be admitted again: a kill may lose a second.
-	// The windows are counted from here again.
+	// Requests that were admitted and then lost may be admitted again: a kill may lose
+	// a second. Counting the windows starts over here.
 	clear(s.toMinute)
 	clear(s.toDay)
 }

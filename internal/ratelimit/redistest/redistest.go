@@ -23,12 +23,11 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// external is the environment variable with the address of an existing server, such
-// as redis://127.0.0.1:6379. Tests that stop or freeze a server start their own
-// anyway.
+// external is the environment variable with the address of an existing server, such as
+// redis://127.0.0.1:6379. Tests that stop or freeze a server always start their own.
 const external = "ANIMALSTORE_TEST_REDIS"
 
-// commandTimeout limits the test's own commands.
+// commandTimeout limits the commands that the test itself sends.
 const commandTimeout = 10 * time.Second
 
 // oldest is the oldest version that tests accept.
@@ -46,8 +45,8 @@ type Server struct {
 	cmd *exec.Cmd // nil while it isn't running, and for an external server
 }
 
-// Shared returns a server on which the test has its own database: the one in
-// ANIMALSTORE_TEST_REDIS, or else a new one.
+// Shared returns a server with a separate database for this test: the server in
+// ANIMALSTORE_TEST_REDIS if set, or a new one.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	address := os.Getenv(external)
@@ -65,7 +64,7 @@ func Shared(t testing.TB) *Server {
 	return s
 }
 
-// databases are those of an external server, which has 16 by default.
+// databases are the database numbers of an external server, which has 16 by default.
 var databases = func() chan int {
 	c := make(chan int, 15)
 	for db := 1; db <= 15; db++ {
@@ -205,7 +204,7 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	// A connecting client may have been assigned the port as its own.
+	// The port may briefly be in use as the source port of another connection.
 	var err error
 	s.eventually("the server is running again", func() bool {
 		err = s.launch()
@@ -231,7 +230,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Flush deletes what this test stored.
+// Flush deletes everything this test stored.
 func (s *Server) Flush() {
 	s.t.Helper()
 	if _, err := s.Do("FLUSHDB"); err != nil {

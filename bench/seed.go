@@ -65,7 +65,7 @@ func randomStatus(random *rand.Rand) animalstore.PetStatus {
 // openStore opens a database of ours to fill it. What it writes isn't durable at
 // once: if the machine crashes, this run is lost anyway.
 func (b *bench) openStore(url string) db.DB {
-	return must(service.OpenDatabase(b.ctx, url, sqlite.Options{Tuning: sqlite.Tuning{NoSync: true}}))
+	return must(service.OpenDatabase(b.ctx, url, sqlite.Options{NoSync: true}))
 }
 
 // history is what a store has besides pets after a while: two events for each, and a key

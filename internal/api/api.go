@@ -45,8 +45,6 @@ type Config struct {
 	// CheckWebhookURL returns an error for the client if webhooks may not reach a
 	// URL.
 	CheckWebhookURL func(ctx context.Context, url string) error
-	// NoPageCache turns off the cache of encoded pages, for a benchmark.
-	NoPageCache bool
 	// Environment and Version are shown on the pages. Empty means production and
 	// no version.
 	Environment animalstore.Environment
@@ -108,7 +106,7 @@ func New(c Config) *Server {
 		accessLog: c.AccessLog,
 		observer:  c.Observer,
 		router:    newRouter(routes),
-		cache:     newCache(c.NoPageCache),
+		cache:     newCache(),
 		drained:   make(chan struct{}),
 
 		checkWebhookURL: c.CheckWebhookURL,

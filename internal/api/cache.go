@@ -19,9 +19,8 @@ const (
 // It has a fixed number of slots, and a new page replaces the one in the slot of
 // its key. That bounds its size and makes a lock unnecessary.
 type cache struct {
-	disabled bool
-	seed     maphash.Seed
-	slots    [cacheSlots]atomic.Pointer[page]
+	seed  maphash.Seed
+	slots [cacheSlots]atomic.Pointer[page]
 
 	hits, misses atomic.Int64
 }
@@ -40,9 +39,7 @@ func newPage(hot bool, link string, body []byte) *page {
 	return &page{hot: hot, link: link, entity: newEntity(body)}
 }
 
-func newCache(disabled bool) *cache {
-	return &cache{disabled: disabled, seed: maphash.MakeSeed()}
-}
+func newCache() *cache { return &cache{seed: maphash.MakeSeed()} }
 
 func (c *cache) slot(key string) *atomic.Pointer[page] {
 	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
@@ -61,7 +58,7 @@ func (c *cache) get(key string, generation uint64) *page {
 
 // put caches p under key for as long as the store stays in this generation.
 func (c *cache) put(key string, generation uint64, p *page) {
-	if !c.disabled && len(p.body) <= maxCached && len(key) <= maxCacheKey {
+	if len(p.body) <= maxCached && len(key) <= maxCacheKey {
 		p.key, p.generation = key, generation
 		c.slot(key).Store(p)
 	}

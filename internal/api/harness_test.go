@@ -57,7 +57,6 @@ type setup struct {
 	observer  api.Observer
 	tls       *tls.Config
 
-	noPageCache bool
 	eventsEvery time.Duration
 }
 
@@ -98,7 +97,6 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		NoBackground:    true,
 		EventsEvery:     with.eventsEvery,
 		CheckWebhookURL: checkWebhookURL,
-		NoPageCache:     with.noPageCache,
 	})
 	if err != nil {
 		t.Fatal(err)

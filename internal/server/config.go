@@ -13,7 +13,6 @@ import (
 	"animalstore/internal/api"
 	"animalstore/internal/certs"
 	"animalstore/internal/db"
-	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
 )
 
@@ -87,12 +86,12 @@ type Config struct {
 	// EventsEvery is how often a server polls for events of other processes. 0 means
 	// 250 ms.
 	EventsEvery time.Duration
-	Tuning      sqlite.Tuning
+	// NoSync is [sqlite.Options.NoSync].
+	NoSync bool
 	// WebhookTLS replaces the system's certificate authorities for webhooks.
 	// CheckWebhookURL replaces the check of a URL's destination when it is saved.
 	WebhookTLS      *tls.Config
 	CheckWebhookURL func(ctx context.Context, url string) error
-	NoPageCache     bool
 	// CertificateCheck is how often CertFile and KeyFile are read. 0 means every
 	// second.
 	CertificateCheck time.Duration

@@ -114,7 +114,6 @@ func (s *Server) newHandler() *api.Server {
 		Observer:       observer,
 		Environment:    s.cfg.Environment,
 		Version:        s.cfg.Version,
-		NoPageCache:    s.cfg.NoPageCache,
 		State:          s.state,
 		Console:        s.newConsole(),
 

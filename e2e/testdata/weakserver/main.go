@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"animalstore/internal/db/sqlite"
 	"animalstore/internal/server"
 )
 
@@ -34,7 +33,7 @@ func serve(ctx context.Context) error {
 		Database: *database,
 		Listen:   *listen,
 		Log:      slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Tuning:   sqlite.Tuning{NoSync: true},
+		NoSync:   true,
 	})
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestFlippedBytesInALargeStore(t *testing.T) {
 		}
 		write()
 		failed := false
-		d, err := Open(t.Context(), file, Options{Serve: true, Fatal: func(error) { failed = true }, Tuning: Tuning{NoSync: true}})
+		d, err := Open(t.Context(), file, Options{Serve: true, Fatal: func(error) { failed = true }, NoSync: true})
 		if err != nil {
 			refused++
 			continue
@@ -73,7 +73,7 @@ func TestFlippedBytesInALargeStore(t *testing.T) {
 // largeStore creates a store and returns its pets by id, beginning at 1.
 func largeStore(t *testing.T, path string, pets int64) []animalstore.Pet {
 	t.Helper()
-	d := mustOpen(t, path, Options{Serve: true, Tuning: Tuning{NoSync: true}})
+	d := mustOpen(t, path, Options{Serve: true, NoSync: true})
 	if _, _, err := d.Reserve(t.Context(), pets, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // when it reads the damage, or serve the pets as they were.
 func TestFlippedBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
-	d := mustOpen(t, path, Options{Serve: true, Tuning: Tuning{NoSync: true}})
+	d := mustOpen(t, path, Options{Serve: true, NoSync: true})
 	want := map[int64]animalstore.Pet{}
 	for i := range 300 {
 		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprintf("Rex the %dth", i), CategoryID: int64(i % 7), Status: animalstore.PetStatuses[i%3]}, nil)
@@ -43,7 +43,7 @@ func TestFlippedBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		failed := false
-		d, err := Open(t.Context(), file, Options{Serve: true, Fatal: func(error) { failed = true }, Tuning: Tuning{NoSync: true}})
+		d, err := Open(t.Context(), file, Options{Serve: true, Fatal: func(error) { failed = true }, NoSync: true})
 		if err != nil {
 			refused++
 			continue

@@ -14,7 +14,8 @@ import (
 // TestWritersTakeTurns: a caller with one write doesn't wait for all that another one
 // has queued before.
 func TestWritersTakeTurns(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, Tuning: Tuning{MaxBatch: 4}})
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d.writer.most = 4
 	release := hold(t, d)
 	var order []int64 // only the writer appends to it
 	var wg sync.WaitGroup

@@ -6,7 +6,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -66,25 +65,9 @@ type Options struct {
 	// end the process, because what was read from or written to the file can't be
 	// trusted any more. If it is nil, errors are only returned.
 	Fatal func(error)
-	// Tuning is for tests and benchmarks. A release uses its zero value.
-	Tuning Tuning
-}
-
-// Tuning takes something away from a database, so that tests and benchmarks can
-// show the difference it makes. No flag and no variable may set it.
-type Tuning struct {
-	// NoSync commits without waiting for the disk: a power cut loses writes
-	// that were acknowledged.
+	// NoSync commits without waiting for the disk, for tests and benchmarks: a power
+	// cut loses writes that were acknowledged. No flag and no variable may set it.
 	NoSync bool
-	// MaxBatch is the number of writes in one transaction. Zero is 1024.
-	MaxBatch int
-}
-
-func (t Tuning) synchronous() string {
-	if t.NoSync {
-		return "NORMAL"
-	}
-	return "FULL"
 }
 
 // DB is a [db.DB] in a SQLite file.
@@ -93,7 +76,7 @@ type DB struct {
 	lock    *serverLock // held while serving, otherwise nil
 	watch   *watch      // of a server's files, otherwise nil
 	fatal   func(error)
-	tuning  Tuning
+	noSync  bool
 	turns   *fair.Turns // shares the readers
 	readers idleReaders
 	nread   int // number of readers
@@ -118,13 +101,13 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), tuning: opts.Tuning, claims: claims{of: map[int64]map[int64]claim{}}}
+	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), noSync: opts.NoSync, claims: claims{of: map[int64]map[int64]claim{}}}
 	defer func() {
 		if err != nil {
 			d.Close()
 		}
 	}()
-	if err := d.claim(ctx, opts); err != nil {
+	if err := d.prepareFile(ctx, opts); err != nil {
 		return nil, err
 	}
 	path = d.path
@@ -132,7 +115,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	d.writer = startWriter(conn, d.failed, cmp.Or(opts.Tuning.MaxBatch, maxBatch))
+	d.writer = startWriter(conn, d.failed)
 	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
 		return nil, explain(path, err)
 	}
@@ -158,10 +141,10 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	return d, nil
 }
 
-// claim creates the file if there is none, refuses one that isn't ours, and makes
+// prepareFile creates the file if there is none, refuses one that isn't ours, and makes
 // this process its only server if opts say so. Otherwise it updates the tables, unless
 // an older server uses them. It comes before anything else that writes.
-func (d *DB) claim(ctx context.Context, opts Options) (err error) {
+func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 	if err := createFile(d.path, opts.MustExist); err != nil {
 		return err
 	}
@@ -247,9 +230,13 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	synchronous := "FULL"
+	if d.noSync {
+		synchronous = "NORMAL"
+	}
 	for _, pragma := range []string{
 		"PRAGMA journal_mode = WAL",
-		"PRAGMA synchronous = " + d.tuning.synchronous(),
+		"PRAGMA synchronous = " + synchronous,
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA temp_store = MEMORY",
 		"PRAGMA cache_size = " + cacheSize,

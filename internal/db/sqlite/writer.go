@@ -20,8 +20,7 @@ import (
 // errClosed is returned by operations that start after Close.
 var errClosed = errors.New("database is closed")
 
-// maxBatch is the number of writes in one transaction, unless [Tuning] says
-// otherwise.
+// maxBatch is the number of writes in one transaction.
 const maxBatch = 1024
 
 // writer owns the connection that writes. All writes are queued, and one goroutine
@@ -70,13 +69,13 @@ type write struct {
 	err   error
 }
 
-func startWriter(conn *sqlite.Conn, fatal func(error), most int) *writer {
+func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
 	w := &writer{
 		conn:  conn,
 		wake:  make(chan struct{}, 1),
 		ended: make(chan struct{}),
 		fatal: fatal,
-		most:  most,
+		most:  maxBatch,
 
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,

@@ -122,7 +122,7 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 // share their commits.
 func TestOneProcessorSharesCommits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, Tuning: Tuning{NoSync: true}})
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, NoSync: true})
 	insert := func() {
 		if err := d.writer.do(t.Context(), insertPet("any", 0)); err != nil {
 			t.Error(err)

@@ -6,20 +6,19 @@ import (
 	"animalstore"
 )
 
-// Bulk is implemented by databases that can load many complete rows at once, such
-// as sample data. The promises that [DB] makes about writes hold here too.
+// Bulk is implemented by databases that can load many complete rows at once, such as
+// sample data. The promises that [DB] makes about writes also apply here.
 type Bulk interface {
-	// Reserve sets aside the given numbers of pet and order ids and returns the
-	// highest ids assigned before. The ids right after those belong to the caller,
-	// whether it uses them or not. With zero it reserves nothing and just returns
-	// the highest ids.
+	// Reserve reserves this many pet and order ids and returns the highest ids assigned
+	// before. The ids right after those belong to the caller, whether it uses them or
+	// not. With zero it only returns the highest ids.
 	Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrder int64, err error)
 
-	// Load adds rows with the ids they have, all of them or none. It returns
-	// ErrExists if a pet, order or category with such an id exists. The ids of
-	// pets and orders must be reserved, unless nobody else writes. Load doesn't
-	// validate: the rows must be valid and consistent, and each pet's category
-	// must be among them or in the store.
+	// Load adds rows with the ids they have, all of them or none. It returns ErrExists
+	// if a pet, order or category with one of the ids exists. The ids of pets and
+	// orders must be reserved, unless nobody else writes. Load doesn't validate: the
+	// rows must be valid and consistent, and each pet's category must be among them or
+	// already stored.
 	Load(ctx context.Context, rows Rows) error
 }
 
@@ -30,8 +29,8 @@ type Rows struct {
 	Orders     []animalstore.Order
 }
 
-// Shift adds the given numbers to the ids of pets and orders, so that they follow
-// the highest ids that are already taken.
+// Shift adds the given numbers to the ids of pets and orders, so that they follow the
+// highest ids already taken.
 func (r Rows) Shift(lastPet, lastOrder int64) {
 	for i := range r.Pets {
 		r.Pets[i].ID += lastPet

@@ -14,8 +14,8 @@ type Categories interface {
 	// Categories returns categories in ascending order of id.
 	Categories(ctx context.Context, q CategoryQuery) ([]animalstore.Category, error)
 
-	// PutCategory creates or renames a category if check returns nil. before is
-	// the stored category, or nil if there is none.
+	// PutCategory creates or renames a category if check returns nil. before is the
+	// stored category, or nil if there is none.
 	PutCategory(ctx context.Context, c animalstore.Category, check func(before *animalstore.Category) error) (created bool, err error)
 }
 

@@ -1,6 +1,6 @@
-// Package db defines the storage of the service: the [DB] interface and what its
-// methods promise. These comments are the contract; package dbtest holds every
-// engine to it.
+// Package db defines the service's storage: the [DB] interface and what its methods
+// promise. These comments are the contract; package dbtest checks every engine against
+// it.
 package db
 
 import (
@@ -10,21 +10,20 @@ import (
 	"animalstore"
 )
 
-// The errors that callers can tell apart with errors.Is. Any other error is an
+// The errors that callers can distinguish with errors.Is. Any other error is an
 // [*animalstore.Error] for the client, the context's error, or a bug.
 var (
-	// ErrNotFound: the pet, order, category, key, webhook or delivery doesn't exist. It is the same
-	// error for all of them and carries no code: the caller knows what it looked
-	// for and words the message.
+	// ErrNotFound: the pet, order, category, key, webhook or delivery doesn't exist. It
+	// is the same error for all of them and carries no code: the caller knows what it
+	// was looking for and words the message.
 	ErrNotFound = errors.New("not found")
 	// ErrExists: another key has this secret, or another row has this id.
 	ErrExists = errors.New("already exists")
 	// ErrFull: the disk is full. Reads still work, and writes work again as soon
 	// as there is space.
 	ErrFull = errors.New("storage full")
-	// ErrUnavailable: the database can't be reached, or another process has
-	// locked it. A retry may succeed. A write that failed like this changed
-	// nothing.
+	// ErrUnavailable: the database can't be reached, or another process has locked it.
+	// A retry may succeed. A write that failed with this error changed nothing.
 	ErrUnavailable = errors.New("storage unavailable")
 	// ErrOutcomeUnknown: the connection was lost after a write was sent, or the
 	// deadline passed while it ran, so it may or may not be stored. Only a write with
@@ -75,15 +74,15 @@ type DB interface {
 	// [Idempotency] before a time, oldest first, and returns how many it removed.
 	DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
-	// Size returns how many bytes the store takes up on disk, its indexes included. It
-	// may be a little out of date.
+	// Size returns how many bytes the store uses on disk, including indexes. It may be
+	// slightly out of date.
 	Size(ctx context.Context) (bytes int64, err error)
 
-	// Generation identifies a state of the pets, orders and categories: while it
-	// is stable and doesn't change, repeating a read of them returns the same
-	// result. It doesn't cover keys, because other processes change those next to
-	// a running server. An engine that can't know of every change, because other
-	// servers write to the same database, is never stable.
+	// Generation identifies a state of the pets, orders and categories: while it is
+	// stable and doesn't change, repeating a read of them returns the same result. It
+	// doesn't cover keys, because other processes may change them while a server runs.
+	// An engine that can't know about every change, because other servers write to the
+	// same database, is never stable.
 	Generation() (generation uint64, stable bool)
 
 	// Ping reports whether a read would succeed.

@@ -14,50 +14,51 @@ import (
 // Events stores the events that changes add: see [DB].
 type Events interface {
 	// Events returns events with higher ids than q.After, oldest first. If few events
-	// match, it looks at no more than about EventsLookedAt of them: last is the id of the
-	// last event it looked at, at least q.After, and the next call goes on from there.
+	// match, it examines at most about EventsLookedAt of them: last is the id of the
+	// last event it examined, at least q.After, and the next call continues from there.
 	// It returns ErrEventsExpired if q.After is not in the range of EventRange.
 	//
-	// With q.Before it returns events with lower ids, newest first, and last is the lowest
-	// id it looked at, or 0 after the oldest event that is kept. It returns
-	// ErrEventsExpired if q.Before is beyond the newest and isn't LatestEvents.
+	// With q.Before it returns events with lower ids, newest first, and last is the
+	// lowest id it examined, or 0 once the oldest kept event has been reached. It
+	// returns ErrEventsExpired if q.Before is beyond the newest and isn't LatestEvents.
 	Events(ctx context.Context, q EventQuery) (events []animalstore.Event, last int64, err error)
 
-	// EventRange returns the id before the oldest event that is kept, and the newest
-	// id: exactly the values of After that Events accepts. Both are 0 in a new store.
+	// EventRange returns the id before the oldest kept event, and the newest id:
+	// exactly the range of After that Events accepts. Both are 0 in a new store.
 	EventRange(ctx context.Context) (first, newest int64, err error)
 
 	// PublishEvents makes the events of all changes that have returned readable, and
-	// returns the newest id. Until then Events may not return them. It may leave some
-	// for the next call if there are very many: then newest rises with each call.
+	// returns the newest id. Until then Events may not return them. If there are very
+	// many, it may leave some for the next call; newest then rises with each call.
 	PublishEvents(ctx context.Context) (newest int64, err error)
 
-	// DropEvents removes at most max of the oldest events, up to the first that isn't
-	// older than a time, and returns how many it removed. It never removes the newest.
+	// DropEvents removes at most max of the oldest events, stopping at the first that
+	// isn't older than before, and returns how many it removed. It never removes the
+	// newest.
 	DropEvents(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 }
 
-// ErrEventsExpired: an event's id is older than the events that are kept, or beyond
-// the newest, as in a store that was restored from a backup. A follower that continued
-// from there would miss events.
+// ErrEventsExpired: an event's id is older than the kept events, or beyond the newest,
+// as after a restore from a backup. A follower that continued from there would miss
+// events.
 var ErrEventsExpired = errors.New("events expired")
 
 // EventQuery selects the events that match all of its fields. Without Types or
 // Subject, every event matches.
 type EventQuery struct {
 	After   int64 // only higher ids, oldest first
-	Before  int64 // instead of After, unless it is 0: only lower ids, newest first
+	Before  int64 // if not 0, replaces After: only lower ids, newest first
 	Types   []animalstore.EventType
 	Subject string // such as "pet/17"
 	Limit   int    // at least 1
 }
 
-// LatestEvents is the Before of a list that begins with the newest event.
+// LatestEvents is the value of Before for a list that begins with the newest event.
 const LatestEvents = math.MaxInt64
 
-// EventsLookedAt is how many events an engine looks at in one call, if few of them
-// match: a rare type must not cost a scan of the whole store. Of a query with a subject it
-// looks only at the events of resources with that id.
+// EventsLookedAt is how many events an engine examines in one call if few of them
+// match, so that a query for a rare type doesn't scan the whole store. With a subject,
+// it examines only the events of resources with that id.
 const EventsLookedAt = 1000
 
 // Actor is who makes a change: a key, and the request it sent. The zero Actor is the
@@ -87,7 +88,7 @@ func ActorOf(ctx context.Context) Actor {
 // animalstore.EventTypes, a subject as the id alone because the type names the
 // resource, and no key and no request as zero values.
 
-// EventFilter is an [EventQuery] as engines apply it.
+// EventFilter is an [EventQuery] in the form that engines apply.
 type EventFilter struct {
 	Types     []int64 // the stored values; nil: all
 	HasID     bool    // only events of the resource with this id
@@ -118,7 +119,7 @@ func (q *EventQuery) Filter() EventFilter {
 	return f
 }
 
-// Look returns how many events to look at for a query that wants up to limit.
+// Look returns how many events to examine for a query that wants up to limit.
 func (f *EventFilter) Look(limit int) int {
 	if f.Types == nil {
 		return limit
@@ -134,7 +135,7 @@ func (f *EventFilter) Matches(eventType, subjectID int64) bool {
 // EventTypeIndex returns the stored value of a type. It panics if t is unknown.
 func EventTypeIndex(t animalstore.EventType) int64 { return StoredIndex(animalstore.EventTypes, t) }
 
-// StoredEvent is an event as its row has it.
+// StoredEvent is an event as stored in its row.
 type StoredEvent struct {
 	ID, Type, SubjectID, Time, KeyID int64
 	RequestID                        string
@@ -155,8 +156,8 @@ func (s *StoredEvent) Event() animalstore.Event {
 	return e
 }
 
-// EventData returns a resource as the body of a response that returns it, without the
-// line end.
+// EventData returns a resource as JSON, exactly as a response would show it, without
+// the line end.
 func EventData(resource any) string {
 	if pet, ok := resource.(*animalstore.Pet); ok {
 		return string(pet.AppendJSON(make([]byte, 0, 128)))

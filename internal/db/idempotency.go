@@ -26,16 +26,16 @@ type Idempotency struct {
 // IdempotencyWindow is how long an idempotency record is valid.
 const IdempotencyWindow = 24 * time.Hour
 
-// ExpiredAt returns the time up to which records of earlier writes have expired.
+// ExpiredAt returns the time before which records have expired.
 func (i *Idempotency) ExpiredAt() animalstore.Time {
 	return animalstore.At(i.At.Add(-IdempotencyWindow))
 }
 
 // Replay sets result to the stored result of an earlier write. It returns an error if
-// that had another body.
+// the earlier write had a different body.
 func (i *Idempotency) Replay(bodyHash []byte, stored string, result any) error {
 	if !bytes.Equal(bodyHash, i.BodyHash[:]) {
-		return animalstore.Errorf(animalstore.IdempotencyKeyReused, "Idempotency-Key was used for another body: send a new key with a new request, or the same body to retry")
+		return animalstore.Errorf(animalstore.IdempotencyKeyReused, "Idempotency-Key was already used with a different body: send a new key for a new request, or the same body to retry")
 	}
 	return json.Unmarshal([]byte(stored), result)
 }

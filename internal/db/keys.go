@@ -12,25 +12,24 @@ type Keys interface {
 	// returns ErrExists if another key has that secret.
 	CreateKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (animalstore.Key, error)
 
-	// CreateFirstKey does what CreateKey does if there has never been a key, and
-	// otherwise nothing. If several callers do this at once, exactly one creates
-	// a key.
+	// CreateFirstKey does the same as CreateKey if there has never been a key, and
+	// otherwise nothing. If several callers do this at once, exactly one creates a key.
 	CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash KeyHash, at animalstore.Time) (created bool, err error)
 
-	// KeyByHash returns the key with that secret, including expired and revoked
-	// ones. An unknown secret isn't an error here: package keys asks for whatever
+	// KeyByHash returns the key with that secret, including expired and revoked ones.
+	// An unknown secret isn't an error here: package keys looks up anything that
 	// clients send, and doesn't import this package.
 	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
 
 	// KeysVersion identifies a state of all keys and their secrets: while it doesn't
-	// change, KeyByHash returns the same, except for when a key was last used. It
-	// changes in the transaction of the change, whichever process makes that, and never
-	// to a value it had before.
+	// change, KeyByHash returns the same results, except for the time of a key's last
+	// use. It changes in the same transaction as the keys, whichever process changes
+	// them, and never returns to an earlier value.
 	KeysVersion(ctx context.Context) (version string, err error)
 
 	// Key returns one key, including expired and revoked ones. Like the other methods
-	// that return keys, except KeyByHash, it sets the ban that SaveLimitStates stored
-	// last, unless it was lifted: it may be over.
+	// that return keys, except KeyByHash, it includes the ban that SaveLimitStates last
+	// stored, unless it was lifted. That ban may be over.
 	Key(ctx context.Context, id int64) (animalstore.Key, error)
 
 	// Keys returns keys in descending order of id, including expired and revoked
@@ -58,13 +57,13 @@ type KeyQuery struct {
 	Limit  int   // at least 1
 }
 
-// KeyEventData returns a key as a response shows it at a time.
+// KeyEventData returns a key as a response would show it at that time.
 func KeyEventData(key animalstore.Key, at animalstore.Time) string {
 	return EventData(key.At(at.Time))
 }
 
-// KeyChange returns the type of the event that a change of a key at a time makes, if
-// any. When it was last used doesn't count, and a ban that was over isn't lifted.
+// KeyChange returns the type of the event for a change of a key at that time, if any. A
+// new time of last use isn't a change, and a ban that was already over isn't lifted.
 func KeyChange(before, after animalstore.Key, at animalstore.Time) (t animalstore.EventType, changed bool) {
 	before, after = before.At(at.Time), after.At(at.Time)
 	before.LastUsedAt, after.LastUsedAt = animalstore.Time{}, animalstore.Time{}

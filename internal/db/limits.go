@@ -6,30 +6,30 @@ import (
 	"animalstore"
 )
 
-// Limits stores what keys have used of their limits.
+// Limits stores the usage and the limit states of keys.
 type Limits interface {
-	// SaveUsage adds to the stored usage of keys and updates when each was last
-	// used, for all of them or none.
+	// SaveUsage adds to the stored usage of keys and updates when each was last used,
+	// for all of them or none.
 	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
 
-	// Usage returns a key's usage per hour since a time, newest first, without
-	// the hours that had no requests. A key that doesn't exist has no usage.
+	// Usage returns a key's usage per hour since a time, newest first, without hours
+	// that had no requests. A key that doesn't exist has no usage.
 	Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error)
 
 	// DropUsage removes at most max hours of usage before a time and returns how
 	// many it removed.
 	DropUsage(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
 
-	// LimitState returns the state of a key's limits that was saved last, or the
-	// zero value if none was.
+	// LimitState returns the last saved state of a key's limits, or the zero value if
+	// there is none.
 	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
 
 	// SaveLimitStates replaces the saved limits of keys, for all of them or none.
-	// Servers that share keys each save what they know, and the last to save may
-	// know the least. So a state is skipped if the saved one is ahead of it,
-	// comparing BannedAt, then Day.End, then Day.Used. With DayShortened, only
-	// BannedAt is compared. A ban that wasn't saved before, and wasn't lifted before it
-	// was saved, adds a key.banned event: one for each key, with its last ban.
+	// Servers that share keys each save what they know, and the last to save may know
+	// the least. So a state is skipped if the saved one is ahead of it, comparing
+	// BannedAt, then Day.End, then Day.Used. With DayShortened, only BannedAt is
+	// compared. A new ban that wasn't lifted before it was saved adds a key.banned
+	// event: one per key, with its last ban.
 	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
 }
 

@@ -10,8 +10,8 @@ const (
 	Unreachable                       // the database server doesn't respond
 )
 
-// OpenError means that a database can't be opened, and that the caller may have meant
-// another one. How to name another one depends on the caller.
+// OpenError means that a database can't be opened and the caller may have meant another
+// one. How to specify another one depends on the caller.
 type OpenError struct {
 	Reason OpenReason
 	Text   string

@@ -34,8 +34,8 @@ type OrderQuery struct {
 	Limit  int   // at least 1
 }
 
-// NewOrder returns the order that PlaceOrder adds, without an id, and sets the status
-// that it implies for the pet. It returns an error if the pet can't be ordered.
+// NewOrder returns the order that PlaceOrder adds, without an id, and sets the pet's
+// status accordingly. It returns an error if the pet can't be ordered.
 func NewOrder(pet *animalstore.Pet, at animalstore.Time) (animalstore.Order, error) {
 	if err := pet.CheckOrderable(); err != nil {
 		return animalstore.Order{}, err

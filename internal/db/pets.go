@@ -8,15 +8,15 @@ import (
 
 // Pets stores pets.
 type Pets interface {
-	// CreatePet adds a pet that passed Validate, and its category if that
-	// doesn't exist. An empty status means available. idempotency may be nil.
+	// CreatePet adds a pet that passed Validate, and its category if it doesn't exist.
+	// An empty status means available. idempotency may be nil.
 	CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *Idempotency) (pet animalstore.Pet, replayed bool, err error)
 
 	// Pet returns one pet.
 	Pet(ctx context.Context, id int64) (animalstore.Pet, error)
 
-	// UpdatePet calls change with a pet and stores the result, and its category
-	// if that doesn't exist. ordered reports whether the pet has an open order.
+	// UpdatePet calls change with a pet and stores the result, and its category if it
+	// doesn't exist. ordered reports whether the pet has an open order.
 	UpdatePet(ctx context.Context, id int64, change func(p *animalstore.Pet, ordered bool) error) (animalstore.Pet, error)
 
 	// DeletePet removes a pet if check returns nil. ordered reports whether the

@@ -6,12 +6,11 @@ import (
 	"slices"
 )
 
-// What both engines store, and the rules beside each resource, live in this package once:
-// an engine adds SQL and transactions.
+// Rules that both engines share live in this package, next to each resource. An engine
+// adds only SQL and transactions.
 
-// A status, a state or a type of event is stored as its index in the domain's list.
-// SQL text uses these names for the indexes it needs; a test compares them with the
-// lists.
+// A status, a state or an event type is stored as its index in the domain's list. SQL
+// text uses these names for the indexes it needs; a test compares them with the lists.
 const (
 	SQLPetCreated      = "0"
 	SQLCategoryUpdated = "5"
@@ -26,8 +25,8 @@ const (
 	SQLAdmin     = "permissions & 4 <> 0" // a key that can manage keys
 )
 
-// StoredIndex returns the stored value of s. It panics if s is unknown: callers have
-// validated it.
+// StoredIndex returns the stored value of s. It panics if s is unknown, because callers
+// have validated it.
 func StoredIndex[S comparable](all []S, s S) int64 {
 	i := slices.Index(all, s)
 	if i < 0 {
@@ -36,7 +35,7 @@ func StoredIndex[S comparable](all []S, s S) int64 {
 	return int64(i)
 }
 
-// FromStored returns the value that is stored as i, or "" if none is.
+// FromStored returns the value stored as i, or "" if i is unknown.
 func FromStored[S ~string](all []S, i int64) S {
 	if i < 0 || i >= int64(len(all)) {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"animalstore/internal/db"
 )
 
-// TestSQLNames: the names in SQL text stand for what is stored.
+// TestSQLNames: the constants in SQL text match the stored values.
 func TestSQLNames(t *testing.T) {
 	index := func(i int64) string { return fmt.Sprint(i) }
 	for got, want := range map[[2]string]string{

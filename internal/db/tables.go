@@ -12,8 +12,8 @@ import (
 type Table struct {
 	Name    string
 	Holds   string   // what the rows are called in messages
-	Key     []string // the columns of the primary key
-	Columns []Column // all columns, those of the key first
+	Key     []string // the primary key's columns
+	Columns []Column // all columns, the key's first
 	Serial  bool     // the engine assigns ids, and never reuses one
 }
 
@@ -33,9 +33,9 @@ const (
 )
 
 // Tables are all tables of a store, except those whose names begin with "console":
-// sessions aren't copied, so users have to sign in to the copy again. keys_version isn't
-// copied either, nor are the leases of deliveries: no server of the copy has claimed any. A
-// table comes after those that it references.
+// sessions aren't copied, so users have to sign in to the copy again. keys_version
+// isn't copied, and neither are the leases of deliveries, because no server of the copy
+// has claimed any. A table comes after the tables it references.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
 	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},
@@ -98,8 +98,8 @@ type Source interface {
 	Close() error
 }
 
-// Target fills a whole store in one transaction that keeps other writers out. As
-// a [Source] it reads what was written so far.
+// Target fills a whole store in one transaction that keeps other writers out. As a
+// [Source] it reads the rows written so far.
 type Target interface {
 	Source
 

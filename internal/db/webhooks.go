@@ -11,16 +11,16 @@ import (
 
 // Webhooks stores webhooks and their deliveries.
 //
-// The dispatcher turns events into deliveries: one for each webhook that is active and
-// has selected the event. How far it has got is stored in the same transaction, so every
-// event is turned into deliveries once, whatever is interrupted.
+// The dispatcher turns events into deliveries: one for each active webhook that has
+// selected the event. Its position is stored in the same transaction, so every event is
+// turned into deliveries exactly once, whatever is interrupted.
 //
-// A delivery is due from a time on. A worker claims it before it sends it, with a lease:
-// until that ends nobody else sends it.
+// A delivery becomes due at a certain time. A worker claims it with a lease before it
+// sends it: nobody else sends it until the lease ends.
 type Webhooks interface {
-	// CreateWebhook adds a webhook that passed Validate, with its secret. It gets the
-	// events of changes that are made later. If there are animalstore.MaxWebhooks
-	// already, it returns an error with the code too_many_webhooks.
+	// CreateWebhook adds a webhook that passed Validate, with its secret. It receives
+	// the events of later changes. If there already are animalstore.MaxWebhooks, it
+	// returns an error with the code too_many_webhooks.
 	CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error)
 
 	// Webhook returns one webhook.
@@ -31,17 +31,18 @@ type Webhooks interface {
 
 	// UpdateWebhook calls change with a webhook and stores the result. A resumed
 	// webhook receives events from before the pause and after the resume, not those
-	// between. The types count for the events of later changes. The times of its last deliveries can't be changed. If
-	// the dispatcher is far behind, it returns an error with the code overloaded.
+	// between. New types apply to the events of later changes. The times of its last
+	// deliveries can't be changed. If the dispatcher is far behind, it returns an error
+	// with the code overloaded.
 	UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error)
 
-	// DeleteWebhook removes a webhook if check returns nil. Its deliveries are sent
-	// no more.
+	// DeleteWebhook removes a webhook if check returns nil. Its deliveries are no
+	// longer sent.
 	DeleteWebhook(ctx context.Context, id int64, check func(*animalstore.Webhook) error) error
 
-	// RotateWebhook replaces the secret of a webhook if check returns nil. Until the
-	// given time, deliveries are signed with the previous secret too, and with none
-	// before that.
+	// RotateWebhook replaces a webhook's secret if check returns nil. Until the given
+	// time, deliveries are also signed with the previous secret, but never with older
+	// ones.
 	RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (animalstore.Webhook, error)
 
 	// PauseWebhooks pauses all active webhooks without adding events, and returns
@@ -71,27 +72,27 @@ type Webhooks interface {
 	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
 
 	// DispatchEvents turns at most max visible events into deliveries that are due at
-	// once. more reports whether there are more of them. If no webhook can get an
-	// event it writes nothing. It does nothing while another process does it.
+	// once. more reports whether there are more events. It writes nothing if no webhook
+	// can get an event, and does nothing while another process is dispatching.
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 
-	// ClaimDeliveries claims deliveries that are due at now, the oldest first, until
-	// lease. Of each webhook, at most animalstore.MaxInFlight are claimed by anybody
-	// at a time. Only active webhooks have deliveries that are due, except for pings.
-	// What it returns with an error is claimed nevertheless.
+	// ClaimDeliveries claims deliveries that are due at now, oldest first, until lease.
+	// At most animalstore.MaxInFlight deliveries of a webhook are claimed at a time, by
+	// all workers together. Only active webhooks have due deliveries, except for pings.
+	// Deliveries returned with an error are claimed nevertheless.
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 
 	// FinishDeliveries stores the results of attempts at deliveries to one webhook, all
-	// or none, and ends their claims, except for those that somebody else has claimed
-	// since. It updates the webhook, and disables it if the receiver is gone or has
-	// failed for animalstore.DisableAfter: disabled is then the reason. If lease isn't
-	// zero, it claims up to as many other deliveries to the webhook until then, of
-	// those that are due.
+	// or none, and ends their claims. It ignores results of deliveries that another
+	// worker has claimed since. It updates the webhook, and disables it if the receiver
+	// is gone or has failed for animalstore.DisableAfter: disabled is then the reason.
+	// If lease isn't zero, it claims up to as many other due deliveries to the webhook
+	// until then.
 	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
 
-	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if somebody else
-	// has claimed the delivery since. After any other error the claim may have either
-	// lease, so the same call can be repeated, and the other methods accept both.
+	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if another
+	// worker has claimed the delivery since. After any other error the claim may have
+	// either lease, so the call can be repeated, and the other methods accept both.
 	RenewDelivery(ctx context.Context, due animalstore.DueDelivery) error
 
 	// ReleaseDeliveries ends claims without an attempt.
@@ -116,7 +117,7 @@ type DeliveryQuery struct {
 // WebhookStats is a summary of webhooks.
 type WebhookStats struct {
 	Active, Paused, Disabled int
-	OldestDue                animalstore.Time // when the delivery was due that waits longest; zero: none waits
+	OldestDue                animalstore.Time // when the oldest waiting delivery fell due; zero: none is waiting
 }
 
 // What engines share about webhooks. They store states as their index in
@@ -179,18 +180,18 @@ func AddAttempt(text string, a animalstore.Attempt) (string, error) {
 	return string(added), err
 }
 
-// WebhookHealth is what deliveries change about a webhook.
+// WebhookHealth is the part of a webhook that deliveries change.
 type WebhookHealth struct {
 	DeliveredAt, FailedAt int64
 	FailingSince          int64 // the first failure since the last success, or 0
 }
 
-// healthEvery is how accurate the times of a webhook's last deliveries are: its row
-// isn't written for each of them.
+// healthEvery is the accuracy of the times of a webhook's last deliveries, in
+// milliseconds, so that its row isn't written for each of them.
 const healthEvery = 1000
 
-// After returns the health after a result, whether it has to be stored, and why the
-// webhook has to be disabled, if it has to be.
+// After returns the health after a result, whether it must be stored, and the reason to
+// disable the webhook, if any.
 func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
 	at, after := r.Attempt.Time.Milli(), h
 	if r.Succeeded() {
@@ -210,7 +211,7 @@ func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth
 	return after, disable != "" || at-h.FailedAt >= healthEvery || after.FailingSince != h.FailingSince, disable
 }
 
-// AfterAll is After for several results, one after the other.
+// AfterAll applies After to several results in order.
 func (h WebhookHealth) AfterAll(results []animalstore.DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
 	for i := range results {
 		next, different, reason := h.After(&results[i])
@@ -219,7 +220,7 @@ func (h WebhookHealth) AfterAll(results []animalstore.DeliveryResult) (after Web
 	return h, changed, disable
 }
 
-// Disabled returns a webhook as it is after deliveries that disable it.
+// Disabled returns a webhook after deliveries that disable it.
 func (h WebhookHealth) Disabled(w animalstore.Webhook, reason animalstore.Reason) animalstore.Webhook {
 	w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(h.DeliveredAt), animalstore.AtMilli(h.FailedAt)
 	w.Disable(reason)
@@ -230,7 +231,7 @@ func (h WebhookHealth) Disabled(w animalstore.Webhook, reason animalstore.Reason
 type Receiver struct {
 	ID       int64
 	Types    []int64 // stored values
-	From, To int64   // it gets events with higher ids than From, up to To if that isn't 0
+	From, To int64   // receives ids after From, up to To unless To is 0
 }
 
 // NewReceiver returns the receiver of a webhook's stored values.
@@ -243,7 +244,7 @@ func NewReceiver(id int64, patterns string, from, to int64) Receiver {
 }
 
 // DispatchRange returns the ids that a transaction dispatches, the first exclusive,
-// given the position and the newest event. It skips what no receiver gets.
+// given the position and the newest event. It skips events that no receiver gets.
 func DispatchRange(receivers []Receiver, position, newest int64, max int) (first, last int64) {
 	if len(receivers) == 0 {
 		return position, position
@@ -258,7 +259,7 @@ func DispatchRange(receivers []Receiver, position, newest int64, max int) (first
 	return first, min(first+int64(max), newest)
 }
 
-// Part returns which of the ids of DispatchRange a receiver gets.
+// Part returns the part of DispatchRange that a receiver gets.
 func (r *Receiver) Part(first, last int64) (from, to int64) {
 	from, to = max(first, r.From), last
 	if r.To != 0 {
@@ -267,17 +268,17 @@ func (r *Receiver) Part(first, last int64) (from, to int64) {
 	return from, to
 }
 
-// WebhookUpdate is what has to be stored when a webhook is changed.
+// WebhookUpdate says what must be stored when a webhook is changed.
 type WebhookUpdate struct {
-	// DispatchRest: the events from before the change have to be turned into deliveries
-	// with it, because afterwards it isn't known which ones the webhook gets.
+	// DispatchRest: events from before the change must be turned into deliveries in the
+	// same transaction, because afterwards nothing records which ones the webhook gets.
 	DispatchRest bool
 	Activated    bool // it is no longer failing
-	Deactivated  bool // it gets no later events than the newest
+	Deactivated  bool // it receives no events after the newest
 	Event        animalstore.EventType
 }
 
-// CompareWebhooks returns what to store for a change of a webhook, or false if nothing was
+// CompareWebhooks returns what to store for a change of a webhook, or false if nothing
 // changed.
 func CompareWebhooks(before, after animalstore.Webhook) (update WebhookUpdate, changed bool) {
 	if before.Settings() == after.Settings() {
@@ -296,12 +297,12 @@ func CompareWebhooks(before, after animalstore.Webhook) (update WebhookUpdate, c
 	return update, true
 }
 
-// MaxRest is how many events UpdateWebhook turns into deliveries itself, at most. Others wait
-// for its transaction.
+// MaxRest is the maximum number of events that UpdateWebhook turns into deliveries
+// itself. Other writes wait for its transaction.
 const MaxRest = 10_000
 
-// Rest returns the receiver of a webhook if there are events after position, up to newest,
-// that may have to become deliveries to it.
+// Rest returns the receiver of a webhook if there may be events after position, up to
+// newest, that must become deliveries to it.
 func Rest(receivers []Receiver, webhookID, position, newest int64) (*Receiver, error) {
 	for i := range receivers {
 		r := &receivers[i]
@@ -317,11 +318,11 @@ func Rest(receivers []Receiver, webhookID, position, newest int64) (*Receiver, e
 	return nil, nil
 }
 
-// ErrTooManyWebhooks is what CreateWebhook returns if there are too many.
-var ErrTooManyWebhooks = animalstore.Errorf(animalstore.TooManyWebhooks, "there are %d webhooks, and a store can have no more: remove one first", animalstore.MaxWebhooks)
+// ErrTooManyWebhooks is the error of CreateWebhook if there are too many.
+var ErrTooManyWebhooks = animalstore.Errorf(animalstore.TooManyWebhooks, "there are already %d webhooks, the maximum for a store: remove one first", animalstore.MaxWebhooks)
 
-// Add counts a webhook with a stored state, whose oldest pending delivery is due at a
-// time, or 0 if there is none.
+// Add counts a webhook with a stored state. oldestDue is when its oldest pending
+// delivery falls due, or 0 if there is none.
 func (s *WebhookStats) Add(state, oldestDue int64, now animalstore.Time) {
 	switch FromStored(animalstore.WebhookStates, state) {
 	case animalstore.WebhookActive:

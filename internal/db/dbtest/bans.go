@@ -7,8 +7,8 @@ import (
 	"animalstore/internal/db"
 )
 
-// bansOfKeys: every read and change of a key sees the ban that was saved last, until it
-// is lifted.
+// bansOfKeys: every read and change of a key sees the last saved ban, until it is
+// lifted.
 func bansOfKeys(t *testing.T, d db.DB) {
 	key, other := mustCreateKey(t, d, plainKey(t, "one"), "one"), mustCreateKey(t, d, plainKey(t, "other"), "other")
 	want := func(when string, ban animalstore.Ban) {
@@ -50,8 +50,8 @@ func bansOfKeys(t *testing.T, d db.DB) {
 	want("banned again", animalstore.Ban{Until: later, Level: 3})
 }
 
-// oneEventPerSave: a save changes a key at most once, even if it has several states of
-// the key. The event shows the last ban.
+// oneEventPerSave: a save changes a key at most once, even if it contains several
+// states of the key. The event shows the last ban.
 func oneEventPerSave(t *testing.T, d db.DB) {
 	first, second := mustCreateKey(t, d, plainKey(t, "first"), "first"), mustCreateKey(t, d, plainKey(t, "second"), "second")
 	log := eventLog{d: d, last: mustPublish(t, d)}

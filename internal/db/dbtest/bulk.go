@@ -29,7 +29,7 @@ func RunBulk(t *testing.T, open func(t *testing.T) db.DB) {
 		{"loaded rows behave like others", loadedTakesPart},
 		{"ids assigned later are higher than those loaded", idsAfterLoad},
 		{"nobody else gets a reserved id", reservedIsReserved},
-		{"it reserves no more ids than there are", reservesNoMoreThanThereAre},
+		{"it can't reserve more ids than there are", reservesNoMoreThanThereAre},
 		{"concurrent callers get different ids", reserveAtOnce},
 		{"rows with a taken id change nothing", loadTakenID},
 		{"rows that break a rule change nothing", loadSecondOpenOrder},
@@ -63,7 +63,7 @@ func mustReserve(t *testing.T, d bulkDB, pets, orders int64) (lastPet, lastOrder
 	return lastPet, lastOrder
 }
 
-// someRows returns a store with some of everything, with arbitrary ids.
+// someRows returns rows of every kind, with arbitrary ids.
 func someRows() db.Rows {
 	created := animalstore.At(time.Date(2026, 2, 3, 4, 5, 6, 789e6, time.UTC))
 	updated := animalstore.At(created.Add(90 * time.Minute))
@@ -78,7 +78,7 @@ func someRows() db.Rows {
 			{ID: 7, PetID: 4, Status: animalstore.OrderCancelled, CreatedAt: created, UpdatedAt: updated},
 			{ID: 9, PetID: 1 << 40, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: updated},
 			{ID: 11, PetID: 4, Status: animalstore.OrderApproved, CreatedAt: updated, UpdatedAt: updated},
-			{ID: 1 << 41, PetID: 999, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: created}, // its pet is gone
+			{ID: 1 << 41, PetID: 999, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: created}, // its pet was deleted
 		},
 	}
 }
@@ -172,18 +172,18 @@ func reservedIsReserved(t *testing.T, d bulkDB) {
 	first := mustCreatePet(t, d, animalstore.NewPet{Name: "first", CategoryID: 1})
 	pet, order := mustReserve(t, d, 10, 5)
 	if pet != first.ID || order != 0 {
-		t.Errorf("reserved are ids after %d and %d, want after %d and 0", pet, order, first.ID)
+		t.Errorf("got ids reserved after %d and %d, want after %d and 0", pet, order, first.ID)
 	}
 	if pet2, order2 := mustReserve(t, d, 0, 0); pet2 != pet+10 || order2 != order+5 {
 		t.Errorf("the last ids are %d and %d, want %d and %d", pet2, order2, pet+10, order+5)
 	}
 	next := mustCreatePet(t, d, animalstore.NewPet{Name: "next", CategoryID: 1})
 	if next.ID <= pet+10 {
-		t.Errorf("another caller got id %d, which is reserved up to %d", next.ID, pet+10)
+		t.Errorf("another caller got id %d, but ids are reserved up to %d", next.ID, pet+10)
 	}
 	placed, _, err := d.PlaceOrder(t.Context(), next.ID, animalstore.At(time.Now()), nil)
 	if err != nil || placed.ID <= order+5 {
-		t.Errorf("another caller got order id %d (%v), which is reserved up to %d", placed.ID, err, order+5)
+		t.Errorf("another caller got order id %d (%v), but ids are reserved up to %d", placed.ID, err, order+5)
 	}
 	// Reserved ids can be used later without assigning an id twice.
 	mustLoad(t, d, db.Rows{
@@ -267,7 +267,7 @@ func loadSecondOpenOrder(t *testing.T, d bulkDB) {
 		Orders:     []animalstore.Order{{ID: 50, PetID: 4, Status: animalstore.OrderPlaced, CreatedAt: now, UpdatedAt: now}},
 	})
 	if err == nil || errors.Is(err, db.ErrExists) {
-		t.Errorf("a second open order for one pet: got %v, want an error that is not ErrExists", err)
+		t.Errorf("a second open order for one pet: got %v, want an error other than ErrExists", err)
 	}
 	wantRows(t, d, someRows())
 }
@@ -288,7 +288,7 @@ func loadCancelled(t *testing.T, d bulkDB) {
 func loadEndsGeneration(t *testing.T, d bulkDB) {
 	before, stable := d.Generation()
 	if !stable {
-		return // nobody relies on it then
+		return // an unstable generation promises nothing
 	}
 	mustLoad(t, d, someRows())
 	if after, _ := d.Generation(); after == before {

@@ -48,13 +48,13 @@ func absentCategories(t *testing.T, d db.DB) {
 
 func categoriesComeWithPets(t *testing.T, d db.DB) {
 	if got, err := d.Categories(t.Context(), db.CategoryQuery{Limit: 10}); err != nil || got == nil || len(got) != 0 {
-		t.Errorf("Categories of an empty store = %#v, %v, want a list that is empty and not nil", got, err)
+		t.Errorf("Categories of an empty store = %#v, %v, want an empty list, not nil", got, err)
 	}
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 5})
 	wantCategories(t, d, animalstore.Category{ID: 5})
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.CategoryID = -5 })
 	wantCategories(t, d, animalstore.Category{ID: -5}, animalstore.Category{ID: 5})
-	// A name stays, whatever pets are added and removed.
+	// A name is kept, whatever pets are added and removed.
 	mustPutCategory(t, d, animalstore.Category{ID: 5, Name: "cats"})
 	second := mustCreatePet(t, d, animalstore.NewPet{Name: "Max", CategoryID: 5})
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.CategoryID = 5 })
@@ -91,7 +91,7 @@ func putCategoryTells(t *testing.T, d db.DB) {
 			return refuse
 		})
 		if !errors.Is(err, refuse) {
-			t.Errorf("PutCategory: %v, want the error of check", err)
+			t.Errorf("PutCategory: %v, want check's error", err)
 		}
 	}
 	wantCategories(t, d, c)
@@ -150,12 +150,13 @@ func putsAtOnce(t *testing.T, d db.DB) {
 		return err
 	})
 	if made.Load() != 1 {
-		t.Errorf("%d callers created it, want 1", made.Load())
+		t.Errorf("%d callers created the category, want 1", made.Load())
 	}
 	wantCategories(t, d, animalstore.Category{ID: 9, Name: "cats"})
 }
 
-// oneReplacesACategory: of many that read the same name and replace it, one succeeds.
+// oneReplacesACategory: if many callers read the same name and replace it, one
+// succeeds.
 func oneReplacesACategory(t *testing.T, d db.DB) {
 	for round := range testenv.Count(5, 200) {
 		id := int64(round)

@@ -56,7 +56,7 @@ func wantNoPet(t *testing.T, d db.DB, id int64) {
 	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
 		for _, q := range []db.PetQuery{{Status: status, Before: id + 1, Limit: 1}, {Status: status, IDs: []int64{id}, Limit: 1}} {
 			if page := mustList(t, d, q); len(page) > 0 && page[0].ID == id {
-				t.Errorf("Pets(%+v) = %+v, which is removed", q, page)
+				t.Errorf("Pets(%+v) = %+v, which was removed", q, page)
 			}
 		}
 	}
@@ -85,8 +85,7 @@ func changeReadsBack(t *testing.T, d db.DB) {
 	wantPet(t, d, around[2])
 }
 
-// refusedChange: nothing is stored of a change that returned an error, not even a new
-// category.
+// refusedChange: nothing of a refused change is stored, not even a new category.
 func refusedChange(t *testing.T, d db.DB) {
 	pet := fill(t, d, 1)[0]
 	refuse := errors.New("refused")
@@ -95,7 +94,7 @@ func refusedChange(t *testing.T, d db.DB) {
 		return refuse
 	})
 	if !errors.Is(err, refuse) {
-		t.Errorf("UpdatePet: %v, want the error of change", err)
+		t.Errorf("UpdatePet: %v, want change's error", err)
 	}
 	if err := d.DeletePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error {
 		if *p != pet {
@@ -103,7 +102,7 @@ func refusedChange(t *testing.T, d db.DB) {
 		}
 		return refuse
 	}); !errors.Is(err, refuse) {
-		t.Errorf("DeletePet: %v, want the error of check", err)
+		t.Errorf("DeletePet: %v, want check's error", err)
 	}
 	wantPet(t, d, pet)
 	_, err = d.Category(t.Context(), 77)
@@ -118,7 +117,7 @@ func removedIsGone(t *testing.T, d db.DB) {
 	}
 	want := []animalstore.Pet{all[1], all[3], all[4]}
 	if got := mustList(t, d, db.PetQuery{Limit: 10}); !slices.Equal(got, want) {
-		t.Errorf("left are %+v, want %+v", got, want)
+		t.Errorf("got %+v left, want %+v", got, want)
 	}
 	// The id of the newest is not reused.
 	if next := fill(t, d, 1)[0]; next.ID <= all[0].ID {
@@ -139,7 +138,7 @@ func absentPets(t *testing.T, d db.DB) {
 	}
 }
 
-// changesAtOnce: many callers append to the same name. None of the changes may be lost.
+// changesAtOnce: many callers append to the same name. No change may be lost.
 func changesAtOnce(t *testing.T, d db.DB) {
 	const callers, each = 16, 10
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "x", CategoryID: 1})

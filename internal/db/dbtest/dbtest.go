@@ -1,5 +1,5 @@
-// Package dbtest is the test suite that every engine has to pass. It checks what the
-// comments of package db promise.
+// Package dbtest is the test suite that every engine must pass. It checks the promises
+// in the comments of package db.
 package dbtest
 
 import (
@@ -51,11 +51,11 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"putting a category reports whether it is new", putCategoryTells},
 		{"a list of categories contains what its query selects", categoryListsSelect},
 		{"of many concurrent puts of a category, one creates it", putsAtOnce},
-		{"of many that replace a category they read, one succeeds", oneReplacesACategory},
+		{"of many callers that replace a category they read, one succeeds", oneReplacesACategory},
 		{"a retried new pet returns the stored result", replaysPets},
 		{"a stored result does not change", replaysStay},
 		{"a retried order returns the stored result", replaysOrders},
-		{"another body, token, route or key is another write", tokensAreApart},
+		{"a different body, token, route or key is a different write", tokensAreApart},
 		{"a failed write can be retried", failuresAreRetried},
 		{"an idempotency record is valid for a day", recordsExpire},
 		{"idempotency records are dropped in small steps", dropsRecords},
@@ -67,11 +67,11 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"an absent key is ErrNotFound", absentKeys},
 		{"a changed key reads back", keyChangesReadBack},
 		{"keys are listed in pages", keysInPages},
-		{"a change of a key sees whether another one manages keys", otherAdmins},
-		{"of keys revoked at once, the last that manages keys stays", lastAdminRace},
-		{"a rotated key has a new secret, and the old one for a while", rotation},
+		{"a change of a key sees whether another key can manage keys", otherAdmins},
+		{"if all admin keys are revoked at once, the last one stays", lastAdminRace},
+		{"a rotated key has a new secret, and keeps the old one for a while", rotation},
 		{"the version of the keys changes with every change of one, and only then", keysVersionChanges},
-		{"a change of a key that returned has changed the version", keysVersionIsCurrent},
+		{"once a change of a key has returned, the version has changed", keysVersionIsCurrent},
 		{"usage adds up", usageAdds},
 		{"usage is dropped in small steps", dropsUsage},
 		{"the state of limits reads back", limitsReadBack},
@@ -80,8 +80,8 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"several bans of a key in one save are one event", oneEventPerSave},
 		{"a session reads back until it is removed", sessionReadsBack},
 		{"sessions and forms are dropped in small steps", dropsSessions},
-		{"of many that send a form at once, one succeeds", formsAreUsedOnce},
-		{"a store takes up space", sizeIsPositive},
+		{"of many callers that send a form at once, one succeeds", formsAreUsedOnce},
+		{"the size of a store is positive", sizeIsPositive},
 		{"a first key is created only if there never was a key", firstKeyOnlyOnce},
 		{"of many concurrent callers, one creates the first key", firstKeyRace},
 		{"every change of pets, orders and categories has its events", changesHaveEvents},
@@ -94,24 +94,24 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"the events of one resource come in one call", historyOfOne},
 		{"events are read backwards", eventsBackwards},
 		{"a write that was cancelled before it began has no event", cancelledEvents},
-		{"followers see every event once, in one order, beside many writers", followersSeeEverything},
+		{"followers see every event once, in the same order, with many writers", followersSeeEverything},
 		{"a webhook reads back as written, with its events", webhooksReadBack},
 		{"webhooks are listed newest first, and there are not too many", webhookLists},
 		{"events become deliveries to the webhooks that were active", eventsBecomeDeliveries},
-		{"many who dispatch at once make one delivery of an event", dispatchAtOnce},
-		{"a webhook gets the events of the time that it is active, whenever they are dispatched", pausesLoseNothing},
-		{"a webhook gets the events of the time that it is active, in random sequences", pausesInAnyOrder},
-		{"a webhook gets the events of the time that it is active, beside dispatchers", pausesBesideDispatch},
-		{"a webhook whose types change gets what it always selects, beside writers", typesBesideWriters},
+		{"concurrent dispatchers make one delivery of each event", dispatchAtOnce},
+		{"a webhook gets the events from while it is active, whenever they are dispatched", pausesLoseNothing},
+		{"a webhook gets the events from while it is active, in random sequences", pausesInAnyOrder},
+		{"a webhook gets the events from while it is active, with concurrent dispatchers", pausesBesideDispatch},
+		{"a webhook whose types change gets the events it always selects, with concurrent writers", typesBesideWriters},
 		{"a webhook that is disabled and resumed gets the events from before", disabledWebhooksContinue},
-		{"a webhook gets nothing from before it and from its pauses, however much that is", pausesAfterMuch},
-		{"a webhook that has too many events to get is changed later", changesFarBehind},
-		{"a delivery is claimed by one at a time, and few of a webhook at once", claimsAreExclusive},
+		{"a webhook gets no events from before its creation or from its pauses, however many", pausesAfterMuch},
+		{"a webhook with too many undispatched events can't be changed yet", changesFarBehind},
+		{"a delivery is claimed by one worker at a time, and few deliveries of a webhook at once", claimsAreExclusive},
 		{"a delivery is claimed again only after its lease", leasesAreExclusive},
-		{"a lease is renewed by the one who has it", leasesAreRenewed},
-		{"many who claim at once don't get too many together", claimsAtOnce},
-		{"many who claim and finish at once get nothing twice", finishAtOnce},
-		{"a result of a paused or deleted webhook leads to no other delivery", pausedFinish},
+		{"only the holder of a lease can renew it", leasesAreRenewed},
+		{"concurrent claims together don't exceed the limit", claimsAtOnce},
+		{"concurrent claims and results claim nothing twice", finishAtOnce},
+		{"storing a result of a paused or deleted webhook claims no other delivery", pausedFinish},
 		{"pending work for webhooks, and when it falls due, is found", workIsFound},
 		{"attempts are stored until the last", attemptsAreStored},
 		{"a webhook that is gone or fails for five days is disabled", webhooksAreDisabled},
@@ -123,8 +123,8 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a context that ended before a change begins cancels it", cancelledChanges},
 		{"every later read sees a write that returned", writesAreSeen},
 		{"concurrent creators get different ids and see their own writes", creatorsAtOnce},
-		{"reads in one stable generation return the same", generationHolds},
-		{"a write that returned has changed the generation", generationEnds},
+		{"reads in one stable generation return the same result", generationHolds},
+		{"once a write has returned, the generation has changed", generationEnds},
 		{"ping succeeds if reads would", ping},
 	}
 	for _, c := range cases {
@@ -177,8 +177,8 @@ func wantCode(t *testing.T, err error, code animalstore.Code) {
 	}
 }
 
-// wantNotFound fails the test unless err is [db.ErrNotFound] without a code: the caller
-// of an engine words the message.
+// wantNotFound fails the test unless err is [db.ErrNotFound] without a code, because an
+// engine's caller words the message.
 func wantNotFound(t *testing.T, err error) {
 	t.Helper()
 	var coded *animalstore.Error

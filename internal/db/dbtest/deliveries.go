@@ -31,7 +31,7 @@ func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.DueDeliver
 	return due
 }
 
-// finish stores the result of an attempt, and claims no other.
+// finish stores the result of an attempt without claiming another delivery.
 func finish(t *testing.T, d db.DB, due *animalstore.DueDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
 	t.Helper()
 	a := animalstore.Attempt{Time: at, Status: &status, DurationMs: 5}
@@ -80,7 +80,7 @@ func eventsBecomeDeliveries(t *testing.T, d db.DB) {
 	if got := len(types(pets.ID)); got != 3 {
 		t.Errorf("%d deliveries after another dispatch, want 3", got)
 	}
-	// What happens while it is paused is never sent, but everything from before is.
+	// Events from during the pause are never sent, but all earlier ones are.
 	mustCreatePet(t, d, animalstore.NewPet{Name: "before the pause", CategoryID: 1})
 	mustUpdateWebhook(t, d, pets.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
 	mustCreatePet(t, d, animalstore.NewPet{Name: "in the pause", CategoryID: 1})
@@ -120,7 +120,7 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 			t.Errorf("%d of webhook %d were claimed, want %d", byWebhook[w.ID], w.ID, animalstore.MaxInFlight)
 		}
 	}
-	// Those that were released, or whose lease has ended, are due again.
+	// Released deliveries, and those whose lease has ended, are due again.
 	for _, due := range seen {
 		if due.WebhookID == one.ID {
 			if err := d.ReleaseDeliveries(t.Context(), []animalstore.DueDelivery{*due}); err != nil {
@@ -136,7 +136,7 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if len(stale) != animalstore.MaxInFlight || stale[0].WebhookID != two.ID {
 		t.Errorf("%d claimed after the lease, want %d", len(stale), animalstore.MaxInFlight)
 	}
-	// The result of a claim that has ended no longer counts.
+	// The result of a claim that has ended is ignored.
 	for _, status := range []int{500, 200} {
 		finish(t, d, seen[stale[0].ID], after(time.Minute), status)
 	}
@@ -151,8 +151,9 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	finishTogether(t, d, two.ID, seen[stale[1].ID], append(next, stale[1:4]...))
 }
 
-// finishTogether finishes what is claimed of a webhook, with various results, and a claim
-// that has ended. It expects as many new claims as there are results that count.
+// finishTogether finishes the claimed deliveries of a webhook with various results,
+// including one for a claim that has ended. It expects one new claim for each result
+// that counts.
 func finishTogether(t *testing.T, d db.DB, webhookID int64, ended *animalstore.DueDelivery, claimed []animalstore.DueDelivery) {
 	t.Helper()
 	now := after(61 * time.Second)
@@ -216,7 +217,7 @@ func attemptsAreStored(t *testing.T, d db.DB) {
 		now = got.NextAttemptAt
 	}
 	if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryFailed); want != 10 || len(got) != 1 || !got[0].NextAttemptAt.IsZero() {
-		t.Errorf("failed after %d attempts: %+v, want 10", want, got)
+		t.Errorf("gave up after %d attempts: %+v, want 10", want, got)
 	}
 	got, err := d.Webhook(t.Context(), webhook.ID)
 	if err != nil || got.LastFailedAt != now || !got.LastDeliveredAt.IsZero() || got.State != animalstore.WebhookActive {
@@ -276,7 +277,7 @@ func deliveryLists(t *testing.T, d db.DB) {
 		}
 	}
 	if n, err := d.DropDeliveries(t.Context(), noon, 100); err != nil || n != 0 {
-		t.Errorf("dropped %d, %v, want none that is new", n, err)
+		t.Errorf("dropped %d, %v, want no new one dropped", n, err)
 	}
 	for _, want := range []int{5, 5, 4, 0} {
 		if n, err := d.DropDeliveries(t.Context(), later, 5); err != nil || n != want {

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestEnginesAgree runs random sequences of all operations by one caller, with a fixed
-// clock: both engines return the same results. Ids are compared by their order, because an
-// engine may skip some.
+// clock: both engines must return the same results. Ids are compared by their order,
+// because an engine may skip some.
 func TestEnginesAgree(t *testing.T) {
 	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Serve: true})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestEnginesAgree(t *testing.T) {
 		for range 40 {
 			steps++
 			call := calls[draw(len(calls))]
-			// The same draws for both.
+			// Both engines get the same draws.
 			var drawn []int
 			var results [2]any
 			for i, n := range both {
@@ -102,7 +102,7 @@ type call struct {
 	do   func(ctx context.Context, n *numbered, draw func(int) int) (any, error)
 }
 
-// result returns the result of a call, with places for ids.
+// result returns the result of a call, with ids replaced by places.
 func (n *numbered) result(ctx context.Context, c call, draw func(int) int, step int) any {
 	n.step = step
 	got, err := c.do(ctx, n, draw)
@@ -122,7 +122,7 @@ func (n *numbered) result(ctx context.Context, c call, draw func(int) int, step 
 	return n.places(got)
 }
 
-// places replaces ids by their places.
+// places replaces ids with their places.
 func (n *numbered) places(got any) any {
 	switch v := got.(type) {
 	case animalstore.Pet:
@@ -387,7 +387,7 @@ var calls = []call{
 		return got, err
 	}},
 	{"DropEvents", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		// The engines' times differ, so all are older or none is.
+		// The engines' times differ, so either all are older or none.
 		before := animalstore.At(time.Now().Add(time.Duration(draw(2)*2-1) * time.Hour))
 		if _, err := n.db.PublishEvents(ctx); err != nil {
 			return nil, err

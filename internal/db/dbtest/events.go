@@ -64,7 +64,7 @@ func (l *eventLog) want(t *testing.T, doing string, want []string, data ...any) 
 	}
 }
 
-// unescaped is the JSON that the API returns.
+// unescaped returns the JSON that the API would return.
 func unescaped(t *testing.T, v any) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -151,7 +151,8 @@ func keyChangesHaveEvents(t *testing.T, d db.DB) {
 	update("revocation", "key.revoked", func(k *animalstore.Key) { k.Revoke(noon) })
 }
 
-// noChangeNoEvent: a write that changes nothing, is refused or is replayed makes no event.
+// noChangeNoEvent: a write that changes nothing, is refused or is replayed adds no
+// event.
 func noChangeNoEvent(t *testing.T, d db.DB) {
 	pet := mustCreateWith(t, d, rex, retryOf("a", "a"), false)
 	other := mustCreatePet(t, d, rex)
@@ -166,18 +167,18 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 	refuse := func(*animalstore.Pet, bool) error { return errNotNow }
 	ctx := t.Context()
 	for doing, write := range map[string]func() error{
-		"replayed pet":        func() error { mustCreateWith(t, d, rex, retryOf("a", "a"), true); return nil },
-		"reused key":          func() error { _, _, err := d.CreatePet(ctx, rex, retryOf("a", "b")); return err },
-		"pet as it is":        func() error { mustUpdatePet(t, d, pet.ID, func(*animalstore.Pet) {}); return nil },
-		"refused change":      func() error { _, err := d.UpdatePet(ctx, pet.ID, refuse); return err },
-		"absent pet":          func() error { _, err := d.UpdatePet(ctx, 1<<40, allow); return err },
-		"refused removal":     func() error { return d.DeletePet(ctx, pet.ID, refuse) },
-		"order of a reserved": func() error { _, _, err := d.PlaceOrder(ctx, other.ID, noon, nil); return err },
-		"order as it is": func() error {
+		"replayed pet":           func() error { mustCreateWith(t, d, rex, retryOf("a", "a"), true); return nil },
+		"reused key":             func() error { _, _, err := d.CreatePet(ctx, rex, retryOf("a", "b")); return err },
+		"unchanged pet":          func() error { mustUpdatePet(t, d, pet.ID, func(*animalstore.Pet) {}); return nil },
+		"refused change":         func() error { _, err := d.UpdatePet(ctx, pet.ID, refuse); return err },
+		"absent pet":             func() error { _, err := d.UpdatePet(ctx, 1<<40, allow); return err },
+		"refused removal":        func() error { return d.DeletePet(ctx, pet.ID, refuse) },
+		"order of a pending pet": func() error { _, _, err := d.PlaceOrder(ctx, other.ID, noon, nil); return err },
+		"unchanged order": func() error {
 			_, err := d.UpdateOrder(ctx, order.ID, func(*animalstore.Order) error { return nil })
 			return err
 		},
-		"category as it is": func() error { mustPutCategory(t, d, animalstore.Category{ID: 9, Name: "same"}); return nil },
+		"unchanged category": func() error { mustPutCategory(t, d, animalstore.Category{ID: 9, Name: "same"}); return nil },
 		"refused category": func() error {
 			_, err := d.PutCategory(ctx, animalstore.Category{ID: 10, Name: "never"}, func(*animalstore.Category) error { return errNotNow })
 			return err
@@ -281,7 +282,7 @@ func eventListsSelect(t *testing.T, d db.DB) {
 	}
 }
 
-// eventRangeHolds: a list can start in the range, and nowhere else.
+// eventRangeHolds: a list can start within the range, and nowhere else.
 func eventRangeHolds(t *testing.T, d db.DB) {
 	check := func(first, newest int64) {
 		t.Helper()
@@ -321,7 +322,8 @@ func eventRangeHolds(t *testing.T, d db.DB) {
 	check(10, 12)
 }
 
-// rareEvents: a query for few of many events returns early, and the next one continues.
+// rareEvents: a query for few of many events returns early, and the next call
+// continues.
 func rareEvents(t *testing.T, d db.DB) {
 	const common = db.EventsLookedAt + 200
 	together(t, 16, func(i int) error {
@@ -337,7 +339,7 @@ func rareEvents(t *testing.T, d db.DB) {
 	q := db.EventQuery{Types: []animalstore.EventType{"key.created"}, Limit: 10}
 	got, last, err := d.Events(t.Context(), q)
 	if err != nil || len(got) != 0 || last < 100 || last > db.EventsLookedAt {
-		t.Fatalf("Events = %q, last %d, %v, want none and to stop after at most %d", types(got), last, err, db.EventsLookedAt)
+		t.Fatalf("Events = %q, last %d, %v, want none, and last at most %d", types(got), last, err, db.EventsLookedAt)
 	}
 	q.After = last
 	if got, last, err = d.Events(t.Context(), q); err != nil || len(got) != 1 || last != newest {
@@ -345,8 +347,8 @@ func rareEvents(t *testing.T, d db.DB) {
 	}
 }
 
-// eventsBackwards: reading back from the newest event, whatever the filter and the size of
-// pages, finds what reading forwards finds.
+// eventsBackwards: reading backwards from the newest event finds the same events as
+// reading forwards, whatever the filter and page size.
 func eventsBackwards(t *testing.T, d db.DB) {
 	if got, last, err := d.Events(t.Context(), db.EventQuery{Before: db.LatestEvents, Limit: 5}); err != nil || got == nil || len(got) != 0 || last != 0 {
 		t.Errorf("in a new store: %q, last %d, %v, want none", types(got), last, err)
@@ -428,7 +430,7 @@ func eventsBackwards(t *testing.T, d db.DB) {
 	}
 }
 
-// cancelledEvents: a write that doesn't begin has no event.
+// cancelledEvents: a write that never began has no event.
 func cancelledEvents(t *testing.T, d db.DB) {
 	log := &eventLog{d: d}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -442,7 +444,7 @@ func cancelledEvents(t *testing.T, d db.DB) {
 	}
 }
 
-// loadAddsNoEvents: sample data isn't a change that anybody follows.
+// loadAddsNoEvents: loading sample data isn't a change that followers see.
 func loadAddsNoEvents(t *testing.T, d bulkDB) {
 	mustLoad(t, d, someRows())
 	log := &eventLog{d: d}

@@ -24,9 +24,9 @@ func followersSeeEverything(t *testing.T, d db.DB) {
 }
 
 // FollowWriters lets many callers change a store, each through one of the given
-// databases, which are all of the same store, while others follow its events. It
-// returns an error if a follower didn't see every event once and in the order of all
-// others, or if the events don't lead to what is stored.
+// databases, while others follow its events. All databases are of the same store. It
+// returns an error if a follower didn't see every event once, in the same order as the
+// others, or if the events don't add up to what is stored.
 func FollowWriters(t *testing.T, each int, all ...db.DB) error {
 	t.Helper()
 	const writers, followers = 16, 8
@@ -81,7 +81,7 @@ func writeRandomly(ctx context.Context, d db.DB, ids *pool, seed uint64, caller,
 	return nil
 }
 
-// changeSomeKey creates a key, or changes one of those that the others created.
+// changeSomeKey creates a key, or changes one that another caller created.
 func changeSomeKey(ctx context.Context, d db.DB, draw func(int) int, name string) error {
 	keys, err := d.Keys(ctx, db.KeyQuery{Limit: 5})
 	if err != nil {
@@ -107,17 +107,17 @@ func changeSomeKey(ctx context.Context, d db.DB, draw func(int) int, name string
 		_, err = d.UpdateKey(ctx, id, noon, func(k *animalstore.Key, _ bool) error { k.Name = name; return nil })
 	}
 	var coded *animalstore.Error
-	if errors.As(err, &coded) { // it was revoked
+	if errors.As(err, &coded) { // the key was revoked
 		return nil
 	}
 	return err
 }
 
-// follow returns all events, from the first until no more come after writing ended.
+// follow returns all events, from the first until writing has ended and no more come.
 func follow(ctx, writing context.Context, d db.DB, limit int) (seen []animalstore.Event, err error) {
 	last := int64(0)
 	for {
-		ended := writing.Err() != nil // before it looks
+		ended := writing.Err() != nil // before reading
 		newest, err := d.PublishEvents(ctx)
 		if err != nil {
 			return nil, err
@@ -141,11 +141,11 @@ func follow(ctx, writing context.Context, d db.DB, limit int) (seen []animalstor
 func sameEvents(got, want []animalstore.Event) error {
 	for i := range want {
 		if i >= len(got) || got[i].ID != want[i].ID || string(got[i].Data) != string(want[i].Data) || got[i].Type != want[i].Type {
-			return fmt.Errorf("it saw %d events and differs from all %d at number %d, which is %s", len(got), len(want), i, brief(want[i]))
+			return fmt.Errorf("got %d events that differ from all %d at number %d, which is %s", len(got), len(want), i, brief(want[i]))
 		}
 	}
 	if len(got) > len(want) {
-		return fmt.Errorf("it saw %d events of %d", len(got), len(want))
+		return fmt.Errorf("got %d of %d events", len(got), len(want))
 	}
 	return nil
 }
@@ -154,18 +154,18 @@ func brief(e animalstore.Event) string {
 	return fmt.Sprintf("%d %s of %s: %s", e.ID, e.Type, e.Subject, e.Data)
 }
 
-// compareCopy builds a copy from events alone. Each event has to fit the copy, and at the
-// end the copy has to equal what is stored.
+// compareCopy builds a copy from events alone. Each event must fit the copy, and in the
+// end the copy must equal what is stored.
 func compareCopy(ctx context.Context, d db.DB, events []animalstore.Event) error {
 	copied := map[string]string{}
 	for _, e := range events {
 		before, exists := copied[e.Subject]
 		switch created := e.Type == animalstore.PetCreated || e.Type == animalstore.OrderCreated || e.Type == animalstore.KeyCreated; {
 		case created && exists, !created && !exists && e.Type != animalstore.CategoryUpdated:
-			return fmt.Errorf("event %s doesn't fit to %q", brief(e), before)
+			return fmt.Errorf("event %s doesn't fit %q", brief(e), before)
 		case e.Type == animalstore.PetDeleted:
 			if before != string(e.Data) {
-				return fmt.Errorf("event %s doesn't fit to %q", brief(e), before)
+				return fmt.Errorf("event %s doesn't fit %q", brief(e), before)
 			}
 			delete(copied, e.Subject)
 			continue
@@ -216,7 +216,8 @@ func resources(ctx context.Context, d db.DB) (map[string]string, error) {
 	return stored, errors.Join(err, err2, err3, err4)
 }
 
-// jsonOf is the JSON of names without characters that encoding/json escapes.
+// jsonOf returns the JSON of v, whose names must not contain characters that
+// encoding/json escapes.
 func jsonOf(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -225,7 +226,8 @@ func jsonOf(v any) string {
 	return string(b)
 }
 
-// consecutive fails the test unless events have all ids after the given one.
+// consecutive fails the test unless the events have consecutive ids after the given
+// one.
 func consecutive(t *testing.T, after int64, events []animalstore.Event) {
 	t.Helper()
 	for i, e := range events {

@@ -27,7 +27,7 @@ import (
 func sequences(t *testing.T, open func(*testing.T) db.DB) {
 	d := open(t)
 	model, ids := newStore(), &pool{}
-	var history []porcupine.Operation // only its order counts
+	var history []porcupine.Operation // only the order matters
 	rapid.Check(t, func(rt *rapid.T) {
 		source := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
 		for range rapid.IntRange(1, 30).Draw(rt, "operations") {
@@ -48,12 +48,13 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 	checkAgreement(t, d)
 }
 
-// linearizable runs random operations by several callers at once: there must be an order
-// of the calls, each between its start and its end, in which the model has the same
-// outcomes. A list depends on all pets, so histories can't be split and have to be short.
+// linearizable runs random operations by several callers at once: there must be an
+// order of the calls, each between its start and its end, in which the model has the
+// same outcomes. A list depends on all pets, so histories can't be split and must be
+// short.
 func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range testenv.Count(8, 2000) {
-		t.Run(fmt.Sprint(round), func(t *testing.T) { // which closes its database
+		t.Run(fmt.Sprint(round), func(t *testing.T) { // closes the database at its end
 			d := open(t)
 			history := record(t, d, uint64(round), 5, 30, everything)
 			checkHistory(t, history)
@@ -63,8 +64,8 @@ func linearizable(t *testing.T, open func(*testing.T) db.DB) {
 	}
 }
 
-// linearizablePets is linearizable without lists. Then a pet and its orders depend on no
-// other pet, so each has a separate history, which can be long.
+// linearizablePets is linearizable without lists. Then a pet and its orders don't
+// depend on other pets, so each pet has a separate history, which can be long.
 func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range testenv.Count(3, 500) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
@@ -82,7 +83,7 @@ func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
 // record runs clients concurrently and returns their calls and outcomes.
 func record(t *testing.T, d db.DB, seed uint64, clients, each, kinds int) []porcupine.Operation {
 	t.Helper()
-	var clock atomic.Int64 // only its order counts
+	var clock atomic.Int64 // only the order matters
 	ids := &pool{}
 	histories := make([][]porcupine.Operation, clients)
 	together(t, clients, func(i int) error {
@@ -128,8 +129,8 @@ func checkHistory(t *testing.T, history []porcupine.Operation) {
 	}
 }
 
-// checkIDs: no id is assigned twice, and each is higher than those whose creation had
-// returned before.
+// checkIDs: no id is assigned twice, and each is higher than all ids whose creation had
+// already returned.
 func checkIDs(t *testing.T, history []porcupine.Operation) {
 	t.Helper()
 	for what, id := range map[string]func(porcupine.Operation) int64{
@@ -150,13 +151,13 @@ func checkIDs(t *testing.T, history []porcupine.Operation) {
 		byCall := slices.SortedFunc(slices.Values(created), func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 		byReturn := slices.SortedFunc(slices.Values(created), func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 		given := map[int64]bool{}
-		highest := int64(0) // of those that had returned
+		highest := int64(0) // among creations that had returned
 		for _, op := range byCall {
 			for len(byReturn) > 0 && byReturn[0].Return < op.Call {
 				highest, byReturn = max(highest, id(byReturn[0])), byReturn[1:]
 			}
 			if got := id(op); got <= highest || given[got] {
-				t.Errorf("%s %d was created after %s %d was, or the id was assigned twice: want a higher one", what, got, what, highest)
+				t.Errorf("%s %d was created after %s %d, or the id was assigned twice: want a higher id", what, got, what, highest)
 			}
 			given[id(op)] = true
 		}
@@ -199,8 +200,8 @@ func byPet(history []porcupine.Operation) [][]porcupine.Operation {
 	return all
 }
 
-// checkAgreement checks an idle store: a pet with an open order is pending, has only one
-// of them, and a delivered pet is sold.
+// checkAgreement checks an idle store: a pet has at most one open order and is then
+// pending, and a delivered pet is sold.
 func checkAgreement(t *testing.T, d db.DB) {
 	t.Helper()
 	pets := map[int64]animalstore.Pet{}
@@ -234,14 +235,14 @@ func checkAgreement(t *testing.T, d db.DB) {
 			return errNotNow
 		})
 		if !errors.Is(err, errNotNow) {
-			t.Errorf("DeletePet(%d): %v, want the error of its check", id, err)
+			t.Errorf("DeletePet(%d): %v, want check's error", id, err)
 		}
 	}
 }
 
 var errNotNow = errors.New("not now")
 
-// carryOut calls d. It returns an error only if a caller should never get it.
+// carryOut calls d. It returns an error only if no caller should ever get it.
 func carryOut(ctx context.Context, d db.DB, op operation) (got outcome, err error) {
 	switch o := op.(type) {
 	case createPet:
@@ -292,7 +293,7 @@ func carryOut(ctx context.Context, d db.DB, op operation) (got outcome, err erro
 	return got, nil
 }
 
-// pool contains the ids assigned so far, so that calls use the same ones.
+// pool contains the ids assigned so far, so that concurrent calls use the same ids.
 type pool struct {
 	mu           sync.Mutex
 	pets, orders []int64

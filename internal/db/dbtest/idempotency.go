@@ -53,7 +53,7 @@ func replaysPets(t *testing.T, d db.DB) {
 		}
 	}
 	if got := mustList(t, d, db.PetQuery{Limit: 10}); len(got) != 3 {
-		t.Errorf("stored are %+v, want three", got)
+		t.Errorf("got %+v stored, want three", got)
 	}
 }
 
@@ -97,7 +97,7 @@ func replaysOrders(t *testing.T, d db.DB) {
 		t.Errorf("after removal of the pet the replay is %+v, want %+v", again, first)
 	}
 	if got := mustListOrders(t, d, db.OrderQuery{Limit: 10}); len(got) != 1 {
-		t.Errorf("stored are %+v, want one order", got)
+		t.Errorf("got %+v stored, want one order", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func tokensAreApart(t *testing.T, d db.DB) {
 	_, replayed, err := d.CreatePet(t.Context(), rex, retryOf("a", "another body"))
 	wantCode(t, err, animalstore.IdempotencyKeyReused)
 	if replayed {
-		t.Error("another body got a replay")
+		t.Error("a different body got a replay")
 	}
 	for name, change := range map[string]otherwise{
 		"token": func(o *db.Idempotency) { o.Token = "b" },
@@ -120,12 +120,12 @@ func tokensAreApart(t *testing.T, d db.DB) {
 	mustCreateWith(t, d, rex, nil, false)
 	mustCreateWith(t, d, rex, nil, false)
 	if got := mustList(t, d, db.PetQuery{Limit: 100}); len(got) != 7 {
-		t.Errorf("stored are %d pets, want 7", len(got))
+		t.Errorf("got %d pets stored, want 7", len(got))
 	}
 	mustCreateWith(t, d, rex, retry, true)
 }
 
-// failuresAreRetried: a write that failed leaves no record.
+// failuresAreRetried: a failed write leaves no record.
 func failuresAreRetried(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetPending})
 	retry := retryOf("a", "body")
@@ -140,7 +140,7 @@ func failuresAreRetried(t *testing.T, d db.DB) {
 	if err != nil || replayed {
 		t.Fatalf("PlaceOrder after it became available = %+v, replayed %t, %v", order, replayed, err)
 	}
-	// Another body is refused before its pet is read.
+	// A different body is refused before its pet is read.
 	_, _, err = d.PlaceOrder(t.Context(), 999, noon, retryOf("a", "another body"))
 	wantCode(t, err, animalstore.IdempotencyKeyReused)
 }
@@ -150,7 +150,7 @@ func recordsExpire(t *testing.T, d db.DB) {
 		return otherwise(func(o *db.Idempotency) { o.At = animalstore.At(noon.Add(after)) }).of(retryOf("a", "rex"))
 	}
 	first := mustCreateWith(t, d, rex, at(0), false)
-	for _, after := range []time.Duration{-time.Hour, 0, db.IdempotencyWindow - time.Millisecond} { // clocks step back, too
+	for _, after := range []time.Duration{-time.Hour, 0, db.IdempotencyWindow - time.Millisecond} { // clocks may step back
 		if got := mustCreateWith(t, d, rex, at(after), true); got != first {
 			t.Errorf("after %v: got %+v, want %+v", after, got, first)
 		}
@@ -162,12 +162,12 @@ func recordsExpire(t *testing.T, d db.DB) {
 	if got := mustCreateWith(t, d, rex, at(db.IdempotencyWindow+time.Hour), true); got != second {
 		t.Errorf("then: got %+v, want %+v", got, second)
 	}
-	// An expired record doesn't count, so a different body is fine.
+	// An expired record is ignored, so a different body is accepted.
 	if _, _, err := d.CreatePet(t.Context(), rex, otherwise(func(o *db.Idempotency) {
 		o.At = animalstore.At(noon.Add(3 * db.IdempotencyWindow))
 		o.BodyHash[0]++
 	}).of(retryOf("a", "rex"))); err != nil {
-		t.Errorf("another body long after: %v", err)
+		t.Errorf("a different body after expiry: %v", err)
 	}
 }
 
@@ -191,7 +191,7 @@ func dropsRecords(t *testing.T, d db.DB) {
 	}
 }
 
-// sentManyTimes: however often a write is sent at retry, it happens once and all callers
+// sentManyTimes: however often a write is sent at once, it happens once and all callers
 // get its result.
 func sentManyTimes(t *testing.T, d db.DB) {
 	for round := range testenv.Count(5, 300) {
@@ -224,10 +224,10 @@ func sentManyTimes(t *testing.T, d db.DB) {
 			t.Fatalf("got pets %v, orders %v and %d that were not replayed; want one, one and 2", created, placed, firsts)
 		}
 		if got := mustList(t, d, db.PetQuery{Limit: 1000}); len(got) != 2*(round+1) {
-			t.Fatalf("stored are %d pets, want %d", len(got), 2*(round+1))
+			t.Fatalf("got %d pets stored, want %d", len(got), 2*(round+1))
 		}
 		if got := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 10}); len(got) != 1 {
-			t.Fatalf("stored are the orders %+v, want one", got)
+			t.Fatalf("got orders %+v stored, want one", got)
 		}
 	}
 }

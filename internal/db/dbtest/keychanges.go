@@ -48,7 +48,7 @@ func keyChangesReadBack(t *testing.T, d db.DB) {
 	}
 	_, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Name = "never"; return errNotNow })
 	if !errors.Is(err, errNotNow) {
-		t.Errorf("UpdateKey: %v, want the error of change", err)
+		t.Errorf("UpdateKey: %v, want change's error", err)
 	}
 	wantFound(t, d, "one", key)
 	wantFound(t, d, "other", other)
@@ -69,8 +69,8 @@ func keysInPages(t *testing.T, d db.DB) {
 	}
 }
 
-// otherAdmins: a change of a key sees whether another one of the same environment manages
-// keys at that time.
+// otherAdmins: a change of a key sees whether another key of the same environment can
+// manage keys at that time.
 func otherAdmins(t *testing.T, d db.DB) {
 	key := adminKey(t, d, "the one")
 	otherAdminAt := func(at animalstore.Time) (seen bool) {
@@ -92,17 +92,17 @@ func otherAdmins(t *testing.T, d db.DB) {
 		animalstore.At(later.Add(-time.Millisecond)): true, later: false, animalstore.At(later.Add(time.Hour)): false,
 	} {
 		if got := otherAdminAt(at); got != want {
-			t.Errorf("with one that expires at %v, otherAdmin is %t at %v, want %t", later, got, at, want)
+			t.Errorf("with a key that expires at %v, otherAdmin is %t at %v, want %t", later, got, at, want)
 		}
 	}
 	adminKey(t, d, "permanent")
 	if !otherAdminAt(later) {
-		t.Error("with a permanent one, otherAdmin is false")
+		t.Error("with a permanent admin key, otherAdmin is false")
 	}
 }
 
-// lastAdminRace: if all keys that manage keys are revoked at once, each unless it is the
-// last, one is left.
+// lastAdminRace: if all admin keys are revoked at once, each unless it is the last, one
+// is left.
 func lastAdminRace(t *testing.T, d db.DB) {
 	const n = 10
 	var keys []animalstore.Key
@@ -149,7 +149,7 @@ func rotation(t *testing.T, d db.DB) {
 	rotate("second", noon, at(time.Hour))
 	ends("first", at(time.Hour))
 	ends("second", animalstore.Time{})
-	rotate("third", at(time.Minute), at(3*time.Hour)) // does not give the first longer
+	rotate("third", at(time.Minute), at(3*time.Hour)) // doesn't extend the first secret
 	ends("first", at(time.Hour))
 	ends("second", at(3*time.Hour))
 	rotate("fourth", at(2*time.Minute), at(2*time.Minute)) // at once
@@ -175,7 +175,7 @@ func rotation(t *testing.T, d db.DB) {
 		return errNotNow
 	})
 	if !errors.Is(err, errNotNow) {
-		t.Errorf("RotateKey: %v, want the error of check", err)
+		t.Errorf("RotateKey: %v, want check's error", err)
 	}
 	ends("fourth", animalstore.Time{})
 	if _, err := revoke(t.Context(), d, key.ID, noon); err != nil {
@@ -210,7 +210,7 @@ func usageAdds(t *testing.T, d db.DB) {
 	one.LastUsedAt, two.LastUsedAt = later, noon // the latest one saved
 	wantFound(t, d, "one", one)
 	wantFound(t, d, "two", two)
-	// All of it or nothing.
+	// It saves all of it or nothing.
 	if err := save(animalstore.Usage{KeyID: one.ID, Hour: hour(2), Admitted: 1, LastUsed: later}, animalstore.Usage{KeyID: 999, Hour: hour(2), Admitted: 1}); err == nil {
 		t.Error("SaveUsage of a key that does not exist returned nil")
 	}
@@ -235,7 +235,7 @@ func dropsUsage(t *testing.T, d db.DB) {
 		}
 	}
 	if got, err := d.Usage(t.Context(), key.ID, hour(0)); err != nil || len(got) != 3 || got[2].Hour != hour(7) {
-		t.Errorf("left are %+v, %v, want hours 7 to 9", got, err)
+		t.Errorf("got %+v left, %v, want hours 7 to 9", got, err)
 	}
 }
 
@@ -270,8 +270,8 @@ func limitsReadBack(t *testing.T, d db.DB) {
 	want(one.ID, full)
 }
 
-// olderLimits: of several servers that save what they know of a key, the one that
-// knows less may come last.
+// olderLimits: several servers save their state of a key, and the last to save may know
+// the least.
 func olderLimits(t *testing.T, d db.DB) {
 	const day = 24 * 60 * 60 * 1000
 	const midnight = 20_000 * day
@@ -301,7 +301,7 @@ func olderLimits(t *testing.T, d db.DB) {
 		}
 	}
 	for _, c := range []test{
-		{"the same, and another count of strikes", state(midnight, midnight, 7, 5), state(midnight, midnight, 7, 4), true},
+		{"the same with a different number of strikes", state(midnight, midnight, 7, 5), state(midnight, midnight, 7, 4), true},
 		{"more of the day", state(0, midnight, 7, 5), state(0, midnight, 8, 0), true},
 		{"less of the day", state(0, midnight, 7, 5), state(0, midnight, 6, 9), false},
 		{"less of the next day", state(0, midnight, 7, 5), state(0, midnight+day, 1, 0), true},

@@ -96,7 +96,7 @@ func hashNotFound(t *testing.T, d db.DB) {
 
 func keysInOrder(t *testing.T, d db.DB) {
 	if got := mustKeys(t, d); got == nil || len(got) != 0 {
-		t.Errorf("the keys of a new database are %#v, want a list that is empty and not nil", got)
+		t.Errorf("the keys of a new database are %#v, want an empty list, not nil", got)
 	}
 	var want []animalstore.Key
 	for i := range 10 {
@@ -174,7 +174,7 @@ func firstKeyRace(t *testing.T, d db.DB) {
 	})
 	keys := mustKeys(t, d)
 	if made.Load() != 1 || len(keys) != 1 {
-		t.Fatalf("%d callers created it and there are %d keys, want 1 and 1", made.Load(), len(keys))
+		t.Fatalf("%d callers created the key and there are %d keys, want 1 and 1", made.Load(), len(keys))
 	}
 	wantFound(t, d, fmt.Sprint(winner.Load()), keys[0])
 }

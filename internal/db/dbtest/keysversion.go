@@ -79,8 +79,8 @@ func keysVersionChanges(t *testing.T, d db.DB) {
 	}
 }
 
-// keysVersionIsCurrent: a read of the version after a change has returned gets another one
-// than a read before it, also while many others read.
+// keysVersionIsCurrent: reading the version after a change has returned gives a
+// different value than before the change, even while many others read.
 func keysVersionIsCurrent(t *testing.T, d db.DB) {
 	const n, times = 4, 10
 	for i := range n {
@@ -111,9 +111,9 @@ func keysVersionIsCurrent(t *testing.T, d db.DB) {
 	})
 }
 
-// KeysVersionCovers checks that a change of any column of keys and secrets changes the
-// version, except for when a key was last used. exec carries out SQL as another program
-// would. It returns a check of one statement.
+// KeysVersionCovers returns a check that a statement changes the version, or doesn't.
+// Changing any column of keys and secrets changes it, except when a key was last used.
+// exec executes SQL as another program would.
 func KeysVersionCovers(t *testing.T, d db.DB, exec func(statement string)) (check func(statement string, changes bool)) {
 	t.Helper()
 	_, err := d.CreateKey(t.Context(), animalstore.NewKey{Name: "k", Plan: "free", Permissions: 1, Environment: "production"}, db.KeyHash{1}, animalstore.AtMilli(1))
@@ -125,7 +125,7 @@ func KeysVersionCovers(t *testing.T, d db.DB, exec func(statement string)) (chec
 		before := keysVersion(t, d)
 		exec(statement)
 		if after := keysVersion(t, d); (after != before) != changes {
-			t.Errorf("%s: got version %s after %s, want another one: %t", statement, after, before, changes)
+			t.Errorf("%s: got version %s after %s, want it changed: %t", statement, after, before, changes)
 		}
 	}
 	for _, table := range db.Tables {

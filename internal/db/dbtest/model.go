@@ -9,9 +9,9 @@ import (
 	"animalstore/internal/db"
 )
 
-// store is the simplest possible store: every engine has to behave like it, however many
-// callers there are. It implements the rules itself, so that a bug in the domain package
-// shows too.
+// store is the simplest possible store. Every engine must behave like it, however many
+// callers there are. It implements the rules itself, so that a bug in the domain
+// package is found too.
 type store struct {
 	pets       map[int64]animalstore.Pet
 	orders     map[int64]animalstore.Order
@@ -51,9 +51,9 @@ const notFound animalstore.Code = "not found"
 
 func refused(code animalstore.Code) outcome { return outcome{Code: code} }
 
-// An operation is a call with its arguments. expect applies it to a store and returns the
-// expected outcome. Only a new id, which the engine chooses, is taken from the actual
-// outcome: any that was never assigned. See checkIDs for their order.
+// An operation is a call with its arguments. expect applies it to a store and returns
+// the expected outcome. Only a new id, which the engine chooses, is taken from the
+// actual outcome: any id that was never assigned. checkIDs checks their order.
 type operation interface {
 	expect(s *store, got outcome) outcome
 }
@@ -63,8 +63,8 @@ type (
 	getPet    struct{ ID int64 }
 	changePet struct {
 		ID       int64
-		Name     string // "": as it is
-		Category int64  // 0: as it is
+		Name     string // "": unchanged
+		Category int64  // 0: unchanged
 		Status   animalstore.PetStatus
 	}
 	deletePet struct{ ID int64 }
@@ -97,7 +97,7 @@ func (o createPet) expect(s *store, got outcome) outcome {
 	return outcome{Pet: pet}
 }
 
-// setPet stores a pet, and its category if that is new.
+// setPet stores a pet, and its category if it is new.
 func (s *store) setPet(pet animalstore.Pet) {
 	s.pets[pet.ID] = pet
 	if _, ok := s.categories[pet.CategoryID]; !ok {
@@ -252,7 +252,7 @@ func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
 	return page
 }
 
-// selectedOrders is selected for orders.
+// selectedOrders is like selected, for orders.
 func selectedOrders(all []animalstore.Order, q db.OrderQuery) []animalstore.Order {
 	page := []animalstore.Order{}
 	for _, o := range all {

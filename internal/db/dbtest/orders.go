@@ -125,7 +125,7 @@ func orderedPets(t *testing.T, d db.DB) {
 		pet, _ := orderInStatus(t, d, status)
 		want[pet.ID] = status.Open()
 	}
-	// One that was cancelled and ordered again.
+	// A pet whose order was cancelled and that was ordered again.
 	pet, _ := orderInStatus(t, d, animalstore.OrderCancelled)
 	mustPlaceOrder(t, d, pet.ID)
 	want[pet.ID] = true
@@ -134,7 +134,7 @@ func orderedPets(t *testing.T, d db.DB) {
 		ask := func(_ *animalstore.Pet, ordered bool) error { seen = append(seen, ordered); return errNotNow }
 		_, err := d.UpdatePet(t.Context(), id, ask)
 		if err2 := d.DeletePet(t.Context(), id, ask); !errors.Is(err, errNotNow) || !errors.Is(err2, errNotNow) {
-			t.Errorf("got %v and %v, want the errors of change and check", err, err2)
+			t.Errorf("got %v and %v, want the errors of change and of check", err, err2)
 		}
 		if !slices.Equal(seen, []bool{want, want}) {
 			t.Errorf("pet %d: UpdatePet and DeletePet got ordered %t, want %t", id, seen, want)
@@ -150,7 +150,7 @@ func refusedMove(t *testing.T, d db.DB) {
 		return refuse
 	})
 	if !errors.Is(err, refuse) {
-		t.Errorf("UpdateOrder: %v, want the error of change", err)
+		t.Errorf("UpdateOrder: %v, want change's error", err)
 	}
 	wantOrder(t, d, order)
 	wantPet(t, d, pet)
@@ -203,7 +203,7 @@ func orderListsSelect(t *testing.T, d db.DB) {
 	}
 	var all []animalstore.Order // newest first
 	for i := range 40 {
-		pet := pets[i%3] // the fourth has none
+		pet := pets[i%3] // the fourth has no orders
 		order := mustPlaceOrder(t, d, pet.ID)
 		if i >= 37 {
 			if i == 38 {

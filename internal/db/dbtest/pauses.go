@@ -13,7 +13,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// audience makes changes and knows which webhooks have to get their events.
+// audience makes changes and knows which webhooks must get their events.
 type audience struct {
 	t        *testing.T
 	d        db.DB
@@ -94,7 +94,7 @@ func (a *audience) pauseAll() {
 	}
 }
 
-// dispatch dispatches everything. While somebody else does, that does nothing.
+// dispatch dispatches everything. It does nothing while another process is dispatching.
 func (a *audience) dispatch() {
 	for more := true; more; {
 		dispatch(a.t, a.d, noon)
@@ -107,7 +107,8 @@ func (a *audience) dispatch() {
 	a.step("dispatch")
 }
 
-// check dispatches everything and removes the webhooks, if they got what they had to.
+// check dispatches everything, checks that the webhooks got the right events, and
+// removes them.
 func (a *audience) check() {
 	a.t.Helper()
 	for _, w := range a.webhooks {
@@ -141,7 +142,7 @@ func setBoth(types animalstore.EventPatterns, s animalstore.WebhookState) func(*
 	return func(a *audience) { a.patch(animalstore.WebhookPatch{Types: &types, State: &s}) }
 }
 
-// pausesLoseNothing dispatches between the steps of each case, at all combinations of
+// pausesLoseNothing dispatches between the steps of each case, in all combinations of
 // places.
 func pausesLoseNothing(t *testing.T, d db.DB) {
 	add, remove, pauseAll := (*audience).add, (*audience).remove, (*audience).pauseAll
@@ -171,8 +172,8 @@ func pausesLoseNothing(t *testing.T, d db.DB) {
 	}
 }
 
-// dispatchMeanwhile publishes and dispatches a little at a time, beside others, until the
-// returned function is called.
+// dispatchMeanwhile publishes and dispatches a little at a time, concurrently with
+// others, until the returned function is called.
 func dispatchMeanwhile(t *testing.T, d db.DB) (end func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -204,8 +205,8 @@ func pausesBesideDispatch(t *testing.T, d db.DB) {
 	}
 }
 
-// typesBesideWriters changes the types of a webhook again and again while others make
-// changes that it always gets.
+// typesBesideWriters keeps changing the types of a webhook while others make changes
+// that it always gets.
 func typesBesideWriters(t *testing.T, d db.DB) {
 	defer dispatchMeanwhile(t, d)()
 	a := &audience{t: t, d: d}
@@ -242,7 +243,7 @@ func typesBesideWriters(t *testing.T, d db.DB) {
 	}
 }
 
-// pausesInAnyOrder takes random steps, among them dispatching a little.
+// pausesInAnyOrder takes random steps, some of which dispatch a few events.
 func pausesInAnyOrder(t *testing.T, d db.DB) {
 	for round := range testenv.Count(10, 1000) {
 		randomPauses(t, d, uint64(round), 30)
@@ -292,7 +293,7 @@ func randomPauses(t *testing.T, d db.DB, seed uint64, steps int) {
 	a.check()
 }
 
-// disabledWebhooksContinue has the service disable a webhook between an event and its
+// disabledWebhooksContinue: the service disables a webhook between an event and its
 // dispatch.
 func disabledWebhooksContinue(t *testing.T, d db.DB) {
 	a := &audience{t: t, d: d}
@@ -312,7 +313,7 @@ func disabledWebhooksContinue(t *testing.T, d db.DB) {
 	a.check()
 }
 
-// much adds so many pets that their events aren't published at a time, and removes one.
+// much adds more pets than one call publishes events of, and removes one.
 func (a *audience) much() {
 	a.t.Helper()
 	together(a.t, 1100, func(int) error {

@@ -17,7 +17,7 @@ func petReadsBack(t *testing.T, d db.DB) {
 		"Rex",
 		" kept  as sent ",
 		"line\nbreak\ttab \"quote\" 'single' \\ % _ ; -- $1 ?1",
-		"Zo\u00eb", "Zoe\u0308", // composed and not: never the same
+		"Zo\u00eb", "Zoe\u0308", // composed and decomposed stay different
 		"دب قطبي", "北極熊", "🐻‍❄️", "\u200bx\ufeff\ufffd\u2028",
 		strings.Repeat("a", animalstore.MaxNameLength),
 		strings.Repeat("🦊", animalstore.MaxNameLength),
@@ -110,7 +110,8 @@ func listSelects(t *testing.T, d db.DB) {
 	}
 }
 
-// listIsOneState: a list shows one state of the store, although its pets change meanwhile.
+// listIsOneState: a list shows one state of the store, even if its pets change
+// meanwhile.
 func listIsOneState(t *testing.T, d db.DB) {
 	a := mustCreatePet(t, d, animalstore.NewPet{Name: "0", CategoryID: 1, Status: animalstore.PetAvailable}).ID
 	ids := []int64{a}
@@ -193,11 +194,11 @@ func pagingBesideInserts(t *testing.T, d db.DB) {
 				t.Fatalf("id %d came after id %d", got[i].ID, got[i-1].ID)
 			}
 		}
-		// New ones may or may not come first; none of the old ones may be missing.
+		// New pets may or may not come first; none of the old ones may be missing.
 		i := slices.IndexFunc(got, func(p animalstore.Pet) bool { return p.ID <= old[0].ID })
 		want := selected(old, db.PetQuery{Status: status, Limit: len(old)})
 		if i < 0 || !slices.Equal(got[i:], want) {
-			t.Errorf("status %q: paging found %d of the %d pets there before", status, len(got)-max(i, 0), len(want))
+			t.Errorf("status %q: paging found %d of the %d pets that existed before", status, len(got)-max(i, 0), len(want))
 		}
 	}
 }
@@ -213,7 +214,7 @@ func noOrders(t *testing.T, d db.DB) {
 	} {
 		orders, err := d.Orders(t.Context(), q)
 		if err != nil || len(orders) != 0 || orders == nil {
-			t.Errorf("Orders(%+v) = %#v, %v, want a list that is empty and not nil", q, orders, err)
+			t.Errorf("Orders(%+v) = %#v, %v, want an empty list, not nil", q, orders, err)
 		}
 	}
 }

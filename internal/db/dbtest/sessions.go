@@ -13,7 +13,8 @@ func sessionOf(n byte, expires animalstore.Time) db.Session {
 	return db.Session{Hash: [32]byte{n, 1}, Secret: db.KeyHash{n, 2}, ExpiresAt: expires}
 }
 
-// sessionReadsBack: a session reads back until it is removed, whatever others there are.
+// sessionReadsBack: a session reads back until it is removed, independently of other
+// sessions.
 func sessionReadsBack(t *testing.T, d db.DB) {
 	one, other := sessionOf(1, noon), sessionOf(2, later)
 	for _, s := range []db.Session{one, other} {
@@ -75,7 +76,7 @@ func dropsSessions(t *testing.T, d db.DB) {
 	}
 }
 
-// formsAreUsedOnce: of many that send a form at once, one succeeds.
+// formsAreUsedOnce: of many callers that send a form at once, one succeeds.
 func formsAreUsedOnce(t *testing.T, d db.DB) {
 	var first atomic.Int64
 	together(t, 20, func(int) error {
@@ -88,14 +89,14 @@ func formsAreUsedOnce(t *testing.T, d db.DB) {
 		return nil
 	})
 	if n := first.Load(); n != 1 {
-		t.Errorf("%d sent the form, want 1", n)
+		t.Errorf("%d callers sent the form, want 1", n)
 	}
 	if err := d.UseForm(t.Context(), [32]byte{2}, noon); err != nil {
 		t.Errorf("another form: got %v, want nil", err)
 	}
 }
 
-// sizeIsPositive: a store takes up space.
+// sizeIsPositive: the size of a store is positive.
 func sizeIsPositive(t *testing.T, d db.DB) {
 	if bytes, err := d.Size(t.Context()); err != nil || bytes < 1<<10 {
 		t.Errorf("Size = %d, %v, want at least a kilobyte", bytes, err)

@@ -9,8 +9,8 @@ import (
 	"animalstore/internal/db"
 )
 
-// historyOfOne: the events of one resource come in one call, however many others lie
-// between them, and those of another resource with the same id aren't among them.
+// historyOfOne: the events of one resource are returned in one call, however many
+// others are between them, without those of other resources with the same id.
 func historyOfOne(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, rex)
 	mustPutCategory(t, d, animalstore.Category{ID: pet.ID, Name: "with the id of the pet"})

@@ -13,8 +13,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// petWalk pages through a list and returns all of it. It calls between, if not nil, with
-// each page.
+// petWalk pages through a list and returns all of it. It calls between, unless nil,
+// with each page.
 func petWalk(ctx context.Context, d db.DB, q db.PetQuery, between func(page []animalstore.Pet)) (all []animalstore.Pet, err error) {
 	for {
 		page, err := d.Pets(ctx, q)
@@ -44,8 +44,8 @@ func petFilters(ids []int64) []db.PetQuery {
 	return all
 }
 
-// positionsSurvive: the last pet of each page leaves the list right after it was read. The
-// next page continues after it anyway.
+// positionsSurvive: the last pet of each page leaves the list right after it was read.
+// The next page still continues after it.
 func positionsSurvive(t *testing.T, d db.DB) {
 	for _, what := range []struct {
 		name string
@@ -76,7 +76,7 @@ func positionsSurvive(t *testing.T, d db.DB) {
 }
 
 // walksBesideChanges: while others add, change and remove pets, paging returns each pet
-// that matched all the time exactly once, and none that does not match.
+// that matches throughout exactly once, and none that doesn't match.
 func walksBesideChanges(t *testing.T, d db.DB) {
 	const every = 120
 	var still, moving []animalstore.Pet // still ones are never changed
@@ -149,7 +149,7 @@ func walkSeesAll(ctx context.Context, d db.DB, q db.PetQuery, still []animalstor
 	whole := q
 	whole.Limit, whole.Before = len(got)+len(still), 0
 	if matching := selected(got, whole); len(matching) != len(got) {
-		return fmt.Errorf("Pets(%+v) listed what does not match: %+v", q, got)
+		return fmt.Errorf("Pets(%+v) listed pets that don't match: %+v", q, got)
 	}
 	for i := 1; i < len(got); i++ {
 		if got[i].ID >= got[i-1].ID {
@@ -158,7 +158,7 @@ func walkSeesAll(ctx context.Context, d db.DB, q db.PetQuery, still []animalstor
 	}
 	got = slices.DeleteFunc(got, func(p animalstore.Pet) bool { return !slices.Contains(still, p) })
 	if want := selected(still, whole); !slices.Equal(got, want) {
-		return fmt.Errorf("Pets(%+v): of those that stayed the walk saw\n     %+v\nwant %+v", q, got, want)
+		return fmt.Errorf("Pets(%+v): unchanged pets seen\n     %+v\nwant %+v", q, got, want)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func orderWalksBesideChanges(t *testing.T, d db.DB) {
 			}
 			got = slices.DeleteFunc(got, func(o animalstore.Order) bool { return o.ID > still[0].ID })
 			if !slices.Equal(got, still) {
-				return fmt.Errorf("Orders(%+v): of those that stayed the walk saw\n     %+v\nwant %+v", queries[i-1], got, still)
+				return fmt.Errorf("Orders(%+v): unchanged orders seen\n     %+v\nwant %+v", queries[i-1], got, still)
 			}
 		}
 		return nil

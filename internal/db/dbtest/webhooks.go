@@ -61,7 +61,7 @@ func webhooksReadBack(t *testing.T, d db.DB) {
 	_, rotateErr := d.RotateWebhook(t.Context(), want.ID, "whsec_dHdv", later, refuse)
 	for _, err := range []error{err, rotateErr, d.DeleteWebhook(t.Context(), want.ID, refuse)} {
 		if !errors.Is(err, refused) {
-			t.Errorf("got %v, want the error of the check", err)
+			t.Errorf("got %v, want check's error", err)
 		}
 	}
 	read("refused")
@@ -174,7 +174,7 @@ func webhooksAreDisabled(t *testing.T, d db.DB) {
 	}
 	log.want(t, "five days", []string{subject("webhook.disabled", failing.ID)})
 	if due := claim(t, d, after(20*day)); len(due) != 0 {
-		t.Errorf("%d are due to disabled webhooks", len(due))
+		t.Errorf("%d deliveries to disabled webhooks are due", len(due))
 	}
 	mustUpdateWebhook(t, d, failing.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
 	log.want(t, "activation", []string{subject("webhook.updated", failing.ID)})

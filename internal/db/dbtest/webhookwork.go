@@ -10,7 +10,8 @@ import (
 	"animalstore/internal/db"
 )
 
-// wantWork checks which work is pending at a time. The clock is the engine's affair.
+// wantWork checks which work is pending at a time. It ignores the clock, which differs
+// between engines.
 func wantWork(t *testing.T, d db.DB, doing string, now animalstore.Time, want animalstore.WebhookWork) {
 	t.Helper()
 	got, err := d.WebhookWork(t.Context(), now)
@@ -74,8 +75,8 @@ func workIsFound(t *testing.T, d db.DB) {
 	wantWork(t, d, "one more at once", next, animalstore.WebhookWork{Webhooks: true, Due: true, Next: animalstore.At(next.Add(time.Minute))})
 }
 
-// leasesAreExclusive has fewer deliveries than may be under way at once, so that nothing
-// but the lease keeps them from being claimed again.
+// leasesAreExclusive has fewer deliveries than may be in flight at once, so that only
+// the lease prevents them from being claimed again.
 func leasesAreExclusive(t *testing.T, d db.DB) {
 	mustCreateWebhook(t, d, "pet.*")
 	for range 3 {
@@ -119,7 +120,7 @@ func leasesAreRenewed(t *testing.T, d db.DB) {
 	if again := claim(t, d, after(2*time.Minute-time.Millisecond)); len(again) != 0 {
 		t.Errorf("%d claimed before the renewed lease ends", len(again))
 	}
-	// A worker that doesn't know whether it was renewed can finish and release.
+	// A worker that doesn't know whether its lease was renewed can finish and release.
 	finish(t, d, &due[0], noon, 200)
 	if all := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(all) != 1 {
 		t.Errorf("%d delivered, want 1", len(all))
@@ -133,17 +134,18 @@ func leasesAreRenewed(t *testing.T, d db.DB) {
 	if again := claim(t, d, noon); len(again) != 1 || again[0].ID != due[1].ID {
 		t.Errorf("got %v after a release, want %v", again, due[1])
 	}
-	// The last one stood still until somebody else claimed it.
+	// The worker of the last one was paused until another worker claimed it.
 	if again := claim(t, d, after(2*time.Minute)); len(again) != 2 {
 		t.Errorf("%d claimed when the leases have ended, want 2", len(again))
 	}
 	due[2].Lease, due[2].NextLease = due[2].NextLease, after(4*time.Minute)
 	if err := d.RenewDelivery(t.Context(), due[2]); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("renewing one that somebody else has claimed: got %v, want ErrNotFound", err)
+		t.Errorf("renewing one that another worker has claimed: got %v, want ErrNotFound", err)
 	}
 }
 
-// claimTogether claims deliveries for several at the same time, and returns those of all.
+// claimTogether claims deliveries for several workers at the same time and returns all
+// of them.
 func claimTogether(t *testing.T, d db.DB, claimants int) (all []animalstore.DueDelivery) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -162,8 +164,8 @@ func claimTogether(t *testing.T, d db.DB, claimants int) (all []animalstore.DueD
 	return all
 }
 
-// claimsAtOnce has many claim at the same time, again and again: together they never
-// have more than may be under way at once, and nothing twice.
+// claimsAtOnce: many workers claim at the same time, again and again. Together they
+// never have more than may be in flight at once, and nothing twice.
 func claimsAtOnce(t *testing.T, d db.DB) {
 	mustCreateWebhook(t, d, "pet.*")
 	for range 5 * animalstore.MaxInFlight {
@@ -185,8 +187,8 @@ func claimsAtOnce(t *testing.T, d db.DB) {
 	}
 }
 
-// finishAtOnce has many claim deliveries and store their results at the same time: each is
-// claimed once, and none while its result is being stored.
+// finishAtOnce: many workers claim deliveries and store their results at the same time.
+// Each delivery is claimed once, and never while its result is being stored.
 func finishAtOnce(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
 	const deliveries = 100
@@ -262,7 +264,8 @@ func pausedFinish(t *testing.T, d db.DB) {
 	finishOne(3, 0)
 }
 
-// dispatchAtOnce has many dispatch at the same time: each event becomes one delivery.
+// dispatchAtOnce: many dispatchers run at the same time. Each event becomes one
+// delivery.
 func dispatchAtOnce(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
 	for round := 1; round <= 5; round++ {
@@ -279,7 +282,7 @@ func dispatchAtOnce(t *testing.T, d db.DB) {
 			})
 		}
 		wg.Wait()
-		dispatch(t, d, noon) // what they left
+		dispatch(t, d, noon) // the rest
 		events := map[int64]bool{}
 		all := deliveriesOf(t, d, webhook.ID, "")
 		for _, one := range all {

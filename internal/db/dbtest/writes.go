@@ -30,8 +30,8 @@ func failedWriteChangesNothing(t *testing.T, d db.DB) {
 func cancelledWrite(t *testing.T, d db.DB) {
 	key := mustCreateKey(t, d, plainKey(t, "kept"), "kept")
 	before := fill(t, d, 3)
-	// More than once: an engine that selects among several ready channels might be right
-	// by chance.
+	// Repeated, because an engine that selects among several ready channels might be
+	// right by chance.
 	for range 20 {
 		if pet, _, err := d.CreatePet(cancelled(t), animalstore.NewPet{Name: "never", CategoryID: 1}, nil); !errors.Is(err, context.Canceled) {
 			t.Fatalf("CreatePet = %+v, %v, want context.Canceled", pet, err)
@@ -54,8 +54,8 @@ func cancelledWrite(t *testing.T, d db.DB) {
 	}
 }
 
-// writesAreSeen makes readers look for an id whose creation has just returned. A read that
-// starts later and doesn't see it was served from an old snapshot or cache.
+// writesAreSeen makes readers look for an id whose creation has just returned. A read
+// that starts later and doesn't see it came from an old snapshot or cache.
 func writesAreSeen(t *testing.T, d db.DB) {
 	const writers, readers = 4, 4
 	each := testenv.Count(50, 1500)
@@ -87,7 +87,7 @@ func publish(t *testing.T, d db.DB, newest *atomic.Int64, n int) error {
 	return nil
 }
 
-// look returns an error unless every way to read finds the pet, if any.
+// look returns an error unless every way to read finds the pet, if there is one.
 func look(t *testing.T, d db.DB, id int64) error {
 	if id == 0 {
 		return nil
@@ -145,8 +145,8 @@ func creatorsAtOnce(t *testing.T, d db.DB) {
 	}
 }
 
-// generationHolds reads while others write and records what each stable generation
-// returned: no two reads of a generation may differ.
+// generationHolds reads while others write and records the results in each stable
+// generation: no two reads of one generation may differ.
 func generationHolds(t *testing.T, d db.DB) {
 	const writers, readers = 2, 4
 	each := testenv.Count(50, 1500)
@@ -210,7 +210,7 @@ func panickedChange(t *testing.T, d db.DB) {
 		}
 	}()
 	if got, err := d.Pet(t.Context(), rex.ID); err != nil || got != rex {
-		t.Errorf("Pet = %+v, %v, want it as it was: %+v", got, err, rex)
+		t.Errorf("Pet = %+v, %v, want it unchanged: %+v", got, err, rex)
 	}
 	mustCreatePet(t, d, animalstore.NewPet{Name: "Max", CategoryID: 1})
 }

@@ -35,7 +35,7 @@ func (i *Idempotency) ExpiredAt() animalstore.Time {
 // the earlier write had a different body.
 func (i *Idempotency) Replay(bodyHash []byte, stored string, result any) error {
 	if !bytes.Equal(bodyHash, i.BodyHash[:]) {
-		return animalstore.Errorf(animalstore.IdempotencyKeyReused, "Idempotency-Key was already used with a different body: send a new key for a new request, or the same body to retry")
+		return animalstore.Errorf(animalstore.IdempotencyKeyReused, "Idempotency-Key was already used with another body: send a new key for a new request, or the same body to retry")
 	}
 	return json.Unmarshal([]byte(stored), result)
 }

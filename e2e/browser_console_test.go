@@ -38,7 +38,7 @@ func TestConsole(t *testing.T) {
 	p.do("sign in", write("#key", key), click("form .primary"), visible(".plot svg"))
 	p.checkPage("overview")
 	for _, period := range []string{"7d", "90d"} {
-		p.do("show "+period, click(`.tabs [href="?period=`+period+`"]`), visible(`.tabs [href="?period=`+period+`"][aria-current]`))
+		p.do("show "+period, click(`.tabs [href$="?period=`+period+`"]`), visible(`.tabs [href$="?period=`+period+`"][aria-current]`))
 		p.checkPage("overview-" + period)
 	}
 	p.wantLocalTimes(s)
@@ -50,6 +50,7 @@ func TestConsole(t *testing.T) {
 	p.open(s, "/console/system", ".plot svg")
 	p.checkPage("system")
 	p.wantClean()
+	p.reloadForms(s)
 	p.browseProblems(s)
 
 	p.do("sign out", click(".who button"), visible("#key"))
@@ -219,6 +220,54 @@ func (p *tab) browseKeys(s *server) {
 	})
 	p.do("open the own key", chromedp.Navigate(s.url+"/console/keys/1"), visible(".plot svg"))
 	p.checkPage("key-own")
+}
+
+// reloadForms: what follows a form can be reloaded, left and come back to without sending
+// it again, and what was typed before the session ended isn't lost.
+func (p *tab) reloadForms(s *server) {
+	p.t.Helper()
+	reload := func(what, then string) {
+		p.t.Helper()
+		eval[any](p, `window.before = true; location.reload(); null`)
+		eventually(p.t, stepTimeout, what, func() bool { return eval[bool](p, `!window.before && document.readyState === "complete"`) })
+		p.do(what, visible(then))
+	}
+	p.open(s, "/console/keys/new", "#name")
+	p.do("create a key", write("#name", "reloaded"), click("main form .primary"), visible("#secret"))
+	secret := p.text("#secret")
+	reload("reload the secret", "main .primary")
+	if got := eval[string](p, `document.documentElement.innerHTML`); strings.Contains(got, secret) || !strings.Contains(got, "shown once") {
+		p.t.Errorf("reloading the page of a secret shows %s, want that it was shown", got)
+	}
+	p.do("open the key", click("main .primary"), visible("#rotate"))
+	p.do("rotate it wrongly", write("#graceHours", "9999"), click(`form[action$="/rotate"] button`), visible("#wrong"))
+	if got := eval[string](p, `document.activeElement.id`); got != "graceHours" {
+		p.t.Errorf("the focus is on %q, want the field with the error", got)
+	}
+	reload("reload the error", "#rotate")
+	if eval[bool](p, `!!document.querySelector("#wrong")`) {
+		p.t.Error("reloading an error sends the form again")
+	}
+	p.do("rotate it wrongly", write("#graceHours", "9999"), click(`form[action$="/rotate"] button`), visible("#wrong"))
+	p.do("leave", click(`.rail [href="/console/system"]`), visible(".plot svg"))
+	eval[any](p, `history.back(); null`)
+	p.do("go back", visible("#rotate"))
+
+	p.open(s, "/console/pets/new", "#name")
+	eval[any](p, `fetch("/console/sign-out", { method: "POST" }).then(() => { window.out = true }); null`)
+	eventually(p.t, stepTimeout, "another tab signs out", func() bool { return eval[bool](p, `window.out === true`) })
+	p.do("send a form", write("#name", "Zoë & Co"), write("#categoryId", "3"), click("main form .primary"), visible("#key"))
+	reload("reload the sign-in page", "#key")
+	p.do("sign in", write("#key", s.ownerKey()), click("form .primary"), visible("#categoryId"))
+	if got := eval[[]string](p, `["#name", "#categoryId"].map(e => document.querySelector(e).value)`); got[0] != "Zoë & Co" || got[1] != "3" {
+		p.t.Errorf("after signing in, the form has %q, want what was typed", got)
+	}
+	p.checkPage("pet-kept")
+	p.do("send it", click("main form .primary"), visible(".notice.done"))
+	reload("reload the new pet", "#change")
+	if eval[bool](p, `!!document.querySelector(".notice.done")`) {
+		p.t.Error("reloading says again that the pet was added")
+	}
 }
 
 // browseProblems looks at the pages that say what is wrong.

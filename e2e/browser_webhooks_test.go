@@ -114,7 +114,7 @@ func (p *tab) useWebhooks(s *server) {
 	addPet("Refused")
 	awaitRow("an attempt fails", "500")
 	p.checkPage("webhook-pending")
-	p.do("show those", click(`.tabs [href="?state=pending"]`), visible(`.tabs [href="?state=pending"][aria-current]`), visible(".tag.pending"))
+	p.do("show those", click(`.tabs [href$="?state=pending"]`), visible(`.tabs [href$="?state=pending"][aria-current]`), visible(".tag.pending"))
 	r.respond(http.StatusOK)
 	p.do("send it now", click(`tbody tr:first-child form button`), visible(".notice.done"))
 	awaitRow("it is delivered", "delivered")

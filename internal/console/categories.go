@@ -17,7 +17,12 @@ type categoriesPage struct {
 }
 
 // listCategories serves GET /console/categories.
-func (v *visit) listCategories() error { return v.showCategories(http.StatusOK, "", "", formError{}) }
+func (v *visit) listCategories() error {
+	if v.takeKept("/console/categories") {
+		return v.showCategories(http.StatusOK, v.field("id"), v.field("name"), keptNotice)
+	}
+	return v.showCategories(http.StatusOK, "", "", formError{})
+}
 
 func (v *visit) showCategories(status int, id, name string, wrong formError) error {
 	if !v.may(read) {
@@ -71,7 +76,11 @@ func (v *visit) showCategory() error {
 	if err != nil {
 		return err
 	}
-	return v.renderCategory(http.StatusOK, categoryPage{Category: category, Name: category.Name, ETag: etag})
+	p := categoryPage{Category: category, Name: category.Name, ETag: etag}
+	if v.takeKept(v.r.URL.Path) {
+		p.Name, p.ETag, p.Problem = v.field("name"), v.field("etag"), keptNotice
+	}
+	return v.renderCategory(http.StatusOK, p)
 }
 
 func (v *visit) renderCategory(status int, p categoryPage) error {

@@ -72,11 +72,20 @@ func (p page[T]) Previous() (cursor struct{ Cursor, Trail string }) {
 	return cursor
 }
 
+// here is the path of the page that the response shows. That of a form that can't be
+// carried out is the page with the form.
+func (v *visit) here() string {
+	if v.r.Method == http.MethodPost {
+		return formPage(v.r)
+	}
+	return v.r.URL.Path
+}
+
 // readPage makes one call of the API for a page of a list.
 func readPage[T any](v *visit, size int, list func(...client.CallOption) iter.Seq2[T, error]) (page[T], error) {
 	var meta client.Meta
 	query := v.r.URL.Query()
-	p := page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: v.r.URL}
+	p := page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: &url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}}
 	for row, err := range list(client.FromCursor(p.From), client.ReadMeta(&meta)) {
 		if err != nil {
 			return p, err

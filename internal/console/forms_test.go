@@ -17,6 +17,7 @@ func TestErrorsAtTheirFields(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(everything)
 	pet := fmt.Sprint("/console/pets/", s.pet("Rex").ID)
+	s.webhook()
 	for _, test := range []struct{ page, action, field, value string }{
 		{"/console/pets/new", "/console/pets", "name", strings.Repeat("x", 1025)},
 		{"/console/pets/new", "/console/pets", "categoryId", "dogs"},
@@ -28,6 +29,9 @@ func TestErrorsAtTheirFields(t *testing.T) {
 		{"/console/keys/new", "/console/keys", "perDay", "many"},
 		{"/console/keys/new", "/console/keys", "perMinute", "0"},
 		{"/console/keys/new", "/console/keys", "expires", "2020-01-01T00:00:00"},
+		{"/console/keys/1", "/console/keys/1/rotate", "graceHours", "2161"},
+		{"/console/keys/1", "/console/keys/1/rotate", "graceHours", "a day"},
+		{"/console/webhooks/1", "/console/webhooks/1/rotate", "graceHours", "-1"},
 		{"/console/webhooks", "/console/webhooks", "url", "ftp://nowhere"},
 		{"/console/webhooks", "/console/webhooks", "types", "dog.*"},
 	} {
@@ -49,6 +53,78 @@ func TestErrorsAtTheirFields(t *testing.T) {
 	}
 	p := b.post("/console/keys", b.get("/console/keys/new").form(t, "/console/keys", "name", "shop", "permission", ""))
 	p.want(t, "no permission", http.StatusBadRequest, `<fieldset tabindex="-1" aria-invalid="true"`)
+
+	box := `<input type="checkbox" name="confirm" value="yes" required aria-invalid="true" aria-describedby="wrong" autofocus>`
+	p = b.post("/console/keys/1/revoke", b.get("/console/keys/1").form(t, "/console/keys/1/revoke"))
+	p.want(t, "revoke without the tick", http.StatusBadRequest, `<details class="danger" open>`, box, "Tick the box")
+	p = b.post("/console/keys/1/revoke", url.Values{"confirm": {"yes"}})
+	p.want(t, "revoke the last admin", http.StatusConflict, `<details class="danger" open>`, box, "last one that can manage keys")
+	for _, path := range []string{"/console/keys/1", "/console/webhooks/1"} {
+		p = b.post(path+"/rotate", b.get(path).form(t, path+"/rotate", "etag", `"stale"`, "graceHours", "7"))
+		p.want(t, "a stale rotation", http.StatusPreconditionFailed, `name="graceHours" value="7" required inputmode="numeric" autocomplete="off" aria-invalid="true"`, "Somebody changed it")
+		// Its links and its next form work as on the page itself.
+		if strings.Contains(p.body, `href="?`) || strings.Contains(p.body, path+"/rotate?") {
+			t.Errorf("%s: a link leads to where the form was sent:\n%s", path, p.body)
+		}
+		b.follow(b.post(path+"/rotate", p.form(t, path+"/rotate"))).want(t, "rotate after all", http.StatusOK, `id="secret"`, "7 hours")
+	}
+}
+
+// TestSecretsAreShownOnce: on a page that can be reloaded, to the one who asked for it.
+func TestSecretsAreShownOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.webhook()
+	for what, page := range map[string][2]string{
+		"create a key": {"/console/keys/new", "/console/keys"}, "rotate a key": {"/console/keys/1", "/console/keys/1/rotate"},
+		"create a webhook": {"/console/webhooks", "/console/webhooks"}, "rotate a webhook": {"/console/webhooks/1", "/console/webhooks/1/rotate"},
+	} {
+		b, other := s.signedIn(everything), s.signedIn(everything)
+		moved := b.post(page[1], b.get(page[0]).form(t, page[1], "name", "shop", "url", "https://192.0.2.1/"))
+		if moved.status != http.StatusSeeOther || !strings.HasSuffix(moved.location(), "/secret") {
+			t.Fatalf("%s: got %d to %q, want a redirect to the secret\n%s", what, moved.status, moved.location(), moved.body)
+		}
+		cookie := strings.Join(moved.header["Set-Cookie"], "\n")
+		for _, part := range []string{"animalstore_secret=", "; Path=" + moved.location() + ";", "; Max-Age=300", "; HttpOnly", "; SameSite=Strict"} {
+			if !strings.Contains(cookie, part) {
+				t.Errorf("%s: got the cookie %q, want %q in it", what, cookie, part)
+			}
+		}
+		other.secret = b.secret
+		if p := other.get(moved.location()); p.status != http.StatusOK || strings.Contains(p.body, `id="secret"`) {
+			t.Errorf("%s: somebody else who is signed in got %d and the secret, want only that it was shown\n%s", what, p.status, p.body)
+		}
+		stranger := s.browser()
+		stranger.secret = b.secret
+		if p := stranger.get(moved.location()); p.status != http.StatusSeeOther || strings.Contains(p.body, `id="secret"`) {
+			t.Errorf("%s: nobody who is signed in got %d, want to be led to sign in\n%s", what, p.status, p.body)
+		}
+		shown := b.get(moved.location())
+		shown.want(t, what, http.StatusOK, `<code id="secret">`, "shown only this once", "Sign out")
+		secret := regexpFind(t, shown.body, `<code id="secret">([^<]*)<`)
+		if strings.Contains(cookie, secret) {
+			t.Errorf("%s: the cookie has the secret in clear", what)
+		}
+		again := b.get(moved.location())
+		again.want(t, what+", reloaded", http.StatusOK, "was shown once", `href="`+strings.TrimSuffix(moved.location(), "/secret")+`"`)
+		if strings.Contains(again.body, secret) {
+			t.Errorf("%s: the secret is shown again", what)
+		}
+	}
+}
+
+// TestOwnSecret: who rotates the key they are signed in with sees the new secret, although
+// the session ends with the old one.
+func TestOwnSecret(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	moved := b.post("/console/keys/1/rotate", b.get("/console/keys/1").form(t, "/console/keys/1/rotate", "graceHours", "0"))
+	s.advance(2 * time.Second)
+	b.get("/console/keys/1").wantMoved(t, "after the rotation", "/console/sign-in?next=%2Fconsole%2Fkeys%2F1")
+	shown := b.follow(moved)
+	shown.want(t, "the secret", http.StatusOK, `id="secret"`)
+	b.signIn(regexpFind(t, shown.body, `<code id="secret">([^<]*)<`)).wantMoved(t, "sign in with it", "/console")
 }
 
 // TestForms: what people expect of forms and lists.
@@ -65,7 +141,7 @@ func TestForms(t *testing.T) {
 		t.Error("reloading says again that it was added")
 	}
 	form = b.get("/console/keys/new").form(t, "/console/keys", "name", "shop", "plan", "enterprise", "perMinute", "1,000", "perDay", "1,000,000")
-	b.post("/console/keys", form).want(t, "grouped limits", http.StatusOK, "Key created")
+	b.follow(b.post("/console/keys", form)).want(t, "grouped limits", http.StatusOK, "Key 2 created")
 	b.get("/console/keys/2").want(t, "grouped limits", http.StatusOK, "1,000 a minute, 1,000,000 a day")
 
 	large := url.Values{"name": {strings.Repeat("x", 70<<10)}, "categoryId": {"1"}}
@@ -103,6 +179,79 @@ func TestWayBack(t *testing.T) {
 	if p := b.get("/console/pets/99"); strings.Contains(p.body, ">Back<") {
 		t.Error("the way back leads to where another site says")
 	}
+}
+
+// TestInputSurvivesTheSession: a form that is sent after the session ended is shown again
+// once the same key has signed in, and sends nothing by itself.
+func TestInputSurvivesTheSession(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.pet("Rex")
+	s.webhook()
+	mine, id := s.key("mine", everything, 1<<30)
+	theirs, _ := s.key("theirs", everything, 1<<30)
+	key := fmt.Sprint("/console/keys/", id)
+	for _, test := range []struct{ page, action, field string }{
+		{"/console/pets/new", "/console/pets", "name"},
+		{"/console/pets/1", "/console/pets/1", "name"},
+		{"/console/categories", "/console/categories", "name"},
+		{"/console/categories/1", "/console/categories/1", "name"},
+		{"/console/keys/new", "/console/keys", "name"},
+		{key, key, "name"},
+		{"/console/webhooks", "/console/webhooks", "description"},
+		{"/console/webhooks/1", "/console/webhooks/1", "description"},
+	} {
+		b := s.browser()
+		b.signIn(mine)
+		const typed = `"Zoë" & <Co>`
+		form := b.get(test.page).form(t, test.action, test.field, typed)
+		form["permission"] = []string{"read", "admin"}
+		b.cookie = "" // as after 12 hours, when the browser has dropped it
+		before := s.content()
+		sent := b.post(test.action, form)
+		sent.want(t, test.action, http.StatusUnauthorized, `name="next" value="`+test.page+`"`, "nothing was changed", "what you typed")
+		if strings.Contains(sent.body, "Zoë") {
+			t.Errorf("%s: the sign-in page has what was typed, want it kept from others:\n%s", test.action, sent.body)
+		}
+		other := *b
+		other.post("/console/sign-in", sent.form(t, "/console/sign-in", "key", theirs)).wantMoved(t, "somebody else", test.page)
+		if p := other.get(test.page); p.status != http.StatusOK || strings.Contains(p.body, "Zoë") {
+			t.Errorf("%s: somebody else sees what was typed:\n%s", test.action, p.body)
+		}
+		b.signIn("wrong")
+		b.post("/console/sign-in", sent.form(t, "/console/sign-in", "key", mine)).wantMoved(t, "sign in again", test.page)
+		again := b.get(test.page)
+		again.want(t, test.action, http.StatusOK, `value="&#34;Zoë&#34; &amp; &lt;Co&gt;"`, "You were signed out", `role="alert"`)
+		if strings.Contains(test.action, "/keys") {
+			again.want(t, test.action, http.StatusOK, `value="read" checked`, `value="admin" checked`)
+		}
+		if after := s.content(); after != before {
+			t.Errorf("%s: the store changed from\n%s\nto\n%s\nby signing in", test.action, before, after)
+		}
+		if p := b.get(test.page); strings.Contains(p.body, "You were signed out") {
+			t.Errorf("%s: the form is still kept after it was shown", test.action)
+		}
+		form = again.form(t, test.action)
+		for name, value := range map[string]string{"categoryId": "1", "id": "9", "url": "https://192.0.2.1/"} {
+			if _, sent := form[name]; sent {
+				form.Set(name, value)
+			}
+		}
+		if p := b.post(test.action, form); p.status != http.StatusSeeOther || s.content() == before {
+			t.Errorf("%s: sent again: got %d and no change, want one\n%s", test.action, p.status, p.body)
+		}
+	}
+
+	b := s.browser()
+	b.post("/console/pets", url.Values{"by": {fmt.Sprint(id)}, "name": {strings.Repeat("x", 5000)}}).want(t, "too much to keep", http.StatusUnauthorized, "too long to keep")
+	if b.kept != "" {
+		t.Errorf("got a cookie of %d bytes, want none that browsers refuse", len(b.kept))
+	}
+	b.post("/console/pets/1/remove", nil).want(t, "a form without input", http.StatusUnauthorized, `name="next" value="/console/pets/1"`)
+	if b.kept != "" {
+		t.Error("a form without input is kept")
+	}
+	b.post("/console/orders", url.Values{"petId": {"1"}}).want(t, "an order", http.StatusUnauthorized, `name="next" value="/console/pets/1"`)
 }
 
 // TestPreviousPages: a list leads forth and back, with its filters.

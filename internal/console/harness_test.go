@@ -39,8 +39,9 @@ func start(t *testing.T, change ...func(*server.Config)) *site {
 	s := &site{t: t, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
 	cfg := server.Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", Now: s.clock, NoBackground: true,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},
+		TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, // nothing is sent without background work
+		Timeouts:        server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -95,11 +96,22 @@ func (s *site) pet(name string) animalstore.Pet {
 	return pet
 }
 
+// webhook creates a webhook with the id 1.
+func (s *site) webhook() {
+	s.t.Helper()
+	webhook := animalstore.NewWebhook{URL: "https://192.0.2.1/", Types: animalstore.DefaultEventPatterns}
+	if _, err := s.db.CreateWebhook(s.t.Context(), webhook, "whsec_b25l", animalstore.At(s.clock())); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // browser is somebody who looks at the console.
 type browser struct {
 	s      *site
 	cookie string      // the value of the session's
 	done   string      // what was just done
+	secret string      // one that is shown next, with the path it is sent to
+	kept   string      // a form that was sent without a session, likewise
 	header http.Header // sent with every request
 }
 
@@ -150,6 +162,11 @@ func (b *browser) do(method, path string, form url.Values) shown {
 	if b.done != "" {
 		req.AddCookie(&http.Cookie{Name: "animalstore_done", Value: b.done})
 	}
+	for name, cookie := range map[string]string{"animalstore_secret": b.secret, "animalstore_form": b.kept} {
+		if value, at, ok := strings.Cut(cookie, " "); ok && at == req.URL.Path {
+			req.AddCookie(&http.Cookie{Name: name, Value: value})
+		}
+	}
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		b.s.t.Fatal(err)
@@ -165,12 +182,26 @@ func (b *browser) do(method, path string, form url.Values) shown {
 			b.cookie = c.Value
 		case "animalstore_done":
 			b.done = c.Value
+		case "animalstore_secret":
+			b.secret = c.Value + " " + c.Path
+		case "animalstore_form":
+			b.kept = c.Value + " " + c.Path
 		}
 	}
 	return shown{res.StatusCode, res.Header, string(body)}
 }
 
 func (p shown) location() string { return p.header.Get("Location") }
+
+// follow opens the page that a response redirects to.
+func (b *browser) follow(p shown) shown {
+	b.s.t.Helper()
+	if p.status != http.StatusSeeOther {
+		b.s.t.Errorf("got %d, want a redirect\n%s", p.status, p.body)
+		return p
+	}
+	return b.get(p.location())
+}
 
 // want fails the test unless the page has this status and all parts in it.
 func (p shown) want(t *testing.T, what string, status int, parts ...string) {

@@ -115,7 +115,12 @@ func (v *visit) newKey() error {
 	if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
 		return nil
 	}
-	return v.showNewKey(http.StatusOK, keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}})
+	form := keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}}
+	if v.takeKept("/console/keys") {
+		form = v.sentKey()
+		form.Problem = keptNotice
+	}
+	return v.showNewKey(http.StatusOK, form)
 }
 
 func (v *visit) showNewKey(status int, form keyForm) error {
@@ -144,7 +149,7 @@ func (v *visit) createKey() error {
 	if err != nil {
 		return err
 	}
-	return v.showSecret(secretPage{Heading: "Key created", Name: created.Name, List: "Keys", Path: keyPath(created.ID), Secret: created.Secret})
+	return v.showNext(keyPath(created.ID), newSecret{Secret: created.Secret})
 }
 
 func (f keyForm) newKey() (client.NewKey, error) {
@@ -170,7 +175,8 @@ type keyPage struct {
 	State   string
 	Own     bool // the key that is signed in
 	Form    keyForm
-	Once    string // of the rotation
+	Rotate  rotateForm
+	Revoke  formError
 	Periods []period
 	Period  period
 	Plot    plot
@@ -182,20 +188,39 @@ func (v *visit) showKey() error {
 	if err != nil {
 		return err
 	}
-	return v.showThisKey(http.StatusOK, key, formOf(key, etag))
+	form := formOf(key, etag)
+	if v.takeKept(v.r.URL.Path) {
+		form = v.sentKey()
+		form.Problem = keptNotice
+	}
+	return v.showThisKey(http.StatusOK, keyPage{This: key, Form: form, Rotate: newRotateForm()})
 }
 
-func (v *visit) showThisKey(status int, key animalstore.Key, form keyForm) error {
+func (v *visit) showThisKey(status int, p keyPage) error {
 	over := v.findPeriod()
-	usage, err := v.api.GetKeyUsage(v.r.Context(), key.ID, over.hours)
+	usage, err := v.api.GetKeyUsage(v.r.Context(), p.This.ID, over.hours)
 	if err != nil {
 		return err
 	}
-	form.Plans = animalstore.Plans
-	return v.render(status, "key", keyPage{
-		v.c.frame(v, "Key "+strconv.FormatInt(key.ID, 10)), key, key.State(v.c.Now()), key.ID == v.key.ID,
-		form, newOnce(), periods, over, v.c.plotUsage(usage, over),
-	})
+	p.frame, p.State, p.Own = v.c.frame(v, "Key "+strconv.FormatInt(p.This.ID, 10)), p.This.State(v.c.Now()), p.This.ID == v.key.ID
+	p.Form.Plans, p.Periods, p.Period, p.Plot = animalstore.Plans, periods, over, v.c.plotUsage(usage, over)
+	return v.render(status, "key", p)
+}
+
+// showKeyAgain shows a key whose secret or end was refused for a reason: with change at its
+// field. A key that is revoked has no such forms.
+func (v *visit) showKeyAgain(status int, wrong formError, change func(*keyPage)) error {
+	key, etag, err := readTagged(v, v.api.GetKey)
+	if err != nil {
+		return err
+	}
+	if !key.RevokedAt.IsZero() {
+		v.show(problem{Status: status, Heading: titles[status], Message: wrong.Message})
+		return nil
+	}
+	p := keyPage{This: key, Form: formOf(key, etag), Rotate: newRotateForm()}
+	change(&p)
+	return v.showThisKey(status, p)
 }
 
 // changeKey serves POST /console/keys/{id}.
@@ -222,7 +247,7 @@ func (v *visit) changeKey() error {
 	}
 	if fixable {
 		form.Problem = message
-		return v.showThisKey(status, key, form)
+		return v.showThisKey(status, keyPage{This: key, Form: form, Rotate: newRotateForm()})
 	}
 	theirs := formOf(key, etag)
 	form.Conflicts = conflicts(
@@ -234,7 +259,7 @@ func (v *visit) changeKey() error {
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	form.ETag, form.ExpiresWas = etag, theirs.Expires
-	return v.showThisKey(http.StatusPreconditionFailed, key, form)
+	return v.showThisKey(http.StatusPreconditionFailed, keyPage{This: key, Form: form, Rotate: newRotateForm()})
 }
 
 // patch is the change that the form asks for. The expiry is left alone unless it was
@@ -259,9 +284,11 @@ func (f keyForm) patch() (animalstore.KeyPatch, error) {
 
 // rotateKey serves POST /console/keys/{id}/rotate.
 func (v *visit) rotateKey() error {
-	return v.rotate(func(id int64, grace time.Duration) (secretPage, error) {
+	return v.rotate(func(id int64, grace time.Duration) (string, error) {
 		key, err := v.api.RotateKey(v.r.Context(), id, grace, v.ifMatch())
-		return secretPage{Heading: "Key rotated", Name: key.Name, List: "Keys", Path: keyPath(id), Secret: key.Secret}, err
+		return key.Secret, err
+	}, func(status int, wrong formError) error {
+		return v.showKeyAgain(status, wrong, func(p *keyPage) { p.Rotate.Hours, p.Rotate.Problem = v.field("graceHours"), wrong })
 	})
 }
 
@@ -288,10 +315,15 @@ func (v *visit) revokeKey() error {
 	if err != nil {
 		return err
 	}
-	if v.field("confirm") != "yes" {
-		return badField("confirm", "tick the box to confirm that this key will never work again; nothing was changed")
+	if v.field("confirm") == "yes" {
+		err = v.api.RevokeKey(v.r.Context(), id)
+	} else {
+		err = badField("confirm", "tick the box to confirm that this key will never work again; nothing was changed")
 	}
-	if err := v.api.RevokeKey(v.r.Context(), id); err != nil {
+	if wrong, status, ok := formProblem(err); ok {
+		return v.showKeyAgain(status, wrong, func(p *keyPage) { p.Revoke = wrong })
+	}
+	if err != nil {
 		return err
 	}
 	return v.goTo(keyPath(id), "revoked")

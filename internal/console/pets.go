@@ -84,7 +84,13 @@ type newPetPage struct {
 
 // newPet serves GET /console/pets/new.
 func (v *visit) newPet() error {
-	return v.showNewPet(http.StatusOK, petForm{Status: string(animalstore.PetAvailable), Once: newOnce()})
+	form := petForm{Status: string(animalstore.PetAvailable)}
+	if v.takeKept("/console/pets") {
+		form = v.sentPet()
+		form.Problem = keptNotice
+	}
+	form.Once = newOnce()
+	return v.showNewPet(http.StatusOK, form)
 }
 
 func (v *visit) showNewPet(status int, form petForm) error {
@@ -151,9 +157,12 @@ func (v *visit) showPet() error {
 	if err != nil {
 		return err
 	}
-	return v.showThisPet(http.StatusOK, pet, petForm{
-		Name: pet.Name, CategoryID: strconv.FormatInt(pet.CategoryID, 10), Status: string(pet.Status), ETag: etag,
-	}, past)
+	form := petForm{Name: pet.Name, CategoryID: strconv.FormatInt(pet.CategoryID, 10), Status: string(pet.Status), ETag: etag}
+	if v.takeKept(v.r.URL.Path) {
+		form = v.sentPet()
+		form.Problem = keptNotice
+	}
+	return v.showThisPet(http.StatusOK, pet, form, past)
 }
 
 // readPet returns the pet in the path and the ETag that guards changes of it. Only the

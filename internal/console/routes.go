@@ -43,6 +43,7 @@ var routes = []route{
 	{"GET /console/keys/{id}", admin, (*visit).showKey},
 	{"POST /console/keys/{id}", admin, (*visit).changeKey},
 	{"POST /console/keys/{id}/rotate", admin, (*visit).rotateKey},
+	{"GET /console/keys/{id}/secret", admin, (*visit).showSecret},
 	{"POST /console/keys/{id}/unban", admin, (*visit).unbanKey},
 	{"POST /console/keys/{id}/revoke", admin, (*visit).revokeKey},
 
@@ -52,6 +53,7 @@ var routes = []route{
 	{"POST /console/webhooks/{id}", admin, (*visit).changeWebhook},
 	{"POST /console/webhooks/{id}/ping", admin, (*visit).pingWebhook},
 	{"POST /console/webhooks/{id}/rotate", admin, (*visit).rotateWebhook},
+	{"GET /console/webhooks/{id}/secret", admin, (*visit).showSecret},
 	{"POST /console/webhooks/{id}/remove", admin, (*visit).removeWebhook},
 	{"POST /console/webhooks/{id}/deliveries/{delivery}/retry", admin, (*visit).retryDelivery},
 
@@ -96,6 +98,11 @@ func (c *Console) handle(to route) {
 			return
 		}
 		if s == nil {
+			// Rotating the key that is signed in may have ended the session.
+			if secret, ok := c.takeSecret(w, r); ok {
+				c.renderSecret(w, r, nil, secret)
+				return
+			}
 			c.leadToSignIn(w, r)
 			return
 		}
@@ -129,20 +136,13 @@ func tooLarge(r *http.Request) bool {
 	return r.Method == http.MethodPost && errors.As(r.ParseForm(), &limit)
 }
 
-func (v *visit) setDone(done string, maxAge int) {
-	http.SetCookie(v.w, &http.Cookie{
-		Name: doneCookie, Value: done, Path: "/console", MaxAge: maxAge,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.c.Server.IsHTTPS(v.r),
-	})
-}
-
 // takeDone returns what was just done, and forgets it.
 func (v *visit) takeDone() string {
 	cookie, err := v.r.Cookie(doneCookie)
 	if err != nil {
 		return ""
 	}
-	v.setDone("", -1)
+	v.c.setCookie(v.w, v.r, doneCookie, "", "/console", -1)
 	return doneTexts[cookie.Value]
 }
 
@@ -165,7 +165,7 @@ const doneCookie = "animalstore_done"
 // goTo redirects to a page, which says what was done.
 func (v *visit) goTo(path, done string) error {
 	if done != "" {
-		v.setDone(done, 60)
+		v.c.setCookie(v.w, v.r, doneCookie, done, "/console", 60)
 	}
 	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
 	return nil

@@ -55,9 +55,10 @@ func (c *Console) findSession(r *http.Request) (*session, error) {
 	return s, nil
 }
 
-func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, token string, maxAge int) {
+// setCookie sets a cookie for this many seconds. A negative number deletes it.
+func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, name, value, path string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: token, Path: "/console", MaxAge: maxAge,
+		Name: name, Value: value, Path: path, MaxAge: maxAge,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.Server.IsHTTPS(r),
 	})
 }
@@ -77,7 +78,9 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) renderSignIn(w http.ResponseWriter, status int, next, problem string) {
-	c.render(w, status, "sign-in", signInPage{c.frame(nil, "Sign in"), safeNext(next), problem})
+	page := signInPage{c.frame(nil, "Sign in"), safeNext(next), problem}
+	page.Here, page.Posted = signInPath(page.Next), status != http.StatusOK
+	c.render(w, status, "sign-in", page)
 }
 
 // signIn serves POST /console/sign-in. It calls the API with the key, so a wrong one
@@ -100,9 +103,11 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.renderSignIn(w, status, next, "This key isn’t valid here. Check that it is complete, not revoked or expired, and made for this "+string(c.Environment)+" deployment.")
 	case status == http.StatusTooManyRequests:
 		seconds, _ := strconv.ParseInt(res.Header.Get("Retry-After"), 10, 64) // the API sends a number
-		c.showProblem(w, c.frame(nil, "Too many requests"), limitedProblem(status, codeIn(res.Body), c.Now().Add(time.Duration(seconds)*time.Second), seconds))
+		p := limitedProblem(status, codeIn(res.Body), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
+		p.Back = signInPath(safeNext(next))
+		c.showProblem(w, c.frame(nil, "Too many requests"), p)
 	case status >= http.StatusInternalServerError:
-		c.showProblem(w, c.frame(nil, "Unavailable"), problem{Status: status, Heading: "The store doesn’t respond", Message: "Your key couldn’t be checked. Try again in a moment."})
+		c.showProblem(w, c.frame(nil, "Unavailable"), problem{Status: status, Heading: "The store doesn’t respond", Message: "Your key couldn’t be checked. Try again in a moment.", Back: signInPath(safeNext(next))})
 	default: // 403 too: a key that may not read is a key
 		c.startSession(w, r, key, next)
 	}
@@ -118,7 +123,7 @@ func (c *Console) startSession(w http.ResponseWriter, r *http.Request, key, next
 	if old, err := r.Cookie(cookieName); err == nil {
 		_ = c.Sessions.DeleteSession(r.Context(), sha256.Sum256([]byte(old.Value))) // it expires anyway
 	}
-	c.setCookie(w, r, token, int(sessionLasts/time.Second))
+	c.setCookie(w, r, cookieName, token, "/console", int(sessionLasts/time.Second))
 	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)
 }
 
@@ -136,20 +141,27 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	c.setCookie(w, r, "", -1)
+	c.setCookie(w, r, cookieName, "", "/console", -1)
 	http.Redirect(w, r, "/console/sign-in", http.StatusSeeOther)
 }
 
 // leadToSignIn is the response to a request without a session.
 func (c *Console) leadToSignIn(w http.ResponseWriter, r *http.Request) {
-	if !c.chargeAddress(w, r) {
-		return
-	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		http.Redirect(w, r, "/console/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+		if c.chargeAddress(w, r) {
+			http.Redirect(w, r, signInPath(r.URL.RequestURI()), http.StatusSeeOther)
+		}
 		return
 	}
-	c.renderSignIn(w, http.StatusUnauthorized, "", "You are signed out, so nothing was changed. Sign in and try again.")
+	advice := c.keepForm(w, r)
+	if c.chargeAddress(w, r) {
+		c.renderSignIn(w, http.StatusUnauthorized, formPage(r), "You are signed out, so nothing was changed. "+advice)
+	}
+}
+
+// signInPath is the sign-in page that leads to another page afterwards.
+func signInPath(next string) string {
+	return "/console/sign-in?" + url.Values{"next": {next}}.Encode()
 }
 
 // chargeAddress charges a page without a session to the address. It reports false if it
@@ -157,7 +169,11 @@ func (c *Console) leadToSignIn(w http.ResponseWriter, r *http.Request) {
 func (c *Console) chargeAddress(w http.ResponseWriter, r *http.Request) bool {
 	seconds, err := c.Server.ChargeAddress(r)
 	if err != nil {
-		c.showProblem(w, c.frame(nil, "Too many requests"), limitedProblem(http.StatusTooManyRequests, codeOf(err), c.Now().Add(time.Duration(seconds)*time.Second), seconds))
+		p := limitedProblem(http.StatusTooManyRequests, codeOf(err), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
+		if r.Method == http.MethodPost {
+			p.Back = formPage(r)
+		}
+		c.showProblem(w, c.frame(nil, "Too many requests"), p)
 	}
 	return err == nil
 }

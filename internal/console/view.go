@@ -26,6 +26,8 @@ type frame struct {
 	Key         *animalstore.Key // nil: signed out
 	Nav         []navEntry
 	Done        string // what was just done
+	Here        string // the address of the page
+	Posted      bool   // the page is at another address, where a form was sent
 	MayWrite    bool
 	MayAdmin    bool
 }
@@ -71,7 +73,7 @@ func (c *Console) frame(v *visit, title string) frame {
 		return f
 	}
 	f.Key, f.MayWrite, f.MayAdmin = v.key, v.may(write), v.may(admin)
-	f.Done = v.takeDone()
+	f.Done, f.Here, f.Posted = v.takeDone(), v.here(), v.r.Method == http.MethodPost
 	for _, entry := range nav {
 		entry.Here = v.r.URL.Path == entry.Path || entry.Path != "/console" && strings.HasPrefix(v.r.URL.Path, entry.Path+"/")
 		if v.may(entry.needs) {

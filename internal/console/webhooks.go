@@ -28,8 +28,12 @@ type webhookForm struct {
 
 // listWebhooks serves GET /console/webhooks.
 func (v *visit) listWebhooks() error {
-	types := strings.Join(animalstore.DefaultEventPatterns.List(), ", ")
-	return v.showWebhooks(http.StatusOK, webhookForm{Types: types})
+	form := webhookForm{Types: strings.Join(animalstore.DefaultEventPatterns.List(), ", ")}
+	if v.takeKept("/console/webhooks") {
+		form = v.sentWebhook()
+		form.Problem = keptNotice
+	}
+	return v.showWebhooks(http.StatusOK, form)
 }
 
 func (v *visit) showWebhooks(status int, form webhookForm) error {
@@ -70,7 +74,7 @@ func (v *visit) createWebhook() error {
 	if err != nil {
 		return err
 	}
-	return v.showSecret(secretPage{Heading: "Webhook created", Name: created.URL, List: "Webhooks", Path: webhookPath(created.ID), Secret: created.Secret})
+	return v.showNext(webhookPath(created.ID), newSecret{Secret: created.Secret})
 }
 
 func webhookPath(id int64) string { return "/console/webhooks/" + strconv.FormatInt(id, 10) }
@@ -79,7 +83,7 @@ type webhookPage struct {
 	frame
 	This       animalstore.Webhook
 	Form       webhookForm
-	Once       string // of the rotation
+	Rotate     rotateForm
 	PingOnce   string
 	RetryOnce  string // with the delivery's id
 	Deliveries page[animalstore.Delivery]
@@ -93,14 +97,19 @@ func (v *visit) showWebhook() error {
 	if err != nil {
 		return err
 	}
-	return v.showThisWebhook(http.StatusOK, webhook, formOfWebhook(webhook, etag))
+	form := formOfWebhook(webhook, etag)
+	if v.takeKept(v.r.URL.Path) {
+		form = v.sentWebhook()
+		form.Problem = keptNotice
+	}
+	return v.showThisWebhook(http.StatusOK, webhook, form, newRotateForm())
 }
 
 func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
 	return webhookForm{URL: w.URL, Types: strings.Join(w.Types.List(), ", "), Description: w.Description, ETag: etag}
 }
 
-func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form webhookForm) error {
+func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form webhookForm, rotate rotateForm) error {
 	state := v.r.URL.Query().Get("state")
 	deliveries, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
 		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: animalstore.DeliveryState(state), PageSize: pageSize}, options...)
@@ -109,7 +118,7 @@ func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form we
 		return err
 	}
 	return v.render(status, "webhook", webhookPage{
-		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, newOnce(), newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"},
+		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, rotate, newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"},
 	})
 }
 
@@ -139,7 +148,7 @@ func (v *visit) changeWebhook() error {
 	}
 	if fixable {
 		form.Problem = message
-		return v.showThisWebhook(status, webhook, form)
+		return v.showThisWebhook(status, webhook, form, newRotateForm())
 	}
 	theirs := formOfWebhook(webhook, etag)
 	form.Conflicts = conflicts(conflict{"URL", form.URL, theirs.URL}, conflict{"Types", string(types), string(webhook.Types)}, conflict{"Description", form.Description, theirs.Description})
@@ -147,7 +156,7 @@ func (v *visit) changeWebhook() error {
 		return v.goTo(webhookPath(id), "unchanged")
 	}
 	form.ETag = etag
-	return v.showThisWebhook(http.StatusPreconditionFailed, webhook, form)
+	return v.showThisWebhook(http.StatusPreconditionFailed, webhook, form, newRotateForm())
 }
 
 // pingWebhook serves POST /console/webhooks/{id}/ping.
@@ -164,9 +173,15 @@ func (v *visit) pingWebhook() error {
 
 // rotateWebhook serves POST /console/webhooks/{id}/rotate.
 func (v *visit) rotateWebhook() error {
-	return v.rotate(func(id int64, grace time.Duration) (secretPage, error) {
+	return v.rotate(func(id int64, grace time.Duration) (string, error) {
 		webhook, err := v.api.RotateWebhook(v.r.Context(), id, grace, v.ifMatch())
-		return secretPage{Heading: "Webhook rotated", Name: webhook.URL, List: "Webhooks", Path: webhookPath(id), Secret: webhook.Secret}, err
+		return webhook.Secret, err
+	}, func(status int, wrong formError) error {
+		webhook, etag, err := readTagged(v, v.api.GetWebhook)
+		if err != nil {
+			return err
+		}
+		return v.showThisWebhook(status, webhook, formOfWebhook(webhook, etag), rotateForm{v.field("graceHours"), newOnce(), wrong})
 	})
 }
 

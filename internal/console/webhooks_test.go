@@ -30,7 +30,7 @@ func TestWebhooks(t *testing.T) {
 	b.post("/console/webhooks", list.form(t, "/console/webhooks", "url", "ftp://nowhere")).want(t, "a wrong URL", http.StatusBadRequest, `role="alert"`, "ftp://nowhere")
 	list = b.get("/console/webhooks")
 	form := list.form(t, "/console/webhooks", "url", receiver.URL+"/<hook>", "types", "pet.created", "description", "<b>shop</b>")
-	created := b.post("/console/webhooks", form)
+	created := b.follow(b.post("/console/webhooks", form))
 	created.want(t, "create", http.StatusOK, "whsec_", "shown only this once")
 	b.post("/console/webhooks", form).want(t, "create again", http.StatusConflict, "sent before")
 	id := regexpFind(t, created.body, `href="(/console/webhooks/\d+)"`)
@@ -81,7 +81,7 @@ func TestWebhooks(t *testing.T) {
 	stale.want(t, "a stale change", http.StatusPreconditionFailed, "<bdi>other</bdi>", "<bdi>mine</bdi>")
 	b.post(id+"/rotate", page.form(t, id+"/rotate")).want(t, "a stale rotation", http.StatusPreconditionFailed)
 	page = b.get(id)
-	rotated := b.post(id+"/rotate", page.form(t, id+"/rotate"))
+	rotated := b.follow(b.post(id+"/rotate", page.form(t, id+"/rotate")))
 	rotated.want(t, "rotate", http.StatusOK, "whsec_", "1 day")
 	if strings.Contains(rotated.body, secret) {
 		t.Error("the rotated secret is the old one")

@@ -32,6 +32,12 @@ for (const element of document.querySelectorAll(".countdown")) {
 	tick();
 }
 
+// A page that answers a form is reloaded, or come back to, without sending the form again.
+const { here } = document.querySelector("main").dataset;
+if (here) {
+	history.replaceState(null, "", here);
+}
+
 // A second click must not send a form again while the first is on its way.
 for (const form of document.querySelectorAll("form[method=post]")) {
 	form.addEventListener("submit", () => {

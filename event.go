@@ -73,14 +73,24 @@ func ParseEventTypes(list string) ([]EventType, error) {
 	return slices.DeleteFunc(slices.Clone(EventTypes), func(t EventType) bool { return !wanted[t] }), nil
 }
 
+// Actor is who made a change.
+type Actor string
+
+const (
+	ActorKey         Actor = "key"          // a request with an API key
+	ActorCommandLine Actor = "command_line" // a command that changed the store itself
+	ActorService     Actor = "service"      // the service on its own, such as a ban
+)
+
 // Event is a change of one resource.
 type Event struct {
 	ID        int64           `json:"id"`
 	Type      EventType       `json:"type"`
 	Time      Time            `json:"time"`      // of the change
 	Subject   string          `json:"subject"`   // the resource, such as "pet/17"
-	KeyID     *int64          `json:"keyId"`     // of the request that made the change; nil: the command line
-	RequestID *string         `json:"requestId"` // nil: the command line
+	Actor     Actor           `json:"actor"`     // who made the change
+	KeyID     *int64          `json:"keyId"`     // of the request that made the change; nil if no request did, or the reader may not see it
+	RequestID *string         `json:"requestId"` // nil like KeyID
 	Data      json.RawMessage `json:"data"`      // the resource right after the change; if it was deleted, right before
 }
 

@@ -38,7 +38,7 @@ func TestEventsFollow(t *testing.T) {
 		}
 		all = append(all, e)
 	}
-	if len(all) != 1 || all[0].Type != animalstore.PetCreated || all[0].Subject != "pet/2" || all[0].KeyID == nil {
+	if len(all) != 1 || all[0].Type != animalstore.PetCreated || all[0].Subject != "pet/2" || all[0].Actor != animalstore.ActorKey || all[0].KeyID == nil {
 		t.Errorf("got %+v, want the event of one pet", all)
 	}
 	follow(t, c, client.EventsOptions{After: all[0].ID, Types: "pet.created"}, []string{"pet 1", "pet 2"}, func() {})

@@ -126,10 +126,7 @@ func eventLine(p *terminal.Printer, e animalstore.Event) (string, error) {
 		line, err := json.Marshal(e)
 		return string(line), err
 	}
-	by := ""
-	if e.KeyID != nil {
-		by = "key " + decimal(*e.KeyID)
-	}
+	by := actor(e)
 	if !p.Screen.Terminal {
 		return strings.Join([]string{decimal(e.ID), e.Time.String(), string(e.Type), e.Subject, summarize(e), by}, "\t"), nil
 	}
@@ -137,6 +134,19 @@ func eventLine(p *terminal.Printer, e animalstore.Event) (string, error) {
 		by = "  (" + by + ")"
 	}
 	return fmt.Sprintf("%s  %-16s  %-12s  %s%s", terminal.DateTime(e.Time.Time), e.Type, e.Subject, summarize(e), by), nil
+}
+
+// actor says who made a change. Without admin, the API doesn't say which other key did.
+func actor(e animalstore.Event) string {
+	switch {
+	case e.KeyID != nil:
+		return "key " + decimal(*e.KeyID)
+	case e.Actor == animalstore.ActorKey:
+		return "another key"
+	case e.Actor == animalstore.ActorCommandLine:
+		return "command line"
+	}
+	return terminal.Visible(string(e.Actor))
 }
 
 // maxSummary is how much of a name is shown, in characters.

@@ -102,7 +102,7 @@ func TestEventsOfEveryChange(t *testing.T) {
 			t.Errorf("%s: got events %q, want %q", step.name, types, step.want)
 		}
 		for _, e := range page.events {
-			if e.KeyID == nil || *e.KeyID != 2 || e.RequestID == nil || *e.RequestID != id || !e.Time.Equal(s.clock.Now()) && time.Since(e.Time.Time) > time.Hour {
+			if e.Actor != animalstore.ActorKey || e.KeyID == nil || *e.KeyID != 2 || e.RequestID == nil || *e.RequestID != id || !e.Time.Equal(s.clock.Now()) && time.Since(e.Time.Time) > time.Hour {
 				t.Errorf("%s: got event %+v, want the key, the request and the time of the change", step.name, e)
 			}
 		}
@@ -341,6 +341,25 @@ func TestEventsAfterStorageFailed(t *testing.T) {
 	}
 }
 
+// TestActors: what the service and the command line change has neither a key nor a request,
+// also for an admin.
+func TestActors(t *testing.T) {
+	s := start(t)
+	path := s.latest(t, s.admin, "&wait=5")
+	secret, _ := s.planKey(t, animalstore.PlanFree)
+	s.hammer(t, secret).want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
+	s.add(t, animalstore.NewPet{Name: "Rex"})
+	want := map[animalstore.EventType]animalstore.Actor{
+		"key.created": animalstore.ActorCommandLine, "key.banned": animalstore.ActorService,
+		"pet.created": animalstore.ActorCommandLine, "category.updated": animalstore.ActorCommandLine,
+	}
+	for _, e := range s.follow(t, s.admin, path, len(want)).events {
+		if e.Actor == "" || e.Actor != want[e.Type] || e.KeyID != nil || e.RequestID != nil {
+			t.Errorf("%s: got actor %q, key %v and request %v, want %q", e.Type, e.Actor, e.KeyID, e.RequestID, want[e.Type])
+		}
+	}
+}
+
 // TestEventsOfOthers: without admin, events of keys don't exist, and nobody learns
 // which other key made a change.
 func TestEventsOfOthers(t *testing.T) {
@@ -375,8 +394,8 @@ func TestEventsOfOthers(t *testing.T) {
 			if e.KeyID != nil {
 				key = *e.KeyID
 			}
-			if key != test.known[i] || (e.RequestID == nil) != (key == 0) {
-				t.Errorf("%s: got %s by key %d, request %v, want key %d", test.name, e.Type, key, e.RequestID, test.known[i])
+			if e.Actor != animalstore.ActorKey || key != test.known[i] || (e.RequestID == nil) != (key == 0) {
+				t.Errorf("%s: got %s by %s %d, request %v, want key %d", test.name, e.Type, e.Actor, key, e.RequestID, test.known[i])
 			}
 		}
 	}

@@ -51,10 +51,11 @@ var (
 // resources adds one event for each, first that of the resource which the caller
 // changed, then those of the resources that it affected: order.created before
 // pet.updated, pet.created before category.updated for a new category. A write that
-// changes nothing adds none. The key and the request in an event are those of
-// [ActorOf] the context. Ids of events are consecutive and start at 1. All readers
-// see the same events in the same order, and the events of one resource are in the
-// order of its changes. See events.go.
+// changes nothing adds none. The actor of an event is that of the context, see
+// [WithActor], except for bans and webhooks that are disabled: that is the [Service].
+// Ids of events are consecutive and start at 1. All readers see the same events in the
+// same order, and the events of one resource are in the order of its changes. See
+// events.go.
 //
 // Functions that callers pass in (change, check) run inside the transaction: no
 // other write happens between what they see and what is stored. If one returns an

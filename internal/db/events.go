@@ -62,11 +62,14 @@ const LatestEvents = math.MaxInt64
 const EventsLookedAt = 1000
 
 // Actor is who makes a change: a key, and the request it sent. The zero Actor is the
-// command line, or the service itself.
+// command line.
 type Actor struct {
 	KeyID     int64
 	RequestID string
 }
+
+// Service is the actor of what the service does on its own. It isn't the id of any key.
+var Service = Actor{KeyID: -1}
 
 // actorKey is the key of the context value that holds the actor, as an *Actor.
 type actorKey struct{}
@@ -86,7 +89,7 @@ func ActorOf(ctx context.Context) Actor {
 
 // What engines share about events. They store a type as its index in
 // animalstore.EventTypes, a subject as the id alone because the type names the
-// resource, and no key and no request as zero values.
+// resource, and an actor as its two fields.
 
 // EventFilter is an [EventQuery] in the form that engines apply.
 type EventFilter struct {
@@ -147,13 +150,26 @@ func (s *StoredEvent) Event() animalstore.Event {
 	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Type: FromStored(animalstore.EventTypes, s.Type), Data: s.Data}
 	e.Subject = animalstore.EventSubject(e.Type.Resource(), s.SubjectID)
 	by := &Actor{s.KeyID, s.RequestID} // one piece of memory for both
-	if by.KeyID != 0 {
+	e.Actor = by.kind(e.Type)
+	if e.Actor == animalstore.ActorKey {
 		e.KeyID = &by.KeyID
 	}
 	if by.RequestID != "" {
 		e.RequestID = &by.RequestID
 	}
 	return e
+}
+
+// kind returns which actor made an event. Earlier versions stored the service like the
+// command line, so there the type decides: only the service bans and disables.
+func (a *Actor) kind(t animalstore.EventType) animalstore.Actor {
+	switch {
+	case a.KeyID > 0:
+		return animalstore.ActorKey
+	case *a == Service, t == animalstore.WebhookDisabled, t == animalstore.KeyBannedEvent:
+		return animalstore.ActorService
+	}
+	return animalstore.ActorCommandLine
 }
 
 // EventData returns a resource as JSON, exactly as a response would show it, without

@@ -239,6 +239,10 @@ func TestOwnerKey(t *testing.T) {
 	if err != nil || len(keys) != 1 || keys[0].Permissions != animalstore.Read|animalstore.Write|animalstore.Admin {
 		t.Errorf("got %+v, %v, want one key that may do everything", keys, err)
 	}
+	events, _, err := s.DB().Events(t.Context(), db.EventQuery{Limit: 10})
+	if err != nil || len(events) != 1 || events[0].Type != animalstore.KeyCreated || events[0].Actor != animalstore.ActorService {
+		t.Errorf("got events %+v, %v, want key.created by the service", events, err)
+	}
 }
 
 // listPets makes a request that counts as usage of a key.

@@ -87,7 +87,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"every change of pets, orders and categories has its events", changesHaveEvents},
 		{"every change of keys has its event", keyChangesHaveEvents},
 		{"a write that changes nothing has no event", noChangeNoEvent},
-		{"an event has the time, the key and the request of its change", eventsHaveActors},
+		{"an event has the time and the actor of its change", eventsHaveActors},
 		{"a list of events contains what its query selects", eventListsSelect},
 		{"events start in their range, which shrinks as they are dropped", eventRangeHolds},
 		{"a query for rare events looks at a limited number", rareEvents},

@@ -209,35 +209,58 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 
 func eventsHaveActors(t *testing.T, d db.DB) {
 	before := animalstore.At(time.Now())
+	log := &eventLog{d: d}
+	want := func(doing string, actor animalstore.Actor, n int) {
+		t.Helper()
+		events := log.next(t)
+		for _, e := range events {
+			byKey := e.KeyID != nil && *e.KeyID == 42 && e.RequestID != nil && *e.RequestID == "req-1"
+			if e.Actor != actor || byKey != (actor == animalstore.ActorKey) || !byKey && (e.KeyID != nil || e.RequestID != nil) {
+				t.Errorf("%s: %s by %s, key %v and request %v, want %s", doing, brief(e), e.Actor, e.KeyID, e.RequestID, actor)
+			}
+			if e.Time.Before(before.Time) || e.Time.After(time.Now()) || e.Time != animalstore.At(e.Time.Time) {
+				t.Errorf("%s: time %v isn't that of the change", brief(e), e.Time)
+			}
+		}
+		if len(events) != n {
+			t.Errorf("%s: got %q, want %d", doing, types(events), n)
+		}
+	}
 	mustCreatePet(t, d, animalstore.NewPet{Name: "by the command line", CategoryID: 1})
-	ctx := db.WithActor(t.Context(), db.Actor{KeyID: 42, RequestID: "req-1"})
-	pet, _, err := d.CreatePet(ctx, rex, retryOf("a", "a"))
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	want("without an actor", animalstore.ActorCommandLine, 3)
+
+	key := db.WithActor(t.Context(), db.Actor{KeyID: 42, RequestID: "req-1"})
+	pet, _, err := d.CreatePet(key, rex, retryOf("a", "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.PlaceOrder(ctx, pet.ID, noon, nil); err != nil {
+	if _, _, err := d.PlaceOrder(key, pet.ID, noon, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.CreateKey(ctx, plainKey(t, "one"), hashOf("one"), noon); err != nil {
+	created, err := d.CreateKey(key, plainKey(t, "one"), hashOf("one"), noon)
+	if err != nil {
 		t.Fatal(err)
 	}
-	log := &eventLog{d: d}
-	events := log.next(t)
-	for i, e := range events {
-		if e.Time.Before(before.Time) || e.Time.After(time.Now()) || e.Time != animalstore.At(e.Time.Time) {
-			t.Errorf("%s: time %v isn't that of the change", brief(e), e.Time)
-		}
-		if i < 2 {
-			if e.KeyID != nil || e.RequestID != nil {
-				t.Errorf("%s: key %v and request %v, want none", brief(e), e.KeyID, e.RequestID)
-			}
-		} else if e.KeyID == nil || *e.KeyID != 42 || e.RequestID == nil || *e.RequestID != "req-1" {
-			t.Errorf("%s: key %v and request %v, want 42 and req-1", brief(e), e.KeyID, e.RequestID)
+	want("a key", animalstore.ActorKey, 1+2+1)
+
+	if _, err := d.CreateKey(db.WithActor(t.Context(), db.Service), plainKey(t, "two"), hashOf("two"), noon); err != nil {
+		t.Fatal(err)
+	}
+	want("the service", animalstore.ActorService, 1)
+	// The key's own request is over its limit, but it doesn't ban itself.
+	ban := animalstore.LimitState{BannedAt: noon.Milli(), BannedUntil: later.Milli(), BanLevel: 1}
+	if err := d.SaveLimitStates(key, []animalstore.KeyLimitState{{KeyID: created.ID, LimitState: ban}}); err != nil {
+		t.Fatal(err)
+	}
+	want("a ban", animalstore.ActorService, 1)
+	dispatch(t, d, noon)
+	for _, due := range claim(t, d, noon) {
+		if due.WebhookID == webhook.ID {
+			finish(t, d, &due, noon, 410)
 		}
 	}
-	if len(events) != 2+1+2+1 {
-		t.Errorf("got %q", types(events))
-	}
+	want("410", animalstore.ActorService, 1)
 }
 
 // eventListsSelect compares lists with the filtered list of all events.

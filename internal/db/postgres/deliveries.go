@@ -295,7 +295,7 @@ func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.Deliver
 			return failed("store attempts", err)
 		}
 		disabled = disable
-		return storeWebhook(ctx, tx, before, after.Disabled(before, disable))
+		return storeWebhook(db.WithActor(ctx, db.Service), tx, before, after.Disabled(before, disable))
 	})
 	return next, disabled, err
 }

@@ -181,3 +181,27 @@ func TestOpenUpdatesOldDatabase(t *testing.T) {
 		t.Errorf("newest event %d, %v, want 2", newest, err)
 	}
 }
+
+// TestActorsOfOlderInstances: events as an instance of an earlier version queues them, where
+// the service was not told apart from the command line.
+func TestActorsOfOlderInstances(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: patient})
+	server.MustExec(t, pgtest.Name(url), `
+		INSERT INTO event_queue (type, subject_id, created_at, key_id, request_id, data) VALUES (6, 2, 1000, 0, '', '{}'), (0, 3, 1000, 2, 'a', '{}'),
+			(15, 1, 1000, 0, '', '{}'), (10, 2, 1000, 0, '', '{}'), (10, 2, 1000, 2, 'b', '{}')`)
+	if newest, err := d.PublishEvents(t.Context()); err != nil || newest != 5 {
+		t.Fatalf("PublishEvents = %d, %v, want 5", newest, err)
+	}
+	events, _, err := d.Events(t.Context(), db.EventQuery{Limit: 10})
+	got := ""
+	for _, e := range events {
+		got += fmt.Sprintf("%s by %s\n", e.Type, e.Actor)
+	}
+	want := "key.created by command_line\npet.created by key\nwebhook.disabled by service\nkey.banned by service\nkey.banned by key\n"
+	if err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}

@@ -255,5 +255,5 @@ func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, results []animalst
 	if disable == "" || webhook.State != animalstore.WebhookActive {
 		return "", nil
 	}
-	return disable, storeWebhook(c, db.Actor{}, webhook, after.Disabled(webhook, disable))
+	return disable, storeWebhook(c, db.Service, webhook, after.Disabled(webhook, disable))
 }

@@ -36,7 +36,6 @@ const saveLimitState = `
 
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
-	by := db.ActorOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		before := map[int64]int64{} // when the last ban of each banned key began
 		for i := range states {
@@ -58,7 +57,7 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitS
 		}
 		// A key may appear twice in states, but it changed once.
 		for _, id := range slices.Sorted(maps.Keys(before)) {
-			if err := addBanEvent(c, by, id, before[id]); err != nil {
+			if err := addBanEvent(c, id, before[id]); err != nil {
 				return err
 			}
 		}
@@ -73,7 +72,7 @@ func lastBan(c *sqlite.Conn, keyID int64) (bannedAt int64, err error) {
 
 // addBanEvent adds the event of a ban that was just saved, if it began after the one
 // saved before and wasn't lifted meanwhile.
-func addBanEvent(c *sqlite.Conn, by db.Actor, keyID, before int64) error {
+func addBanEvent(c *sqlite.Conn, keyID, before int64) error {
 	if now, err := lastBan(c, keyID); err != nil || now <= before {
 		return err
 	}
@@ -81,7 +80,7 @@ func addBanEvent(c *sqlite.Conn, by db.Actor, keyID, before int64) error {
 	if err != nil || key.Ban == (animalstore.Ban{}) {
 		return err
 	}
-	return insertEvent(c, by, animalstore.KeyBannedEvent, key.ID, db.EventData(key))
+	return insertEvent(c, db.Service, animalstore.KeyBannedEvent, key.ID, db.EventData(key))
 }
 
 // SaveUsage implements [db.DB].

@@ -106,6 +106,25 @@ func TestUpdateDropsLeases(t *testing.T) {
 	}
 }
 
+// TestActorsOfOldEvents: events that earlier versions stored, where the service was not
+// told apart from the command line.
+func TestActorsOfOldEvents(t *testing.T) {
+	path := oldStore(t, 6)
+	script(t, path, `
+		INSERT INTO events VALUES (1, 6, 2, 1000, 0, '', '{}'), (2, 0, 3, 1000, 2, 'a', '{}'), (3, 15, 1, 1000, 0, '', '{}'),
+			(4, 10, 2, 1000, 0, '', '{}'), (5, 10, 2, 1000, 2, 'b', '{}')`)
+	d := mustOpen(t, path, Options{Serve: true})
+	events, _, err := d.Events(t.Context(), db.EventQuery{Limit: 10})
+	got := ""
+	for _, e := range events {
+		got += fmt.Sprintf("%s by %s\n", e.Type, e.Actor)
+	}
+	want := "key.created by command_line\npet.created by key\nwebhook.disabled by service\nkey.banned by service\nkey.banned by key\n"
+	if err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
 // TestOldServerKeepsItsTables: a newer command doesn't update the tables of a running
 // server of an older version, which would add no events. It works as soon as that ends.
 func TestOldServerKeepsItsTables(t *testing.T) {

@@ -42,6 +42,7 @@ var Checks = []db.Check{
 		SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE length(body_hash) <> 32`},
 	{Rule: "every idempotency record has its response", Query: `SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE answer = ''`},
 	{Rule: "every event has a known type", Query: fmt.Sprintf(`SELECT 'event ' || id || ' has type ' || type FROM events WHERE type NOT BETWEEN 0 AND %d`, len(animalstore.EventTypes)-1)},
+	{Rule: "every event has a known actor", Query: fmt.Sprintf(`SELECT 'event ' || id || ' is by key ' || key_id FROM events WHERE key_id < %d`, db.Service.KeyID)},
 	{Rule: "no event is missing", Query: `
 		SELECT 'events ' || min(id) || ' to ' || max(id) || ' should be ' || (max(id) - min(id) + 1) || ', but are ' || count(*)
 		FROM events HAVING max(id) - min(id) + 1 <> count(*) OR min(id) < 1`},

@@ -46,6 +46,7 @@ var damages = []struct{ rule, statements, says string }{
 	{"every hash has 32 bytes", "UPDATE answers SET body_hash = substr(body_hash, 2) WHERE token = 'a'", "idempotency record a of key 1"},
 	{"every idempotency record has its response", "UPDATE answers SET answer = '' WHERE token = 'a'", "idempotency record a of key 1"},
 	{"every event has a known type", "UPDATE events SET type = 16 WHERE id = 2", "event 2 has type 16"},
+	{"every event has a known actor", "UPDATE events SET key_id = -2 WHERE id = 2", "event 2 is by key -2"},
 	{"every webhook has a known state, an address and secrets", "UPDATE webhooks SET state = 3 WHERE id = 2", "webhook 2"},
 	{"every webhook has a known state, an address and secrets", "UPDATE webhooks SET url = '' WHERE id = 1", "webhook 1"},
 	{"every webhook has a known state, an address and secrets", "UPDATE webhooks SET types = '' WHERE id = 1", "webhook 1"},

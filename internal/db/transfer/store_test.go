@@ -145,7 +145,7 @@ func oddStore(t *testing.T, store db.DB) {
 	key := func(k animalstore.NewKey, secret, hours int) int64 {
 		t.Helper()
 		check(k.Validate())
-		made, err := store.CreateKey(ctx, k, secretHash(secret), at(hours))
+		made, err := store.CreateKey(db.WithActor(ctx, db.Service), k, secretHash(secret), at(hours))
 		check(err)
 		return made.ID
 	}
@@ -179,7 +179,8 @@ func oddStore(t *testing.T, store db.DB) {
 	}))
 
 	petRecord, orderRecord := retried(owner)
-	pet, _, err := store.CreatePet(ctx, animalstore.NewPet{Name: "retried 🐈", CategoryID: -1}, petRecord)
+	byKey := db.WithActor(ctx, db.Actor{KeyID: owner, RequestID: `"\N'req`})
+	pet, _, err := store.CreatePet(byKey, animalstore.NewPet{Name: "retried 🐈", CategoryID: -1}, petRecord)
 	check(err)
 	_, _, err = store.PlaceOrder(ctx, pet.ID, at(2), orderRecord)
 	check(err)
@@ -222,6 +223,12 @@ func content(t *testing.T, url string) string {
 			}
 			put("secret", []any{secret, found, k.ID, k.SecretExpiresAt})
 		}
+		must[int64](t)(store.PublishEvents(t.Context()))
+		events, _, err := store.Events(t.Context(), db.EventQuery{Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put("events", events)
 	})
 	return text.String()
 }

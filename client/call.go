@@ -17,17 +17,17 @@ import (
 	"animalstore"
 )
 
-// maxResponse is the maximum size of a response, in bytes: several times that of
+// maxResponse is the maximum size of a response, in bytes: several times the size of
 // the largest page.
 const maxResponse = 8 << 20
 
-// repeat is the effect of sending a request again. The zero value is for one that
-// reads, or that leads to the same state again.
+// repeat is the effect of sending a request again. The zero value is for requests that
+// only read, or that lead to the same state again.
 type repeat int
 
 const (
 	replayed repeat = iota + 1 // the Idempotency-Key gets the first response again
-	harmful                    // it is done again
+	harmful                    // the change is made again
 )
 
 // call is one call of an operation, which may take several attempts.
@@ -43,14 +43,14 @@ type call struct {
 	accepted    bool          // success is 202: the service does it later
 	creates     bool          // it can create the resource at its path, and supports If-None-Match: *
 	secret      bool          // the response contains a secret, which no error may show
-	endless     bool          // it is retried until it succeeds or must not be
-	wait        time.Duration // how long the service may take on purpose
+	endless     bool          // no limit on the number of attempts
+	wait        time.Duration // how long the service may deliberately wait
 	callOptions
 
 	request string // the HTTP method and the full URL, for errors
 	content []byte // the encoded body, the same bytes in every attempt
 	decode  func(body []byte) error
-	next    string // of a list: the path of the next page
+	next    string // for a list, the path of the next page
 }
 
 // changes reports whether the call can change anything.
@@ -73,7 +73,7 @@ func (k *call) prepare(options []CallOption) error {
 	if k.body == nil {
 		return nil
 	}
-	if !utf8.ValidString(k.name) { // encoding/json would replace what isn't
+	if !utf8.ValidString(k.name) { // encoding/json would replace invalid bytes
 		return fmt.Errorf("%s: %w", k.operation, animalstore.Errorf(animalstore.ValidationFailed, "name must be valid UTF-8"))
 	}
 	var b bytes.Buffer
@@ -86,8 +86,8 @@ func (k *call) prepare(options []CallOption) error {
 	return nil
 }
 
-// checkOptions returns an error for an option that would have no effect, because
-// its caller relies on it.
+// checkOptions returns an error for an option that would have no effect, because the
+// caller relies on it.
 func (k *call) checkOptions() error {
 	switch {
 	case k.matchGiven && k.ifMatch == "":
@@ -102,12 +102,12 @@ func (k *call) checkOptions() error {
 	return nil
 }
 
-// send makes a call whose response is a T. check reports whether a decoded value
-// can be one.
+// send makes a call whose response is a T. check reports whether a decoded value is
+// plausible.
 func send[T any](ctx context.Context, c *Client, k *call, options []CallOption, check func(*T) bool) (T, error) {
 	var result, none T
 	k.decode = func(body []byte) error {
-		result = none // discard that of an earlier attempt
+		result = none // discard an earlier attempt's result
 		if err := json.Unmarshal(body, &result); err != nil {
 			return fmt.Errorf("the body is not the expected JSON: %w", err)
 		}
@@ -169,7 +169,7 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 // errAttemptTimeout ends an attempt that takes too long.
 var errAttemptTimeout = errors.New("no response in time")
 
-// attempt sends a call once. It returns nil if that succeeded.
+// attempt sends a call once. It returns nil if it succeeded.
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	timed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -235,6 +235,6 @@ func (t *connTrace) clientTrace() *httptrace.ClientTrace {
 	}
 }
 
-// notConnected reports that there was no connection, so nothing can have been
-// sent. It's false if that isn't known, as with a RoundTripper without tracing.
+// notConnected reports that there was no connection, so nothing can have been sent.
+// It's false if that isn't known, as with a RoundTripper without tracing.
 func (t *connTrace) notConnected() bool { return t.requested.Load() && !t.connected.Load() }

@@ -21,9 +21,9 @@ func (c *Client) GetCategory(ctx context.Context, id int64, options ...CallOptio
 }
 
 // PutCategory sets the name of a category, and creates the category if it doesn't
-// exist. [Meta.Status] is 201 if it was created, unless that response was lost
-// and the call was retried. With [IfNoneMatch]("*") it only creates: if the category
-// exists, the error has code precondition_failed.
+// exist. [Meta.Status] is 201 if it was created, unless that response was lost and the
+// call was retried. With [IfNoneMatch]("*") it only creates: if the category exists,
+// the error has code precondition_failed.
 func (c *Client) PutCategory(ctx context.Context, category animalstore.Category, options ...CallOption) (animalstore.Category, error) {
 	body := struct {
 		Name string `json:"name"`

@@ -9,13 +9,13 @@ import (
 	"animalstore/client"
 )
 
-// world is a store with the resources for one change. The client clean gets no
-// faults.
+// world is a store with the resources for one change. The client clean is never
+// disturbed by faults.
 type world struct {
 	t      *testing.T
 	clean  *client.Client
 	number int
-	what   string // is being tried
+	what   string // the case, for messages
 	name   string
 	pet    animalstore.Pet
 	order  animalstore.Order
@@ -41,11 +41,11 @@ func (w *world) prepare() {
 	}
 }
 
-// change is an operation that changes something, and how often the store shows
-// that it was made.
+// change is an operation that changes something, and a count of how often the change
+// was made in the store.
 type change struct {
 	name    string
-	mayFail bool // one fault can be enough
+	mayFail bool // a single fault may make it fail
 	make    func(w *world, c *client.Client) error
 	times   func(w *world) int
 }
@@ -168,10 +168,10 @@ func (w *world) verify(c change, err error) {
 	got := c.times(w)
 	switch {
 	case err == nil && got != 1:
-		w.t.Errorf("%s: reported as done, and the store has it %d times, want once", w.what, got)
+		w.t.Errorf("%s: reported as done, but made %d times in the store, want once", w.what, got)
 	case errors.Is(err, client.ErrOutcomeUnknown) && got > 1:
-		w.t.Errorf("%s: the store has it %d times, want once at most", w.what, got)
+		w.t.Errorf("%s: made %d times in the store, want at most once", w.what, got)
 	case err != nil && !errors.Is(err, client.ErrOutcomeUnknown) && got != 0:
-		w.t.Errorf("%s: reported as not done (%v), and the store has it %d times, want none", w.what, err, got)
+		w.t.Errorf("%s: reported as not done (%v), but made %d times in the store, want none", w.what, err, got)
 	}
 }

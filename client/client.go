@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Client calls one deployment with one API key. It's safe for concurrent use, and
-// works best if all goroutines share it: only then does it know of all requests
-// that count against the key. Create one with [New].
+// Client calls one deployment with one API key. It's safe for concurrent use, and works
+// best if all goroutines share it: only then does it know about all requests that count
+// against the key. Create one with [New].
 type Client struct {
 	base      *url.URL                 // ends in /v1
 	http      *http.Client             // follows no redirects
@@ -23,7 +23,7 @@ type Client struct {
 	settings
 }
 
-// settings are what options change.
+// settings are the values that options change.
 type settings struct {
 	httpClient     *http.Client
 	userAgent      string
@@ -46,9 +46,9 @@ const (
 	defaultAttemptTimeout = 30 * time.Second
 )
 
-// New creates a client of the service at baseURL, such as
-// "https://pets.example" or "http://127.0.0.1:8080/v1": the version at the end is
-// optional. It sends nothing yet, so a wrong key only shows in the first call.
+// New creates a client of the service at baseURL, such as "https://pets.example" or
+// "http://127.0.0.1:8080/v1": the version at the end is optional. It sends nothing yet,
+// so a wrong key is noticed only in the first call.
 func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 	c := &Client{settings: settings{
 		userAgent:      defaultUserAgent,
@@ -103,8 +103,8 @@ func (s *settings) check() error {
 	return nil
 }
 
-// parseBase reads the URL of a deployment. Its errors don't quote the URL, which
-// may contain a password.
+// parseBase parses the URL of a deployment. Its errors don't quote the URL, which may
+// contain a password.
 func parseBase(baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -137,14 +137,14 @@ func checkKey(apiKey string) error {
 	return nil
 }
 
-// withoutRedirects returns a copy of hc, or a new client if that is nil, which
-// returns redirects instead of following them: the service never sends one, and
-// the target must not get the key.
+// withoutRedirects returns a copy of hc, or a new client if hc is nil. It returns
+// redirects instead of following them: the service never sends one, and the target must
+// not get the key.
 func withoutRedirects(hc *http.Client) *http.Client {
 	if hc == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxIdleConnsPerHost = 64
-		// Shorter than the server's, so that no request is sent on a connection
+		// Shorter than the server's timeout, so that no request is sent on a connection
 		// that the server is about to close.
 		transport.IdleConnTimeout = 45 * time.Second
 		hc = &http.Client{Transport: transport}
@@ -160,18 +160,18 @@ func (c *Client) urlOf(path string) string { return c.base.String() + path }
 // BaseURL is the URL of the API, including /v1.
 func (c *Client) BaseURL() string { return c.base.String() }
 
-// RateLimit returns the rate limit headers of the latest response that had them,
-// and false if there was none yet. It doesn't send a request.
+// RateLimit returns the rate limit headers of the latest response that had them, or
+// false if there was none yet. It doesn't send a request.
 func (c *Client) RateLimit() (RateLimit, bool) { return c.gate.lastSeen() }
 
-// CloseIdleConnections closes the connections that are kept open for later calls.
+// CloseIdleConnections closes connections that are kept open for later calls.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// String contains the base URL, and not the key.
+// String contains the base URL but not the key.
 func (c *Client) String() string { return "animalstore client of " + c.BaseURL() }
 
-// GoString is String, for %#v.
+// GoString is like String, for %#v.
 func (c *Client) GoString() string { return c.String() }
 
-// LogValue is String, for log/slog.
+// LogValue is like String, for log/slog.
 func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }

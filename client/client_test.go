@@ -8,7 +8,8 @@ import (
 	"animalstore/client"
 )
 
-// TestNew: which base URLs and keys are valid, and which URL they result in.
+// TestNew: New accepts valid base URLs and keys and uses the right URLs, and rejects
+// the rest.
 func TestNew(t *testing.T) {
 	good := map[string]string{
 		"http://127.0.0.1:8080":             "http://127.0.0.1:8080/v1",

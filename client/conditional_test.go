@@ -9,8 +9,8 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestIfMatchOnKeys: every change of a key can be limited to the key as it was read,
-// and its use in between doesn't count as a change.
+// TestIfMatchOnKeys: every change of a key can be made conditional on the key's state
+// as read, and using the key in between doesn't count as a change.
 func TestIfMatchOnKeys(t *testing.T) {
 	store := clienttest.New(t)
 	c, ctx := store.Client, t.Context()
@@ -43,9 +43,8 @@ func TestIfMatchOnKeys(t *testing.T) {
 	}
 }
 
-// TestLostRevocation: a key that was revoked by an attempt without a response has
-// another ETag, so the refusal of the next attempt doesn't show that nothing was
-// done.
+// TestLostRevocation: a key revoked by an attempt without a response has another ETag,
+// so a refusal of the next attempt doesn't prove that nothing was done.
 func TestLostRevocation(t *testing.T) {
 	refused := response(412, `{"code":"precondition_failed","message":"it has changed","status":412}`)
 	c, _ := scriptedClient(t, []reply{response(503, `{"code":"unavailable","message":"lost","status":503}`), refused})
@@ -56,11 +55,12 @@ func TestLostRevocation(t *testing.T) {
 	}
 	c, _ = scriptedClient(t, []reply{refused})
 	if err := c.RevokeKey(t.Context(), 1, client.IfMatch(`"a"`)); errors.Is(err, client.ErrOutcomeUnknown) {
-		t.Errorf("got %v from the only attempt, want no doubt", err)
+		t.Errorf("got %v from the only attempt, want no ErrOutcomeUnknown", err)
 	}
 }
 
-// TestPutOnlyNew: a category can be created without the risk of renaming one.
+// TestPutOnlyNew: a category can be created without the risk of renaming an existing
+// one.
 func TestPutOnlyNew(t *testing.T) {
 	c, ctx := clienttest.New(t).Client, t.Context()
 	if _, err := c.PutCategory(ctx, animalstore.Category{ID: 7, Name: "dogs"}, client.IfNoneMatch("*")); err != nil {

@@ -10,7 +10,7 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestCursors: a program that shows one page at a time goes on where a page ended.
+// TestCursors: a program that shows one page at a time can continue where a page ended.
 func TestCursors(t *testing.T) {
 	c := clienttest.New(t).Client
 	var want, got []int64

@@ -6,10 +6,10 @@
 //	}
 //	pet, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 7})
 //
-// There is one method for every operation of the API, with the operation's name
-// and the types of package animalstore. Create one Client per key and share it
-// between goroutines. It waits when the service tells it to, retries temporary
-// failures, and never makes a change twice that you asked for once.
+// There is one method for every operation of the API, with the operation's name and the
+// types of package animalstore. Create one Client per key and share it between
+// goroutines. It waits when the service tells it to, retries temporary failures, and
+// never makes a change twice that you requested once.
 //
 // # Lists
 //
@@ -23,14 +23,14 @@
 //		fmt.Println(pet.Name)
 //	}
 //
-// An error ends the list. Everything that exists from the first page to the last
-// is listed exactly once, even if other things are added, removed or changed
-// meanwhile.
+// An error ends the list. Everything that exists from the first page to the last is
+// listed exactly once, even if other entries are added, removed or changed meanwhile.
 //
 // # Events
 //
-// [Client.Events] follows every change of the store, and waits for the next one. It
-// resumes where it was after any fault, so the loop gets each event once and in order:
+// [Client.Events] follows every change of the store and waits for the next one. It
+// resumes where it was after any failure, so the loop gets each event once and in
+// order:
 //
 //	for event, err := range c.Events(ctx, client.EventsOptions{Types: "pet.*"}) {
 //		if err != nil {
@@ -48,11 +48,11 @@
 //		// somebody else was faster
 //	}
 //
-// The [*Error] that wraps it has the HTTP status and the request id, which is
-// also in the server's log. A [*RateLimitError] says which limit was reached and
-// when it resets. A [*ResponseError] is for a response that can't be from the
-// service, such as a proxy's page. Any other error is from the network or the
-// context, prefixed with the name of the operation.
+// The [*Error] that wraps it has the HTTP status and the request id, which is also in
+// the server's log. A [*RateLimitError] says which limit was reached and when it
+// resets. A [*ResponseError] means that the response can't be from the service, such as
+// a proxy's page. Any other error is from the network or the context, prefixed with the
+// name of the operation.
 //
 // A change that fails was not made, unless errors.Is(err, [ErrOutcomeUnknown]):
 // then it was sent, but its response was lost. No error or log value contains

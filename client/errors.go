@@ -46,14 +46,14 @@ const (
 	WindowBan    Window = "ban"    // the key is banned for ignoring 429 responses
 )
 
-// RateLimitError says which limit is reached and how long to wait. It wraps the
-// coded error of the service. If the client knew of the limit and sent nothing,
-// the code is the one that the service would have used.
+// RateLimitError says which limit was reached and how long to wait. It wraps the coded
+// error of the service. If the client already knew about the limit and sent nothing, it
+// has the code that the service would have used.
 type RateLimitError struct {
 	Window     Window        // "" if the response was not from the service
 	Limit      int64         // the number of requests in the window; 0 if unknown
-	Reset      time.Time     // when it ends, by the server's clock; zero if unknown
-	RetryAfter time.Duration // how long that was from when the error occurred
+	Reset      time.Time     // when the window ends, by the server's clock; zero if unknown
+	RetryAfter time.Duration // the time until Reset when the error occurred
 	Err        error
 }
 
@@ -73,15 +73,15 @@ var codeOf = map[Window]animalstore.Code{
 	WindowBan:    animalstore.KeyBanned,
 }
 
-// ResponseError is for a response that can't be from the service: a proxy's page,
-// an incomplete body, or that of another server.
+// ResponseError means that a response can't be from the service: a proxy's page, an
+// incomplete body, or another server's response.
 type ResponseError struct {
 	Operation   string // as in [Error]
 	Request     string // as in [Error]
 	Status      int
 	ContentType string
 	Excerpt     string // the beginning of the body
-	Err         error  // what is wrong with it
+	Err         error  // what is wrong with the response
 }
 
 func (e *ResponseError) Error() string {
@@ -97,7 +97,7 @@ func (e *ResponseError) Unwrap() error { return e.Err }
 // excerptLength is how much of a response an error may quote, in bytes.
 const excerptLength = 200
 
-// excerpt is the beginning of a text from outside, on one line.
+// excerpt returns the beginning of an untrusted text, on one line.
 func excerpt(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 4*excerptLength)], "?")), " ")
 	if len(text) > excerptLength {
@@ -106,7 +106,7 @@ func excerpt(text string) string {
 	return text
 }
 
-// notSent is the error of a call that was not sent because of a known limit.
+// notSent returns the error of a call that was not sent because of a known limit.
 func notSent(limit *RateLimitError, wait time.Duration) *RateLimitError {
 	e := *limit
 	e.RetryAfter = wait
@@ -119,6 +119,6 @@ func notSent(limit *RateLimitError, wait time.Duration) *RateLimitError {
 	case WindowBan:
 		message = "this key is banned for a while"
 	}
-	e.Err = animalstore.Errorf(codeOf[e.Window], "%s, as an earlier response said, so this was not sent: wait %v", message, wait.Round(time.Second))
+	e.Err = animalstore.Errorf(codeOf[e.Window], "%s according to an earlier response, so this request was not sent: wait %v", message, wait.Round(time.Second))
 	return &e
 }

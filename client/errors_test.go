@@ -11,7 +11,7 @@ import (
 )
 
 // TestErrorsNameTheRequest: every error begins with the method that the caller used,
-// and the full address of the request behind it.
+// followed by the full address of the request.
 func TestErrorsNameTheRequest(t *testing.T) {
 	const list = "findPet: GET http://store.test/v1/pets?id=1&limit=100: "
 	find := func(t *testing.T, c *client.Client) error { _, err := c.FindPet(t.Context(), 1); return err }

@@ -9,11 +9,11 @@ import (
 	"animalstore"
 )
 
-// ListEventPage makes one request for events, for a program that shows one page at a
-// time: at most limit events, 1 to 100, oldest first. next is the id to go on after,
-// whether or not there are more. With Latest there are no events, and next is the newest
-// id. With Before or Newest they are newest first, and next is the id to go on before, or 0
-// after the oldest that is kept.
+// ListEventPage makes one request for events, for programs that show one page at a
+// time: at most limit events, 1 to 100, oldest first. next is the id to continue after,
+// whether or not there are more. With Latest there are no events, and next is the
+// newest id. With Before or Newest they are newest first, and next is the id to
+// continue before, or 0 once the oldest kept event has been reached.
 func (c *Client) ListEventPage(ctx context.Context, o EventsOptions, limit int, options ...CallOption) (events []animalstore.Event, next int64, err error) {
 	query, err := o.query("listEvents", limit)
 	if err != nil {

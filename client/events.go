@@ -13,39 +13,39 @@ import (
 	"animalstore"
 )
 
-// EventsOptions select events. The zero value selects all that are kept.
+// EventsOptions select events. The zero value selects all kept events.
 type EventsOptions struct {
-	After   int64                     // only events after the one with this id; 0 starts with the oldest that is kept
+	After   int64                     // only events after this id; 0 starts with the oldest kept event
 	Latest  bool                      // only events from now on, instead of After
-	Before  int64                     // only events before the one with this id, newest first; not in [Client.Events]
+	Before  int64                     // only events before this id, newest first; not in [Client.Events]
 	Newest  bool                      // all events, newest first, instead of Before
 	Types   animalstore.EventPatterns // such as "pet.created", or "pet.*" for all of a resource
 	Subject string                    // a resource, such as "pet/17"
 }
 
-// eventsWait is how many seconds the service waits for an event, the most it allows.
+// eventsWait is how many seconds the service waits for an event: the maximum it allows.
 const eventsWait = 30
 
-// ListEvents lists the events that have happened so far, oldest first, and ends with
-// the newest. [Client.Events] also waits for later ones. With Before or Newest it lists them
-// newest first, and ends with the oldest that is kept.
+// ListEvents lists the events so far, oldest first, and ends with the newest.
+// [Client.Events] also waits for later ones. With Before or Newest it lists them newest
+// first and ends with the oldest kept event.
 func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return c.events(ctx, "listEvents", o, false, options)
 }
 
-// Events follows the events of the store, oldest first. The loop has no end: it waits for
-// the next event. It stops when ctx ends, when you leave it, or after an error that a
-// retry can't fix. After any other failure it resumes where it was, however long that
-// takes, with the pauses that [WithBackoff] sets and no limit on the number of attempts.
-// So no event is skipped or repeated.
+// Events follows the events of the store, oldest first. The loop has no end: it waits
+// for the next event. It stops when ctx ends, when you leave the loop, or after an
+// error that a retry can't fix. After any other failure it resumes where it was,
+// however long that takes, with the pauses that [WithBackoff] sets and no limit on the
+// number of attempts. So no event is skipped or repeated.
 //
 // The error has code events_expired if the events after this position are no longer
-// kept: whatever you built from earlier events has to be built again from the lists.
+// kept: rebuild from the lists whatever you built from earlier events.
 //
 // The service responds as soon as there is an event, or after 30 seconds without one.
-// Each response counts against the limits, at least two a minute. An attempt may take 30
-// seconds longer than [WithAttemptTimeout] says. If your http.Client has a Timeout, it has
-// to be longer than that.
+// Each response counts against the limits, at least two a minute. An attempt may take
+// 30 seconds longer than [WithAttemptTimeout] allows. If your http.Client has a
+// Timeout, it must be longer than that.
 func (c *Client) Events(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return c.events(ctx, "events", o, true, options)
 }
@@ -84,8 +84,8 @@ func (c *Client) events(ctx context.Context, operation string, o EventsOptions, 
 	}
 }
 
-// LatestEventID returns the id of the newest event, or 0 if there is none. What happens
-// later comes after it: see [EventsOptions].
+// LatestEventID returns the id of the newest event, or 0 if there is none. Later events
+// come after it: see [EventsOptions].
 func (c *Client) LatestEventID(ctx context.Context, options ...CallOption) (int64, error) {
 	return c.latestEventID(ctx, "latestEventID", false, options)
 }
@@ -95,7 +95,7 @@ func (c *Client) latestEventID(ctx context.Context, operation string, endless bo
 	if _, err := send(ctx, c, k, options, areEvents); err != nil {
 		return 0, err
 	}
-	// k.next is "" if there is no link, and so is the parameter.
+	// Without a link, k.next and thus the parameter are "".
 	_, query, _ := strings.Cut(k.next, "?")
 	params, _ := url.ParseQuery(query)
 	id, err := strconv.ParseInt(params.Get("after"), 10, 64)
@@ -105,9 +105,9 @@ func (c *Client) latestEventID(ctx context.Context, operation string, endless bo
 	return id, nil
 }
 
-// firstEvents returns the path of the first page. With Latest it first asks for the newest
-// id: if the first page itself were requested with after=latest and the response were
-// lost, the retry would miss what happened in between.
+// firstEvents returns the path of the first page. With Latest it first requests the
+// newest id: if the first page itself were requested with after=latest and the response
+// were lost, the retry would miss the events in between.
 func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) (string, error) {
 	query, err := o.query(operation, maxPageSize)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOpti
 	}
 	switch {
 	case follow && query.Has("before"):
-		return "", fmt.Errorf("%s: Before and Newest lead back, and can't be followed", operation)
+		return "", fmt.Errorf("%s: Before and Newest read backwards, so they can't be followed", operation)
 	case o.Latest:
 		id, err := c.latestEventID(ctx, operation, follow, options)
 		if err != nil {

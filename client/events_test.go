@@ -19,8 +19,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestEventsFollow: the loop gets what happened and what happens, in order, and each
-// event once.
+// TestEventsFollow: the loop gets past and new events, in order, each once.
 func TestEventsFollow(t *testing.T) {
 	t.Parallel()
 	store := clienttest.New(t)
@@ -56,7 +55,7 @@ func follow(t *testing.T, c *client.Client, o client.EventsOptions, want []strin
 	go func() {
 		defer close(done)
 		<-begun
-		if o.Latest { // it must know where now is before anything happens
+		if o.Latest { // it must know the newest id before anything happens
 			time.Sleep(300 * time.Millisecond)
 		}
 		change()
@@ -85,8 +84,9 @@ func nameIn(e animalstore.Event) string {
 	return name
 }
 
-// TestEventsSurviveFaults: whatever happens to its requests, a follower gets every event
-// once and in order, also if more of them fail in a row than other calls are tried.
+// TestEventsSurviveFaults: whatever happens to its requests, a follower gets every
+// event once and in order, even if more of them fail in a row than other calls would
+// attempt.
 func TestEventsSurviveFaults(t *testing.T) {
 	t.Parallel()
 	names := slices.Sorted(maps.Keys(faults))
@@ -117,7 +117,7 @@ func TestEventsSurviveFaults(t *testing.T) {
 		}
 	})
 	if hurt.Load() < 20 {
-		t.Errorf("%d requests were hurt: the test proves nothing", hurt.Load())
+		t.Errorf("only %d requests had a fault: the test proves nothing", hurt.Load())
 	}
 }
 
@@ -136,13 +136,13 @@ func TestEventsExpired(t *testing.T) {
 	}
 	for _, err := range store.Client.Events(t.Context(), client.EventsOptions{After: 1, Latest: true}) {
 		if err == nil {
-			t.Error("got no error, want one: it can't be both")
+			t.Error("got no error, want one: both can't be set")
 		}
 	}
 }
 
-// TestEventsWaitWithTheServer: a follower sends one request while nothing happens, even
-// if its attempts are short, and ends with its context.
+// TestEventsWaitWithTheServer: a follower sends only one request while nothing happens,
+// even if its attempts are short, and ends with its context.
 func TestEventsWaitWithTheServer(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -170,8 +170,8 @@ func TestEventsWaitWithTheServer(t *testing.T) {
 	}
 }
 
-// TestEventsDoNotHoldUpOthers: while a follower waits, other calls of the same client go
-// on, with pacing and at the start of a new window, too.
+// TestEventsDoNotHoldUpOthers: while a follower waits, other calls of the same client
+// continue, even with pacing and at the start of a new window.
 func TestEventsDoNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	store := clienttest.New(t)
@@ -189,7 +189,7 @@ func TestEventsDoNotHoldUpOthers(t *testing.T) {
 		add(t, c, fmt.Sprint("pet ", i))
 	}
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("three calls took %v beside a follower, want no time", took)
+		t.Errorf("three calls took %v during a follower's wait, want no time", took)
 	}
 	cancel()
 	<-done

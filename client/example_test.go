@@ -50,7 +50,7 @@ func ExampleClient_ListPets() {
 		}
 		fmt.Println(pet.Name)
 		if pet.Name == "Kim" {
-			break // nothing further is asked for
+			break // requests no further pages
 		}
 	}
 	// Output:
@@ -77,7 +77,7 @@ func ExampleError() {
 	// Output: too late
 }
 
-// Change a pet only if it's still as you have read it.
+// Change a pet only if it is still in the state you read.
 func ExampleIfMatch() {
 	ctx := context.Background()
 	c, err := client.New(address, apiKey)
@@ -89,7 +89,7 @@ func ExampleIfMatch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Meanwhile, somebody else:
+	// Meanwhile, somebody else changes it:
 	if _, err := c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")}); err != nil {
 		log.Fatal(err)
 	}

@@ -27,8 +27,8 @@ type fault func(w http.ResponseWriter, r *http.Request, service http.Handler)
 // clean is the User-Agent of clients that get no faults.
 const clean = "clean"
 
-// faults are all faults. In those called "done" the service carries out the
-// request, but its response doesn't arrive.
+// faults are all faults. In those named "done" the service carries out the request, but
+// its response doesn't arrive.
 var faults = map[string]fault{
 	"refused for now": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Retry-After", "1")
@@ -89,7 +89,7 @@ func mangled(change func(body []byte) ([]byte, int)) fault {
 		response := httptest.NewRecorder()
 		service.ServeHTTP(response, r)
 		maps.Copy(w.Header(), response.Header())
-		if response.Code == http.StatusNoContent { // has none to mangle
+		if response.Code == http.StatusNoContent { // no body to mangle
 			panic(http.ErrAbortHandler)
 		}
 		body, length := change(response.Body.Bytes())
@@ -103,9 +103,9 @@ func mangled(change func(body []byte) ([]byte, int)) fault {
 	}
 }
 
-// TestOneFault runs every operation that changes something with every fault once:
-// the change is made exactly once and reported as made, or its outcome is
-// reported as unknown.
+// TestOneFault runs every operation that changes something once with every fault: the
+// change is made exactly once and reported as made, or its outcome is reported as
+// unknown.
 func TestOneFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var next fault // nil: none
@@ -138,12 +138,12 @@ func TestOneFault(t *testing.T) {
 	})
 }
 
-// TestManyFaults runs many goroutines with many faults, and compares what the
-// client reported with the store.
+// TestManyFaults runs many goroutines with many faults and compares the client's
+// reports with the store.
 func TestManyFaults(t *testing.T) {
 	for _, inMemory := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in memory %t", inMemory), func(t *testing.T) {
-			if inMemory { // in fake time, with the waits of production
+			if inMemory { // in fake time, with production's waits
 				synctest.Test(t, func(t *testing.T) { storm(t, testenv.Count(120, 4_000), clienttest.InMemory()) })
 			} else {
 				storm(t, testenv.Count(50, 2_000), clienttest.WithClientOptions(client.WithBackoff(time.Millisecond, 10*time.Millisecond)))
@@ -172,7 +172,7 @@ func storm(t *testing.T, calls int, options ...clienttest.Option) {
 			faults[names[chance(len(names))]](w, r, service)
 		})
 	}))...)
-	var results sync.Map // of an outcome each
+	var results sync.Map // one outcome each
 	err := inParallel(8, calls, func(i int) error {
 		change := changes[chance(len(changes))]
 		w := &world{t: t, clean: store.NewClient(store.Key, client.WithUserAgent(clean)), number: i}
@@ -212,8 +212,8 @@ func (c *tallyCount) add() {
 	c.n++
 }
 
-// TestUnavailableMayBeDone: a server also sends this code if it doesn't know
-// whether a change was made, so a change that isn't safe to repeat isn't.
+// TestUnavailableMayBeDone: a server also sends this code if it doesn't know whether a
+// change was made, so changes that are unsafe to repeat aren't retried.
 func TestUnavailableMayBeDone(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -8,14 +8,14 @@ import (
 )
 
 // gate admits requests as the key's limits allow, according to the headers of the
-// responses so far. All calls of a client share it, so that not each of them has
-// to reach a limit to learn of it.
+// responses so far. All calls of a client share it, so that not every call has to hit a
+// limit to learn about it.
 //
-// It relies on one observation. Take the lowest Remaining of all responses in a
-// window: every request that the service charged after that one has no response
-// yet, because that would have had a lower Remaining. So this number, minus the
-// requests in flight and those whose response was lost, is never more than what
-// is left, as long as nobody else uses the key.
+// It relies on one observation. Take the lowest Remaining of all responses in a window:
+// every request that the service charged after that one has no response yet, because
+// its response would have had a lower Remaining. So this number, minus the requests in
+// flight and those whose response was lost, never exceeds what is left, as long as
+// nobody else uses the key.
 type gate struct {
 	pacing bool
 	began  time.Time
@@ -23,16 +23,16 @@ type gate struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when anything below changes
 	inFlight int64         // requests without a response yet
-	waiting  int64         // those of them that the service may let wait
+	waiting  int64         // those of them that the service may delay
 	sent     int64         // requests so far; numbers the tickets
 	last     time.Time     // when the latest one was sent
 	seen     RateLimit     // of the latest response that had the headers
 	hasSeen  bool
 
-	window    window    // that of the latest responses
+	window    window    // the latest responses' window
 	asOf      int64     // the latest ticket with a response about it
 	low       int64     // its lowest Remaining
-	uncertain int64     // requests in it that may have been charged, without a response that shows it
+	uncertain int64     // requests in it that may have been charged, not confirmed by a response
 	resetAt   time.Time // when it ends, by our clock
 	others    others
 
@@ -41,21 +41,21 @@ type gate struct {
 	closed   time.Time // its end, by our clock
 	closedBy int64     // the ticket that was refused
 
-	ahead    time.Duration // how far the server's clock is ahead of ours, at least
+	ahead    time.Duration // the server's clock is at least this far ahead of ours
 	hasAhead bool
 }
 
 // window identifies a window.
 type window struct{ limit, reset int64 }
 
-// ticket is the right to send one request. Its holder returns it with one of
-// returnUnsent, returnLost and returnAnswered.
+// ticket is the right to send one request. Its holder must return it with returnUnsent,
+// returnLost or returnAnswered.
 type ticket struct {
 	number int64
-	waits  bool // the service may let it wait
+	waits  bool // the service may delay its response
 }
 
-// others is how much others use the key in a window, as far as the headers show.
+// others estimates from the headers how much others use the key in a window.
 type others struct {
 	first   int64 // Remaining when the window was first seen
 	ours    int64 // our requests that may have been charged since
@@ -77,10 +77,10 @@ func (g *gate) lastSeen() (RateLimit, bool) {
 	return g.seen, g.hasSeen
 }
 
-// enter waits until a request may be sent. Before it waits for a limit it calls
-// onWait. If that wait would be longer than maxWait or than the context allows,
-// it returns a *RateLimitError instead. waits is whether the service may let the request
-// wait: then nobody else waits for its response.
+// enter waits until a request may be sent. Before it waits for a limit it calls onWait.
+// If that wait would be longer than maxWait or than the context allows, it returns a
+// *RateLimitError instead. waits says that the service may delay the response: then no
+// other call waits for it.
 func (g *gate) enter(ctx context.Context, waits bool, maxWait time.Duration, onWait func(time.Duration, error)) (ticket, error) {
 	var reported time.Time // the end of the wait that onWait was last called for
 	for {
@@ -139,9 +139,9 @@ type decision struct {
 	pace  bool            // the wait is only for pacing: something is left
 }
 
-// recheckAfter is how long after the latest request a new call may find out
-// whether a limit still applies, because a ban may have been lifted or a plan
-// upgraded. It's far too rare to lead to a ban.
+// recheckAfter is how long after the latest request a new call may check whether a
+// limit still applies, because a ban may have been lifted or a plan upgraded. That is
+// far too rare to cause a ban.
 const recheckAfter = 2 * time.Minute
 
 func (g *gate) decide(now time.Time) decision {
@@ -164,8 +164,8 @@ func (g *gate) decide(now time.Time) decision {
 	return decision{at: g.slot(), pace: true}
 }
 
-// maxUnknown is how many requests may be in flight in a window that no response
-// has been about yet. With pacing, one of them finds out.
+// maxUnknown is how many requests may be in flight in a window that no response has
+// described yet. With pacing, a single request finds out.
 func (g *gate) maxUnknown() int64 {
 	switch {
 	case g.pacing:
@@ -176,9 +176,9 @@ func (g *gate) maxUnknown() int64 {
 	return 1 << 62
 }
 
-// spare is how many requests may be sent now. With pacing it leaves room for as
-// many requests of others as there were between two responses, twice: once for
-// those since the latest response, once for those before the next.
+// spare is how many requests may be sent now. With pacing it leaves room for twice as
+// many requests by others as there were between two responses: once for those since the
+// latest response, once for those before the next.
 func (g *gate) spare() int64 {
 	spare := g.low - g.inFlight - g.uncertain
 	if g.pacing {
@@ -187,10 +187,10 @@ func (g *gate) spare() int64 {
 	return spare
 }
 
-// slot is when the next request may be sent. Without pacing that is immediately.
-// With pacing, half of a minute's requests are sent immediately, and the others
-// are spread evenly over the rest of the minute. A day is not spread: a job that
-// can't finish today should still do today what it can.
+// slot is when the next request may be sent. Without pacing that is immediately. With
+// pacing, half of a minute's requests are sent immediately, and the others are spread
+// evenly over the rest of the minute. A day is not spread: a job that can't finish
+// today should still do as much as it can today.
 func (g *gate) slot() time.Time {
 	left, rest := g.spare(), g.resetAt.Sub(g.last)
 	if !g.pacing || 2*left > g.window.limit || rest > longestMinute {
@@ -199,8 +199,8 @@ func (g *gate) slot() time.Time {
 	return g.last.Add(rest / time.Duration(left+1))
 }
 
-// longestMinute is the longest that a minute window can seem to last: it ends on
-// a whole second, and our estimate of the server's clock is off by at most one.
+// longestMinute is the longest that a minute window can seem to last: it ends on a
+// whole second, and our estimate of the server's clock is off by at most a second.
 const longestMinute = 62 * time.Second
 
 // returnUnsent returns the ticket of a request that was never sent.
@@ -221,9 +221,10 @@ func (g *gate) returnLost(t ticket) {
 	g.wake()
 }
 
-// enterAgain waits until the transport may send a request again. It does so on its
-// own when an idle connection turns out to be closed, without knowing whether the
-// request was already charged. The caller keeps its ticket, even after an error.
+// enterAgain waits until the transport may send a request again. The transport does
+// that by itself when an idle connection turns out to be closed, without knowing
+// whether the request was already charged. The caller keeps its ticket, even after an
+// error.
 func (g *gate) enterAgain(ctx context.Context, t ticket, maxWait time.Duration) error {
 	g.returnLost(t)
 	_, err := g.enter(ctx, t.waits, maxWait, func(time.Duration, error) {})
@@ -235,8 +236,8 @@ func (g *gate) enterAgain(ctx context.Context, t ticket, maxWait time.Duration) 
 	return err
 }
 
-// returnAnswered returns the ticket of a request with a response. refusal is not
-// nil if that was a 429.
+// returnAnswered returns the ticket of a request with a response. refusal is not nil if
+// the response was a 429.
 func (g *gate) returnAnswered(t ticket, res *http.Response, refusal *RateLimitError) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -290,8 +291,8 @@ func (g *gate) close(t ticket, refusal *RateLimitError, now time.Time) {
 	g.refusal, g.closed, g.closedBy = refusal, now.Add(refusal.RetryAfter), t.number
 }
 
-// readDate compares the server's clock with ours. A date is truncated to seconds
-// and some time old, so it shows how far the server is ahead at least; the
+// readDate compares the server's clock with ours. A date is truncated to seconds and
+// already a little old, so it gives a lower bound for how far the server is ahead; the
 // largest value is the most accurate.
 func (g *gate) readDate(h http.Header, now time.Time) {
 	date, err := http.ParseTime(h.Get("Date"))
@@ -309,7 +310,7 @@ func (g *gate) observe(t ticket, limit RateLimit, now time.Time) {
 	resetAt := limit.Reset.Add(-g.ahead)
 	switch {
 	case resetAt.Sub(now) > 25*time.Hour:
-		return // no window is that long: the clocks can't be compared
+		return // no window is that long, so the clocks can't be compared
 	case observed == g.window:
 		g.low = min(g.low, limit.Remaining)
 	case t.number < g.asOf:

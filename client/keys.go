@@ -13,9 +13,9 @@ import (
 	"animalstore"
 )
 
-// NewKey is a key to create. Only the name is required. The defaults are plan
-// free, permissions read and write, and no expiry. The key is for the deployment
-// that creates it.
+// NewKey is a key to create. Only the name is required. The defaults are the free plan,
+// permissions read and write, and no expiry. The key is for the deployment that creates
+// it.
 type NewKey struct {
 	Name        string                  `json:"name"`
 	Plan        animalstore.Plan        `json:"plan,omitzero"`
@@ -35,10 +35,10 @@ func (k KeyWithSecret) String() string {
 	return fmt.Sprintf("key %d (%s), secret not shown", k.ID, k.Name)
 }
 
-// GoString is String, for %#v.
+// GoString is like String, for %#v.
 func (k KeyWithSecret) GoString() string { return k.String() }
 
-// LogValue is String, for log/slog.
+// LogValue is like String, for log/slog.
 func (k KeyWithSecret) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
 // DefaultGrace is the service's default for how long the previous secrets of a
@@ -57,10 +57,10 @@ func (c *Client) ListKeys(ctx context.Context, q PageQuery, options ...CallOptio
 	}
 }
 
-// CreateKey creates a key. Store its secret: it is not shown again. The service
-// doesn't support Idempotency-Key here, because it would have to store the
-// secret. So this is only retried if it's certain that nothing was created. After
-// [ErrOutcomeUnknown], look for the key in the list and revoke it.
+// CreateKey creates a key. Store its secret: it is not shown again. The service doesn't
+// support Idempotency-Key here, because it would have to store the secret. So this call
+// is only retried if it's certain that nothing was created. After [ErrOutcomeUnknown],
+// look for the key in the list and revoke it.
 func (c *Client) CreateKey(ctx context.Context, key NewKey, options ...CallOption) (KeyWithSecret, error) {
 	k := &call{operation: "createKey", method: http.MethodPost, path: "/keys", body: key, name: key.Name, repeat: harmful, secret: true}
 	return sendForSecret(ctx, c, k, options)
@@ -71,9 +71,9 @@ func (c *Client) GetKey(ctx context.Context, id int64, options ...CallOption) (a
 	return sendForKey(ctx, c, &call{operation: "getKey", method: http.MethodGet, path: keyPath(id)}, options)
 }
 
-// UpdateKey changes a key and returns the changed key. The change takes effect
-// within a second. Use [IfMatch] to change it only if it's still as you have read
-// it; that the key was used in between doesn't matter.
+// UpdateKey changes a key and returns the changed key. The change takes effect within a
+// second. Use [IfMatch] to change it only if it is still in the state you read; using
+// the key in between doesn't count as a change.
 func (c *Client) UpdateKey(ctx context.Context, id int64, patch animalstore.KeyPatch, options ...CallOption) (animalstore.Key, error) {
 	return sendForKey(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, name: deref(patch.Name), conditional: true}, options)
 }
@@ -99,8 +99,7 @@ func rotation(operation, path string, grace time.Duration) *call {
 	return &call{operation: operation, method: http.MethodPost, path: path + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
 }
 
-// UnbanKey lifts the ban of a key, if it has one; [Meta.BanLifted] says whether it
-// had.
+// UnbanKey lifts the ban of a key, if it has one; [Meta.BanLifted] says whether it did.
 func (c *Client) UnbanKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
 	return sendForKey(ctx, c, &call{operation: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options)
 }
@@ -113,7 +112,7 @@ func (c *Client) GetKeyUsage(ctx context.Context, id int64, hours int, options .
 
 func keyPath(id int64) string { return "/keys/" + decimal(id) }
 
-// key is a key as in JSON, where permissions are names.
+// key is a key in the JSON form, where permissions are names.
 type key animalstore.Key
 
 func (k *key) UnmarshalJSON(text []byte) error {
@@ -140,7 +139,7 @@ func sendForKey(ctx context.Context, c *Client, k *call, options []CallOption) (
 	return animalstore.Key(got), err
 }
 
-// secretKey is a key with its secret as in JSON.
+// secretKey is a key with its secret in the JSON form.
 type secretKey struct {
 	key    key
 	Secret string

@@ -78,7 +78,7 @@ func TestNothingLeaks(t *testing.T) {
 					if err != nil && !errors.Is(err, context.Canceled) {
 						t.Errorf("%v: got %v, want context.Canceled", c, err)
 					}
-					break // which is another way to end
+					break // another way to end
 				}
 			})
 			wg.Go(func() {
@@ -87,7 +87,7 @@ func TestNothingLeaks(t *testing.T) {
 				}
 			})
 			wg.Go(func() {
-				// Somewhere on the way; where exactly does not matter.
+				// The calls are somewhere on their way; where exactly doesn't matter.
 				time.Sleep(50 * time.Millisecond)
 				cancel()
 			})
@@ -134,8 +134,8 @@ func (c *connections) count() int {
 	return len(c.open)
 }
 
-// TestConnectionsAreReused: a call leaves its connection to the next one, even if
-// it fails.
+// TestConnectionsAreReused: the next call reuses a call's connection, even if the call
+// failed.
 func TestConnectionsAreReused(t *testing.T) {
 	var made int
 	var mu sync.Mutex
@@ -171,7 +171,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if made > 4 { // on a busy machine net/http gives one up now and then
+	if made > 4 { // on a busy machine net/http sometimes drops one
 		t.Errorf("got %d connections for 40 calls, want one or two", made)
 	}
 }

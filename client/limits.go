@@ -21,7 +21,7 @@ type Limits struct {
 type LimitWindow struct {
 	Limit     int64            `json:"limit"`
 	Remaining int64            `json:"remaining"`
-	Reset     animalstore.Time `json:"reset"` // when it ends
+	Reset     animalstore.Time `json:"reset"` // when the window ends
 }
 
 // Strikes are requests that were sent although the service had said to wait.
@@ -38,7 +38,7 @@ type Ban struct {
 }
 
 // GetLimits returns how much of its plan the client's key has used. It counts as a
-// request; [Client.RateLimit] returns the latest headers and doesn't.
+// request; [Client.RateLimit], which returns the latest headers, doesn't.
 func (c *Client) GetLimits(ctx context.Context, options ...CallOption) (Limits, error) {
 	k := &call{operation: "getLimits", method: http.MethodGet, path: "/limits"}
 	return send(ctx, c, k, options, func(l *Limits) bool { return l.Plan != "" && l.Minute.Limit > 0 && l.Day.Limit > 0 })

@@ -13,12 +13,12 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestManyCallsOnASmallPlan makes more calls than a plan allows in several windows,
-// in fake time. They all succeed, nothing comes close to a ban, and there are at most
-// as many refusals as window changes; with pacing there are none.
+// TestManyCallsOnASmallPlan makes more calls than a plan allows in several windows, in
+// fake time. They all succeed, none comes close to a ban, and there are at most as many
+// refusals as window changes; with pacing there are none.
 func TestManyCallsOnASmallPlan(t *testing.T) {
 	ten := animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}
-	bare := func(h http.Handler) http.Handler { // like behind a proxy that drops unknown headers
+	bare := func(h http.Handler) http.Handler { // as behind a proxy that drops unknown headers
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.ServeHTTP(&withoutLimits{ResponseWriter: w}, r)
 		})
@@ -29,7 +29,7 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 		goroutines int
 		options    []client.Option
 		before     func(http.Handler) http.Handler
-		refusals   bool // whether there may be any
+		refusals   bool // whether refusals are allowed
 	}{
 		"10 a minute":                   {animalstore.PlanEnterprise, ten, 1, nil, nil, true},
 		"10 a minute, 8 goroutines":     {animalstore.PlanEnterprise, ten, 8, nil, nil, true},
@@ -58,7 +58,8 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 					calls = testenv.Count(12, 200)
 				}
 				if test.limits.PerDay == 30 {
-					// A day is a hundred thousand ticks of the server, so it starts at 11 p.m.
+					// A day has a hundred thousand ticks of the server, so the test
+					// starts at 11 p.m.
 					calls = testenv.Count(40, 200)
 					time.Sleep(23 * time.Hour)
 				}
@@ -84,7 +85,8 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 				if limits.Ban.Level > 0 || limits.Strikes.Count > 0 {
 					t.Errorf("got %d strikes and ban level %d, want none", limits.Strikes.Count, limits.Ban.Level)
 				}
-				// The calls use the whole plan: they take the minimum, plus a second per window.
+				// The calls use the whole plan: they take the minimum time plus a
+				// second per window.
 				later := int64(calls - 1)
 				least := max(time.Duration(later/limits.Minute.Limit)*time.Minute, time.Duration(later/limits.Day.Limit)*24*time.Hour)
 				if most := least + least/30 + time.Minute; took > most {
@@ -105,9 +107,9 @@ func (w *withoutLimits) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// TestStampede: many more goroutines than allowed requests start at once, before
-// any response shows the limit. Only the first burst is refused, which costs
-// nothing, and every call succeeds.
+// TestStampede: many more goroutines than allowed requests start at once, before any
+// response shows the limit. Only the first burst is refused, which costs nothing, and
+// every call succeeds.
 func TestStampede(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var responses tally
@@ -126,11 +128,11 @@ func TestStampede(t *testing.T) {
 	})
 }
 
-// TestLostResponsesCount: a request whose response was lost may have been charged.
-// The client counts it, so that it doesn't reach a limit that it could know of.
+// TestLostResponsesCount: a request whose response was lost may have been charged. The
+// client counts it, so that it doesn't exceed a limit it could know about.
 func TestLostResponsesCount(t *testing.T) {
 	for _, what := range []string{"done, cut before the response", "done, proxy is broken", "done, half a body"} {
-		for _, kept := range []bool{false, true} { // whether connections are kept open, so that net/http resends on its own
+		for _, kept := range []bool{false, true} { // with kept connections, net/http resends by itself
 			t.Run(fmt.Sprintf("%s, on a kept connection %t", what, kept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var responses tally

@@ -16,8 +16,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestListStopsAtBreak: a page is requested when the loop gets there, and not
-// before.
+// TestListStopsAtBreak: a page is requested only when the loop gets there.
 func TestListStopsAtBreak(t *testing.T) {
 	var responses tally
 	store := clienttest.New(t, clienttest.WithMiddleware(responses.middleware))
@@ -61,9 +60,8 @@ func TestListStopsAtBreak(t *testing.T) {
 	}
 }
 
-// TestListInMotion reads lists while others add, change and remove pets: those
-// that exist all the time are listed once, newest first, and nothing is listed
-// twice.
+// TestListInMotion reads lists while others add, change and remove pets: pets that
+// exist throughout are listed once, newest first, and nothing is listed twice.
 func TestListInMotion(t *testing.T) {
 	store := clienttest.New(t)
 	c := store.Client
@@ -76,7 +74,7 @@ func TestListInMotion(t *testing.T) {
 			lasting = append(lasting, pet.ID)
 		}
 	}
-	slices.Reverse(lasting) // as they are listed
+	slices.Reverse(lasting) // in the order of the list
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -158,7 +156,7 @@ func TestListFilters(t *testing.T) {
 			wantCode(t, err, animalstore.InvalidParameter)
 		}
 		if n != 1 {
-			t.Errorf("%+v: got %d rounds, want one with an error", query, n)
+			t.Errorf("%+v: got %d iterations, want one with an error", query, n)
 		}
 	}
 }
@@ -192,8 +190,8 @@ func TestListConditions(t *testing.T) {
 	}
 }
 
-// TestLinks: the next page is requested from where the link says, but only from
-// the service that the key is for.
+// TestLinks: the next page is requested from the link's address, but only from the
+// service that the key is for.
 func TestLinks(t *testing.T) {
 	page := "[" + petJSON + "]"
 	tests := map[string]struct{ base, link, want string }{

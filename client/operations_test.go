@@ -233,7 +233,7 @@ func TestWhatComesBack(t *testing.T) {
 	}
 }
 
-// TestConditions: ETags, replays and everything else that isn't in a body.
+// TestConditions: ETags, replays and everything else outside the body work.
 func TestConditions(t *testing.T) {
 	store := clienttest.New(t)
 	c, ctx := store.Client, t.Context()

@@ -12,8 +12,8 @@ type Option func(*settings)
 // forever is longer than any wait.
 const forever = time.Duration(math.MaxInt64)
 
-// WithHTTPClient makes the client use a copy of hc, for example for a proxy, your
-// own certificate, or tracing. Redirects are never followed, even if hc would.
+// WithHTTPClient makes the client use a copy of hc, for example for a proxy, your own
+// certificate, or tracing. Redirects are never followed, even if hc would follow them.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) { s.httpClient = hc }
 }
@@ -46,22 +46,22 @@ func WithMaxWait(d time.Duration) Option {
 
 // WithAttemptTimeout limits each attempt, from dialing to the last byte of the
 // response. The default is 30 s, more than any operation of the service takes. Requests
-// of [Client.Events] have as much time in addition as they ask the service to wait.
-// The context limits the whole call.
+// of [Client.Events] additionally get the time they ask the service to wait. The
+// context limits the whole call.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) { s.attemptTimeout = d }
 }
 
-// WithPacing makes the client spread its requests over the window, so that a bulk
-// job never gets a 429 as long as nobody else uses the key, and always leaves
-// something for others. See the section on pacing in the package documentation.
+// WithPacing makes the client spread its requests over the window, so that a bulk job
+// never gets a 429 as long as nobody else uses the key, and always leaves some requests
+// for others. See the section on pacing in the package documentation.
 func WithPacing() Option {
 	return func(s *settings) { s.pacing = true }
 }
 
-// WithOnWait calls f before every wait for a limit or a retry, for a countdown or
-// a log. It must return quickly, and may be called concurrently. It isn't called
-// for the short pauses of pacing.
+// WithOnWait calls f before every wait for a limit or a retry, for a countdown or a
+// log. f must return quickly and may be called concurrently. It isn't called for the
+// short pauses of pacing.
 func WithOnWait(f func(Wait)) Option {
 	return func(s *settings) {
 		if f != nil {
@@ -93,49 +93,47 @@ type callOptions struct {
 	meta           *Meta
 }
 
-// IfMatch makes a change only if the resource still has this ETag; otherwise the
-// error has code precondition_failed. Get the ETag with [ReadMeta], including its
-// quotes.
+// IfMatch makes a change only if the resource still has this ETag; otherwise the error
+// has code precondition_failed. Get the ETag, including its quotes, with [ReadMeta].
 func IfMatch(etag string) CallOption {
 	return func(o *callOptions) { o.ifMatch, o.matchGiven = etag, true }
 }
 
-// IfNoneMatch makes a read return [ErrNotModified] if the resource still has this
-// ETag. For a list, that is the ETag of the first page. "" has no effect, for the
-// first read. Of the changes, only [Client.PutCategory] supports it, with "*".
+// IfNoneMatch makes a read return [ErrNotModified] if the resource still has this ETag.
+// For a list, that is the ETag of the first page. "" has no effect, so it can be used
+// for the first read. Of the changes, only [Client.PutCategory] supports it, with "*".
 func IfNoneMatch(etag string) CallOption {
 	return func(o *callOptions) { o.ifNoneMatch = etag }
 }
 
-// IdempotencyKey identifies a request, so that it is carried out only once no
-// matter how often it is sent within 24 hours, even by different processes. By
-// default CreatePet and PlaceOrder use a random key for each call, which covers
-// their own retries. Supply one if you may have to repeat the call itself, for
-// example after a crash: 1 to 255 visible ASCII characters, the same for the same
-// content.
+// IdempotencyKey identifies a request, so that it is carried out only once, however
+// often it is sent within 24 hours, even by different processes. By default CreatePet
+// and PlaceOrder use a random key for each call, which covers their own retries. Supply
+// one if you may have to repeat the call itself, for example after a crash: 1 to 255
+// visible ASCII characters, the same for the same content.
 func IdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.idempotencyKey, o.keyGiven = key, true }
 }
 
-// FromCursor makes a list begin at a cursor that [Meta.NextCursor] returned for the same
-// query, for a program that shows one page at a time. "" has no effect.
+// FromCursor makes a list begin at a cursor that [Meta.NextCursor] returned for the
+// same query, for programs that show one page at a time. "" has no effect.
 func FromCursor(cursor string) CallOption {
 	return func(o *callOptions) { o.cursor = cursor }
 }
 
-// ReadMeta fills m from the headers of the response. For a list, that is the
-// latest page. After an error it is the latest response; if there was none, all
-// fields but Attempts are zero.
+// ReadMeta fills m from the headers of the response. For a list, that is the latest
+// page. After an error it is the latest response; if there was none, all fields except
+// Attempts are zero.
 func ReadMeta(m *Meta) CallOption {
 	return func(o *callOptions) { o.meta = m }
 }
 
-// Meta is what a response says apart from its body.
+// Meta is the information in a response outside its body.
 type Meta struct {
-	Status    int    // of HTTP
-	ETag      string // for [IfMatch] and [IfNoneMatch]; "" if it has none
+	Status    int    // HTTP status
+	ETag      string // for [IfMatch] and [IfNoneMatch]; "" if there is none
 	RequestID string // identifies the request in the server's log
-	Replayed  bool   // the response is that of an earlier request with the same [IdempotencyKey]
+	Replayed  bool   // this is the response to an earlier request with the same [IdempotencyKey]
 	BanLifted bool   // [Client.UnbanKey] lifted a ban
 	Attempts  int    // the number of attempts
 	// NextCursor is where the next page of a list begins; "" after the last page. See
@@ -144,7 +142,7 @@ type Meta struct {
 	RateLimit  RateLimit
 }
 
-// RateLimit is the rate limit headers of a response. They are about the minute,
+// RateLimit contains the rate limit headers of a response. They describe the minute,
 // unless the day has fewer requests left.
 type RateLimit struct {
 	Limit     int64

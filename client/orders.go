@@ -42,10 +42,9 @@ func (c *Client) GetOrder(ctx context.Context, id int64, options ...CallOption) 
 	return send(ctx, c, k, options, isOrder)
 }
 
-// UpdateOrder changes an order and returns the changed order. The status of its
-// pet changes with it. If an attempt was lost and the next one is refused, the
-// error is also [ErrOutcomeUnknown]: the order shows that it was changed, but not
-// whether by you or by somebody else.
+// UpdateOrder changes an order and returns the changed order. The status of its pet
+// changes with it. If an attempt was lost and the next one is refused, the error is
+// also [ErrOutcomeUnknown]: the order shows that it was changed, but not by whom.
 func (c *Client) UpdateOrder(ctx context.Context, id int64, patch animalstore.OrderPatch, options ...CallOption) (animalstore.Order, error) {
 	k := &call{operation: "updateOrder", method: http.MethodPatch, path: orderPath(id), body: patch, conditional: true}
 	return send(ctx, c, k, options, isOrder)

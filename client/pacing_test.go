@@ -29,7 +29,7 @@ func TestPacingLetsSmallJobsRun(t *testing.T) {
 			}
 			if i == 29 {
 				if got := time.Since(began); got > time.Second {
-					t.Errorf("30 of 60 requests took %v, want next to no time", got)
+					t.Errorf("30 of 60 requests took %v, want almost no time", got)
 				}
 			} else if i > 29 {
 				longest = max(longest, time.Since(last))
@@ -45,7 +45,8 @@ func TestPacingLetsSmallJobsRun(t *testing.T) {
 	})
 }
 
-// TestPacingDoesNotSpreadDays: what is left of a day is used when it is needed.
+// TestPacingDoesNotSpreadDays: the rest of a day's requests are used when they are
+// needed.
 func TestPacingDoesNotSpreadDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var responses tally
@@ -79,11 +80,11 @@ func TestPacingBesideOthers(t *testing.T) {
 		every time.Duration
 		burst int
 	}{
-		"one now and then":   {13 * time.Second, 1},
-		"a quarter":          {12 * time.Second, 1},
-		"three at once":      {20 * time.Second, 3},
-		"in another rhythm":  {61 * time.Second, 4},
-		"half of everything": {6 * time.Second, 1},
+		"one from time to time": {13 * time.Second, 1},
+		"a quarter":             {12 * time.Second, 1},
+		"three at once":         {20 * time.Second, 3},
+		"in another rhythm":     {61 * time.Second, 4},
+		"half of everything":    {6 * time.Second, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestPacingBesideOthers(t *testing.T) {
 					time.Sleep(3 * time.Second) // somewhere in the window
 					for ctx.Err() == nil {
 						for range test.burst {
-							other.GetLimits(ctx) // what it gets is in the tally
+							other.GetLimits(ctx) // the tally counts its responses
 						}
 						select {
 						case <-time.After(test.every):
@@ -124,8 +125,8 @@ func TestPacingBesideOthers(t *testing.T) {
 	}
 }
 
-// TestUrgentCallsGoAtOnce: a call that can't wait for its turn is sent
-// immediately, as long as something is left.
+// TestUrgentCallsGoAtOnce: a call that can't wait for its slot is sent immediately, as
+// long as requests are left.
 func TestUrgentCallsGoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := clienttest.New(t, clienttest.InMemory(), perMinute(10), clienttest.WithClientOptions(client.WithPacing()))
@@ -147,8 +148,7 @@ func TestUrgentCallsGoAtOnce(t *testing.T) {
 	})
 }
 
-// TestClocksThatDiffer: for limits the client uses its estimate of the server's
-// clock.
+// TestClocksThatDiffer: the client uses its estimate of the server's clock for limits.
 func TestClocksThatDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, -700 * time.Millisecond, 300 * time.Millisecond, time.Hour} {
 		for _, options := range [][]client.Option{nil, {client.WithPacing()}} {
@@ -177,9 +177,8 @@ func TestClocksThatDiffer(t *testing.T) {
 	}
 }
 
-// TestPacingThroughFaults: requests whose responses are lost may have been
-// charged, and some responses are about another limit than the key's. Neither
-// leads to a refusal.
+// TestPacingThroughFaults: requests whose responses are lost may have been charged, and
+// some responses describe another limit than the key's. Neither leads to a refusal.
 func TestPacingThroughFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var responses tally

@@ -51,7 +51,7 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 			k := &call{operation: operation, method: http.MethodGet, path: at}
 			page, err := send(ctx, c, k, opts, checkPage)
 			if err == nil && k.next == at {
-				err = fmt.Errorf("%s: %s: the next page of the list is the same page again", operation, k.request)
+				err = fmt.Errorf("%s: %s: the list's link to the next page leads to the same page", operation, k.request)
 			}
 			if err != nil {
 				var none T
@@ -84,8 +84,8 @@ func (c *Client) nextLink(res *http.Response) (string, error) {
 	if err != nil {
 		return "", errors.New("its link to the next page is not a URL")
 	}
-	// A proxy may have rewritten the link, or may serve the API under a different
-	// path, which the service doesn't know.
+	// A proxy may have rewritten the link, or may serve the API under a different path
+	// that the service doesn't know about.
 	if u.Host != "" && (u.Scheme != c.base.Scheme || u.Host != c.base.Host) {
 		return "", errors.New("its link to the next page leads to another host, which must not get the key")
 	}

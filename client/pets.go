@@ -20,9 +20,9 @@ type PetQuery struct {
 	PageSize   int     // see [PageQuery]
 }
 
-// ListPets lists pets, the newest first. Pets that exist during the whole listing
-// are listed exactly once, whatever else changes meanwhile; those added meanwhile
-// are not listed.
+// ListPets lists pets, newest first. Pets that exist during the whole listing are
+// listed exactly once, whatever else changes meanwhile; pets added meanwhile are not
+// listed.
 func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption) iter.Seq2[animalstore.Pet, error] {
 	return list(ctx, c, "listPets", "/pets", q.values(), q.PageSize, options, isPet)
 }
@@ -45,8 +45,8 @@ func (q *PetQuery) values() url.Values {
 	return query
 }
 
-// FindPet returns one pet by its id. The error has code pet_not_found if there is
-// none. It reads the list, which replaces [Client.GetPet], so its ETag can't be
+// FindPet returns one pet by its id. The error has code pet_not_found if it doesn't
+// exist. FindPet reads the list, which replaces [Client.GetPet], so its ETag can't be
 // used for [IfMatch].
 func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (animalstore.Pet, error) {
 	q := PetQuery{IDs: []int64{id}}
@@ -74,15 +74,15 @@ func (c *Client) GetPet(ctx context.Context, id int64, options ...CallOption) (a
 	return send(ctx, c, k, options, isPet)
 }
 
-// UpdatePet changes a pet and returns the changed pet. Use [IfMatch] to change it
-// only if it's still as you have read it.
+// UpdatePet changes a pet and returns the changed pet. Use [IfMatch] to change it only
+// if it is still in the state you read.
 func (c *Client) UpdatePet(ctx context.Context, id int64, patch animalstore.PetPatch, options ...CallOption) (animalstore.Pet, error) {
 	k := &call{operation: "updatePet", method: http.MethodPatch, path: petPath(id), body: patch, name: deref(patch.Name), conditional: true}
 	return send(ctx, c, k, options, isPet)
 }
 
-// DeletePet removes a pet. If an attempt was lost and the pet is gone in the next
-// one, that counts as success.
+// DeletePet removes a pet. If an attempt was lost and the next one finds the pet gone,
+// that counts as success.
 func (c *Client) DeletePet(ctx context.Context, id int64, options ...CallOption) error {
 	k := &call{operation: "deletePet", method: http.MethodDelete, path: petPath(id), conditional: true}
 	return c.sendNoContent(ctx, k, options)

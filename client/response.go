@@ -70,9 +70,9 @@ func (c *Client) readResponse(ctx context.Context, k *call, res *http.Response, 
 	return f
 }
 
-// readSuccess reads the response to a call that succeeded. retryable is whether a
-// broken response may be complete the next time: an incomplete body may, but a
-// different kind of response isn't from the service.
+// readSuccess reads the response to a call that succeeded. retryable is whether a retry
+// may get a good response: it may if the body is incomplete, but a different kind of
+// response isn't from the service.
 func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryable bool, err error) {
 	if res.StatusCode == http.StatusNoContent && k.decode == nil {
 		return false, nil
@@ -121,7 +121,7 @@ func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body
 }
 
 // unchangedCodes are the codes of 503 that guarantee that nothing was changed. New
-// codes don't count until they're listed here. The code unavailable doesn't count:
+// codes count only once they're listed here. The code unavailable isn't listed:
 // PostgreSQL also returns it for a change whose outcome is unknown.
 var unchangedCodes = map[animalstore.Code]bool{
 	animalstore.StorageFull:  true,
@@ -160,7 +160,7 @@ func isJSON(h http.Header) bool {
 	return err == nil && mediaType == "application/json"
 }
 
-// retryAfter reads the header Retry-After, seconds or a date. It returns 0 if
+// retryAfter reads the Retry-After header, in seconds or as a date. It returns 0 if
 // there is none.
 func retryAfter(h http.Header) time.Duration {
 	const longest = 366 * 24 * 60 * 60

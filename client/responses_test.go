@@ -22,7 +22,7 @@ import (
 
 const secret = "ast_live_0123456789abcdefghijklmnopqrstuv012345"
 
-// TestUnexpectedResponses: the error for a response that isn't the service's says
+// TestUnexpectedResponses: the error for a response that isn't from the service says
 // what it was, on one short line and without the key.
 func TestUnexpectedResponses(t *testing.T) {
 	html := []string{"Content-Type", "text/html; charset=utf-8"}
@@ -132,7 +132,7 @@ func TestRedirects(t *testing.T) {
 			here.Add(1)
 			http.Redirect(w, r, other.URL+r.URL.Path, status)
 		}))
-		// The caller's own client would follow them.
+		// The caller's own client would follow redirects.
 		c, err := client.New(server.URL, secret, client.WithHTTPClient(&http.Client{}))
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +144,7 @@ func TestRedirects(t *testing.T) {
 		for method, err := range calls {
 			var odd *client.ResponseError
 			if !errors.As(err, &odd) || odd.Status != status || !strings.Contains(err.Error(), other.URL) || errors.Is(err, client.ErrOutcomeUnknown) {
-				t.Errorf("%s, %d: got %v, want an error that names where it would lead", method, status, err)
+				t.Errorf("%s, %d: got %v, want an error that names the target", method, status, err)
 			}
 		}
 		if here.Load() != 2 || elsewhere.Load() != 0 {
@@ -182,13 +182,13 @@ func TestHugeResponse(t *testing.T) {
 	if !errors.As(err, &odd) || !strings.Contains(err.Error(), "MiB") || requests.Load() != 1 {
 		t.Errorf("got %v after %d requests, want a ResponseError about the size after one", err, requests.Load())
 	}
-	// The client doesn't control what is in the buffers of the connection.
+	// The client doesn't control the connection's buffers.
 	if got, most := sent.Load(), int64(client.MaxResponse+64<<20); got > most {
 		t.Errorf("got %d bytes sent, want at most %d", got, most)
 	}
 }
 
-// TestErrorsOfTheNetwork: errors name the operation, and whether a change may have
+// TestErrorsOfTheNetwork: errors name the operation, and say whether a change may have
 // been made.
 func TestErrorsOfTheNetwork(t *testing.T) {
 	const address = "127.0.0.1:1" // where nothing listens
@@ -199,7 +199,7 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	_, err = dead.CreateKey(t.Context(), client.NewKey{Name: "k"})
 	var op *net.OpError
 	if !errors.As(err, &op) || errors.Is(err, client.ErrOutcomeUnknown) {
-		t.Errorf("got %v, want the network's error, and certainty", err)
+		t.Errorf("got %v, want the network's error without ErrOutcomeUnknown", err)
 	}
 	for _, part := range []string{"createKey: POST http://" + address + "/v1/keys: ", "refused", "after 2 attempts"} {
 		if !strings.Contains(err.Error(), part) {
@@ -218,7 +218,7 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	}
 	_, err = c.GetLimits(t.Context())
 	if !errors.Is(err, io.EOF) || errors.Is(err, client.ErrOutcomeUnknown) {
-		t.Errorf("got %v, want EOF alone: there was nothing to change", err)
+		t.Errorf("got %v, want only EOF: there was nothing to change", err)
 	}
 	plain := httptest.NewTLSServer(http.NotFoundHandler())
 	plain.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
@@ -234,8 +234,8 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	}
 }
 
-// TestUnsentIsSentAgain: without a connection nothing was done, so even createKey
-// is retried.
+// TestUnsentIsSentAgain: without a connection nothing was done, so even createKey is
+// retried.
 func TestUnsentIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
@@ -250,7 +250,7 @@ func TestUnsentIsSentAgain(t *testing.T) {
 		}
 		c, s = scriptedClient(t, []reply{apiError(503, "half_done", "Retry-After", "1"), made})
 		if _, err := c.CreateKey(t.Context(), client.NewKey{Name: "k"}); !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 1 {
-			t.Errorf("after a code we do not know: got %v after %d requests, want ErrOutcomeUnknown after one", err, len(s.sent))
+			t.Errorf("after an unknown code: got %v after %d requests, want ErrOutcomeUnknown after one", err, len(s.sent))
 		}
 		c, s = scriptedClient(t, []reply{apiError(500, animalstore.InternalError)})
 		if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 1 {
@@ -280,8 +280,8 @@ func TestSameRequestAgain(t *testing.T) {
 	})
 }
 
-// TestLostAndRefused: what a refusal means after an attempt whose response was
-// lost, operation by operation.
+// TestLostAndRefused tests what a refusal means after an attempt whose response was
+// lost, for each operation.
 func TestLostAndRefused(t *testing.T) {
 	lost := broken(errors.New("cut"))
 	tests := map[string]struct {
@@ -290,16 +290,16 @@ func TestLostAndRefused(t *testing.T) {
 		done    bool
 		unknown bool
 	}{
-		"gone after a removal":             {apiError(404, animalstore.PetNotFound), deletePet, true, false},
-		"there after a removal":            {apiError(409, animalstore.InvalidTransition), deletePet, false, false},
-		"no such path":                     {apiError(404, animalstore.RouteNotFound), deletePet, false, false},
-		"key withdrawn after a removal":    {apiError(401, animalstore.InvalidAPIKey), deletePet, false, true},
-		"changed after a change":           {apiError(412, animalstore.PreconditionFailed), updatePet, false, true},
-		"no such pet after a change":       {apiError(404, animalstore.PetNotFound), updatePet, false, true},
-		"moved after a move":               {apiError(409, animalstore.InvalidTransition), updateOrder, false, true},
-		"taken after an order":             {apiError(409, animalstore.PetNotAvailable), placeOrder, false, false},
-		"key withdrawn after an order":     {apiError(401, animalstore.InvalidAPIKey), placeOrder, false, true},
-		"out of permission after an order": {apiError(403, animalstore.InsufficientPermission), placeOrder, false, true},
+		"gone after a deletion":        {apiError(404, animalstore.PetNotFound), deletePet, true, false},
+		"there after a deletion":       {apiError(409, animalstore.InvalidTransition), deletePet, false, false},
+		"no such path":                 {apiError(404, animalstore.RouteNotFound), deletePet, false, false},
+		"key revoked after a deletion": {apiError(401, animalstore.InvalidAPIKey), deletePet, false, true},
+		"changed after a change":       {apiError(412, animalstore.PreconditionFailed), updatePet, false, true},
+		"no such pet after a change":   {apiError(404, animalstore.PetNotFound), updatePet, false, true},
+		"moved after a move":           {apiError(409, animalstore.InvalidTransition), updateOrder, false, true},
+		"taken after an order":         {apiError(409, animalstore.PetNotAvailable), placeOrder, false, false},
+		"key revoked after an order":   {apiError(401, animalstore.InvalidAPIKey), placeOrder, false, true},
+		"no permission after an order": {apiError(403, animalstore.InsufficientPermission), placeOrder, false, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -309,10 +309,10 @@ func TestLostAndRefused(t *testing.T) {
 				if (err == nil) != test.done || errors.Is(err, client.ErrOutcomeUnknown) != test.unknown || len(s.sent) != 2 {
 					t.Errorf("got %v after %d requests, want done %t, unknown %t after 2", err, len(s.sent), test.done, test.unknown)
 				}
-				// The same refusal of a first attempt is what it says.
+				// The same refusal of a first attempt is certain.
 				c, _ = scriptedClient(t, []reply{test.refusal})
 				if err := test.call(t.Context(), c); err == nil || errors.Is(err, client.ErrOutcomeUnknown) {
-					t.Errorf("first of all: got %v, want a refusal that is certain", err)
+					t.Errorf("first attempt: got %v, want a certain refusal", err)
 				}
 			})
 		})
@@ -343,7 +343,7 @@ func TestRealRefusals(t *testing.T) {
 	_, err = anonymous.GetLimits(t.Context())
 	wantCode(t, err, animalstore.InvalidAPIKey)
 	if got, ok := anonymous.RateLimit(); ok {
-		t.Errorf("got %+v, want nothing: it was about the address, not the key", got)
+		t.Errorf("got %+v, want nothing: the response was about the address, not the key", got)
 	}
 	_, err = store.Client.GetOrder(t.Context(), 99)
 	wantCode(t, err, animalstore.OrderNotFound)

@@ -23,15 +23,15 @@ type failure struct {
 	after     time.Duration    // what Retry-After asks for
 }
 
-// retryWindow is how long a change may be retried after an attempt that may have
-// been carried out. The service stores an Idempotency-Key for 24 hours; the rest
-// is a margin for clocks and networks.
+// retryWindow is how long a change may be retried after an attempt that may have been
+// carried out. The service stores an Idempotency-Key for 24 hours; the difference is a
+// margin for clocks and networks.
 const retryWindow = 23 * time.Hour
 
 // do makes a call: it sends it until it succeeds or must not be retried.
 func (c *Client) do(ctx context.Context, k *call) error {
 	k.request = k.method + " " + c.urlOf(k.path)
-	var unresolved time.Time // when the first attempt was sent that may have been carried out
+	var unresolved time.Time // when the first possibly successful attempt was sent
 	for attempt := 1; ; attempt++ {
 		maxWait := c.maxWait
 		if !unresolved.IsZero() {
@@ -66,8 +66,8 @@ func (c *Client) do(ctx context.Context, k *call) error {
 	}
 }
 
-// isDone reports whether a failure shows that an earlier attempt succeeded: a pet
-// that an earlier attempt may have removed, and that doesn't exist, is removed.
+// isDone reports whether a failure shows that an earlier attempt succeeded: if an
+// earlier attempt may have removed a pet and the pet doesn't exist, it was removed.
 func (k *call) isDone(f *failure) bool {
 	return k.method == http.MethodDelete && f.code == animalstore.PetNotFound
 }
@@ -81,14 +81,14 @@ func (k *call) settles(f *failure) bool {
 	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
 		return false // the service checked nothing else
 	case k.repeat == replayed:
-		return true // it would have sent the earlier response again
+		return true // otherwise it would have repeated the earlier response
 	}
 	// Ids are never reused, so a pet that can't be removed now wasn't removed
 	// before. A revoked key remains, with another ETag.
 	return k.method == http.MethodDelete && !(k.operation == "revokeKey" && f.code == animalstore.PreconditionFailed)
 }
 
-// markUnknown marks the error of a change that may have been made anyway.
+// markUnknown marks the error of a change that may still have been made.
 func (k *call) markUnknown(err error, unresolved bool) error {
 	if !unresolved {
 		return err
@@ -96,8 +96,7 @@ func (k *call) markUnknown(err error, unresolved bool) error {
 	return fmt.Errorf("%w; %w", err, ErrOutcomeUnknown)
 }
 
-// pause waits until a call may be retried, or returns the error of the call if it
-// may not.
+// pause waits until a call may be retried, or returns the call's error if it may not.
 func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, unresolved time.Time) error {
 	switch {
 	case !f.retryable && !(k.endless && f.status >= http.StatusInternalServerError):
@@ -133,9 +132,9 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, un
 	}
 }
 
-// jitter is how long to back off after the given number of attempts, in addition
-// to Retry-After. It's a random part of the whole span, so that clients that
-// failed together don't retry together.
+// jitter is how long to back off after this number of attempts, in addition to
+// Retry-After. It's a random part of the whole span, so that clients that failed
+// together don't retry together.
 func (c *Client) jitter(attempts int) time.Duration {
 	span := c.backoffMax
 	if doublings := attempts - 1; doublings < 32 && c.backoffBase<<doublings > 0 {
@@ -144,12 +143,12 @@ func (c *Client) jitter(attempts int) time.Duration {
 	return time.Duration(c.random() * float64(span))
 }
 
-// noResponse is the failure of a request without a response. notConnected is
-// whether there was no connection to send it on.
+// noResponse returns the failure of a request without a response. notConnected says
+// that there was no connection to send it on.
 func (c *Client) noResponse(timed context.Context, k *call, err error, notConnected bool) *failure {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // it names the request in another way
+		err = wrapped.Err // the wrapper names the request differently
 	}
 	f := &failure{unchanged: notConnected || dialFailed(err)}
 	if timed.Err() != nil {

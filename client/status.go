@@ -7,9 +7,9 @@ import (
 	"animalstore"
 )
 
-// GetStatus returns the state of the server that answers: version, database, size,
-// cache, last backup, and the requests of the last hour. It needs a key with the
-// permission admin.
+// GetStatus returns the state of the server that responds: version, database, size,
+// cache, last backup, and the requests of the last hour. It needs a key with the admin
+// permission.
 func (c *Client) GetStatus(ctx context.Context, options ...CallOption) (animalstore.Status, error) {
 	k := &call{operation: "getStatus", method: http.MethodGet, path: "/status"}
 	return send(ctx, c, k, options, func(s *animalstore.Status) bool { return s.Engine != "" && s.Deployment != "" })

@@ -33,8 +33,7 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.responses[min(len(s.sent), len(s.responses))-1](r)
 }
 
-// scriptedClient is a client of a scripted service whose backoff always takes the
-// maximum.
+// scriptedClient is a client of a scripted service. Its backoff is always the maximum.
 func scriptedClient(t testing.TB, script []func(*http.Request) (*http.Response, error), options ...client.Option) (*client.Client, *scripted) {
 	t.Helper()
 	s := &scripted{responses: script}
@@ -48,7 +47,7 @@ func scriptedClient(t testing.TB, script []func(*http.Request) (*http.Response, 
 
 type reply = func(*http.Request) (*http.Response, error)
 
-// response is a reply with a JSON body. Headers are name, value, name, value.
+// response is a reply with a JSON body. Headers alternate names and values.
 func response(status int, body string, headers ...string) reply {
 	return func(r *http.Request) (*http.Response, error) {
 		h := http.Header{"Content-Type": {"application/json"}}
@@ -69,7 +68,7 @@ func broken(err error) reply {
 
 const petJSON = `{"id":1,"name":"Rex","categoryId":7,"status":"available"}`
 
-// TestWaits: which failures are followed by another attempt, and after how long.
+// TestWaits tests which failures are retried, and after how long.
 func TestWaits(t *testing.T) {
 	busy := apiError(503, animalstore.Unavailable, "Retry-After", "1")
 	ok := response(200, "["+petJSON+"]")
@@ -155,7 +154,7 @@ func TestJitterIsFull(t *testing.T) {
 }
 
 // TestTooLongToWait: a call that can't wait long enough fails immediately, with the
-// limit that it would have had to wait for.
+// limit it would have had to wait for.
 func TestTooLongToWait(t *testing.T) {
 	headers := []string{"X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "946684860", "Retry-After", "60"}
 	reset := time.Unix(946684860, 0).UTC()
@@ -178,11 +177,11 @@ func TestTooLongToWait(t *testing.T) {
 					defer cancel()
 					c, s := scriptedClient(t, []reply{apiError(429, code, headers...)}, options...)
 					began := time.Now()
-					for i := range 3 { // only the first of them has to ask
+					for i := range 3 { // only the first one sends a request
 						_, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex"})
 						wantCode(t, err, code)
 						if errors.Is(err, client.ErrOutcomeUnknown) {
-							t.Errorf("got %v, want it to be certain", err)
+							t.Errorf("got %v, want no ErrOutcomeUnknown", err)
 						}
 						var limit *client.RateLimitError
 						if !errors.As(err, &limit) {
@@ -208,14 +207,14 @@ func TestTooLongToWait(t *testing.T) {
 	}
 }
 
-// TestLiftedBan: a client checks now and then whether its ban was lifted, and
+// TestLiftedBan: a client checks from time to time whether its ban was lifted, and
 // continues.
 func TestLiftedBan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var responses tally
 		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(responses.middleware))
 		secret := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 1000}, animalstore.Read)
-		reckless := func() { // as no client of ours
+		reckless := func() { // unlike our client
 			c := store.NewClient(secret, client.WithMaxAttempts(1), client.WithMaxWait(0))
 			if _, err := c.GetLimits(t.Context()); err == nil {
 				t.Error("got success, want a refusal")
@@ -239,7 +238,7 @@ func TestLiftedBan(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := responses.total()
-		for range 10 { // assumes the ban, and sends nothing
+		for range 10 { // the client knows about the ban and sends nothing
 			_, err = c.GetLimits(t.Context())
 			wantCode(t, err, animalstore.KeyBanned)
 			time.Sleep(10 * time.Second)
@@ -256,8 +255,7 @@ func TestLiftedBan(t *testing.T) {
 	})
 }
 
-// TestCancelledWait: a wait ends with its context. The error has the reasons for
-// both.
+// TestCancelledWait: a wait ends with its context. The error contains both reasons.
 func TestCancelledWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -278,7 +276,7 @@ func TestCancelledWait(t *testing.T) {
 		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
 			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
 		}
-		// Another call, which the limit holds up before it is sent.
+		// Another call is delayed by the limit before it is sent.
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(7*time.Second, cancel)
 		began = time.Now()
@@ -302,7 +300,7 @@ func TestNeverPastTheMemory(t *testing.T) {
 		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
 			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
 		}
-		// The same if it was another call that was told to wait.
+		// The same applies if another call was told to wait.
 		c, s = scriptedClient(t, []reply{func(r *http.Request) (*http.Response, error) {
 			switch {
 			case r.Method == http.MethodGet:

@@ -23,21 +23,21 @@ func (w WebhookWithSecret) String() string {
 	return fmt.Sprintf("webhook %d (%s), secret not shown", w.ID, w.URL)
 }
 
-// GoString is String, for %#v.
+// GoString is like String, for %#v.
 func (w WebhookWithSecret) GoString() string { return w.String() }
 
-// LogValue is String, for log/slog.
+// LogValue is like String, for log/slog.
 func (w WebhookWithSecret) LogValue() slog.Value { return slog.StringValue(w.String()) }
 
-// ListWebhooks lists webhooks, the newest first. Like all operations on webhooks it
-// needs a key with the permission admin.
+// ListWebhooks lists webhooks, newest first. Like all operations on webhooks it needs a
+// key with the admin permission.
 func (c *Client) ListWebhooks(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Webhook, error] {
 	return list(ctx, c, "listWebhooks", "/webhooks", url.Values{}, q.PageSize, options, isWebhook)
 }
 
 // CreateWebhook creates a webhook. Store its secret: it is not shown again, and
-// receivers verify with it: see package client/webhook. Like [Client.CreateKey] it's
-// only retried if it's certain that nothing was created.
+// receivers need it to verify webhooks; see package client/webhook. Like
+// [Client.CreateKey] it's only retried if it's certain that nothing was created.
 func (c *Client) CreateWebhook(ctx context.Context, webhook animalstore.NewWebhook, options ...CallOption) (WebhookWithSecret, error) {
 	k := &call{operation: "createWebhook", method: http.MethodPost, path: "/webhooks", body: webhook, name: webhook.Description, repeat: harmful, secret: true}
 	return send(ctx, c, k, options, isWebhookWithSecret)
@@ -48,8 +48,8 @@ func (c *Client) GetWebhook(ctx context.Context, id int64, options ...CallOption
 	return send(ctx, c, &call{operation: "getWebhook", method: http.MethodGet, path: webhookPath(id)}, options, isWebhook)
 }
 
-// UpdateWebhook changes a webhook and returns it. One that is disabled or paused gets
-// events again when its state is set to active, but not those of the meantime.
+// UpdateWebhook changes a webhook and returns it. Setting the state to active resumes a
+// disabled or paused webhook; it never gets the events from in between.
 func (c *Client) UpdateWebhook(ctx context.Context, id int64, patch animalstore.WebhookPatch, options ...CallOption) (animalstore.Webhook, error) {
 	k := &call{operation: "updateWebhook", method: http.MethodPatch, path: webhookPath(id), body: patch, name: deref(patch.Description), conditional: true}
 	return send(ctx, c, k, options, isWebhook)
@@ -60,15 +60,15 @@ func (c *Client) DeleteWebhook(ctx context.Context, id int64, options ...CallOpt
 	return c.sendNoContent(ctx, &call{operation: "deleteWebhook", method: http.MethodDelete, path: webhookPath(id), conditional: true}, options)
 }
 
-// RotateWebhook gives a webhook a new secret. For the grace period, in whole seconds,
-// deliveries are signed with the previous one too. After [ErrOutcomeUnknown], rotate it
-// again.
+// RotateWebhook gives a webhook a new secret. During the grace period, in whole
+// seconds, deliveries are also signed with the previous one. After [ErrOutcomeUnknown],
+// rotate it again.
 func (c *Client) RotateWebhook(ctx context.Context, id int64, grace time.Duration, options ...CallOption) (WebhookWithSecret, error) {
 	return send(ctx, c, rotation("rotateWebhook", webhookPath(id), grace), options, isWebhookWithSecret)
 }
 
-// PingWebhook sends a message of the type webhook.ping to a webhook. The delivery shows
-// its outcome later.
+// PingWebhook sends a message of type webhook.ping to a webhook. The delivery shows the
+// outcome later.
 func (c *Client) PingWebhook(ctx context.Context, id int64, options ...CallOption) (animalstore.Delivery, error) {
 	k := &call{operation: "pingWebhook", method: http.MethodPost, path: webhookPath(id) + "/ping", repeat: harmful, accepted: true}
 	return send(ctx, c, k, options, isDelivery)
@@ -80,7 +80,7 @@ type DeliveryQuery struct {
 	PageSize int // see [PageQuery]
 }
 
-// ListDeliveries lists the deliveries to a webhook, the newest first.
+// ListDeliveries lists the deliveries to a webhook, newest first.
 func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q DeliveryQuery, options ...CallOption) iter.Seq2[animalstore.Delivery, error] {
 	query := url.Values{}
 	if q.State != "" {

@@ -14,8 +14,8 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestWebhookComesBack: every field of a webhook and of its deliveries survives the round
-// trip, and lists contain what was asked for.
+// TestWebhookComesBack: every field of a webhook and of its deliveries survives the
+// round trip, and lists contain what was requested.
 func TestWebhookComesBack(t *testing.T) {
 	c, ctx := clienttest.New(t).Client, t.Context()
 	in := animalstore.NewWebhook{URL: "https://example.com/?a=%3C&b=1", Types: "pet.*,key.banned", Description: "<shop> & \u2028 \"é\""}
@@ -64,8 +64,8 @@ func TestWebhookComesBack(t *testing.T) {
 	wantCode(t, err, animalstore.WebhookNotFound)
 }
 
-// TestSecretOfANewWebhook: no error shows the secret in a response, nor does printing or
-// logging a webhook.
+// TestSecretOfANewWebhook: neither an error nor printing or logging a webhook shows the
+// secret.
 func TestSecretOfANewWebhook(t *testing.T) {
 	const whole = `{"id":7,"secret":"whsec_fresh","url":"https://example.com/","state":"active"}`
 	calls := map[string]func(*client.Client) (client.WebhookWithSecret, error){
@@ -97,8 +97,8 @@ func TestSecretOfANewWebhook(t *testing.T) {
 	}
 }
 
-// TestPingIsNotRepeated: one call sends one ping, even if the response is
-// lost. To make a delivery due twice does no harm.
+// TestPingIsNotRepeated: one call sends one ping, even if the response is lost. Making
+// a delivery due twice does no harm.
 func TestPingIsNotRepeated(t *testing.T) {
 	lost := response(503, `{"code":"unavailable","message":"lost","status":503}`)
 	c, s := scriptedClient(t, []reply{lost})

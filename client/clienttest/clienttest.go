@@ -28,11 +28,11 @@ import (
 
 // Server is the service, for one test.
 type Server struct {
-	// URL is its address, without /v1. With [InMemory] only clients created by
-	// this package can reach it.
+	// URL is its address, without /v1. With [InMemory], only clients created by this
+	// package can reach it.
 	URL string
-	// Key is the secret of a key that may do everything. It is on the enterprise
-	// plan with limits that no test reaches, unless an option says otherwise.
+	// Key is the secret of a key with all permissions. It has the enterprise plan with
+	// limits that no test reaches, unless an option says otherwise.
 	Key string
 	// Client uses Key.
 	Client *client.Client
@@ -54,8 +54,8 @@ type setup struct {
 	clientOptions []client.Option
 }
 
-// WithPlan sets the plan of the first key. The limits are those of an enterprise
-// key; leave them zero for any other plan.
+// WithPlan sets the plan of the first key. Set limits only for the enterprise plan;
+// leave them zero for any other plan.
 func WithPlan(plan animalstore.Plan, limits animalstore.Limits) Option {
 	return func(s *setup) { s.key.Plan, s.key.Limits = plan, limits }
 }
@@ -65,10 +65,9 @@ func WithPermissions(p animalstore.Permissions) Option {
 	return func(s *setup) { s.key.Permissions = p }
 }
 
-// WithClock replaces the service's clock, [time.Now]. The service uses it for
-// limits, bans, expiry, the times in responses and the Date header. Clients keep
-// using their own clock. To control both, use [InMemory] in a testing/synctest
-// bubble.
+// WithClock replaces the service's clock, [time.Now]. The service uses it for limits,
+// bans, expiry, the times in responses and the Date header. Clients keep using their
+// own clock. To control both, use [InMemory] in a testing/synctest bubble.
 func WithClock(now func() time.Time) Option {
 	return func(s *setup) { s.now = now }
 }
@@ -85,8 +84,8 @@ func WithClientOptions(options ...client.Option) Option {
 }
 
 // InMemory connects clients and service without a network. In a testing/synctest
-// bubble, time then advances as soon as every goroutine waits: a test of hours of
-// rate limiting takes no time.
+// bubble, time then advances as soon as every goroutine is waiting: a test of hours of
+// rate limiting finishes immediately.
 func InMemory() Option {
 	return func(s *setup) { s.inMemory = true }
 }
@@ -171,8 +170,8 @@ func dated(h http.Handler, now func() time.Time) http.Handler {
 	})
 }
 
-// NewKey creates another key and returns its secret. The limits are those of an
-// enterprise key; leave them zero for any other plan.
+// NewKey creates another key and returns its secret. Set limits only for the enterprise
+// plan; leave them zero for any other plan.
 func (s *Server) NewKey(plan animalstore.Plan, limits animalstore.Limits, permissions animalstore.Permissions) string {
 	s.t.Helper()
 	key := animalstore.NewKey{Name: "clienttest", Plan: plan, Limits: limits, Permissions: permissions, Environment: animalstore.Production}

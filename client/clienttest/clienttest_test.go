@@ -72,7 +72,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestInMemory: hours pass in no time.
+// TestInMemory: hours of fake time pass immediately.
 func TestInMemory(t *testing.T) {
 	for range 2 { // a second bubble works, too
 		synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// A receiver verifies what arrives before it reads it. docs/webhooks.md shows the same.
+// A receiver verifies a webhook before it reads it. docs/webhooks.md shows the same
+// code.
 func ExampleVerify_receiver() {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	hook := func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
 // Package webhook verifies the webhooks that an Animal Store sends. They follow
-// Standard Webhooks, so any library for that verifies them too; this one needs only
+// Standard Webhooks, so any library for it can verify them too; this package needs only
 // the standard library.
 package webhook
 
@@ -22,11 +22,11 @@ const (
 	HeaderSignature = "Webhook-Signature" // one or more signatures, separated by spaces
 )
 
-// Tolerance is how far the timestamp of a webhook may be from the receiver's clock.
-// Someone who recorded a webhook can't send it again later.
+// Tolerance is how far a webhook's timestamp may be from the receiver's clock, so that
+// a recorded webhook can't be replayed later.
 const Tolerance = 5 * time.Minute
 
-// The reasons why a webhook isn't genuine. Tell them apart with errors.Is.
+// The reasons why a webhook isn't genuine. Distinguish them with errors.Is.
 var (
 	ErrNoSecret      = errors.New("no secret to verify the webhook with")
 	ErrInvalidSecret = errors.New("the secret isn't base64, with or without whsec_ before it")
@@ -38,20 +38,20 @@ var (
 )
 
 // Verify checks that a webhook was sent by someone who knows the secret, and within
-// [Tolerance] of now. body is the request's body as it was received, not decoded and
+// [Tolerance] of now. body is the request's body exactly as received, not decoded and
 // encoded again. It returns nil if the webhook is genuine.
 func Verify(secret string, header http.Header, body []byte) error {
 	return Verifier{Secrets: []string{secret}}.Verify(header, body)
 }
 
-// Verifier verifies webhooks with several secrets. That is for a receiver of several
-// webhooks, and for the change from an old secret to a new one.
+// Verifier verifies webhooks with several secrets: for a receiver of several webhooks,
+// or while an old secret is replaced by a new one.
 type Verifier struct {
-	Secrets []string         // one of them has to match
+	Secrets []string         // one of them must match
 	Now     func() time.Time // nil: time.Now
 }
 
-// Verify is [Verify] with any of the secrets.
+// Verify is like [Verify] with any of the secrets.
 func (v Verifier) Verify(header http.Header, body []byte) error {
 	keys, err := v.keys()
 	if err != nil {
@@ -112,7 +112,7 @@ func (v Verifier) checkTime(timestamp string) error {
 	return nil
 }
 
-// hasSignature reports whether one of the signatures in a header is this one. Those of
+// hasSignature reports whether one of the signatures in a header is want. Signatures of
 // other versions are skipped.
 func hasSignature(header string, want []byte) bool {
 	for signature := range strings.FieldsSeq(header) {

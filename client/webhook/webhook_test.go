@@ -15,7 +15,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// The vector that the libraries of Standard Webhooks are tested with.
+// The test vector of the Standard Webhooks libraries.
 const (
 	secret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	id        = "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -45,7 +45,7 @@ func TestVerifier(t *testing.T) {
 		secrets string
 		header  http.Header
 		body    string
-		late    time.Duration // of the receiver's clock
+		late    time.Duration // how late the receiver's clock is
 		want    error
 	}{
 		{"genuine", secret, genuine, body, 0, nil},
@@ -88,8 +88,8 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// TestVerifyLikeTheLibrary: what the published library signs is genuine now, and not
-// with another secret.
+// TestVerifyLikeTheLibrary: what the published library signs is genuine, but not with
+// another secret.
 func TestVerifyLikeTheLibrary(t *testing.T) {
 	for n := range 100 {
 		body := []byte(strings.Repeat(fmt.Sprintf(`{"n":%d}`, n), n))

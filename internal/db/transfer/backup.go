@@ -18,15 +18,15 @@ type Files interface {
 	// file to. A server may use the store meanwhile.
 	Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error
 
-	// Open opens a store to check it. current is false for one of an older version,
+	// Open opens a store to check it. current is false for a store of an older version,
 	// to which only its own Checks apply.
 	Open(ctx context.Context, path string) (store db.Source, current bool, err error)
 
-	// Companions returns the names of the files that belong to a store next to its own.
+	// Companions returns the names of the other files that belong to a store.
 	Companions(path string) []string
 
-	// Reserve keeps servers away from a path until release is called. It refuses one
-	// that a server uses.
+	// Reserve keeps servers away from a path until release is called. It fails if a
+	// server is using the path.
 	Reserve(path string) (release func() error, err error)
 }
 
@@ -40,18 +40,18 @@ type CopyProgress interface {
 // Copied describes the file that [Backup] or [Restore] created.
 type Copied struct {
 	Size    int64
-	Checks  int  // how many the copy passed
-	Current bool // what was copied has the tables of this version; otherwise a server updates them
+	Checks  int  // how many checks the copy passed
+	Current bool // the copy has this version's tables; otherwise a server updates them
 }
 
 // ErrDamaged means that a copy failed its checks, so it was removed.
-var ErrDamaged = errors.New("checks of the copy found something wrong")
+var ErrDamaged = errors.New("the copy failed its checks")
 
-// Backup copies a store into a new file, which has its name only when it is complete,
+// Backup copies a store into a new file, which gets its name only when it is complete,
 // checked and on disk. It never replaces a file. A server may use the store meanwhile.
 func Backup(ctx context.Context, engine Files, store, file string, progress CopyProgress) (Copied, error) {
 	if real, err := filepath.EvalSymlinks(store); err == nil {
-		store = real // the other files are next to it
+		store = real // its other files are in the same directory
 	}
 	if err := refuseOwn(engine, store, file); err != nil {
 		return Copied{}, err
@@ -74,7 +74,7 @@ func refuseOwn(engine Files, store, file string) error {
 	return nil
 }
 
-// realPath is an absolute path without symbolic links in its directory.
+// realPath returns an absolute path whose directory has no symbolic links.
 func realPath(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -86,8 +86,8 @@ func realPath(path string) string {
 	return abs
 }
 
-// copyStore creates a file with the same store. prepare changes it before it has its name,
-// unless it is nil.
+// copyStore creates a file with the same store. prepare, unless nil, changes the copy
+// before it gets its name.
 func copyStore(ctx context.Context, engine Files, from, to string, prepare func(path string) error, progress CopyProgress) (copied Copied, err error) {
 	f, err := createNew(to)
 	if err != nil {
@@ -109,18 +109,19 @@ func copyStore(ctx context.Context, engine Files, from, to string, prepare func(
 		return Copied{}, err
 	}
 	if prepare != nil {
-		if err := f.lend(prepare); err != nil {
+		if err := f.withUnlocked(prepare); err != nil {
 			return Copied{}, err
 		}
 	}
 	return copied, f.publish()
 }
 
-// refuseFullDisk fails early if a copy can't fit, before it takes what others need.
+// refuseFullDisk fails early if a copy can't fit, before it takes space that others
+// need.
 func refuseFullDisk(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil // Copy says why
+		return nil // Copy will report the error
 	}
 	free, known := freeSpace(filepath.Dir(to))
 	if known && free < info.Size() {
@@ -151,7 +152,7 @@ func checkCopy(ctx context.Context, engine Files, path string, progress CheckPro
 	return ran, current, nil
 }
 
-// findings keeps what went wrong.
+// findings collects failed checks.
 type findings struct {
 	CheckProgress
 	wrong []string
@@ -159,7 +160,7 @@ type findings struct {
 
 func (f *findings) Checked(finding Finding) {
 	if !finding.OK() {
-		what := "not true that " + finding.Rule
+		what := "violated rule: " + finding.Rule
 		if finding.Err != nil {
 			what += fmt.Sprintf(" (%v)", finding.Err)
 		} else if len(finding.Examples) > 0 {

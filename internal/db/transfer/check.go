@@ -49,7 +49,8 @@ var Checks = []db.Check{
 	{Rule: "every webhook has a known state, an address and secrets", Query: `
 		SELECT 'webhook ' || id FROM webhooks WHERE state NOT BETWEEN 0 AND 2 OR url NOT LIKE 'http%' OR types = '' OR secret NOT LIKE 'whsec__%'
 			OR (old_secret <> '' AND old_secret NOT LIKE 'whsec__%')`},
-	// The webhook of a delivery may be gone: its rows are removed some time after it.
+	// The webhook of a delivery may be gone: its deliveries are removed some time
+	// later.
 	{Rule: "every delivery has a known state and type", Query: fmt.Sprintf(`
 		SELECT 'delivery ' || id || ' has state ' || state || ' and type ' || type FROM deliveries
 		WHERE state NOT BETWEEN 0 AND 2 OR type NOT BETWEEN -1 AND %d OR (type = -1) <> (event_id = 0) OR event_id < 0 OR tries < 0`, len(animalstore.EventTypes)-1)},

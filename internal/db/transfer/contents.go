@@ -19,8 +19,8 @@ type Contents struct {
 	Sum    [sha256.Size]byte
 }
 
-// summarize passes the rows of a table to consume, which reads all of them, and
-// returns the contents of the table.
+// summarize passes the rows of a table to consume, which must read all of them, and
+// returns the table's contents.
 func summarize(ctx context.Context, s db.Source, t *db.Table, progress Progress, consume func(db.Cursor) error) (Contents, error) {
 	rows, err := s.Query(ctx, selectAll(t))
 	if err != nil {
@@ -39,8 +39,8 @@ func summarize(ctx context.Context, s db.Source, t *db.Table, progress Progress,
 	return c, err
 }
 
-// selectAll is the query for all rows of a table, ordered by their key. The order
-// is the same in all engines: they compare text and bytes byte by byte.
+// selectAll returns the query for all rows of a table, ordered by key. The order is the
+// same in all engines: they compare text and bytes byte by byte.
 func selectAll(t *db.Table) string {
 	return "SELECT " + strings.Join(t.ColumnNames(), ", ") + " FROM " + t.Name + " ORDER BY " + strings.Join(t.Key, ", ")
 }
@@ -104,5 +104,5 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	case nil:
 		return append(b, 'n'), nil
 	}
-	return nil, fmt.Errorf("unexpected value of type %T: no table has any", v)
+	return nil, fmt.Errorf("unexpected value of type %T: no table has this type", v)
 }

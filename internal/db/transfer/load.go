@@ -13,10 +13,10 @@ import (
 type Loaded struct{ Pets, Categories, Orders int64 }
 
 // Load adds batches of rows to a store, each in one step, and calls progress with the
-// number of pets after each. The pets and orders of a batch have ids from 1, and
-// refer to each other by them: Load gives them the next ids of the store. While one
-// batch is written, the next is generated. After an error, the rows that it counted
-// are stored and nothing else.
+// number of pets after each. The pets and orders of a batch have ids from 1 and use
+// them to refer to each other. Load replaces them with the next ids of the store. While
+// one batch is written, the next is generated. After an error, exactly the counted rows
+// are stored.
 func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], progress func(pets int)) (stored Loaded, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -48,9 +48,9 @@ func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], progress
 	return stored, ctx.Err()
 }
 
-// CategoryIDs returns an id for each of the categories: that of the store's category
-// with the same name, or else a free one. It also returns the categories with free
-// ids, which aren't in the store yet.
+// CategoryIDs returns an id for each of the categories: the id of the store's category
+// with the same name, or a free one. It also returns the categories with free ids,
+// which aren't in the store yet.
 func CategoryIDs(ctx context.Context, store db.DB, categories []animalstore.Category) (ids []int64, missing []animalstore.Category, err error) {
 	idOf, taken := map[string]int64{}, map[int64]bool{}
 	q := db.CategoryQuery{Limit: 1000}

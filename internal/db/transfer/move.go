@@ -9,16 +9,16 @@ import (
 	"animalstore/internal/db"
 )
 
-// Moved describes one table of a [Move], as it was read and as it was stored.
+// Moved describes one table of a [Move], as read and as stored.
 type Moved struct {
 	Table      *db.Table
 	From, Into Contents
 }
 
-// ErrDiffers: the target doesn't contain what the source contains.
-var ErrDiffers = errors.New("the target doesn't contain what the source contains")
+// ErrDiffers: the target's content differs from the source's.
+var ErrDiffers = errors.New("the target's content differs from the source's")
 
-// NotEmptyError: the target already contains something.
+// NotEmptyError: the target isn't empty.
 type NotEmptyError struct{ Holds []string } // such as "pets: 12"
 
 func (e *NotEmptyError) Error() string {
@@ -28,17 +28,16 @@ func (e *NotEmptyError) Error() string {
 // Progress observes a running [Move]. Calls may come from different goroutines,
 // but never at the same time.
 type Progress interface {
-	// Copying and Comparing start the two phases, of the given number of rows.
+	// Copying and Comparing start the two phases, each with the given number of rows.
 	Copying(rows int64)
 	Comparing(rows int64)
-	// Did reports that some more rows of the phase are done.
+	// Did reports that this many more rows of the phase are done.
 	Did(rows int)
 }
 
-// Move copies a whole store into an empty one, reads back what the target then
-// contains, and commits if it is the same. It returns both sides of each table,
-// also with ErrDiffers. After an error the target is unchanged, except possibly
-// with db.ErrOutcomeUnknown.
+// Move copies a whole store into an empty one, reads the target back, and commits if
+// both are the same. It returns both sides of each table, even with ErrDiffers. After
+// an error the target is unchanged, except possibly with db.ErrOutcomeUnknown.
 func Move(ctx context.Context, from db.Source, to db.Target, progress Progress) ([]Moved, error) {
 	if err := checkEmpty(ctx, to); err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func count(ctx context.Context, s db.Source, t *db.Table) (n int64, err error) {
 	return n, rows.Err()
 }
 
-// copyTable copies the rows of a table and returns what it read.
+// copyTable copies the rows of a table and returns the contents it read.
 func copyTable(ctx context.Context, from db.Source, to db.Target, t *db.Table, progress Progress) (Contents, error) {
 	c, err := summarize(ctx, from, t, progress, func(rows db.Cursor) error { return to.Write(ctx, t, rows) })
 	if err != nil || !t.Serial {

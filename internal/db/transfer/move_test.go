@@ -24,7 +24,7 @@ func (c *rowCounter) Copying(rows int64)   { c.copying += rows }
 func (c *rowCounter) Comparing(rows int64) { c.comparing += rows }
 func (c *rowCounter) Did(rows int)         { c.did += int64(rows) }
 
-// moveTo moves a store into a target that around may wrap.
+// moveTo moves a store into a target, which around may wrap.
 func moveTo(t *testing.T, ctx context.Context, from, to string, progress transfer.Progress, around func(db.Target) db.Target) ([]transfer.Moved, error) {
 	t.Helper()
 	source := openSource(t, from, true)
@@ -56,8 +56,8 @@ func mustMove(t *testing.T, from, to string) []transfer.Moved {
 	return moved
 }
 
-// TestMoveCarriesEverything from one engine to the other and back, and between two
-// databases of the same engine.
+// TestMoveCarriesEverything moves from one engine to the other and back, and between
+// two databases of the same engine.
 func TestMoveCarriesEverything(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -115,7 +115,7 @@ func TestMoveOfAnEmptyStore(t *testing.T) {
 	}
 }
 
-// tampering is a target that changes what is written to it.
+// tampering is a target that changes the rows written to it.
 type tampering struct {
 	db.Target
 	write     func(t *db.Table, rows db.Cursor) db.Cursor
@@ -156,7 +156,7 @@ func (c *tampered) Next() bool {
 		if !c.Cursor.Next() {
 			return false
 		}
-		c.Cursor.Values() // so that it counts as read
+		c.Cursor.Values() // so that the row counts as read
 	}
 	if c.end != nil {
 		c.end()
@@ -229,8 +229,8 @@ func TestMoveComparesWhatIsStored(t *testing.T) {
 	}
 }
 
-// wantEmpty fails the test unless a failed move left nothing, including ids, and
-// another can begin.
+// wantEmpty fails the test unless a failed move left nothing behind, including ids, and
+// another move can begin.
 func wantEmpty(t *testing.T, what, url string) {
 	t.Helper()
 	source := openSource(t, url, true)

@@ -11,11 +11,11 @@ import (
 	"animalstore/internal/db"
 )
 
-// partialSuffix marks a file that is being written. After a kill it stays behind, and
+// partialSuffix marks a file that is being written. It stays behind after a kill, and
 // the next run for the same file removes it.
 const partialSuffix = ".partial"
 
-// ErrExists means that a file to be created exists already.
+// ErrExists means that a file to be created already exists.
 var ErrExists = errors.New("already exists")
 
 // newFile is a file that gets its name only when it is complete. Until then it is
@@ -23,7 +23,7 @@ var ErrExists = errors.New("already exists")
 type newFile struct {
 	path string
 	file *os.File // locked until it is closed, where that is possible
-	lost bool     // another process took FILE.partial while it was lent
+	lost bool     // another process took FILE.partial while it was unlocked
 }
 
 // createNew creates FILE.partial, empty and readable only by its owner. It refuses to
@@ -47,8 +47,8 @@ func createNew(path string) (*newFile, error) {
 	return &newFile{path: path, file: f}, nil
 }
 
-// removePartial removes what a killed process left of a file. It does nothing if there
-// is nothing, and refuses what another process is still writing.
+// removePartial removes a partial file that a killed process left behind, if there is
+// one. It fails if another process is still writing it.
 func removePartial(path string) error {
 	partial := path + partialSuffix
 	f, err := os.OpenFile(partial, os.O_RDWR, 0)
@@ -62,14 +62,15 @@ func removePartial(path string) error {
 	if err := lockPartial(f); err != nil {
 		return fmt.Errorf("%s: %w", partial, err)
 	}
-	// Between opening and locking it, its owner may have finished, and another begun.
+	// Between opening and locking, the owner may have finished and another process
+	// begun.
 	if !isAt(f, partial) {
 		return fmt.Errorf("%s: %w", partial, errBeingWritten)
 	}
 	return os.Remove(partial)
 }
 
-// isAt reports whether a path leads to an open file.
+// isAt reports whether path refers to the open file f.
 func isAt(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -79,11 +80,12 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(mine, now)
 }
 
-var errBeingWritten = errors.New("another process is writing this file. Wait until it is done, or name another file")
+var errBeingWritten = errors.New("another process is writing this file: wait until it is finished, or name another file")
 
-// lend unlocks the file for a change, because an engine locks what it opens, and takes it
-// back afterwards. It fails if another process took it meanwhile.
-func (f *newFile) lend(change func(path string) error) error {
+// withUnlocked unlocks the file while change runs, because an engine locks the files it
+// opens, and locks it again afterwards. It fails if another process took the file
+// meanwhile.
+func (f *newFile) withUnlocked(change func(path string) error) error {
 	partial := f.path + partialSuffix
 	unlockPartial(f.file)
 	err := change(partial)
@@ -94,7 +96,7 @@ func (f *newFile) lend(change func(path string) error) error {
 	return err
 }
 
-// publish gives a complete file its name, on disk. It never replaces another.
+// publish gives a complete file its name, on disk. It never replaces an existing file.
 func (f *newFile) publish() error {
 	if err := f.file.Sync(); err != nil {
 		return err
@@ -140,13 +142,13 @@ func syncDir(dir string) error {
 	}
 	err = d.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
-		err = nil // some file systems don't know this
+		err = nil // some file systems don't support this
 	}
 	return errors.Join(err, d.Close())
 }
 
-// linkNew is renameNew where a rename always replaces. A kill in the middle leaves both
-// names, and both are complete.
+// linkNew implements renameNew where a rename always replaces. A kill in the middle
+// leaves the file under both names, complete.
 func linkNew(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPartial locks a file until it is closed, also by a kill. Some network file
-// systems have no locks: then two processes that write the same file at once are on
-// their own.
+// lockPartial locks a file until it is closed, even by a kill. Some network file
+// systems have no locks; there, nothing prevents two processes from writing the same
+// file at once.
 func lockPartial(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 		return errBeingWritten
@@ -19,12 +19,12 @@ func lockPartial(f *os.File) error {
 }
 
 func unlockPartial(f *os.File) {
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // as with locking, some file systems can't
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // some file systems have no locks
 }
 
 func relockPartial(f *os.File) error { return lockPartial(f) }
 
-// renameNew renames a file and fails if there is one with the new name.
+// renameNew renames a file and fails if the new name exists.
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // such as NFS

@@ -7,20 +7,20 @@ import (
 	"os"
 )
 
-// lockPartial does nothing to a new file. What was there before can't be told from one
-// that is being written: a lock on the file would get in the way of SQLite's own.
+// lockPartial accepts only a new file. An existing one may be a leftover or may be in
+// use: without locks, which would conflict with SQLite's, there is no way to tell.
 func lockPartial(f *os.File) error {
 	if info, err := f.Stat(); err != nil || info.Size() == 0 {
 		return err
 	}
-	return errors.New("this file was left by an interrupted run, or another one is writing it: remove it if none is running")
+	return errors.New("this file is left over from an interrupted run, or another process is writing it: remove it if none is running")
 }
 
 func unlockPartial(*os.File) {}
 
 func relockPartial(*os.File) error { return nil }
 
-// renameNew renames a file and fails if there is one with the new name.
+// renameNew renames a file and fails if the new name exists.
 func renameNew(from, to string) error { return linkNew(from, to) }
 
 func freeSpace(string) (bytes int64, known bool) { return 0, false }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestLentFile: what another process began under the same name while a file was lent is
-// neither published nor removed.
-func TestLentFile(t *testing.T) {
+// TestUnlockedFile: if another process starts a file of the same name while ours is
+// unlocked, it is neither published nor removed.
+func TestUnlockedFile(t *testing.T) {
 	t.Parallel()
 	for name, taken := range map[string]bool{"returned": false, "taken": true} {
 		path := filepath.Join(t.TempDir(), "store.db")
@@ -17,7 +17,7 @@ func TestLentFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = f.lend(func(partial string) error {
+		err = f.withUnlocked(func(partial string) error {
 			if !taken {
 				return nil
 			}

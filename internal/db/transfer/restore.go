@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// OccupiedError means that there is a store, or a part of one, where [Restore] was to
-// create one.
+// OccupiedError means that [Restore] found a store, or part of one, at the path of the
+// new store.
 type OccupiedError struct {
-	Files []string // what is there
+	Files []string // the existing files
 }
 
 func (e *OccupiedError) Error() string {
-	return "there is a store already: " + strings.Join(e.Files, ", ")
+	return "a store already exists: " + strings.Join(e.Files, ", ")
 }
 
-// Restore makes a backup a store, under a path where there is none. The backup itself
-// is only read, and the store has its name only when the copy is complete, checked and
-// on disk. No server can use the path meanwhile.
+// Restore turns a backup into a store, at a path without one. It only reads the backup,
+// and the store gets its name only when the copy is complete, checked and on disk. No
+// server can use the path meanwhile.
 //
-// prepare is called with the path of the checked copy before it has its name, to change
-// what must not be served as it was. It must leave a single file, all of it on disk.
+// prepare is called with the path of the checked copy before it gets its name, to
+// change data that must not be served unchanged. It must leave a single file that is
+// completely on disk.
 func Restore(ctx context.Context, engine Files, backup, store string, prepare func(path string) error, progress CopyProgress) (Copied, error) {
 	source, _, err := engine.Open(ctx, backup) // before anything is created
 	if err != nil {
@@ -35,7 +36,7 @@ func Restore(ctx context.Context, engine Files, backup, store string, prepare fu
 		return Copied{}, explainCreate(store, err)
 	}
 	defer release()
-	// A log that is left of another store would be taken for the new one's.
+	// A log left over from another store would be taken for the new store's.
 	occupied := new(OccupiedError)
 	for _, name := range append([]string{store}, engine.Companions(store)...) {
 		if _, err := os.Lstat(name); err == nil && !strings.HasSuffix(name, ".lock") {
@@ -45,7 +46,7 @@ func Restore(ctx context.Context, engine Files, backup, store string, prepare fu
 	if len(occupied.Files) > 0 {
 		return Copied{}, occupied
 	}
-	// The same goes for a log that an interrupted prepare left next to its copy.
+	// The same applies to a log that an interrupted prepare left next to its copy.
 	removeCompanions(engine, store+partialSuffix)
 	defer removeCompanions(engine, store+partialSuffix)
 	return copyStore(ctx, engine, backup, store, prepare, progress)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Schedule says when to back up a store that is one file, and where to.
+// Schedule says when and where to back up a store that is one file.
 type Schedule struct {
 	Dir   string        // directory of the backups; "" makes none
 	Every time.Duration // at least a second
@@ -25,7 +25,7 @@ type Schedule struct {
 // LastBackup describes the newest backup.
 type LastBackup struct {
 	File     string
-	At       time.Time // the start of the backup, which is its instant; zero if there is none
+	At       time.Time // when the backup began, the instant it shows; zero if there is none
 	Size     int64
 	Failures int64 // since the server started
 }
@@ -39,13 +39,13 @@ func (e *DirectoryError) Unwrap() error { return e.Err }
 // backupTime is the time in the name of a backup, in UTC.
 const backupTime = "20060102T150405Z"
 
-// backupPoll is how often the clock is read: it may be set, and a machine may sleep.
+// backupPoll is how often the clock is checked: it may be set, and a machine may sleep.
 const backupPoll = time.Minute
 
 // Scheduler makes the backups of a schedule, one at a time.
 type Scheduler struct {
 	Schedule
-	prefix  string // of the files' names
+	prefix  string // of the backups' file names
 	now     func() time.Time
 	copy    func(ctx context.Context, file string) (size int64, err error)
 	log     *slog.Logger
@@ -55,8 +55,8 @@ type Scheduler struct {
 	last LastBackup
 }
 
-// NewScheduler prepares the backups of a store. It reserves their directory until Close:
-// two servers that share one would delete each other's backups.
+// NewScheduler prepares the backups of a store. It reserves their directory until
+// Close: two servers sharing a directory would delete each other's backups.
 func NewScheduler(engine Files, store string, schedule Schedule, now func() time.Time, log *slog.Logger) (*Scheduler, error) {
 	release, err := reserveDir(engine, schedule.Dir)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Scheduler) Last() LastBackup {
 // Close releases the directory. Call it when Run has returned.
 func (s *Scheduler) Close() error { return s.release() }
 
-// reserveDir refuses a directory that can't be written to or that another server uses.
+// reserveDir fails if the directory can't be written to or another server uses it.
 func reserveDir(engine Files, dir string) (release func() error, err error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -100,19 +100,19 @@ func reserveDir(engine Files, dir string) (release func() error, err error) {
 	}
 	release, err = engine.Reserve(filepath.Join(dir, "animalstore-backups"))
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be written to, or another server makes its backups there: give each server its own directory (%w)", dir, err)
+		return nil, fmt.Errorf("%s cannot be written to, or another server stores its backups there: give each server its own directory (%w)", dir, err)
 	}
 	return release, nil
 }
 
-// backupPrefix begins the names of a store's backups.
+// backupPrefix returns the prefix of the names of a store's backups.
 func backupPrefix(store string) string {
 	base := filepath.Base(store)
 	return strings.TrimSuffix(base, filepath.Ext(base)) + "-"
 }
 
-// Run makes backups until ctx ends. The first is due when the newest existing one is
-// old enough, so that restarts don't add any.
+// Run makes backups until ctx ends. The first is due when the newest existing backup is
+// old enough, so that restarts don't add extra ones.
 func (s *Scheduler) Run(ctx context.Context) {
 	attempted := s.last.At
 	for {
@@ -136,20 +136,20 @@ func (s *Scheduler) Run(ctx context.Context) {
 	}
 }
 
-// make makes one backup and deletes those that are too old.
+// make makes one backup and deletes old ones.
 func (s *Scheduler) make(ctx context.Context, at time.Time) {
 	s.removeUnfinished()
 	file := filepath.Join(s.Dir, s.prefix+at.UTC().Format(backupTime)+".db")
 	size, err := s.copy(ctx, file)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		s.log.Info("backup stopped, because the server is stopping", "file", file)
+		s.log.Info("backup cancelled because the server is stopping", "file", file)
 		return
 	case err != nil:
 		s.mu.Lock()
 		s.last.Failures++
 		s.mu.Unlock()
-		s.log.Error("backup failed: trying again at the next time", "file", file, "next", at.Add(s.Every).UTC(), "err", err)
+		s.log.Error("backup failed: trying again at the next scheduled time", "file", file, "next", at.Add(s.Every).UTC(), "err", err)
 		return
 	}
 	s.mu.Lock()
@@ -189,7 +189,7 @@ func (s *Scheduler) list() ([]LastBackup, error) {
 		}
 		info, err := e.Info()
 		if err != nil {
-			continue // it was just removed
+			continue // just removed
 		}
 		files = append(files, LastBackup{File: filepath.Join(s.Dir, e.Name()), At: at, Size: info.Size()})
 	}
@@ -199,7 +199,7 @@ func (s *Scheduler) list() ([]LastBackup, error) {
 
 var backupStamp = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z$`)
 
-// timeOf returns the time in the name of a backup. It reports false for other names.
+// timeOf returns the time in the name of a backup, or false for other names.
 func (s *Scheduler) timeOf(name string) (time.Time, bool) {
 	rest, ours := strings.CutPrefix(name, s.prefix)
 	stamp, complete := strings.CutSuffix(rest, ".db")
@@ -210,9 +210,9 @@ func (s *Scheduler) timeOf(name string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// removeUnfinished removes what a killed server left of a backup.
+// removeUnfinished removes a backup that a killed server left unfinished.
 func (s *Scheduler) removeUnfinished() {
-	entries, _ := os.ReadDir(s.Dir) // the backup itself will fail and say why
+	entries, _ := os.ReadDir(s.Dir) // the backup will fail for the same reason and report it
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), partialSuffix)
 		if _, ours := s.timeOf(name); ok && ours {

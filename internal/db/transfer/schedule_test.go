@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// newScheduler makes backups in a directory, whose copies are small files, in the
+// newScheduler returns a scheduler whose backups are small files in a directory, in the
 // bubble's time.
 func newScheduler(t *testing.T, dir string, existing ...string) *Scheduler {
 	t.Helper()
@@ -69,8 +69,8 @@ func names(t *testing.T, dir string) []string {
 }
 
 // TestBackupSchedule: backups are made on time, counted from the newest file, and only
-// files with the name of a backup of this store are deleted. Time starts at midnight on
-// 1 January 2000.
+// files named like backups of this store are deleted. Time starts at midnight on 1
+// January 2000.
 func TestBackupSchedule(t *testing.T) {
 	others := []string{"other-20000101T000000Z.db", "store-20000101T000000.db", "store-2000-01-01.db", "store-20001301T000000Z.db", "store-20000101T000000Z.db.bak", "store.db"}
 	for name, test := range map[string]struct {
@@ -79,9 +79,9 @@ func TestBackupSchedule(t *testing.T) {
 		want     []string
 	}{
 		"none yet":           {nil, time.Minute, []string{"store-20000101T000000Z.db"}},
-		"one of today":       {[]string{"store-19991231T233000Z.db"}, 29 * time.Minute, []string{"store-19991231T233000Z.db"}},
-		"one that is due":    {[]string{"store-19991231T233000Z.db"}, 31 * time.Minute, []string{"store-19991231T233000Z.db", "store-20000101T003000Z.db"}},
-		"one of the future":  {[]string{"store-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-20000101T010000Z.db", "store-20100101T000000Z.db"}},
+		"not due yet":        {[]string{"store-19991231T233000Z.db"}, 29 * time.Minute, []string{"store-19991231T233000Z.db"}},
+		"due":                {[]string{"store-19991231T233000Z.db"}, 31 * time.Minute, []string{"store-19991231T233000Z.db", "store-20000101T003000Z.db"}},
+		"from the future":    {[]string{"store-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-20000101T010000Z.db", "store-20100101T000000Z.db"}},
 		"more than are kept": {[]string{"store-19991230T000000Z.db"}, 3*time.Hour + time.Minute, []string{"store-20000101T010000Z.db", "store-20000101T020000Z.db", "store-20000101T030000Z.db"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestBackupSchedule(t *testing.T) {
 	}
 }
 
-// TestBackupFails: a failed backup is tried again at the next time, and deletes nothing.
-// A backup that takes longer than the interval delays the next one.
+// TestBackupFails: a failed backup is tried again at the next scheduled time and
+// deletes nothing. A backup that takes longer than the interval delays the next one.
 func TestBackupFails(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,15 +133,15 @@ func TestBackupFails(t *testing.T) {
 		time.Sleep(90 * time.Minute)
 		synctest.Wait()
 		if got, want := names(t, dir), []string{"store-20000101T000000Z.db"}; !slices.Equal(got, want) || calls.Load() != 2 {
-			t.Errorf("after the failed one: got %q, %d calls, want %q and 2 calls", got, calls.Load(), want)
+			t.Errorf("after the failed backup: got %q, %d calls, want %q and 2 calls", got, calls.Load(), want)
 		}
-		if !strings.Contains(log.String(), `level=ERROR msg="backup failed: trying again at the next time"`) || !strings.Contains(log.String(), "on fire") {
-			t.Errorf("got the log %s, want the failure at ERROR", log.String())
+		if !strings.Contains(log.String(), `level=ERROR msg="backup failed: trying again at the next scheduled time"`) || !strings.Contains(log.String(), "on fire") {
+			t.Errorf("got the log %s, want the failure at level ERROR", log.String())
 		}
 		time.Sleep(140 * time.Minute) // the third began after 2 h and ends after 3 h 30 min
 		stop()
 		if got, want := names(t, dir), []string{"store-20000101T033000Z.db"}; !slices.Equal(got, want) || calls.Load() != 4 {
-			t.Errorf("after the slow one: got %q, %d calls, want %q and 4 calls", got, calls.Load(), want)
+			t.Errorf("after the slow backup: got %q, %d calls, want %q and 4 calls", got, calls.Load(), want)
 		}
 		if b.last.Failures != 1 || b.last.Size != 6 || !strings.HasSuffix(b.last.File, "store-20000101T033000Z.db") {
 			t.Errorf("got the last backup %+v", b.last)

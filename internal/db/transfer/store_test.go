@@ -77,7 +77,7 @@ func newStores(t *testing.T) map[string]string {
 	}
 }
 
-// at is a time that is not now.
+// at returns a time that is not now.
 func at(hours int) animalstore.Time {
 	return animalstore.At(time.Date(2026, 5, 4, 3, 2, 1, 987e6, time.UTC).Add(time.Duration(hours) * time.Hour))
 }
@@ -92,21 +92,21 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// secretHash is the hash of a secret by its number.
+// secretHash is the hash of the secret with this number.
 func secretHash(n int) db.KeyHash { return db.KeyHash{31: byte(n), 0: byte(7 * n)} }
 
 // oddSecrets is the number of key secrets in oddStore.
 const oddSecrets = 7
 
-// retried returns two writes that oddStore contains idempotency records of.
+// retried returns two writes for which oddStore contains idempotency records.
 func retried(keyID int64) (pet, order *db.Idempotency) {
 	pet = &db.Idempotency{KeyID: keyID, Route: "POST /pets", Token: `~"\N'tok`, BodyHash: [32]byte{1, 0, 255}, At: at(1)}
 	order = &db.Idempotency{KeyID: keyID, Route: "POST /store/orders", Token: "a", BodyHash: [32]byte{}, At: at(2)}
 	return pet, order
 }
 
-// oddStore fills a store with every kind of row, and with values that are easily
-// lost or changed on the way to another database.
+// oddStore fills a store with every kind of row, and with values that are easily lost
+// or changed on the way to another database.
 func oddStore(t *testing.T, store db.DB) {
 	ctx := t.Context()
 	check := func(err error) {
@@ -233,8 +233,8 @@ func content(t *testing.T, url string) string {
 	return text.String()
 }
 
-// checkGoesOn fails the test unless a store continues with the right ids and
-// idempotency records. It changes the store.
+// checkGoesOn fails the test unless the store assigns the right next ids and replays
+// its idempotency records. It changes the store.
 func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
 	t.Helper()
 	withStore(t, url, func(store db.DB) {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"animalstore/internal/db"
+
 	"zombiezen.com/go/sqlite"
 )
 
@@ -66,10 +68,12 @@ const (
 
 // watch notices within seconds that somebody removed, replaced or truncated the files
 // of a running server, which SQLite would keep using. It compares the names with the
-// files as they were, and never opens one: closing it would drop SQLite's locks.
+// files as they were. It opens files only at the start, because closing one would drop
+// SQLite's locks.
 type watch struct {
 	db    *DB
 	files map[string]fs.FileInfo // by path
+	log   *logCheck              // also used by the writer
 	size  atomic.Int64           // of the database file at the last look that found it in order
 	short int                    // looks in a row that found it truncated
 	stop  chan struct{}
@@ -85,6 +89,10 @@ func (d *DB) startWatch() error {
 			return err
 		}
 		w.files[d.path+suffix] = info
+	}
+	var err error
+	if w.log, err = openLogCheck(d.path); err != nil {
+		return err
 	}
 	w.size.Store(w.files[d.path].Size())
 	d.watch = w
@@ -120,6 +128,9 @@ func (w *watch) look() error {
 	if err := w.checkNames(); err != nil {
 		return err
 	}
+	if err := w.checkLog(); err != nil {
+		return err
+	}
 	size, complete, err := w.checkSize()
 	switch {
 	case err != nil:
@@ -136,10 +147,13 @@ func (w *watch) look() error {
 }
 
 // lost returns what happened to the files, or nil if nothing did. It is for a caller that
-// found damage, so one look is enough. A header that can't be read says nothing about what
+// found damage, so one look is enough. A file that can't be read says nothing about what
 // happened.
 func (w *watch) lost() error {
 	if err := w.checkNames(); err != nil {
+		return err
+	}
+	if err := w.checkLog(); errors.Is(err, errTruncatedLog) {
 		return err
 	}
 	if _, complete, err := w.checkSize(); err != nil || complete {
@@ -150,17 +164,47 @@ func (w *watch) lost() error {
 
 // checkNames returns an error if a file was removed or replaced.
 func (w *watch) checkNames() error {
-	for path, was := range w.files {
-		switch is, err := os.Stat(path); {
-		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s was removed or renamed while the server was using it", path)
-		case err != nil: // says nothing about the file
-		case runtime.GOOS == "windows":
-			// An open file can't be replaced there, and SameFile reports a difference
-			// if it can't open the file once more.
-		case !os.SameFile(was, is):
-			return fmt.Errorf("%s was replaced by another file while the server was using it", path)
+	for path := range w.files {
+		if err := w.checkName(path); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (w *watch) checkName(path string) error {
+	switch is, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was removed or renamed while the server was using it", path)
+	case err != nil: // says nothing about the file
+	case runtime.GOOS == "windows":
+		// An open file can't be replaced there, and SameFile reports a difference
+		// if it can't open the file once more.
+	case !os.SameFile(w.files[path], is):
+		return fmt.Errorf("%s was replaced by another file while the server was using it", path)
+	}
+	return nil
+}
+
+// checkLog returns an error if the log was truncated.
+func (w *watch) checkLog() error {
+	err := w.log.check()
+	if errors.Is(err, errTruncatedLog) {
+		return fmt.Errorf("%s-wal was %w while the server was using it", w.db.path, err)
+	}
+	return err
+}
+
+// reportLog stops the server if its log was removed, replaced or truncated. It is for the
+// writer, which must not acknowledge anything then.
+func (w *watch) reportLog() error {
+	err := w.checkName(w.db.path + "-wal")
+	if err == nil {
+		err = w.checkLog()
+	}
+	if err != nil {
+		w.db.fatal(err)
+		return fmt.Errorf("%w: %w", db.ErrOutcomeUnknown, err)
 	}
 	return nil
 }

@@ -137,6 +137,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		if err := d.startWatch(); err != nil {
 			return nil, explain(path, err)
 		}
+		d.writer.checkLog = d.watch.reportLog
 	}
 	return d, nil
 }
@@ -186,6 +187,9 @@ func (d *DB) Close() (err error) {
 		}
 		if d.writer != nil {
 			errs = append(errs, d.writer.close())
+		}
+		if d.watch != nil {
+			errs = append(errs, d.watch.log.close())
 		}
 		if d.lock != nil {
 			errs = append(errs, d.lock.Close())

@@ -34,9 +34,10 @@ type writer struct {
 	wake   chan struct{}      // has a token while the goroutine has to look at the queue
 	ended  chan struct{}      // closed after the last write is done
 
-	most   int // writes in a transaction: the first waits for the last
-	fatal  func(error)
-	moving atomic.Bool // a checkpoint is moving the log into the file
+	most     int // writes in a transaction: the first waits for the last
+	fatal    func(error)
+	checkLog func() error // reports a truncated log, and calls fatal for it
+	moving   atomic.Bool  // a checkpoint is moving the log into the file
 
 	// The goroutine owns these.
 	conn    *sqlite.Conn
@@ -76,6 +77,8 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
 		ended: make(chan struct{}),
 		fatal: fatal,
 		most:  maxBatch,
+
+		checkLog: func() error { return nil },
 
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,
@@ -200,9 +203,16 @@ func (w *writer) drain() (batch []*write) {
 	return batch
 }
 
-// commit carries out a batch and wakes its callers.
+// commit carries out a batch and wakes its callers. It checks the log twice: before, so
+// that nothing is added to a truncated one, and after, because somebody may have truncated
+// it meanwhile.
 func (w *writer) commit(batch []*write) {
-	err := w.transact(batch)
+	err := w.checkLog()
+	if err == nil {
+		if err = w.transact(batch); err == nil {
+			err = w.checkLog()
+		}
+	}
 	if isIOError(err) {
 		w.fatal(fmt.Errorf("database write: %w", err))
 	}
@@ -346,5 +356,6 @@ func (w *writer) close() error {
 	close(w.wake)
 	w.mu.Unlock()
 	<-w.ended
-	return w.conn.Close()
+	err := w.checkLog() // SQLite wouldn't report that it can't move the log into the file
+	return errors.Join(err, w.conn.Close())
 }

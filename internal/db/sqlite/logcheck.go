@@ -1,0 +1,191 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// The sizes in SQLite's file formats: the log begins with a header, then each frame has a
+// header and a page. The index begins with two copies of its own header.
+const (
+	logHeaderSize   = 32
+	frameHeaderSize = 24
+	indexHeaderSize = 48
+)
+
+// logCheck compares the log with its index, which says how many frames the log has. Other
+// processes may append to the log and start it over at any time, so only the index knows
+// how long it must be. The size alone isn't enough: whoever writes after a truncated end
+// leaves a gap of zeros, so every frame's checksum is compared, once. The last one is
+// compared again the next time, because no truncation that matters leaves it as it was.
+type logCheck struct {
+	log   *os.File
+	index *os.File
+
+	mu       sync.Mutex
+	salt     [8]byte   // of the frames that were compared: it changes when the log starts over
+	compared uint32    // frames before the last one
+	sum      [2]uint32 // the checksum up to and including them
+	page     []byte    // for a frame
+}
+
+// openLogCheck returns nil on systems other than Linux, where reading the index may not
+// show what SQLite writes to its mapping of it.
+func openLogCheck(path string) (*logCheck, error) {
+	if runtime.GOOS != "linux" {
+		return nil, nil
+	}
+	log, err := os.Open(path + "-wal")
+	if err != nil {
+		return nil, err
+	}
+	index, err := os.Open(path + "-shm")
+	if err != nil {
+		log.Close()
+		return nil, err
+	}
+	return &logCheck{log: log, index: index}, nil
+}
+
+// close must come after all connections are closed: closing the index drops SQLite's
+// locks on it.
+func (l *logCheck) close() error {
+	if l == nil {
+		return nil
+	}
+	return errors.Join(l.log.Close(), l.index.Close())
+}
+
+// errTruncatedLog means that the log lacks something that its index has.
+var errTruncatedLog = errors.New("truncated or overwritten")
+
+// check returns errTruncatedLog if the log isn't complete.
+func (l *logCheck) check() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		before, err := l.readIndex()
+		if err != nil {
+			return err
+		}
+		failed := l.compare(before)
+		if failed == nil {
+			return nil
+		}
+		// Another process may have started the log over meanwhile, and truncated it.
+		// It changes the index first.
+		after, err := l.readIndex()
+		if err != nil {
+			return err
+		}
+		if after == before {
+			return failed
+		}
+	}
+}
+
+// logIndex is the header of the index.
+type logIndex [indexHeaderSize]byte
+
+func (i *logIndex) bigEndian() bool { return i[13] != 0 } // the checksums
+func (i *logIndex) frames() uint32  { return binary.NativeEndian.Uint32(i[16:]) }
+func (i *logIndex) salt() [8]byte   { return [8]byte(i[32:40]) }
+
+func (i *logIndex) pageSize() int64 {
+	size := int64(binary.NativeEndian.Uint16(i[14:]))
+	return size&0xfe00 | size&1<<16
+}
+
+// readIndex reads the header of the index. While a process is changing it, its two copies
+// differ for a moment, or for long if that process is killed meanwhile: then the next
+// transaction writes it again, and until then there is nothing to compare with.
+func (l *logCheck) readIndex() (logIndex, error) {
+	var copies [2 * indexHeaderSize]byte
+	for range 1000 {
+		if _, err := l.index.ReadAt(copies[:], 0); err != nil && !errors.Is(err, io.EOF) {
+			return logIndex{}, fmt.Errorf("read the index of the log: %w", err)
+		}
+		if first, second := logIndex(copies[:indexHeaderSize]), logIndex(copies[indexHeaderSize:]); first == second {
+			return first, nil
+		}
+		runtime.Gosched()
+	}
+	return logIndex{}, nil
+}
+
+// compare compares the frames that are new since the last call, and the one before them.
+func (l *logCheck) compare(index logIndex) error {
+	frames := index.frames()
+	if frames == 0 { // everything is in the database file
+		return nil
+	}
+	from, sum := l.compared, l.sum
+	if l.salt != index.salt() || from >= frames {
+		var header [logHeaderSize]byte
+		if err := l.read(header[:], 0); err != nil {
+			return err
+		}
+		if !bytes.Equal(header[16:24], index[32:40]) {
+			return errTruncatedLog
+		}
+		from, sum = 0, storedSum(header[24:])
+	}
+	size := frameHeaderSize + index.pageSize()
+	if int64(len(l.page)) != size {
+		l.page = make([]byte, size)
+	}
+	for n := from; n < frames; n++ {
+		if err := l.read(l.page, logHeaderSize+int64(n)*size); err != nil {
+			return err
+		}
+		last := sum
+		sum = addSum(sum, l.page[:8], index.bigEndian())
+		sum = addSum(sum, l.page[frameHeaderSize:], index.bigEndian())
+		if !bytes.Equal(l.page[8:16], index[32:40]) || sum != storedSum(l.page[16:]) {
+			return errTruncatedLog
+		}
+		l.salt, l.compared, l.sum = index.salt(), n, last
+	}
+	return nil
+}
+
+// read fills b from the log.
+func (l *logCheck) read(b []byte, at int64) error {
+	_, err := l.log.ReadAt(b, at)
+	switch {
+	case errors.Is(err, io.EOF):
+		return errTruncatedLog
+	case err != nil:
+		return fmt.Errorf("read the log: %w", err)
+	}
+	return nil
+}
+
+// storedSum reads a checksum as the log has it.
+func storedSum(b []byte) [2]uint32 {
+	return [2]uint32{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])}
+}
+
+// addSum continues a checksum of SQLite's log.
+func addSum(sum [2]uint32, b []byte, bigEndian bool) [2]uint32 {
+	first, second := sum[0], sum[1]
+	for ; len(b) >= 8; b = b[8:] {
+		x, y := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+		if bigEndian {
+			x, y = bits.ReverseBytes32(x), bits.ReverseBytes32(y)
+		}
+		first += x + second
+		second += y + first
+	}
+	return [2]uint32{first, second}
+}

@@ -107,7 +107,7 @@ func TestExplainFailedMove(t *testing.T) {
 		{stopped, context.Canceled, "stopped. " + unchanged + "Run the same command again to start over"},
 		{t.Context(), fmt.Errorf("commit: %w", db.ErrOutcomeUnknown), "the connection was lost during the commit, so either everything was moved or nothing. Run the same command again: it refuses if everything was moved"},
 		{t.Context(), &transfer.NotEmptyError{Holds: []string{"pets: 12", "keys: 1"}}, "the target is not empty (pets: 12, keys: 1). Name an empty database with --to"},
-		{t.Context(), transfer.ErrDiffers, "the target doesn't contain what the source contains, see the table. " + unchanged + "Please report this"},
+		{t.Context(), transfer.ErrDiffers, "the target's content differs from the source's, see the table. " + unchanged + "Please report this"},
 		{t.Context(), fmt.Errorf("%w: 0 left", db.ErrFull), "the disk of the target is full. " + unchanged + "Free some space and run the same command again (storage full: 0 left)"},
 		{t.Context(), fmt.Errorf("%w: gone", db.ErrUnavailable), "the database stopped responding. " + unchanged + "Run the same command again when it is back (storage unavailable: gone)"},
 		{t.Context(), errors.New("copy the pets: unexpected failure"), "copy the pets: unexpected failure. " + unchanged + "Run the same command again once that is fixed"},

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// keptCookie is a form that was sent after the session had ended. Its page shows it
-	// again to the key that typed it, and to no other. No form that is kept has a secret.
+	// keptCookie is a form that was sent after the session had ended, or over a limit. Its
+	// page shows it again to the key that typed it, and to no other. No form that is kept
+	// has a secret.
 	keptCookie = "animalstore_form"
 	keptLasts  = 15 * 60 // seconds
 	// maxKept is how long the value of a cookie may be: browsers refuse more than 4,096
@@ -61,7 +62,7 @@ func (v *visit) takeKept(action string) bool {
 }
 
 // keptNotice is shown with a form that was kept.
-var keptNotice = formError{Message: "You were signed out before this was sent, so nothing was changed. Here is what you typed: check it, then send it."}
+var keptNotice = formError{Message: "You sent this before, but it wasn’t accepted. Here is what you typed: check it, then send it again."}
 
 // formPage is the page with the form that a request sends.
 func formPage(r *http.Request) string {

@@ -63,7 +63,7 @@ func (c *Console) showProblem(w http.ResponseWriter, f frame, p problem) {
 func (v *visit) show(p problem) { v.c.showProblem(v.w, v.c.frame(v, p.Heading), v.withWayBack(p)) }
 
 // withWayBack adds the page that led here, and what was typed there if sending it again
-// may succeed.
+// may succeed. The page with the form shows that too.
 func (v *visit) withWayBack(p problem) problem {
 	if from, err := url.Parse(v.r.Referer()); err == nil && from.Host == v.r.Host && from.Path != "" {
 		p.Back = safeNext(from.RequestURI())
@@ -71,7 +71,11 @@ func (v *visit) withWayBack(p problem) problem {
 	if v.r.Method != http.MethodPost || p.Status != http.StatusTooManyRequests && p.Status < http.StatusInternalServerError {
 		return p
 	}
-	p.Action = v.r.URL.Path
+	p.Action, p.Back = v.r.URL.Path, formPage(v.r)
+	v.c.keepForm(v.w, v.r)
+	if p.Status == http.StatusTooManyRequests && v.r.PostForm.Has("once") { // it had no effect
+		v.r.PostForm.Set("once", newOnce())
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
 		for _, value := range v.r.PostForm[name] {
 			p.Fields = append(p.Fields, sentField{name, value})

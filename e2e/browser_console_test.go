@@ -144,6 +144,8 @@ func (p *tab) browsePets() {
 	p.t.Helper()
 	p.do("open the pets", click(`.rail [href="/console/pets"]`), visible("table.rows"))
 	p.checkPage("pets")
+	p.do("turn the page", click("main [rel=next]"), visible("main [rel=prev]"), visible("main [rel=next]"))
+	p.checkPage("pets-2")
 	p.do("add a pet", click(".heading .button"), visible("#categoryId"))
 	p.checkPage("pet-new")
 	p.do("send the form", write("#name", "Zoë <b>&</b> \u202Efriends"), write("#categoryId", "3"), click("main form .primary"), visible(".notice.done"))

@@ -107,7 +107,7 @@ func TestOrders(t *testing.T) {
 	}
 	move := func(order shown, to, then string) shown {
 		t.Helper()
-		b.post("/console/orders/1", order.form(t, "/console/orders/1", "status", to)).wantMoved(t, to, "/console/orders/1").wantDone(t, "moved")
+		b.post("/console/orders/1", order.form(t, "/console/orders/1", "status", to)).wantMoved(t, to, "/console/orders/1").wantDone(t, to)
 		b.get(path).want(t, to, http.StatusOK, `<span class="tag `+then+`">`)
 		return b.get("/console/orders/1")
 	}
@@ -127,6 +127,7 @@ func TestOrders(t *testing.T) {
 	b.post("/console/orders/1", stale.form(t, "/console/orders/1", "status", "cancelled")).want(t, "a stale move", http.StatusPreconditionFailed, "it is approved now")
 	b.post("/console/orders/1", order.form(t, "/console/orders/1", "status", "placed")).want(t, "a forbidden move", http.StatusConflict, "cannot become placed")
 	want(move(order, "delivered", "sold"))
+	b.post("/console/orders/1", order.form(t, "/console/orders/1", "status", "delivered")).wantMoved(t, "deliver again", "/console/orders/1").wantDone(t, "unchanged")
 	b.get("/console/orders?status=delivered").want(t, "the list", http.StatusOK, "Rex")
 	if err := s.db.DeletePet(t.Context(), 1, func(*animalstore.Pet, bool) error { return nil }); err != nil {
 		t.Fatal(err)

@@ -150,6 +150,19 @@ func TestForms(t *testing.T) {
 	b.post("/console/orders", b.get("/console/pets/1").form(t, "/console/orders")).wantMoved(t, "order", "/console/orders/1")
 	b.get("/console/orders/1").want(t, "an order", http.StatusOK, "<summary class=\"button\">Cancel the order</summary>", "Yes, cancel it")
 
+	b.get("/console/orders/1").want(t, "an order", http.StatusOK, "Order 1")
+	s.pet("Tom")
+	for path, row := range map[string]string{"/console/pets?id=1": "Rex", "/console/pets?id=2": "Tom", "/console/pets?id=1&status=sold": "", "/console/pets?id=9": "", "/console/orders?order=1": "Rex", "/console/orders?order=1&status=delivered": "", "/console/orders?order=9": ""} {
+		p := b.get(path)
+		if row == "" {
+			p.want(t, path, http.StatusOK, "matches these filters")
+		} else if p.want(t, path, http.StatusOK, "<bdi>"+row+"</bdi>"); strings.Count(p.body, "<tr><td>") != 1 {
+			t.Errorf("%s: got\n%s\nwant one row", path, p.body)
+		}
+	}
+	b.get("/console/pets?id=Rex").want(t, "a name as an id", http.StatusBadRequest, "must be a whole number")
+	b.get("/console/orders?order=x").want(t, "a name as an order", http.StatusBadRequest, "must be a whole number")
+
 	for path, link := range map[string]string{"/console/pets": "/console/pets/1", "/console/keys": "/console/keys/1", "/console/categories": "/console/categories/1000"} {
 		id := link[strings.LastIndex(link, "/")+1:]
 		b.get(path).want(t, path, http.StatusOK, `<td><a href="`+link+`">`+id+`</a></td>`)
@@ -170,11 +183,22 @@ func TestWayBack(t *testing.T) {
 	p := b.post("/console/pets", form)
 	p.want(t, "over the limit", http.StatusTooManyRequests, `<a class="button" href="/console/pets/new">Back</a>`)
 	again := p.form(t, "/console/pets")
-	if again.Encode() != form.Encode() {
+	if form.Set("once", again.Get("once")); again.Encode() != form.Encode() {
 		t.Errorf("got the form %v, want %v", again, form)
 	}
 	s.advance(time.Minute)
+	b.get("/console/pets/new").want(t, "back", http.StatusOK, `value="Rex &amp; &lt;Co&gt;"`, `name="categoryId" value="7"`)
 	b.post("/console/pets", again).wantMoved(t, "sent again", "/console/pets/1")
+
+	// A form that was refused may be sent again even if it takes effect only once.
+	form = b.get("/console/keys/new").form(t, "/console/keys", "name", "Zoë & Co")
+	b.get("/console/categories")
+	p = b.post("/console/keys", form)
+	p.want(t, "over the limit", http.StatusTooManyRequests, "Nothing was changed.")
+	s.advance(time.Minute)
+	b.get("/console/keys/new").want(t, "back", http.StatusOK, `value="Zoë &amp; Co"`)
+	b.follow(b.post("/console/keys", p.form(t, "/console/keys"))).want(t, "sent again", http.StatusOK, `id="secret"`)
+	s.advance(time.Minute)
 	b.header.Set("Referer", "https://elsewhere.example/console/keys")
 	if p := b.get("/console/pets/99"); strings.Contains(p.body, ">Back<") {
 		t.Error("the way back leads to where another site says")
@@ -221,14 +245,14 @@ func TestInputSurvivesTheSession(t *testing.T) {
 		b.signIn("wrong")
 		b.post("/console/sign-in", sent.form(t, "/console/sign-in", "key", mine)).wantMoved(t, "sign in again", test.page)
 		again := b.get(test.page)
-		again.want(t, test.action, http.StatusOK, `value="&#34;Zoë&#34; &amp; &lt;Co&gt;"`, "You were signed out", `role="alert"`)
+		again.want(t, test.action, http.StatusOK, `value="&#34;Zoë&#34; &amp; &lt;Co&gt;"`, "it wasn’t accepted", `role="alert"`)
 		if strings.Contains(test.action, "/keys") {
 			again.want(t, test.action, http.StatusOK, `value="read" checked`, `value="admin" checked`)
 		}
 		if after := s.content(); after != before {
 			t.Errorf("%s: the store changed from\n%s\nto\n%s\nby signing in", test.action, before, after)
 		}
-		if p := b.get(test.page); strings.Contains(p.body, "You were signed out") {
+		if p := b.get(test.page); strings.Contains(p.body, "it wasn’t accepted") {
 			t.Errorf("%s: the form is still kept after it was shown", test.action)
 		}
 		form = again.form(t, test.action)

@@ -15,6 +15,7 @@ type ordersPage struct {
 	Statuses []animalstore.OrderStatus
 	Status   string
 	PetID    string
+	OrderID  string
 	Names    map[int64]string // of the pets that still exist
 }
 
@@ -28,9 +29,7 @@ func (v *visit) listOrders() error {
 			return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the pet must be the number of a pet")}
 		}
 	}
-	orders, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-		return v.api.ListOrders(v.r.Context(), q, options...)
-	})
+	orders, err := v.findOrders(q, query.Get("order"))
 	if err != nil {
 		return err
 	}
@@ -38,7 +37,29 @@ func (v *visit) listOrders() error {
 	if err != nil {
 		return err
 	}
-	return v.render(http.StatusOK, "orders", ordersPage{v.c.frame(v, "Orders"), orders, animalstore.OrderStatuses, query.Get("status"), query.Get("pet"), names})
+	return v.render(http.StatusOK, "orders", ordersPage{v.c.frame(v, "Orders"), orders, animalstore.OrderStatuses, query.Get("status"), query.Get("pet"), query.Get("order"), names})
+}
+
+// findOrders returns a page of the orders that match a query, or of only this one, which
+// the API can't filter by.
+func (v *visit) findOrders(q client.OrderQuery, only string) (p page[animalstore.Order], err error) {
+	if only == "" {
+		return readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+			return v.api.ListOrders(v.r.Context(), q, options...)
+		})
+	}
+	id, err := parseInteger(only)
+	if err != nil {
+		return p, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the order must be a whole number")}
+	}
+	order, err := v.api.GetOrder(v.r.Context(), id)
+	if codeOf(err) == animalstore.OrderNotFound {
+		return p, nil
+	}
+	if (q.Status == "" || q.Status == order.Status) && (q.PetID == 0 || q.PetID == order.PetID) {
+		p.Rows = []animalstore.Order{order}
+	}
+	return p, err
 }
 
 // petNames returns the names of the pets of orders.
@@ -145,7 +166,7 @@ func (v *visit) moveOrder() error {
 	to := animalstore.OrderStatus(v.field("status"))
 	_, err = v.api.UpdateOrder(v.r.Context(), id, animalstore.OrderPatch{Status: &to}, v.ifMatch())
 	if err == nil {
-		return v.goTo(v.r.URL.Path, "moved")
+		return v.goTo(v.r.URL.Path, string(to))
 	}
 	message, status, fixable := formProblem(err)
 	if !fixable && !isStale(err) {

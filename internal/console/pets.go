@@ -16,6 +16,7 @@ type petsPage struct {
 	Statuses   []animalstore.PetStatus
 	Status     string
 	Category   string
+	ID         string
 	Categories map[int64]string
 }
 
@@ -36,7 +37,7 @@ func (v *visit) listPets() error {
 	if err != nil {
 		return err
 	}
-	return v.render(http.StatusOK, "pets", petsPage{v.c.frame(v, "Pets"), pets, animalstore.PetStatuses, query.Get("status"), query.Get("category"), names})
+	return v.render(http.StatusOK, "pets", petsPage{v.c.frame(v, "Pets"), pets, animalstore.PetStatuses, query.Get("status"), query.Get("category"), query.Get("id"), names})
 }
 
 func petQuery(query url.Values) (client.PetQuery, error) {
@@ -47,6 +48,13 @@ func petQuery(query url.Values) (client.PetQuery, error) {
 			return q, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the category must be a whole number")}
 		}
 		q.CategoryID = &id
+	}
+	if text := query.Get("id"); text != "" {
+		id, err := parseInteger(text)
+		if err != nil {
+			return q, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the id must be a whole number")}
+		}
+		q.IDs = []int64{id}
 	}
 	return q, nil
 }

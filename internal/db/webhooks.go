@@ -291,7 +291,7 @@ func CompareWebhooks(before, after animalstore.Webhook) (update WebhookUpdate, c
 		Deactivated:  was && !is,
 		Event:        animalstore.WebhookUpdated,
 	}
-	if after.State == animalstore.WebhookInactive {
+	if after.State == animalstore.WebhookInactive && before.State != animalstore.WebhookInactive {
 		update.Event = animalstore.WebhookDisabled
 	}
 	return update, true

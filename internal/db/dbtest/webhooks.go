@@ -158,6 +158,8 @@ func webhooksAreDisabled(t *testing.T, d db.DB) {
 		t.Errorf("got %+v, %v, want it disabled", got, err)
 	}
 	log.want(t, "410", []string{subject("webhook.disabled", gone.ID)}, &got)
+	mustUpdateWebhook(t, d, gone.ID, animalstore.WebhookPatch{Description: new("gone")})
+	log.want(t, "a change while disabled", []string{subject("webhook.updated", gone.ID)})
 
 	day := 24 * time.Hour
 	for _, step := range []struct {

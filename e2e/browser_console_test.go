@@ -180,6 +180,16 @@ func (p *tab) browseEvents(s *server) {
 	if got := p.text(".feed .new"); !strings.Contains(got, "pet.created") || !strings.Contains(got, "Live <i>, available") || !strings.Contains(got, "owner") {
 		p.t.Errorf("the new event is shown as %q, want what happened and who did it", got)
 	}
+	till := newKey(p.t, s.database, "--name", "till <i>", "--permissions", "write")
+	p.do("see the key", visible(".feed .new ~ .new"))
+	if got := p.text(".feed .new"); !strings.Contains(got, "key.created") || !strings.Contains(got, "command line") {
+		p.t.Errorf("the new key is shown as %q, want who made it", got)
+	}
+	wantStatus(p.t, newClient(p.t, s, till).do(p.t, "POST", "/v1/pets", `{"name":"Mia","categoryId":3}`), 201, "")
+	p.do("see its pet", visible(".feed .new ~ .new ~ .new"))
+	if got := p.text(".feed .new td:last-child a"); got != "till <i>" {
+		p.t.Errorf("the pet of the new key is shown as by %q, want the key's name", got)
+	}
 	p.do("filter", chromedp.Navigate(s.url+"/console/events?type=key.*"), visible(".feed"))
 	p.checkPage("events-filtered")
 }

@@ -41,6 +41,8 @@ type feed struct {
 	After   int64  // follow from here; 0: there are newer events than these
 	Follow  string // the types to follow, separated by commas
 	Older   string // the page of older events; "" if these are the oldest
+
+	names map[int64]string // of keys, by id
 }
 
 type eventsPage struct {
@@ -84,6 +86,9 @@ func (v *visit) listEvents() error {
 	if err != nil {
 		return err
 	}
+	if err := v.nameActors(&p.feed); err != nil {
+		return err
+	}
 	return v.render(http.StatusOK, "events", p)
 }
 
@@ -111,14 +116,22 @@ func (f *feed) options() client.EventsOptions {
 	return client.EventsOptions{Types: animalstore.EventPatterns(f.Type), Subject: f.Subject}
 }
 
-// readLatest reads the newest events, to be followed from there.
+// readLatest reads the newest events, to be followed from there. Of events that match a
+// filter, the newest may be long ago: they are followed from the newest of all.
 func (v *visit) readLatest(f *feed, calls, rows int) error {
+	f.Follow = v.typesOf(f.Type)
+	if f.Type == "" && f.Subject == "" {
+		var err error
+		if f.After, err = v.readOlder(f, 0, calls, rows); err != nil || f.After != 0 {
+			return err
+		}
+	}
 	_, newest, err := v.api.ListEventPage(v.r.Context(), client.EventsOptions{Latest: true}, 1)
 	if err != nil {
 		return err
 	}
 	first, err := v.readOlder(f, 0, calls, rows)
-	f.After, f.Follow = max(1, newest, first), v.typesOf(f.Type)
+	f.After = max(1, newest, first)
 	return err
 }
 
@@ -132,7 +145,7 @@ func (v *visit) readOlder(f *feed, before int64, calls, rows int) (first int64, 
 		if err != nil {
 			return 0, err
 		}
-		f.Rows = append(f.Rows, v.rowsOf(events)...)
+		f.Rows = append(f.Rows, rowsOf(events)...)
 		o.Before, o.Newest = next, false
 		if next == 0 {
 			break
@@ -167,7 +180,7 @@ func (v *visit) readNewer(f *feed, after int64) (newer string, atEnd bool, err e
 		o.After = next
 	}
 	slices.Reverse(events)
-	f.Rows = v.rowsOf(events)
+	f.Rows = rowsOf(events)
 	return f.pageAt("after", max(o.After, newestOf(events))), atEnd, nil
 }
 
@@ -210,12 +223,17 @@ func (v *visit) eventChoices() (all []string) {
 	return all
 }
 
-// historyOf returns the events of a resource that are kept.
-func (v *visit) historyOf(resource string, id int64) (feed, error) {
+// historyOf returns the events of a resource that are kept. If live, new ones are added.
+func (v *visit) historyOf(resource string, id int64, live bool) (feed, error) {
 	f := feed{Subject: animalstore.EventSubject(resource, id)}
 	newest, err := v.readOlder(&f, 0, 1, eventRows)
-	f.After, f.Follow = newest, v.typesOf(resource+".*")
-	return f, err
+	if err != nil {
+		return f, err
+	}
+	if live {
+		f.After, f.Follow = newest, v.typesOf(resource+".*")
+	}
+	return f, v.nameActors(&f)
 }
 
 // streamChecks is how often a stream looks whether its session has ended. The API ends
@@ -256,38 +274,20 @@ func (v *visit) streamEvents() error {
 }
 
 // rowsOf turns events into rows.
-func (v *visit) rowsOf(events []animalstore.Event) []eventRow {
+func rowsOf(events []animalstore.Event) []eventRow {
 	rows := make([]eventRow, len(events))
 	for i, e := range events {
-		row := eventRow{Event: e, Summary: summarize(e)}
-		if kind, id, ok := strings.Cut(e.Subject, "/"); ok && e.Type != animalstore.PetDeleted {
+		rows[i] = eventRow{Event: e, Summary: summarize(e)}
+		if kind, id, ok := strings.Cut(e.Subject, "/"); ok && e.Type != animalstore.PetDeleted && e.Type != animalstore.WebhookDeleted {
 			switch kind {
-			case "pet", "order", "key":
-				row.Path = "/console/" + kind + "s/" + id
+			case "pet", "order", "key", "webhook":
+				rows[i].Path = "/console/" + kind + "s/" + id
 			case "category":
-				row.Path = "/console/categories/" + id
+				rows[i].Path = "/console/categories/" + id
 			}
 		}
-		row.By, row.ByPath = v.who(e)
-		rows[i] = row
 	}
 	return rows
-}
-
-// who says who made a change. Without admin, the API tells only whether it was the own key.
-func (v *visit) who(e animalstore.Event) (by, path string) {
-	switch {
-	case e.KeyID == nil && v.may(admin):
-		return "command line", ""
-	case e.KeyID == nil:
-		return "somebody else", ""
-	case v.may(admin):
-		path = keyPath(*e.KeyID)
-	}
-	if *e.KeyID == v.key.ID {
-		return v.key.Name, path
-	}
-	return "key " + strconv.FormatInt(*e.KeyID, 10), path
 }
 
 // summarize says in a few words what a resource looked like after a change.

@@ -38,6 +38,9 @@ func (v *visit) showOverview() error {
 	if err := v.readLatest(&latest, 1, latestRows); err != nil {
 		return err
 	}
+	if err := v.nameActors(&latest); err != nil {
+		return err
+	}
 	latest.Older = "" // there is a link to all events
 	return v.render(http.StatusOK, "overview", overviewPage{
 		frame: v.c.frame(v, "Overview"), Limits: limits, Periods: periods, Period: over, Plot: v.c.plotUsage(usage, over),

@@ -161,7 +161,7 @@ func (v *visit) showPet() error {
 	if err != nil {
 		return err
 	}
-	past, err := v.historyOf("pet", pet.ID)
+	past, err := v.historyOf("pet", pet.ID, true)
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,7 @@ type webhookPage struct {
 	Deliveries page[animalstore.Delivery]
 	State      string // of the deliveries that are shown
 	States     []string
+	feed       // what was changed
 }
 
 // showWebhook serves GET /console/webhooks/{id}.
@@ -117,8 +118,14 @@ func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form we
 	if err != nil {
 		return err
 	}
+	var past feed
+	if v.may(read) {
+		if past, err = v.historyOf("webhook", webhook.ID, false); err != nil {
+			return err
+		}
+	}
 	return v.render(status, "webhook", webhookPage{
-		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, rotate, newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"},
+		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, rotate, newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"}, past,
 	})
 }
 

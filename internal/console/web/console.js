@@ -66,11 +66,12 @@ const cell = (...content) => {
 
 const pageOf = (subject) => {
 	const [kind, id] = subject.split("/");
-	return { pet: "/console/pets/", order: "/console/orders/", key: "/console/keys/", category: "/console/categories/" }[kind] + id;
+	return { pet: "/console/pets/", order: "/console/orders/", key: "/console/keys/", category: "/console/categories/", webhook: "/console/webhooks/" }[kind] + id;
 };
 
 const feed = document.querySelector(".feed tbody");
 const live = document.querySelector(".following");
+const names = live ? JSON.parse(live.dataset.names) : {}; // of keys
 
 // Days are the reader's, like times.
 const groupByDay = () => {
@@ -91,24 +92,27 @@ if (feed) {
 	groupByDay();
 }
 
-const who = ({ keyId, requestId }) => {
-	const { key, name, admin } = live.dataset;
+// As in actors.go.
+const who = ({ actor, keyId, requestId }) => {
 	if (!keyId) {
-		return cell(admin === undefined ? "somebody else" : "command line");
+		return cell({ key: "another key", command_line: "command line" }[actor] || "the service");
 	}
-	const by = String(keyId) === key ? name : `key ${keyId}`;
-	return cell(admin === undefined ? element("bdi", by) : link(`/console/keys/${keyId}`, by), " ", element("small", requestId || ""));
+	const by = names[keyId] || `key ${keyId}`;
+	return cell(live.dataset.admin === undefined ? element("bdi", by) : link(`/console/keys/${keyId}`, by), " ", element("small", requestId || ""));
 };
 
 const show = (event) => {
 	const { data } = event;
+	if (event.type.startsWith("key.")) {
+		names[data.id] = data.name;
+	}
 	const summary = [data.petId && `pet ${data.petId}`, data.name, data.url, data.status, data.state, data.plan].filter(Boolean)
 		.flatMap((part, i) => i ? [", ", element("bdi", part)] : [element("bdi", part)]);
 	const row = document.createElement("tr");
 	const time = document.createElement("time");
 	time.dateTime = event.time;
 	time.dataset.style = "time";
-	const linked = event.type !== "pet.deleted" && !event.type.startsWith("webhook");
+	const linked = !event.type.endsWith(".deleted");
 	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(...summary), cell(localize(time)), who(event));
 	row.children[3].className = "name";
 	row.children[4].dataset.label = "At";

@@ -1,0 +1,121 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
+)
+
+// by is the cell of a row that says who made the change.
+func (p shown) by(t *testing.T, event string) string {
+	t.Helper()
+	_, row, found := strings.Cut(p.body, "<td>"+event+"</td>")
+	row, _, _ = strings.Cut(row, "</tr>")
+	_, cell, _ := strings.Cut(row, `data-label="By">`)
+	cell, _, _ = strings.Cut(cell, "</td>")
+	cell, _, _ = strings.Cut(cell, " <small>")
+	if !found || cell == "" {
+		t.Fatalf("no row of %s says who made it:\n%s", event, p.body)
+	}
+	return cell
+}
+
+// TestActors: who made a change, by name for admins and for the key itself.
+func TestActors(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	admin, reader := s.signedIn(everything), s.signedIn(animalstore.Read)
+	secret, clerkID := s.key(`clerk "<i>"`, animalstore.Read|animalstore.Write, 1<<30)
+	clerk := s.browser()
+	clerk.signIn(secret)
+	form := clerk.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "categoryId", "7")
+	clerk.post("/console/pets", form)
+	s.webhook()
+	ban := animalstore.LimitState{BannedAt: 1, BannedUntil: 2, BanLevel: 1}
+	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: clerkID, LimitState: ban}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.UpdateWebhook(t.Context(), 1, func(w *animalstore.Webhook) error { w.State = animalstore.WebhookInactive; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	admin.post("/console/webhooks/1", admin.get("/console/webhooks/1").form(t, "/console/webhooks/1", "description", "for the shop"))
+
+	name := "<bdi>clerk &#34;&lt;i&gt;&#34;</bdi>"
+	linked := fmt.Sprintf(`<a href="/console/keys/%d">%s</a>`, clerkID, name)
+	own := `<a href="/console/keys/1"><bdi>read,write,admin</bdi></a>`
+	for _, test := range []struct {
+		who        *browser
+		path, want string
+		event      string
+	}{
+		{admin, "/console/events", linked, "pet.created"},
+		{admin, "/console/events", "<bdi>the service</bdi>", "key.banned"},
+		{admin, "/console/events", "<bdi>the service</bdi>", "webhook.disabled"},
+		{admin, "/console/events", "<bdi>command line</bdi>", "webhook.created"},
+		{admin, "/console/events", own, "webhook.updated"},
+		{admin, "/console/events?before=9", linked, "pet.created"},
+		{admin, "/console", linked, "pet.created"},
+		{admin, "/console/pets/1", linked, "pet.created"},
+		{admin, "/console/webhooks/1", "<bdi>command line</bdi>", "webhook.created"},
+		{admin, "/console/webhooks/1", "<bdi>the service</bdi>", "webhook.disabled"},
+		{admin, "/console/webhooks/1", own, "webhook.updated"},
+		{clerk, "/console/events", name, "pet.created"},
+		{clerk, "/console/pets/1", name, "pet.created"},
+		{reader, "/console/events", "<bdi>another key</bdi>", "pet.created"},
+		{reader, "/console/pets/1", "<bdi>another key</bdi>", "pet.created"},
+	} {
+		p := test.who.get(test.path)
+		p.want(t, test.path, http.StatusOK)
+		if got := p.by(t, test.event); got != test.want {
+			t.Errorf("%s, %s: got %s, want %s", test.path, test.event, got, test.want)
+		}
+	}
+	// What the script needs for events that are still to come, and no more.
+	want := fmt.Sprintf(`data-names="{&#34;1&#34;:&#34;read,write,admin&#34;,&#34;2&#34;:&#34;read&#34;,&#34;%d&#34;:&#34;clerk \&#34;\u003ci\u003e\&#34;&#34;}"`, clerkID)
+	admin.get("/console/events").want(t, "for the script", http.StatusOK, want)
+	reader.get("/console/events").want(t, "a reader's script", http.StatusOK, `data-names="{&#34;2&#34;:&#34;read&#34;}"`)
+	s.webhook()
+	p := admin.get("/console/webhooks/2")
+	p.want(t, "another webhook", http.StatusOK, "<td>webhook.created</td>")
+	if strings.Contains(p.body, "webhook.disabled") {
+		t.Errorf("a webhook's page shows what happened to another:\n%s", p.body)
+	}
+}
+
+// TestActorsAmongManyKeys: with more keys than one call lists, those that made the changes
+// are looked up, but only a few.
+func TestActorsAmongManyKeys(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var ids []int64
+	for i := range 6 {
+		_, id := s.key(fmt.Sprint("old ", i), everything, 1<<30)
+		ids = append(ids, id)
+	}
+	for i := range 100 {
+		k := animalstore.NewKey{Name: "new", Plan: animalstore.PlanFree, Limits: animalstore.Limits{PerMinute: 1, PerDay: 1}, Permissions: animalstore.Read, Environment: animalstore.Production}
+		if _, err := s.db.CreateKey(t.Context(), k, keys.Hash(fmt.Sprint(i)), animalstore.At(s.clock())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret, _ := s.key("admin", everything, 1<<30)
+	admin := s.browser()
+	admin.signIn(secret)
+	for _, id := range ids {
+		ctx := db.WithActor(t.Context(), db.Actor{KeyID: id, RequestID: "a"})
+		if _, _, err := s.db.CreatePet(ctx, animalstore.NewPet{Name: fmt.Sprint("of ", id), CategoryID: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.left(secret)
+	p := admin.get("/console/events?type=pet.created")
+	if got := before - s.left(secret) - 1; got != 2+1+3 {
+		t.Errorf("got %d requests charged, want 6", got)
+	}
+	p.want(t, "the newest", http.StatusOK, "<bdi>old 5</bdi>", "<bdi>old 4</bdi>", "<bdi>old 3</bdi>", fmt.Sprintf("<bdi>key %d</bdi>", ids[2]), fmt.Sprintf("<bdi>key %d</bdi>", ids[0]))
+}

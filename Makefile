@@ -44,8 +44,13 @@ test: setup ## run the tests but the slow ones, or with SHORT= all of them
 
 # On a fresh machine compiling takes as long as the tests. It takes much less without
 # information for debuggers and with a compiler that collects garbage only if it needs
-# much memory. lint runs go vet. Tests that run the go command inherit this.
-test-race test-plain: export GOFLAGS := $(GOFLAGS) -vet=off -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
+# much memory. lint runs go vet. Tests that run the go command inherit this. lint and
+# test-plain have the same flags as the program that e2e builds, so that each package is
+# compiled once for all three.
+QUICKLY = -vet=off -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
+test-race: export GOFLAGS := $(GOFLAGS) $(QUICKLY)
+lint test-plain: export GOFLAGS := $(GOFLAGS) $(QUICKLY) -trimpath
+lint test-plain: export CGO_ENABLED := 0
 
 # SQLite isn't instrumented: it is translated from C, would be many times slower, and the
 # race detector would find only races in SQLite itself. Nor are the libraries that render
@@ -58,11 +63,10 @@ test-race:
 		-p 4 $(SHORT) -count=1 -timeout 15m ./internal/... ./client/...
 
 # All other packages run the program as it is released, in other processes, or have one
-# goroutine. The flags are those that e2e builds the program with, so that each package is
-# compiled once.
+# goroutine.
 test-plain:
 	@pkgs=$$(go list ./... | grep -Ev '^animalstore/(internal|client)(/|$$)') && \
-	CGO_ENABLED=0 go test -trimpath $(SHORT) -count=1 -timeout 15m $$pkgs
+	go test $(SHORT) -count=1 -timeout 15m $$pkgs
 
 rules: ## check and test the alert rules for Prometheus
 	@scripts/setup promtool:prometheus

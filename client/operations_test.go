@@ -132,6 +132,10 @@ func TestEveryOperation(t *testing.T) {
 		"listDeliveries": func() error {
 			return first(c.ListDeliveries(ctx, webhook.ID, client.DeliveryQuery{State: animalstore.DeliveryPending}))
 		},
+		"getDelivery": func() error { return only(c.GetDelivery(ctx, webhook.ID, delivery.ID)) },
+		"retryDeliveries": func() error {
+			return only(c.RetryDeliveries(ctx, webhook.ID, animalstore.DeliveryRetry{State: animalstore.DeliveryPending}))
+		},
 		"retryDelivery": func() error { return only(c.RetryDelivery(ctx, webhook.ID, delivery.ID)) },
 	}
 	for _, o := range known {

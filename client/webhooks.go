@@ -70,7 +70,18 @@ func (c *Client) RotateWebhook(ctx context.Context, id int64, grace time.Duratio
 // PingWebhook sends a message of type webhook.ping to a webhook. The delivery shows the
 // outcome later.
 func (c *Client) PingWebhook(ctx context.Context, id int64, options ...CallOption) (animalstore.Delivery, error) {
+	return c.PingWebhookAs(ctx, id, animalstore.WebhookPing, options...)
+}
+
+// PingWebhookAs is [Client.PingWebhook] with sample data for a type of event, whether or not
+// the webhook selects that type.
+func (c *Client) PingWebhookAs(ctx context.Context, id int64, eventType animalstore.EventType, options ...CallOption) (animalstore.Delivery, error) {
 	k := &call{operation: "pingWebhook", method: http.MethodPost, path: webhookPath(id) + "/ping", repeat: harmful, accepted: true}
+	if eventType != animalstore.WebhookPing {
+		k.body = struct {
+			Type animalstore.EventType `json:"type"`
+		}{eventType}
+	}
 	return send(ctx, c, k, options, isDelivery)
 }
 
@@ -89,13 +100,31 @@ func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q Delivery
 	return list(ctx, c, "listDeliveries", webhookPath(webhookID)+"/deliveries", query, q.PageSize, options, isDelivery)
 }
 
+// GetDelivery returns a delivery to a webhook and the body that is sent.
+func (c *Client) GetDelivery(ctx context.Context, webhookID, id int64, options ...CallOption) (animalstore.DeliveryWithBody, error) {
+	k := &call{operation: "getDelivery", method: http.MethodGet, path: deliveryPath(webhookID, id)}
+	return send(ctx, c, k, options, func(d *animalstore.DeliveryWithBody) bool { return isDelivery(&d.Delivery) && len(d.Body) > 0 })
+}
+
 // RetryDelivery makes a delivery due at once, whatever its state.
 func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options ...CallOption) (animalstore.Delivery, error) {
-	k := &call{operation: "retryDelivery", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/" + decimal(id) + "/retry", accepted: true}
+	k := &call{operation: "retryDelivery", method: http.MethodPost, path: deliveryPath(webhookID, id) + "/retry", accepted: true}
 	return send(ctx, c, k, options, isDelivery)
 }
 
+// RetryDeliveries makes all deliveries to a webhook that match due at once, and returns how
+// many. With a state, repeating a call that failed continues it.
+func (c *Client) RetryDeliveries(ctx context.Context, webhookID int64, which animalstore.DeliveryRetry, options ...CallOption) (int, error) {
+	k := &call{operation: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true}
+	retried, err := send(ctx, c, k, options, func(r *animalstore.RetriedDeliveries) bool { return r.Deliveries >= 0 })
+	return retried.Deliveries, err
+}
+
 func webhookPath(id int64) string { return "/webhooks/" + decimal(id) }
+
+func deliveryPath(webhookID, id int64) string {
+	return webhookPath(webhookID) + "/deliveries/" + decimal(id)
+}
 
 func isWebhook(w *animalstore.Webhook) bool { return w.ID > 0 && w.URL != "" && w.State != "" }
 

@@ -53,6 +53,31 @@ func TestWebhookComesBack(t *testing.T) {
 			t.Errorf("state %q: got %d deliveries, want %d", state, len(got), n)
 		}
 	}
+	shown, err := c.GetDelivery(ctx, 1, ping.ID)
+	if body := fmt.Sprintf(`{"type":"webhook.ping","timestamp":%q,"data":{}}`, ping.CreatedAt); err != nil || string(shown.Body) != body || shown.ID != ping.ID || shown.CreatedAt != ping.CreatedAt {
+		t.Errorf("got %+v with %s, %v, want %+v with %s", shown.Delivery, shown.Body, err, ping, body)
+	}
+	sample, err := c.PingWebhookAs(ctx, 1, animalstore.PetUpdated)
+	if err != nil || sample.Type != animalstore.PetUpdated || sample.EventID != nil {
+		t.Errorf("got %+v, %v, want a ping with a sample", sample, err)
+	}
+	_, err = c.PingWebhookAs(ctx, 1, "pet.sold")
+	wantCode(t, err, animalstore.ValidationFailed)
+	for _, test := range []struct {
+		which animalstore.DeliveryRetry
+		want  int
+	}{
+		{animalstore.DeliveryRetry{State: animalstore.DeliveryPending}, 2},
+		{animalstore.DeliveryRetry{State: animalstore.DeliveryFailed}, 0},
+		{animalstore.DeliveryRetry{Since: ping.CreatedAt}, 2},
+		{animalstore.DeliveryRetry{Since: ping.CreatedAt, State: animalstore.DeliveryPending}, 2},
+	} {
+		if n, err := c.RetryDeliveries(ctx, 1, test.which); err != nil || n != test.want {
+			t.Errorf("%+v: got %d, %v, want %d", test.which, n, err, test.want)
+		}
+	}
+	_, err = c.RetryDeliveries(ctx, 1, animalstore.DeliveryRetry{})
+	wantCode(t, err, animalstore.ValidationFailed)
 	if again, err := c.RetryDelivery(ctx, 1, ping.ID); err != nil || again.ID != ping.ID {
 		t.Errorf("got %+v, %v, want delivery %d", again, err, ping.ID)
 	}

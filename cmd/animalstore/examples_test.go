@@ -106,7 +106,7 @@ func fillStore(file string) error {
 		return err
 	}
 	for range 27 {
-		if _, err := store.PingWebhook(ctx, 1, now); err != nil {
+		if _, err := store.PingWebhook(ctx, 1, animalstore.WebhookPing, now); err != nil {
 			return err
 		}
 	}

@@ -380,8 +380,9 @@ func TestParameterExamplesWork(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
 	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`}).want(t, http.StatusCreated, "")
-	ids := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1", "{webhookId}", "1")
-	s.addWebhook(t)
+	ids := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1", "{webhookId}", "1", "{deliveryId}", "1")
+	webhook := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
+	s.do(t, call{method: "POST", path: webhook + "/ping", key: s.admin}).want(t, http.StatusAccepted, "")
 	key, sent := s.key(t, everything), 0
 	for path, item := range document().Paths.Map() {
 		if item.Get == nil {

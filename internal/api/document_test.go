@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,12 +198,14 @@ func (e *exchange) route() (*routers.Route, map[string]string) {
 	if strings.Contains(strings.ToLower(e.url.EscapedPath()), "%2f") {
 		return nil, nil
 	}
-	given := strings.Split(e.url.Path, "/")[1:]
+	given, path := strings.Split(e.url.Path, "/")[1:], ""
 	for _, o := range documentedOperations() {
-		if o.route.Method != method {
+		params, ok := match(o.template, given)
+		if !ok {
 			continue
 		}
-		if params, ok := match(o.template, given); ok {
+		path = cmp.Or(path, o.route.Path) // whatever its methods
+		if o.route.Path == path && o.route.Method == method {
 			return &o.route, params
 		}
 	}
@@ -214,7 +217,8 @@ type documentedOperation struct {
 	route    routers.Route
 }
 
-// documentedOperations are those of the document.
+// documentedOperations are those of the document. Of paths that match the same request,
+// the one with fewer parameters is first.
 var documentedOperations = sync.OnceValue(func() (all []documentedOperation) {
 	for path, item := range document().Paths.Map() {
 		for method, op := range item.Operations() {
@@ -222,6 +226,9 @@ var documentedOperations = sync.OnceValue(func() (all []documentedOperation) {
 				routers.Route{Spec: document(), Path: path, PathItem: item, Method: method, Operation: op}})
 		}
 	}
+	slices.SortFunc(all, func(a, b documentedOperation) int {
+		return cmp.Compare(strings.Count(a.route.Path, "{"), strings.Count(b.route.Path, "{"))
+	})
 	return all
 })
 

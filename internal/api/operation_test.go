@@ -56,6 +56,18 @@ func onWebhook(method, rest, body string) func(testing.TB, *service) call {
 	}
 }
 
+// onDelivery is a call on a new delivery.
+func onDelivery(method, rest string) func(testing.TB, *service) call {
+	return func(t testing.TB, s *service) call {
+		webhook := s.addWebhook(t)
+		delivery, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(s.clock.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return call{method: method, path: fmt.Sprintf("/v1/webhooks/%d/deliveries/%d%s", webhook.ID, delivery.ID, rest)}
+	}
+}
+
 var operations = []operation{
 	{"listPets", animalstore.Read, "Pets", 200, func(t testing.TB, s *service) call {
 		s.add(t, animalstore.NewPet{Name: "Mia"}) // so that no page is in the cache
@@ -109,16 +121,11 @@ var operations = []operation{
 	{"updateWebhook", animalstore.Admin, "UpdateWebhook", 200, onWebhook("PATCH", "", `{"state":"paused"}`)},
 	{"deleteWebhook", animalstore.Admin, "DeleteWebhook", 204, onWebhook("DELETE", "", "")},
 	{"rotateWebhook", animalstore.Admin, "RotateWebhook", 200, onWebhook("POST", "/rotate", `{"graceSeconds":60}`)},
-	{"pingWebhook", animalstore.Admin, "PingWebhook", 202, onWebhook("POST", "/ping", "")},
+	{"pingWebhook", animalstore.Admin, "PingWebhook", 202, onWebhook("POST", "/ping", `{"type":"pet.created"}`)},
 	{"listDeliveries", animalstore.Admin, "Deliveries", 200, onWebhook("GET", "/deliveries", "")},
-	{"retryDelivery", animalstore.Admin, "RetryDelivery", 202, func(t testing.TB, s *service) call {
-		webhook := s.addWebhook(t)
-		delivery, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.At(s.clock.Now()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return call{method: "POST", path: fmt.Sprintf("/v1/webhooks/%d/deliveries/%d/retry", webhook.ID, delivery.ID)}
-	}},
+	{"getDelivery", animalstore.Admin, "Delivery", 200, onDelivery("GET", "")},
+	{"retryDelivery", animalstore.Admin, "RetryDelivery", 202, onDelivery("POST", "/retry")},
+	{"retryDeliveries", animalstore.Admin, "RetryDeliveries", 202, onWebhook("POST", "/deliveries/retry", `{"state":"failed"}`)},
 }
 
 // TestOperationsAreTheRoutes: a route that tests do not know of is not tested,

@@ -88,6 +88,8 @@ func TestMethods(t *testing.T) {
 		{"/v1/limits", allowRead}, {"/v1/usage", allowRead},
 		{"/v1/keys", allowPets}, {"/v1/keys/1", allowPet}, {"/v1/keys/abc", allowPet},
 		{"/v1/keys/1/rotate", allowPost}, {"/v1/keys/1/unban", allowPost}, {"/v1/keys/abc/unban", allowPost}, {"/v1/keys/1/usage", allowRead},
+		{"/v1/webhooks/1/deliveries", allowRead}, {"/v1/webhooks/1/deliveries/1", allowRead}, {"/v1/webhooks/1/deliveries/abc", allowRead},
+		{"/v1/webhooks/1/deliveries/retry", allowPost}, {"/v1/webhooks/1/deliveries/1/retry", allowPost}, {"/v1/webhooks/1/deliveries/retry/retry", allowPost},
 	}
 	for _, p := range paths {
 		for _, method := range []string{
@@ -96,7 +98,7 @@ func TestMethods(t *testing.T) {
 			name := method[:min(len(method), 20)] + " " + p.path
 			t.Run(name, func(t *testing.T) {
 				key := admin
-				if strings.HasPrefix(p.path, "/v1/keys") {
+				if strings.HasPrefix(p.path, "/v1/keys") || strings.HasPrefix(p.path, "/v1/webhooks") {
 					key = reader
 				}
 				got := s.raw(t, method+" "+p.path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\n\r\n")

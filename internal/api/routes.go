@@ -52,6 +52,8 @@ var routes = []route{
 	{"POST", "/v1/webhooks/{webhookId}/rotate", "rotateWebhook", animalstore.Admin, (*Server).rotateWebhook},
 	{"POST", "/v1/webhooks/{webhookId}/ping", "pingWebhook", animalstore.Admin, (*Server).pingWebhook},
 	{"GET", "/v1/webhooks/{webhookId}/deliveries", "listDeliveries", animalstore.Admin, (*Server).listDeliveries},
+	{"POST", "/v1/webhooks/{webhookId}/deliveries/retry", "retryDeliveries", animalstore.Admin, (*Server).retryDeliveries},
+	{"GET", "/v1/webhooks/{webhookId}/deliveries/{deliveryId}", "getDelivery", animalstore.Admin, (*Server).getDelivery},
 	{"POST", "/v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry", "retryDelivery", animalstore.Admin, (*Server).retryDelivery},
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -143,13 +144,17 @@ func decodeGrace(r *request) (time.Duration, error) {
 	return time.Duration(*grace) * time.Second, nil
 }
 
-// pingWebhook serves POST /v1/webhooks/{webhookId}/ping.
+// pingWebhook serves POST /v1/webhooks/{webhookId}/ping. The body is optional.
 func (s *Server) pingWebhook(w http.ResponseWriter, r *request) error {
+	eventType, err := decodeOptional(r, strictjson.DecodePingType)
+	if err != nil {
+		return err
+	}
 	id, err := webhookKind.pathID(r)
 	if err != nil {
 		return err
 	}
-	delivery, err := s.db.PingWebhook(r.Context(), id, animalstore.At(s.now()))
+	delivery, err := s.db.PingWebhook(r.Context(), id, cmp.Or(eventType, animalstore.WebhookPing), animalstore.At(s.now()))
 	if err != nil {
 		return webhookKind.explain(err, id)
 	}
@@ -182,21 +187,65 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 	return writePage(w, r, q, all, func(d *animalstore.Delivery) int64 { return d.ID })
 }
 
-// retryDelivery serves POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry.
-func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
-	webhook, err := readAtPath(r, &webhookKind, s.db.Webhook)
+// getDelivery serves GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}.
+func (s *Server) getDelivery(w http.ResponseWriter, r *request) error {
+	webhookID, id, err := s.deliveryAtPath(r)
 	if err != nil {
 		return err
 	}
+	delivery, err := s.db.Delivery(r.Context(), webhookID, id)
+	if err != nil {
+		return deliveryKind.explain(err, id)
+	}
+	return writeResource(w, r, http.StatusOK, delivery)
+}
+
+// deliveryAtPath returns the ids in the path of a delivery, if the webhook exists.
+func (s *Server) deliveryAtPath(r *request) (webhookID, id int64, err error) {
+	webhook, err := readAtPath(r, &webhookKind, s.db.Webhook)
+	if err != nil {
+		return 0, 0, err
+	}
 	id, ok := deliveryKind.parseID(r.second)
 	if !ok {
-		return animalstore.NoSuchID(deliveryKind.code, deliveryKind.validID)
+		return 0, 0, animalstore.NoSuchID(deliveryKind.code, deliveryKind.validID)
 	}
-	delivery, err := s.db.RetryDelivery(r.Context(), webhook.ID, id, animalstore.At(s.now()))
+	return webhook.ID, id, nil
+}
+
+// retryDelivery serves POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry.
+func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
+	webhookID, id, err := s.deliveryAtPath(r)
+	if err != nil {
+		return err
+	}
+	delivery, err := s.db.RetryDelivery(r.Context(), webhookID, id, animalstore.At(s.now()))
 	if err != nil {
 		return deliveryKind.explain(err, id)
 	}
 	writeJSON(w, http.StatusAccepted, delivery)
+	return nil
+}
+
+// retryDeliveries serves POST /v1/webhooks/{webhookId}/deliveries/retry.
+func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
+	which, err := decode(r, strictjson.DecodeDeliveryRetry)
+	if err != nil {
+		return err
+	}
+	now := animalstore.At(s.now())
+	if err := which.Validate(now); err != nil {
+		return err
+	}
+	id, err := webhookKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	retried, err := db.RetryAll(r.Context(), s.db, db.RetryQuery{WebhookID: id, DeliveryRetry: which}, now)
+	if err != nil {
+		return webhookKind.explain(err, id)
+	}
+	writeJSON(w, http.StatusAccepted, animalstore.RetriedDeliveries{Deliveries: retried})
 	return nil
 }
 

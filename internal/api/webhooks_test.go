@@ -95,14 +95,19 @@ func TestWebhookLife(t *testing.T) {
 		{"POST", path + "/deliveries/x/retry", "", nil, 404, "delivery_not_found", ""},
 		{"POST", "/v1/webhooks/77/deliveries/1/retry", "", nil, 404, "webhook_not_found", ""},
 		{"POST", path + "/deliveries//retry", "", nil, 404, "route_not_found", ""},
-		{"GET", path + "/deliveries/1", "", nil, 404, "route_not_found", ""},
+		{"GET", path + "/deliveries/1", "", nil, 200, "", `"body":{"type":"webhook.ping","timestamp":`},
+		{"GET", path + "/deliveries/77", "", nil, 404, "delivery_not_found", ""},
+		{"GET", path + "/deliveries/1/", "", nil, 404, "route_not_found", ""},
+		{"GET", path + "/deliveries/retry", "", nil, 405, "method_not_allowed", ""},
+		{"POST", path + "/deliveries/1", "", nil, 405, "method_not_allowed", ""},
+		{"POST", path + "/deliveries/retry", `{"state":"pending"}`, nil, 202, "", `{"deliveries":1}`},
 		{"GET", path + "/deliveries/1/retry", "", nil, 405, "method_not_allowed", ""},
 		{"GET", "/v1/webhooks/0", "", nil, 404, "webhook_not_found", ""},
 		{"GET", "/v1/webhooks/77/deliveries", "", nil, 404, "webhook_not_found", ""},
 		{"DELETE", path, "", nil, 204, "", ""},
 		{"DELETE", path, "", nil, 404, "webhook_not_found", ""},
 	} {
-		got := s.do(t, call{method: test.method, path: test.path, body: test.body, header: test.header, key: key, bad: test.status == 400 || test.status == 404})
+		got := s.do(t, call{method: test.method, path: test.path, body: test.body, header: test.header, key: key, bad: test.status == 400 || test.status == 404 || test.status == 405})
 		got.want(t, test.status, test.code)
 		if !strings.Contains(string(got.body), test.message) {
 			t.Errorf("%s %s %s: got %s, want %q in it", test.method, test.path, test.body, got.body, test.message)
@@ -134,7 +139,7 @@ func TestWebhookTag(t *testing.T) {
 	path := fmt.Sprint("/v1/webhooks/", webhook.ID)
 	before := s.do(t, call{path: path, key: key})
 	now := animalstore.At(s.clock.Now())
-	if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, now); err != nil {
+	if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, now); err != nil {
 		t.Fatal(err)
 	}
 	due, err := s.db.DB.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
@@ -158,7 +163,10 @@ var webhookOperations = []struct{ method, rest, body string }{
 	{"POST", "/rotate", ""},
 	{"POST", "/rotate", `{"graceSeconds":0}`},
 	{"POST", "/ping", ""},
+	{"POST", "/ping", `{"type":"pet.created"}`},
 	{"GET", "/deliveries", ""},
+	{"POST", "/deliveries/retry", `{"state":"failed"}`},
+	{"GET", "/deliveries/1", ""},
 	{"POST", "/deliveries/1/retry", ""},
 }
 
@@ -189,7 +197,7 @@ func TestDeliveryNotFound(t *testing.T) {
 	s := start(t)
 	now := animalstore.At(s.clock.Now())
 	own, other := s.addWebhook(t), s.addWebhook(t)
-	delivery, err := s.db.DB.PingWebhook(t.Context(), own.ID, now)
+	delivery, err := s.db.DB.PingWebhook(t.Context(), own.ID, animalstore.WebhookPing, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,8 +222,12 @@ func TestDeliveryNotFound(t *testing.T) {
 		{"both missing", other.ID + 1, "x", 404, "webhook_not_found", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			path := fmt.Sprintf("/v1/webhooks/%d/deliveries/%s/retry", test.webhook, test.id)
-			s.do(t, call{method: "POST", path: path, key: s.admin, bad: test.ignoreSchema}).want(t, test.status, test.code)
+			path := fmt.Sprintf("/v1/webhooks/%d/deliveries/%s", test.webhook, test.id)
+			s.do(t, call{method: "POST", path: path + "/retry", key: s.admin, bad: test.ignoreSchema}).want(t, test.status, test.code)
+			if test.status == 202 {
+				test.status = 200
+			}
+			s.do(t, call{path: path, key: s.admin, bad: test.ignoreSchema}).want(t, test.status, test.code)
 		})
 	}
 	got := s.do(t, call{path: fmt.Sprintf("/v1/webhooks/%d/deliveries", other.ID), key: s.admin})
@@ -280,7 +292,7 @@ func TestWebhookPages(t *testing.T) {
 		webhooks = append(webhooks, s.addWebhook(t).ID)
 	}
 	for range 3 {
-		ping, err := s.db.DB.PingWebhook(t.Context(), webhooks[0], animalstore.At(s.clock.Now()))
+		ping, err := s.db.DB.PingWebhook(t.Context(), webhooks[0], animalstore.WebhookPing, animalstore.At(s.clock.Now()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +339,7 @@ func idsIn(t testing.TB, page response) (ids []int64) {
 func (s *service) secretsOf(t *testing.T, id int64) []string {
 	t.Helper()
 	now := animalstore.At(s.clock.Now())
-	if _, err := s.db.DB.PingWebhook(t.Context(), id, now); err != nil {
+	if _, err := s.db.DB.PingWebhook(t.Context(), id, animalstore.WebhookPing, now); err != nil {
 		t.Fatal(err)
 	}
 	due, err := s.db.DB.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
@@ -434,7 +446,7 @@ func TestWebhookPatchErrors(t *testing.T) {
 func TestWebhookPermission(t *testing.T) {
 	s := start(t)
 	webhook := s.addWebhook(t)
-	if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.At(s.clock.Now())); err != nil {
+	if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(s.clock.Now())); err != nil {
 		t.Fatal(err)
 	}
 	calls := []call{{path: "/v1/webhooks"}, {path: "/v1/webhooks?limit=0"}, {method: "POST", path: "/v1/webhooks", body: `{"url":"https://example.com/hook"}`}}
@@ -564,11 +576,11 @@ func (f *faultyDB) RotateWebhook(ctx context.Context, id int64, secret string, u
 	return f.DB.RotateWebhook(ctx, id, secret, until, check)
 }
 
-func (f *faultyDB) PingWebhook(ctx context.Context, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
+func (f *faultyDB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (delivery animalstore.Delivery, err error) {
 	if err = f.hit(ctx, "PingWebhook"); err != nil {
 		return
 	}
-	return f.DB.PingWebhook(ctx, id, at)
+	return f.DB.PingWebhook(ctx, id, eventType, at)
 }
 
 func (f *faultyDB) Deliveries(ctx context.Context, q db.DeliveryQuery) (deliveries []animalstore.Delivery, err error) {
@@ -576,6 +588,20 @@ func (f *faultyDB) Deliveries(ctx context.Context, q db.DeliveryQuery) (deliveri
 		return
 	}
 	return f.DB.Deliveries(ctx, q)
+}
+
+func (f *faultyDB) Delivery(ctx context.Context, webhookID, id int64) (delivery animalstore.DeliveryWithBody, err error) {
+	if err = f.hit(ctx, "Delivery"); err != nil {
+		return
+	}
+	return f.DB.Delivery(ctx, webhookID, id)
+}
+
+func (f *faultyDB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
+	if err = f.hit(ctx, "RetryDeliveries"); err != nil {
+		return
+	}
+	return f.DB.RetryDeliveries(ctx, q, at)
 }
 
 func (f *faultyDB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {

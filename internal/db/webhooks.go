@@ -49,17 +49,26 @@ type Webhooks interface {
 	// how many.
 	PauseWebhooks(ctx context.Context) (paused int, err error)
 
-	// PingWebhook adds a delivery of an animalstore.WebhookPing that is due at once,
-	// whatever the state of the webhook.
-	PingWebhook(ctx context.Context, id int64, at animalstore.Time) (animalstore.Delivery, error)
+	// PingWebhook adds a delivery of PingData that is due at once, whatever the state
+	// and the types of the webhook.
+	PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (animalstore.Delivery, error)
+
+	// Delivery returns a delivery of a webhook and what is sent.
+	Delivery(ctx context.Context, webhookID, id int64) (animalstore.DeliveryWithBody, error)
 
 	// Deliveries returns deliveries of a webhook in descending order of id. It returns
 	// ErrNotFound if the webhook doesn't exist.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]animalstore.Delivery, error)
 
 	// RetryDelivery makes a delivery of a webhook pending and due at once, whatever its
-	// state.
+	// state. It has all its attempts before it again.
 	RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error)
+
+	// RetryDeliveries is RetryDelivery for the newest deliveries that match, of at most
+	// MaxRetried that it looks at. It returns how many matched, and the id that the query
+	// goes on before, or 0 if there are no more. RetryAll goes on to the end. It returns
+	// ErrNotFound if the webhook doesn't exist.
+	RetryDeliveries(ctx context.Context, q RetryQuery, at animalstore.Time) (retried int, next int64, err error)
 
 	// DropDeliveries removes at most max deliveries from before a time and returns how
 	// many it removed.
@@ -124,16 +133,31 @@ type WebhookStats struct {
 // animalstore.WebhookStates and DeliveryStates, and a type of event as in events, with
 // PingIndex for a ping.
 
-// PingIndex is the stored type of a ping.
+// PingIndex is the stored type of an animalstore.WebhookPing.
 const PingIndex = -1
 
-// PingData is the data of a ping.
-const PingData = "{}"
+// DeliveryTypeIndex is the inverse of [DeliveryType].
+func DeliveryTypeIndex(t animalstore.EventType) int64 {
+	if t == animalstore.WebhookPing {
+		return PingIndex
+	}
+	return EventTypeIndex(t)
+}
 
 // StoredDelivery is a delivery as its row has it.
 type StoredDelivery struct {
 	ID, EventID, Type, State, DueAt, CreatedAt int64
 	Attempts                                   string
+
+	EventTime int64 // this and Data are only read for WithBody
+	Data      string
+}
+
+// WithBody returns the delivery of a row and what is sent.
+func (s *StoredDelivery) WithBody() (animalstore.DeliveryWithBody, error) {
+	d, err := s.Delivery()
+	sent := animalstore.DueDelivery{Type: d.Type, Time: animalstore.AtMilli(s.EventTime), Data: json.RawMessage(s.Data)}
+	return animalstore.DeliveryWithBody{Delivery: d, Body: sent.Body()}, err
 }
 
 // Delivery returns the delivery of a row.

@@ -305,3 +305,21 @@ func retryDelivery(ctx context.Context, c *client.Client) error {
 	fmt.Println(delivery.ID, delivery.NextAttemptAt)
 	return nil
 }
+
+func getDelivery(ctx context.Context, c *client.Client) error {
+	delivery, err := c.GetDelivery(ctx, 1, 1)
+	if err != nil {
+		return err
+	}
+	fmt.Println(delivery.State, string(delivery.Body))
+	return nil
+}
+
+func retryDeliveries(ctx context.Context, c *client.Client) error {
+	deliveries, err := c.RetryDeliveries(ctx, 1, animalstore.DeliveryRetry{State: animalstore.DeliveryFailed})
+	if err != nil {
+		return err
+	}
+	fmt.Println(deliveries)
+	return nil
+}

@@ -35,6 +35,7 @@ func TestGoExamples(t *testing.T) {
 		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},
 		{"createWebhook", createWebhook}, {"listWebhooks", listWebhooks}, {"getWebhook", getWebhook}, {"updateWebhook", updateWebhook},
 		{"rotateWebhook", rotateWebhook}, {"pingWebhook", pingWebhook}, {"listDeliveries", listDeliveries}, {"retryDelivery", retryDelivery},
+		{"getDelivery", getDelivery}, {"retryDeliveries", retryDeliveries},
 		{"deleteWebhook", deleteWebhook},
 	} {
 		if err := e.run(ctx, c); err != nil {

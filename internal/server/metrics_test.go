@@ -87,7 +87,7 @@ func TestOldestDue(t *testing.T) {
 		t.Errorf("the metrics lack %q while nothing is due", missing)
 	}
 	for _, age := range []time.Duration{-time.Hour, 90 * time.Second, 5 * time.Second} {
-		if _, err := s.DB().PingWebhook(t.Context(), webhook.ID, animalstore.At(now.Add(-age))); err != nil {
+		if _, err := s.DB().PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(now.Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -95,7 +95,7 @@ func TestSweepDeliveries(t *testing.T) {
 	}
 	var ids []int64
 	for _, age := range []time.Duration{animalstore.DeliveriesKept + time.Hour, animalstore.DeliveriesKept + time.Second, animalstore.DeliveriesKept, time.Hour} {
-		ping, err := store.PingWebhook(t.Context(), webhook.ID, animalstore.At(now.Add(-age)))
+		ping, err := store.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(now.Add(-age)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,6 +100,34 @@ func DecodeWebhookPatch(text []byte) (patch animalstore.WebhookPatch, err error)
 	return patch, err
 }
 
+// DecodePingType reads which type of message to send to a webhook. It's a webhook.ping
+// unless the text says otherwise.
+func DecodePingType(text []byte) (animalstore.EventType, error) {
+	eventType := animalstore.WebhookPing
+	err := decodeObject(text, optional("type", &eventType, readPingType))
+	return eventType, err
+}
+
+func readPingType(v jsontext.Value) (animalstore.EventType, error) {
+	text, err := readString(v)
+	if t, ok := animalstore.ParsePingType(text); err == nil && ok {
+		return t, nil
+	}
+	return "", errors.New("must be a type of event such as pet.created")
+}
+
+// DecodeDeliveryRetry reads which deliveries to repeat.
+func DecodeDeliveryRetry(text []byte) (which animalstore.DeliveryRetry, err error) {
+	err = decodeObject(text,
+		optional("state", &which.State, readRetryState),
+		optional("since", &which.Since, readTime))
+	return which, err
+}
+
+func readRetryState(v jsontext.Value) (animalstore.DeliveryState, error) {
+	return readOneOf(v, animalstore.ParseRetryState, animalstore.RetryStates)
+}
+
 // readWebhookState reads the states that a client can set.
 func readWebhookState(v jsontext.Value) (animalstore.WebhookState, error) {
 	text, err := readString(v)
@@ -169,6 +197,17 @@ func readExpiry(v jsontext.Value) (animalstore.Time, error) {
 	if v.Kind() == 'n' {
 		return animalstore.Time{}, nil
 	}
+	expiry, err := readTime(v)
+	if err != nil {
+		return expiry, errors.New(err.Error() + ", or null for never")
+	}
+	if expiry.IsZero() { // would mean never
+		return expiry, errors.New("must be in the future")
+	}
+	return expiry, nil
+}
+
+func readTime(v jsontext.Value) (animalstore.Time, error) {
 	text, err := readString(v)
 	if err != nil {
 		return animalstore.Time{}, errTime
@@ -177,11 +216,7 @@ func readExpiry(v jsontext.Value) (animalstore.Time, error) {
 	if err != nil || t.UTC().Year() > 9999 {
 		return animalstore.Time{}, errTime
 	}
-	expiry := animalstore.At(t)
-	if expiry.IsZero() { // would mean never
-		return expiry, errors.New("must be in the future")
-	}
-	return expiry, nil
+	return animalstore.At(t), nil
 }
 
-var errTime = errors.New("must be a time such as 2027-01-31T12:00:00Z, or null for never")
+var errTime = errors.New("must be a time such as 2027-01-31T12:00:00Z")

@@ -233,6 +233,9 @@ func attemptsAreStored(t *testing.T, d db.DB) {
 		t.Errorf("retry of another webhook's: got %v, want ErrNotFound", err)
 	}
 	due := claim(t, d, now)
+	if len(due) != 1 || due[0].Tries != 0 {
+		t.Fatalf("claimed %d after a retry, want one that has all its attempts again", len(due))
+	}
 	finish(t, d, &due[0], now, 204)
 	if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(got) != 1 || len(got[0].Attempts) != 11 {
 		t.Errorf("after a retry: got %+v, want it delivered", got)

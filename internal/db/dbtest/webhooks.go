@@ -81,10 +81,12 @@ func absentWebhooks(t *testing.T, d db.DB, id int64) {
 	_, webhook := d.Webhook(t.Context(), id)
 	_, update := d.UpdateWebhook(t.Context(), id, nothing)
 	_, rotate := d.RotateWebhook(t.Context(), id, "whsec_dHdv", later, nothing)
-	_, ping := d.PingWebhook(t.Context(), id, noon)
+	_, ping := d.PingWebhook(t.Context(), id, animalstore.WebhookPing, noon)
 	_, deliveries := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: id, Limit: 10})
+	_, delivery := d.Delivery(t.Context(), id, 1)
 	_, retry := d.RetryDelivery(t.Context(), id, 1, noon)
-	for i, err := range []error{webhook, update, rotate, ping, deliveries, retry, d.DeleteWebhook(t.Context(), id, nothing)} {
+	_, retryAll := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: id, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, noon)
+	for i, err := range []error{webhook, update, rotate, ping, deliveries, delivery, retry, retryAll, d.DeleteWebhook(t.Context(), id, nothing)} {
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("absent webhook, operation %d: got %v, want ErrNotFound", i, err)
 		}
@@ -201,7 +203,7 @@ func secretsRotate(t *testing.T, d db.DB) {
 	yes := func(*animalstore.Webhook) error { return nil }
 	secrets := func(at animalstore.Time) []string {
 		t.Helper()
-		if _, err := d.PingWebhook(t.Context(), webhook.ID, at); err != nil {
+		if _, err := d.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, at); err != nil {
 			t.Fatal(err)
 		}
 		due := claim(t, d, at)

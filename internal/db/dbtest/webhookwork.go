@@ -54,7 +54,7 @@ func workIsFound(t *testing.T, d db.DB) {
 	dispatch(t, d, noon)
 	wantWork(t, d, "paused", noon, animalstore.WebhookWork{Webhooks: true})
 	wantWork(t, d, "paused and due", next, animalstore.WebhookWork{Webhooks: true})
-	if _, err := d.PingWebhook(t.Context(), webhook.ID, next); err != nil {
+	if _, err := d.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, next); err != nil {
 		t.Fatal(err)
 	}
 	wantWork(t, d, "a ping to come", noon, animalstore.WebhookWork{Webhooks: true, Next: next})

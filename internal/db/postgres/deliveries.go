@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"animalstore"
@@ -18,13 +19,21 @@ const selectDelivery = "SELECT " + deliveryColumns + " FROM deliveries WHERE id 
 
 // The parameters are those of the lists of pets.
 var (
-	listDeliveriesByState = "SELECT " + deliveryColumns + ` FROM deliveries
-		WHERE (webhook_id, state, id) < ($3, $4, $1) AND (webhook_id, state) >= ($3, $4)
-		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2`
-	listDeliveries = mergeStatuses(len(animalstore.DeliveryStates), "SELECT "+deliveryColumns+` FROM deliveries
-		WHERE (webhook_id, state, id) < ($3, %[1]d, $1) AND (webhook_id, state) >= ($3, %[1]d)
-		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2`)
+	listDeliveries, listDeliveriesByState = listsOfDeliveries(deliveryColumns)
+	listTimes, listTimesByState           = listsOfDeliveries("id, state, due_at, created_at")
 )
+
+func listsOfDeliveries(columns string) (all, byState string) {
+	query := "SELECT " + columns + ` FROM deliveries
+		WHERE (webhook_id, state, id) < ($3, %[1]s, $1) AND (webhook_id, state) >= ($3, %[1]s)
+		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2`
+	return mergeStatuses(len(animalstore.DeliveryStates), fmt.Sprintf(query, "%[1]d")), fmt.Sprintf(query, "$4")
+}
+
+// scanTimes scans what decides whether a delivery is retried.
+func scanTimes(row pgx.Row) (s db.StoredDelivery, err error) {
+	return s, row.Scan(&s.ID, &s.State, &s.DueAt, &s.CreatedAt)
+}
 
 func scanDelivery(row pgx.Row) (animalstore.Delivery, error) {
 	var s db.StoredDelivery
@@ -32,6 +41,24 @@ func scanDelivery(row pgx.Row) (animalstore.Delivery, error) {
 		return animalstore.Delivery{}, err
 	}
 	return s.Delivery()
+}
+
+func scanDeliveryWithBody(row pgx.Row) (animalstore.DeliveryWithBody, error) {
+	var s db.StoredDelivery
+	if err := row.Scan(&s.ID, &s.EventID, &s.Type, &s.State, &s.DueAt, &s.CreatedAt, &s.Attempts, &s.EventTime, &s.Data); err != nil {
+		return animalstore.DeliveryWithBody{}, err
+	}
+	return s.WithBody()
+}
+
+// Delivery implements [db.DB].
+func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (delivery animalstore.DeliveryWithBody, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		delivery, err = selectOne(ctx, c, "select delivery", scanDeliveryWithBody,
+			"SELECT "+deliveryColumns+", event_time, data FROM deliveries WHERE id = $1 AND webhook_id = $2", id, webhookID)
+		return err
+	})
+	return delivery, err
 }
 
 // Deliveries implements [db.DB].
@@ -47,13 +74,13 @@ func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.
 }
 
 // PingWebhook implements [db.DB].
-func (d *DB) PingWebhook(ctx context.Context, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
+func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (delivery animalstore.Delivery, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id); err != nil {
 			return err
 		}
 		delivery, err = scanDelivery(tx.QueryRow(ctx, `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-			VALUES ($1, 0, $2, $3, $4, `+db.SQLDeliveryPending+`, 0, '[]', $3, 0, $3) RETURNING `+deliveryColumns, id, db.PingIndex, at.Milli(), db.PingData))
+			VALUES ($1, 0, $2, $3, $4, `+db.SQLDeliveryPending+`, 0, '[]', $3, 0, $3) RETURNING `+deliveryColumns, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at)))
 		return failed("insert ping", err)
 	})
 	return delivery, err
@@ -65,10 +92,37 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if _, err = lockOne(ctx, tx, "lock delivery", scanDelivery, selectDelivery, id, webhookID); err != nil {
 			return err
 		}
-		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
+		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
 		return failed("retry delivery", err)
 	})
 	return delivery, err
+}
+
+// retryDeliveries leaves out those whose state has changed since they were selected. It
+// locks in the order of ids, so that two of these can't deadlock.
+const retryDeliveries = `WITH chosen AS (SELECT id FROM deliveries WHERE id = ANY ($2) AND ($3 < 0 OR state = $3) ORDER BY id FOR NO KEY UPDATE)
+	UPDATE deliveries d SET state = ` + db.SQLDeliveryPending + `, tries = 0, due_at = $1 FROM chosen WHERE d.id = chosen.id`
+
+// RetryDeliveries implements [db.DB].
+func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
+	if _, err := d.Webhook(ctx, q.WebhookID); err != nil {
+		return 0, 0, err
+	}
+	query, args := listTimes, []any{db.UpperBound(q.Before), db.MaxRetried, q.WebhookID}
+	if q.State != "" {
+		query, args = listTimesByState, append(args, q.StoredState())
+	}
+	rows, err := list(ctx, d, "select deliveries", scanTimes, query, args...)
+	ids, due, next := q.Select(rows, at)
+	if err != nil || len(ids) == 0 {
+		return due, next, err
+	}
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, retryDeliveries, at.Milli(), ids, q.StoredState())
+		retried = due + int(tag.RowsAffected())
+		return failed("retry deliveries", err)
+	})
+	return retried, next, err
 }
 
 // DropDeliveries implements [db.DB]. The oldest have the lowest ids.

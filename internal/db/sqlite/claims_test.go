@@ -20,7 +20,7 @@ func claimStore(t *testing.T) (d *DB, now animalstore.Time, claim func(d *DB, wa
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.PingWebhook(t.Context(), webhook.ID, now); err != nil {
+	if _, err := d.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, now); err != nil {
 		t.Fatal(err)
 	}
 	return d, now, func(d *DB, want int) []animalstore.DueDelivery {

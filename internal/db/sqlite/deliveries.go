@@ -16,12 +16,33 @@ const deliveryColumns = "id, event_id, type, state, due_at, created_at, attempts
 
 // The parameters are those of the lists of pets.
 var (
-	listDeliveriesByState = "SELECT " + deliveryColumns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = ?4 ORDER BY id DESC LIMIT +?2"
-	listDeliveries        = mergeStatuses(len(animalstore.DeliveryStates), "SELECT "+deliveryColumns+" FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = %d ORDER BY id DESC LIMIT +?2")
+	listDeliveries, listDeliveriesByState = listsOfDeliveries(deliveryColumns)
+	listTimes, listTimesByState           = listsOfDeliveries("id, state, due_at, created_at")
 )
 
+func listsOfDeliveries(columns string) (all, byState string) {
+	query := "SELECT " + columns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = %s ORDER BY id DESC LIMIT +?2"
+	return mergeStatuses(len(animalstore.DeliveryStates), fmt.Sprintf(query, "%d")), fmt.Sprintf(query, "?4")
+}
+
+// scanTimes scans what decides whether a delivery is retried.
+func scanTimes(stmt *sqlite.Stmt) (db.StoredDelivery, error) {
+	return db.StoredDelivery{ID: stmt.ColumnInt64(0), State: stmt.ColumnInt64(1), DueAt: stmt.ColumnInt64(2), CreatedAt: stmt.ColumnInt64(3)}, nil
+}
+
 func scanDelivery(stmt *sqlite.Stmt) (animalstore.Delivery, error) {
-	row := db.StoredDelivery{
+	row := storedDelivery(stmt)
+	return row.Delivery()
+}
+
+func scanDeliveryWithBody(stmt *sqlite.Stmt) (animalstore.DeliveryWithBody, error) {
+	row := storedDelivery(stmt)
+	row.EventTime, row.Data = stmt.ColumnInt64(7), stmt.ColumnText(8)
+	return row.WithBody()
+}
+
+func storedDelivery(stmt *sqlite.Stmt) db.StoredDelivery {
+	return db.StoredDelivery{
 		ID:        stmt.ColumnInt64(0),
 		EventID:   stmt.ColumnInt64(1),
 		Type:      stmt.ColumnInt64(2),
@@ -30,7 +51,6 @@ func scanDelivery(stmt *sqlite.Stmt) (animalstore.Delivery, error) {
 		CreatedAt: stmt.ColumnInt64(5),
 		Attempts:  stmt.ColumnText(6),
 	}
-	return row.Delivery()
 }
 
 // Deliveries implements [db.DB].
@@ -53,14 +73,24 @@ func selectDelivery(c *sqlite.Conn, webhookID, id int64) (animalstore.Delivery, 
 	return selectOne(c, "select delivery", scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
 }
 
+// Delivery implements [db.DB].
+func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (delivery animalstore.DeliveryWithBody, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		delivery, err = selectOne(c, "select delivery", scanDeliveryWithBody,
+			"SELECT "+deliveryColumns+", event_time, data FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
+		return err
+	})
+	return delivery, err
+}
+
 // PingWebhook implements [db.DB].
-func (d *DB) PingWebhook(ctx context.Context, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
+func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (delivery animalstore.Delivery, err error) {
 	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
 		if _, err := selectWebhook(c, id); err != nil {
 			return err
 		}
 		err := execute(c, "insert ping", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
-			VALUES (?1, 0, ?2, ?3, ?4, `+db.SQLDeliveryPending+`, 0, '[]', ?3, ?3)`, id, int64(db.PingIndex), at.Milli(), db.PingData)
+			VALUES (?1, 0, ?2, ?3, ?4, `+db.SQLDeliveryPending+`, 0, '[]', ?3, ?3)`, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at))
 		if err != nil {
 			return err
 		}
@@ -76,13 +106,41 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if _, err := selectDelivery(c, webhookID, id); err != nil {
 			return err
 		}
-		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
+		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
 			return err
 		}
 		delivery, err = selectDelivery(c, webhookID, id)
 		return err
 	})
 	return delivery, err
+}
+
+// RetryDeliveries implements [db.DB].
+func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
+	query, args := listTimes, []any{db.UpperBound(q.Before), db.MaxRetried, q.WebhookID}
+	if q.State != "" {
+		query, args = listTimesByState, append(args, q.StoredState())
+	}
+	var rows []db.StoredDelivery
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		if _, err := selectWebhook(c, q.WebhookID); err != nil {
+			return err
+		}
+		rows, err = selectAll(c, "select deliveries", scanTimes, query, args...)
+		return err
+	})
+	ids, due, next := q.Select(rows, at)
+	if err != nil || len(ids) == 0 {
+		return due, next, err
+	}
+	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+		// The state can have changed since.
+		err := execute(c, "retry deliveries", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+`, tries = 0, due_at = ?1
+			WHERE id IN (SELECT value FROM json_each(?2)) AND (?3 < 0 OR state = ?3)`, at.Milli(), jsonArray(ids), q.StoredState())
+		retried = due + c.Changes()
+		return err
+	})
+	return retried, next, err
 }
 
 // DropDeliveries implements [db.DB]. The oldest have the lowest ids.

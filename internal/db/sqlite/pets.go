@@ -126,6 +126,15 @@ func mergeStatuses(n int, query string) string {
 	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT +?2"
 }
 
+// jsonArray is the parameter of json_each.
+func jsonArray(ids []int64) string {
+	array, err := json.Marshal(ids)
+	if err != nil {
+		panic(err) // numbers can always be encoded
+	}
+	return string(array)
+}
+
 // petListQuery returns the statement for q and its arguments.
 func petListQuery(q db.PetQuery) (query string, args []any) {
 	var status, category any // NULL
@@ -138,11 +147,7 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 	args = []any{db.UpperBound(q.Before), q.Limit}
 	switch {
 	case q.IDs != nil:
-		ids, err := json.Marshal(q.IDs)
-		if err != nil {
-			panic(err) // numbers can always be encoded
-		}
-		return listPetsByID, append(args, status, category, string(ids))
+		return listPetsByID, append(args, status, category, jsonArray(q.IDs))
 	case category != nil && status != nil:
 		return listPetsByBoth, append(args, status, category)
 	case category != nil:

@@ -53,7 +53,7 @@ var Checks = []db.Check{
 	// later.
 	{Rule: "every delivery has a known state and type", Query: fmt.Sprintf(`
 		SELECT 'delivery ' || id || ' has state ' || state || ' and type ' || type FROM deliveries
-		WHERE state NOT BETWEEN 0 AND 2 OR type NOT BETWEEN -1 AND %d OR (type = -1) <> (event_id = 0) OR event_id < 0 OR tries < 0`, len(animalstore.EventTypes)-1)},
+		WHERE state NOT BETWEEN 0 AND 2 OR type NOT BETWEEN -1 AND %d OR (type = -1 AND event_id <> 0) OR event_id < 0 OR tries < 0`, len(animalstore.EventTypes)-1)},
 	{Rule: "every event shows its resource", Query: `SELECT 'event ' || id FROM events WHERE data NOT LIKE '{"id":' || subject_id || ',%}'`},
 }
 

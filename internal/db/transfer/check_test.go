@@ -54,7 +54,7 @@ var damages = []struct{ rule, statements, says string }{
 	{"every webhook has a known state, an address and secrets", "UPDATE webhooks SET old_secret = 'x' WHERE id = 1", "webhook 1"},
 	{"every delivery has a known state and type", "UPDATE deliveries SET state = 3 WHERE id = 1", "delivery 1 has state 3"},
 	{"every delivery has a known state and type", "UPDATE deliveries SET type = 16 WHERE id = 1", "delivery 1 has state"},
-	{"every delivery has a known state and type", "UPDATE deliveries SET event_id = 0, type = 3 WHERE id = 1", "delivery 1 has state"},
+	{"every delivery has a known state and type", "UPDATE deliveries SET event_id = 3, type = -1 WHERE id = 1", "delivery 1 has state"},
 	{"every event shows its resource", "UPDATE events SET subject_id = 900 WHERE id = 3", "event 3"},
 	{"every event shows its resource", "UPDATE events SET data = '' WHERE id = 4", "event 4"},
 	{"no event is missing", "DELETE FROM events WHERE id = 5", "but are "},

@@ -273,7 +273,7 @@ func oddWebhooks(t *testing.T, store db.DB) {
 	for n, state := range animalstore.WebhookStates {
 		w := must[animalstore.Webhook](t)(store.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://example.com/?\\N", Types: "pet.*,webhook.*", Description: "é \\. '"}, "whsec_b25l", at(n)))
 		must[animalstore.Webhook](t)(store.RotateWebhook(ctx, w.ID, "whsec_dHdv", at(n+1), func(*animalstore.Webhook) error { return nil }))
-		must[animalstore.Delivery](t)(store.PingWebhook(ctx, w.ID, at(n)))
+		must[animalstore.Delivery](t)(store.PingWebhook(ctx, w.ID, []animalstore.EventType{animalstore.WebhookPing, animalstore.PetCreated, animalstore.KeyBannedEvent}[n], at(n)))
 		for _, due := range must[[]animalstore.DueDelivery](t)(store.ClaimDeliveries(ctx, at(n), at(n+1))) {
 			_, _, err := store.FinishDeliveries(ctx, []animalstore.DeliveryResult{due.Result(animalstore.Attempt{Time: at(n), Error: "no response", DurationMs: 7}, 0, 0)}, at(n), animalstore.Time{})
 			if err != nil {

@@ -1,0 +1,186 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+)
+
+// deliveryBody is what GET of a delivery shows of what is sent.
+type deliveryBody struct {
+	Type      animalstore.EventType
+	Timestamp animalstore.Time
+	Data      map[string]any
+}
+
+// TestPingSamples: a ping of any type contains a valid resource of that type, which nobody
+// takes for a real one.
+func TestPingSamples(t *testing.T) {
+	s := start(t)
+	webhook := s.addWebhook(t)
+	path := fmt.Sprint("/v1/webhooks/", webhook.ID)
+	schemas := map[string]string{"pet": "Pet", "order": "Order", "category": "Category", "key": "Key", "webhook": "Webhook"}
+	for _, eventType := range animalstore.EventTypes {
+		ping := s.do(t, call{method: "POST", path: path + "/ping", key: s.admin, body: fmt.Sprintf(`{"type":%q}`, eventType)})
+		ping.want(t, http.StatusAccepted, "")
+		var delivery struct {
+			ID      int64
+			EventID *int64
+			Type    animalstore.EventType
+			Body    deliveryBody
+		}
+		if err := json.Unmarshal(ping.body, &delivery); err != nil {
+			t.Fatal(err)
+		}
+		got := s.do(t, call{path: fmt.Sprintf("%s/deliveries/%d", path, delivery.ID), key: s.admin})
+		got.want(t, http.StatusOK, "")
+		if err := json.Unmarshal(got.body, &delivery); err != nil {
+			t.Fatal(err)
+		}
+		if delivery.Type != eventType || delivery.EventID != nil || delivery.Body.Type != eventType || delivery.Body.Timestamp != animalstore.At(s.clock.Now()) {
+			t.Errorf("%s: got %s", eventType, got.body)
+		}
+		schema := responseDocument().Components.Schemas[schemas[eventType.Resource()]].Value
+		if err := schema.VisitJSON(delivery.Body.Data); err != nil {
+			t.Errorf("%s: got %v: %v", eventType, delivery.Body.Data, err)
+		}
+		if text := strings.ToLower(string(got.body)); eventType.Resource() != "order" && !strings.Contains(text, "sample") {
+			t.Errorf("%s: got %s, want it to say that it is a sample", eventType, got.body)
+		}
+		if delivery.Body.Data["id"] != 999_999_999_999.0 {
+			t.Errorf("%s: got the id %v, want one that no store has", eventType, delivery.Body.Data["id"])
+		}
+	}
+}
+
+// TestPingErrors: a ping of an unknown type isn't sent.
+func TestPingErrors(t *testing.T) {
+	s := start(t)
+	path := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
+	for _, test := range []struct {
+		body string
+		code animalstore.Code
+		part string
+	}{
+		{`{"type":"pet.sold"}`, "validation_failed", "type must be a type of event such as pet.created"},
+		{`{"type":"pet.*"}`, "validation_failed", "type must be"},
+		{`{"type":""}`, "validation_failed", "type must be"},
+		{`{"type":null}`, "validation_failed", "type must be"},
+		{`{"type":["pet.created"]}`, "validation_failed", "type must be"},
+		{`{"type":"pet.created","type":"pet.created"}`, "malformed_json", ""},
+		{`"pet.created"`, "malformed_json", ""},
+		{`{`, "malformed_json", ""},
+	} {
+		got := s.do(t, call{method: "POST", path: path + "/ping", key: s.admin, body: test.body, bad: true})
+		got.want(t, http.StatusBadRequest, test.code)
+		got.wantMessage(t, test.part)
+	}
+	got := s.do(t, with(call{method: "POST", path: path + "/ping", key: s.admin, body: "type=pet.created", bad: true}, "Content-Type", "application/x-www-form-urlencoded"))
+	got.want(t, http.StatusUnsupportedMediaType, animalstore.UnsupportedMediaType)
+	if all := s.do(t, call{path: path + "/deliveries", key: s.admin}); strings.TrimSpace(string(all.body)) != "[]" {
+		t.Errorf("got %s, want nothing sent", all.body)
+	}
+	for _, body := range []string{"", `{}`, `{"unknown":1}`, `{"type":"webhook.ping"}`} {
+		got := s.do(t, call{method: "POST", path: path + "/ping", key: s.admin, body: body})
+		got.want(t, http.StatusAccepted, "")
+		if !strings.Contains(string(got.body), `"type":"webhook.ping"`) {
+			t.Errorf("%s: got %s, want a webhook.ping", body, got.body)
+		}
+	}
+}
+
+// TestRetryDeliveries: the number is that of the deliveries that are due then.
+func TestRetryDeliveries(t *testing.T) {
+	s := start(t)
+	webhook, other := s.addWebhook(t), s.addWebhook(t)
+	begin := s.clock.Now()
+	for n := range 4 { // the first two fail, the third is delivered, the last is due
+		now := animalstore.At(s.clock.Now())
+		for _, id := range []int64{webhook.ID, other.ID} {
+			if _, err := s.db.DB.PingWebhook(t.Context(), id, animalstore.PetCreated, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		due, err := s.db.DB.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Millisecond)))
+		if err != nil || len(due) != 2 {
+			t.Fatalf("claimed %d, %v, want 2", len(due), err)
+		}
+		for _, d := range due {
+			if n == 3 {
+				break
+			}
+			a := animalstore.Attempt{Time: now, Status: new([]int{500, 500, 200}[n])}
+			if _, _, err := s.db.DB.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{d.Result(a, 0, 0)}, now, animalstore.Time{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.clock.advance(time.Hour)
+	}
+	path := fmt.Sprintf("/v1/webhooks/%d/deliveries", webhook.ID)
+	for _, test := range []struct {
+		body string
+		want int
+	}{
+		{`{"state":"failed","since":"` + begin.Add(90*time.Minute).Format(time.RFC3339) + `"}`, 0},
+		{`{"state":"failed","since":"` + begin.Add(30*time.Minute).In(time.FixedZone("", -3600)).Format(time.RFC3339) + `"}`, 1},
+		{`{"state":"failed","unknown":null}`, 1},
+		{`{"state":"failed"}`, 0},
+		{`{"state":"pending"}`, 3},
+		{`{"since":"` + begin.Add(90*time.Minute).Format(time.RFC3339Nano) + `"}`, 2},
+		{`{"since":"` + animalstore.At(s.clock.Now()).String() + `"}`, 0},
+		{`{"since":"1999-12-31T23:59:59Z"}`, 4},
+	} {
+		got := s.do(t, call{method: "POST", path: path + "/retry", key: s.admin, body: test.body})
+		got.want(t, http.StatusAccepted, "")
+		if want := fmt.Sprintf(`{"deliveries":%d}`, test.want); strings.TrimSpace(string(got.body)) != want {
+			t.Errorf("%s: got %s, want %s", test.body, got.body, want)
+		}
+	}
+	if got := idsIn(t, s.do(t, call{path: path + "?state=pending", key: s.admin})); len(got) != 4 {
+		t.Errorf("pending are %d, want all", got)
+	}
+	if got := idsIn(t, s.do(t, call{path: fmt.Sprintf("/v1/webhooks/%d/deliveries?state=failed", other.ID), key: s.admin})); len(got) != 2 {
+		t.Errorf("failed deliveries of the other webhook: got %d, want 2", got)
+	}
+}
+
+// TestRetryDeliveriesErrors: a request that doesn't say which deliveries, or says it wrongly,
+// is refused.
+func TestRetryDeliveriesErrors(t *testing.T) {
+	s := start(t)
+	webhook := s.addWebhook(t)
+	path := fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID)
+	future := s.clock.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
+	for _, test := range []struct {
+		body string
+		code animalstore.Code
+		part string
+	}{
+		{``, "malformed_json", ""},
+		{`[]`, "malformed_json", ""},
+		{`{"state":"failed"`, "malformed_json", ""},
+		{`{}`, "validation_failed", "state or since is required"},
+		{`{"stat":"failed"}`, "validation_failed", "state or since is required"},
+		{`{"state":"delivered"}`, "validation_failed", "state must be one of pending, failed"},
+		{`{"state":"lost"}`, "validation_failed", "state must be one of"},
+		{`{"state":""}`, "validation_failed", "state must be one of"},
+		{`{"state":null}`, "validation_failed", "state must be one of"},
+		{`{"state":"delivered","since":"2026-01-01T00:00:00Z"}`, "validation_failed", "state must be one of"},
+		{`{"state":"failed","since":"` + future + `"}`, "validation_failed", "since must not be in the future"},
+		{`{"since":"yesterday"}`, "validation_failed", "since must be a time such as"},
+		{`{"since":"2026-01-01"}`, "validation_failed", "since must be a time such as"},
+		{`{"since":1763198645}`, "validation_failed", "since must be a time such as"},
+		{`{"since":null}`, "validation_failed", "since must be a time such as"},
+	} {
+		t.Run(test.body, func(t *testing.T) {
+			got := s.do(t, call{method: "POST", path: path, key: s.admin, body: test.body, bad: true})
+			got.want(t, http.StatusBadRequest, test.code)
+			got.wantMessage(t, test.part)
+		})
+	}
+}

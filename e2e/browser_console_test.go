@@ -252,10 +252,15 @@ func (p *tab) reloadForms(s *server) {
 		p.t.Errorf("reloading the page of a secret shows %s, want that it was shown", got)
 	}
 	p.do("open the key", click("main .primary"), visible("#rotate"))
+	p.lookAs(390, 844, "light")
 	p.do("rotate it wrongly", write("#graceHours", "9999"), click(`form[action$="/rotate"] button`), visible("#wrong"))
 	if got := eval[string](p, `document.activeElement.id`); got != "graceHours" {
 		p.t.Errorf("the focus is on %q, want the field with the error", got)
 	}
+	eventually(p.t, stepTimeout, "the error is in view", func() bool {
+		return eval[bool](p, `(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#wrong").getBoundingClientRect())`)
+	})
+	p.lookAs(1280, 900, "light")
 	reload("reload the error", "#rotate")
 	if eval[bool](p, `!!document.querySelector("#wrong")`) {
 		p.t.Error("reloading an error sends the form again")
@@ -292,6 +297,8 @@ func (p *tab) browseProblems(s *server) {
 	}), write("#name", "Mine"), click("main form .primary"), visible(".notice.wrong table"))
 	p.checkPage("pet-stale")
 	p.do("save it anyway", click("main form .primary"), visible(".notice.done"))
+	p.open(s, "/console/pets?category=unicorns&status=sold", "#wrong")
+	p.checkPage("pets-wrong-filter")
 	p.open(s, "/console/pets/999999", ".problem")
 	p.checkPage("not-found")
 	reader := strings.TrimSpace(run(p.t, "keys", "create", "--name", "reader", "--permissions", "read", "--database", "sqlite:"+s.database).stdout)

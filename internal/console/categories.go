@@ -18,8 +18,8 @@ type categoriesPage struct {
 
 // listCategories serves GET /console/categories.
 func (v *visit) listCategories() error {
-	if v.takeKept("/console/categories") {
-		return v.showCategories(http.StatusOK, v.field("id"), v.field("name"), keptNotice)
+	if notice, ok := v.takeKept("/console/categories"); ok {
+		return v.showCategories(http.StatusOK, v.field("id"), v.field("name"), notice)
 	}
 	return v.showCategories(http.StatusOK, "", "", formError{})
 }
@@ -77,8 +77,8 @@ func (v *visit) showCategory() error {
 		return err
 	}
 	p := categoryPage{Category: category, Name: category.Name, ETag: etag}
-	if v.takeKept(v.r.URL.Path) {
-		p.Name, p.ETag, p.Problem = v.field("name"), v.field("etag"), keptNotice
+	if notice, ok := v.takeKept(v.r.URL.Path); ok {
+		p.Name, p.ETag, p.Problem = v.field("name"), v.field("etag"), notice
 	}
 	return v.renderCategory(http.StatusOK, p)
 }

@@ -130,6 +130,19 @@ func (v *visit) integer(name, label string) (int64, error) {
 	return n, nil
 }
 
+// idFilter reads the id that a list is filtered by, or 0 for none.
+func idFilter(query url.Values, name string) (int64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	id, err := parseInteger(text)
+	if err != nil || id < 1 {
+		return 0, badField(name, "an id is a whole number, at least 1")
+	}
+	return id, nil
+}
+
 // newOnce is for a hidden field that makes a form take effect once, however often it is
 // sent.
 func newOnce() string { return newToken() }

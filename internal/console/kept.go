@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// keptCookie is a form that was sent after the session had ended, or over a limit. Its
-	// page shows it again to the key that typed it, and to no other. No form that is kept
-	// has a secret.
+	// keptCookie is a form that was sent after the session had ended or over a limit, or
+	// that the server failed at. Its page shows it again to the key that typed it, and to no
+	// other. No form that is kept has a secret.
 	keptCookie = "animalstore_form"
 	keptLasts  = 15 * 60 // seconds
 	// maxKept is how long the value of a cookie may be: browsers refuse more than 4,096
@@ -23,16 +23,17 @@ const (
 // keptForm is the content of keptCookie.
 type keptForm struct {
 	Action string // where it was sent
+	Status int    // of the response
 	Fields url.Values
 }
 
 // keepForm keeps a form that has input, which its field "by" says: the key it was shown
 // to. It returns what to tell the person about what they typed.
-func (c *Console) keepForm(w http.ResponseWriter, r *http.Request) string {
+func (c *Console) keepForm(w http.ResponseWriter, r *http.Request, status int) string {
 	if tooLarge(r) || r.PostForm.Get("by") == "" {
 		return "Sign in and try again."
 	}
-	kept, err := json.Marshal(keptForm{r.URL.Path, r.PostForm})
+	kept, err := json.Marshal(keptForm{r.URL.Path, status, r.PostForm})
 	if err != nil {
 		panic(err) // it is text
 	}
@@ -44,25 +45,30 @@ func (c *Console) keepForm(w http.ResponseWriter, r *http.Request) string {
 	return "Sign in with the same key to see what you typed again, and send it."
 }
 
-// takeKept reports whether a form to this address was kept, and makes its fields those of
-// the visit. It forgets the form.
-func (v *visit) takeKept(action string) bool {
+// takeKept reports whether a form to this address was kept. Then it returns what to say
+// about it, makes its fields those of the visit, and forgets it.
+func (v *visit) takeKept(action string) (notice formError, ok bool) {
 	cookie, err := v.r.Cookie(keptCookie)
 	if err != nil {
-		return false
+		return notice, false
 	}
 	v.c.setCookie(v.w, v.r, keptCookie, "", v.r.URL.Path, -1)
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	var kept keptForm
 	if err != nil || json.Unmarshal(text, &kept) != nil || kept.Action != action || kept.Fields.Get("by") != strconv.FormatInt(v.key.ID, 10) {
-		return false
+		return notice, false
 	}
 	v.r.PostForm = kept.Fields
-	return true
+	switch kept.Status {
+	case http.StatusUnauthorized:
+		notice.Message = "You were signed out when you sent this, so nothing was changed. Here is what you typed: check it, then send it."
+	case http.StatusTooManyRequests:
+		notice.Message = "You were over the limit when you sent this, so nothing was changed. Here is what you typed: check it, then send it."
+	default:
+		notice.Message = "The server failed when you sent this. Here is what you typed: if it isn’t there yet, send it again."
+	}
+	return notice, true
 }
-
-// keptNotice is shown with a form that was kept.
-var keptNotice = formError{Message: "You sent this before, but it wasn’t accepted. Here is what you typed: check it, then send it again."}
 
 // formPage is the page with the form that a request sends.
 func formPage(r *http.Request) string {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"net/http"
@@ -116,15 +117,15 @@ func (v *visit) newKey() error {
 		return nil
 	}
 	form := keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}}
-	if v.takeKept("/console/keys") {
+	if notice, ok := v.takeKept("/console/keys"); ok {
 		form = v.sentKey()
-		form.Problem = keptNotice
+		form.Problem, form.Once = notice, v.field("once")
 	}
 	return v.showNewKey(http.StatusOK, form)
 }
 
 func (v *visit) showNewKey(status int, form keyForm) error {
-	form.Plans, form.Once = animalstore.Plans, newOnce()
+	form.Plans, form.Once = animalstore.Plans, cmp.Or(form.Once, newOnce())
 	return v.render(status, "key-new", newKeyPage{v.c.frame(v, "Create a key"), form})
 }
 
@@ -189,9 +190,9 @@ func (v *visit) showKey() error {
 		return err
 	}
 	form := formOf(key, etag)
-	if v.takeKept(v.r.URL.Path) {
+	if notice, ok := v.takeKept(v.r.URL.Path); ok {
 		form = v.sentKey()
-		form.Problem = keptNotice
+		form.Problem = notice
 	}
 	return v.showThisKey(http.StatusOK, keyPage{This: key, Form: form, Rotate: newRotateForm()})
 }

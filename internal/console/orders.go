@@ -3,6 +3,7 @@ package console
 import (
 	"iter"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"animalstore"
@@ -16,20 +17,15 @@ type ordersPage struct {
 	Status   string
 	PetID    string
 	OrderID  string
+	Problem  formError        // of the filters
 	Names    map[int64]string // of the pets that still exist
 }
 
 // listOrders serves GET /console/orders.
 func (v *visit) listOrders() error {
 	query := v.r.URL.Query()
-	q := client.OrderQuery{Status: animalstore.OrderStatus(query.Get("status")), PageSize: pageSize}
-	if text := query.Get("pet"); text != "" {
-		var err error
-		if q.PetID, err = parseInteger(text); err != nil || q.PetID < 1 {
-			return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the pet must be the number of a pet")}
-		}
-	}
-	orders, err := v.findOrders(q, query.Get("order"))
+	orders, err := v.findOrders(query)
+	wrong, status, err := filterProblem(err)
 	if err != nil {
 		return err
 	}
@@ -37,20 +33,24 @@ func (v *visit) listOrders() error {
 	if err != nil {
 		return err
 	}
-	return v.render(http.StatusOK, "orders", ordersPage{v.c.frame(v, "Orders"), orders, animalstore.OrderStatuses, query.Get("status"), query.Get("pet"), query.Get("order"), names})
+	return v.render(status, "orders", ordersPage{v.c.frame(v, "Orders"), orders, animalstore.OrderStatuses, query.Get("status"), query.Get("pet"), query.Get("order"), wrong, names})
 }
 
-// findOrders returns a page of the orders that match a query, or of only this one, which
-// the API can't filter by.
-func (v *visit) findOrders(q client.OrderQuery, only string) (p page[animalstore.Order], err error) {
-	if only == "" {
+// findOrders returns a page of the orders that match the filters. The API has no filter for
+// the id.
+func (v *visit) findOrders(query url.Values) (p page[animalstore.Order], err error) {
+	q := client.OrderQuery{Status: animalstore.OrderStatus(query.Get("status")), PageSize: pageSize}
+	if q.PetID, err = idFilter(query, "pet"); err != nil {
+		return p, err
+	}
+	id, err := idFilter(query, "order")
+	if err != nil {
+		return p, err
+	}
+	if id == 0 {
 		return readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 			return v.api.ListOrders(v.r.Context(), q, options...)
 		})
-	}
-	id, err := parseInteger(only)
-	if err != nil {
-		return p, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the order must be a whole number")}
 	}
 	order, err := v.api.GetOrder(v.r.Context(), id)
 	if codeOf(err) == animalstore.OrderNotFound {

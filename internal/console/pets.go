@@ -1,10 +1,12 @@
 package console
 
 import (
+	"cmp"
 	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"animalstore"
 	"animalstore/client"
@@ -18,45 +20,57 @@ type petsPage struct {
 	Category   string
 	ID         string
 	Categories map[int64]string
+	Problem    formError // of the filters
 }
 
 // listPets serves GET /console/pets.
 func (v *visit) listPets() error {
 	query := v.r.URL.Query()
-	q, err := petQuery(query)
-	if err != nil {
-		return err
-	}
-	pets, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-		return v.api.ListPets(v.r.Context(), q, options...)
-	})
-	if err != nil {
-		return err
-	}
 	names, err := v.categoryNames()
 	if err != nil {
 		return err
 	}
-	return v.render(http.StatusOK, "pets", petsPage{v.c.frame(v, "Pets"), pets, animalstore.PetStatuses, query.Get("status"), query.Get("category"), query.Get("id"), names})
+	q, err := petQuery(query, names)
+	var pets page[animalstore.Pet]
+	if err == nil {
+		pets, err = readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
+			return v.api.ListPets(v.r.Context(), q, options...)
+		})
+	}
+	wrong, status, err := filterProblem(err)
+	if err != nil {
+		return err
+	}
+	return v.render(status, "pets", petsPage{v.c.frame(v, "Pets"), pets, animalstore.PetStatuses, query.Get("status"), query.Get("category"), query.Get("id"), names, wrong})
 }
 
-func petQuery(query url.Values) (client.PetQuery, error) {
+func petQuery(query url.Values, names map[int64]string) (client.PetQuery, error) {
 	q := client.PetQuery{Status: animalstore.PetStatus(query.Get("status")), PageSize: pageSize}
 	if text := query.Get("category"); text != "" {
-		id, err := parseInteger(text)
+		id, err := findCategory(text, names)
 		if err != nil {
-			return q, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the category must be a whole number")}
+			return q, err
 		}
 		q.CategoryID = &id
 	}
-	if text := query.Get("id"); text != "" {
-		id, err := parseInteger(text)
-		if err != nil {
-			return q, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "the id must be a whole number")}
-		}
+	id, err := idFilter(query, "id")
+	if id > 0 {
 		q.IDs = []int64{id}
 	}
-	return q, nil
+	return q, err
+}
+
+// findCategory returns the id of a category that is given by its id or by its name.
+func findCategory(text string, names map[int64]string) (int64, error) {
+	if id, err := parseInteger(text); err == nil {
+		return id, nil
+	}
+	for id, name := range names {
+		if strings.EqualFold(name, strings.TrimSpace(text)) {
+			return id, nil
+		}
+	}
+	return 0, badField("category", "there is no such category: enter its id or its name")
 }
 
 // categoryNames returns the names of the first hundred categories by id: one call, and
@@ -93,11 +107,11 @@ type newPetPage struct {
 // newPet serves GET /console/pets/new.
 func (v *visit) newPet() error {
 	form := petForm{Status: string(animalstore.PetAvailable)}
-	if v.takeKept("/console/pets") {
+	if notice, ok := v.takeKept("/console/pets"); ok {
 		form = v.sentPet()
-		form.Problem = keptNotice
+		form.Problem, form.Once = notice, v.field("once")
 	}
-	form.Once = newOnce()
+	form.Once = cmp.Or(form.Once, newOnce())
 	return v.showNewPet(http.StatusOK, form)
 }
 
@@ -166,9 +180,9 @@ func (v *visit) showPet() error {
 		return err
 	}
 	form := petForm{Name: pet.Name, CategoryID: strconv.FormatInt(pet.CategoryID, 10), Status: string(pet.Status), ETag: etag}
-	if v.takeKept(v.r.URL.Path) {
+	if notice, ok := v.takeKept(v.r.URL.Path); ok {
 		form = v.sentPet()
-		form.Problem = keptNotice
+		form.Problem = notice
 	}
 	return v.showThisPet(http.StatusOK, pet, form, past)
 }

@@ -72,10 +72,10 @@ func (v *visit) withWayBack(p problem) problem {
 		return p
 	}
 	p.Action, p.Back = v.r.URL.Path, formPage(v.r)
-	v.c.keepForm(v.w, v.r)
 	if p.Status == http.StatusTooManyRequests && v.r.PostForm.Has("once") { // it had no effect
 		v.r.PostForm.Set("once", newOnce())
 	}
+	v.c.keepForm(v.w, v.r, p.Status)
 	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
 		for _, value := range v.r.PostForm[name] {
 			p.Fields = append(p.Fields, sentField{name, value})
@@ -182,6 +182,17 @@ func formProblem(err error) (problem formError, status int, ok bool) {
 		return formErrorOf(err, message), refused.Status, true
 	}
 	return formError{}, 0, false
+}
+
+// filterProblem returns what is wrong with a filter, and the status of a page. An error
+// about something else is returned as it is.
+func filterProblem(err error) (wrong formError, status int, other error) {
+	var own *fieldError
+	if !errors.As(err, &own) {
+		return formError{}, http.StatusOK, err
+	}
+	wrong, status, _ = formProblem(err)
+	return wrong, status, nil
 }
 
 func formErrorOf(err error, message string) formError {

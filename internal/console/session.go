@@ -153,7 +153,7 @@ func (c *Console) leadToSignIn(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	advice := c.keepForm(w, r)
+	advice := c.keepForm(w, r, http.StatusUnauthorized)
 	if c.chargeAddress(w, r) {
 		c.renderSignIn(w, http.StatusUnauthorized, formPage(r), "You are signed out, so nothing was changed. "+advice)
 	}

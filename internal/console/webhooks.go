@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"net/http"
@@ -29,9 +30,9 @@ type webhookForm struct {
 // listWebhooks serves GET /console/webhooks.
 func (v *visit) listWebhooks() error {
 	form := webhookForm{Types: strings.Join(animalstore.DefaultEventPatterns.List(), ", ")}
-	if v.takeKept("/console/webhooks") {
+	if notice, ok := v.takeKept("/console/webhooks"); ok {
 		form = v.sentWebhook()
-		form.Problem = keptNotice
+		form.Problem, form.Once = notice, v.field("once")
 	}
 	return v.showWebhooks(http.StatusOK, form)
 }
@@ -43,7 +44,7 @@ func (v *visit) showWebhooks(status int, form webhookForm) error {
 	if err != nil {
 		return err
 	}
-	form.Once = newOnce()
+	form.Once = cmp.Or(form.Once, newOnce())
 	return v.render(status, "webhooks", webhooksPage{v.c.frame(v, "Webhooks"), webhooks, form})
 }
 
@@ -99,9 +100,9 @@ func (v *visit) showWebhook() error {
 		return err
 	}
 	form := formOfWebhook(webhook, etag)
-	if v.takeKept(v.r.URL.Path) {
+	if notice, ok := v.takeKept(v.r.URL.Path); ok {
 		form = v.sentWebhook()
-		form.Problem = keptNotice
+		form.Problem = notice
 	}
 	return v.showThisWebhook(http.StatusOK, webhook, form, newRotateForm())
 }

@@ -24,13 +24,14 @@ type page struct {
 	status animalstore.PetStatus // or "" for all
 }
 
-// api is the form of a server's requests. All ask for the same.
+// api is the format of a server's requests. The requests are equivalent for all
+// servers.
 type api struct {
 	list   func(page) string // a request target
 	get    func(id int64) string
-	one    func(id int64) string // a list of one pet; nil without such a list
+	one    func(id int64) string // a list of one pet; nil if the server has none
 	create string
-	items  string // the field of a list's response that holds the pets, or "" for all of it
+	items  string // the field of a list response with the pets, or "" if it is the whole body
 }
 
 var ourAPI = api{
@@ -56,7 +57,7 @@ func listQuery(p page) string {
 	return query
 }
 
-// plainAPI is that of the servers written for this benchmark.
+// plainAPI is the API of the servers written for this benchmark.
 var plainAPI = api{
 	list: func(p page) string {
 		query := listQuery(p)
@@ -70,9 +71,9 @@ var plainAPI = api{
 	create: ourAPI.create,
 }
 
-// pocketBaseAPI is its records API. Its ids are random, so a place in a list is
-// a time of creation. Its responses have the collection's name and id, and the
-// time, besides our fields: requesting fewer of them takes it twice the time.
+// pocketBaseAPI is PocketBase's records API. Its ids are random, so a position in a
+// list is a creation time. Its responses contain the collection's name and id, and the
+// time, besides our fields: requesting fewer of them takes twice the time.
 var pocketBaseAPI = api{
 	list: func(p page) string {
 		query := fmt.Sprintf("perPage=%d&skipTotal=1&sort=-created", p.limit)
@@ -94,8 +95,8 @@ var pocketBaseAPI = api{
 	items:  "items",
 }
 
-// cursorURI is a page of the list that starts below an id, as the server would
-// link to it. Following links to a random place would take hours.
+// cursorURI is a page of the list that starts below an id, as in the server's links.
+// Following links to a random place would take hours.
 func cursorURI(below int64, status animalstore.PetStatus) string {
 	filters := ""
 	if status != "" {
@@ -108,15 +109,15 @@ func cursorURI(below int64, status animalstore.PetStatus) string {
 	return uri
 }
 
-// pet is what every server's pets have in common, apart from the id.
+// pet has the fields that all servers' pets have in common, apart from the id.
 type pet struct {
 	Name       string
 	CategoryID int64 `json:"categoryId"`
 	Status     animalstore.PetStatus
 }
 
-// checkReads compares the responses of two servers: comparing the speed of
-// servers that do different work would be worthless.
+// checkReads compares the responses of two servers: comparing the speed of servers that
+// do different work would be worthless.
 func checkReads(ours, other *server) {
 	n := int64(ours.pets)
 	ids := []int64{n / 7, n / 3, n - 1}

@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// serveBare is a server that a run starts by executing this program again. It
-// sends responses captured from the real server, and does nothing
-// else: no credential, no limit, no database, not even a timeout. It is the most
-// that net/http can do for these responses. Its arguments are an address and the
-// file of responses.
+// serveBare is a server that a run starts by executing this program again. It sends
+// responses captured from the real server and does nothing else: no credential, no
+// limit, no database, not even a timeout. It is the fastest that net/http can send
+// these responses. Its arguments are an address and the file of responses.
 func serveBare(args []string) {
 	var captured []*response
 	check(json.Unmarshal(must(os.ReadFile(args[1])), &captured))
@@ -49,8 +48,8 @@ func serveBare(args []string) {
 	check(http.ListenAndServe(args[0], handler))
 }
 
-// startBare captures our response to every read and to a create, starts the bare
-// server with them, and makes sure that it sends the same.
+// startBare captures our response to every read and to a create, starts the bare server
+// with them, and checks that it sends the same responses.
 func (b *bench) startBare(ours *server) *server {
 	progress("capturing responses")
 	checkCursors(ours)

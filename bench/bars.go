@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// bar is the limit for a figure. The zero bar is none.
+// bar is the limit for a figure. The zero bar means none.
 type bar struct{ atLeast, atMost float64 }
 
-// live is the work that people do. The deprecated get isn't part of it.
+// live is the work that users do. The deprecated get isn't part of it.
 const live = "first cursor status create16 create128 mix"
 
-// bars are all there are. Each is what was asked of the service, and isn't
-// adjusted to what it reaches. Ratios of throughput are ours to the other
-// server's; ratios of cost are those of a large store to a small one.
+// bars are all bars. Each is a requirement and isn't adjusted to what the service
+// reaches. Ratios of throughput are ours to the other server's; ratios of cost are a
+// large store's to a small one's.
 var bars = []struct {
 	command, works, versus string
 	bar                    bar
@@ -29,7 +29,7 @@ var bars = []struct {
 	{"peers", live, "pocketbase", bar{atLeast: 3}},
 	{"peers", "create1", "axum", bar{atLeast: 0.55}},
 	{"peers", "create1", "fastify", bar{atLeast: 0.75}},
-	// Ours on PostgreSQL and Redis is to reach this share of ours on SQLite.
+	// Ours on PostgreSQL and Redis must reach this share of ours on SQLite.
 	{"peers", "first cursor", "postgres", bar{atMost: 1 / 0.25}},
 	{"peers", "create128", "postgres", bar{atMost: 1 / 0.4}},
 	{"peers", "first create128", allCores, bar{atLeast: 0.5}},

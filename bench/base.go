@@ -14,9 +14,9 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// copyForBase creates a SQLite file for the build of another commit, with the rows
-// of a store of ours. A build with fewer tables than this one refuses that store,
-// so it creates its own, which gets the rows.
+// copyForBase creates a SQLite file for the build of another commit, with the rows of
+// one of our stores. A build with fewer tables than this one refuses our store, so it
+// creates its own, which gets the rows.
 func (b *bench) copyForBase(bin, from string) (copied string) {
 	own, same := filepath.Join(b.work, "base-own.db"), filepath.Join(b.work, "base.db")
 	b.output("", bin, "db", "migrate", "--database", "sqlite:"+own)
@@ -29,7 +29,7 @@ func (b *bench) copyForBase(bin, from string) (copied string) {
 	return own
 }
 
-// copyForBase is the same on PostgreSQL, in the cluster of the store at url.
+// copyForBase does the same on PostgreSQL, in the cluster of the store at url.
 func (pg *postgres) copyForBase(bin, url string) (copied string) {
 	pg.execute(url, "CREATE DATABASE base")
 	copied = strings.Replace(url, "/postgres?", "/base?", 1)
@@ -70,8 +70,8 @@ func (pg *postgres) query(url, query string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// copyRows replaces the rows of the SQLite file to with those of from: tables and
-// columns that both have, and the ids that are next.
+// copyRows replaces the rows of the SQLite file to with those of from, for tables and
+// columns that both have, and copies the next ids.
 func copyRows(to, from string) {
 	conn := must(sqlitedb.OpenConn(to, sqlitedb.OpenReadWrite))
 	defer func() { check(conn.Close()) }()

@@ -20,8 +20,8 @@ func sqliteFile(t *testing.T, name, script string) (path string) {
 	return path
 }
 
-// An older build gets our rows in its own tables: those that it has, by the
-// columns that it has, and the next id is the same.
+// An older build gets our rows in its own tables, limited to the tables and columns it
+// has, and the next id is the same.
 func TestOlderTablesGetOurRows(t *testing.T) {
 	ours := sqliteFile(t, "ours.db", `
 		CREATE TABLE pets (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, color TEXT NOT NULL);
@@ -59,7 +59,7 @@ func TestOlderTablesGetOurRows(t *testing.T) {
 	}
 }
 
-// A store seeded for other tables is never taken for one with these.
+// A store seeded for other tables is never mistaken for one with these.
 func TestFingerprintCoversAllFiles(t *testing.T) {
 	root := t.TempDir()
 	seen := map[string]string{}

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// bench is one run: its settings, where it works, and what it has started.
+// bench is one run: its settings, its directories, and the processes it has started.
 type bench struct {
 	options
 	ctx     context.Context // ends the run early
 	command string
 	root    string // of this module's source
-	work    string // a directory that is removed at the end
-	release string // the server as it is released
+	work    string // removed at the end
+	release string // the release build of the server
 	sync    time.Duration
 	load    *generator
 	started []*process
@@ -30,10 +30,10 @@ type bench struct {
 func (b *bench) open() {
 	b.root = b.output("", "go", "list", "-m", "-f", "{{.Dir}}")
 	b.work = must(os.MkdirTemp(b.dir, "animalstore-bench-"))
-	check(os.Chmod(b.work, 0o711)) // PostgreSQL runs as another user and has its files in there
+	check(os.Chmod(b.work, 0o711)) // PostgreSQL runs as another user and keeps its files there
 }
 
-// close stops what is still running, the latest first.
+// close stops everything that is still running, in reverse order of starting.
 func (b *bench) close() {
 	for _, p := range slices.Backward(b.started) {
 		p.stop()
@@ -59,13 +59,13 @@ func (b *bench) build(name, root string) (bin string) {
 	return bin
 }
 
-// goBuild compiles a package of the module in dir as releases are.
+// goBuild compiles a package of the module in dir with the flags of a release.
 func (b *bench) goBuild(dir, pkg, bin string) {
 	b.output(dir, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin, pkg)
 }
 
-// buildRevision compiles the server of another commit, in a worktree that is
-// removed afterwards.
+// buildRevision compiles the server of another commit, in a worktree that is removed
+// afterwards.
 func (b *bench) buildRevision(name, revision string) (bin string) {
 	tree := filepath.Join(b.work, "tree-"+name)
 	b.output(b.root, "git", "worktree", "add", "--quiet", "--detach", tree, revision)
@@ -91,13 +91,13 @@ func firstLineOf(cmd *exec.Cmd) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// notes describe the conditions that the figures were measured under.
+// notes describe the conditions under which the figures were measured.
 func (b *bench) notes() []string {
 	return append([]string{fmt.Sprintf("%s pets; a 4 KiB write and fsync takes %v here", grouped(b.pets), b.sync)}, b.load.notes()...)
 }
 
-// syncTime is how long it takes to get a page on disk, which is the cost of a
-// create that doesn't share a commit.
+// syncTime is how long it takes to write a page to disk, which is the cost of a create
+// that doesn't share a commit.
 func syncTime(dir string) time.Duration {
 	f := must(os.Create(filepath.Join(dir, "sync")))
 	defer f.Close()
@@ -112,9 +112,9 @@ func syncTime(dir string) time.Duration {
 	return median(took).Round(time.Microsecond)
 }
 
-// cached is the path of a file or directory that is kept between runs. If it
-// doesn't exist, fill creates it at the path it is given. The name must reflect
-// everything that its contents depend on.
+// cached returns the path of a file or directory that is kept between runs. If it
+// doesn't exist, fill creates it at the given path. The name must reflect everything
+// that the contents depend on.
 func (b *bench) cached(name string, fill func(part string)) string {
 	dir := filepath.Join(b.dir, "animalstore-bench-cache")
 	// Other users may pass through: PostgreSQL doesn't run as root.
@@ -133,15 +133,15 @@ func (b *bench) cached(name string, fill func(part string)) string {
 	return path
 }
 
-// copyTree copies a file or a directory with owners and modes, and syncs it to
-// disk: later writes must not wait for it.
+// copyTree copies a file or directory with owners and modes, and syncs it to disk, so
+// that later writes don't wait for it.
 func (b *bench) copyTree(to, from string) {
 	b.output("", "cp", "-a", from, to)
 	b.output("", "sync", "-f", to)
 }
 
-// fingerprint identifies the contents of files and directories below root, which
-// patterns name. It is part of the names of what is cached.
+// fingerprint identifies the contents of the files and directories below root that
+// match the patterns. It is part of the names in the cache.
 func fingerprint(root string, patterns ...string) string {
 	sum := sha256.New()
 	for _, pattern := range patterns {
@@ -162,9 +162,9 @@ func fingerprint(root string, patterns ...string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))[:12]
 }
 
-// A benchmark is of no use once something failed, so an error ends it at once, as
-// t.Fatal ends a test: check and must panic with a failure, which attempt turns
-// into an error again. Functions return an error only where one can be handled.
+// A benchmark is useless once something has failed, so an error ends it at once, as
+// t.Fatal ends a test: check and must panic with a failure, which attempt turns into an
+// error again. Functions return an error only where it can be handled.
 type failure struct{ error }
 
 func check(err error) {
@@ -193,5 +193,5 @@ func attempt(f func()) (err error) {
 	return nil
 }
 
-// unavailableError is why a server can't be built or run here.
+// unavailableError says why a server can't be built or run here.
 type unavailableError struct{ error }

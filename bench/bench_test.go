@@ -102,7 +102,7 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// inTurn are turns of a second with the given numbers of requests.
+// inTurn returns turns of a second with the given numbers of requests.
 func inTurn(requests ...int) (turns []turn) {
 	for _, n := range requests {
 		turns = append(turns, turn{requests: n, seconds: 1, cpu: time.Second, p50: time.Millisecond, p99: 9 * time.Millisecond})
@@ -110,8 +110,8 @@ func inTurn(requests ...int) (turns []turn) {
 	return turns
 }
 
-// Ratios are taken within rounds: the ratio of medians would be 1 here, where
-// the machine slowed down for one server's turn and then for the other's.
+// Ratios are computed within rounds: the ratio of medians would be 1 here, where the
+// machine was slow for one server's turn and then for the other's.
 func TestRatiosAreOfRounds(t *testing.T) {
 	ours, other := inTurn(100, 200, 400), inTurn(50, 400, 200)
 	got := ratios(figures(ours, turn.perSecond), figures(other, turn.perSecond))
@@ -142,7 +142,7 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// exampleReport is one with every kind of row, met and missed.
+// exampleReport has every kind of row, met and missed.
 func exampleReport() *report {
 	ours := inTurn(1000, 1100, 900)
 	bare := inTurn(1250, 1375, 1125) // ours is 0.8 of it
@@ -323,7 +323,7 @@ func testBench(t *testing.T) *bench {
 	return b
 }
 
-// A server may be several processes: all of them count.
+// A server may consist of several processes: all of them count.
 func TestFamily(t *testing.T) {
 	p := testBench(t).launch("family", os.Interrupt, nil, "sh", "-c", "trap 'kill $!; exit' INT; sleep 300 & wait")
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {

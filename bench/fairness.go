@@ -23,7 +23,7 @@ const (
 // largePet has one of the longest names that a pet can have.
 var largePet = `{"name":"` + strings.Repeat("🦊", 1024) + `","categoryId":7,"status":"available"}`
 
-// measureFairnesses measures ours on both databases.
+// measureFairnesses measures our server on both databases.
 func (r *report) measureFairnesses() {
 	for _, s := range r.running {
 		switch s.name {
@@ -35,8 +35,8 @@ func (r *report) measureFairnesses() {
 	}
 }
 
-// measureFairness measures how long one key waits for small reads while others
-// ask for the largest pages, on connections that are never idle.
+// measureFairness measures how long one key waits for small reads while others request
+// the largest pages, on connections that are never idle.
 func (b *bench) measureFairness(engine string, s *server) (all []cost) {
 	for range 100 {
 		s.send(http.MethodPost, s.api.create, largePet)
@@ -59,8 +59,8 @@ func (b *bench) measureFairness(engine string, s *server) (all []cost) {
 	return all
 }
 
-// besideLargePages returns how many ms reads took during the bursts, and how many
-// large pages were sent a second.
+// besideLargePages returns how many ms the reads took during the bursts, and how many
+// large pages were sent per second.
 func (b *bench) besideLargePages(s *server, keys []string) (waits []float64, pages float64) {
 	heavy := *s
 	heavy.rotateKeys, heavy.keysFile = true, filepath.Join(b.work, "heavy.keys")
@@ -73,7 +73,7 @@ func (b *bench) besideLargePages(s *server, keys []string) (waits []float64, pag
 		go func() {
 			ended <- attempt(func() {
 				t, _, err := b.load.runWrk(b.ctx, w, &heavy, file, burstLength)
-				if !errors.As(err, &refusedError{}) && !errors.Is(err, errNothing) { // they ask for more than can be done in time
+				if !errors.As(err, &refusedError{}) && !errors.Is(err, errNothing) { // they request more than can be served in time
 					check(err)
 				}
 				pages += float64(t.requests) / burstLength.Seconds() / bursts

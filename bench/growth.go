@@ -9,8 +9,8 @@ const (
 	fewPets  = 100_000
 	manyPets = 5_000_000
 	starts   = 7
-	// scattered is the number of places that are read. They lie on many more
-	// pages than SQLite keeps in memory, so no read profits from an earlier one.
+	// scattered is the number of places that are read. They lie on many more pages than
+	// SQLite keeps in memory, so no read benefits from an earlier one.
 	scattered = 30_000
 )
 
@@ -18,7 +18,7 @@ var growthWorkloads = []workload{
 	{"cursor", "list 20, random cursor", connections, func(a api, pets int) []string { return randomPages(a, pets, scattered) }},
 	{"rare", "list 20 of a rare status, random cursor", connections, func(a api, pets int) []string {
 		return randomReads(scattered, func(random *rand.Rand) string {
-			// The lowest tenth alone has more than a page of them.
+			// The lowest tenth alone has more than a page of these pets.
 			return a.list(page{below: int64(pets)/10 + random.Int64N(int64(pets)*9/10), limit: 20, status: rareStatus})
 		})
 	}},
@@ -66,8 +66,8 @@ func (b *bench) measureGrowth(most int) (all []cost) {
 	return all
 }
 
-// timeStarts measures how long the release build takes from exec to its first
-// page of pets.
+// timeStarts measures the time from exec of the release build to its first page of
+// pets.
 func (b *bench) timeStarts(s server, database string) cost {
 	progress("starting %d times", starts)
 	var took []float64

@@ -20,17 +20,17 @@ import (
 //go:embed load.lua
 var loadScript []byte
 
-// generator sends load with wrk, which costs a fraction of what it measures.
+// generator sends load with wrk, which uses far less CPU than the servers it measures.
 //
-// wrk has one thread: on a machine with few cores a second one would take from
-// the server what it gives to the client. A turn during which that thread is
-// nearly always busy measures wrk; the notes show that.
+// wrk has one thread: on a machine with few cores, a second one would take CPU time
+// from the server. In a turn during which the thread is nearly always busy, wrk itself
+// is the limit; the notes show that.
 type generator struct {
 	wrk, script string
 
 	busiest  float64       // the largest share of a core that wrk took in a turn
 	elapsed  time.Duration // of all cores, during turns
-	foreign  time.Duration // of that, taken by other processes than wrk and the server
+	foreign  time.Duration // of that, used by processes other than wrk and the server
 	repeated []string      // turns that had to be repeated
 }
 
@@ -43,7 +43,7 @@ func (g *generator) notes() []string {
 	return append(notes, fmt.Sprintf("Other processes used %.0f %% of the machine meanwhile", 100*g.foreignShare()))
 }
 
-// foreignShare is the share of the machine that other processes took.
+// foreignShare is the share of the machine that other processes used.
 func (g *generator) foreignShare() float64 {
 	return g.foreign.Seconds() / max(g.elapsed, time.Nanosecond).Seconds()
 }
@@ -58,7 +58,7 @@ func newGenerator(work string) *generator {
 	return g
 }
 
-// turn is what one server did in one burst.
+// turn is the result of one burst to one server.
 type turn struct {
 	requests int
 	seconds  float64
@@ -103,10 +103,10 @@ func (g *generator) burst(ctx context.Context, w workload, s *server, file strin
 	return t, nil
 }
 
-// runWrk returns what wrk measured and how much processor time it used.
+// runWrk returns wrk's measurements and the processor time it used.
 func (g *generator) runWrk(ctx context.Context, w workload, s *server, file string, length time.Duration) (t turn, used time.Duration, err error) {
-	// wrk counts in whole seconds, but an interrupt ends it cleanly. The time
-	// given here only bounds a run in which that fails.
+	// wrk counts in whole seconds, but an interrupt ends it cleanly. The duration given
+	// here only limits a run in which the interrupt fails.
 	args := []string{g.wrk, "-t1", "-c" + strconv.Itoa(w.connections),
 		"-d" + strconv.Itoa(int(length.Seconds())+5) + "s", "--timeout", "10s", "-s", g.script,
 		"-H", "Authorization: Bearer " + s.key, "-H", "Content-Type: application/json",
@@ -137,7 +137,7 @@ func (g *generator) runWrk(ctx context.Context, w workload, s *server, file stri
 	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// refusedError is a burst with responses that weren't successes.
+// refusedError is the error of a burst with responses that weren't successes.
 type refusedError struct{ error }
 
 // parseDone reads the last line of load.lua.
@@ -164,8 +164,8 @@ func parseDone(line string) (turn, error) {
 	return t, nil
 }
 
-// result is how a server did under a workload, compared with the first server of
-// the same race, which is ours.
+// result is a server's result under a workload, compared with the first server of the
+// same race, which is ours.
 type result struct {
 	work        string
 	connections int
@@ -174,9 +174,9 @@ type result struct {
 	bar         bar // for our throughput as a multiple of the server's
 }
 
-// race gives servers turns under a workload, in a random order and next in the
-// reverse one: a server must not always follow the one that leaves the disk busy.
-// What disturbs the machine for longer than a turn disturbs all of them alike.
+// race gives servers turns under a workload, first in a random order and then in
+// reverse: a server must not always follow the one that leaves the disk busy.
+// Disturbances longer than a turn affect all of them alike.
 func (b *bench) race(w workload, servers ...*server) []result {
 	progress("%s, %d connections", w.title, w.connections)
 	client.CloseIdleConnections()
@@ -220,13 +220,13 @@ func (b *bench) writeRequests(w workload, s *server) (file string) {
 	return file
 }
 
-// errNothing is a burst that ended before the first response, as can happen when
-// a thousand connections have to be opened on a busy machine.
+// errNothing is the error of a burst that ended before the first response, as can
+// happen when a thousand connections have to be opened on a busy machine.
 var errNothing = errors.New("there was no response")
 
-// turn is a burst, repeated if there was no response or if it was a peer's that
-// failed: a whole run must not be lost to one that starves for a while. Each
-// repetition takes twice as long, and there are at most two.
+// turn is a burst that is repeated if there was no response, or if a peer failed: a
+// whole run must not be lost to a peer that is starved for a while. Each repetition
+// takes twice as long, and there are at most two.
 func (g *generator) turn(ctx context.Context, w workload, s *server, file string, length time.Duration) (turn, error) {
 	for tries := 1; ; tries++ {
 		t, err := g.burst(ctx, w, s, file, length)

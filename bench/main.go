@@ -1,8 +1,8 @@
-// Command bench measures the built server against bars it has to clear.
+// Command bench measures the built server and compares it with bars it must clear.
 //
-// Absolute figures say more about the machine than about the server, so nearly
-// every bar is a ratio of two servers that took turns on it. README.md explains
-// how to read the tables.
+// Absolute figures say more about the machine than about the server, so nearly every
+// bar is a ratio of two servers that took turns on it. README.md explains how to read
+// the tables.
 package main
 
 import (
@@ -39,7 +39,7 @@ type options struct {
 	warmup    time.Duration // a first burst that isn't counted
 	dir       string
 	strict    bool
-	workloads []string // of quick and peers, with the other parts of a run
+	workloads []string // for quick and peers, including the other parts of a run
 
 	// of quick
 	base     string // a revision to compare with
@@ -115,7 +115,7 @@ func parseOptions(args []string) (name string, o options, err error) {
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "number of turns for each server")
 	flags.DurationVar(&o.burst, "burst", o.burst, "length of a turn")
 	flags.IntVar(&o.pets, "pets", o.pets, "pets in the store; in growth, in the larger one")
-	flags.StringVar(&o.dir, "dir", os.TempDir(), "where to put databases: should be a real disk, or creates wait for nothing")
+	flags.StringVar(&o.dir, "dir", os.TempDir(), "where to put databases: use a real disk, otherwise creates don't wait for it")
 	flags.BoolVar(&o.strict, "strict", false, "fail if a bar is missed")
 	switch name {
 	case "quick":
@@ -142,7 +142,7 @@ func parseOptions(args []string) (name string, o options, err error) {
 	return name, o, nil
 }
 
-// pick returns a flag's setter that narrows a list to some of its names.
+// pick returns a flag setter that narrows a list to some of its names.
 func pick(names *[]string) func(string) error {
 	all := *names
 	return func(value string) error {
@@ -158,7 +158,7 @@ func pick(names *[]string) func(string) error {
 
 var began = time.Now()
 
-// progress prints a line for the person who waits.
+// progress prints a line for the user.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%4.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }

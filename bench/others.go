@@ -16,20 +16,20 @@ import (
 	"syscall"
 )
 
-// peer is another server for the same work. Its source is in peers/, under its
-// name, and has two commands: one fills a database from rows on its standard
-// input and prints a key, the other serves.
+// peer is another server for the same work. Its source is in peers/, under its name,
+// and has two commands: one fills a database from rows on standard input and prints a
+// key, the other serves.
 type peer struct {
 	name  string
 	tools []string
 	api   api
-	// build leaves what is needed to run it at a path, which is kept as long as
-	// the source doesn't change.
+	// build puts everything needed to run it at a path, which is kept as long as the
+	// source doesn't change.
 	build    func(b *bench, source, path string)
 	run      func(built string) []string // the command line, before "seed" or "serve"
 	file     string                      // its SQLite database
-	manifest string                      // the file of its source that names versions
-	versions *regexp.Regexp              // that match it
+	manifest string                      // the source file that names versions
+	versions *regexp.Regexp              // matches them in manifest
 	settings string
 }
 
@@ -62,7 +62,7 @@ func (p peer) start(b *bench) *server {
 	})
 }
 
-// about is its versions and settings, for the report.
+// about describes its versions and settings, for the report.
 func (p peer) about(b *bench, source string) string {
 	var parts []string
 	for _, v := range p.versions.FindAllStringSubmatch(string(must(os.ReadFile(filepath.Join(source, p.manifest)))), -1) {
@@ -83,7 +83,7 @@ func (b *bench) fillPeer(dir string, run []string) {
 	cmd.Stdin = rows
 	go func() { in.CloseWithError(writeRows(in, b.pets)) }()
 	key, err := firstLineOf(cmd)
-	rows.Close() // or the other end would wait for a program that has failed
+	rows.Close() // otherwise the other end would wait for a failed program
 	check(err)
 	check(os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600))
 }
@@ -91,17 +91,17 @@ func (b *bench) fillPeer(dir string, run []string) {
 var pocketBase = peer{
 	name: "pocketbase",
 	api:  pocketBaseAPI,
-	// It may need a newer Go than there is.
+	// It may need a newer Go than the installed one.
 	build:    func(b *bench, source, path string) { b.goBuild(source, ".", path) },
 	run:      func(built string) []string { return []string{built} },
 	file:     "data/data.db",
 	manifest: "go.mod",
 	versions: regexp.MustCompile(`github.com/pocketbase/(pocketbase) (v[0-9.]+)`),
-	settings: "its own records API, an auth token per request",
+	settings: "PocketBase's records API, an auth token per request",
 }
 
-// fastify is built away from the source tree: among its packages is some Go, which
-// go vet would take for ours.
+// fastify is built outside the source tree: its packages contain some Go, which go vet
+// would check as ours.
 var fastify = peer{
 	name:  "fastify",
 	tools: []string{"node", "npm"},
@@ -109,7 +109,7 @@ var fastify = peer{
 	build: func(b *bench, source, path string) {
 		b.copyTree(path, source)
 		b.output(path, "npm", "ci", "--no-audit", "--no-fund")
-		// npm may leave out the step that builds it, with no more than a warning.
+		// npm may skip the step that builds it, with just a warning.
 		b.output(path, "node", "--input-type=commonjs", "-e", "new (require('better-sqlite3'))(':memory:')")
 	},
 	run:      func(built string) []string { return []string{"node", filepath.Join(built, "main.js")} },
@@ -137,7 +137,7 @@ var axum = peer{
 	settings: "a thread for each core",
 }
 
-// startOnPostgres starts the release build on its own PostgreSQL and Redis. Their
+// startOnPostgres starts the release build with its own PostgreSQL and Redis. Their
 // processor time counts as its own.
 func startOnPostgres(b *bench) *server {
 	pg := findPostgres(b)
@@ -169,9 +169,8 @@ type postgres struct {
 	as           *syscall.SysProcAttr // the user to run as
 }
 
-// findPostgres finds a directory with PostgreSQL's server and client.
-// Distributions have one for each version, and may link a few programs from
-// elsewhere.
+// findPostgres finds a directory with PostgreSQL's server and client. Distributions
+// have one for each version, and may link a few of the programs elsewhere.
 func findPostgres(b *bench) *postgres {
 	servers := must(filepath.Glob("/usr/lib/postgresql/*/bin/postgres"))
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -223,8 +222,8 @@ func (pg *postgres) execute(url, statement string) {
 	pg.output("", filepath.Join(pg.bin, "psql"), "-q", "-d", url, "-c", statement)
 }
 
-// startRedis starts a Redis that stores nothing: what must survive of limits is
-// in the database as well.
+// startRedis starts a Redis that stores nothing: the limits that must survive are also
+// in the database.
 func (b *bench) startRedis(name string) (p *process, url, version string) {
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -239,7 +238,7 @@ func (b *bench) startRedis(name string) (p *process, url, version string) {
 	return p, "redis://" + addr, version
 }
 
-// notRoot is how to start a program that refuses to run as root, or nil if we
+// notRoot says how to start a program that refuses to run as root, or is nil if we
 // aren't root.
 func notRoot() *syscall.SysProcAttr {
 	if os.Getuid() != 0 {

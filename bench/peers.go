@@ -13,9 +13,9 @@ import (
 // manyKeys is the number of keys in our store.
 const manyKeys = 10_000
 
-// otherServers are what ours can be compared with, besides the bare server. The
-// results are still useful without one of them, so those that are unavailable
-// are left out with a message.
+// otherServers are the servers that ours can be compared with, besides the bare one.
+// The results are useful even without one of them, so unavailable ones are left out
+// with a message.
 var otherServers = []struct {
 	name  string
 	start func(*bench) *server
@@ -39,7 +39,7 @@ var extras = []struct {
 	{"growth", func(r *report) { r.costs = append(r.costs, r.measureGrowth(manyPets)...) }},
 }
 
-// serverNames and workloadNames are what flags choose from.
+// serverNames and workloadNames are the choices for flags.
 func serverNames() []string {
 	names := []string{"bare"}
 	for _, p := range otherServers {
@@ -58,8 +58,8 @@ func workloadNames() (names []string) {
 	return names
 }
 
-// peers compares the release build with a bare server and with what somebody
-// might use in its place, and writes the results down.
+// peers compares the release build with a bare server and with possible alternatives,
+// and writes the results.
 func peers(b *bench) []*table {
 	b.prepare()
 	r := &report{bench: b, when: time.Now()}
@@ -79,8 +79,8 @@ func peers(b *bench) []*table {
 	return tables
 }
 
-// raiseFileLimit lets wrk and the servers have a thousand connections and more.
-// Go gives children the limit it was started with, unless it is set.
+// raiseFileLimit lets wrk and the servers have a thousand connections and more. Unless
+// the limit is set, Go's children get the limit that Go was started with.
 func raiseFileLimit() {
 	var limit syscall.Rlimit
 	check(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
@@ -123,7 +123,7 @@ func (r *report) startAll() {
 	}
 }
 
-// withManyKeys is our server, which requests reach with all its keys, one after another.
+// withManyKeys is our server with requests that use all its keys, one after another.
 func (r *report) withManyKeys() *server {
 	s := *r.running[0]
 	s.name, s.rotateKeys = fmt.Sprintf("ours, %s keys", grouped(manyKeys)), true
@@ -152,7 +152,7 @@ func (r *report) measureMemory() {
 		must(r.load.burst(r.ctx, w, ours, file, 3*time.Second))
 	}
 	for _, s := range r.running {
-		if s.backends == nil { // the memory PostgreSQL shares would count once for each process
+		if s.backends == nil { // PostgreSQL's shared memory would count once for each process
 			limit := bar{}
 			if s.name == "ours" {
 				limit = barFor("peers", "memory", "")

@@ -19,7 +19,7 @@ type process struct {
 	log    string // the file with its output
 }
 
-// launch starts a program that signal ends. Its output goes to a file.
+// launch starts a program that the given signal ends. Its output goes to a file.
 func (b *bench) launch(name string, signal os.Signal, as *syscall.SysProcAttr, args ...string) *process {
 	log := must(os.Create(filepath.Join(b.work, name+".log")))
 	defer log.Close()
@@ -33,8 +33,8 @@ func (b *bench) launch(name string, signal os.Signal, as *syscall.SysProcAttr, a
 	return p
 }
 
-// await calls ready until it succeeds: in quick succession at first, then at
-// longer intervals.
+// await calls ready until it succeeds, at first in quick succession, then at longer
+// intervals.
 func (b *bench) await(p *process, ready func()) {
 	began := time.Now()
 	for {
@@ -61,8 +61,8 @@ func (p *process) stop() {
 // tick is the unit of time in /proc: USER_HZ is 100 wherever Go runs on Linux.
 const tick = 10 * time.Millisecond
 
-// machineTime is how long all cores together have been busy so far, including
-// time taken by the host of a virtual machine, and how much time has passed.
+// machineTime is how long all cores together have been busy so far, including time used
+// by the host of a virtual machine, and how much time has passed.
 func machineTime() (busy, all time.Duration) {
 	line, _, _ := strings.Cut(string(must(os.ReadFile("/proc/stat"))), "\n")
 	// cpu user nice system idle iowait irq softirq steal; the fields after these
@@ -77,10 +77,10 @@ func machineTime() (busy, all time.Duration) {
 	return busy, all
 }
 
-// procStat is what /proc says about a process.
+// procStat is the information in /proc about a process.
 type procStat struct {
 	parent int
-	cpu    time.Duration // its own and that of children it has waited for
+	cpu    time.Duration // including children it has waited for
 }
 
 func parseStat(stat string) procStat {
@@ -100,7 +100,7 @@ func parseStat(stat string) procStat {
 func family(root int) map[int]procStat {
 	all := map[int]procStat{}
 	for _, path := range must(filepath.Glob("/proc/[0-9]*/stat")) {
-		if text, err := os.ReadFile(path); err == nil { // else it has ended
+		if text, err := os.ReadFile(path); err == nil { // otherwise it has ended
 			all[must(strconv.Atoi(strings.Split(path, "/")[2]))] = parseStat(string(text))
 		}
 	}

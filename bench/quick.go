@@ -13,8 +13,8 @@ const (
 
 var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness")
 
-// quick compares the release build with what net/http can do at best and, with
-// -base, with the build of another commit, on both databases.
+// quick compares the release build with the best that net/http can do and, with -base,
+// with the build of another commit, on both databases.
 func quick(b *bench) []*table {
 	b.prepare()
 	base := ""

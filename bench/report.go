@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// ratios are of a figure of ours to the server's, round by round.
+// ratios are our figure divided by the server's, round by round.
 func (r result) ratios(of func(turn) float64) []float64 {
 	return ratios(figures(r.ours, of), figures(r.turns, of))
 }
 
-// median is that of a figure over the rounds.
+// median is the median of a figure over the rounds.
 func (r result) median(of func(turn) float64) float64 { return median(figures(r.turns, of)) }
 
-// cost is a figure that isn't throughput, round by round, and what it is compared
-// with, if anything. The bar is for their ratio then.
+// cost is a figure other than throughput, round by round, and optionally the figures it
+// is compared with. The bar then applies to the ratio.
 type cost struct {
 	what, versus string
 	other, ours  []float64
 	bar          bar
 }
 
-// judged is what the bar is for.
+// judged returns the values that the bar applies to.
 func (c cost) judged() []float64 {
 	if c.other == nil {
 		return c.ours
@@ -36,7 +36,7 @@ func (c cost) judged() []float64 {
 	return ratios(c.ours, c.other)
 }
 
-// report is what a run found.
+// report is the result of a run.
 type report struct {
 	*bench
 	when    time.Time
@@ -47,7 +47,7 @@ type report struct {
 	costs   []cost
 }
 
-// tables are the report for people. The first contains all rows with a bar.
+// tables returns the report as tables. The first contains all rows with a bar.
 func (r *report) tables() []*table {
 	all := []*table{r.barsTable(), resultTable(r.results), costTable(r.costs)}
 	return slices.DeleteFunc(all, func(t *table) bool { return len(t.rows) == 0 })
@@ -108,9 +108,9 @@ const (
 	resultsEnd   = "<!-- results: to here -->"
 )
 
-// write stores the report in the source tree: all of it in bench/results, and
-// its first table in docs/performance.md. A run that left something out is only
-// stored in a directory that was named for it.
+// write stores the report in the source tree: all of it in bench/results, and its first
+// table in docs/performance.md. An incomplete run is only stored in a directory that
+// was named for it.
 func (r *report) write(tables []*table) {
 	dir := r.options.results
 	if dir == "" {
@@ -146,8 +146,8 @@ func (r *report) markdown(tables []*table) []byte {
 	return out.Bytes()
 }
 
-// tooBusy is the share of the machine that other processes may take before
-// ratios say more about how programs cope with contention than about their speed.
+// tooBusy is the share of the machine that other processes may use before ratios say
+// more about contention than about speed.
 const tooBusy = 0.10
 
 // conditions describe how the figures were measured.

@@ -29,8 +29,8 @@ func (r *report) compare(names []string, suffix string, servers ...*server) {
 }
 
 // measureOneCore compares our server on one core, as in a small container, with the
-// same on all of them. Meanwhile wrk is on another core, so that it takes nothing from
-// the one that is measured.
+// same server on all cores. wrk runs on another core, so that it takes nothing from the
+// measured one.
 func (r *report) measureOneCore() {
 	if runtime.NumCPU() < 2 {
 		r.skipped = append(r.skipped, "one core is left out: wrk needs another")
@@ -52,8 +52,8 @@ func pinned(cpu string, args ...string) []string {
 	return append([]string{"taskset", "-c", cpu}, args...)
 }
 
-// measureEvents compares creates while somebody follows their events, and while a webhook
-// gets them, with creates that nobody is told of.
+// measureEvents compares creates while somebody follows their events, and while a
+// webhook receives them, with creates without followers.
 func (r *report) measureEvents() {
 	works := []string{"create16", "create128"}
 	start := func(name string, flags ...string) *server {
@@ -78,7 +78,7 @@ func (r *report) measureEvents() {
 	setState("paused")
 	hooked.during = func() func() {
 		setState("active")
-		return func() { setState("paused"); hooked.settle() } // or it would disturb the other's turn
+		return func() { setState("paused"); hooked.settle() } // otherwise it would disturb the other's turn
 	}
 	alone.name = unhooked
 	r.compare(works, ", with a webhook", hooked, alone)

@@ -24,10 +24,10 @@ import (
 
 const rareStatus = animalstore.PetPending
 
-// parts are a store of n pets, the same one each time, with ids that count from
-// 1. Names and categories are those of a sample store. Its history would leave
-// the pending pets together at the end, so here 1 % pending, 20 % sold and 79 %
-// available ones are scattered over the list.
+// parts returns a store of n pets, the same each time, with ids from 1. Names and
+// categories are those of a sample store. Its history would leave all pending pets at
+// the end, so here 1 % pending, 20 % sold and 79 % available pets are scattered over
+// the list.
 func parts(n int) iter.Seq[db.Rows] {
 	return func(yield func(db.Rows) bool) {
 		store := sample.Store{Seed: 1, Pets: int64(n)}
@@ -62,15 +62,15 @@ func randomStatus(random *rand.Rand) animalstore.PetStatus {
 	return animalstore.PetAvailable
 }
 
-// openStore opens a database of ours to fill it. What it writes isn't durable at
-// once: if the machine crashes, this run is lost anyway.
+// openStore opens one of our databases to fill it. Its writes aren't durable at once:
+// if the machine crashes, this run is lost anyway.
 func (b *bench) openStore(url string) db.DB {
 	return must(service.OpenDatabase(b.ctx, url, sqlite.Options{NoSync: true}))
 }
 
-// history is what a store has besides pets after a while: two events for each, and a key
-// for each fiftieth. The events are from the year 2100, or a store that is kept for a
-// month would lose them.
+// history is what a store accumulates besides pets: two events per pet, and one key per
+// fifty. The events are from the year 2100; otherwise a store that is kept for a month
+// would lose them.
 const history = `
 	INSERT INTO events SELECT 2 * pets.id - 1 + type, type, pets.id, 4102444800000 + pets.id, 1, 'bench',
 		json_object('id', pets.id, 'name', name, 'categoryId', category_id, 'status', 'available')
@@ -78,7 +78,7 @@ const history = `
 	INSERT INTO keys SELECT id / 50, 'key', 'free', 60, 1000, 1, 'production', 1, 0, 0, 0, 0 FROM pets WHERE id % 50 = 0;
 	INSERT INTO key_secrets SELECT randomblob(32), id, 0 FROM keys;`
 
-// seed fills an empty database with pets, and their history if asked for.
+// seed fills an empty database with pets and, if requested, their history.
 func (b *bench) seed(url string, pets int, withHistory bool) {
 	store := b.openStore(url)
 	bulk := store.(db.Bulk)
@@ -95,8 +95,8 @@ func (b *bench) seed(url string, pets int, withHistory bool) {
 	}
 }
 
-// writeRows writes pets as lines of name, category and status between tabs, for
-// peers, which fill their own databases.
+// writeRows writes pets as lines of name, category and status between tabs, for peers,
+// which fill their databases themselves.
 func writeRows(w io.Writer, n int) error {
 	out := bufio.NewWriter(w)
 	for part := range parts(n) {
@@ -107,13 +107,13 @@ func writeRows(w io.Writer, n int) error {
 	return out.Flush()
 }
 
-// seededFile is a SQLite file with pets, which is kept for later runs.
+// seededFile returns a SQLite file with pets, which is kept for later runs.
 func (b *bench) seededFile(pets int, withHistory bool) string {
 	id := fingerprint(b.root, "internal/db/sqlite/schema*.sql", "internal/sample", "bench/seed.go")
 	path := b.cached(fmt.Sprintf("pets-%d-%t-%s.db", pets, withHistory, id), func(part string) {
 		b.seed("sqlite:"+part, pets, withHistory)
 	})
-	b.output("", "dd", "if="+path, "of=/dev/null", "bs=1M") // into the page cache: the disk isn't what is measured
+	b.output("", "dd", "if="+path, "of=/dev/null", "bs=1M") // into the page cache: the disk isn't measured
 	return path
 }
 
@@ -127,8 +127,8 @@ func (b *bench) seededCopy(name string, keys int) (s server, database string) {
 	return s, "sqlite:" + file
 }
 
-// withKeys adds keys that no load here can exhaust to a database. It describes
-// the server that will run on it.
+// withKeys adds keys that no load here can exhaust to a database. It describes the
+// server that will use it.
 func (b *bench) withKeys(name, database string, pets, count int) server {
 	store := b.openStore(database)
 	key := animalstore.NewKey{

@@ -22,15 +22,15 @@ type server struct {
 	about    string // versions and settings, for the report
 	file     string // its SQLite database, if it has one
 
-	during     func() (stop func()) // what goes on during its turns besides the load, if anything
-	wrkCPU     string               // the processor for wrk to run on, if not any
+	during     func() (stop func()) // runs during its turns besides the load; may be nil
+	wrkCPU     string               // the processor that wrk runs on; "" for any
 	rotateKeys bool                 // send load with all its keys, one after another
 	peer       bool                 // not our code: failed turns are repeated
 
 	*process
 	addr     string
 	startup  time.Duration // from its start to its first response
-	backends []*process    // PostgreSQL and Redis, if it depends on them: their CPU time counts as its own
+	backends []*process    // PostgreSQL and Redis, if it uses them; their CPU time counts as its own
 }
 
 // start starts a server that s describes, on a free port, and returns once it
@@ -53,7 +53,7 @@ func (b *bench) startBuild(s server, bin, database string, flags ...string) *ser
 }
 
 // cpu is the processor time of the server and its backends so far, and that of each
-// of the backends.
+// backend.
 func (s *server) cpu() (all time.Duration, backends []time.Duration) {
 	all = s.process.cpu()
 	for _, p := range s.backends {
@@ -71,7 +71,7 @@ type response struct {
 	Body        []byte
 }
 
-// differs reports whether two responses differ in more than when they were sent.
+// differs reports whether two responses differ, apart from when they were sent.
 func (r *response) differs(other *response) bool {
 	fixed := func(h http.Header) string {
 		h = h.Clone()

@@ -27,7 +27,7 @@ func stub(t *testing.T, name string, a api, pets []animalstore.Pet) *server {
 		if err != nil {
 			t.Error(err)
 		}
-		// Ours is path|position|filters, the plain one a position alone.
+		// Our cursor is path|position|filters, the plain one only a position.
 		fields := strings.Split(string(text), "|")
 		position, err := strconv.ParseInt(fields[len(fields)/2], 10, 64)
 		if err != nil {
@@ -73,7 +73,7 @@ func stub(t *testing.T, name string, a api, pets []animalstore.Pet) *server {
 	return &server{name: name, api: a, pets: len(pets), addr: s.Listener.Addr().String()}
 }
 
-// A server that doesn't do the same work is found before anything is measured.
+// A server that doesn't do the same work is detected before anything is measured.
 func TestServersAreComparedWithOurs(t *testing.T) {
 	const n = 400
 	var pets []animalstore.Pet
@@ -107,7 +107,7 @@ func TestServersAreComparedWithOurs(t *testing.T) {
 	if err := attempt(stub(t, "peer", plainAPI, slices.Clone(pets)).checkCreate); err != nil {
 		t.Errorf("a create: %v", err)
 	}
-	// Its list doesn't show what was created.
+	// Its list doesn't show the new pet.
 	forgetful := stub(t, "peer", plainAPI, slices.Clone(pets))
 	forgetful.api.list = func(p page) string { p.below = n; return plainAPI.list(p) }
 	if err := attempt(forgetful.checkCreate); err == nil || !strings.Contains(err.Error(), "after a create") {
@@ -137,7 +137,7 @@ func fakeWrk(t *testing.T, lines ...string) *generator {
 	return &generator{wrk: wrk}
 }
 
-// A long run isn't lost to a peer that starves for a moment, and a failure of ours
+// A long run isn't lost to a peer that is starved for a moment, but a failure of ours
 // isn't ignored.
 func TestTurnsAreRepeated(t *testing.T) {
 	sleeper := testBench(t).launch("sleeper", os.Interrupt, nil, "sleep", "300")
@@ -171,7 +171,7 @@ func TestTurnsAreRepeated(t *testing.T) {
 	}
 }
 
-// Followers read during turns alone, and one that gets nothing would measure nothing.
+// Followers read only during turns, and a follower that gets nothing is an error.
 func TestStreamIsFollowedDuringTurns(t *testing.T) {
 	sleeper := testBench(t).launch("sleeper", os.Interrupt, nil, "sleep", "300")
 	for _, c := range []struct{ name, event, wantErr string }{

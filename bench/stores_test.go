@@ -34,7 +34,7 @@ func TestMixKeepsShares(t *testing.T) {
 	}
 }
 
-// A store with history has what requests for its events expect.
+// A store with history has the events and keys that requests expect.
 func TestHistory(t *testing.T) {
 	const n = 1000
 	b := testBench(t)
@@ -87,7 +87,7 @@ func TestListRequests(t *testing.T) {
 	}
 }
 
-// Stores are the same each time, or a cached store would not match the requests.
+// Stores are the same each time; otherwise a cached store wouldn't match the requests.
 func TestStoresAreTheSameEachTime(t *testing.T) {
 	collect := func(n int) (pets []animalstore.Pet) {
 		for part := range parts(n) {
@@ -113,8 +113,8 @@ func TestStoresAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-// Each tenth of a store has pages of the rare status, or pages from random places
-// would not be full.
+// Each tenth of a store has pages of the rare status; otherwise pages from random
+// places wouldn't be full.
 func TestRareIsScattered(t *testing.T) {
 	const n = fewPets
 	var rare [10]int

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// table shows what a run found.
+// table shows the results of a run.
 type table struct {
 	title  string
 	head   []string
@@ -67,7 +67,7 @@ func figures(turns []turn, of func(turn) float64) []float64 {
 	return all
 }
 
-// ratios are those of two series, round by round.
+// ratios are the ratios of two series, round by round.
 func ratios(a, b []float64) []float64 {
 	all := make([]float64, len(a))
 	for i := range a {

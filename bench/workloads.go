@@ -50,13 +50,13 @@ func cursorPages(a api, pets int) []string { return randomPages(a, pets, pool) }
 
 func randomPages(a api, pets, count int) []string {
 	return randomReads(count, func(random *rand.Rand) string {
-		// At least two pages are below it.
+		// There are at least two more pages below it.
 		return a.list(page{below: 50 + random.Int64N(int64(pets)-50), limit: 20})
 	})
 }
 
-// singles read one pet at a time with a list of its id, or get it from a server
-// without such a list.
+// singles read one pet at a time with a list of its id, or with a get if the server has
+// no such list.
 func singles(a api, pets int) []string { return randomSingles(a, pets, pool) }
 
 func randomSingles(a api, pets, count int) []string {
@@ -83,8 +83,8 @@ func randomReads(count int, target func(*rand.Rand) string) []string {
 
 func creates(a api, _ int) []string { return []string{"POST " + a.create + " " + newPet} }
 
-// ninetyTen has nine reads for each create. Half of the reads are lists, from
-// the first page and from random places alike, and half read one pet.
+// ninetyTen has nine reads for each create. Half of the reads are lists, both first
+// pages and pages from random places, and half read one pet.
 func ninetyTen(a api, pets int) []string {
 	return mix(part{9, firstPages(a, pets)}, part{9, cursorPages(a, pets)}, part{18, singles(a, pets)}, part{4, creates(a, pets)})
 }

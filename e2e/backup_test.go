@@ -318,7 +318,7 @@ func TestScheduledBackups(t *testing.T) {
 	wantStatus(t, newClient(t, s, key).get(t, "/v1/pets"), 200, "")
 	s.stop()
 	// A backup that the stop came in time for would be in the log.
-	if after := fmt.Sprint(backups()); after != before || strings.Contains(s.stderr.String(), "backup stopped") {
+	if after := fmt.Sprint(backups()); after != before || strings.Contains(s.stderr.String(), "backup cancelled") {
 		t.Errorf("a restart within the hour: got %s, want %s.\n%s", after, before, s.stderr)
 	}
 }

@@ -103,7 +103,7 @@ func zipOf(files []file, at time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// compress is gzip without a name and a time.
+// compress applies gzip without a name or time.
 func (r *release) compress(content []byte) ([]byte, error) {
 	level := gzip.DefaultCompression
 	if r.fast {

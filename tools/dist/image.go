@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// imageUser is what distroless images call nonroot.
+// imageUser is the user that distroless images call nonroot.
 const imageUser = 65532
 
 const dataDir = "var/lib/animalstore/"
@@ -30,8 +30,8 @@ type imagePlatform struct {
 	OS           string `json:"os"`
 }
 
-// writeImage writes a container image as an archive of an OCI image layout. It has the
-// program, certificates to trust, and nothing to run commands with.
+// writeImage writes a container image as an archive of an OCI image layout. It contains
+// the program and trusted certificates, and no shell.
 func (r *release) writeImage(b binary) error {
 	layer, err := tarOf(imageFiles(b), r.time)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *release) imageConfig(b binary, layer string) any {
 				"PATH=/usr/bin",
 				"ANIMALSTORE_DATABASE=sqlite:/" + dataDir + "store.db",
 				"ANIMALSTORE_LISTEN=:8080",
-				// What a container prints ends up in a log, which is no place for a key.
+				// A container's output ends up in a log, which is no place for a key.
 				"ANIMALSTORE_CREATE_OWNER_KEY=false",
 			},
 			"Healthcheck": map[string]any{
@@ -128,7 +128,7 @@ func (r *release) imageConfig(b binary, layer string) any {
 }
 
 // imageFiles are the files of an image. SQLite needs /tmp for large sorts, and outgoing
-// connections, such as to PostgreSQL, the certificates.
+// connections, such as to PostgreSQL, need the certificates.
 func imageFiles(b binary) []file {
 	var certificates []byte
 	for root := range bundle.Roots() {

@@ -1,9 +1,9 @@
-// Command dist builds everything that a release consists of: archives for every
-// platform, .deb and .rpm packages, container images, a list of what they contain, and
-// checksums. Run it with "make dist".
+// Command dist builds all files of a release: archives for every platform, .deb and
+// .rpm packages, container images, a list of their contents, and checksums. Run it with
+// "make dist".
 //
-// The same commit and the same Go give the same bytes: files have the time of the
-// commit, lists are sorted, and nothing about the machine gets in.
+// The same commit and the same Go version give the same bytes: files have the time of
+// the commit, lists are sorted, and nothing depends on the machine.
 package main
 
 import (
@@ -25,17 +25,17 @@ var platforms = []string{
 	"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64",
 }
 
-// release is what is being built.
+// release describes the release being built.
 type release struct {
 	root    string // of the repository
 	out     string
-	install string // what packages install besides the program, and their scripts
+	install string // files that packages install besides the program, and their scripts
 	version string
 	commit  string
 	time    time.Time // of every file
 	fast    bool      // compress as little as possible
 
-	extras   []file // that go with every binary: README, man pages, completions
+	extras   []file // files that go with every binary: README, man pages, completions
 	licenses file
 	built    []binary
 }
@@ -102,7 +102,7 @@ func (r *release) build(given string) error {
 	return r.writeChecksums()
 }
 
-// identify finds out the version, the commit and its time.
+// identify determines the version, the commit and its time.
 func (r *release) identify() error {
 	// The owner of the checkout doesn't matter.
 	git := func(args ...string) string {
@@ -135,7 +135,8 @@ func (r *release) identify() error {
 	return nil
 }
 
-// prepareOut removes what an earlier run left, so that checksums cover it all.
+// prepareOut removes the files of an earlier run, so that the checksums cover exactly
+// this one.
 func (r *release) prepareOut() error {
 	old, err := filepath.Glob(filepath.Join(r.out, "animalstore_*"))
 	if err != nil {
@@ -149,7 +150,7 @@ func (r *release) prepareOut() error {
 	return os.MkdirAll(r.out, 0o755)
 }
 
-// compile builds the program for every platform, or takes the given one.
+// compile builds the program for every platform, or uses the given one.
 func (r *release) compile(given string) error {
 	dir, err := os.MkdirTemp("", "animalstore-dist-")
 	if err != nil {
@@ -178,7 +179,7 @@ func (r *release) compile(given string) error {
 	return nil
 }
 
-// goBuild compiles the program as "make build" does.
+// goBuild compiles the program like "make build".
 func (r *release) goBuild(path string, env ...string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -193,7 +194,7 @@ func (r *release) goBuild(path string, env ...string) error {
 	return nil
 }
 
-// generateExtras runs the program, built with its generator of man pages.
+// generateExtras runs the program, built with its man page generator.
 func (r *release) generateExtras() ([]file, error) {
 	dir, err := os.MkdirTemp("", "animalstore-dist-")
 	if err != nil {
@@ -240,7 +241,7 @@ func (r *release) name(b binary) string {
 	return fmt.Sprintf("animalstore_%s_%s_%s", r.version, b.os, b.arch)
 }
 
-// writeChecksums must come last.
+// writeChecksums writes the checksums of all files, so it must come last.
 func (r *release) writeChecksums() error {
 	files, err := readFiles(r.out, "", "animalstore_*")
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// zshDirs are where the distributions look for completions of zsh.
+// zshDirs are where the distributions look for zsh completions.
 var zshDirs = map[string]string{
 	"deb": "/usr/share/zsh/vendor-completions/",
 	"rpm": "/usr/share/zsh/site-functions/",
 }
 
-// writePackages writes the .deb and the .rpm. They depend on nothing.
+// writePackages writes the .deb and the .rpm, which have no dependencies.
 func (r *release) writePackages(b binary) error {
 	dir, err := os.MkdirTemp("", "animalstore-dist-")
 	if err != nil {

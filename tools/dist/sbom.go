@@ -35,8 +35,8 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// modules returns what a program was built from, as Go recorded it in the program,
-// with the standard library as the module stdlib.
+// modules returns the modules that a program was built from, as recorded in the
+// program, with the standard library as the module stdlib.
 func (b binary) modules() ([]*debug.Module, error) {
 	info, err := buildinfo.Read(bytes.NewReader(b.content))
 	if err != nil {
@@ -88,8 +88,8 @@ func (r *release) writeSBOM() error {
 	return r.write("animalstore_"+r.version+"_sbom.cdx.json", append(text, '\n'))
 }
 
-// collectLicenses puts together the licenses of Go and of all modules in the programs,
-// which ask for that.
+// collectLicenses combines the licenses of Go and of all modules in the programs, as
+// these licenses require.
 func (r *release) collectLicenses() (file, error) {
 	dirs := map[string]string{}
 	for _, b := range r.built {

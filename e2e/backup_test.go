@@ -18,8 +18,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// ledgerOfNumbers keeps, for each writer, the pets it was told about, in order. Writers
-// number their pets, so a state of the store has the first few of each writer's.
+// ledgerOfNumbers records, for each writer, its pets in order. Writers number their
+// pets, so any state of the store contains the first few of each writer.
 type ledgerOfNumbers struct {
 	mu           sync.Mutex
 	sent         []int // by writer: how many were sent
@@ -32,9 +32,8 @@ func (l *ledgerOfNumbers) counts() (sent, acknowledged []int) {
 	return append([]int(nil), l.sent...), append([]int(nil), l.acknowledged...)
 }
 
-// write has every writer add pets until the server is gone or stop is closed.
-// A writer whose last pet was not acknowledged doesn't know whether it is stored: it
-// looks for it before it goes on.
+// write lets every writer add pets until the server is gone or stop is closed. If a
+// writer's last pet was not acknowledged, it sends it again before it continues.
 func (l *ledgerOfNumbers) write(t *testing.T, s *server, key string, stop chan struct{}) *sync.WaitGroup {
 	wg := new(sync.WaitGroup)
 	for w := range l.sent {
@@ -71,8 +70,9 @@ func (l *ledgerOfNumbers) write(t *testing.T, s *server, key string, stop chan s
 	return wg
 }
 
-// wantState checks that a store has, of each writer, the first pets and no others: at
-// least those acknowledged before the copy began, at most those sent before it ended.
+// wantState checks that a store contains the first pets of each writer and no others:
+// at least those acknowledged before the copy began, at most those sent before it
+// ended.
 func wantState(t *testing.T, database string, least, most []int) {
 	t.Helper()
 	r := run(t, "db", "check", "--database", "sqlite:"+database)
@@ -86,18 +86,18 @@ func wantState(t *testing.T, database string, least, most []int) {
 	for _, name := range petNames(t, database) {
 		var w, n int
 		if _, err := fmt.Sscanf(name, "%d/%d", &w, &n); err != nil || found[w][n] {
-			t.Fatalf("pet %q is there twice, or was never sent", name)
+			t.Fatalf("pet %q is stored twice, or was never sent", name)
 		}
 		found[w][n] = true
 	}
 	for w, numbers := range found {
 		for n := range len(numbers) {
 			if !numbers[n] {
-				t.Fatalf("of writer %d there are %d pets, but not number %d", w, len(numbers), n)
+				t.Fatalf("writer %d has %d pets, but not number %d", w, len(numbers), n)
 			}
 		}
 		if len(numbers) < least[w] || len(numbers) > most[w] {
-			t.Errorf("of writer %d there are %d pets, want at least the %d acknowledged before and at most the %d sent", w, len(numbers), least[w], most[w])
+			t.Errorf("writer %d has %d pets, want at least the %d acknowledged before and at most the %d sent", w, len(numbers), least[w], most[w])
 		}
 	}
 }
@@ -112,9 +112,9 @@ func petNames(t *testing.T, database string) []string {
 	return strings.Fields(string(out))
 }
 
-// TestBackupsUnderLoad backs a store up again and again while pets are added and the
-// server is killed. Each complete backup is restored, and has to be a state that the
-// store was in.
+// TestBackupsUnderLoad repeatedly backs up a store while pets are added and the server
+// is killed. Each complete backup is restored and must be a state that the store was
+// in.
 func TestBackupsUnderLoad(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "sqlite3")
@@ -203,7 +203,7 @@ func TestBackupKilled(t *testing.T) {
 		if _, err := os.Stat(file + ".partial"); err == nil {
 			partial++
 		}
-		if _, err := os.Stat(file); err == nil { // it was complete already
+		if _, err := os.Stat(file); err == nil { // it was already complete
 			complete++
 			if r := run(t, "db", "check", "--database", "sqlite:"+file); r.code != 0 {
 				t.Fatalf("round %d: the file under the final name is not a complete copy: %+v", round, r)
@@ -218,13 +218,13 @@ func TestBackupKilled(t *testing.T) {
 		t.Errorf("a backup after those that were killed: %+v", r)
 	}
 	if _, err := os.Stat(file + ".partial"); err == nil {
-		t.Error("what a killed backup left was not removed")
+		t.Error("the leftovers of a killed backup were not removed")
 	}
 	t.Logf("%d killed: %d left an unfinished file, %d a complete one", rounds, partial, complete)
 }
 
-// TestBackupOnAFullDisk: a backup that doesn't fit leaves nothing, whether that is known
-// before or found out in the middle.
+// TestBackupOnAFullDisk: a backup that doesn't fit leaves nothing behind, whether that
+// is known in advance or found out in the middle.
 func TestBackupOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	database := newDatabase(t)
@@ -248,7 +248,7 @@ func TestBackupOnAFullDisk(t *testing.T) {
 		t.Errorf("got %s, want the space that is needed", r.stderr)
 	}
 	os.Remove(ballast)
-	// A part of the store is still in the log, so its file looks as if it fits.
+	// Part of the store is still in the log, so its file looks as if it would fit.
 	s := start(t, onDatabase(database))
 	hold := exec.Command("sqlite3", "-readonly", database)
 	stdin, err := hold.StdinPipe()
@@ -275,8 +275,8 @@ func TestBackupOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestScheduledBackups: a server backs up by itself, keeps the newest, and a restart
-// adds none before its time.
+// TestScheduledBackups: a server makes backups by itself and keeps the newest, and a
+// restart adds none before the next is due.
 func TestScheduledBackups(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -307,7 +307,7 @@ func TestScheduledBackups(t *testing.T) {
 		t.Errorf("db restore: %+v", r)
 	}
 	if _, err := os.Stat(unfinished); err == nil {
-		t.Error("what a killed server left was not removed")
+		t.Error("the leftovers of a killed server were not removed")
 	}
 	if _, err := os.Stat(bystander); err != nil {
 		t.Errorf("a file that isn't a backup of the server: %v", err)
@@ -317,15 +317,14 @@ func TestScheduledBackups(t *testing.T) {
 	key := loadKey(t, database)
 	wantStatus(t, newClient(t, s, key).get(t, "/v1/pets"), 200, "")
 	s.stop()
-	// A backup that the stop came in time for would be in the log.
+	// If the stop had interrupted a backup, the log would say so.
 	if after := fmt.Sprint(backups()); after != before || strings.Contains(s.stderr.String(), "backup cancelled") {
 		t.Errorf("a restart within the hour: got %s, want %s.\n%s", after, before, s.stderr)
 	}
 }
 
-// TestBackupOfALargeStore measures what a backup of half a gigabyte does to writers, and
-// bounds it: no write may wait for the whole copy, and the log doesn't stay as large as
-// it grew.
+// TestBackupOfALargeStore measures how a backup of half a gigabyte affects writers, and
+// bounds it: no write may wait for the whole copy, and the log must shrink again.
 func TestBackupOfALargeStore(t *testing.T) {
 	testenv.OnlySoak(t, "fills a store of 500 MB")
 	database := newDatabase(t)
@@ -344,7 +343,7 @@ func TestBackupOfALargeStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "copy.db")
 	began := time.Now()
 	backup := startCommand(t, "db", "backup", file, "--database", "sqlite:"+database)
-	// Once it is copied, it is only checked, for minutes.
+	// Once it is copied, it is only checked, which takes minutes.
 	info, err := os.Stat(database)
 	if err != nil {
 		t.Fatal(err)
@@ -375,9 +374,9 @@ func TestBackupOfALargeStore(t *testing.T) {
 	backup.kill()
 }
 
-// TestRestoreKilledBeforeItsName kills "db restore" when it is about to give the store its
-// name. Webhooks are paused by then, also those of an older version, and the next run
-// replaces what is left.
+// TestRestoreKilledBeforeItsName kills "db restore" just before it gives the store its
+// name. By then webhooks are paused, even those of an older version, and the next run
+// replaces the leftovers.
 func TestRestoreKilledBeforeItsName(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
@@ -409,7 +408,7 @@ func TestRestoreKilledBeforeItsName(t *testing.T) {
 		if got := query(t, store+".partial", states); got != "1,1" {
 			t.Errorf("%s: before the store has its name, its webhooks are in the states %s, want all paused", name, got)
 		}
-		// What a kill in the middle of pausing leaves.
+		// A kill in the middle of pausing leaves this file.
 		if err := os.WriteFile(store+".partial-wal", []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -439,8 +438,8 @@ func query(t *testing.T, file, sql string) string {
 
 const litestreamVersion = "v0.5.17"
 
-// litestream returns the path of the real program. It is built once, into the user's
-// cache: it is too large for the tools of this module.
+// litestream returns the path of the real program. It is built once, in the user's
+// cache, because it is too large for this module's tools.
 func litestream(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -482,9 +481,9 @@ func highestSize(file string) func() int64 {
 	}
 }
 
-// TestLitestream runs Litestream beside a server that is written to, and kills both,
-// again and again. What it restores is a state that the store was in; after Litestream
-// has caught up, everything that was acknowledged.
+// TestLitestream runs Litestream beside a server under load and repeatedly kills both.
+// It must restore a state that the store was in and, after it has caught up, everything
+// that was acknowledged.
 func TestLitestream(t *testing.T) {
 	testenv.OnlySoak(t, "downloads and builds Litestream")
 	testenv.Need(t, "sqlite3")
@@ -503,7 +502,7 @@ func TestLitestream(t *testing.T) {
 		time.Sleep(10 * time.Second) // of full load
 		if round < 3 {
 			wait := slowest()
-			if round%2 == 0 { // the one or the other first
+			if round%2 == 0 { // alternate which one is killed first
 				beside.kill()
 				s.kill()
 			} else {
@@ -522,7 +521,7 @@ func TestLitestream(t *testing.T) {
 		writers.Wait()
 		sent, acknowledged := l.counts()
 		s.stop()
-		beside.signal(syscall.SIGTERM) // it sends the rest first
+		beside.signal(syscall.SIGTERM) // it sends the rest before it ends
 		beside.wait()
 		wantReplica(t, program, replica, acknowledged, sent)
 		t.Logf("round %d: the log had up to %d MB, the slowest write took %v; %v pets acknowledged", round, size()>>20, wait, acknowledged)

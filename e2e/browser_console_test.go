@@ -18,8 +18,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestConsole uses the console as people do. Where ANIMALSTORE_AXE names a copy of
-// axe-core, every page is held to its rules: see interop/axe.
+// TestConsole uses the console as people do. If ANIMALSTORE_AXE names a copy of
+// axe-core, every page is checked with its rules: see interop/axe.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	browser := startBrowser(t)
@@ -58,7 +58,7 @@ func TestConsole(t *testing.T) {
 	withoutScript(t, browser, s, key)
 }
 
-// wantLocalTimes: times are in the reader's zone, with UTC at hand.
+// wantLocalTimes: times are shown in the reader's zone, with UTC in a tooltip.
 func (p *tab) wantLocalTimes(s *server) {
 	p.t.Helper()
 	zone := func(id string) {
@@ -92,7 +92,7 @@ func addUsage(t *testing.T, database string) {
 	execute(t, database, "INSERT INTO usage (key_id, hour, admitted, refused) VALUES "+strings.Join(rows, ", "))
 }
 
-// execute changes the file of a running server.
+// execute changes the database file of a running server.
 func execute(t *testing.T, database, statement string) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(database, sqlite.OpenReadWrite)
@@ -111,7 +111,7 @@ func (p *tab) open(s *server, path, selector string) {
 	p.do("open "+path, chromedp.Navigate(s.url+path), visible(selector))
 }
 
-// checkPage looks at a page on every device, in both colour schemes.
+// checkPage checks a page on every device, in both colour schemes.
 func (p *tab) checkPage(name string) {
 	p.t.Helper()
 	p.photograph("console-"+name, chromedp.FullScreenshot(100))
@@ -170,7 +170,7 @@ func (p *tab) browsePets() {
 	p.checkPage("orders-empty")
 }
 
-// browseEvents looks at the feed, and sees an event arrive.
+// browseEvents opens the feed and sees an event arrive.
 func (p *tab) browseEvents(s *server) {
 	p.t.Helper()
 	p.do("open the events", click(`.rail [href="/console/events"]`), visible(".feed"), visible(".following"))
@@ -194,8 +194,8 @@ func (p *tab) browseEvents(s *server) {
 	p.checkPage("events-filtered")
 }
 
-// browseWebhooks looks at a webhook with deliveries. It is paused, so that nothing is
-// sent: useWebhooks does that.
+// browseWebhooks opens a webhook with deliveries. It is paused, so nothing is sent:
+// useWebhooks tests that.
 func (p *tab) browseWebhooks(s *server) {
 	p.t.Helper()
 	p.open(s, "/console/webhooks", "#create")
@@ -234,8 +234,8 @@ func (p *tab) browseKeys(s *server) {
 	p.checkPage("key-own")
 }
 
-// reloadForms: what follows a form can be reloaded, left and come back to without sending
-// it again, and what was typed before the session ended isn't lost.
+// reloadForms: pages after a form can be reloaded, left and returned to without sending
+// the form again, and text typed before the session ended isn't lost.
 func (p *tab) reloadForms(s *server) {
 	p.t.Helper()
 	reload := func(what, then string) {
@@ -249,7 +249,7 @@ func (p *tab) reloadForms(s *server) {
 	secret := p.text("#secret")
 	reload("reload the secret", "main .primary")
 	if got := eval[string](p, `document.documentElement.innerHTML`); strings.Contains(got, secret) || !strings.Contains(got, "shown once") {
-		p.t.Errorf("reloading the page of a secret shows %s, want that it was shown", got)
+		p.t.Errorf("reloading the page of a secret shows %s, want a note that it was already shown", got)
 	}
 	p.do("open the key", click("main .primary"), visible("#rotate"))
 	p.lookAs(390, 844, "light")
@@ -287,7 +287,7 @@ func (p *tab) reloadForms(s *server) {
 	}
 }
 
-// browseProblems looks at the pages that say what is wrong.
+// browseProblems opens the pages that report problems.
 func (p *tab) browseProblems(s *server) {
 	p.t.Helper()
 	p.open(s, "/console/pets/7", "#change")
@@ -320,7 +320,7 @@ func (p *tab) browseProblems(s *server) {
 	other.do("sign the owner in again", chromedp.Navigate(s.url+"/console/sign-in"), visible("#key"), write("#key", s.ownerKey()), click("form .primary"), visible(".plot"))
 }
 
-// withoutScript: without JavaScript, with the keyboard.
+// withoutScript uses the console without JavaScript, with the keyboard.
 func withoutScript(t *testing.T, browser context.Context, s *server, key string) {
 	t.Helper()
 	p := openTab(t, browser, s)

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// openDocs opens the reference with a key, as someone does who has it ready.
+// openDocs opens the reference with a key already entered.
 func openDocs(t *testing.T, browser context.Context, s *server, path string) *tab {
 	t.Helper()
 	p := openTab(t, browser, s)
@@ -41,7 +41,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 		t.Errorf("listPets: got %s %s (%v), want 200 and the 20 newest of 60 pets", status, body, err)
 	}
 
-	// The next page is a click away, and the example asks for it too.
+	// The next page is one click away, and the example requests it too.
 	p.do("next page", click("#listPets .result .button"))
 	eventually(t, stepTimeout, "the second page", func() bool {
 		return eval[bool](p, `document.querySelector("#listPets .result .body")?.textContent.includes('"id": 40,') ?? false`)
@@ -76,7 +76,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 		t.Errorf("getPet: its path is decorated by %q, want it struck through and the date of its removal", line)
 	}
 
-	// The key stays with the tab, and nowhere else.
+	// The key stays in the tab and nowhere else.
 	p.do("reload", chromedp.Reload(), visible("#listPets"))
 	if got := eval[string](p, `document.querySelector("#key").value`); got != key {
 		t.Errorf("after a reload the page has the key %q, want the one that was entered", got)
@@ -90,7 +90,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 	}
 }
 
-// wantQuestion removes a pet, which asks first and names the deployment.
+// wantQuestion removes a pet: the page asks for confirmation and names the deployment.
 func wantQuestion(p *tab, s *server, key string) {
 	p.t.Helper()
 	c := newClient(p.t, s, key)
@@ -125,8 +125,8 @@ func wantQuestion(p *tab, s *server, key string) {
 	p.do("close", write("#createPet-header-Idempotency-Key", ""), click("#createPet > summary"))
 }
 
-// wantOperationsSmall opens each operation at once, with its example in the longest
-// language.
+// wantOperationsSmall opens all operations at once, each with its example in the
+// longest language.
 func wantOperationsSmall(p *tab) {
 	p.t.Helper()
 	heights := eval[map[string]float64](p, `(() => {
@@ -176,7 +176,7 @@ func wantFilter(p *tab) {
 	}
 }
 
-// browseSnippets runs examples as the page shows them.
+// browseSnippets runs the examples exactly as the page shows them.
 func browseSnippets(t *testing.T, browser context.Context, s *server) {
 	key := s.ownerKey()
 	p := openDocs(t, browser, s, "/docs")
@@ -214,7 +214,7 @@ func browseSnippets(t *testing.T, browser context.Context, s *server) {
 	p.wantClean()
 }
 
-// browseGuides reads a guide, with links and buttons.
+// browseGuides reads a guide and tries its links and buttons.
 func browseGuides(t *testing.T, browser context.Context, s *server) {
 	p := openTab(t, browser, s)
 	p.do("open the guides", chromedp.Navigate(s.url+"/docs/guides"), visible("h1"))
@@ -258,7 +258,7 @@ func scrolledTo(selector string) chromedp.Action[[]byte] {
 	}
 }
 
-// response returns what the page shows of the server's response to an operation.
+// response returns the server's response to an operation as the page shows it.
 func (p *tab) response(operation string) (status, body string) {
 	p.t.Helper()
 	return strings.TrimSpace(p.text(operation + " .outcome .status")), p.text(operation + " .result .body")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestConsoleTabs: all tabs of a browser follow the events with one stream, because over
-// HTTP/1.1 a browser has six connections to a host. Hidden tabs hold none.
+// TestConsoleTabs: all tabs of a browser share one event stream, because over HTTP/1.1
+// a browser has only six connections to a host. Hidden tabs use none.
 func TestConsoleTabs(t *testing.T) {
 	t.Parallel()
 	browser := startBrowser(t)

@@ -24,12 +24,12 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// stepTimeout is for one step. A step takes a fraction of a second, unless
-// the machine is very busy.
+// stepTimeout limits one step. A step takes a fraction of a second, unless the machine
+// is very busy.
 const stepTimeout = 3 * time.Minute
 
-// startBrowser runs a Chromium that can reach nothing but this machine, and ends
-// it with the test.
+// startBrowser runs a Chromium that can reach only this machine, and ends it with the
+// test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	testenv.Slow(t)
@@ -182,8 +182,8 @@ func visible(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.WaitVisible(chromedp.CSS(selector))
 }
 
-// click presses a button. The page may move it any moment, so that it would be
-// missed by where it is.
+// click presses a button by its selector. The page may move the button at any moment,
+// so clicking at its position could miss it.
 func click(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Steps(visible(selector), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).click()`, selector))(ctx, target)
@@ -191,7 +191,7 @@ func click(selector string) chromedp.Action[chromedp.Void] {
 	}))
 }
 
-// write types a text into a box, in place of what is in there.
+// write types a text into a field, replacing its content.
 func write(selector, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Steps(visible(selector), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		if _, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%[1]q).focus(); document.querySelector(%[1]q).select()`, selector))(ctx, target); err != nil {
@@ -206,7 +206,7 @@ func write(selector, text string) chromedp.Action[chromedp.Void] {
 // its content security policy, or sent a request to any host but its own.
 func (p *tab) wantClean() {
 	p.t.Helper()
-	// Once the last of each kind is noted, all before it are.
+	// Once the last message and the last request are recorded, so are all earlier ones.
 	eval[any](p, `console.log("the last word"); new Image().src = document.querySelector("link[rel=icon]").href + "?the-last-request"; null`)
 	eventually(p.t, stepTimeout, "the browser has reported everything", func() bool {
 		return slices.ContainsFunc(p.noted(&p.requests), func(s string) bool { return strings.HasSuffix(s, "the-last-request") }) &&
@@ -236,7 +236,7 @@ var looks = []struct {
 	{"1280-dark", 1280, 900, "dark"},
 }
 
-// lookAs shows a page as on a device of this size and colour scheme.
+// lookAs shows a page on a device of this size and colour scheme.
 func (p *tab) lookAs(width, height int64, scheme string) {
 	p.t.Helper()
 	p.do("look as", chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -259,10 +259,10 @@ func (p *tab) lookAs(width, height int64, scheme string) {
 	}
 }
 
-// photograph checks a page on every device and in every colour scheme, and takes
-// screenshots where ANIMALSTORE_SCREENSHOTS names a directory for them. They are for
-// people: tests check nothing in them, and a long page takes seconds. Colours don't
-// change how wide a page is, so each device has one scheme, unless there are screenshots.
+// photograph checks a page on every device and in every colour scheme. If
+// ANIMALSTORE_SCREENSHOTS names a directory, it takes screenshots for people to look
+// at; tests check nothing in them, and a long page takes seconds. Colours don't affect
+// a page's width, so without screenshots each device has only one scheme.
 func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 	p.t.Helper()
 	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
@@ -319,7 +319,7 @@ func browseLanding(t *testing.T, browser context.Context, s *server) {
 	}
 	p.photograph("landing", chromedp.FullScreenshot(100))
 
-	// The curl line must work as it is.
+	// The curl line must work unchanged.
 	line := p.text("pre code")
 	if copied := p.copied("figure .copy"); copied != line {
 		t.Errorf("the button copies %q, want %q", copied, line)
@@ -338,8 +338,8 @@ func browseLanding(t *testing.T, browser context.Context, s *server) {
 	p.do("follow the button", click("a.button"), visible("#listPets"))
 }
 
-// copied presses a button that copies, and returns what the clipboard then has. It's
-// a clipboard of this page: all tabs share the real one.
+// copied presses a copy button and returns the clipboard's content. It replaces the
+// clipboard of this page, because all tabs share the real one.
 func (p *tab) copied(button string) string {
 	p.t.Helper()
 	eval[any](p, `navigator.clipboard.writeText = async text => { window.copied = text }; null`)

@@ -14,7 +14,7 @@ import (
 	"animalstore/client/webhook"
 )
 
-// receiver gets webhooks, and responds with a status that tests choose.
+// receiver receives webhooks and responds with a status that tests choose.
 type receiver struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -44,14 +44,14 @@ func (r *receiver) respond(status int) {
 	r.status = status
 }
 
-// use makes the receiver expect signatures with a secret from now on.
+// use makes the receiver expect signatures with this secret from now on.
 func (r *receiver) use(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secret = secret
 }
 
-// count returns how many webhooks had a text in them.
+// count returns how many webhooks contained a text.
 func (r *receiver) count(part string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,8 @@ func (r *receiver) wantLast(t *testing.T, part string) {
 	}
 }
 
-// useWebhooks does with a webhook what people do: its secret is shown once, what it sends
-// is seen, repeated, paused and resumed, and in the end it is removed.
+// useWebhooks uses a webhook as people do: its secret is shown once, its deliveries are
+// viewed and repeated, it is paused and resumed, and finally removed.
 func (p *tab) useWebhooks(s *server) {
 	p.t.Helper()
 	r := startReceiver(p.t)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// pet is a pet as a client sees it. It is not the domain's type: this
-// package knows the interface, not the code.
+// pet is a pet as a client sees it. It isn't the domain's type, because this package
+// tests only the interface.
 type pet struct {
 	ID         int64  `json:"id"`
 	Name       string `json:"name"`
@@ -44,11 +44,11 @@ type response struct {
 	body   string
 }
 
-// once is a reader that cannot be rewound, so that no transport sends a request
-// twice on its own.
+// once is a reader that can't be rewound, so that no transport sends a request twice by
+// itself.
 type once struct{ io.Reader }
 
-// try sends a request. The error is that of the connection.
+// try sends a request. The error is the connection's.
 func (c *client) try(method, path, body string, headers ...string) (response, error) {
 	var content io.Reader
 	if body != "" {
@@ -76,7 +76,7 @@ func (c *client) try(method, path, body string, headers ...string) (response, er
 	return response{resp.StatusCode, resp.Header, string(got)}, err
 }
 
-// do is try where a failed connection fails the test.
+// do is like try, but a failed connection fails the test.
 func (c *client) do(t testing.TB, method, path, body string, headers ...string) response {
 	t.Helper()
 	a, err := c.try(method, path, body, headers...)
@@ -91,7 +91,7 @@ func (c *client) get(t testing.TB, path string) response {
 	return c.do(t, "GET", path, "")
 }
 
-// wantStatus checks the status of a response, and of an Error also its code.
+// wantStatus checks the status of a response and, for an Error, its code.
 func wantStatus(t testing.TB, a response, status int, code string) {
 	t.Helper()
 	if a.status != status || code != "" && !strings.Contains(a.body, `"code":"`+code+`"`) {
@@ -113,7 +113,7 @@ func decodePet(body string) (pet, error) {
 	return p, err
 }
 
-// allPets pages through the whole list down to and without id until.
+// allPets pages through the whole list down to, but not including, id until.
 func (c *client) allPets(t testing.TB, until int64) map[int64]pet {
 	t.Helper()
 	all := map[int64]pet{}
@@ -164,7 +164,7 @@ func (l *ledger) add(p pet) error {
 	return nil
 }
 
-// missing counts what of the ledger above id from is not in stored as it was
+// missing counts the pets of the ledger above id from that aren't in stored exactly as
 // acknowledged, and describes the first few.
 func (l *ledger) missing(stored map[int64]pet, from int64) (n int, which []string) {
 	for id, p := range l.pets {
@@ -177,8 +177,8 @@ func (l *ledger) missing(stored map[int64]pet, from int64) (n int, which []strin
 	return n, which
 }
 
-// rawConn is a bare HTTP/1.1 connection: it does nothing on its own; above all
-// it never sends a request a second time.
+// rawConn is a bare HTTP/1.1 connection: it does nothing by itself; above all it never
+// sends a request a second time.
 type rawConn struct {
 	net.Conn
 	r        *bufio.Reader
@@ -209,7 +209,7 @@ func tryDial(s *server) (*rawConn, error) {
 	return &rawConn{Conn: c, r: bufio.NewReader(c)}, nil
 }
 
-// message is a request as it goes over the wire.
+// message is a request in its wire format.
 func message(method, path, key, body string) string {
 	m := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: test\r\n", method, path)
 	if key != "" {
@@ -228,8 +228,8 @@ func (c *rawConn) send(t testing.TB, text string) {
 	}
 }
 
-// receive reads a response to its end. closes reports whether the server is going
-// to close the connection after it.
+// receive reads a whole response. closes reports whether the server will close the
+// connection after it.
 func (c *rawConn) receive() (a response, closes bool, err error) {
 	resp, err := http.ReadResponse(c.r, nil)
 	if err != nil {

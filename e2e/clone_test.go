@@ -9,8 +9,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestMakeWithoutGo: on a machine without Go, the README's commands say in one line what
-// to install.
+// TestMakeWithoutGo: on a machine without Go, the README's commands say in one line
+// what to install.
 func TestMakeWithoutGo(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "make")

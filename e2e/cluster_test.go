@@ -15,18 +15,18 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// instance is one of several servers on one database. Its address stays while
-// the process behind it comes and goes.
+// instance is one of several servers on one database. Its address stays the same while
+// its process is restarted.
 type instance struct {
-	*server // the latest
+	*server // the current process
 	address string
 	options []option
 	// up is the number of times it came up, negative while it is down.
 	up atomic.Int64
 }
 
-// onEachEngine runs a test with a database of SQLite, where there can be one instance,
-// and with one of PostgreSQL for three instances.
+// onEachEngine runs a test with one instance on SQLite, and with three instances on
+// PostgreSQL.
 func onEachEngine(t *testing.T, test func(t *testing.T, database string, instances int)) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
@@ -38,8 +38,8 @@ func onEachEngine(t *testing.T, test func(t *testing.T, database string, instanc
 	})
 }
 
-// startInstances starts n servers on a database, each on an address to
-// which it can come back.
+// startInstances starts n servers on a database, each on an address that it keeps after
+// a restart.
 func startInstances(t testing.TB, n int, database string, options ...option) []*instance {
 	t.Helper()
 	all := make([]*instance, n)
@@ -56,20 +56,19 @@ func (in *instance) start(t testing.TB, database string) {
 	in.up.Store(max(in.up.Load(), -in.up.Load()) + 1)
 }
 
-// goDown has to be called before an instance is ended.
+// goDown must be called before an instance is stopped.
 func (in *instance) goDown() { in.up.Store(-in.up.Load()) }
 
-// wasUp reports whether it was up the whole time since then.
+// wasUp reports whether the instance has been up the whole time since then.
 func (in *instance) wasUp(then int64) bool { return then > 0 && in.up.Load() == then }
 
-// shoppers are clients of several instances who add pets, each with an
-// Idempotency-Key, and send it again to another instance until they have the
-// response.
+// shoppers are clients of several instances that add pets, each with an
+// Idempotency-Key. They send it again to another instance until they get the response.
 type shoppers struct {
 	t         *testing.T
 	instances []*instance
 	key       string
-	// tolerate are the codes of a 503 after which they try again.
+	// tolerate are the codes of 503 responses after which they try again.
 	tolerate []string
 
 	acknowledged, retried, replayed atomic.Int64
@@ -80,11 +79,11 @@ type shoppers struct {
 	pets     *ledger
 }
 
-// pause is how long a client waits between requests where the test is about what
-// happens to the server, not about load: other tests need the processor, too.
+// pause is how long a client waits between requests in tests that aren't about load,
+// because other tests need the processor too.
 const pause = 10 * time.Millisecond
 
-// breather is pause, but a soak has none.
+// breather returns pause, or 0 in a soak.
 func breather() time.Duration {
 	if testenv.Soak {
 		return 0
@@ -186,8 +185,7 @@ func (s *shoppers) awaitMore(n int64) {
 	eventually(s.t, time.Minute, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
 }
 
-// stop ends the load and checks that every pet is stored once, as it was
-// acknowledged.
+// stop ends the load and checks that every pet is stored once, exactly as acknowledged.
 func (s *shoppers) stop() {
 	s.t.Helper()
 	close(s.stopping)
@@ -197,7 +195,7 @@ func (s *shoppers) stop() {
 		s.t.Errorf("%d of %d acknowledged pets are lost or changed, such as %q", n, len(s.pets.pets), which)
 	}
 	if len(stored) != len(s.pets.pets) {
-		s.t.Errorf("stored are %d pets, want the %d acknowledged ones, each once", len(stored), len(s.pets.pets))
+		s.t.Errorf("got %d pets stored, want the %d acknowledged ones, each once", len(stored), len(s.pets.pets))
 	}
 	s.t.Logf("%d pets acknowledged, %d attempts sent again, %d responses replayed", s.acknowledged.Load(), s.retried.Load(), s.replayed.Load())
 }
@@ -209,8 +207,8 @@ func (in *instance) mustStillRun(t *testing.T) {
 	}
 }
 
-// TestClusterKill kills one of three instances under load, again and again. No
-// write is lost or done twice, and clients of the others don't notice.
+// TestClusterKill repeatedly kills one of three instances under load. No write is lost
+// or made twice, and clients of the other instances don't notice.
 func TestClusterKill(t *testing.T) {
 	t.Parallel()
 	rounds := testenv.Count(4, 200)
@@ -219,7 +217,7 @@ func TestClusterKill(t *testing.T) {
 	load := startShoppers(t, instances, loadKey(t, database), 8)
 	for round := range rounds {
 		victim := instances[round%len(instances)]
-		load.awaitMore(int64(20 + round%3*10)) // another moment in each round
+		load.awaitMore(int64(20 + round%3*10)) // a different moment in each round
 		victim.goDown()
 		victim.kill()
 		load.awaitMore(20)
@@ -232,9 +230,9 @@ func TestClusterKill(t *testing.T) {
 	}
 }
 
-// TestClusterRollingRestart restarts three instances under load, one after the
-// other. A client that connects anew where it is told to, or to another instance
-// where it is refused, does not see one request fail.
+// TestClusterRollingRestart restarts three instances under load, one after the other. A
+// client that reconnects when told to, or uses another instance when refused, never
+// sees a request fail.
 func TestClusterRollingRestart(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -242,7 +240,7 @@ func TestClusterRollingRestart(t *testing.T) {
 	rounds := testenv.Count(1, 30)
 	database := pgtest.Shared(t).NewDatabase(t, "")
 	instances := startInstances(t, 3, database)
-	var servers []*server // whose addresses stay
+	var servers []*server // with fixed addresses
 	for _, in := range instances {
 		servers = append(servers, in.server)
 	}
@@ -328,8 +326,8 @@ func TestClusterRollingRestart(t *testing.T) {
 	t.Logf("%d restarts, %d requests answered, clients moved %d times", rounds*len(instances), answered.Load(), moved.Load())
 }
 
-// startPair starts PostgreSQL with a synchronous standby. The URL is that of a database
-// on the one of them that accepts writes.
+// startPair starts PostgreSQL with a synchronous standby. The URL leads to a database
+// on whichever of them accepts writes.
 func startPair(t *testing.T) (primary, standby *pgtest.Server, database string) {
 	primary = pgtest.Start(t)
 	primary.MustExec(t, "postgres", "CREATE DATABASE store")
@@ -338,9 +336,9 @@ func startPair(t *testing.T) (primary, standby *pgtest.Server, database string) 
 	return primary, standby, both + "&target_session_attrs=read-write"
 }
 
-// TestClusterFailover kills the PostgreSQL server that all instances write to, and
-// promotes its synchronous standby. Nothing acknowledged is lost or done twice,
-// writes are taken again within five seconds, and no instance was restarted.
+// TestClusterFailover kills the PostgreSQL server that all instances write to and
+// promotes its synchronous standby. No acknowledged write is lost or made twice, writes
+// work again within five seconds, and no instance is restarted.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	rounds := testenv.Count(1, 20)
@@ -382,7 +380,7 @@ func TestClusterFailover(t *testing.T) {
 		}
 		wg.Wait()
 		load.awaitMore(20)
-		// What was the primary comes back as the standby.
+		// The former primary comes back as the standby.
 		primary.Follow(t, standby)
 		primary, standby = standby, primary
 	}
@@ -398,8 +396,8 @@ func TestClusterFailover(t *testing.T) {
 
 // TestFrozenPrimary: the PostgreSQL primary stops responding without closing a
 // connection, and its standby is promoted. The server, which has a pool of open
-// connections, writes to the new primary within five seconds, and never again to the
-// old one, even when that responds again and the new one is down.
+// connections, writes to the new primary within five seconds. It never uses the old one
+// again, even if that responds again while the new one is down.
 func TestFrozenPrimary(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -421,8 +419,8 @@ func TestFrozenPrimary(t *testing.T) {
 		a, err := c.try("PUT", "/v1/categories/7", fmt.Sprintf(`{"name":%q}`, name))
 		return err == nil && a.status/100 == 2
 	}
-	// Without its standby, the old primary would wait in every commit: an operator
-	// may have turned that off.
+	// Without its standby, the old primary would wait in every commit, unless an
+	// operator has turned that off.
 	primary.Set(t, "synchronous_standby_names", "")
 	primary.Freeze()
 	if put("while frozen") {

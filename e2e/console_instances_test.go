@@ -11,8 +11,8 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-// consoleUser is somebody who uses the console over HTTP. Cookies don't depend on the port,
-// so it is the same browser for every instance.
+// consoleUser uses the console over HTTP. Cookies don't depend on the port, so it is
+// the same browser for every instance.
 type consoleUser struct {
 	t    *testing.T
 	http *http.Client
@@ -51,8 +51,8 @@ func (u *consoleUser) read(res *http.Response, err error) (page, at string) {
 	return string(body), res.Request.URL.Path
 }
 
-// TestConsoleOnAnyInstance: who signs in at one instance is signed in at all of them, also
-// after a restart, and signs out at all of them.
+// TestConsoleOnAnyInstance: signing in at one instance works for all of them, even
+// after a restart, and so does signing out.
 func TestConsoleOnAnyInstance(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Shared(t).NewDatabase(t, "")

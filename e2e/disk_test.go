@@ -22,7 +22,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// needsStrace skips a test where nothing can be traced.
+// needsStrace skips a test if strace can't trace here.
 func needsStrace(t *testing.T) {
 	t.Helper()
 	testenv.Need(t, "strace")
@@ -56,12 +56,12 @@ func (s *server) awaitTrace(file string) {
 	})
 }
 
-// syscallEvent is the beginning or the end of a system call. One that nothing
-// came between is both.
+// syscallEvent is the beginning or the end of a system call, or both if nothing came
+// between them.
 type syscallEvent struct {
 	call     string
-	file     string // what its descriptor stands for
-	text     string // what it writes, as far as strace was told to print it
+	file     string // the file behind its descriptor
+	text     string // what it writes, as far as strace prints it
 	begins   bool
 	ends     bool
 	returned int64
@@ -73,9 +73,9 @@ var (
 	traceEnd  = regexp.MustCompile(`\) += (-?\d+)[^"]*$`)
 )
 
-// readTrace calls f with every event of a trace made with -f -y -xx, in order.
-// strace stops a thread before and after a call, so of two events of which one
-// brought about the other, the cause comes first.
+// readTrace calls f with every event of a trace made with -f -y -xx, in order. strace
+// stops a thread before and after a call, so if one event caused another, the cause
+// comes first.
 func readTrace(t *testing.T, file string, f func(syscallEvent)) {
 	t.Helper()
 	in, err := os.Open(file)
@@ -142,11 +142,11 @@ var buildUnsafe = sync.OnceValues(func() (string, error) {
 	return path, build(path, "./testdata/weakserver")
 })
 
-// TestNoResponseBeforeTheDisk watches the system calls of a server under load. An
-// response with 201 may go out only after an fsync of the log that began when all of
-// the transaction with that pet was written, its commit mark included.
+// TestNoResponseBeforeTheDisk watches the system calls of a server under load. A 201
+// response may be sent only after an fsync of the log that began when the whole
+// transaction with that pet was written, including its commit mark.
 //
-// The same check must fail for a server built not to wait.
+// The same check must fail for a server that is built not to wait.
 func TestNoResponseBeforeTheDisk(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
@@ -176,7 +176,7 @@ func responsesBeforeTheDisk(t *testing.T, opts ...option) (responses int, early 
 	trace := filepath.Join(t.TempDir(), "trace")
 	s := start(t, append(opts, onDatabase(database),
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
-	// Long names, so that the log is moved into the database meanwhile.
+	// Names are long, so that the log is checkpointed meanwhile.
 	l := startLoad(t, s, key, 8, "traced", 4000)
 	eventually(t, time.Minute, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
 	acknowledged := l.stop()
@@ -200,9 +200,9 @@ func responsesBeforeTheDisk(t *testing.T, opts ...option) (responses int, early 
 
 var tracedName = regexp.MustCompile(`traced-\d+-\d+-`)
 
-// transaction is one in the log.
+// transaction is a transaction in the log.
 type transaction struct {
-	written bool // whole
+	written bool // completely
 	onDisk  bool
 	syncing bool // an fsync began after it was written
 }
@@ -237,9 +237,9 @@ func (w *diskWatch) see(e syscallEvent) {
 	}
 }
 
-// write follows SQLite's format of the log: a header of 32 bytes, then for each
-// page a header of 24 bytes and the page. The header of a transaction's last
-// page holds the size of the database after it, that of the others 0.
+// write follows the format of SQLite's log: a header of 32 bytes, then for each page a
+// header of 24 bytes and the page. The header of a transaction's last page contains the
+// size of the database after it; in the others it is 0.
 func (w *diskWatch) write(e syscallEvent) {
 	content := e.content()
 	switch len(content) {
@@ -285,9 +285,9 @@ func (w *diskWatch) response(name string) {
 	}
 }
 
-// injection is a fault of the disk. strace counts the calls of each thread for
-// itself, and the server's writes wander between a few, so the nth call of a
-// thread is up to some n times as many calls from the start.
+// injection is a disk fault. strace counts the calls of each thread separately, and the
+// server's writes move between a few threads, so the nth call of a thread may be a much
+// later call of the process.
 type injection struct {
 	calls   string
 	errno   string
@@ -315,9 +315,9 @@ func (f injection) when() string {
 	return fmt.Sprint(f.nth)
 }
 
-// TestInjectedFaults fails one call of the system that writes. The server may
-// stop or refuse, but everything it acknowledged, before the fault or after,
-// must be there when it is started again.
+// TestInjectedFaults makes a write system call fail. The server may stop or refuse
+// requests, but everything it acknowledged, before or after the fault, must be stored
+// when it is started again.
 func TestInjectedFaults(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
@@ -363,14 +363,14 @@ func injections() (all []injection) {
 	for n := range 100 {
 		add(injection{calls: sync}, n+1)
 		add(injection{calls: write}, n+1)
-		// A call that comes only once in a thousand pages. Four threads or more
-		// take turns at it, so this reaches the hundredth of the process.
+		// This call happens only once in a thousand pages. Four or more threads share
+		// it, so this reaches the hundredth call of the process.
 		if n < 25 {
 			add(injection{calls: truncate}, n+1)
 		}
 		if n < 10 {
 			add(injection{calls: write, lasting: true}, 10*n+1)
-			// A new file is made with few calls.
+			// Creating a new file takes few calls.
 			add(injection{calls: sync, newFile: true}, n+1)
 			add(injection{calls: write, newFile: true}, 5*n+1)
 		}
@@ -378,7 +378,7 @@ func injections() (all []injection) {
 	return all
 }
 
-// usedServer is a database whose server was killed, and what it acknowledged.
+// usedServer is a database whose server was killed, and the pets it acknowledged.
 type usedServer struct {
 	database string
 	key      string
@@ -394,8 +394,8 @@ func usedDatabase(t *testing.T) usedServer {
 	eventually(t, time.Minute, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
 	u.pets = l.stop()
 	s.stop()
-	// The next start finds a log to recover, a short one: most calls are to be
-	// those of a server at work.
+	// The next start finds a log to recover. It is short, so that most calls are those
+	// of a working server.
 	s = start(t, onDatabase(u.database))
 	c := newClient(t, s, u.key)
 	for n := range 3 {
@@ -411,7 +411,7 @@ func usedDatabase(t *testing.T) usedServer {
 	return u
 }
 
-// faultSummary sums up the results of the runs.
+// faultSummary summarizes the runs.
 type faultSummary struct {
 	mu           sync.Mutex
 	runs         int
@@ -446,8 +446,8 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 			key = loadKey(t, database)
 		}
 		l = startLoad(t, s, key, 8, "during", 4000)
-		// Once the fault was injected, some more responses are counted. One that does
-		// not come, because the calls are spread over threads, is given up.
+		// After the fault, some more responses are counted. If the fault doesn't
+		// happen, because the calls are spread over threads, the run is given up.
 		enough := int64(math.MaxInt64)
 		deadline := time.Now().Add(f.timeout())
 		eventually(t, time.Minute, "the load meets the fault", func() bool {
@@ -509,7 +509,7 @@ func wasInjected(trace string) bool {
 	return err == nil && injectedCall.Match(text)
 }
 
-// countInjected returns the number of each call that failed, counting all calls of the
+// countInjected returns the position of each failed call among all calls of the
 // process.
 func countInjected(t *testing.T, trace string) (ordinals []int) {
 	t.Helper()

@@ -18,8 +18,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// What documents say between their code blocks cannot be run. These tests hold
-// what can be checked of it: links, names of commands, flags and variables, codes.
+// The text of documents between code blocks can't be run. These tests check what can be
+// checked: links, and the names of commands, flags, variables and codes.
 
 // proseOf is a document without its code blocks, except those that are shown.
 func proseOf(t *testing.T, name string) string {
@@ -72,8 +72,8 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// TestReadmeIsOneScreen: who opens the README sees what this is and how to run it
-// without scrolling far. Details go in a guide.
+// TestReadmeIsOneScreen: the README shows what this is and how to run it without much
+// scrolling. Details go in a guide.
 func TestReadmeIsOneScreen(t *testing.T) {
 	t.Parallel()
 	lines := 0
@@ -87,7 +87,7 @@ func TestReadmeIsOneScreen(t *testing.T) {
 	}
 }
 
-// anchors are the names that headings of a document have in links to them.
+// anchors are the names of a document's headings in links.
 func anchors(t *testing.T, name string) (all []string) {
 	t.Helper()
 	for _, m := range heading.FindAllStringSubmatch(proseOf(t, name), -1) {
@@ -123,8 +123,8 @@ func TestDocumentCommands(t *testing.T) {
 	}
 }
 
-// wrongCommand says what is wrong with a command in a document's text, "" if it isn't
-// a command or is correct.
+// wrongCommand says what is wrong with a command in a document's text, or "" if it
+// isn't a command or is correct.
 func wrongCommand(span string, commands map[string]string, everything string) string {
 	words := strings.Fields(span)
 	if target, ok := strings.CutPrefix(span, "make "); ok {
@@ -191,13 +191,13 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		prose := proseOf(t, name)
 		for _, code := range animalstore.Codes {
 			if !strings.Contains(prose, "`"+string(code)+"`") {
-				t.Errorf("%s says nothing of %s", name, code)
+				t.Errorf("%s doesn't explain %s", name, code)
 			}
 		}
 	}
 }
 
-// TestWrongCommandsGoRed: what is looked up has to be found missing.
+// TestWrongCommandsGoRed: wrong commands in documents are detected.
 func TestWrongCommandsGoRed(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -239,16 +239,16 @@ func binaryOnly(t *testing.T) string {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// A link, because a file that was just written may be open in a child that another
-	// test is starting, and can't be run until that has begun.
+	// This is a link, because a file that was just written may still be open in a child
+	// process of another test, and then can't be executed.
 	if err := os.Symlink(binary, filepath.Join(bin, "animalstore")); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// TestBrokenDocumentsGoRed breaks a document in each way that has to be noticed.
-// A document is written with ”' for ```.
+// TestBrokenDocumentsGoRed breaks a document in every way that must be detected.
+// Documents are written with ”' for ```.
 func TestBrokenDocumentsGoRed(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -260,20 +260,20 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 		document string
 		want     string // in the one problem; "" where there is none
 	}{
-		{"all is well", serve + key + "'''sh\n" + pets + "\n'''\n\n'''json output\n[]\n'''\n", ""},
+		{"a correct document", serve + key + "'''sh\n" + pets + "\n'''\n\n'''json output\n[]\n'''\n", ""},
 		{"a command that fails", "'''sh\ntrue\n'''\n\n'''sh\necho before\nfalse\necho after\n'''\n", "6: the session ends here: exit status 1"},
 		{"a command that does not exist", "'''sh\nanimalstoer serve\n'''\n", "animalstoer: command not found"},
 		{"a flag that does not exist", "'''sh\nbin/animalstore keys list --jason\n'''\n", "has no flag --jason"},
 		{"a failure in a pipe", "'''sh\nfalse | cat\n'''\n", "2: the session ends here"},
 		{"a variable that is not set", "'''sh\necho $NOTHING_OF_THIS_NAME\n'''\n", "unbound variable"},
-		{"an end before the end", "'''sh\nexit 0\n'''\n\n'''sh\nfalse\n'''\n", "2: the session ends here"},
+		{"a session that ends early", "'''sh\nexit 0\n'''\n\n'''sh\nfalse\n'''\n", "2: the session ends here"},
 		{"a response that is an error", serve + "'''sh\ncurl http://127.0.0.1:8080/v1/pets\n'''\n", "missing_api_key"},
 		{"a server that does not start", "'''sh terminal\nbin/animalstore serve --database sqlite:nowhere/store.db\n'''\n", "does not exist"},
 		{"a variable of another terminal", "'''sh\nexport DIR=here\nmkdir here\n'''\n\n'''sh terminal\nbin/animalstore serve --database sqlite:$DIR/store.db\n'''\n", "DIR: unbound variable"},
-		{"another output", "'''sh\necho one\n'''\n\n'''text output\ntwo\n'''\n", "shown is, at 6:\n\ttwo"},
+		{"different output", "'''sh\necho one\n'''\n\n'''text output\ntwo\n'''\n", "the document shows, at 6:\n\ttwo"},
 		{"an output with more", "'''sh\necho one; echo two\n'''\n\n'''text output\none\n'''\n", "prints:\n\tone\n\ttwo"},
 		{"an output of nothing", "'''text output\none\n'''\n", "no command before this output"},
-		{"another output of a terminal", serve + "\n'''text output\nanimalstore (production) is steady.\n...\n'''\n", "is ready."},
+		{"different output in a terminal", serve + "\n'''text output\nanimalstore (production) is steady.\n...\n'''\n", "is ready."},
 		{"Go that does not compile", "# A\n\n'''go\nc.ListDogs(ctx)\n'''\n", "red.md:4: c.ListDogs undefined"},
 		{"Go that fails", serve + key + "'''go\n_, err := c.FindPet(ctx, 1)\nreturn err\n'''\n", "pet_not_found"},
 		{"Go that prints something else", serve + key + "'''go\nfmt.Println(c.BaseURL())\n'''\n\n'''text output\nhttp://localhost\n'''\n", "prints:\n\thttp://127.0.0.1:8080/v1"},
@@ -298,11 +298,11 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 	}
 }
 
-// TestSessionsEndWhatTheyStart checks that no process outlives a document's session.
+// TestSessionsEndWhatTheyStart: no process outlives a document's session.
 func TestSessionsEndWhatTheyStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// It does not care that its terminal goes away, as servers may not.
+	// It ignores the end of its terminal, as servers may.
 	document := "```sh\n(trap '' HUP; touch deaf; exec sleep 1000) >/dev/null 2>&1 &\necho $! >pid\nuntil [ -e deaf ]; do sleep 0.01; done\n```\n"
 	if problems := tryDocument(t, "background.md", document, func(*testing.T) string { return dir }); problems != nil {
 		t.Fatal(problems)
@@ -320,8 +320,8 @@ func TestSessionsEndWhatTheyStart(t *testing.T) {
 	})
 }
 
-// isZombie reports whether a process has ended and only waits for its parent, which
-// may be a container's first process that never asks.
+// isZombie reports whether a process has ended and only waits for its parent, which may
+// be a container's first process that never reaps it.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

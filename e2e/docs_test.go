@@ -26,8 +26,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// documents are those whose commands are run: the README first, and everything in
-// docs.
+// documents are the documents whose commands are run: the README first, then everything
+// in docs.
 func documents(t *testing.T, root string) (names []string) {
 	t.Helper()
 	names = []string{"README.md"}
@@ -43,12 +43,12 @@ func documents(t *testing.T, root string) (names []string) {
 	return names
 }
 
-// readingOrder are the documents that are meant to be followed one after the other.
-// The others come after them.
+// readingOrder are the documents meant to be followed one after the other. The others
+// come after them.
 var readingOrder = []string{"README.md", "docs/quickstart.md", "docs/callers.md", "docs/operations.md", "docs/scaling.md"}
 
-// TestDocuments follows all documents, one after the other in one clone, where nothing
-// was built before. Whatever a guide leaves there must not be in the way of the next.
+// TestDocuments follows all documents, one after the other, in one clone where nothing
+// has been built. Files that one guide leaves behind must not break the next.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -148,8 +148,8 @@ func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) strin
 	return w.run(t)
 }
 
-// moduleGraph makes Go fetch what it may need to know of modules that are not
-// built, while there is a network: a session has none.
+// moduleGraph makes Go fetch information about modules that aren't built while there is
+// a network, because a session has none.
 var moduleGraph = sync.OnceFunc(func() { exec.Command("go", "list", "-m", "all").Run() })
 
 // git runs git on this repository.
@@ -176,8 +176,8 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// clone creates what a reader has after git clone, with uncommitted changes, in a
-// directory whose name nobody would guess.
+// clone creates a clone with uncommitted changes, in a directory with an unpredictable
+// name.
 func clone(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "our store")
@@ -232,13 +232,13 @@ func copyInto(t *testing.T, from, to string) {
 type block struct {
 	line int    // of its first line of text
 	lang string // such as "sh"
-	how  string // what the fence says after the language
+	how  string // the rest of the fence
 	text string
 }
 
 var (
 	shown = []string{"text", "http", "ini"}
-	// looseFence is a fence that would be overlooked.
+	// looseFence matches a fence that would be overlooked.
 	looseFence = regexp.MustCompile("^[ \t>*-]*(~~~|[ \t>]+```)")
 	colours    = regexp.MustCompile("\x1b\\[[0-9;]*m")
 	// pasteable matches the start of a line that a reader may want to paste.
@@ -273,10 +273,10 @@ func readBlocks(document string) (blocks []block, problems []string) {
 // exempt returns the reason why a block isn't run.
 func (b block) exempt() (reason string, ok bool) { return strings.CutPrefix(b.how, "not run:") }
 
-// file is where a block is to be saved.
+// file returns the name of the file for a block.
 func (b block) file() (name string, ok bool) { return strings.CutPrefix(b.how, "file=") }
 
-// problem says what is wrong with a block, "" if nothing is.
+// problem says what is wrong with a block, or "" if nothing is.
 func (b block) problem() string {
 	if reason, ok := b.exempt(); ok {
 		if strings.TrimSpace(reason) == "" {
@@ -317,8 +317,8 @@ type step struct {
 	output   *block // what it has to print, nil if anything will do
 }
 
-// plan is what to do for a document: the steps of its session, and the Go blocks
-// that these call, by program.
+// plan returns the steps of a document's session, and the Go blocks that they call
+// through program.
 func plan(blocks []block, program string) (steps []step, fragments []block, problems []string) {
 	runs := false // the block before was run
 	for _, b := range blocks {
@@ -352,8 +352,8 @@ func heredoc(name, text string) string {
 	return fmt.Sprintf("mkdir -p \"$(dirname '%s')\"\ncat >'%s' <<'END OF FILE'\n%sEND OF FILE\n", name, name, text)
 }
 
-// prints reports whether got matches what was shown. There, ... on a line of
-// its own is any number of lines, and elsewhere any text within a line.
+// prints reports whether got matches the shown output. In it, ... stands for any number
+// of lines if it is alone on a line, and otherwise for any text within a line.
 func prints(shown, got string) bool {
 	pattern := `\A`
 	for line := range strings.Lines(strings.TrimSpace(shown) + "\n") {
@@ -366,8 +366,8 @@ func prints(shown, got string) bool {
 	return regexp.MustCompile(pattern + `\z`).MatchString(strings.TrimSpace(got) + "\n")
 }
 
-// onScreen is what is to be seen of what was printed on a terminal: no colours, and
-// of a line that was written over the last.
+// onScreen returns printed text as a terminal would show it: without colours, and only
+// the last version of overwritten lines.
 func onScreen(printed string) (seen string) {
 	for line := range strings.Lines(colours.ReplaceAllString(printed, "")) {
 		line = strings.TrimRight(line, "\r\n")
@@ -447,22 +447,21 @@ func init() {
 	return nil
 }
 
-// walkthrough runs the steps of one document in one shell, on a terminal, as a
-// reader does. Documents print the ports that a reader will use, so each session
-// has its own network namespace, where they are free. Where the system doesn't let us
-// create one, sessions run one at a time.
+// walkthrough runs the steps of one document in one shell, on a terminal, as a reader
+// does. Documents use fixed ports, so each session has its own network namespace, where
+// they are free. If the system doesn't allow that, sessions run one at a time.
 type walkthrough struct {
 	dir     string // where it begins: the root of a clone
-	scratch string // out of the reader's sight
-	before  string // what has to run before the reader comes
+	scratch string // hidden from the reader
+	before  string // a script that runs before the document
 	steps   []step
 }
 
-// sessionTime is far more than any session takes, on a busy machine as well.
+// sessionTime is far more than any session takes, even on a busy machine.
 const sessionTime = 10 * time.Minute
 
-// ownNetwork is the program that runs another one in a new network namespace with
-// nothing but a loopback interface, nil where this cannot be done.
+// ownNetwork is the command that runs another one in a new network namespace with only
+// a loopback interface; nil if this isn't possible.
 var ownNetwork = sync.OnceValue(func() []string {
 	unshare := []string{"unshare", "--net"}
 	if os.Getuid() != 0 {
@@ -478,12 +477,12 @@ var ownNetwork = sync.OnceValue(func() []string {
 // usualPorts is held by a session without its own network namespace.
 var usualPorts sync.Mutex
 
-// awaitUsualPorts takes the machine's own ports for a session.
+// awaitUsualPorts waits until this machine's ports are free for a session.
 func awaitUsualPorts(t *testing.T) {
 	t.Helper()
 	usualPorts.Lock()
 	t.Cleanup(usualPorts.Unlock)
-	// The server of the session before may not be quite gone.
+	// The server of the previous session may not be completely gone.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		l, err := net.Listen("tcp", "127.0.0.1:8080")
 		if err == nil {
@@ -502,8 +501,8 @@ mapfile -d '' begin < <(env -0)
 begun_in=$PWD
 `
 
-// terminal runs a script as if typed into a new terminal, and waits until the
-// server there says that it serves.
+// terminal runs a script as if typed into a new terminal, and waits until the server
+// there is ready.
 const terminal = `(cd "$begun_in" && exec env -i "${begin[@]}" bash -euo pipefail %[1]q) >%[2]q 2>&1 </dev/null &
 for ((i = 0; i < 1800; i++)); do
 	! grep -qE 'serving|Ready to accept' %[2]q || break
@@ -513,11 +512,11 @@ done
 grep -qE 'serving|Ready to accept' %[2]q
 `
 
-// mark begins what a step prints.
+// mark separates the output of steps.
 const mark = '\x1e'
 
-// script is the whole session for bash. Curl fails on an HTTP error where nothing
-// else would show it.
+// script is the whole session for bash. curl fails on an HTTP error if nothing else
+// would show it.
 func (w walkthrough) script() (string, error) {
 	text := preamble + w.before
 	for i, step := range w.steps {
@@ -544,7 +543,7 @@ func (w walkthrough) terminalOf(step int) string {
 	return filepath.Join(w.scratch, fmt.Sprintf("terminal%d.txt", step))
 }
 
-// run does all steps and says what went wrong.
+// run performs all steps and returns the problems.
 func (w walkthrough) run(t *testing.T) (problems []string) {
 	t.Helper()
 	for name, curlrc := range map[string]string{
@@ -575,7 +574,7 @@ func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
-	// Go builds from its cache with the flags of the binary under test.
+	// Go builds from the cache with the flags of the binary under test.
 	cmd.Env = append(cleanEnv(), "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS"), "CGO_ENABLED=0", "TERM=dumb", "PWD="+dir)
 	endAll := func() error { // the terminal makes it the leader of a group
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -605,8 +604,8 @@ func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
 	return printed.String(), err
 }
 
-// judge compares what was printed, before and in each step, with what is shown, and
-// finds where a session ended before its time.
+// judge compares the output, before and in each step, with the shown output, and finds
+// where a session ended early.
 func (w walkthrough) judge(printed []string, ended error) (problems []string) {
 	for i, step := range w.steps {
 		if len(printed) < 2 {
@@ -620,7 +619,7 @@ func (w walkthrough) judge(printed []string, ended error) (problems []string) {
 			got = contents(w.terminalOf(i))
 		}
 		if step.output != nil && !prints(step.output.text, got) {
-			problems = append(problems, fmt.Sprintf("%d:\n%s\nprints:\n%s\nshown is, at %d:\n%s", step.line, indent(step.script), indent(got), step.output.line, indent(step.output.text)))
+			problems = append(problems, fmt.Sprintf("%d:\n%s\nprints:\n%s\nthe document shows, at %d:\n%s", step.line, indent(step.script), indent(got), step.output.line, indent(step.output.text)))
 		}
 	}
 	return problems
@@ -636,7 +635,7 @@ func (w walkthrough) terminals() (all string) {
 	return all
 }
 
-// contents is what is in a file, and the error if it cannot be read.
+// contents returns a file's contents, or the error if it can't be read.
 func contents(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -654,14 +653,14 @@ func indent(text string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t")
 }
 
-// A document that prints this finds a PostgreSQL server there, with nothing in it.
+// A document that prints this finds an empty PostgreSQL server at that address.
 const documentedPostgres = "postgres://animalstore@127.0.0.1/"
 
-// usualPostgres is where that is.
+// usualPostgres is the address of that server.
 const usualPostgres = "127.0.0.1:5432"
 
-// bridge is set where this program is run to forward from one network to another: a
-// session has its own network namespace, but shares the file system.
+// bridge is set when this program runs as a forwarder between two networks: a session
+// has its own network namespace but shares the file system.
 const bridge = "ANIMALSTORE_E2E_BRIDGE"
 
 func init() {
@@ -677,8 +676,8 @@ func init() {
 	forward(l, "unix", socket)
 }
 
-// providePostgres starts a server and returns what a session has to run first so
-// that it is at the usual address.
+// providePostgres starts a server and returns the script that a session must run first
+// to make it available at the usual address.
 func providePostgres(t *testing.T) (script string) {
 	t.Helper()
 	server := pgtest.Start(t)
@@ -703,7 +702,7 @@ func providePostgres(t *testing.T) (script string) {
 	return fmt.Sprintf("%s=%q %q &\nuntil (: >/dev/tcp/%s/%s) 2>/dev/null; do kill -0 $!; sleep 0.05; done\n", bridge, socket, program, host, port)
 }
 
-// forward hands connections on until the listener is closed.
+// forward forwards connections until the listener is closed.
 func forward(l net.Listener, network, address string) {
 	for {
 		from, err := l.Accept()

@@ -23,7 +23,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// writers change a store in every way there is, at several instances.
+// writers make every kind of change to a store, through several instances.
 type writers struct {
 	t       *testing.T
 	stopped context.Context
@@ -32,7 +32,7 @@ type writers struct {
 	trouble atomic.Int64 // attempts that failed
 }
 
-// startWriters starts n of them.
+// startWriters starts n writers.
 func startWriters(t *testing.T, n int, urls []string, key string) *writers {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &writers{t: t, stopped: ctx}
@@ -67,12 +67,12 @@ func (w *writers) note(err error) {
 	}
 }
 
-// change makes one change, of which the next depends on how this one went. Many of
-// them are refused, because another writer was faster.
+// change makes one change; later changes depend on its outcome. Many are refused
+// because another writer was faster.
 func (w *writers) change(c *goclient.Client, random *rand.Rand, mine *[]int64, n int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	pick := int64(random.IntN(200) + 1) // anybody's
+	pick := int64(random.IntN(200) + 1) // any writer's
 	if len(*mine) > 0 && random.IntN(2) == 0 {
 		pick = (*mine)[random.IntN(len(*mine))]
 	}
@@ -130,14 +130,15 @@ func urlsOf(instances []*instance) (urls []string) {
 	return urls
 }
 
-// adminKey creates a key that may do everything, as often as it likes.
+// adminKey creates a key with all permissions and practically no limits.
 func adminKey(t testing.TB, database string) string {
 	t.Helper()
 	return newKey(t, database, "--name", "admin", "--permissions", "read,write,admin", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
 }
 
 // TestEventsCopy keeps copies of a store by following its events while everything
-// changes and instances are killed and restarted. At the end each copy is the store.
+// changes and instances are killed and restarted. In the end each copy equals the
+// store.
 func TestEventsCopy(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -172,7 +173,7 @@ func TestEventsCopy(t *testing.T) {
 	})
 }
 
-// TestEventsCopyFailover is TestEventsCopy where PostgreSQL itself is killed, and its
+// TestEventsCopyFailover is TestEventsCopy while PostgreSQL itself is killed and its
 // standby takes over.
 func TestEventsCopyFailover(t *testing.T) {
 	testenv.Slow(t)
@@ -202,7 +203,7 @@ func TestEventsCopyFailover(t *testing.T) {
 	}
 }
 
-// storeCopy is a copy of a store that is kept only by following its events.
+// storeCopy is a copy of a store, maintained only by following its events.
 type storeCopy struct {
 	name string
 
@@ -215,8 +216,8 @@ type storeCopy struct {
 
 func newCopy(name string) *storeCopy { return &storeCopy{name: name, items: map[string]string{}} }
 
-// apply changes the copy as an event says. Ids are consecutive, which clients can't rely
-// on, but which shows here that none was skipped, repeated or out of order.
+// apply applies an event to the copy. Clients can't rely on consecutive ids, but here
+// they show that no event was skipped, repeated or out of order.
 func (c *storeCopy) apply(e animalstore.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,9 +249,9 @@ type followers struct {
 	wg     sync.WaitGroup
 }
 
-// follow starts n followers of several instances. Half of them use the Go client and one
-// instance, which they wait for. The others read a stream, and when it ends they resume
-// it at another instance.
+// follow starts n followers of several instances. Half of them use the Go client with
+// one instance, and wait for it if it is down. The others read a stream and resume it
+// at another instance when it ends.
 func follow(t *testing.T, n int, urls []string, key string) *followers {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &followers{t: t, cancel: cancel}
@@ -301,8 +302,8 @@ func readStreams(ctx context.Context, copied *storeCopy, urls []string, at int, 
 	}
 }
 
-// readStream reads one stream to its end, from the event after lastID on. It returns nil
-// if the server ended it.
+// readStream reads one stream to its end, starting after lastID. It returns nil if the
+// server ended it.
 func readStream(ctx context.Context, transport http.RoundTripper, url, key string, lastID *string, apply func(animalstore.Event)) error {
 	req, err := http.NewRequestWithContext(ctx, "GET", url+"/v1/events", nil)
 	if err != nil {
@@ -349,7 +350,7 @@ func readStream(ctx context.Context, transport http.RoundTripper, url, key strin
 	}
 }
 
-// storeContents reads everything that a store has, as its lists show it.
+// storeContents reads everything in a store, as its lists show it.
 func storeContents(t testing.TB, c *client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -375,7 +376,7 @@ func storeContents(t testing.TB, c *client) map[string]string {
 	return all
 }
 
-// comparable is an item without what changes without an event.
+// comparable returns an item without the fields that change without an event.
 func comparable(subject, item string) string {
 	if !strings.HasPrefix(subject, "key/") {
 		return item
@@ -392,7 +393,7 @@ func comparable(subject, item string) string {
 	return string(b)
 }
 
-// check waits until all copies are up to date, and compares them with the store. Nobody
+// check waits until all copies are up to date and compares them with the store. Nobody
 // may change anything meanwhile.
 func (f *followers) check(c *client) {
 	f.t.Helper()
@@ -433,9 +434,9 @@ func (f *followers) check(c *client) {
 	f.t.Logf("%d events, %d resources in %d copies", newest, len(want), len(f.copies))
 }
 
-// openStreams starts n streams at the first of two servers, 10 with each key, and waits
-// until they are open. When one ends, it is resumed at the second server. ended counts
-// those that the server ended cleanly.
+// openStreams starts n streams at the first of two servers, 10 per key, and waits until
+// they are open. When one ends, it is resumed at the second server. ended counts the
+// streams that the server ended cleanly.
 func openStreams(t *testing.T, n int, servers []*instance, database, after string) (copies []*storeCopy, ended *atomic.Int64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -475,7 +476,7 @@ func openStreams(t *testing.T, n int, servers []*instance, database, after strin
 	return copies, ended
 }
 
-// addPets adds pets, a few a second, until it is stopped. It returns how many.
+// addPets adds a few pets per second until it is stopped. stop returns how many.
 func addPets(c *client) (stop func() int) {
 	done, added := make(chan struct{}), make(chan int)
 	go func() {
@@ -502,8 +503,8 @@ func newestEvent(t testing.TB, c *client) string {
 	return after
 }
 
-// TestEventStreamsMove: a server that stops ends its streams within the drain, and each
-// resumes at another one without a gap. make soak opens a thousand.
+// TestEventStreamsMove: a server that stops ends its streams during the drain, and each
+// resumes at another server without a gap. make soak opens a thousand.
 func TestEventStreamsMove(t *testing.T) {
 	t.Parallel()
 	n := testenv.Count(60, 1000)
@@ -560,8 +561,8 @@ func residentMemory(t testing.TB, pid int) int64 {
 	return kib << 10
 }
 
-// TestFollowersOutlastTimeouts: neither the limit of 5 s on a request, nor those of 10 and
-// 15 s on a connection, end a request that waits or a stream that is silent.
+// TestFollowersOutlastTimeouts: neither the 5 s limit of a request nor the 10 and 15 s
+// limits of a connection end a waiting request or a silent stream.
 func TestFollowersOutlastTimeouts(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, roots := selfSigned(t)

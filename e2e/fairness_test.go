@@ -12,9 +12,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestKeysShareFairly: a key that sends a great deal of work at once, within its plan,
-// doesn't make others wait until that work is done. How long they wait is measured by
-// make bench.
+// TestKeysShareFairly: a key that sends a lot of work at once, within its plan, doesn't
+// make others wait until that work is done. make bench measures how long they wait.
 func TestKeysShareFairly(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, _ int) {
@@ -44,8 +43,8 @@ func fillWithLongNames(t *testing.T, s *server, key string) {
 	}
 }
 
-// testFairness has some keys send a burst of large pages and another key a small request
-// at a time.
+// testFairness lets some keys send a burst of large pages while another key sends one
+// small request at a time.
 func testFairness(t *testing.T, s *server, keys int) {
 	const requests, connections = 1000, 100
 	other := newClient(t, s, loadKey(t, s.database))
@@ -74,13 +73,13 @@ func testFairness(t *testing.T, s *server, keys int) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	// Unless keys share fairly, each small read takes most of the time of the burst.
+	// If keys didn't share fairly, each small read would take most of the burst's time.
 	if responses < 20 {
 		t.Errorf("another key got %d responses within %v, want at least 20", responses, time.Since(begun))
 	}
 }
 
-// sendBurst requests large pages, over that many connections at once.
+// sendBurst requests large pages over this many connections at once.
 func sendBurst(t *testing.T, s *server, key string, requests, connections int) {
 	var each sync.WaitGroup
 	queue := make(chan struct{}, requests)
@@ -106,7 +105,7 @@ func sendBurst(t *testing.T, s *server, key string, requests, connections int) {
 				if err == nil {
 					_, err = io.Copy(io.Discard, resp.Body)
 				}
-				if err == nil && resp.StatusCode != 200 && resp.StatusCode != 503 { // it asks for more than can be done in time
+				if err == nil && resp.StatusCode != 200 && resp.StatusCode != 503 { // it requests more than can be served in time
 					err = fmt.Errorf("got %d, want 200", resp.StatusCode)
 				}
 				if err != nil {

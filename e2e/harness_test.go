@@ -1,5 +1,5 @@
-// Package e2e tests the built binary from outside: over HTTP, by its command
-// line, by signals, and by what it leaves on disk.
+// Package e2e tests the built binary from outside: over HTTP, through its command line,
+// with signals, and by the files it leaves on disk.
 package e2e
 
 import (
@@ -21,13 +21,13 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-// binary is the program under test, built once, as it is released: without the
-// race detector, which would slow SQLite down many times.
+// binary is the program under test, built once like a release: without the race
+// detector, which would make SQLite many times slower.
 var binary string
 
 func TestMain(m *testing.M) {
-	// Most tests wait most of the time, for processes and timeouts, so more of them
-	// run at once than there are processors. -parallel overrides it.
+	// Most tests mostly wait for processes and timeouts, so more of them run at once
+	// than there are processors. -parallel overrides it.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
@@ -71,8 +71,8 @@ type settings struct {
 
 type option func(*settings)
 
-// onDatabase names the file, where a test starts more than one server on it, or
-// the URL of a PostgreSQL database.
+// onDatabase sets the file, for tests that start more than one server on it, or the URL
+// of a PostgreSQL database.
 func onDatabase(path string) option { return func(s *settings) { s.database = path } }
 
 func onAddress(addr string) option { return func(s *settings) { s.listen = addr } }
@@ -86,11 +86,11 @@ func withEnv(vars ...string) option {
 	return func(s *settings) { s.env = append(s.env, vars...) }
 }
 
-// withBinary runs another build than the usual one.
+// withBinary runs a different build.
 func withBinary(path string) option { return func(s *settings) { s.binary = path } }
 
-// withWrapper runs the binary by way of another program. Signals go to the whole
-// process group: one that must not get them leaves it, as strace does with -DDD.
+// withWrapper runs the binary through another program. Signals go to the whole process
+// group; a program that must not get them leaves the group, as strace does with -DDD.
 func withWrapper(argv ...string) option { return func(s *settings) { s.wrapper = argv } }
 
 // server is a running server.
@@ -104,8 +104,8 @@ type server struct {
 	exited   chan struct{} // closed when the process is gone
 }
 
-// start runs a server on a free port and a new database, unless told
-// otherwise, and waits until it serves. It is killed when the test ends.
+// start runs a server on a free port and a new database, unless options say otherwise,
+// and waits until it serves. It is killed when the test ends.
 func start(t testing.TB, opts ...option) *server {
 	t.Helper()
 	s := launch(t, opts...)
@@ -115,7 +115,7 @@ func start(t testing.TB, opts ...option) *server {
 	return s
 }
 
-// launch is start for a server that may refuse to serve.
+// launch is like start, for a server that may refuse to serve.
 func launch(t testing.TB, opts ...option) *server {
 	t.Helper()
 	set := settings{binary: binary, listen: "127.0.0.1:0"}
@@ -139,12 +139,12 @@ func launch(t testing.TB, opts ...option) *server {
 	return s
 }
 
-// newDatabase is the path of a file that does not exist yet.
+// newDatabase returns the path of a file that doesn't exist yet.
 func newDatabase(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") }
 
 func isURL(database string) bool { return strings.Contains(database, "://") }
 
-// databaseFlag is what names a database on the command line.
+// databaseFlag returns the value of --database for a database.
 func databaseFlag(database string) string {
 	if isURL(database) {
 		return database
@@ -233,7 +233,7 @@ func run(t testing.TB, args ...string) result {
 	return runWithInput(t, "", args...)
 }
 
-// runWithInput is run with something on standard input.
+// runWithInput is like run, with text on standard input.
 func runWithInput(t testing.TB, input string, args ...string) result {
 	t.Helper()
 	cmd := exec.Command(binary, args...)
@@ -300,7 +300,7 @@ func startProgram(t testing.TB, argv ...string) *server {
 	return startIn(t, "", nil, argv...)
 }
 
-// startIn is startProgram in a directory, with more variables in the environment.
+// startIn is like startProgram, in a directory and with more environment variables.
 func startIn(t testing.TB, dir string, env []string, argv ...string) *server {
 	t.Helper()
 	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}

@@ -16,12 +16,11 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestImportIsInterrupted kills an import half way and runs it again: in the end
-// each line is in the store exactly once. It needs little memory, however
-// large the file.
+// TestImportIsInterrupted kills an import halfway and runs it again: in the end each
+// line is in the store exactly once. It needs little memory, however large the file is.
 func TestImportIsInterrupted(t *testing.T) {
 	t.Parallel()
-	// With one worker, even a fast machine is far from done when the journal is
+	// With one worker, even a fast machine is far from finished when the journal is
 	// first written, after a second.
 	lines, before, workers := 6_000, 1, 4
 	if testenv.Soak {
@@ -57,8 +56,8 @@ func TestImportIsInterrupted(t *testing.T) {
 	}
 }
 
-// watchMemory follows how many MiB of memory a process had at most. What the
-// system reports at its end includes the process it was forked from.
+// watchMemory records the maximum memory of a process in MiB. The value that the system
+// reports at its end includes the process it was forked from.
 func watchMemory(t *testing.T, pid int) *atomic.Int64 {
 	most := new(atomic.Int64)
 	ctx := t.Context()
@@ -78,7 +77,7 @@ func watchMemory(t *testing.T, pid int) *atomic.Int64 {
 	return most
 }
 
-// writePets writes a CSV file in which every name is another one.
+// writePets writes a CSV file in which every name is unique.
 func writePets(t *testing.T, lines int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "pets.csv")
@@ -128,7 +127,7 @@ func wantEachOnce(t *testing.T, s *server, key string, lines int) {
 	for _, p := range newClient(t, s, key).allPets(t, 0) {
 		i, err := strconv.Atoi(strings.TrimPrefix(p.Name, "pet "))
 		if err != nil || i < 0 || i >= lines {
-			t.Fatalf("a pet called %q is in no line", p.Name)
+			t.Fatalf("pet %q isn't in any line", p.Name)
 		}
 		if want := (pet{p.ID, p.Name, int64(i % 40), [...]string{"available", "pending", "sold"}[i%3]}); p != want {
 			t.Errorf("got %+v, want %+v", p, want)

@@ -21,8 +21,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// refusedWithinASecond asks again and again until the key is refused. The promise
-// is kept if no request sent more than a second after since was served.
+// refusedWithinASecond sends requests until the key is refused. The promise is kept if
+// no request sent more than a second after since was served.
 func refusedWithinASecond(t *testing.T, c *client, since time.Time) {
 	t.Helper()
 	for ; ; time.Sleep(5 * time.Millisecond) {
@@ -76,9 +76,9 @@ func TestKeysOfTheOtherDeployment(t *testing.T) {
 	}
 }
 
-// TestChangesOfBusyKeys: what somebody does to a key that has been in use for a while takes
-// effect within a second, on every server, although they haven't looked it up since. All
-// keys stay in use throughout.
+// TestChangesOfBusyKeys: a change to a key that has been in use for a while takes
+// effect within a second on every server, although the servers haven't looked the key
+// up since. All keys stay in use throughout.
 func TestChangesOfBusyKeys(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, instances int) {
@@ -111,7 +111,7 @@ func changeBusyKeys(t *testing.T, database string, servers []*server) {
 	}
 	stop := useAll(t, clients)
 	defer stop()
-	time.Sleep(2 * time.Second) // not to wait for something, but to let what was looked up get old
+	time.Sleep(2 * time.Second) // lets the cached lookups get old
 	for i, c := range changes {
 		if c.verb == "" {
 			wantStatus(t, admin.do(t, "DELETE", "/v1/keys/"+ids[i], ""), 204, "")
@@ -166,8 +166,8 @@ func createdKey(t *testing.T, r result) (id, secret string) {
 	return strconv.FormatInt(key.ID, 10), key.Secret
 }
 
-// seenWithinASecond asks again and again. The promise is kept if no request that
-// was sent more than a second after this call still met the old state.
+// seenWithinASecond calls seen until it returns true. The promise is kept if no request
+// sent more than a second after this call still saw the old state.
 func seenWithinASecond(t *testing.T, what string, seen func() bool) {
 	t.Helper()
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
@@ -181,8 +181,7 @@ func seenWithinASecond(t *testing.T, what string, seen func() bool) {
 	}
 }
 
-// update changes keys in the file of a running server, as a process would for
-// which there is no command.
+// update changes keys in the file of a running server, for changes without a command.
 func update(t testing.TB, database, change string) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(database, sqlite.OpenReadWrite)
@@ -196,8 +195,8 @@ func update(t testing.TB, database, change string) {
 	}
 }
 
-// TestChangesByAnotherProcess: what another process does to a key takes effect within
-// a second on a server that has just used it. TestChangesOfBusyKeys has other changes.
+// TestChangesByAnotherProcess: a change by another process takes effect within a second
+// on a server that has just used the key. TestChangesOfBusyKeys tests other changes.
 func TestChangesByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	awayFromMidnight(t)
@@ -253,8 +252,8 @@ func TestChangesByAnotherProcess(t *testing.T) {
 	})
 }
 
-// TestUsageAddsUp: what many clients counted is what the store reports in the end,
-// over restarts.
+// TestUsageAddsUp: the store reports the requests that many clients counted, across
+// restarts.
 func TestUsageAddsUp(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -293,12 +292,12 @@ func TestUsageAddsUp(t *testing.T) {
 		stored[true] += h.Refused
 	}
 	if stored[false] != counted[false] || stored[true] != counted[true] || counted[true] == 0 {
-		t.Errorf("stored are %d admitted and %d refused, counted were %d and %d", stored[false], stored[true], counted[false], counted[true])
+		t.Errorf("got %d admitted and %d refused stored, want %d and %d", stored[false], stored[true], counted[false], counted[true])
 	}
 }
 
-// TestCanary has secrets go through everything that is done with keys, and then
-// looks for them everywhere they must not be.
+// TestCanary uses secrets in every way keys can be used, and then looks for them
+// everywhere they must not be.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
@@ -357,7 +356,7 @@ func TestCanary(t *testing.T) {
 				t.Fatalf("%s: %d requests are in the log: there is nothing to look at", when, n)
 			}
 			if bytes.Contains(places["log"], []byte("Rex")) {
-				t.Errorf("%s: the log has something of the body of a request", when)
+				t.Errorf("%s: the log contains part of a request's body", when)
 			}
 			for place, content := range places {
 				for i, secret := range canaries {
@@ -391,7 +390,7 @@ func find(content []byte, secret string) string {
 	return ""
 }
 
-// TestFind: what looks for secrets finds them.
+// TestFind: find finds secrets in all encodings.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	const secret = "ast_live_0000000000000000000000000000000Example"
@@ -412,8 +411,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// session sends every kind of request with a secret, right and wrong, and keeps
-// what is answered.
+// session sends every kind of request with a secret, right and wrong, and records the
+// responses.
 func session(t testing.TB, s *server, secret string, said io.Writer) {
 	t.Helper()
 	c := newClient(t, s, secret)

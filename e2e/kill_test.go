@@ -19,8 +19,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestKill kills the server under load again and again, on one file. Everything it
-// acknowledged before must be stored afterwards, and no id may be used twice.
+// TestKill repeatedly kills the server under load, on one file. Everything it
+// acknowledged must be stored afterwards, and no id may be used twice.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const writers = 32
@@ -28,12 +28,12 @@ func TestKill(t *testing.T) {
 	database := newDatabase(t)
 	key := loadKey(t, database)
 	acknowledged := newLedger()
-	verified := int64(0) // the highest id known to be there with all below it
+	verified := int64(0) // the highest id up to which everything was verified
 	for round := range rounds {
 		s := start(t, onDatabase(database))
 		l := startLoad(t, s, key, writers, fmt.Sprint("round ", round), 50)
 		eventually(t, time.Minute, "something is acknowledged", func() bool { return l.acknowledged.Load() > 0 })
-		// Loads of different lengths meet different moments of the log.
+		// Loads of different lengths hit different states of the log.
 		time.Sleep(time.Duration(100+round%4*100) * time.Millisecond)
 		s.kill()
 		fresh := l.stop()
@@ -60,7 +60,7 @@ func TestKill(t *testing.T) {
 		verified = highest
 		s.kill() // a start that is killed at once must do no harm either
 	}
-	// Finally check everything, from all rounds.
+	// Finally, check everything from all rounds.
 	s := start(t, onDatabase(database))
 	stored := newClient(t, s, key).allPets(t, 0)
 	if n, which := acknowledged.missing(stored, 0); n > 0 {
@@ -73,8 +73,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// integrity returns SQLite's verdict on the file of a server that isn't running. It
-// checks a copy, so that the next server has to recover the file on its own.
+// integrity returns SQLite's verdict on the file of a stopped server. It checks a copy,
+// so that the next server has to recover the file itself.
 func integrity(t testing.TB, database string) (verdict string) {
 	t.Helper()
 	onCopy(t, database, func(conn *sqlite.Conn) (err error) {
@@ -122,8 +122,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// withoutEvents selects what was stored without its event, and events of what wasn't
-// stored, in a file where pets were only added.
+// withoutEvents selects rows without their event, and events without their row, in a
+// file where pets were only added.
 const withoutEvents = `
 	SELECT 'pet ' || p.id || ' has no event' FROM pets p LEFT JOIN events e ON e.type = 0 AND e.subject_id = p.id
 		WHERE e.id IS NULL OR json_extract(e.data, '$.name') <> p.name UNION ALL
@@ -133,8 +133,8 @@ const withoutEvents = `
 		WHERE e.id IS NULL UNION ALL
 	SELECT 'events ' || min(id) || ' to ' || max(id) || ' are ' || count(*) FROM events HAVING min(id) <> 1 OR max(id) <> count(*)`
 
-// eventsMatch returns "ok" if every change in the file of a server that isn't running has
-// its event, and every event its change.
+// eventsMatch returns "ok" if every change in the file of a stopped server has its
+// event, and every event its change.
 func eventsMatch(t testing.TB, database string) string {
 	t.Helper()
 	got := "ok"
@@ -154,16 +154,15 @@ type order struct {
 	Status string `json:"status"`
 }
 
-// intent is a write that its client retries until it has the response.
+// intent is a write that its client retries until it gets the response.
 type intent struct {
 	path, body, token string
-	responses         []response // all it ever got
+	responses         []response // all responses so far
 }
 
-// TestRetryAfterKill: clients send pets and orders, each with an
-// Idempotency-Key, while the server is killed. Clients without a response
-// send it again to the next server. In the end each write was done once, and all
-// responses to it are the same.
+// TestRetryAfterKill: clients send pets and orders, each with an Idempotency-Key, while
+// the server is killed. Clients without a response send them again to the next server.
+// In the end each write was made once, and all responses to it are the same.
 func TestRetryAfterKill(t *testing.T) {
 	t.Parallel()
 	rounds := testenv.Count(6, 300)
@@ -180,7 +179,7 @@ func TestRetryAfterKill(t *testing.T) {
 			defer close(done)
 			sendAll(t, s, key, intents, &answered)
 		}()
-		// Kill at another moment of the work in each round.
+		// Kill at a different moment of the work in each round.
 		enough := int64(len(intents) * (1 + round%4) / 5)
 		eventually(t, time.Minute, "some writes are answered", func() bool { return answered.Load() >= enough })
 		s.kill()
@@ -189,7 +188,7 @@ func TestRetryAfterKill(t *testing.T) {
 			t.Logf("round %d: all was answered before the kill", round)
 		}
 
-		// Everybody sends again, several times at once: also those that have an
+		// Everybody sends again, several times at once, including clients that have a
 		// response, which a lost connection might have kept from them.
 		s = start(t, onDatabase(database))
 		for range 2 {
@@ -212,8 +211,8 @@ func TestRetryAfterKill(t *testing.T) {
 	}
 }
 
-// TestRetryOneKeyAfterKill: the server is killed under two hundred requests with
-// one Idempotency-Key, which are then sent again.
+// TestRetryOneKeyAfterKill: the server is killed during two hundred requests with one
+// Idempotency-Key, which are then sent again.
 func TestRetryOneKeyAfterKill(t *testing.T) {
 	t.Parallel()
 	rounds := testenv.Count(4, 200)
@@ -302,7 +301,7 @@ func sendAll(t *testing.T, s *server, key string, intents []*intent, answered *a
 				in := intents[n]
 				a, err := c.try("POST", in.path, in.body, "Idempotency-Key", in.token)
 				if err != nil {
-					return // the server is gone: this one may be stored or not
+					return // the server is gone; this write may or may not be stored
 				}
 				mu.Lock()
 				if in.responses = append(in.responses, a); len(in.responses) == 1 {
@@ -315,8 +314,8 @@ func sendAll(t *testing.T, s *server, key string, intents []*intent, answered *a
 	wg.Wait()
 }
 
-// checkIntents compares all responses to each write, and counts the replays, and
-// the writes whose first response was lost with the server.
+// checkIntents compares all responses to each write. It counts the replays, and the
+// writes whose first response was lost with the server.
 func checkIntents(t *testing.T, intents []*intent) (replays, unheard int) {
 	t.Helper()
 	for _, in := range intents {
@@ -337,7 +336,7 @@ func checkIntents(t *testing.T, intents []*intent) (replays, unheard int) {
 	return replays, unheard
 }
 
-// checkStored compares what is stored with what was wanted: each once.
+// checkStored checks that each write is stored exactly once.
 func checkStored(t *testing.T, c *client, intents []*intent) {
 	t.Helper()
 	names := map[string]int{}

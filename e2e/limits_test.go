@@ -20,8 +20,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// within checks how long something took. The upper bound is generous, because
-// machines can be slow; the lower one is not, because clocks do not run fast.
+// within checks how long something took. The upper bound is generous, because machines
+// can be slow; the lower one is not, because clocks don't run fast.
 func within(t *testing.T, begun time.Time, least, most time.Duration, what string) {
 	t.Helper()
 	if took := time.Since(begun); took < least || took > most {
@@ -29,8 +29,8 @@ func within(t *testing.T, begun time.Time, least, most time.Duration, what strin
 	}
 }
 
-// trickle sends a byte every 100 ms until the connection fails or stop is
-// closed: never silent, never done.
+// trickle sends a byte every 100 ms until the connection fails or stop is closed: it is
+// never silent and never finished.
 func trickle(c *rawConn, b string, stop <-chan struct{}) {
 	for {
 		select {
@@ -58,7 +58,8 @@ func TestSlowHeaderIsCut(t *testing.T) {
 			t.Errorf("the %s client is answered with %d %s, want the end", name, a.status, a.body)
 		}
 	}
-	// Below the time a whole request may take, or that would do instead.
+	// This is less than a whole request may take; otherwise that limit could be the
+	// cause.
 	within(t, begun, 4500*time.Millisecond, 9*time.Second, "cutting off slow headers")
 	s.awaitOnlyListener(time.Minute)
 }
@@ -76,7 +77,7 @@ func TestSlowBodyIsCut(t *testing.T) {
 	if a, closes, err := c.receive(); err == nil {
 		wantStatus(t, a, 400, "malformed_json")
 		if !closes {
-			t.Error("the connection of a client that is too slow is kept")
+			t.Error("the connection of a client that is too slow stays open")
 		}
 	} else if !wasReset(err) {
 		t.Errorf("got %v, want a response or the end", err)
@@ -85,8 +86,8 @@ func TestSlowBodyIsCut(t *testing.T) {
 	s.awaitOnlyListener(time.Minute)
 }
 
-// TestClientThatDoesNotReadIsCut asks for far more than the system buffers and
-// takes none of it.
+// TestClientThatDoesNotReadIsCut requests far more than the system buffers and reads
+// none of it.
 func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -102,8 +103,8 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	for range 100 {
 		deaf.send(t, message("GET", "/v1/pets?limit=100", key, ""))
 	}
-	// Until the first byte comes, the server may not have taken the connection
-	// from the system's queue, and would look as if it had closed it.
+	// Until the first byte arrives, the server may not have accepted the connection
+	// from the system's queue, and it would look closed.
 	if _, err := deaf.r.Peek(1); err != nil {
 		t.Fatalf("no response begins: %v", err)
 	}
@@ -167,8 +168,8 @@ func (s *server) awaitOnlyListener(atMost time.Duration) {
 	eventually(s.t, atMost, "all connections but the listener are closed", func() bool { return s.sockets() == 1 })
 }
 
-// TestClientsGoAway has clients disconnect at every stage of a request. What they
-// requested is done completely or not at all, and no connection is left open.
+// TestClientsGoAway disconnects clients at every stage of a request. Each request is
+// carried out completely or not at all, and no connection is left open.
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
 	const times = 50
@@ -212,10 +213,10 @@ func TestClientsGoAway(t *testing.T) {
 	for _, p := range stored {
 		stage := strings.TrimRight(p.Name, " 0123456789")
 		if stage != "right after sending" && stage != "by a reset" {
-			t.Errorf("stored is %+v, whose request never arrived completely", p)
+			t.Errorf("got %+v stored, but its request never arrived completely", p)
 		}
 		if want := (pet{p.ID, p.Name, 7, "pending"}); p != want || seen[p.Name] {
-			t.Errorf("stored is %+v, want %+v, and once", p, want)
+			t.Errorf("got %+v stored, want %+v, once", p, want)
 		}
 		seen[p.Name] = true
 	}
@@ -227,7 +228,7 @@ func TestClientsGoAway(t *testing.T) {
 	if log := s.stderr.String(); strings.Contains(log, "panic") || strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log has errors about clients that left:\n%s", log)
 	}
-	// The Go runtime's last words list every goroutine.
+	// At its end, the Go runtime lists every goroutine.
 	s.signal(syscall.SIGQUIT)
 	s.wait()
 	stacks := s.stderr.String()
@@ -240,7 +241,7 @@ func TestClientsGoAway(t *testing.T) {
 }
 
 // TestOutOfDescriptors opens more connections than the server has descriptors. Open
-// connections are still served without delay, also those that need net/http, and
+// connections are still served without delay, including those that need net/http, and
 // new clients soon after the attack.
 func TestOutOfDescriptors(t *testing.T) {
 	const descriptors, attackers, clients = 2048, 5000, 20
@@ -369,7 +370,7 @@ func lineWith(text, part string) string {
 }
 
 // TestFastPathFlag: the flag and its variable leave plain requests to net/http. The
-// goroutine of an open connection shows who serves it.
+// goroutine of an open connection shows which one serves it.
 func TestFastPathFlag(t *testing.T) {
 	certFile, keyFile, _ := selfSigned(t)
 	for _, test := range []struct {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// load is a number of clients that add pets to a server, which may fail
-// meanwhile. It keeps what the server said.
+// load is a number of clients that add pets to a server, which may fail meanwhile. It
+// records the server's responses.
 type load struct {
 	acknowledged atomic.Int64
-	unanswered   atomic.Int64 // requests whose outcome nobody knows
+	unanswered   atomic.Int64 // requests with an unknown outcome
 	slowest      atomic.Int64 // nanoseconds a response took
 
 	over     atomic.Bool // responses no longer count
@@ -26,8 +26,8 @@ type load struct {
 	refused  map[string]int // responses with 503 by their code
 }
 
-// startLoad has clients add pets until stop, or until the server is gone.
-// Names are unique, begin with label and have about size bytes.
+// startLoad lets clients add pets until stop, or until the server is gone. Names are
+// unique, begin with label and have about size bytes.
 func startLoad(t *testing.T, s *server, key string, clients int, label string, size int) *load {
 	t.Helper()
 	l := &load{stopping: make(chan struct{}), refused: map[string]int{}}
@@ -58,7 +58,7 @@ func startLoad(t *testing.T, s *server, key string, clients int, label string, s
 	return l
 }
 
-// add sends one pet. An error is a response that must not be given.
+// add sends one pet. It returns an error for a response that must never be sent.
 func (l *load) add(c *client, want pet) error {
 	begun := time.Now()
 	a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))
@@ -100,8 +100,8 @@ func (l *load) refusals() map[string]int {
 	return maps.Clone(l.refused)
 }
 
-// callTime returns what was acknowledged up to now. The load goes on, but no response
-// counts any more.
+// callTime returns the pets acknowledged so far. The load continues, but its responses
+// no longer count.
 func (l *load) callTime() []pet {
 	l.over.Store(true)
 	l.mu.Lock()
@@ -109,15 +109,15 @@ func (l *load) callTime() []pet {
 	return slices.Clone(l.pets)
 }
 
-// stop lets the requests under way finish and returns what was acknowledged.
+// stop lets the requests in progress finish and returns the acknowledged pets.
 func (l *load) stop() []pet {
 	close(l.stopping)
 	l.clients.Wait()
 	return l.pets
 }
 
-// Where a test bounds how long something may take, it adds what a busy machine takes
-// for something simple meanwhile.
+// A test that bounds how long something may take adds the time that a busy machine
+// needs for something simple meanwhile.
 
 // watchAlive repeats GET /livez until the returned function is called, which returns
 // how long the slowest response took.
@@ -126,7 +126,7 @@ func watchAlive(t *testing.T, s *server) (slowest func() time.Duration) {
 	return watch(t, newClient(t, s, ""), 200, "GET", "/livez", "")
 }
 
-// watchWrites is watchAlive for a request that waits for the disk.
+// watchWrites is like watchAlive, for a request that waits for the disk.
 func watchWrites(t *testing.T, s *server, key string) (slowest func() time.Duration) {
 	t.Helper()
 	return watch(t, newClient(t, s, key), 201, "POST", "/v1/pets", newPetBody("watched", 1, "sold"))

@@ -23,10 +23,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// withOps has a server serve metrics and profiles on a free port.
+// withOps makes a server serve metrics and profiles on a free port.
 func withOps() option { return withArgs("--ops-listen", "127.0.0.1:0") }
 
-// onUsualOps leaves the address of metrics and profiles as it is by default.
+// onUsualOps leaves the address of metrics and profiles at its default.
 func onUsualOps() option { return func(s *settings) { s.usualOps = true } }
 
 var opsAddress = regexp.MustCompile(`\bops"?[=:]"?http://([^/"\s]+)/metrics`)
@@ -61,7 +61,7 @@ func (s *server) metrics() string {
 	return body
 }
 
-// metric is the value of one series, named with its labels as it is written.
+// metric returns the value of one series, named with its labels as written.
 func (s *server) metric(series string) float64 {
 	s.t.Helper()
 	for line := range strings.Lines(s.metrics()) {
@@ -93,11 +93,11 @@ func TestMetrics(t *testing.T) {
 		`animalstore_http_errors_total{code="pet_not_found"}`:                                 1,
 		`animalstore_http_errors_total{code="unavailable"}`:                                   0,
 	} {
-		// A request is counted after its response is on its way.
+		// A request is counted after its response has been sent.
 		eventually(t, time.Minute, fmt.Sprintf("%s is %v", series, want), func() bool { return s.metric(series) == want })
 	}
 	if strings.Contains(s.metrics(), "4711") {
-		t.Error("a path is in the metrics as a client sent it")
+		t.Error("the metrics contain a path sent by a client")
 	}
 	for path, want := range map[string]string{"/debug/pprof/": "goroutine", "/debug/pprof/heap?debug=1": "heap profile"} {
 		if status, body := s.ops(path); status != 200 || !strings.Contains(body, want) {
@@ -124,7 +124,7 @@ func TestOpsAddressTaken(t *testing.T) {
 		t.Error("a start that failed used up the owner key")
 	}
 
-	// By default it is not worth failing for, and a machine may have two servers.
+	// By default this doesn't fail the start, because a machine may run two servers.
 	usual, err := net.Listen("tcp", "127.0.0.1:8081")
 	if err != nil {
 		t.Logf("another program uses the default address and may release it at any time: %v", err)
@@ -140,7 +140,7 @@ func TestOpsAddressTaken(t *testing.T) {
 
 const rulesFile = "../packaging/prometheus/animalstore.rules.yml"
 
-// TestSaturationMetrics: what a server does shows in its metrics.
+// TestSaturationMetrics: a server's activity is visible in its metrics.
 func TestSaturationMetrics(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, roots := selfSigned(t)
@@ -173,7 +173,8 @@ func TestSaturationMetrics(t *testing.T) {
 		}
 	}
 	for _, series := range []string{"animalstore_sqlite_write_queue_length", "animalstore_sqlite_readers_busy", "animalstore_sqlite_reads_waiting"} {
-		// The server's own work, such as saving counts, may be under way at any moment.
+		// The server's own work, such as saving counts, may be in progress at any
+		// moment.
 		eventually(t, time.Minute, series+" is 0 on an idle server", func() bool {
 			return strings.Contains(s.metrics(), "\n"+series+" 0\n")
 		})
@@ -183,7 +184,7 @@ func TestSaturationMetrics(t *testing.T) {
 	})
 }
 
-// existingMetrics are the names of our metrics, in the code that serves them.
+// existingMetrics are the names of our metrics, from the code that serves them.
 func existingMetrics(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -218,7 +219,7 @@ func wantKnown(t *testing.T, known map[string]bool, where, query string) {
 	}
 }
 
-// TestDashboard: the dashboard is valid JSON, and asks for metrics that exist.
+// TestDashboard: the dashboard is valid JSON and queries metrics that exist.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	var dashboard struct {
@@ -249,7 +250,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestMetricsAreExplained: the guide names every metric, some by the ends of their names.
+// TestMetricsAreExplained: the guide names every metric, some by the end of their
+// names.
 func TestMetricsAreExplained(t *testing.T) {
 	t.Parallel()
 	guide := string(mustRead(t, "../docs/operations.md"))
@@ -257,7 +259,7 @@ func TestMetricsAreExplained(t *testing.T) {
 	for line := range strings.Lines(guide) {
 		full := ""
 		for _, m := range regexp.MustCompile("`(animalstore|…)(_[a-z_]+)`").FindAllStringSubmatch(line, -1) {
-			if m[1] == "…" { // replaces the end of the name before, however much of it
+			if m[1] == "…" { // replaces the end of the previous name
 				for i := range full {
 					explained[full[:i]+m[2]] = true
 				}
@@ -291,7 +293,7 @@ func TestAlertRules(t *testing.T) {
 			t.Errorf("the guide doesn't say what to do about %s", m[1])
 		}
 		if !strings.Contains(string(mustRead(t, "../packaging/prometheus/animalstore.rules.test.yml")), "alertname: "+m[1]+"\n") {
-			t.Errorf("no test has %s fire", m[1])
+			t.Errorf("no test makes %s fire", m[1])
 		}
 	}
 	testenv.Need(t, "promtool")
@@ -303,7 +305,7 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// TestPostgresMetrics: the values of the pool and of the size are those of PostgreSQL.
+// TestPostgresMetrics: the pool and size metrics match PostgreSQL's own values.
 func TestPostgresMetrics(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Shared(t)
@@ -360,7 +362,7 @@ func TestPostgresMetrics(t *testing.T) {
 	})
 }
 
-// databaseSize asks PostgreSQL itself.
+// databaseSize queries PostgreSQL itself.
 func databaseSize(t *testing.T, database string) (bytes float64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -376,7 +378,7 @@ func databaseSize(t *testing.T, database string) (bytes float64) {
 	return bytes
 }
 
-// TestRedisMetrics: each request is one decision, made by Redis or without it, and the
+// TestRedisMetrics: each request is one decision, made with or without Redis, and the
 // time of the calls is plausible.
 func TestRedisMetrics(t *testing.T) {
 	t.Parallel()
@@ -407,7 +409,7 @@ func TestRedisMetrics(t *testing.T) {
 	if most := time.Since(begun).Seconds() * 16; took <= 0 || took > most { // only a few calls run at once
 		t.Errorf("%v calls took %v s, want more than 0 and less than %v", calls, took, most)
 	}
-	// On a busy machine a call may have been late. A server that decides alone already
+	// On a busy machine a call may have been late. A server that already decides alone
 	// wouldn't notice that Redis stops.
 	awaitShared := func() {
 		t.Helper()

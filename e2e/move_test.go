@@ -34,8 +34,8 @@ func startMove(t testing.TB, from, to string) *server {
 	return startCommand(t, "db", "move", "--from", "sqlite:"+from, "--to", to)
 }
 
-// wantUntouched checks that a move that ended early left nothing, not even a used id or
-// disk space.
+// wantUntouched checks that a move that ended early left nothing behind, not even a
+// used id or disk space.
 func wantUntouched(t *testing.T, when, database string) {
 	t.Helper()
 	eventually(t, time.Minute, "the server notices the end of the connection", func() bool {
@@ -95,7 +95,7 @@ func newMoveSource(t *testing.T, pets int64) moveSource {
 	return m
 }
 
-// checkServed checks that clients of a moved store notice nothing.
+// checkServed checks that clients don't notice that the store was moved.
 func (m moveSource) checkServed(t *testing.T, database string) {
 	t.Helper()
 	s := start(t, withArgs("--database", database))
@@ -117,8 +117,8 @@ func (m moveSource) checkServed(t *testing.T, database string) {
 	s.stop()
 }
 
-// TestMoveKilled kills a move halfway, while it compares, and
-// right before its end. Each time nothing is left behind, and the last move works.
+// TestMoveKilled kills a move halfway, while it compares, and right before its end.
+// Each time nothing is left behind, and the last move works.
 func TestMoveKilled(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -131,11 +131,11 @@ func TestMoveKilled(t *testing.T) {
 	for _, table := range []string{"pets", "orders", "categories"} {
 		source.total += counts(t, source.file, table)
 	}
-	// A pet is sent in some 45 bytes, and read in as many.
+	// A pet takes about 45 bytes to send, and as many to read.
 	for _, test := range []struct {
 		when string
 		at   stops
-		sure func() (why string) // checks that it got there
+		sure func() (why string) // checks that the move got that far
 	}{
 		{"half way", stops{up: 34 * pets}, func() string {
 			var copied int64
@@ -214,8 +214,8 @@ func moveOnTerminal(t *testing.T, from, to string) string {
 	return shown.String()
 }
 
-// TestMoveLosesItsConnection in the middle, and at the very end, where nobody can
-// know whether the move was done.
+// TestMoveLosesItsConnection cuts the connection in the middle, and at the very end,
+// where nobody can know whether the move was completed.
 func TestMoveLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Shared(t).NewDatabase(t, "")
@@ -228,7 +228,7 @@ func TestMoveLosesItsConnection(t *testing.T) {
 		when string
 		at   stops
 		want string
-		full bool // the store was moved nevertheless
+		full bool // the store was moved anyway
 	}{
 		{"in the middle", stops{up: 28 * 2000}, "the database stopped responding. Nothing was moved: the target and the source are unchanged. Run the same command again when it is back", false},
 		{"while it compares", stops{down: 20 * 2000}, "the database stopped responding. Nothing was moved", false},
@@ -261,7 +261,7 @@ func TestMoveToAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, 16<<20)
 	postgres := pgtest.Start(t)
-	nobody, err := user.Lookup("nobody") // whom the server runs as
+	nobody, err := user.Lookup("nobody") // the user that the server runs as
 	if err != nil {
 		testenv.Missing(t, "there is no user nobody: %v", err)
 	}
@@ -288,8 +288,8 @@ func TestMoveToAFullDisk(t *testing.T) {
 	wantUntouched(t, "a full disk", database)
 }
 
-// TestMoveAfterACrash: what a killed server left in its log comes along, and the
-// source stays as it is.
+// TestMoveAfterACrash: rows in the log of a killed server are moved too, and the source
+// is unchanged.
 func TestMoveAfterACrash(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -366,10 +366,9 @@ func texts(t testing.TB, c *sqlite.Conn, query string) (all []string) {
 	return all
 }
 
-// wantSameContent compares every row of every table of a SQLite file with the
-// same in PostgreSQL, and the ids that come next, one of which it takes. It asks
-// both by itself: it has nothing in common with the program's own comparison. It
-// returns how many rows there are.
+// wantSameContent compares every row of every table of a SQLite file with PostgreSQL,
+// and the next ids, one of which it uses. It queries both directly and shares nothing
+// with the program's own comparison. It returns the number of rows.
 func wantSameContent(t *testing.T, file, database string) (rows int64) {
 	t.Helper()
 	plain, err := sqlite.OpenConn(file, sqlite.OpenReadOnly)
@@ -383,7 +382,7 @@ func wantSameContent(t *testing.T, file, database string) (rows int64) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	// The version of the keys identifies a state of one store, so each has its own.
+	// keys_version identifies a state of one store, so each store has its own.
 	tables := texts(t, plain, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'keys_version'")
 	if len(tables) < 8 {
 		t.Fatalf("the file has the tables %q, want at least 8", tables)
@@ -407,7 +406,7 @@ func wantSameContent(t *testing.T, file, database string) (rows int64) {
 	return rows
 }
 
-// sameRows asks both the same and compares the responses, row by row.
+// sameRows runs the same query on both and compares the results row by row.
 func sameRows(t *testing.T, plain *sqlite.Conn, conn *pgx.Conn, query string) (n int64) {
 	t.Helper()
 	moved, err := conn.Query(context.Background(), query)
@@ -459,9 +458,9 @@ func sameValue(stmt *sqlite.Stmt, i int, got any) bool {
 	return false
 }
 
-// valve is a proxy to PostgreSQL that passes everything up to a point: there it
-// holds back the rest until it is cut. So a test stops a program in the
-// middle of something, at the same point every time, however fast the machine is.
+// valve is a proxy to PostgreSQL that passes everything up to a certain point, and
+// holds back the rest until it is cut. So a test can stop a program in the middle of
+// something, always at the same point, however fast the machine is.
 type valve struct {
 	listener net.Listener
 	server   string
@@ -481,8 +480,8 @@ type stops struct {
 	sent     string // after this reached the server, before the response
 }
 
-// newValve leads to the server of a postgres:// URL, and returns the URL that
-// leads through it.
+// newValve returns a valve to the server of a postgres:// URL, and the URL that leads
+// through it.
 func newValve(t testing.TB, database string, at stops) (*valve, string) {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -548,7 +547,7 @@ func (v *valve) pass(to, from net.Conn, passed *int64) {
 	}
 }
 
-// admit says how much of a chunk passes, and whether nothing more does.
+// admit returns how much of a chunk passes, and whether everything after it is held.
 func (v *valve) admit(passed *int64, chunk []byte) (n int, hold bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -566,7 +565,7 @@ func (v *valve) admit(passed *int64, chunk []byte) (n int, hold bool) {
 	case toServer && v.stops.before != "" && bytes.Contains(chunk, []byte(v.stops.before)):
 		n, hold = bytes.Index(chunk, []byte(v.stops.before)), true
 	case toServer && v.stops.sent != "" && bytes.Contains(chunk, []byte(v.stops.sent)):
-		v.reach() // it passes, but the response does not
+		v.reach() // it passes, but its response doesn't
 	}
 	*passed += int64(n)
 	if hold {
@@ -575,7 +574,7 @@ func (v *valve) admit(passed *int64, chunk []byte) (n int, hold bool) {
 	return n, hold
 }
 
-// reach is called with the lock.
+// reach must be called with the lock held.
 func (v *valve) reach() {
 	if !v.isAt {
 		v.isAt = true
@@ -595,7 +594,7 @@ func (v *valve) await(t testing.TB, what string, program *server) {
 	}
 }
 
-// cut breaks all connections and takes no more.
+// cut breaks all connections and accepts no more.
 func (v *valve) cut() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

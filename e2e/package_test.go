@@ -50,8 +50,8 @@ func runDistWith(flags []string, env ...string) error {
 	return nil
 }
 
-// artifact is the path of a file of the release. What builds releases takes 15 seconds
-// of a processor to compile.
+// artifact returns the path of a file of the release. Compiling the release builder
+// takes 15 seconds of CPU time.
 func artifact(t *testing.T, extension string) string {
 	t.Helper()
 	testenv.Slow(t)
@@ -93,7 +93,7 @@ func privateRoot(t *testing.T, programs ...string) string {
 			t.Fatal(err)
 		}
 	}
-	os.Chmod(filepath.Dir(root), 0o755) // the service's user goes through it
+	os.Chmod(filepath.Dir(root), 0o755) // the service's user needs access
 	os.Chmod(root, 0o755)
 	for _, program := range append(programs, "sh", "cat", "chmod", "chown", "id", "ln", "mkdir", "rm", "sed", "setpriv", "sleep") {
 		copyProgram(t, root, program)
@@ -153,7 +153,7 @@ func TestPackageLifecycle(t *testing.T) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(cleanEnv(), "ROOT="+root, "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
-	// The server that it starts must not hold it up.
+	// The server that it starts must not delay it.
 	output, err := os.Create(filepath.Join(dir, "output.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestPackageLifecycle(t *testing.T) {
 	}
 }
 
-// readmeInstall is the README's block that installs the package.
+// readmeInstall returns the README's block that installs the package.
 func readmeInstall(t *testing.T) string {
 	t.Helper()
 	blocks, problems := readBlocks(contents("../README.md"))
@@ -198,8 +198,8 @@ func newer(t *testing.T, deb, dir string) {
 	}
 }
 
-// TestPackageWithoutAnything installs where neither systemd nor a program that creates
-// users exists.
+// TestPackageWithoutAnything installs the package where neither systemd nor a program
+// that creates users exists.
 func TestPackageWithoutAnything(t *testing.T) {
 	t.Parallel()
 	deb := artifact(t, ".deb")
@@ -215,10 +215,10 @@ func TestPackageWithoutAnything(t *testing.T) {
 	}
 	out := dpkg("-i", deb)
 	if !strings.Contains(out, "please create a system user") {
-		t.Errorf("it doesn't say that a user is missing:\n%s", out)
+		t.Errorf("the output doesn't say that a user is missing:\n%s", out)
 	}
 	if strings.Contains(out, "animalstore serves") || !strings.Contains(out, "sudo animalstore-admin serve\n") {
-		t.Errorf("without systemd nothing serves, and it doesn't say how to start a server:\n%s", out)
+		t.Errorf("without systemd no server runs, but the output doesn't say how to start one:\n%s", out)
 	}
 	if out, err := exec.Command("chroot", root, "/usr/bin/animalstore", "version").Output(); err != nil || !strings.HasPrefix(string(out), "animalstore "+animalstore.Version()) {
 		t.Errorf("animalstore version: %q, %v", out, err)
@@ -282,8 +282,8 @@ func TestRPM(t *testing.T) {
 	}
 }
 
-// TestImage unpacks the image, and runs it as a container engine would: as its user,
-// with its environment, in its own root.
+// TestImage unpacks the image and runs it as a container engine would: as its user,
+// with its environment and its own root.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)
@@ -394,8 +394,8 @@ func readTar(t *testing.T, path string) map[string][]byte {
 	}
 }
 
-// TestRPMLifecycle installs, repeats the installation, upgrades, and removes the package,
-// in a root directory of its own. What it asks of systemd is written down.
+// TestRPMLifecycle installs, reinstalls, upgrades and removes the package in a private
+// root directory. A fake systemctl records the calls.
 func TestRPMLifecycle(t *testing.T) {
 	t.Parallel()
 	path := artifact(t, ".rpm")
@@ -414,7 +414,7 @@ func TestRPMLifecycle(t *testing.T) {
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Env = append(cleanEnv(), "PATH=/usr/sbin:/sbin:/usr/bin:/bin")
 		out, err := cmd.CombinedOutput()
-		// A script that fails after the installation is only a warning to rpm.
+		// To rpm, a script that fails after the installation is only a warning.
 		if err != nil || strings.Contains(string(out), "scriptlet failed") {
 			t.Errorf("%s: %v\n%s", argv, err, out)
 		}
@@ -464,7 +464,7 @@ func TestRPMLifecycle(t *testing.T) {
 		"usr/bin/animalstore": newer.program, "usr/lib/systemd/system/animalstore.service": newer.service, "etc/animalstore/animalstore.env.rpmnew": newer.settings,
 	} {
 		if contents(filepath.Join(root, name)) != want {
-			t.Errorf("%s isn't that of the new version", name)
+			t.Errorf("%s isn't from the new version", name)
 		}
 	}
 	if !strings.HasSuffix(contents(settings), "# mine\n") {
@@ -513,8 +513,8 @@ func newerRPM(t *testing.T) newVersion {
 	return v
 }
 
-// TestRelease looks into the files that packages aren't: the archive, the checksums and
-// the list of what the program is built from.
+// TestRelease checks the other files of a release: the archive, the checksums and the
+// list of modules in the program.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	archive := readTar(t, artifact(t, ".tar.gz"))
@@ -571,7 +571,7 @@ func TestStaticBinary(t *testing.T) {
 	}
 }
 
-// TestOneVersion: wherever a server shows its version, it is that of the file VERSION.
+// TestOneVersion: a server shows the version in the file VERSION everywhere.
 func TestOneVersion(t *testing.T) {
 	t.Parallel()
 	want := strings.TrimSpace(string(mustRead(t, "../VERSION")))
@@ -600,7 +600,7 @@ func firstLine(text, prefix string) string {
 }
 
 // TestReproducible builds the release for this machine again, in another time zone and
-// with temporary files elsewhere: every file has the same bytes.
+// with another directory for temporary files: every file has the same bytes.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	first := filepath.Dir(artifact(t, ".deb"))
@@ -613,8 +613,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestReproducibleForAllPlatforms runs "make dist" in two clones, and compares
-// everything they compile.
+// TestReproducibleForAllPlatforms runs "make dist" in two clones and compares all
+// files.
 func TestReproducibleForAllPlatforms(t *testing.T) {
 	testenv.OnlySoak(t, "compiles for six platforms")
 	var outs []string

@@ -19,7 +19,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// withPassword puts a password into a URL, which the tests' servers do not ask for.
+// withPassword adds a password to a URL. The tests' servers don't require one.
 func withPassword(url, password string) string {
 	return strings.Replace(url, "animalstore@", "animalstore:"+password+"@", 1)
 }
@@ -39,7 +39,7 @@ func startAll(t testing.TB, n int, database string, opts ...option) []*server {
 	return all
 }
 
-// TestPostgresFirstRun: of instances that start at once on an empty database one
+// TestPostgresFirstRun: if several instances start at once on an empty database, one
 // shows the owner key, which then works on all. Nothing reveals the password.
 func TestPostgresFirstRun(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestPostgresFirstRun(t *testing.T) {
 		wantStatus(t, c.get(t, "/readyz"), 200, "")
 	}
 	for i, s := range instances {
-		// What one wrote, all see at once.
+		// All instances see a write at once.
 		if got := len(newClient(t, s, key).allPets(t, 0)); got != 3 {
 			t.Errorf("instance %d shows %d pets, want 3", i, got)
 		}
@@ -90,8 +90,8 @@ func TestPostgresFirstRun(t *testing.T) {
 	}
 }
 
-// TestPostgresLostResponse: a write whose commit was sent and not answered says so,
-// and can be sent again with its Idempotency-Key.
+// TestPostgresLostResponse: if the commit of a write was sent but not answered, the
+// response says so, and the write can be repeated with its Idempotency-Key.
 func TestPostgresLostResponse(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Shared(t).NewDatabase(t, "")
@@ -126,7 +126,7 @@ func TestPostgresLostResponse(t *testing.T) {
 			t.Errorf("sent again: got %s with headers %v, want a replay", a.body, a.header)
 		}
 	}
-	// Without a key it may have been created or not, and the response says so.
+	// Without a key the pet may or may not have been created, and the response says so.
 	lost := proxy.LoseAnswer("without a token")
 	a := c.do(t, "POST", "/v1/pets", newPetBody("without a token", 1, "sold"))
 	<-lost
@@ -139,7 +139,7 @@ func TestPostgresLostResponse(t *testing.T) {
 		names[p.Name]++
 	}
 	if want := (map[string]int{"lost 0": 1, "lost 1": 1, "without a token": 1}); fmt.Sprint(names) != fmt.Sprint(want) {
-		t.Errorf("stored are %v, want %v", names, want)
+		t.Errorf("got %v stored, want %v", names, want)
 	}
 	orders := c.get(t, "/v1/store/orders")
 	if n := strings.Count(orders.body, `"petId"`); orders.status != http.StatusOK || n != 1 {
@@ -147,17 +147,17 @@ func TestPostgresLostResponse(t *testing.T) {
 	}
 }
 
-// trouble is something that happens to a PostgreSQL server.
+// trouble is a problem of a PostgreSQL server.
 type trouble struct {
 	name       string
 	begin, end func(t *testing.T)
-	ready      bool          // /readyz stays green
+	ready      bool          // /readyz stays 200
 	within     time.Duration // every request is answered
 }
 
-// TestPostgresGone: when PostgreSQL stops responding, no request waits for
-// more than three seconds, each is told to retry, and without a restart everything
-// works again when PostgreSQL does.
+// TestPostgresGone: when PostgreSQL stops responding, no request waits for more than
+// three seconds, each response says to retry, and everything works again without a
+// restart when PostgreSQL is back.
 func TestPostgresGone(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)
@@ -172,7 +172,8 @@ func TestPostgresGone(t *testing.T) {
 		{"frozen", func(*testing.T) { pg.Freeze() }, func(*testing.T) { pg.Thaw() }, false, 3 * time.Second},
 		{"killed", func(*testing.T) { pg.Kill() }, func(t *testing.T) { pg.Restart(t) }, false, 3 * time.Second},
 		{"stopped", func(t *testing.T) { pg.Stop(t) }, func(t *testing.T) { pg.Restart(t) }, false, 3 * time.Second},
-		// All connections wait for a lock, so that even keys have to wait for one.
+		// All connections wait for a lock, so that even key lookups have to wait for
+		// one.
 		{"locked", func(t *testing.T) { unlock = lockTables(t, pg, database) }, func(*testing.T) { unlock() }, true, 6 * time.Second},
 	} {
 		t.Run(trouble.name, func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestPostgresGone(t *testing.T) {
 			testGone(t, s, key, trouble)
 			trouble.end(t)
 			eventually(t, time.Minute, "requests are served again", func() bool { return c.get(t, "/v1/pets").status == 200 })
-			for i := range 40 { // on every connection there is
+			for i := range 40 { // on every connection
 				wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("after ", i), 1, "available")), 201, "")
 			}
 			wantStatus(t, c.get(t, "/readyz"), 200, "")
@@ -215,8 +216,8 @@ func lockTables(t *testing.T, pg *pgtest.Server, database string) (unlock func()
 	}
 }
 
-// testGone sends every kind of request at once, for a while, to a server whose
-// storage is gone.
+// testGone sends every kind of request at once, for a while, to a server whose storage
+// is gone.
 func testGone(t *testing.T, s *server, key string, trouble trouble) {
 	unknown := "ast_live_00000000000000000000000000000000000000"
 	requests := []struct {
@@ -269,7 +270,7 @@ func testGone(t *testing.T, s *server, key string, trouble trouble) {
 					}
 					wait, _ := strconv.Atoi(a.header.Get("Retry-After"))
 					if r.key == unknown && a.status == 401 {
-						continue // its checksum is wrong: no storage is asked
+						continue // its checksum is wrong, so storage isn't used
 					}
 					if r.path == "/v1/nothing" && a.status == 404 {
 						continue // while the key is warm
@@ -297,8 +298,8 @@ func testGone(t *testing.T, s *server, key string, trouble trouble) {
 	t.Logf("slowest: %v", slowest)
 }
 
-// TestPostgresWarmKey: a key that was just seen stays valid for its second when
-// the database goes away: what needs no storage is served.
+// TestPostgresWarmKey: a key that was just used stays valid for a second when the
+// database goes away: requests that need no storage are served.
 func TestPostgresWarmKey(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)
@@ -308,7 +309,7 @@ func TestPostgresWarmKey(t *testing.T) {
 	const attempts = 20
 	for attempt := range attempts {
 		eventually(t, time.Minute, "requests are served", func() bool { return c.get(t, "/v1/limits").status == 200 })
-		// The key may have been read up to a second ago: wait until it is read anew.
+		// The key may have been read up to a second ago: wait until it is read again.
 		time.Sleep(time.Second)
 		begun := time.Now()
 		wantStatus(t, c.get(t, "/v1/limits"), 200, "")
@@ -324,7 +325,7 @@ func TestPostgresWarmKey(t *testing.T) {
 		wantStatus(t, cold, 503, "unavailable")
 		if took < 800*time.Millisecond {
 			wantStatus(t, warm, 200, "")
-			// The server shuts down cleanly nevertheless.
+			// The server still shuts down cleanly.
 			pg.Freeze()
 			s.stop()
 			return
@@ -334,8 +335,8 @@ func TestPostgresWarmKey(t *testing.T) {
 	t.Fatalf("the machine was too busy in all of %d attempts", attempts)
 }
 
-// TestPostgresCounts: what was counted while the database was away is saved when
-// it is back.
+// TestPostgresCounts: requests counted while the database was away are saved when it is
+// back.
 func TestPostgresCounts(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)
@@ -381,11 +382,12 @@ func TestPostgresCounts(t *testing.T) {
 	}
 }
 
-// printedCommand is what db backup and db restore say to run for PostgreSQL.
+// printedCommand matches the command that db backup and db restore print for
+// PostgreSQL.
 var printedCommand = regexp.MustCompile(`(?m)^  (pg_(?:dump|restore) .*)$`)
 
 // TestPostgresBackup runs the commands that db backup and db restore print, while a
-// server adds pets. The restored store is complete, and works.
+// server adds pets. The restored store is complete and works.
 func TestPostgresBackup(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "pg_dump")

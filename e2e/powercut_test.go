@@ -16,9 +16,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestPowerCut takes the disk away under load, with all that was not yet on it,
-// as a power cut would. Nothing acknowledged may be lost. A server built not to
-// wait for the disk must lose something, or the cut does not cut.
+// TestPowerCut removes the disk under load, with everything not yet written to it, like
+// a power cut. Nothing acknowledged may be lost. A server built not to wait for the
+// disk must lose something; otherwise this isn't a power cut.
 func TestPowerCut(t *testing.T) {
 	testenv.OnlySoak(t, "mounts file systems")
 	t.Run("as released", func(t *testing.T) {
@@ -45,7 +45,7 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 	var verified int64
 	for cut := range cuts {
 		fresh := cut%10 == 0
-		if fresh { // a new file can be lost as a whole
+		if fresh { // a new file can be lost completely
 			d.unmount(t)
 			d.format(t)
 			d.mount(t)
@@ -56,15 +56,15 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 			key = loadKey(t, database)
 		}
 		l := startLoad(t, s, key, 16, fmt.Sprint("cut ", cut), 100)
-		// Cuts at different moments meet different states of the log.
+		// Cuts at different moments hit different states of the log.
 		enough := int64(1 + cut*997%1500)
 		eventually(t, time.Minute, "the load is on", func() bool { return l.acknowledged.Load() >= enough })
-		// Only what was answered before the cut counts. A machine without power
-		// answers nothing, while this one lives on, and ext4 has been seen to
-		// report success for an fsync that such a cut met half way.
+		// Only responses before the cut count. A machine without power responds to
+		// nothing, while this one keeps running, and ext4 has been seen to report
+		// success for an fsync that was interrupted by the cut.
 		pets := l.callTime()
 		d.cut(t)
-		// It must not keep running without its disk.
+		// The server must not keep running without its disk.
 		eventually(t, time.Minute, "the server notices", s.ended)
 		if code := s.wait(); code != 1 {
 			t.Errorf("cut %d: the server ended with exit code %d, want 1.\n%s", cut, code, s.output())
@@ -92,7 +92,7 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 			t.Logf("cut %d: %d of %d acknowledged pets are lost, such as %.100s", cut, n, len(pets), which[0])
 			for _, p := range pets {
 				if stored[p.ID] != p {
-					delete(all.pets, p.ID) // its id comes again
+					delete(all.pets, p.ID) // its id will be assigned again
 				}
 			}
 		}
@@ -159,7 +159,7 @@ func (d *disk) unmount(t *testing.T) {
 	})
 }
 
-// cut stops all writing to the disk at once, the file system's journal included:
+// cut stops all writing to the disk at once, including the file system's journal:
 // EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH.
 func (d *disk) cut(t *testing.T) {
 	t.Helper()

@@ -45,8 +45,8 @@ func startCluster(t testing.TB, redisURL string) *cluster {
 	return c
 }
 
-// key creates a key and returns its secret. plan is a plan's name, or what an
-// enterprise key may do in a minute.
+// key creates a key and returns its secret. plan is a plan's name, or an enterprise
+// key's limit per minute.
 func (c *cluster) key(plan string) string {
 	c.t.Helper()
 	c.keys++
@@ -67,7 +67,7 @@ func (c *cluster) key(plan string) string {
 type outcome struct {
 	admitted [clusterSize]int64
 	refused  int64
-	wrong    []string // responses that are neither, at most a few
+	wrong    []string // a few of the other responses
 }
 
 func (o outcome) total() (n int64) {
@@ -77,8 +77,8 @@ func (o outcome) total() (n int64) {
 	return n
 }
 
-// burst has clients send the given number of requests in total, each to a different
-// server than the one before.
+// burst lets clients send the given number of requests in total, each to a different
+// server than the previous one.
 func (c *cluster) burst(clients int, requests int64, key string) outcome {
 	c.t.Helper()
 	var admitted [clusterSize]atomic.Int64
@@ -131,10 +131,10 @@ const (
 	sharedDecisions   = "animalstore_limit_shared_decisions_total"
 )
 
-// exact checks that a burst with a new key is admitted exactly up to its limit. On a
-// machine so busy that Redis doesn't respond in time, an instance falls back to its
-// own limiter, as it should: such a round says nothing about sharing, and is repeated
-// with fewer clients.
+// exact checks that a burst with a new key is admitted exactly up to its limit. If the
+// machine is so busy that Redis doesn't respond in time, an instance correctly falls
+// back to its own limiter. Such a round says nothing about sharing and is repeated with
+// fewer clients.
 func (c *cluster) exact(when, plan string, limit int64) {
 	c.t.Helper()
 	for attempt := range 15 {
@@ -159,20 +159,21 @@ func (c *cluster) exact(when, plan string, limit int64) {
 	c.t.Errorf("%s, plan %s: Redis was too slow in every round", when, plan)
 }
 
-// awaitShared waits until no server decides alone. On a busy machine that takes a while:
-// a server falls back again whenever one of its requests waits too long for Redis.
+// awaitShared waits until no server decides alone. On a busy machine that may take a
+// while: a server falls back again whenever one of its requests waits too long for
+// Redis.
 func (c *cluster) awaitShared() {
 	c.t.Helper()
 	eventually(c.t, 5*time.Minute, "limits are shared", func() bool { return c.sum(fallbackNow) == 0 })
 }
 
-// clusterPlans are all plans and what they allow in a minute.
+// clusterPlans are all plans and their limits per minute.
 var clusterPlans = []struct {
 	plan  string
 	limit int64
 }{{"free", 60}, {"pro", 300}, {"business", 1_000}, {"7", 7}, {"450", 450}}
 
-// TestSharedLimitsAreExact has 64 clients hop between three servers.
+// TestSharedLimitsAreExact lets 64 clients alternate between three servers.
 func TestSharedLimitsAreExact(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -187,7 +188,7 @@ func TestSharedLimitsAreExact(t *testing.T) {
 		}
 	}
 
-	// Every server knows the key by now, and has its connections.
+	// By now every server knows the key and has its connections.
 	key := c.key("1000000")
 	c.burst(64, 256, key)
 	c.awaitShared()
@@ -197,16 +198,16 @@ func TestSharedLimitsAreExact(t *testing.T) {
 	c.burst(16, requests, key)
 	calls := redis.Calls()
 	if c.sum(fallbackDecisions) > 0 {
-		// For a minute afterwards Redis also receives what it missed, in addition to the
-		// requests. TestOneRoundTrip counts where nothing else happens.
+		// For a minute afterwards Redis also receives the states it missed, in addition
+		// to the requests. TestOneRoundTrip counts calls when nothing else happens.
 		t.Logf("this machine kept Redis from answering in time, now or before (%v requests): %v", alone, calls)
 	} else if n := calls["evalsha"]; n == 0 || n > requests || calls["eval"] != 0 || calls["get"] != n || c.sum(sharedDecisions)-before != requests {
 		t.Errorf("Redis counted %v for %d requests, want at most an evalsha for each", calls, requests)
 	}
 }
 
-// TestRedisOutages breaks Redis in every way while clients keep sending requests. No
-// client may notice except by its limits, and no ban may be lifted.
+// TestRedisOutages breaks Redis in every way while clients keep sending requests.
+// Clients may notice only through their limits, and no ban may be lifted.
 func TestRedisOutages(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -229,7 +230,7 @@ func TestRedisOutages(t *testing.T) {
 		{"connections dropped", proxy.Drop, func() {}, false},
 		{"emptied", redis.Flush, func() {}, false},
 	} {
-		// Clients come all the time, with a key that is refused most of the time.
+		// Clients send all the time, with a key that is mostly refused.
 		stop := make(chan struct{})
 		var load sync.WaitGroup
 		load.Go(func() {
@@ -276,7 +277,7 @@ func TestRedisOutages(t *testing.T) {
 	if !testenv.Soak {
 		return
 	}
-	// The key that was in use all the time has to be exact in its next window.
+	// The key that was in use all the time must be exact in its next window.
 	reset, _ := strconv.ParseInt(newClient(t, c.servers[0], busy).get(t, "/v1/pets").header.Get("X-RateLimit-Reset"), 10, 64)
 	time.Sleep(time.Until(time.Unix(reset, 0).Add(100 * time.Millisecond)))
 	if o := c.burst(16, 200, busy); o.total() != 100 {
@@ -295,8 +296,8 @@ func (c *cluster) banned(when, key, end string) {
 	}
 }
 
-// TestStartWithoutRedis: a server that cannot reach Redis serves all the same,
-// and nothing it says has the password in it.
+// TestStartWithoutRedis: a server that can't reach Redis still serves, and none of its
+// output contains the password.
 func TestStartWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s := start(t, withOps(), withArgs("--redis", "redis://user:hunter2@127.0.0.1:1/0"))
@@ -363,7 +364,7 @@ func keyID(t testing.TB, database, name string) string {
 	return ""
 }
 
-// command runs a command on the keys that has to work.
+// command runs a keys command that must succeed.
 func command(t testing.TB, database string, args ...string) result {
 	t.Helper()
 	r := run(t, append(append([]string{"keys"}, args...), "--database", "sqlite:"+database)...)
@@ -373,8 +374,8 @@ func command(t testing.TB, database string, args ...string) result {
 	return r
 }
 
-// awayFromMidnight waits where a day (UTC) is about to end, which would end the
-// count this test is about.
+// awayFromMidnight waits if a day (UTC) is about to end, which would reset the count
+// that this test checks.
 func awayFromMidnight(t testing.TB) {
 	t.Helper()
 	if left := time.Until(time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)); left < 2*time.Minute {
@@ -383,8 +384,8 @@ func awayFromMidnight(t testing.TB) {
 	}
 }
 
-// untilItEnds sends SIGTERM to a server and requests until it is gone. It
-// calls back with each response: the last ones came when all else was saved.
+// untilItEnds sends SIGTERM to a server and then requests until it is gone. It calls
+// answered with each response: the last ones were sent after everything else was saved.
 func untilItEnds(t testing.TB, s *server, c *client, path string, answered func(response)) {
 	t.Helper()
 	s.signal(syscall.SIGTERM)
@@ -438,7 +439,7 @@ func TestCountsSurviveTermination(t *testing.T) {
 
 var leftToday = regexp.MustCompile(`Left today\s+(\d+) of (\d+)`)
 
-// savedToday is how many requests of this day the database knows of.
+// savedToday is how many requests of this day the database has.
 func savedToday(t testing.TB, database, id string) int64 {
 	t.Helper()
 	m := leftToday.FindStringSubmatch(command(t, database, "show", id).stdout)
@@ -450,8 +451,8 @@ func savedToday(t testing.TB, database, id string) int64 {
 	return limit - left
 }
 
-// TestCountsSurviveKill: a killed server loses at most the counts of its last
-// second, and never counts what was not sent.
+// TestCountsSurviveKill: a killed server loses at most the counts of its last second,
+// and never counts requests that were not sent.
 func TestCountsSurviveKill(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -485,7 +486,7 @@ func TestCountsSurviveKill(t *testing.T) {
 		}
 		known = got
 
-		// What was saved before a kill is there after it to the last one.
+		// Counts saved before a kill are all there after it.
 		c = newClient(t, s, key)
 		for range 10 {
 			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
@@ -500,8 +501,8 @@ func TestCountsSurviveKill(t *testing.T) {
 	}
 }
 
-// watchStalls returns a function that returns the longest time since for which this
-// machine kept a process waiting.
+// watchStalls returns a function that returns the longest time for which this machine
+// has kept a process waiting since.
 func watchStalls() (worst func() time.Duration) {
 	stop, result := make(chan struct{}), make(chan time.Duration)
 	go func() {
@@ -523,8 +524,8 @@ func watchStalls() (worst func() time.Duration) {
 	}
 }
 
-// provokeBan sends requests whatever the responses say until the key is banned, and
-// returns the end of the ban as X-RateLimit-Reset gives it.
+// provokeBan sends requests, ignoring the responses, until the key is banned. It
+// returns the end of the ban from X-RateLimit-Reset.
 func (c *client) provokeBan(t testing.TB) (end string) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -537,8 +538,8 @@ func (c *client) provokeBan(t testing.TB) (end string) {
 	return ""
 }
 
-// TestBanSurvives: a ban outlives the server, however that ends, to the second,
-// and an operator lifts it within one.
+// TestBanSurvives: a ban survives the end of the server, however it ends, with the same
+// end time, and an operator can lift it within a second.
 func TestBanSurvives(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -576,7 +577,7 @@ func TestBanSurvives(t *testing.T) {
 	}
 }
 
-// TestTrustedProxies: the flag decides whose X-Forwarded-For counts.
+// TestTrustedProxies: the flag decides whose X-Forwarded-For is used.
 func TestTrustedProxies(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"127.0.0.0/8,::1", "127.0.0.1"} {

@@ -24,7 +24,7 @@ import (
 
 var addedLine = regexp.MustCompile(`Added ([0-9,]+) pets, 36 categories and ([0-9,]+) orders in [0-9.]+ s, [0-9,]+ pets a second\.\n`)
 
-// counts are how many rows of a table a file has.
+// counts returns how many rows a table of a file has.
 func counts(t testing.TB, database, table string) (n int64) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(database, sqlite.OpenReadOnly)
@@ -61,7 +61,7 @@ func TestSeedThenServe(t *testing.T) {
 		t.Fatalf("exit code %d, want 0 and a summary.\n%+v", r.code, r)
 	}
 	if pets, orders := counts(t, database, "pets"), counts(t, database, "orders"); pets != 500 || orders != ungrouped(t, said[2]) {
-		t.Errorf("stored are %d pets and %d orders, but it says %q", pets, orders, said[0])
+		t.Errorf("got %d pets and %d orders stored, but the output is %q", pets, orders, said[0])
 	}
 	s := start(t, onDatabase(database))
 	c := newClient(t, s, s.ownerKey())
@@ -73,7 +73,7 @@ func TestSeedThenServe(t *testing.T) {
 		t.Errorf("the next pet is at %s, want /v1/pets/501", a.header.Get("Location"))
 	}
 
-	// A running server wouldn't notice what seed writes.
+	// A running server wouldn't notice rows written by seed.
 	r = run(t, "seed", "--pets", "5", "--database", "sqlite:"+database)
 	if r.code != 1 || !strings.Contains(r.stderr, "another animalstore serves this file. Stop it first, or name another file with --database") {
 		t.Errorf("while a server runs: exit code %d, want 1 and a reason.\n%s", r.code, r.stderr)
@@ -83,7 +83,7 @@ func TestSeedThenServe(t *testing.T) {
 	}
 }
 
-// TestSeedOnTerminal watches the bar and then stops it with Ctrl-C.
+// TestSeedOnTerminal watches the bar and then presses Ctrl-C.
 func TestSeedOnTerminal(t *testing.T) {
 	t.Parallel()
 	database := newDatabase(t)
@@ -118,7 +118,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	case <-time.After(60 * time.Second):
 		t.Fatalf("Ctrl-C does not end it: %q", shown)
 	}
-	// A terminal gets its lines broken between words.
+	// A terminal's lines are broken between words.
 	stopped := regexp.MustCompile(`animalstore: stopped: added ([0-9,]+) of 100,000,000 pets, with 36 categories and ([0-9,]+) orders, and nothing is half done\. Add the rest with --pets ([0-9]+)$`)
 	var said []string
 	eventually(t, time.Minute, "it says what is stored", func() bool {
@@ -130,7 +130,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	}
 	pets := counts(t, database, "pets")
 	if orders := counts(t, database, "orders"); pets == 0 || pets != ungrouped(t, said[1]) || orders != ungrouped(t, said[2]) || 100_000_000-pets != ungrouped(t, said[3]) {
-		t.Errorf("stored are %d pets and %d orders, but it says %q", pets, orders, said[0])
+		t.Errorf("got %d pets and %d orders stored, but the output is %q", pets, orders, said[0])
 	}
 }
 
@@ -166,7 +166,7 @@ func TestSeedOnAFullDisk(t *testing.T) {
 	if r.code != 1 || said == nil {
 		t.Fatalf("exit code %d, want 1 and what to do.\n%s", r.code, r.stderr)
 	}
-	// Recovery needs room for an index of the log, so it is done elsewhere.
+	// Recovery needs space for an index of the log, so it is done elsewhere.
 	elsewhere := newDatabase(t)
 	for _, suffix := range []string{"", "-wal"} {
 		if err := copyFile(database+suffix, elsewhere+suffix); err != nil && !os.IsNotExist(err) {
@@ -174,6 +174,6 @@ func TestSeedOnAFullDisk(t *testing.T) {
 		}
 	}
 	if n := counts(t, elsewhere, "pets"); n == 0 || n != ungrouped(t, said[1]) {
-		t.Errorf("stored are %d pets, but it says %q", n, said[0])
+		t.Errorf("got %d pets stored, but the output is %q", n, said[0])
 	}
 }

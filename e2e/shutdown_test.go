@@ -14,12 +14,11 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestTerminate ends a server under load with SIGTERM: every request that was sent
-// is answered in full.
+// TestTerminate stops a server under load with SIGTERM: every request that was sent
+// gets a complete response.
 //
-// A connection that can't be made is refused, which is no failure. Anything other
-// than a complete response is: an end of the stream, a reset, half a response, a
-// timeout.
+// A refused connection isn't a failure. Anything other than a complete response is: the
+// end of the stream, a reset, a partial response, a timeout.
 func TestTerminate(t *testing.T) {
 	certFile, keyFile, _ := selfSigned(t)
 	for range testenv.Count(1, 30) {
@@ -63,7 +62,8 @@ func testTerminate(t *testing.T, s *server) {
 					late.Add(1)
 				}
 				// Half of the clients connect for each request: when a listening socket
-				// closes, Linux resets connections that still wait to be accepted.
+				// closes, Linux resets connections that are still waiting to be
+				// accepted.
 				if closes || i%4 < 2 {
 					conn.Close()
 					conn = nil
@@ -72,7 +72,8 @@ func testTerminate(t *testing.T, s *server) {
 		})
 	}
 	eventually(t, time.Minute, "the load is on", func() bool { return answered.Load() > 10*clients })
-	// Not before: the server cuts off a header that takes more than five seconds.
+	// They can't start earlier, because the server cuts off a header that takes more
+	// than five seconds.
 	slow := startSlowRequests(t, s, key)
 	terminated.Add(1)
 	s.signal(syscall.SIGTERM)
@@ -143,8 +144,8 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (re
 	return a, closes, err
 }
 
-// slowRequests were begun before the signal and are finished once the server
-// takes no new ones.
+// slowRequests began before the signal and are finished once the server accepts no new
+// ones.
 type slowRequests struct {
 	halfBody, halfHeader, silent *rawConn
 	rest                         string // of the body
@@ -158,7 +159,7 @@ func startSlowRequests(t *testing.T, s *server, key string) *slowRequests {
 	slow.rest = whole[len(whole)-10:]
 	slow.halfBody.send(t, strings.TrimSuffix(whole, slow.rest))
 	slow.halfHeader.send(t, "GET /v1/pets HTTP/1.1\r\nHost: test\r\n")
-	// Connections are accepted in order: once a later one is served, all these were
+	// Connections are accepted in order: once a later one is served, all of these were
 	// accepted.
 	last := dial(t, s)
 	last.send(t, message("GET", "/livez", "", ""))

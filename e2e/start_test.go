@@ -24,8 +24,8 @@ var (
 	curlLine = regexp.MustCompile(`(?m)^ *(curl .*)$`)
 )
 
-// printed waits for what the server prints at its first start: it comes
-// before the log says that it serves, but by another pipe.
+// printed waits for the output of the server's first start: it is written before the
+// log says that the server is ready, but to another pipe.
 func (s *server) printed(pattern *regexp.Regexp) string {
 	s.t.Helper()
 	var found []string
@@ -42,8 +42,8 @@ func (s *server) ownerKey() string {
 	return s.printed(liveKey)
 }
 
-// paste runs a line in a shell, as a person would, and returns what curl says
-// of the response's status.
+// paste runs a line in a shell, as a person would, and returns the response's status
+// according to curl.
 func paste(t *testing.T, line string, env ...string) (status, output string) {
 	t.Helper()
 	testenv.Need(t, "curl")
@@ -83,7 +83,7 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// TestFirstRunFromSource does what make run does, ended by Ctrl-C.
+// TestFirstRunFromSource does the same as make run, ended by Ctrl-C.
 func TestFirstRunFromSource(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestOwnerKeyFromEnvironment(t *testing.T) {
 		t.Errorf("want a message in the log, without the key.\n%s", s.output())
 	}
 
-	// One that could never work is refused at the start.
+	// A key that could never work is refused at the start.
 	for _, bad := range []string{"short", "ast_live_" + strings.Repeat("x", 38), strings.Repeat("x", 201), "white space 0123456789"} {
 		s := launch(t, withEnv("ANIMALSTORE_OWNER_KEY="+bad))
 		if code := s.wait(); code != 2 || !strings.Contains(s.stderr.String(), "key") || len(bad) > 5 && strings.Contains(s.output(), bad) {
@@ -199,8 +199,8 @@ func TestHealthcheck(t *testing.T) {
 	}
 }
 
-// TestHealthcheckTLS uses a certificate that nothing on this machine trusts, as for a
-// public name that leads elsewhere.
+// TestHealthcheckTLS uses a certificate that nothing on this machine trusts, like one
+// for a public name that resolves elsewhere.
 func TestHealthcheckTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, _ := selfSigned(t)
@@ -223,7 +223,7 @@ func TestNoOwnerKey(t *testing.T) {
 		t.Errorf("keys: %s, %v; want none", out, err)
 	}
 
-	// With a key there is nothing to say.
+	// With a key, there is nothing to report.
 	if out, err := exec.Command(binary, "keys", "create", "--name", "me", "--database", "sqlite:"+s.database).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -262,7 +262,7 @@ func TestRequestIDs(t *testing.T) {
 	s := start(t, withArgs("--access-log"))
 	c := newClient(t, s, s.ownerKey())
 	if a := c.do(t, "GET", "/v1/pets", "", "X-Request-Id", "mine-4711"); a.header.Get("X-Request-Id") != "mine-4711" {
-		t.Errorf("a client's own request id comes back as %q", a.header.Get("X-Request-Id"))
+		t.Errorf("a client's request id is echoed as %q", a.header.Get("X-Request-Id"))
 	}
 	ids := []string{"mine-4711"}
 	for _, path := range []string{"/v1/pets", "/v1/nowhere", "/livez", "/v1/pets/99"} {

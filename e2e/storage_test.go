@@ -47,7 +47,7 @@ func fill(t *testing.T, path string, leave int64) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// The server writes meanwhile, so that there may be less than was free.
+	// The server writes meanwhile, so there may be less space than was free.
 	free := int64(fs.Bavail)*fs.Bsize - leave
 	for block := make([]byte, 4096); free > 0; free -= int64(len(block)) {
 		if _, err := f.Write(block); err != nil {
@@ -80,11 +80,12 @@ func TestDiskFull(t *testing.T) {
 		busy := watchAlive(t, s)
 		l := startLoad(t, s, key, 4, fmt.Sprint("round ", round), 4000)
 		eventually(t, time.Minute, "writes work", func() bool { return l.acknowledged.Load() >= 50 })
-		// The space left differs, so that the disk fills up at a different point each round.
+		// The remaining space varies, so that the disk fills up at a different point in
+		// each round.
 		fill(t, ballast, int64(round)*13*4096)
 		eventually(t, time.Minute, "writes are refused because the disk is full", func() bool { return l.refusals()["storage_full"] >= 50 })
-		// This doesn't change while the disk is full: at most an odd write
-		// still finds space, and reads of every kind work.
+		// This doesn't change while the disk is full: at most an occasional write still
+		// finds space, and all kinds of reads work.
 		full := l.refusals()["storage_full"]
 		readWhileFull(t, s, c, l)
 		eventually(t, time.Minute, "writes are still refused", func() bool { return l.refusals()["storage_full"] >= full+50 })
@@ -125,7 +126,7 @@ func TestDiskFull(t *testing.T) {
 	t.Logf("%d rounds, %d pets acknowledged, %d writes refused", rounds, len(acknowledged.pets), refused)
 }
 
-// readWhileFull reads in every way there is.
+// readWhileFull reads in every possible way.
 func readWhileFull(t *testing.T, s *server, c *client, l *load) {
 	t.Helper()
 	busy := watchAlive(t, s)
@@ -169,7 +170,7 @@ func (s *server) wantStorageFailure(atMost time.Duration, said ...string) {
 	}
 }
 
-// TestStorageLost removes, replaces and damages the files of a running server. It has to
+// TestStorageLost removes, replaces and damages the files of a running server. It must
 // notice by itself: no request is sent.
 func TestStorageLost(t *testing.T) {
 	t.Parallel()
@@ -230,7 +231,7 @@ func TestLegitimateShrinking(t *testing.T) {
 	s.stop()
 }
 
-// TestReadError fails every read of the system under a running server.
+// TestReadError makes every read system call of a running server fail.
 func TestReadError(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
@@ -279,8 +280,8 @@ func traced(pid int) bool {
 	return len(all) > 0
 }
 
-// TestOneServer: a file has one server, whatever it is called and whatever happens to
-// the lock file.
+// TestOneServer: a file has only one server, whatever name is used for it and whatever
+// happens to the lock file.
 func TestOneServer(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -316,15 +317,15 @@ func TestOneServer(t *testing.T) {
 	if r := run(t, "seed", "--animals", "10", "--database", "sqlite:"+s.database); r.code == 0 {
 		t.Error("seed worked beside a server whose lock file was deleted")
 	}
-	newKey(t, s.database, "--name", "beside") // by its own name commands still work
-	s.kill()                                  // which leaves no lock
+	newKey(t, s.database, "--name", "beside") // commands still work under the file's own name
+	s.kill()                                  // leaves no lock
 	if got := integrity(t, s.database); got != "ok" {
 		t.Errorf("the file is damaged: %s", got)
 	}
-	start(t, onDatabase(s.database)).stop() // the other name does no harm alone
+	start(t, onDatabase(s.database)).stop() // the other name alone does no harm
 }
 
-// lockDatabase keeps every other process from writing, until release is called.
+// lockDatabase prevents all other processes from writing until release is called.
 func lockDatabase(t *testing.T, database string) (release func()) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(database, sqlite.OpenReadWrite)
@@ -340,8 +341,8 @@ func lockDatabase(t *testing.T, database string) (release func()) {
 	return release
 }
 
-// TestForeignLock: while another process keeps the server from writing, every change is
-// refused in the same way, and nothing that was refused is stored. The counts of the
+// TestForeignLock: while another process prevents the server from writing, every change
+// is refused in the same way, and no refused change is stored. The counts of the
 // requests are saved at shutdown, once the lock is released.
 func TestForeignLock(t *testing.T) {
 	t.Parallel()
@@ -353,7 +354,7 @@ func TestForeignLock(t *testing.T) {
 	const writes = 6
 	var wg sync.WaitGroup
 	for i := range writes {
-		wg.Go(func() { // one after the other: some have to queue
+		wg.Go(func() { // one after the other, so that some have to queue
 			time.Sleep(time.Duration(i) * 300 * time.Millisecond)
 			a := newClient(t, s, key).do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint(i), 1, "sold"))
 			wantStatus(t, a, 503, "unavailable")
@@ -379,11 +380,12 @@ func TestForeignLock(t *testing.T) {
 	}
 	c = newClient(t, start(t, onDatabase(s.database)), key)
 	if a := c.get(t, "/v1/pets"); a.body != "[]" && a.body != "[]\n" {
-		t.Errorf("stored are %s, want nothing of what was refused", a.body)
+		t.Errorf("got %s stored, want no refused change", a.body)
 	}
 }
 
-// TestStopWhileLocked: a lock that is never released doesn't keep a server from stopping.
+// TestStopWhileLocked: a lock that is never released doesn't prevent a server from
+// stopping.
 func TestStopWhileLocked(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -403,8 +405,8 @@ func TestStopWhileLocked(t *testing.T) {
 	}
 }
 
-// TestHangingDisk makes every fsync take longer than a request may. The callers get
-// their responses in time, and those are true.
+// TestHangingDisk makes every fsync take longer than a request may take. The callers
+// get correct responses in time.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
@@ -443,8 +445,8 @@ func TestHangingDisk(t *testing.T) {
 	s.stop()
 }
 
-// TestNoSpaceAtStart: a server that can't start because of a full disk says so, whatever
-// it is that doesn't fit.
+// TestNoSpaceAtStart: a server that can't start because the disk is full says so,
+// whatever it is that doesn't fit.
 func TestNoSpaceAtStart(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, 4<<20)
@@ -474,7 +476,7 @@ func TestNoSpaceAtStart(t *testing.T) {
 	key := loadKey(t, database)
 	a := newClient(t, s, key).do(t, "POST", "/v1/pets", newPetBody("Rex", 1, "sold"))
 	wantStatus(t, a, 201, "")
-	s.kill() // which leaves a log to recover
+	s.kill() // leaves a log to recover
 	refused("a log to recover", 0)
 	s = start(t, onDatabase(database))
 	if got := newClient(t, s, key).get(t, a.header.Get("Location")); got.status != 200 || got.body != a.body {

@@ -99,7 +99,7 @@ func TestTLS(t *testing.T) {
 	if status, _ := paste(t, s.printed(curlLine), "CURL_CA_BUNDLE="+certFile); status != "200" {
 		t.Errorf("the printed curl line gives %s, want 200", status)
 	}
-	// Idle connections of both kinds are open still.
+	// Idle connections of both kinds are still open.
 	begun := time.Now()
 	s.stop()
 	if took := time.Since(begun); took > 5*time.Second {
@@ -107,7 +107,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// moveFile replaces a file by another.
+// moveFile replaces a file with another.
 func moveFile(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Rename(from, to); err != nil {
@@ -115,8 +115,8 @@ func moveFile(t *testing.T, from, to string) {
 	}
 }
 
-// trusts is a client that accepts only certificates of these roots, on a connection of
-// its own for each request.
+// trusts returns a client that accepts only certificates of these roots, with a
+// separate connection for each request.
 func trusts(roots *x509.CertPool) *http.Client {
 	return &http.Client{
 		Timeout:       time.Minute,
@@ -174,7 +174,7 @@ func TestCertificateReload(t *testing.T) {
 			return status == 200
 		})
 		if _, err := get(trusts(roots), s.url+"/livez"); err == nil {
-			t.Error("a client that knows the old certificate only accepts the new one")
+			t.Error("a client that knows only the old certificate accepts the new one")
 		}
 		roots = newRoots
 	}
@@ -206,7 +206,7 @@ func mustRead(t *testing.T, path string) []byte {
 
 var redirectAddress = regexp.MustCompile(`\bredirect=(http://\S+)`)
 
-// redirectURL is where a server redirects plain HTTP.
+// redirectURL is the address where a server redirects plain HTTP.
 func (s *server) redirectURL() string {
 	s.t.Helper()
 	m := redirectAddress.FindStringSubmatch(s.stderr.String())
@@ -241,8 +241,8 @@ func TestRedirectToHTTPS(t *testing.T) {
 	s.stop()
 }
 
-// forDomain is a client that asks for a domain at the address of a server, whatever
-// the domain's real address is.
+// forDomain returns a client that connects to a server's address for any domain,
+// whatever the domain's real address is.
 func forDomain(addr string, roots *x509.CertPool) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) {
@@ -256,8 +256,8 @@ func forDomain(addr string, roots *x509.CertPool) *http.Client {
 
 func (s *server) address() string { return strings.TrimPrefix(s.url, "https://") }
 
-// TestACMEDirectoryDown: a server starts without help from the authority, says so, and refuses
-// handshakes instead of asking the authority for whatever a client names.
+// TestACMEDirectoryDown: a server starts without the authority, logs that, and refuses
+// handshakes instead of requesting certificates for any domain that a client names.
 func TestACMEDirectoryDown(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -286,11 +286,12 @@ func TestACMEDirectoryDown(t *testing.T) {
 		t.Error("the authority wasn't asked at the start")
 	}
 	for _, domain := range []string{"shop.example", "evil.example"} {
-		// autocert would obtain another certificate for a client that only knows RSA.
+		// autocert would obtain another certificate for a client that supports only
+		// RSA.
 		old := &tls.Config{ServerName: domain, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}
 		if conn, err := tls.Dial("tcp", s.address(), old); err == nil {
 			conn.Close()
-			t.Errorf("%s: a handshake by RSA succeeds without a certificate", domain)
+			t.Errorf("%s: a handshake with RSA succeeds without a certificate", domain)
 		}
 		if status, err := get(forDomain(s.address(), nil), "https://"+domain+"/livez"); err == nil {
 			t.Errorf("%s: got %d, want no handshake without a certificate", domain, status)
@@ -319,14 +320,14 @@ func TestACMEDirectoryDown(t *testing.T) {
 // pebble is an ACME server for tests.
 type pebble struct {
 	directory string
-	https     string       // address at which it looks for proofs by TLS
-	http      string       // the same by HTTP
+	https     string       // where it checks TLS challenges
+	http      string       // where it checks HTTP challenges
 	trust     string       // file with the certificate of its API
 	client    *http.Client // for its API
 	manage    string
 }
 
-// startPebble builds the real program, which takes 12 seconds of a processor without a
+// startPebble builds the real program, which takes 12 seconds of CPU time without a
 // build cache, and starts it.
 func startPebble(t *testing.T, validity time.Duration) *pebble {
 	t.Helper()
@@ -394,8 +395,8 @@ func portOf(addr string) (port int) {
 	return port
 }
 
-// startDNS answers every question for an IPv4 address with 127.0.0.1, and all others
-// with nothing, over TCP.
+// startDNS answers every query for an IPv4 address with 127.0.0.1, and all others with
+// nothing, over TCP.
 func startDNS(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -415,7 +416,8 @@ func startDNS(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// answerDNS answers the questions on a connection. Each message follows its length.
+// answerDNS answers the queries on a connection. Each message is preceded by its
+// length.
 func answerDNS(conn net.Conn) {
 	defer conn.Close()
 	for {
@@ -443,8 +445,8 @@ func answerDNS(conn net.Conn) {
 	}
 }
 
-// TestACME obtains certificates from a real authority, renews them, and keeps them over
-// a restart without the authority.
+// TestACME obtains certificates from a real authority, renews them, and keeps them
+// across a restart without the authority.
 func TestACME(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()

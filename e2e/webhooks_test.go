@@ -32,8 +32,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// hookReceiver is a receiver over TLS. It verifies what it gets, takes its time, and
-// sees whether an event is sent twice at once.
+// hookReceiver is a receiver over TLS. It verifies deliveries, takes its time, and
+// detects an event that is sent twice at once.
 type hookReceiver struct {
 	*httptest.Server
 	t       *testing.T
@@ -98,8 +98,8 @@ func (h *hookReceiver) end(id string) {
 	}
 }
 
-// check verifies the signature, and that an event and its webhook-id belong together
-// in all attempts.
+// check verifies the signature, and that an event has the same webhook-id in all
+// attempts.
 func (h *hookReceiver) check(id string, header http.Header, body []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,8 +121,8 @@ func (h *hookReceiver) inProgress() int {
 	return len(h.busy)
 }
 
-// trusted are the options of a server that may deliver to the receiver. The certificate
-// of all receivers is the same.
+// trusted returns the options of a server that may deliver to the receiver. All
+// receivers have the same certificate.
 func (h *hookReceiver) trusted() []option {
 	h.t.Helper()
 	file := filepath.Join(h.t.TempDir(), "receiver.pem")
@@ -150,8 +150,8 @@ func (h *hookReceiver) trust(secret string) {
 	h.secrets = append(h.secrets, secret)
 }
 
-// unreliably takes up to 20 ms and fails one time in five, with a status or without a
-// response.
+// unreliably takes up to 20 ms and fails one time in five, with an error status or
+// without a response.
 func unreliably(w http.ResponseWriter, _ *http.Request) {
 	time.Sleep(rand.N(20 * time.Millisecond))
 	switch rand.N(10) {
@@ -172,8 +172,8 @@ func hookClient(t *testing.T, url, key string) *goclient.Client {
 	return c
 }
 
-// createPets creates pets at all instances until there are n of them. Those that are
-// down are tried again.
+// createPets creates pets at all instances until there are n. Instances that are down
+// are tried again.
 func createPets(t *testing.T, instances []*instance, key string, n int64, created *atomic.Int64) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -195,7 +195,7 @@ func createPets(t *testing.T, instances []*instance, key string, n int64, create
 }
 
 // TestWebhooksOutlastKills: instances are killed while they deliver, and a fifth of the
-// attempts fails. Every event arrives, and none is sent by two instances at once.
+// attempts fail. Every event arrives, and none is sent by two instances at once.
 func TestWebhooksOutlastKills(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -218,7 +218,7 @@ func TestWebhooksOutlastKills(t *testing.T) {
 		}
 		writing.Wait()
 		if !testenv.Soak && count > 1 {
-			// Nobody is left who sends, so leases don't have to be waited for.
+			// No sender is left, so there is no need to wait for leases.
 			killBusy(t, r, instances, database, "UPDATE deliveries SET leased_until = 0")
 		}
 		c := hookClient(t, instances[0].url, key)
@@ -240,8 +240,8 @@ func TestWebhooksOutlastKills(t *testing.T) {
 	})
 }
 
-// TestWebhookTakeover: what an instance was sending when it was killed is sent by another
-// one within 20 seconds.
+// TestWebhookTakeover: when an instance is killed, another sends its unfinished
+// deliveries within 20 seconds.
 func TestWebhookTakeover(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -276,7 +276,7 @@ func TestWebhookTakeover(t *testing.T) {
 // PostgreSQL database, and starts the instances again.
 func killBusy(t *testing.T, r *hookReceiver, victims []*instance, database string, statements ...string) {
 	t.Helper()
-	// There may be nothing left to send, at the end.
+	// At the end, there may be nothing left to send.
 	for patience := time.Now().Add(time.Second); r.inProgress() == 0 && time.Now().Before(patience); {
 		time.Sleep(time.Millisecond)
 	}
@@ -311,7 +311,7 @@ func petEvents(t *testing.T, c *goclient.Client) map[string]bool {
 	return ids
 }
 
-// missing returns what the receiver has not accepted.
+// missing returns the events that the receiver has not accepted.
 func missing(r *hookReceiver, want map[string]bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -325,7 +325,7 @@ func missing(r *hookReceiver, want map[string]bool) []string {
 }
 
 // retryFailed makes all deliveries due that wait for another attempt, as an operator
-// could: the second takes five minutes and more.
+// could: the second retry would come only after five minutes.
 func retryFailed(t *testing.T, c *goclient.Client, webhookID int64) {
 	t.Helper()
 	for d, err := range c.ListDeliveries(t.Context(), webhookID, goclient.DeliveryQuery{State: animalstore.DeliveryPending}) {
@@ -340,7 +340,7 @@ func retryFailed(t *testing.T, c *goclient.Client, webhookID int64) {
 	}
 }
 
-// arrivals returns when each pet's event arrived first.
+// arrivals returns when each pet's event first arrived.
 func (h *hookReceiver) arrivals() map[int64]time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -355,8 +355,8 @@ func (h *hookReceiver) arrivals() map[int64]time.Time {
 	return at
 }
 
-// TestWebhooksAreIsolated: a receiver that hangs and one that fails don't delay what is
-// sent to a third.
+// TestWebhooksAreIsolated: a receiver that hangs and one that fails don't delay
+// deliveries to a third.
 func TestWebhooksAreIsolated(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -384,15 +384,15 @@ func TestWebhooksAreIsolated(t *testing.T) {
 			}
 			time.Sleep(every)
 		}
-		// Less than the timeout that the one that hangs runs into.
-		eventually(t, animalstore.AttemptTimeout*2/3, "all arrives at the one that works", func() bool { return len(works.arrivals()) == pets })
+		// This is less than the timeout of the hanging receiver.
+		eventually(t, animalstore.AttemptTimeout*2/3, "the working receiver gets all events", func() bool { return len(works.arrivals()) == pets })
 		if hangs.inProgress() == 0 || len(fails.arrivals()) == 0 {
 			t.Error("nothing hangs or fails: the test proves nothing")
 		}
 	})
 }
 
-// forms are the ways in which a secret could be written.
+// forms are the ways in which a secret could be encoded.
 func forms(secret string) []string {
 	random := strings.TrimPrefix(strings.TrimPrefix(secret, "whsec_"), "ast_live_")
 	sum := sha256.Sum256([]byte(secret))
@@ -403,8 +403,9 @@ func forms(secret string) []string {
 	return all
 }
 
-// TestWebhookSecretsStaySecret uses webhooks in every way, with failures, and then looks
-// for the secrets of webhooks and keys in all that a server writes and shows.
+// TestWebhookSecretsStaySecret uses webhooks in every way, with failures, and then
+// looks for the secrets of webhooks and keys in everything that a server writes and
+// shows.
 func TestWebhookSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
@@ -449,8 +450,8 @@ func TestWebhookSecretsStaySecret(t *testing.T) {
 	}
 }
 
-// useWebhooks creates, pings, fails, repeats, rotates, changes, disables and removes, and
-// returns the secrets that were made.
+// useWebhooks creates, pings, fails, repeats, rotates, changes, disables and removes
+// webhooks, and returns the secrets created.
 func useWebhooks(t *testing.T, s *server, c *goclient.Client, key string, r *hookReceiver, respond chan<- int) (secrets []string) {
 	t.Helper()
 	ctx := t.Context()
@@ -477,8 +478,8 @@ func useWebhooks(t *testing.T, s *server, c *goclient.Client, key string, r *hoo
 	}
 	secrets = append(secrets, regexp.MustCompile(`whsec_\S+`).FindString(commandOutput(t, s, key, "webhooks", "rotate", fmt.Sprint(hook.ID))))
 	r.trust(secrets[0])
-	// One that leads nowhere, one that isn't trusted, and requests that are refused with
-	// a secret in them.
+	// A webhook to an address where nothing listens, an untrusted one, and refused
+	// requests that contain a secret.
 	nowhere, err := c.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://127.0.0.1:1/", Types: "pet.*"})
 	must(err)
 	untrusted := newHookReceiver(t, func(http.ResponseWriter, *http.Request) {})
@@ -503,7 +504,8 @@ func useWebhooks(t *testing.T, s *server, c *goclient.Client, key string, r *hoo
 	return append(secrets, hook.Secret, rotated.Secret, nowhere.Secret, other.Secret, otherKey.Secret, rotatedKey.Secret)
 }
 
-// deliveries returns those of a webhook whose last attempt succeeded or failed.
+// deliveries returns the deliveries of a webhook whose last attempt succeeded or
+// failed.
 func deliveries(t *testing.T, c *goclient.Client, id int64, succeeded bool) (found []animalstore.Delivery) {
 	t.Helper()
 	for d, err := range c.ListDeliveries(t.Context(), id, goclient.DeliveryQuery{}) {
@@ -517,8 +519,8 @@ func deliveries(t *testing.T, c *goclient.Client, id int64, succeeded bool) (fou
 	return found
 }
 
-// everythingShown is what can be read from a server over the API, the command line and
-// the operator's address, by where it was read.
+// everythingShown returns everything that can be read from a server over the API, the
+// command line and the operator's address, by source.
 func everythingShown(t *testing.T, s *server, c *goclient.Client, key string) map[string]string {
 	t.Helper()
 	shown := map[string]string{"metrics": s.metrics()}
@@ -556,7 +558,7 @@ func commandOutput(t *testing.T, s *server, key string, args ...string) string {
 	return string(out)
 }
 
-// TestWebhookGuide: the receivers that docs/webhooks.md shows are those that run, in
+// TestWebhookGuide: the receivers shown in docs/webhooks.md are the ones that run, in
 // the examples of client/webhook and in interop.
 func TestWebhookGuide(t *testing.T) {
 	t.Parallel()
@@ -587,7 +589,7 @@ func TestWebhookGuide(t *testing.T) {
 	}
 }
 
-// goReceiver is the handler of ExampleVerify_receiver, as the body of a function.
+// goReceiver returns the handler of ExampleVerify_receiver, as the body of a function.
 func goReceiver(t *testing.T, example string) string {
 	t.Helper()
 	const first, last = "\thook := func(", "\n\t}\n"

@@ -1,5 +1,5 @@
-// Command weakserver is the server without the wait for the disk. The checks of
-// durability have to object to it.
+// Command weakserver is the server without waiting for the disk. The durability checks
+// must fail for it.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// serve takes the arguments of "animalstore serve" that the tests use.
+// serve accepts the arguments of "animalstore serve" that the tests use.
 func serve(ctx context.Context) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	listen := flags.String("listen", "", "address and port")

@@ -150,13 +150,14 @@ with urllib.request.urlopen(request) as response:
 // ask for confirmation.
 func TestReferenceIsSafe(t *testing.T) {
 	page := body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil))
-	for _, input := range regexp.MustCompile(`<input [^>]*data-in="path"[^>]*>`).FindAllString(page, -1) {
-		if strings.Contains(input, " value=") || !strings.Contains(input, " required") {
-			t.Errorf("got %s, want it required and empty", input)
-		}
-	}
 	var asks []string
 	for _, o := range readReference(t) {
+		for _, p := range o.Parameters {
+			input := regexp.MustCompile(`<input id="` + o.ID + `-path-` + p.Name + `"[^>]*>`).FindString(page)
+			if p.In == "path" && (input == "" || strings.Contains(input, " value=") || !strings.Contains(input, " required")) {
+				t.Errorf("%s: the input of %s is %q, want it required and empty", o.ID, p.Name, input)
+			}
+		}
 		if o.Asks() {
 			asks = append(asks, o.ID)
 		}

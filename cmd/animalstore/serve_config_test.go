@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,10 +89,18 @@ func TestServeWithout(t *testing.T) {
 	}
 }
 
+// readOnlyFiles is an engine on a file system that is mounted read-only.
+type readOnlyFiles struct{ transfer.Files }
+
+func (readOnlyFiles) Reserve(path string) (release func() error, err error) {
+	return nil, fmt.Errorf("%s: %w", path, &fs.PathError{Op: "open", Path: path + ".lock", Err: syscall.EROFS})
+}
+
 // TestReadOnlyDirectory: systemd makes directories read-only that a unit doesn't name.
 func TestReadOnlyDirectory(t *testing.T) {
-	readOnly := fmt.Errorf("/mnt/backups cannot be written to (%w)", &fs.PathError{Op: "open", Path: "/mnt/backups/x", Err: syscall.EROFS})
-	for _, err := range []error{readOnly, &transfer.DirectoryError{Err: readOnly}} {
+	_, database := readOnlyFiles{}.Reserve("/srv/store.db")
+	_, backups := transfer.NewScheduler(readOnlyFiles{}, "/srv/store.db", transfer.Schedule{Dir: t.TempDir()}, time.Now, slog.New(slog.DiscardHandler))
+	for _, err := range []error{database, backups} {
 		if got, want := explainStartError(err).Error(), `ReadWritePaths= ("systemctl edit animalstore")`; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %s in it", got, want)
 		}

@@ -82,7 +82,7 @@ func TestStaleChanges(t *testing.T) {
 		mine := page.form(t, path, "name", "mine & <b>")
 		theirs.post(path, page.form(t, path, "name", "theirs now")).wantMoved(t, path+": theirs", path).wantDone(t, "saved")
 		conflict := ours.post(path, mine)
-		conflict.want(t, path, http.StatusPreconditionFailed, "<bdi>mine &amp; &lt;b&gt;</bdi>", "<bdi>theirs now</bdi>", "Save mine", "Keep theirs")
+		conflict.want(t, path, http.StatusPreconditionFailed, "<bdi>mine &amp; &lt;b&gt;</bdi>", "<bdi>theirs now</bdi>", "Save mine", "Keep theirs", `<div class="notice wrong" role="alert" tabindex="-1" autofocus>`)
 		ours.post(path, conflict.form(t, path)).wantMoved(t, path+": anyway", path).wantDone(t, "saved")
 		ours.get(path).want(t, path+": after", http.StatusOK, "mine &amp; &lt;b&gt;")
 	}

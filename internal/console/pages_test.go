@@ -186,8 +186,8 @@ func TestLimited(t *testing.T) {
 	b := s.browser()
 	b.signIn(secret)
 	b.get("/console").want(t, "within the limit", http.StatusOK)
-	p := b.get("/console/pets")
-	p.want(t, "over the limit", http.StatusTooManyRequests, "Too many requests", "of this minute are used up", `<time datetime="2026-11-15T12:01:00.000Z">`, `data-seconds="60"`, "Sign out")
+	p := b.get("/console/pets?status=sold&category=1")
+	p.want(t, "over the limit", http.StatusTooManyRequests, `href="/console/pets?status=sold&amp;category=1">Try again</a>`, "Too many requests", "of this minute are used up", `<time datetime="2026-11-15T12:01:00.000Z">`, `data-seconds="60"`, "Sign out")
 	if got := p.header.Get("Retry-After"); got != "60" {
 		t.Errorf("got Retry-After %q, want 60", got)
 	}

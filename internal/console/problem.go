@@ -24,6 +24,7 @@ type problem struct {
 	Until   animalstore.Time // when to try again; zero: unknown
 	Seconds int64            // how long that is
 	Back    string           // the page that led here; "" if unknown
+	Again   string           // the page to open again; "" if that won't help
 	Action  string           // where to send Fields again; "" if there is nothing to send
 	Fields  []sentField      // what was typed
 }
@@ -68,7 +69,11 @@ func (v *visit) withWayBack(p problem) problem {
 	if from, err := url.Parse(v.r.Referer()); err == nil && from.Host == v.r.Host && from.Path != "" {
 		p.Back = safeNext(from.RequestURI())
 	}
-	if v.r.Method != http.MethodPost || p.Status != http.StatusTooManyRequests && p.Status < http.StatusInternalServerError {
+	if p.Status != http.StatusTooManyRequests && p.Status < http.StatusInternalServerError {
+		return p
+	}
+	if v.r.Method != http.MethodPost {
+		p.Again = v.r.URL.RequestURI()
 		return p
 	}
 	p.Action, p.Back = v.r.URL.Path, formPage(v.r)

@@ -60,7 +60,7 @@ func TestWrongKeys(t *testing.T) {
 	wrong := []string{"", "x", keys.Mint(animalstore.Production), keys.Mint(animalstore.Staging), secret + "x", "Bearer " + secret, "ключ", strings.Repeat("k", 5000)}
 	for _, key := range wrong {
 		p := b.signIn(key)
-		p.want(t, "key "+key, http.StatusUnauthorized, `name="key"`, "isn’t valid here")
+		p.want(t, "key "+key, http.StatusUnauthorized, `name="key"`, `<p class="notice wrong" id="wrong" role="alert">This key isn’t valid here`, ` aria-describedby="wrong">`)
 		if b.cookie != "" || key != "" && strings.Contains(p.body, key) && len(key) > 1 {
 			t.Errorf("key %q: got a cookie, or the key on the page, want neither", key)
 		}

@@ -34,7 +34,7 @@ All of them but "listen" need a key with the permission admin.
 	conn.register(cmd, cmd.PersistentFlags())
 	return cli.Group(cmd, webhooksListCommand(&conn), webhooksShowCommand(&conn), webhooksCreateCommand(&conn),
 		webhooksSetCommand(&conn), webhooksRemoveCommand(&conn), webhooksRotateCommand(&conn), webhooksPingCommand(&conn),
-		webhooksDeliveriesCommand(&conn), webhooksRetryCommand(&conn), webhooksListenCommand(&conn))
+		webhooksDeliveriesCommand(&conn), webhooksDeliveryCommand(&conn), webhooksRetryCommand(&conn), webhooksListenCommand(&conn))
 }
 
 var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", webhookColumns, func(w animalstore.Webhook) string { return fmt.Sprintf("%s, %s", w.URL, w.State) }, listAll((*client.Client).ListWebhooks)}

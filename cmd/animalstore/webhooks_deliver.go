@@ -102,21 +102,26 @@ func attemptResult(a animalstore.Attempt) string {
 }
 
 func webhooksPingCommand(conn *connection) *cobra.Command {
-	return deliveries.onItem(conn, &cobra.Command{
+	var eventType animalstore.EventType
+	cmd := deliveries.onItem(conn, &cobra.Command{
 		Use:               "ping ID",
 		ValidArgsFunction: webhooks.completeOneID(conn),
 		Short:             "Send a test message to a webhook",
 		Long: `Send a message of the type webhook.ping to a webhook, whatever its state, and
-print the delivery. It is tried once.`,
-		Example: "  animalstore webhooks ping 1",
-		Args:    cli.OneID("webhook", "webhooks"),
+print the delivery. With --type, the message is one of that type of event with
+sample data, whether or not the webhook gets such events. It is tried once.`,
+		Example: `  animalstore webhooks ping 1
+  animalstore webhooks ping 1 --type order.created`,
+		Args: cli.OneID("webhook", "webhooks"),
 	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Delivery, error) {
-		delivery, err := s.PingWebhook(cmd.Context(), id)
+		delivery, err := s.PingWebhookAs(cmd.Context(), id, cmp.Or(eventType, animalstore.WebhookPing))
 		if err == nil {
-			s.Note("Sending a ping. See the result with \"animalstore webhooks deliveries %d\".", id)
+			s.Note("Sending a ping. See the result with \"animalstore webhooks delivery %d %d\".", id, delivery.ID)
 		}
 		return delivery, err
 	})
+	cli.RegisterOneOf(cmd, &eventType, animalstore.EventTypes, "type", "send a sample of this type of event, such as pet.created")
+	return cmd
 }
 
 func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
@@ -126,7 +131,8 @@ func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
 		ValidArgsFunction: webhooks.completeOneID(conn),
 		Short:             "List what was sent to a webhook, the latest first",
 		Long: `List the deliveries to a webhook, the latest first, with the result of the last
-attempt. --json shows all attempts. Deliveries are kept for 30 days.`,
+attempt. "delivery" shows all attempts of one, and what is sent. Deliveries are
+kept for 30 days.`,
 		Example: `  animalstore webhooks deliveries 1
   animalstore webhooks deliveries 1 --state failed --all --json`,
 		Args: cli.OneID("webhook", "webhooks"),
@@ -136,34 +142,6 @@ attempt. --json shows all attempts. Deliveries are kept for 30 days.`,
 	})
 	cli.RegisterOneOf(cmd, &q.State, animalstore.DeliveryStates, "state", "only deliveries in this state: "+animalstore.JoinOr(animalstore.DeliveryStates))
 	return cmd
-}
-
-func webhooksRetryCommand(conn *connection) *cobra.Command {
-	return deliveries.onItem(conn, &cobra.Command{
-		Use:               "retry WEBHOOK DELIVERY",
-		ValidArgsFunction: completeDelivery(conn),
-		Short:             "Send a delivery again",
-		Long: `Make a delivery due at once, whatever its state, and print it. If it fails, it
-is tried again like a new one.`,
-		Example: "  animalstore webhooks retry 1 27",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.Usagef(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)
-			}
-			err := cli.CheckID(args[0], "webhooks")
-			if _, ok := cli.ParseInteger(args[1]); err == nil && !ok {
-				err = cli.Usagef("%q isn't a valid id: \"animalstore webhooks deliveries %s\" shows the ids", args[1], args[0])
-			}
-			return err
-		},
-	}, func(cmd *cobra.Command, s session, webhook int64) (animalstore.Delivery, error) {
-		id, _ := cli.ParseInteger(cmd.Flags().Arg(1)) // Args has checked it
-		delivery, err := s.RetryDelivery(cmd.Context(), webhook, id)
-		if err == nil {
-			s.Note("Sending delivery %d again. See the result with \"animalstore webhooks deliveries %d\".", id, webhook)
-		}
-		return delivery, err
-	})
 }
 
 // completeDelivery offers webhooks, and then the deliveries of the one that was chosen.

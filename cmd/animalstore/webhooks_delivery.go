@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/cli"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+// deliveryArguments checks the ids of a webhook and of a delivery to it.
+func deliveryArguments(_ *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return cli.Usagef(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)
+	}
+	err := cli.CheckID(args[0], "webhooks")
+	if _, ok := cli.ParseInteger(args[1]); err == nil && !ok {
+		err = cli.Usagef("%q isn't a valid id: \"animalstore webhooks deliveries %s\" shows the ids", args[1], args[0])
+	}
+	return err
+}
+
+// deliveryIDs are the ids in arguments that passed deliveryArguments.
+func deliveryIDs(args []string) (webhook, delivery int64) {
+	webhook, _ = cli.ParseInteger(args[0])
+	delivery, _ = cli.ParseInteger(args[1])
+	return webhook, delivery
+}
+
+var sentColumns = func() (columns []terminal.Column[animalstore.DeliveryWithBody]) {
+	for _, c := range deliveryColumns {
+		adapted := terminal.Column[animalstore.DeliveryWithBody]{Title: c.Title, Never: c.Never, Shrink: c.Shrink, Drop: c.Drop, Relative: c.Relative}
+		if c.Text != nil {
+			adapted.Text = func(d animalstore.DeliveryWithBody) string { return c.Text(d.Delivery) }
+		}
+		if c.Time != nil {
+			adapted.Time = func(d animalstore.DeliveryWithBody) time.Time { return c.Time(d.Delivery) }
+		}
+		if c.Colour != nil {
+			adapted.Colour = func(d animalstore.DeliveryWithBody) terminal.Colour { return c.Colour(d.Delivery) }
+		}
+		columns = append(columns, adapted)
+	}
+	body := func(d animalstore.DeliveryWithBody) string { return string(d.Body) }
+	return append(columns, terminal.Column[animalstore.DeliveryWithBody]{Title: "BODY", Text: body, Shrink: true})
+}()
+
+func webhooksDeliveryCommand(conn *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "delivery WEBHOOK DELIVERY",
+		ValidArgsFunction: completeDelivery(conn),
+		Short:             "Show what is sent to a webhook, and every attempt",
+		Long: `Show one delivery to a webhook: the body that is sent and the result of every
+attempt. In a pipe, the body is the last column. The server stores nothing of
+the receiver's responses but their status and how long they took.`,
+		Example: `  animalstore webhooks delivery 1 27
+  animalstore webhooks delivery 1 27 --columns body`,
+		Args: deliveryArguments,
+	}
+	columnsFlag(cmd, sentColumns)
+	jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		columns, err := chosenColumns(cmd, sentColumns)
+		if err != nil {
+			return err
+		}
+		webhook, id := deliveryIDs(args)
+		return conn.do(cmd, func(s session) error {
+			delivery, err := s.GetDelivery(cmd.Context(), webhook, id)
+			if err != nil {
+				return err
+			}
+			if s.JSON || !s.Screen.Terminal || cmd.Flag("columns").Changed {
+				return terminal.PrintItem(s.Printer, delivery, columns)
+			}
+			return printSent(s.Printer, delivery)
+		})
+	}
+	return cmd
+}
+
+// printSent prints a delivery for a person: a row, its attempts, and the body on several
+// lines.
+func printSent(p *terminal.Printer, d animalstore.DeliveryWithBody) error {
+	if err := terminal.PrintItem(p, d.Delivery, deliveryColumns); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for i, a := range d.Attempts {
+		fmt.Fprintf(&text, "\nAttempt %d: %s  %s  (%d ms)", i+1, terminal.DateTime(a.Time.Time), attemptResult(a), a.DurationMs)
+	}
+	var body bytes.Buffer
+	if err := json.Indent(&body, d.Body, "", "  "); err != nil {
+		return err
+	}
+	fmt.Fprintf(&text, "\n\nBody:\n%s", body.String())
+	for line := range strings.SplitSeq(text.String(), "\n") {
+		if _, err := fmt.Fprintln(p.Out, terminal.Visible(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retryFlags say which deliveries to send again.
+type retryFlags struct {
+	state animalstore.DeliveryState
+	since string
+}
+
+func (f *retryFlags) given() bool { return f.state != "" || f.since != "" }
+
+func (f *retryFlags) parse(now time.Time) (animalstore.DeliveryRetry, error) {
+	which := animalstore.DeliveryRetry{State: f.state}
+	if f.since == "" {
+		return which, nil
+	}
+	at, err := time.Parse(time.RFC3339, f.since)
+	if ago, notAgo := terminal.ParseDuration(f.since); err != nil && notAgo == nil && ago >= 0 {
+		at, err = now.Add(-ago), nil
+	}
+	if err != nil || at.After(now) {
+		return which, cli.Usagef("--since must be a time in the past such as 2026-11-15T09:00:00Z, or how long ago such as 2h or 7d, not %q", f.since)
+	}
+	which.Since = animalstore.At(at)
+	return which, nil
+}
+
+var retriedColumns = []terminal.Column[animalstore.RetriedDeliveries]{
+	{Title: "DELIVERIES", Text: func(r animalstore.RetriedDeliveries) string { return strconv.Itoa(r.Deliveries) }},
+}
+
+func webhooksRetryCommand(conn *connection) *cobra.Command {
+	var f retryFlags
+	var which animalstore.DeliveryRetry
+	cmd := deliveries.onItem(conn, &cobra.Command{
+		Use:               "retry WEBHOOK [DELIVERY]",
+		ValidArgsFunction: completeDelivery(conn),
+		Short:             "Send a delivery again, or many",
+		Long: `Make a delivery due at once, whatever its state, and print it. With --state or
+--since, do so with all that match, and print how many: --since alone includes
+what was delivered. Any that fails is tried again like a new one. While the
+webhook is paused or disabled, nothing but pings is sent; the rest waits.`,
+		Example: `  animalstore webhooks retry 1 27
+  animalstore webhooks retry 1 --state failed
+  animalstore webhooks retry 1 --since 2h`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case !f.given() && len(args) == 1:
+				return cli.Usagef("name a delivery by its id, or choose many with --state or --since: \"animalstore webhooks deliveries %s\" shows them", args[0])
+			case !f.given():
+				return deliveryArguments(cmd, args)
+			case len(args) == 2:
+				return cli.Usagef("name a delivery, or choose many with --state or --since, not both")
+			}
+			return cli.OneID("webhook", "webhooks")(cmd, args)
+		},
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			which, err = f.parse(time.Now())
+			return err
+		},
+	}, func(cmd *cobra.Command, s session, webhook int64) (animalstore.Delivery, error) {
+		_, id := deliveryIDs(cmd.Flags().Args())
+		delivery, err := s.RetryDelivery(cmd.Context(), webhook, id)
+		if err == nil {
+			s.Note("Sending delivery %d again. See the result with \"animalstore webhooks delivery %d %d\".", id, webhook, id)
+		}
+		return delivery, err
+	})
+	cli.RegisterOneOf(cmd, &f.state, animalstore.RetryStates, "state", "all deliveries in this state: "+animalstore.JoinOr(animalstore.RetryStates))
+	cmd.Flags().StringVar(&f.since, "since", "", "all deliveries since this `time`, such as 2026-11-15T09:00:00Z, or 2h for two hours ago")
+	one := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !f.given() {
+			return one(cmd, args)
+		}
+		webhook := cli.IDs(args)[0]
+		return conn.do(cmd, func(s session) error {
+			n, err := s.RetryDeliveries(cmd.Context(), webhook, which)
+			if err != nil {
+				return err
+			}
+			s.Note("Sending these deliveries again. See the results with \"animalstore webhooks deliveries %d\".", webhook)
+			return terminal.PrintItem(s.Printer, animalstore.RetriedDeliveries{Deliveries: n}, retriedColumns)
+		})
+	}
+	return cmd
+}

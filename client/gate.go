@@ -68,7 +68,7 @@ func newGate(pacing bool) *gate {
 	return &gate{pacing: pacing, began: time.Now(), changed: make(chan struct{})}
 }
 
-// now is the time by a monotonic clock, which nobody can set.
+// now is the time of a monotonic clock, which can't be set.
 func (g *gate) now() time.Time { return g.began.Add(time.Since(g.began)) }
 
 func (g *gate) lastSeen() (RateLimit, bool) {

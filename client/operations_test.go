@@ -229,7 +229,7 @@ func TestWhatComesBack(t *testing.T) {
 	}
 	usage, err := c.GetUsage(ctx, 2)
 	if err != nil || len(usage) == 0 || usage[0].Hour.IsZero() || usage[0].Admitted == 0 {
-		t.Errorf("got %+v, %v, want what was done this hour", usage, err)
+		t.Errorf("got %+v, %v, want this hour's requests", usage, err)
 	}
 	category, err := c.PutCategory(ctx, animalstore.Category{ID: 7, Name: "dogs"})
 	if want := (animalstore.Category{ID: 7, Name: "dogs"}); err != nil || category != want {

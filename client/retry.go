@@ -20,7 +20,7 @@ type failure struct {
 	code      animalstore.Code // "" unless the service sent one
 	retryable bool             // another attempt may succeed
 	unchanged bool             // this attempt certainly changed nothing
-	after     time.Duration    // what Retry-After asks for
+	after     time.Duration    // from Retry-After
 }
 
 // retryWindow is how long a change may be retried after an attempt that may have been

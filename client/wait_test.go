@@ -192,7 +192,7 @@ func TestTooLongToWait(t *testing.T) {
 							t.Errorf("call %d: got %+v, want %+v", i, *limit, want)
 						}
 						if !strings.Contains(err.Error(), "createPet") {
-							t.Errorf("got %q, want it to say what was being done", err)
+							t.Errorf("got %q, want it to name the operation", err)
 						}
 					}
 					if got := time.Since(began); got > 0 {
@@ -231,7 +231,7 @@ func TestLiftedBan(t *testing.T) {
 		for range 100 {
 			reckless()
 		}
-		time.Sleep(time.Minute) // the window that this client knows of is over
+		time.Sleep(time.Minute) // the window that this client knows about is over
 		_, err := c.GetLimits(t.Context())
 		wantCode(t, err, animalstore.KeyBanned)
 		if _, err := store.Client.UnbanKey(t.Context(), 2); err != nil {

@@ -219,7 +219,7 @@ func (p *tab) wantClean() {
 	}
 	for _, r := range p.noted(&p.requests) {
 		if u, err := url.Parse(r); err != nil || u.Host != p.own && u.Scheme != "data" {
-			p.t.Errorf("the page asks for %.100s, want nothing but %s", r, p.own)
+			p.t.Errorf("the page requests %.100s, want only requests to %s", r, p.own)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (p *tab) useWebhooks(s *server) {
 			p.t.Errorf("the button copies %q, want the secret %q", copied, secret)
 		}
 		r.use(secret)
-		p.do("go on", click("main .primary"), visible("#deliveries"))
+		p.do("continue", click("main .primary"), visible("#deliveries"))
 		if html := eval[string](p, `document.documentElement.outerHTML`); strings.Contains(html, secret) {
 			p.t.Errorf("the page of the webhook shows the secret again")
 		}

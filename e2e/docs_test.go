@@ -314,7 +314,7 @@ type step struct {
 	line     int
 	script   string
 	terminal bool
-	output   *block // what it has to print, nil if anything will do
+	output   *block // the expected output; nil for any
 }
 
 // plan returns the steps of a document's session, and the Go blocks that they call

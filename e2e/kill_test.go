@@ -369,7 +369,7 @@ func checkStored(t *testing.T, c *client, intents []*intent) {
 			t.Fatal(err)
 		}
 		if got := orders[o.PetID]; !slices.Equal(got, []order{o}) {
-			t.Errorf("%s: stored are %+v, want %+v alone", in.body, got, o)
+			t.Errorf("%s: got %+v stored, want only %+v", in.body, got, o)
 		}
 		a := c.get(t, fmt.Sprint("/v1/pets/", o.PetID))
 		if p, err := decodePet(a.body); err != nil || p.Status != "pending" {

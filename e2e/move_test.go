@@ -139,7 +139,7 @@ func TestMoveKilled(t *testing.T) {
 	}{
 		{"half way", stops{up: 34 * pets}, func() string {
 			var copied int64
-			eventually(t, time.Minute, "the server has copied what it was sent", func() bool {
+			eventually(t, time.Minute, "the server has copied the rows it was sent", func() bool {
 				copied = asked[int64](t, database, "SELECT coalesce(max(tuples_processed), 0) FROM pg_stat_progress_copy WHERE relid = 'pets'::regclass")
 				return copied > source.total*2/5
 			})

@@ -450,6 +450,6 @@ func TestPostgresBackup(t *testing.T) {
 	a := c.do(t, "POST", "/v1/pets", newPetBody("after", 1, "sold"))
 	wantStatus(t, a, 201, "")
 	if p, err := decodePet(a.body); err != nil || restored[p.ID].ID != 0 {
-		t.Errorf("the first new pet is %s, %v, want an id that nobody has", a.body, err)
+		t.Errorf("the first new pet is %s, %v, want an unused id", a.body, err)
 	}
 }

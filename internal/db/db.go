@@ -48,11 +48,11 @@ var (
 //
 // Every change of a pet, order, category, key or webhook adds an event to the store in the
 // same transaction: both are stored or neither. A change that affects several
-// resources adds one event for each, first that of the resource which the caller
-// changed, then those of the resources that it affected: order.created before
-// pet.updated, pet.created before category.updated for a new category. A write that
-// changes nothing adds none. The actor of an event is that of the context, see
-// [WithActor], except for bans and webhooks that are disabled: that is the [Service].
+// resources adds one event for each: first for the resource that the caller changed,
+// then for the resources it affected. So order.created comes before pet.updated, and
+// pet.created before category.updated for a new category. A write that changes nothing
+// adds none. An event has the actor of the context, see [WithActor]. Bans and disabled
+// webhooks have the actor [Service].
 // Ids of events are consecutive and start at 1. All readers see the same events in the
 // same order, and the events of one resource are in the order of its changes. See
 // events.go.

@@ -68,7 +68,7 @@ type Actor struct {
 	RequestID string
 }
 
-// Service is the actor of what the service does on its own. It isn't the id of any key.
+// Service is the actor of changes that the service makes itself. No key has this id.
 var Service = Actor{KeyID: -1}
 
 // actorKey is the key of the context value that holds the actor, as an *Actor.

@@ -7,7 +7,7 @@ import (
 	"animalstore/internal/db"
 )
 
-// TestStoredActors: who made an event, also of those that were stored without an actor.
+// TestStoredActors: events have the right actor, even those stored without one.
 func TestStoredActors(t *testing.T) {
 	for _, test := range []struct {
 		event animalstore.EventType

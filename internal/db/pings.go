@@ -6,8 +6,8 @@ import (
 	"animalstore"
 )
 
-// sampleID is the id of all that is made up for a ping. No store ever has as many, so a
-// receiver that takes a sample for real overwrites nothing.
+// sampleID is the id of all sample data in pings. No store ever assigns an id this high,
+// so a receiver that mistakes a sample for real data overwrites nothing.
 const sampleID = 999_999_999_999
 
 // PingData returns the data of a ping: sample data for a type of event, as in an event at

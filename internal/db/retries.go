@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// MaxRetried is how many deliveries a transaction makes due, so that a webhook with
-	// very many of them holds up nobody else.
+	// MaxRetried is how many deliveries a transaction makes due at most, so that a
+	// webhook with very many of them doesn't delay others.
 	MaxRetried = 500
-	// createdOrder is how far the order of deliveries' creation times can differ from that
-	// of their ids: instances have clocks of their own.
+	// createdOrder is how far the creation times of deliveries can be out of order
+	// compared with their ids, because each instance has its own clock.
 	createdOrder = time.Minute
 )
 
@@ -23,8 +23,8 @@ type RetryQuery struct {
 	Before int64 // only lower ids, if it isn't 0
 }
 
-// RetryAll makes all deliveries that match due at once, the newest first, and returns how
-// many. After an error, some of them are.
+// RetryAll makes all matching deliveries due at once, newest first, and returns how many
+// there were. After an error, some of them are due.
 func RetryAll(ctx context.Context, d Webhooks, q RetryQuery, at animalstore.Time) (retried int, err error) {
 	for {
 		n, next, err := d.RetryDeliveries(ctx, q, at)
@@ -36,9 +36,9 @@ func RetryAll(ctx context.Context, d Webhooks, q RetryQuery, at animalstore.Time
 	}
 }
 
-// Select returns which of MaxRetried rows, newest first, have to be made due at a time, how
-// many others already are, and the id to go on before, or 0 if there are no more. Those that
-// are due keep their place among the others.
+// Select returns which of MaxRetried rows, newest first, must be made due at a time, how
+// many others already are due, and the id to continue before, or 0 if there are no more.
+// Deliveries that are already due keep their place in the order.
 func (q *RetryQuery) Select(rows []StoredDelivery, at animalstore.Time) (ids []int64, due int, next int64) {
 	pending := StoredIndex(animalstore.DeliveryStates, animalstore.DeliveryPending)
 	for _, row := range rows {

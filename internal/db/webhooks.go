@@ -53,7 +53,7 @@ type Webhooks interface {
 	// and the types of the webhook.
 	PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (animalstore.Delivery, error)
 
-	// Delivery returns a delivery of a webhook and what is sent.
+	// Delivery returns a delivery of a webhook with the body it sends.
 	Delivery(ctx context.Context, webhookID, id int64) (animalstore.DeliveryWithBody, error)
 
 	// Deliveries returns deliveries of a webhook in descending order of id. It returns
@@ -61,13 +61,13 @@ type Webhooks interface {
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]animalstore.Delivery, error)
 
 	// RetryDelivery makes a delivery of a webhook pending and due at once, whatever its
-	// state. It has all its attempts before it again.
+	// state. It gets all its attempts again.
 	RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error)
 
-	// RetryDeliveries is RetryDelivery for the newest deliveries that match, of at most
-	// MaxRetried that it looks at. It returns how many matched, and the id that the query
-	// goes on before, or 0 if there are no more. RetryAll goes on to the end. It returns
-	// ErrNotFound if the webhook doesn't exist.
+	// RetryDeliveries does the same as RetryDelivery for the newest matching deliveries.
+	// It examines at most MaxRetried of them and returns how many matched, and the id to
+	// continue before, or 0 if there are no more. RetryAll repeats it to the end. It
+	// returns ErrNotFound if the webhook doesn't exist.
 	RetryDeliveries(ctx context.Context, q RetryQuery, at animalstore.Time) (retried int, next int64, err error)
 
 	// DropDeliveries removes at most max deliveries from before a time and returns how
@@ -144,7 +144,7 @@ func DeliveryTypeIndex(t animalstore.EventType) int64 {
 	return EventTypeIndex(t)
 }
 
-// StoredDelivery is a delivery as its row has it.
+// StoredDelivery is a delivery as stored in its row.
 type StoredDelivery struct {
 	ID, EventID, Type, State, DueAt, CreatedAt int64
 	Attempts                                   string
@@ -153,7 +153,7 @@ type StoredDelivery struct {
 	Data      string
 }
 
-// WithBody returns the delivery of a row and what is sent.
+// WithBody returns the delivery of a row with the body it sends.
 func (s *StoredDelivery) WithBody() (animalstore.DeliveryWithBody, error) {
 	d, err := s.Delivery()
 	sent := animalstore.DueDelivery{Type: d.Type, Time: animalstore.AtMilli(s.EventTime), Data: json.RawMessage(s.Data)}

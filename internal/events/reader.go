@@ -21,7 +21,7 @@ type Reader struct {
 	group    *group
 	view     View
 	filter   Filter
-	types    []animalstore.EventType // those of the filter that the reader may see
+	types    []animalstore.EventType // the filter's types that the reader may see
 	nothing  bool                    // no event can match
 	position int64
 }

@@ -157,7 +157,7 @@ func TestStoreGone(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if _, now := store.reads(); now-versionReads > 4 {
-			t.Errorf("the version was read %d times in a second, want at most 4: nobody waits for it", now-versionReads)
+			t.Errorf("the version was read %d times in a second, want at most 4: no request waits for it", now-versionReads)
 		}
 		store.set(func(s *memoryStore) { s.err = nil })
 		checkAll(t, checker, secrets, 3*time.Second)

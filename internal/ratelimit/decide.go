@@ -55,7 +55,7 @@ func decide(s *animalstore.LimitState, now int64, key *animalstore.Key) Decision
 // reports whether it changed s, and whether it shortened the day.
 //
 // Bans aren't shortened: an operator can lift them, and a server whose own clock is
-// behind must not lift those of others.
+// behind must not lift the bans of others.
 func followClock(s *animalstore.LimitState, now int64) (changed, dayShortened bool) {
 	minuteEnd := ceilSecond(now + time.Minute.Milliseconds())
 	dayEnd := floorSecond(now + 24*time.Hour.Milliseconds())

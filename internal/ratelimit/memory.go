@@ -54,7 +54,7 @@ type entry struct {
 	// Used only by the Memory of a Redis.
 	gap      gap
 	unsynced bool // is in Redis.unsynced
-	calling  int  // calls under way that decide requests
+	calling  int  // calls in progress that decide requests
 	next     *sharedCall
 }
 

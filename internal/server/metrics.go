@@ -126,7 +126,7 @@ func redisFigures(s ratelimit.RedisStats) []metrics.Figure {
 	took := counter("animalstore_redis_call_seconds_total", "Total time spent in calls to Redis.", 0)
 	took.Value = s.Took.Seconds()
 	return []metrics.Figure{
-		gauge("animalstore_limit_fallback", "1 while Redis doesn't respond and this instance limits on its own.", fallback),
+		gauge("animalstore_limit_fallback", "1 while Redis doesn't respond and this instance applies limits on its own.", fallback),
 		counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", s.Shared),
 		counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", s.FallbackDecisions),
 		counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", s.Outages),

@@ -42,7 +42,7 @@ func TestChoose(t *testing.T) {
 		want   string
 	}{
 		{Screen{}, "banned\tbusiness\n"},
-		{Screen{Terminal: true, Width: 10}, "STATE   LAST PLAN (UTC)\nbanned  business\n"}, // they were asked for
+		{Screen{Terminal: true, Width: 10}, "STATE   LAST PLAN (UTC)\nbanned  business\n"}, // they were requested by name
 	} {
 		var out strings.Builder
 		if err := PrintItem(&Printer{Out: &out, Screen: test.screen}, row{plan: "business", state: "banned"}, chosen); err != nil || out.String() != test.want {

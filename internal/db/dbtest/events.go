@@ -219,7 +219,7 @@ func eventsHaveActors(t *testing.T, d db.DB) {
 				t.Errorf("%s: %s by %s, key %v and request %v, want %s", doing, brief(e), e.Actor, e.KeyID, e.RequestID, actor)
 			}
 			if e.Time.Before(before.Time) || e.Time.After(time.Now()) || e.Time != animalstore.At(e.Time.Time) {
-				t.Errorf("%s: time %v isn't that of the change", brief(e), e.Time)
+				t.Errorf("%s: time %v isn't the time of the change", brief(e), e.Time)
 			}
 		}
 		if len(events) != n {

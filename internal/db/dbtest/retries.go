@@ -151,7 +151,7 @@ func deliveriesAreRetried(t *testing.T, d db.DB) {
 	}
 }
 
-// retriesInSteps has more deliveries than one transaction retries, among them one that was
+// retriesInSteps retries more deliveries than fit in one transaction, one of which was
 // delivered.
 func retriesInSteps(t *testing.T, d db.DB) {
 	const deliveries = 2*db.MaxRetried + 100
@@ -202,8 +202,8 @@ func retriesInSteps(t *testing.T, d db.DB) {
 	}
 }
 
-// retriesBesideResults has deliveries finished and retried at the same time: what was
-// delivered isn't retried with what is pending, although it is selected before it is changed.
+// retriesBesideResults finishes and retries deliveries at the same time: a retry of
+// pending deliveries doesn't retry one that was delivered after it was selected.
 func retriesBesideResults(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
 	for range animalstore.MaxInFlight {

@@ -1,12 +1,12 @@
 // Makes the reference interactive: the key, the search, the choice of a language,
-// examples that follow what is entered, and sending requests.
+// examples that show the reader's input, and sending requests.
 "use strict";
 
 (() => {
 	const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 	const operations = all(".operation");
 
-	// The key lives as long as the tab, and no longer: not in localStorage.
+	// The key is kept only as long as the tab, so it isn't in localStorage.
 	const key = document.getElementById("key");
 	key.value = sessionStorage.getItem("key") ?? "";
 	key.addEventListener("input", () => sessionStorage.setItem("key", key.value.trim()));
@@ -65,8 +65,8 @@
 		}
 	});
 
-	// An address such as /docs#listPets opens the operation, and an opened one gets
-	// such an address.
+	// An address such as /docs#listPets opens the operation, and opening an operation
+	// sets the address.
 	const openFromAddress = () => {
 		const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
 		if (target?.matches(".operation, .group")) {
@@ -85,7 +85,7 @@
 		});
 	}
 
-	// entered returns what the form says. Fields that are empty are left out.
+	// entered returns the content of the form, without empty fields.
 	const entered = (form) => {
 		let path = form.dataset.path;
 		const query = new URLSearchParams();
@@ -135,8 +135,8 @@
 		},
 	};
 
-	// Examples follow what is entered. An id that is still empty is that of the document.
-	// The Go examples are written by hand, so only their ids follow.
+	// Examples show the reader's input. An empty id is shown as in the document. The Go
+	// examples are written by hand, so only their ids change.
 	const followForm = (form) => {
 		const snippets = form.closest(".operation").querySelector(".snippets");
 		const sample = atThisServer(snippets.dataset.address);
@@ -158,7 +158,7 @@
 					}
 				});
 				const rest = changed || headers.length > 0 || body !== snippets.dataset.body;
-				code.textContent = text + (rest ? "\n// Only the ids of this example follow what you enter." : "");
+				code.textContent = text + (rest ? "\n// Only the ids in this example change with your input." : "");
 				continue;
 			}
 			text = text.replace(sample, () => address);
@@ -230,7 +230,8 @@
 		form.requestSubmit();
 	};
 
-	// agreed asks before a request that removes or revokes something, and says where.
+	// agreed asks for confirmation before a request that removes or revokes something,
+	// and names the deployment.
 	const dialog = document.getElementById("confirm");
 	for (const button of all("button", dialog)) {
 		button.addEventListener("click", () => dialog.close(button.value));

@@ -7,7 +7,7 @@ import (
 	"animalstore"
 )
 
-// testRestart checks what is remembered after a restart or a kill.
+// testRestart checks which state survives a restart or a kill.
 func testRestart(t *testing.T, newSubject New) {
 	limits := animalstore.Limits{PerMinute: 5, PerDay: 20}
 	ends := []struct {

@@ -125,7 +125,7 @@ func testWindows(t *testing.T, newSubject New) {
 		other := &client{t: t, s: c.s, now: c.now, key: &animalstore.Key{ID: 65, Limits: three}}
 		equal(t, "Remaining of the other key", other.admitted(1).Remaining, 2)
 	})
-	t.Run("a new plan counts what is already used", func(t *testing.T) {
+	t.Run("a new plan counts requests already made", func(t *testing.T) {
 		c := newClient(t, newSubject, three)
 		c.admitted(3)
 		c.refused(1, animalstore.RateLimitExceeded)

@@ -245,7 +245,7 @@ func TestBackupOnAFullDisk(t *testing.T) {
 	fill(t, ballast, 1<<20)
 	r := run(t, "db", "backup", file, "--database", "sqlite:"+database)
 	if wantNothing("known before", r); !strings.Contains(r.stderr, "the copy needs") {
-		t.Errorf("got %s, want the space that is needed", r.stderr)
+		t.Errorf("got %s, want the required space", r.stderr)
 	}
 	os.Remove(ballast)
 	// Part of the store is still in the log, so its file looks as if it would fit.

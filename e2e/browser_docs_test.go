@@ -237,7 +237,7 @@ func browseGuides(t *testing.T, browser context.Context, s *server) {
 	lost := openTab(t, browser, s)
 	lost.do("open a wrong address", chromedp.Navigate(s.url+"/docs/guides/caller"), visible(".index li a"))
 	if got := lost.text("h1"); got != "Page not found" {
-		t.Errorf("a wrong address shows %q, want that it doesn't exist", got)
+		t.Errorf("a wrong address shows %q, want a note that the page doesn't exist", got)
 	}
 	lost.photograph("guide-missing", chromedp.CaptureScreenshot())
 	p.do("open the contract", chromedp.Navigate(s.url+"/docs/guides/contract#limits"), visible("#limits"))

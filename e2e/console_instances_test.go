@@ -78,6 +78,6 @@ func TestConsoleOnAnyInstance(t *testing.T) {
 		u.http.Jar.SetCookies(address, []*http.Cookie{{Name: c.Name, Value: c.Value, Path: "/console"}})
 	}
 	if _, at := u.open(one, "/console/pets"); at != "/console/sign-in" || len(cookies) != 1 {
-		t.Errorf("after signing out: got %s, want to be led to sign in", at)
+		t.Errorf("after signing out: got %s, want the sign-in page", at)
 	}
 }

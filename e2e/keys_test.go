@@ -247,7 +247,7 @@ func TestChangesByAnotherProcess(t *testing.T) {
 		wantStatus(t, fresh.get(t, "/v1/pets"), 200, "")
 		wantStatus(t, old.get(t, "/v1/pets"), 200, "")
 		if got := fresh.limits(t).Day.Remaining; got != 10_000-4 {
-			t.Errorf("%d of the day remain, want what both secrets left of 10000", got)
+			t.Errorf("%d of the day remain, want 10000 minus the requests of both secrets", got)
 		}
 	})
 }

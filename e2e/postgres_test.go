@@ -132,7 +132,7 @@ func TestPostgresLostResponse(t *testing.T) {
 	<-lost
 	wantStatus(t, a, 503, "unavailable")
 	if !strings.Contains(a.body, "may or may not have been made") {
-		t.Errorf("got %s, want to be told that it may have been made", a.body)
+		t.Errorf("got %s, want a note that the change may have been made", a.body)
 	}
 	names := map[string]int{}
 	for _, p := range c.allPets(t, 0) {
@@ -276,7 +276,7 @@ func testGone(t *testing.T, s *server, key string, trouble trouble) {
 						continue // while the key is warm
 					}
 					if a.status != 503 || !strings.Contains(a.body, `"code":"unavailable"`) || wait < 1 {
-						t.Errorf("%s %s: got %d %s with Retry-After %d, want 503 unavailable and to wait", r.method, r.path, a.status, a.body, wait)
+						t.Errorf("%s %s: got %d %s with Retry-After %d, want 503 unavailable with Retry-After", r.method, r.path, a.status, a.body, wait)
 					}
 				}
 			})
@@ -378,7 +378,7 @@ func TestPostgresCounts(t *testing.T) {
 		got += h.Admitted
 	}
 	if got < admitted {
-		t.Errorf("saved are %d requests, want at least %d", got, admitted)
+		t.Errorf("got %d requests saved, want at least %d", got, admitted)
 	}
 }
 

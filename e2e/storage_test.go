@@ -427,7 +427,7 @@ func TestHangingDisk(t *testing.T) {
 				t.Errorf("write %d: got %d %s after %v, want 503 after 5 s", i, a.status, a.body, took)
 			}
 			if i == 1 && !strings.Contains(a.body, want) || i == 0 && !strings.Contains(a.body, want) && !strings.Contains(a.body, "nothing was changed") {
-				t.Errorf("write %d: got %s, want that %s", i, a.body, want)
+				t.Errorf("write %d: got %s, want %q in it", i, a.body, want)
 			}
 		})
 	}

@@ -260,7 +260,7 @@ func (p *tab) reloadForms(s *server) {
 	eventually(p.t, stepTimeout, "the error is in view", func() bool {
 		return eval[bool](p, `(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#wrong").getBoundingClientRect())`)
 	})
-	p.lookAs(1280, 900, "light")
+	p.checkPage("key-wrong")
 	reload("reload the error", "#rotate")
 	if eval[bool](p, `!!document.querySelector("#wrong")`) {
 		p.t.Error("reloading an error sends the form again")

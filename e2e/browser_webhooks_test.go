@@ -111,6 +111,19 @@ func (p *tab) useWebhooks(s *server) {
 	eventually(p.t, stepTimeout, "the ping comes again", func() bool { return r.count("webhook.ping") == 2 })
 
 	r.respond(http.StatusInternalServerError)
+	eval[string](p, `document.querySelector("#type").value = "pet.deleted"`)
+	p.do("send a sample", click(`form[action$="/ping"] button`), visible(".notice.done"))
+	awaitRow("the sample fails", "failed")
+	p.do("see what was sent", click(`.rows td:first-child a`), visible("#body"))
+	p.checkPage("delivery")
+	if body := p.text("pre"); !strings.Contains(body, `"type": "pet.deleted"`) || !strings.Contains(body, "Sample pet") {
+		p.t.Errorf("the page of the delivery shows %s, want the sample", body)
+	}
+	p.open(s, path, "#deliveries")
+	p.do("ask", click(`.moves details:first-child summary`), visible(`form[action$="/retry-failed"] button`))
+	p.checkPage("webhook-retry-failed")
+	p.do("send all failed again", click(`form[action$="/retry-failed"] button`), visible(".notice.done"))
+	eventually(p.t, stepTimeout, "the sample comes again", func() bool { return r.count("pet.deleted") == 2 })
 	addPet("Refused")
 	awaitRow("an attempt fails", "500")
 	p.checkPage("webhook-pending")
@@ -122,14 +135,20 @@ func (p *tab) useWebhooks(s *server) {
 		p.t.Errorf("the delivery is shown as %q, want both attempts", row)
 	}
 	r.wantLast(p.t, "Refused")
+	p.do("ask", click(`.moves details:last-child summary`), visible("#since"))
+	eval[bool](p, `(document.querySelector("#since").value = new Date(Date.now() - 3600000).toISOString().slice(0, 19)) !== ""`)
+	p.do("send everything again", click(`form[action$="/retry-since"] button`), visible(".notice.done"))
+	eventually(p.t, stepTimeout, "everything comes again", func() bool {
+		return r.count("webhook.ping") == 3 && r.count("pet.deleted") == 3 && r.count("Refused") == 3
+	})
 
 	p.do("rotate", write("#graceHours", "0"), click(`form[action$="/rotate"] button`), visible("#secret"))
 	if takeSecret() == secret {
 		p.t.Error("rotating shows the old secret")
 	}
-	p.do("pause", click(".moves form:last-child button"), visible(".tag.paused"))
+	p.do("pause", click(`form:has([name="state"]) button`), visible(".tag.paused"))
 	addPet("Unheard")
-	p.do("resume", click(".moves form:last-child button"), visible(".tag.active"))
+	p.do("resume", click(`form:has([name="state"]) button`), visible(".tag.active"))
 	addPet("Heard")
 	eventually(p.t, stepTimeout, "the webhook delivers again", func() bool { return r.count("Heard") > 0 })
 	if r.wantLast(p.t, "Heard"); r.count("Unheard") > 0 {

@@ -82,7 +82,7 @@ func TestActors(t *testing.T) {
 	s.webhook()
 	p := admin.get("/console/webhooks/2")
 	p.want(t, "another webhook", http.StatusOK, "<td>webhook.created</td>")
-	if strings.Contains(p.body, "webhook.disabled") {
+	if strings.Contains(p.body, "<td>webhook.disabled</td>") {
 		t.Errorf("a webhook's page shows what happened to another:\n%s", p.body)
 	}
 }

@@ -102,10 +102,12 @@ func readPage[T any](v *visit, size int, list func(...client.CallOption) iter.Se
 func (v *visit) id() (int64, error) {
 	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
 	if err != nil {
-		return 0, &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.RouteNotFound, "this isn't a valid id")}
+		return 0, errInvalidID
 	}
 	return id, nil
 }
+
+var errInvalidID = &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.RouteNotFound, "this isn't a valid id")}
 
 // field is a value that was sent with a form. Browsers send line breaks as \r\n, and an
 // input has none.

@@ -34,6 +34,9 @@ func TestErrorsAtTheirFields(t *testing.T) {
 		{"/console/keys/1", "/console/keys/1/rotate", "graceHours", "2161"},
 		{"/console/keys/1", "/console/keys/1/rotate", "graceHours", "a day"},
 		{"/console/webhooks/1", "/console/webhooks/1/rotate", "graceHours", "-1"},
+		{"/console/webhooks/1", "/console/webhooks/1/deliveries/retry-since", "since", "2999-12-31T23:59"},
+		{"/console/webhooks/1", "/console/webhooks/1/deliveries/retry-since", "since", "yesterday"},
+		{"/console/webhooks/1", "/console/webhooks/1/deliveries/retry-since", "since", ""},
 		{"/console/webhooks", "/console/webhooks", "url", "ftp://nowhere"},
 		{"/console/webhooks", "/console/webhooks", "types", "dog.*"},
 	} {

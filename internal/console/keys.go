@@ -86,15 +86,11 @@ func (f keyForm) limits() (animalstore.Limits, error) {
 }
 
 func (f keyForm) expires() (animalstore.Time, error) {
-	if f.Expires == "" {
-		return animalstore.Time{}, nil
+	expires, err := parseUTC(f.Expires)
+	if err != nil {
+		return animalstore.Time{}, badField("expires", "the expiry must be a date and a time")
 	}
-	for _, layout := range []string{utcInput, "2006-01-02T15:04"} {
-		if t, err := time.Parse(layout, f.Expires); err == nil {
-			return animalstore.At(t), nil
-		}
-	}
-	return animalstore.Time{}, badField("expires", "the expiry must be a date and a time")
+	return expires, nil
 }
 
 func (f keyForm) permissions() animalstore.Permissions {

@@ -158,6 +158,9 @@ func TestEveryCallIsCharged(t *testing.T) {
 	if _, err := s.db.CreateWebhook(t.Context(), webhook, "whsec_b25l", animalstore.At(s.clock())); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.db.PingWebhook(t.Context(), 1, animalstore.WebhookPing, animalstore.At(s.clock())); err != nil {
+		t.Fatal(err)
+	}
 	for _, route := range console.Routes() {
 		method, path := s.target(route.Pattern)
 		if method != http.MethodGet || strings.HasSuffix(path, "/stream") {

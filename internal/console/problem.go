@@ -153,7 +153,7 @@ func (e formError) At(field string) bool { return e.Message != "" && e.Field == 
 // inputOf are the inputs of the fields that the API's messages begin with.
 var inputOf = map[string]string{
 	"name": "name", "categoryId": "categoryId", "status": "status", "plan": "plan", "permissions": "permission", "expiresAt": "expires",
-	"url": "url", "types": "types", "description": "description",
+	"since": "since", "url": "url", "types": "types", "description": "description",
 }
 
 // fieldError is an error of the console about an input.

@@ -55,6 +55,9 @@ var routes = []route{
 	{"POST /console/webhooks/{id}/rotate", admin, (*visit).rotateWebhook},
 	{"GET /console/webhooks/{id}/secret", admin, (*visit).showSecret},
 	{"POST /console/webhooks/{id}/remove", admin, (*visit).removeWebhook},
+	{"POST /console/webhooks/{id}/deliveries/retry-failed", admin, (*visit).retryFailed},
+	{"POST /console/webhooks/{id}/deliveries/retry-since", admin, (*visit).retrySince},
+	{"GET /console/webhooks/{id}/deliveries/{delivery}", admin, (*visit).showDelivery},
 	{"POST /console/webhooks/{id}/deliveries/{delivery}/retry", admin, (*visit).retryDelivery},
 
 	{"GET /console/system", admin, (*visit).showSystem},
@@ -143,7 +146,7 @@ func (v *visit) takeDone() string {
 		return ""
 	}
 	v.c.setCookie(v.w, v.r, doneCookie, "", "/console", -1)
-	return doneTexts[cookie.Value]
+	return doneText(cookie.Value)
 }
 
 // may reports whether the key has a permission, for templates.

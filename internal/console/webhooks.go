@@ -82,15 +82,35 @@ func webhookPath(id int64) string { return "/console/webhooks/" + strconv.Format
 
 type webhookPage struct {
 	frame
-	This       animalstore.Webhook
-	Form       webhookForm
-	Rotate     rotateForm
-	PingOnce   string
-	RetryOnce  string // with the delivery's id
+	This animalstore.Webhook
+	webhookForms
 	Deliveries page[animalstore.Delivery]
 	State      string // of the deliveries that are shown
 	States     []string
 	feed       // what was changed
+}
+
+// webhookForms are what the forms of the page show.
+type webhookForms struct {
+	Form       webhookForm
+	Rotate     rotateForm
+	Since      sinceForm
+	PingOnce   string
+	FailedOnce string
+	RetryOnce  string // with the delivery's id
+}
+
+// sinceForm is the form to send everything since a time again.
+type sinceForm struct {
+	Since, Once string
+	Problem     formError
+}
+
+func (f webhookForm) only() webhookForms { return webhookForms{Form: f, Rotate: newRotateForm()} }
+
+// PingTypes are the types of test events.
+func (webhookPage) PingTypes() []animalstore.EventType {
+	return append([]animalstore.EventType{animalstore.WebhookPing}, animalstore.EventTypes...)
 }
 
 // showWebhook serves GET /console/webhooks/{id}.
@@ -104,14 +124,14 @@ func (v *visit) showWebhook() error {
 		form = v.sentWebhook()
 		form.Problem = notice
 	}
-	return v.showThisWebhook(http.StatusOK, webhook, form, newRotateForm())
+	return v.showThisWebhook(http.StatusOK, webhook, form.only())
 }
 
 func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
 	return webhookForm{URL: w.URL, Types: strings.Join(w.Types.List(), ", "), Description: w.Description, ETag: etag}
 }
 
-func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form webhookForm, rotate rotateForm) error {
+func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, forms webhookForms) error {
 	state := v.r.URL.Query().Get("state")
 	deliveries, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
 		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: animalstore.DeliveryState(state), PageSize: pageSize}, options...)
@@ -125,8 +145,9 @@ func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, form we
 			return err
 		}
 	}
+	forms.PingOnce, forms.FailedOnce, forms.Since.Once, forms.RetryOnce = newOnce(), newOnce(), newOnce(), newOnce()
 	return v.render(status, "webhook", webhookPage{
-		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, form, rotate, newOnce(), newOnce(), deliveries, state, []string{"pending", "delivered", "failed"}, past,
+		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, forms, deliveries, state, []string{"pending", "delivered", "failed"}, past,
 	})
 }
 
@@ -156,7 +177,7 @@ func (v *visit) changeWebhook() error {
 	}
 	if fixable {
 		form.Problem = message
-		return v.showThisWebhook(status, webhook, form, newRotateForm())
+		return v.showThisWebhook(status, webhook, form.only())
 	}
 	theirs := formOfWebhook(webhook, etag)
 	form.Conflicts = conflicts(conflict{"URL", form.URL, theirs.URL}, conflict{"Types", string(types), string(webhook.Types)}, conflict{"Description", form.Description, theirs.Description})
@@ -164,7 +185,7 @@ func (v *visit) changeWebhook() error {
 		return v.goTo(webhookPath(id), "unchanged")
 	}
 	form.ETag = etag
-	return v.showThisWebhook(http.StatusPreconditionFailed, webhook, form, newRotateForm())
+	return v.showThisWebhook(http.StatusPreconditionFailed, webhook, form.only())
 }
 
 // pingWebhook serves POST /console/webhooks/{id}/ping.
@@ -173,9 +194,9 @@ func (v *visit) pingWebhook() error {
 	if err != nil {
 		return err
 	}
-	return v.deliver(id, "pinged", func() error {
-		_, err := v.api.PingWebhook(v.r.Context(), id)
-		return err
+	return v.deliver(id, func() (done string, err error) {
+		_, err = v.api.PingWebhookAs(v.r.Context(), id, cmp.Or(animalstore.EventType(v.field("type")), animalstore.WebhookPing))
+		return "pinged", err
 	})
 }
 
@@ -189,7 +210,7 @@ func (v *visit) rotateWebhook() error {
 		if err != nil {
 			return err
 		}
-		return v.showThisWebhook(status, webhook, formOfWebhook(webhook, etag), rotateForm{v.field("graceHours"), newOnce(), wrong})
+		return v.showThisWebhook(status, webhook, webhookForms{Form: formOfWebhook(webhook, etag), Rotate: rotateForm{v.field("graceHours"), newOnce(), wrong}})
 	})
 }
 
@@ -203,35 +224,4 @@ func (v *visit) removeWebhook() error {
 		return err
 	}
 	return v.goTo("/console/webhooks", "removed")
-}
-
-// retryDelivery serves POST /console/webhooks/{id}/deliveries/{delivery}/retry.
-func (v *visit) retryDelivery() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	delivery, err := strconv.ParseInt(v.r.PathValue("delivery"), 10, 64)
-	if err != nil {
-		return v.notFound()
-	}
-	return v.deliver(id, "retried", func() error {
-		_, err := v.api.RetryDelivery(v.r.Context(), id, delivery)
-		return err
-	})
-}
-
-// deliver has something sent to a webhook, unless the form was sent before.
-func (v *visit) deliver(id int64, done string, send func() error) error {
-	err := v.useForm()
-	if errors.Is(err, errSentTwice) {
-		return v.goTo(webhookPath(id), "unchanged")
-	}
-	if err == nil {
-		err = send()
-	}
-	if err != nil {
-		return err
-	}
-	return v.goTo(webhookPath(id), done)
 }

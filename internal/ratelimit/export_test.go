@@ -2,13 +2,10 @@ package ratelimit
 
 import (
 	"context"
-	"net"
 	"testing"
 	"time"
 
 	"animalstore"
-
-	"github.com/gomodule/redigo/redis"
 )
 
 // DropIdle drops the idle keys of all shards at once; Run does one at a time.
@@ -56,32 +53,6 @@ func (r *Redis) LookWith(t testing.TB, keyID int64, s animalstore.LimitState) an
 	}
 	return rep.state
 }
-
-// Pipeline is a pipeline on a connection to a fake Redis.
-type Pipeline struct {
-	client redisClient
-	Ended  chan struct{} // gets a value when the connection is given up
-}
-
-// RequestTimeout is how long a request waits for Redis.
-const RequestTimeout = requestTimeout
-
-func NewPipeline(conn net.Conn) *Pipeline {
-	p := &Pipeline{client: redisClient{lost: make(chan struct{}, 1)}}
-	p.Ended = p.client.lost
-	p.client.current.Store(newPipeline(redis.NewConn(conn, 0, 0), p.client.signalLost))
-	return p
-}
-
-func (p *Pipeline) Do(timeout time.Duration, command string, args ...any) (string, error) {
-	return redis.String(p.client.current.Load().do(timeout, command, args))
-}
-
-func (p *Pipeline) RunScript(timeout time.Duration, keyAndArgs ...any) (string, error) {
-	return p.client.runScript(timeout, keyAndArgs)
-}
-
-func (p *Pipeline) Close() { p.client.close() }
 
 // StateText is s as Redis stores it.
 func StateText(s animalstore.LimitState) string { return stateText(s) }

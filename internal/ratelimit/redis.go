@@ -96,7 +96,7 @@ func newRedis(c RedisConfig) *Redis {
 	return r
 }
 
-// Close closes the connection to Redis.
+// Close closes the connections to Redis.
 func (r *Redis) Close() error {
 	r.client.close()
 	return nil
@@ -175,13 +175,13 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 
 // call runs the script once.
 func (r *Redis) call(timeout time.Duration, requests int64, key *animalstore.Key, seed string) (reply, error) {
-	args := []any{r.prefix + strconv.FormatInt(key.ID, 10), requests, key.Limits.PerMinute, key.Limits.PerDay, key.UnbannedAt.Milli(), seed}
+	args := []string{decimal(requests), decimal(key.Limits.PerMinute), decimal(key.Limits.PerDay), decimal(key.UnbannedAt.Milli()), seed}
 	if r.clock != nil {
-		args = append(args, r.clock())
+		args = append(args, decimal(r.clock()))
 	}
 	began := time.Now()
 	// Without the request's context: a client that disconnects says nothing about Redis.
-	text, err := r.client.runScript(timeout, args)
+	text, err := r.client.runScript(timeout, r.prefix+decimal(key.ID), args)
 	r.stats.calls.Add(1)
 	r.stats.took.Add(int64(time.Since(began)))
 	if err != nil {
@@ -196,6 +196,8 @@ func (r *Redis) call(timeout time.Duration, requests int64, key *animalstore.Key
 	}
 	return rep, nil
 }
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // gap is how far Redis may be behind this process's state of a key.
 type gap uint8

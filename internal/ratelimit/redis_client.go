@@ -2,32 +2,43 @@ package ratelimit
 
 import (
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"errors"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
+	"github.com/redis/rueidis"
 )
 
 //go:embed take.lua
 var takeLua string
 
-var takeScript = redis.NewScript(1, takeLua)
+var takeScript = rueidis.NewLuaScript(takeLua)
 
-var errNotConnected = errors.New("not connected")
+var (
+	errNotConnected = errors.New("not connected")
+	errLate         = errors.New("no reply in time")
+)
 
-// redisClient calls the script over one connection at a time. Only connect opens one,
-// so that no request waits for that.
+const (
+	// keepAlive is how long a connection is idle before the library pings Redis.
+	keepAlive = 10 * time.Second
+	// connBuffer is the size of a connection's buffers: about a hundred calls.
+	connBuffer = 32 << 10
+)
+
+// redisClient calls the script. Only connect makes a client of the library, which opens
+// connections, so that no request waits for that.
 type redisClient struct {
-	address string
-	options []redis.DialOption
-	current atomic.Pointer[pipeline] // nil before the first connection
-	lost    chan struct{}            // signals that a connection ended
+	options rueidis.ClientOption
+	current atomic.Pointer[rueidis.Client] // nil while not connected
+	lost    chan struct{}                  // signals that a connection ended
 }
 
 // CheckRedisURL reports an invalid Redis address, without repeating it.
@@ -38,23 +49,33 @@ func CheckRedisURL(address string) error {
 
 // newRedisClient returns a client that isn't connected yet.
 func newRedisClient(fullURL string) (*redisClient, error) {
+	options, err := parseRedisURL(fullURL)
+	if err != nil {
+		return nil, err
+	}
+	c := &redisClient{options: options, lost: make(chan struct{}, 1)}
+	c.options.DialCtxFn = c.dial
+	return c, nil
+}
+
+func parseRedisURL(fullURL string) (o rueidis.ClientOption, err error) {
 	invalid := errors.New("not an address like redis://[user:password@]host:port[/database] or rediss://…")
 	u, err := url.Parse(fullURL)
 	if err != nil || u.Opaque != "" || !strings.HasPrefix(fullURL, "redis://") && !strings.HasPrefix(fullURL, "rediss://") {
-		return nil, invalid
+		return o, invalid
 	}
 	query := u.Query()
 	database, err := strconv.ParseUint("0"+strings.Trim(u.Path, "/"), 10, 31)
 	if err != nil {
-		return nil, invalid
+		return o, invalid
 	}
 	skipVerify, err := strconv.ParseBool(query.Get("skip_verify"))
 	if err != nil && query.Has("skip_verify") {
-		return nil, invalid
+		return o, invalid
 	}
 	query.Del("skip_verify")
 	if len(query) > 0 {
-		return nil, invalid
+		return o, invalid
 	}
 	host, port := u.Hostname(), u.Port()
 	if host == "" {
@@ -63,29 +84,64 @@ func newRedisClient(fullURL string) (*redisClient, error) {
 	if port == "" {
 		port = "6379"
 	}
-	password, _ := u.User.Password()
-	return &redisClient{
-		address: net.JoinHostPort(host, port),
-		options: []redis.DialOption{
-			redis.DialUsername(u.User.Username()), redis.DialPassword(password), redis.DialDatabase(int(database)),
-			redis.DialUseTLS(u.Scheme == "rediss"), redis.DialTLSSkipVerify(skipVerify), redis.DialTLSHandshakeTimeout(dialTimeout),
-		},
-		lost: make(chan struct{}, 1),
-	}, nil
+	o.InitAddress = []string{net.JoinHostPort(host, port)}
+	o.ForceSingleClient = true
+	o.Username = u.User.Username()
+	o.Password, _ = u.User.Password()
+	o.SelectDB = int(database)
+	if u.Scheme == "rediss" {
+		o.TLSConfig = &tls.Config{ServerName: host, InsecureSkipVerify: skipVerify}
+	}
+
+	o.Dialer = net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	o.ConnWriteTimeout = dialTimeout
+	o.DisableRetry = true // a call that is sent twice is charged twice
+	o.DisableCache = true
+	o.AlwaysPipelining = true // which also notices at once that a connection has ended
+	o.PipelineMultiplex = -1  // one connection, so that more calls share a write
+	o.ReadBufferEachConn, o.WriteBufferEachConn = connBuffer, connBuffer
+	o.ClientSetInfo = rueidis.DisableClientSetInfo
+	return o, nil
 }
 
-// connect opens a connection unless there is one that works as far as is known.
+// dial opens a connection that signals when it ends.
+func (c *redisClient) dial(ctx context.Context, address string, dialer *net.Dialer, config *tls.Config) (conn net.Conn, err error) {
+	if config != nil {
+		conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = dialer.DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{Conn: conn, ended: sync.OnceFunc(c.signalLost)}, nil
+}
+
+// watchedConn calls ended when it is closed.
+type watchedConn struct {
+	net.Conn
+	ended func()
+}
+
+func (c *watchedConn) Close() error {
+	defer c.ended()
+	return c.Conn.Close()
+}
+
+// connect makes a client unless there is one. A client replaces its connections by
+// itself.
 func (c *redisClient) connect() error {
-	if p := c.current.Load(); p != nil && p.failure() == nil {
+	if c.current.Load() != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
-	defer cancel()
-	conn, err := redis.DialContext(ctx, "tcp", c.address, c.options...)
+	client, err := rueidis.NewClient(c.options)
 	if err != nil {
+		if client != nil {
+			go client.Close()
+		}
 		return err
 	}
-	c.current.Store(newPipeline(conn, c.signalLost))
+	c.current.Store(&client)
 	return nil
 }
 
@@ -96,25 +152,38 @@ func (c *redisClient) signalLost() {
 	}
 }
 
-// close closes the connection.
+// close closes the connections. It doesn't wait for that, because a Redis that doesn't
+// answer delays it.
 func (c *redisClient) close() {
-	if p := c.current.Load(); p != nil {
-		p.end(errNotConnected)
+	if client := c.current.Swap(nil); client != nil {
+		go (*client).Close()
 	}
 }
 
 // runScript calls the script with a key and arguments, once. A Redis without the
 // script hasn't run anything, and is then sent the whole script.
-func (c *redisClient) runScript(timeout time.Duration, keyAndArgs []any) (string, error) {
-	p := c.current.Load()
-	if p == nil {
+func (c *redisClient) runScript(timeout time.Duration, key string, args []string) (string, error) {
+	client := c.current.Load()
+	if client == nil {
 		return "", errNotConnected
 	}
-	began := time.Now()
-	reply, err := p.do(timeout, "EVALSHA", append([]any{takeScript.Hash(), 1}, keyAndArgs...))
-	var refused redis.Error
-	if errors.As(err, &refused) && strings.HasPrefix(string(refused), "NOSCRIPT ") {
-		reply, err = p.do(timeout-time.Since(began), "EVAL", append([]any{takeLua, 1}, keyAndArgs...))
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	type result struct {
+		text string
+		err  error
 	}
-	return redis.String(reply, err)
+	done := make(chan result, 1)
+	// The library doesn't watch ctx while another call opens the connection, nor while a
+	// thousand calls wait for their replies.
+	go func() {
+		text, err := takeScript.Exec(ctx, *client, []string{key}, args).ToString()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", errLate
+	}
 }

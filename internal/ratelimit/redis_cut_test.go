@@ -95,7 +95,7 @@ func TestScriptFlush(t *testing.T) {
 		f.pass(61 * time.Second)
 		var flush sync.WaitGroup
 		flush.Go(func() {
-			if _, err := server.Do("SCRIPT", "FLUSH"); err != nil {
+			if err := server.Do("SCRIPT", "FLUSH").Error(); err != nil {
 				t.Error(err)
 			}
 		})

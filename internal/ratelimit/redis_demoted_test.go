@@ -46,7 +46,7 @@ func TestDemotedRedis(t *testing.T) {
 	f.burst(1, 1, key)
 	target.Store(promoted.Addr)
 	host, port, _ := strings.Cut(promoted.Addr, ":")
-	if _, err := old.Do("REPLICAOF", host, port); err != nil {
+	if err := old.Do("REPLICAOF", host, port).Error(); err != nil {
 		t.Fatal(err)
 	}
 	f.burst(1, 1, key)

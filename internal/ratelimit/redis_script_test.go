@@ -13,8 +13,6 @@ import (
 	"animalstore"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/redistest"
-
-	"github.com/gomodule/redigo/redis"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 250e6, time.UTC)
@@ -104,7 +102,7 @@ func TestStatesExpire(t *testing.T) {
 	r := newRedis(t, server, newMemoryStore(), time.Now)
 	ttl := func(id int64) time.Duration {
 		t.Helper()
-		left, err := redis.Int64(server.Do("PTTL", fmt.Sprint("animalstore:production:limits:", id)))
+		left, err := server.Do("PTTL", fmt.Sprint("animalstore:production:limits:", id)).AsInt64()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +128,7 @@ func TestStatesExpire(t *testing.T) {
 		}
 	}
 	r.LookWith(t, 100, animalstore.LimitState{Minute: animalstore.Window{Used: 9, End: now.UnixMilli() - 1}})
-	if n, err := redis.Int(server.Do("EXISTS", "animalstore:production:limits:100")); err != nil || n != 0 {
+	if n, err := server.Do("EXISTS", "animalstore:production:limits:100").AsInt64(); err != nil || n != 0 {
 		t.Errorf("a state that doesn't matter: got %d stored, %v, want none", n, err)
 	}
 
@@ -194,7 +192,7 @@ func TestDeploymentsAreSeparate(t *testing.T) {
 			t.Errorf("%s: got %+v, want the first request admitted", env, d)
 		}
 	}
-	names, err := redis.Strings(server.Do("KEYS", "*:1"))
+	names, err := server.Do("KEYS", "*:1").AsStrSlice()
 	if err != nil || len(names) != 2 || strings.ContainsAny(strings.Join(names, ""), "{}") {
 		t.Errorf("got %q, %v, want two names", names, err)
 	}
@@ -207,7 +205,7 @@ func TestForeignState(t *testing.T) {
 	key := enterprise(1, 3, 100)
 	mustTake(t, r, key)
 	for _, text := range []string{"", "hello", "1 2 3", "1 2 3 4 5 6 7 8 9 10 11 12"} {
-		if _, err := server.Do("SET", "animalstore:production:limits:1", text); err != nil {
+		if err := server.Do("SET", "animalstore:production:limits:1", text).Error(); err != nil {
 			t.Fatal(err)
 		}
 		if d := mustTake(t, r, key); r.Stats().FallbackDecisions > 0 || d.Limit != 3 {
@@ -223,10 +221,10 @@ func TestForeignState(t *testing.T) {
 // limiter falls back as it does without Redis.
 func TestPassword(t *testing.T) {
 	server := redistest.Start(t)
-	if _, err := server.Do("ACL", "SETUSER", "shop", "on", ">hunter2", "~animalstore:*", "+@all"); err != nil {
+	if err := server.Do("ACL", "SETUSER", "shop", "on", ">hunter2", "~animalstore:*", "+@all").Error(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Do("ACL", "SETUSER", "default", "off"); err != nil {
+	if err := server.Do("ACL", "SETUSER", "default", "off").Error(); err != nil {
 		t.Fatal(err)
 	}
 	for user, fallback := range map[string]bool{"shop:hunter2@": false, "shop:hunter3@": true, "": true} {

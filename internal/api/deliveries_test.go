@@ -115,7 +115,7 @@ func TestRetryDeliveries(t *testing.T) {
 				break
 			}
 			a := animalstore.Attempt{Time: now, Status: new([]int{500, 500, 200}[n])}
-			if _, _, err := s.db.DB.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{d.Result(a, 0, 0)}, now, animalstore.Time{}); err != nil {
+			if _, _, err := s.db.DB.FinishDelivery(t.Context(), d.Result(a, 0, 0), now, animalstore.Time{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -146,7 +146,7 @@ func TestWebhookTag(t *testing.T) {
 	if err != nil || len(due) != 1 {
 		t.Fatalf("claimed %d, %v, want the ping", len(due), err)
 	}
-	if _, _, err := s.db.DB.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{due[0].Result(animalstore.Attempt{Time: now, Status: new(204)}, 0, 0)}, now, animalstore.Time{}); err != nil {
+	if _, _, err := s.db.DB.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: now, Status: new(204)}, 0, 0), now, animalstore.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	after := s.do(t, call{path: path, key: key})

@@ -33,7 +33,7 @@ func (s *site) attempt(status int) {
 	}
 	for _, d := range due {
 		a := animalstore.Attempt{Time: now, Status: &status, DurationMs: 1234}
-		if _, _, err := s.db.FinishDeliveries(s.t.Context(), []animalstore.DeliveryResult{d.Result(a, 0, 0)}, now, animalstore.Time{}); err != nil {
+		if _, _, err := s.db.FinishDelivery(s.t.Context(), d.Result(a, 0, 0), now, animalstore.Time{}); err != nil {
 			s.t.Fatal(err)
 		}
 	}

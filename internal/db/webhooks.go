@@ -1,7 +1,6 @@
 package db
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,13 +90,12 @@ type Webhooks interface {
 	// Deliveries returned with an error are claimed nevertheless.
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
 
-	// FinishDeliveries stores the results of attempts at deliveries to one webhook, all
-	// or none, and ends their claims. It ignores results of deliveries that another
-	// worker has claimed since. It updates the webhook, and disables it if the receiver
-	// is gone or has failed for animalstore.DisableAfter: disabled is then the reason.
-	// If lease isn't zero, it claims up to as many other due deliveries to the webhook
-	// until then.
-	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
+	// FinishDelivery stores the result of an attempt and ends the claim. It ignores the
+	// result if another worker has claimed the delivery since. It updates the webhook, and
+	// disables it if the receiver is gone or has failed for animalstore.DisableAfter:
+	// disabled is then the reason. If lease isn't zero, it claims another due delivery to
+	// the webhook until then, or returns nil if there is none.
+	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
 
 	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if another
 	// worker has claimed the delivery since. After any other error the claim may have
@@ -233,15 +231,6 @@ func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth
 		disable = "no delivery succeeded in five days of attempts"
 	}
 	return after, disable != "" || at-h.FailedAt >= healthEvery || after.FailingSince != h.FailingSince, disable
-}
-
-// AfterAll applies After to several results in order.
-func (h WebhookHealth) AfterAll(results []animalstore.DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
-	for i := range results {
-		next, different, reason := h.After(&results[i])
-		h, changed, disable = next, changed || different, cmp.Or(disable, reason)
-	}
-	return h, changed, disable
 }
 
 // Disabled returns a webhook after deliveries that disable it.

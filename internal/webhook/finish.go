@@ -33,7 +33,7 @@ func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.DueDelive
 	if w.stopped() {
 		lease = animalstore.Time{} // claim nothing
 	}
-	next, disabled, err := w.Store.FinishDeliveries(ctx, []animalstore.DeliveryResult{r}, animalstore.At(w.now()), lease)
+	next, disabled, err := w.Store.FinishDelivery(ctx, r, animalstore.At(w.now()), lease)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,5 @@ func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.DueDelive
 		w.Observer.WebhookDisabled()
 		w.Log.Warn("a webhook was disabled", "webhook", r.Delivery.WebhookID, "reason", string(disabled))
 	}
-	if len(next) == 0 {
-		return nil, nil
-	}
-	return &next[0], nil
+	return next, nil
 }

@@ -19,8 +19,8 @@ import (
 type resultStore struct {
 	fakeStore
 	due      []animalstore.DueDelivery
-	failures int           // of FinishDeliveries, before it works
-	takes    time.Duration // by FinishDeliveries
+	failures int           // of FinishDelivery, before it works
+	takes    time.Duration // by FinishDelivery
 	more     int           // how often there are more events to dispatch
 
 	finished []int64 // deliveries whose result was stored
@@ -49,7 +49,7 @@ func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstor
 	return due, nil
 }
 
-func (s *resultStore) FinishDeliveries(_ context.Context, results []animalstore.DeliveryResult, _, lease animalstore.Time) (next []animalstore.DueDelivery, _ animalstore.Reason, _ error) {
+func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, lease animalstore.Time) (*animalstore.DueDelivery, animalstore.Reason, error) {
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,15 +57,13 @@ func (s *resultStore) FinishDeliveries(_ context.Context, results []animalstore.
 		s.failures--
 		return nil, "", errors.New("the storage is gone")
 	}
-	for _, r := range results {
-		s.finished = append(s.finished, r.Delivery.ID)
-		if !lease.IsZero() {
-			following := *r.Delivery
-			following.ID++
-			next = append(next, following)
-		}
+	s.finished = append(s.finished, r.Delivery.ID)
+	if lease.IsZero() {
+		return nil, "", nil
 	}
-	return next, "", nil
+	following := *r.Delivery
+	following.ID++
+	return &following, "", nil
 }
 
 func (s *resultStore) ReleaseDeliveries(_ context.Context, due []animalstore.DueDelivery) error {

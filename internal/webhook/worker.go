@@ -18,7 +18,7 @@ type Store interface {
 	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
-	FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error)
+	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
 	RenewDelivery(ctx context.Context, due animalstore.DueDelivery) error
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
 }

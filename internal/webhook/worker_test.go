@@ -21,7 +21,7 @@ type fakeStore struct {
 	claims     []animalstore.Time // the lease of each
 	renewals   []animalstore.DueDelivery
 	renew      func(animalstore.DueDelivery) error
-	finish     func([]animalstore.DeliveryResult) ([]animalstore.DueDelivery, animalstore.Reason, error)
+	finish     func(animalstore.DeliveryResult) (*animalstore.DueDelivery, animalstore.Reason, error)
 }
 
 func (s *fakeStore) set(w animalstore.WebhookWork) {
@@ -56,11 +56,11 @@ func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time
 	return nil, nil
 }
 
-func (s *fakeStore) FinishDeliveries(_ context.Context, results []animalstore.DeliveryResult, _, _ animalstore.Time) ([]animalstore.DueDelivery, animalstore.Reason, error) {
+func (s *fakeStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, _ animalstore.Time) (*animalstore.DueDelivery, animalstore.Reason, error) {
 	if s.finish == nil {
 		return nil, "", nil
 	}
-	return s.finish(results)
+	return s.finish(r)
 }
 
 func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.DueDelivery) error {

@@ -121,6 +121,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"all deliveries that match are due again", deliveriesAreRetried},
 		{"very many deliveries are retried in small steps", retriesInSteps},
 		{"a retry of pending deliveries doesn't repeat one that was delivered meanwhile", retriesBesideResults},
+		{"a retry during an attempt leaves its result to that", retriesDuringAttempts},
 		{"deliveries are listed newest first and dropped in small steps", deliveryLists},
 		{"a write that returns an error changed nothing", failedWriteChangesNothing},
 		{"a change that panics fails alone", panickedChange},

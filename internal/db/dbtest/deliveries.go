@@ -35,7 +35,7 @@ func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.DueDeliver
 func finish(t *testing.T, d db.DB, due *animalstore.DueDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
 	t.Helper()
 	a := animalstore.Attempt{Time: at, Status: &status, DurationMs: 5}
-	_, disabled, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{due.Result(a, 0.5, 0)}, at, animalstore.Time{})
+	_, disabled, err := d.FinishDelivery(t.Context(), due.Result(a, 0.5, 0), at, animalstore.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,38 +144,36 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if len(pending) != 12 || slices.ContainsFunc(pending, func(d animalstore.Delivery) bool { return len(d.Attempts) != 0 }) {
 		t.Errorf("%d pending, want 12 without an attempt: %+v", len(pending), pending)
 	}
-	next, _, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{stale[0].Result(animalstore.Attempt{Time: after(time.Minute), Status: new(200)}, 0, 0)}, after(time.Minute), after(2*time.Minute))
-	if err != nil || len(next) != 1 || next[0].WebhookID != two.ID || next[0].ID == stale[0].ID || next[0].Lease != after(2*time.Minute) {
-		t.Errorf("got %v, %v, want another delivery to the same webhook", next, err)
+	next, _, err := d.FinishDelivery(t.Context(), stale[0].Result(animalstore.Attempt{Time: after(time.Minute), Status: new(200)}, 0, 0), after(time.Minute), after(2*time.Minute))
+	if err != nil || next == nil || next.WebhookID != two.ID || next.ID == stale[0].ID || next.Lease != after(2*time.Minute) {
+		t.Fatalf("got %v, %v, want another delivery to the same webhook", next, err)
 	}
-	finishTogether(t, d, two.ID, seen[stale[1].ID], append(next, stale[1:4]...))
+	finishEach(t, d, two.ID, seen[stale[1].ID], append([]animalstore.DueDelivery{*next}, stale[1:4]...))
 }
 
-// finishTogether finishes the claimed deliveries of a webhook with various results,
+// finishEach finishes the claimed deliveries of a webhook with various results,
 // including one for a claim that has ended. It expects one new claim for each result
 // that counts.
-func finishTogether(t *testing.T, d db.DB, webhookID int64, ended *animalstore.DueDelivery, claimed []animalstore.DueDelivery) {
+func finishEach(t *testing.T, d db.DB, webhookID int64, ended *animalstore.DueDelivery, claimed []animalstore.DueDelivery) {
 	t.Helper()
 	now := after(61 * time.Second)
-	results := []animalstore.DeliveryResult{ended.Result(animalstore.Attempt{Time: now, Status: new(500)}, 0, 0)}
+	if next, disabled, err := d.FinishDelivery(t.Context(), ended.Result(animalstore.Attempt{Time: now, Status: new(500)}, 0, 0), now, after(2*time.Minute)); next != nil || disabled != "" || err != nil {
+		t.Errorf("a claim that has ended: got %v, %q, %v, want nothing", next, disabled, err)
+	}
+	due := len(deliveriesOf(t, d, webhookID, animalstore.DeliveryPending)) - animalstore.MaxInFlight
 	for i := range claimed {
 		status := 204
 		if i == 1 {
 			status = 503
 		}
-		results = append(results, claimed[i].Result(animalstore.Attempt{Time: now, Status: &status}, 0.5, 0))
-	}
-	due := len(deliveriesOf(t, d, webhookID, animalstore.DeliveryPending)) - animalstore.MaxInFlight
-	next, disabled, err := d.FinishDeliveries(t.Context(), results, now, after(2*time.Minute))
-	if want := min(due, len(claimed)); err != nil || disabled != "" || len(next) != want {
-		t.Errorf("finish %d: got %d more, %q, %v, want %d", len(results), len(next), disabled, err, want)
-	}
-	for i := range next {
-		if slices.ContainsFunc(claimed, func(c animalstore.DueDelivery) bool { return c.ID == next[i].ID }) {
-			t.Errorf("%s was claimed again", next[i])
+		r := claimed[i].Result(animalstore.Attempt{Time: now, Status: &status}, 0.5, 0)
+		next, disabled, err := d.FinishDelivery(t.Context(), r, now, after(2*time.Minute))
+		if err != nil || disabled != "" || (next != nil) != (i < due) {
+			t.Errorf("result %d: got %v, %q, %v, want another delivery: %t", i, next, disabled, err, i < due)
 		}
-	}
-	for i, r := range results[1:] {
+		if next != nil && slices.ContainsFunc(claimed, func(c animalstore.DueDelivery) bool { return c.ID == next.ID }) {
+			t.Errorf("%s was claimed again", next)
+		}
 		all := deliveriesOf(t, d, webhookID, r.State)
 		at := slices.IndexFunc(all, func(d animalstore.Delivery) bool { return d.ID == r.Delivery.ID })
 		if at < 0 || len(all[at].Attempts) != 1 || *all[at].Attempts[0].Status != *r.Status || all[at].NextAttemptAt != r.Next {

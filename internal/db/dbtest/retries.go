@@ -232,3 +232,23 @@ func retriesBesideResults(t *testing.T, d db.DB) {
 		}
 	}
 }
+
+// retriesDuringAttempts retries a delivery that is being sent: the result of that attempt
+// counts, as one more than those before.
+func retriesDuringAttempts(t *testing.T, d db.DB) {
+	webhook := mustCreateWebhook(t, d, "pet.*")
+	mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	dispatch(t, d, noon)
+	now := noon
+	for tries := range 3 {
+		due := claim(t, d, now)
+		if len(due) != 1 || due[0].Tries != tries {
+			t.Fatalf("claimed %v, want one with %d attempts behind it", due, tries)
+		}
+		if _, err := d.RetryDelivery(t.Context(), webhook.ID, due[0].ID, now); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, d, &due[0], now, 500)
+		now = deliveriesOf(t, d, webhook.ID, "")[0].NextAttemptAt
+	}
+}

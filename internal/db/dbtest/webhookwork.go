@@ -90,7 +90,7 @@ func leasesAreExclusive(t *testing.T, d db.DB) {
 	if again := claim(t, d, after(time.Minute-time.Millisecond)); len(again) != 0 {
 		t.Errorf("%d claimed again before the lease ends", len(again))
 	}
-	next, _, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{due[0].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0)}, noon, after(time.Minute))
+	next, _, err := d.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0), noon, after(time.Minute))
 	if err != nil || next != nil {
 		t.Errorf("got %v, %v, want no other: both are claimed", next, err)
 	}
@@ -198,7 +198,7 @@ func finishAtOnce(t *testing.T, d db.DB) {
 	dispatch(t, d, noon)
 	var mu sync.Mutex
 	claimed := map[int64]int{} // times, by delivery
-	record := func(due []animalstore.DueDelivery) int {
+	record := func(due ...animalstore.DueDelivery) int {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range due {
@@ -210,19 +210,21 @@ func finishAtOnce(t *testing.T, d db.DB) {
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
-			for record(nil) < deliveries && time.Now().Before(giveUp) {
+			for record() < deliveries && time.Now().Before(giveUp) {
 				due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
 				if err != nil {
 					t.Error(err)
 				}
-				for len(due) > 0 && err == nil {
-					record(due)
-					var results []animalstore.DeliveryResult
-					for i := range due {
-						results = append(results, due[i].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0))
-					}
-					if due, _, err = d.FinishDeliveries(t.Context(), results, noon, after(time.Minute)); err != nil {
-						t.Error(err)
+				record(due...)
+				for i := range due {
+					for one := &due[i]; one != nil && err == nil; {
+						one, _, err = d.FinishDelivery(t.Context(), one.Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0), noon, after(time.Minute))
+						if err != nil {
+							t.Error(err)
+						}
+						if one != nil {
+							record(*one)
+						}
 					}
 				}
 			}
@@ -246,22 +248,22 @@ func pausedFinish(t *testing.T, d db.DB) {
 	}
 	dispatch(t, d, noon)
 	due := claim(t, d, noon)
-	finishOne := func(i, want int) {
+	finishOne := func(i int, want bool) {
 		t.Helper()
-		next, _, err := d.FinishDeliveries(t.Context(), []animalstore.DeliveryResult{due[i].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0)}, noon, after(time.Minute))
-		if err != nil || len(next) != want {
-			t.Errorf("%d claimed with result %d, %v, want %d", len(next), i, err, want)
+		next, _, err := d.FinishDelivery(t.Context(), due[i].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0), noon, after(time.Minute))
+		if err != nil || (next != nil) != want {
+			t.Errorf("result %d: claimed %v, %v, want one: %t", i, next, err, want)
 		}
 	}
-	finishOne(0, 1)
+	finishOne(0, true)
 	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
-	finishOne(1, 0)
+	finishOne(1, false)
 	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
-	finishOne(2, 1)
+	finishOne(2, true)
 	if err := d.DeleteWebhook(t.Context(), webhook.ID, func(*animalstore.Webhook) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	finishOne(3, 0)
+	finishOne(3, false)
 }
 
 // dispatchAtOnce: many dispatchers run at the same time. Each event becomes one

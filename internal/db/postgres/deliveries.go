@@ -320,33 +320,38 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 	return claimed, nil
 }
 
-// FinishDeliveries implements [db.DB].
-func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error) {
-	if len(results) == 0 {
-		return nil, "", nil
-	}
+// FinishDelivery implements [db.DB].
+func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		next, disabled = nil, ""
-		f, err := lockFinished(ctx, tx, results)
-		if err != nil || len(f.stored) == 0 {
+		f, err := lockFinished(ctx, tx, r.Delivery)
+		if err != nil || !f.ours {
+			return err
+		}
+		attempts, err := db.AddAttempt(f.attempts, r.Attempt)
+		if err != nil {
 			return err
 		}
 		before := f.webhook
-		after, changed, disable := f.health.AfterAll(f.stored)
+		after, changed, disable := f.health.After(&r)
 		active := f.found && before.State == animalstore.WebhookActive
 		var batch pgx.Batch
-		batch.Queue(updateClaims, f.ids, f.states, f.attempts, f.due)
+		batch.Queue("UPDATE deliveries SET state = $2, tries = $3, attempts = $4, due_at = $5, leased_until = 0 WHERE id = $1",
+			r.Delivery.ID, db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli())
 		if f.found && changed {
 			batch.Queue("UPDATE webhooks SET delivered_at = $2, failed_at = $3, failing_since = $4 WHERE id = $1", before.ID, after.DeliveredAt, after.FailedAt, after.FailingSince)
 		}
 		if active && disable == "" && !lease.IsZero() {
-			batch.Queue(claimDue, before.ID, now.Milli(), len(f.stored), lease.Milli()).Query(func(rows pgx.Rows) (err error) {
-				next, err = appendRows(next, rows, scanClaimed(lease))
-				return err
+			batch.Queue(claimDue, before.ID, now.Milli(), 1, lease.Milli()).QueryRow(func(row pgx.Row) error {
+				claimed, err := scanClaimed(lease)(row)
+				if err == nil {
+					next = &claimed
+				}
+				return ignoreNoRows(err)
 			})
 		}
 		if err := tx.SendBatch(ctx, &batch).Close(); err != nil || !active || disable == "" {
-			return failed("store attempts", err)
+			return failed("store attempt", err)
 		}
 		disabled = disable
 		return storeWebhook(db.WithActor(ctx, db.Service), tx, before, after.Disabled(before, disable))
@@ -354,69 +359,36 @@ func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.Deliver
 	return next, disabled, err
 }
 
-const (
-	selectClaims = "SELECT id, leased_until, attempts FROM deliveries WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE"
-	updateClaims = `UPDATE deliveries d SET state = r.state, tries = tries + 1, attempts = r.attempts, due_at = r.due_at, leased_until = 0
-		FROM unnest($1::bigint[], $2::smallint[], $3::text[], $4::bigint[]) AS r (id, state, attempts, due_at) WHERE d.id = r.id`
-)
-
-// finished is what FinishDeliveries has to change.
+// finished is what FinishDelivery changes, as it was before.
 type finished struct {
-	webhook animalstore.Webhook
-	found   bool // else it was deleted
-	health  db.WebhookHealth
-	stored  []animalstore.DeliveryResult // those whose claims are still the same
-
-	// The new values of these deliveries.
-	ids, due []int64
-	states   []int64
-	attempts []string
+	webhook  animalstore.Webhook
+	found    bool // else it was deleted
+	health   db.WebhookHealth
+	attempts string // of the delivery
+	ours     bool   // the claim is still the same
 }
 
-// lockFinished locks a webhook and then deliveries to it, as all others that lock both do.
-func lockFinished(ctx context.Context, tx pgx.Tx, results []animalstore.DeliveryResult) (f finished, err error) {
-	ids := make([]int64, len(results))
-	for i := range results {
-		ids[i] = results[i].Delivery.ID
-	}
-	type claim struct {
-		lease    int64
-		attempts string
-	}
-	claims := map[int64]claim{}
+// lockFinished locks a webhook and then a delivery to it, as all others that lock both do.
+func lockFinished(ctx context.Context, tx pgx.Tx, due *animalstore.DueDelivery) (f finished, err error) {
 	var batch pgx.Batch
-	webhookID := results[0].Delivery.WebhookID
-	batch.Queue(selectWebhook+" FOR NO KEY UPDATE", webhookID).QueryRow(func(row pgx.Row) (err error) {
+	batch.Queue(selectWebhook+" FOR NO KEY UPDATE", due.WebhookID).QueryRow(func(row pgx.Row) (err error) {
 		f.webhook, err = scanWebhook(row)
 		f.found = err == nil
 		return ignoreNoRows(err)
 	})
-	batch.Queue("SELECT failing_since FROM webhooks WHERE id = $1", webhookID).QueryRow(func(row pgx.Row) error {
+	batch.Queue("SELECT failing_since FROM webhooks WHERE id = $1", due.WebhookID).QueryRow(func(row pgx.Row) error {
 		return ignoreNoRows(row.Scan(&f.health.FailingSince))
 	})
-	batch.Queue(selectClaims, ids).Query(func(rows pgx.Rows) error {
-		var id int64
-		var c claim
-		_, err := pgx.ForEachRow(rows, []any{&id, &c.lease, &c.attempts}, func() error { claims[id] = c; return nil })
-		return err
+	batch.Queue("SELECT leased_until, attempts FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", due.ID).QueryRow(func(row pgx.Row) error {
+		var lease int64
+		err := row.Scan(&lease, &f.attempts)
+		f.ours = err == nil && due.Holds(animalstore.AtMilli(lease))
+		return ignoreNoRows(err)
 	})
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
-		return f, failed("lock deliveries", err)
+		return f, failed("lock delivery", err)
 	}
 	f.health.DeliveredAt, f.health.FailedAt = f.webhook.LastDeliveredAt.Milli(), f.webhook.LastFailedAt.Milli()
-	for _, r := range results {
-		c, found := claims[r.Delivery.ID]
-		if !found || !r.Delivery.Holds(animalstore.AtMilli(c.lease)) {
-			continue
-		}
-		attempts, err := db.AddAttempt(c.attempts, r.Attempt)
-		if err != nil {
-			return f, err
-		}
-		f.stored = append(f.stored, r)
-		f.ids, f.due = append(f.ids, r.Delivery.ID), append(f.due, r.Next.Milli())
-		f.states, f.attempts = append(f.states, db.StoredIndex(animalstore.DeliveryStates, r.State)), append(f.attempts, attempts)
-	}
 	return f, nil
 }
 

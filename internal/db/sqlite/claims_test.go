@@ -52,19 +52,19 @@ func TestResultStoredTwice(t *testing.T) {
 	t.Parallel()
 	d, now, claim := claimStore(t)
 	due := claim(d, 1)
-	results := []animalstore.DeliveryResult{due[0].Result(animalstore.Attempt{Time: now, Status: new(503)}, 0, 0)}
-	results[0].State = animalstore.DeliveryPending // as that of an event would be
-	results[0].Next = now
-	_, attempts, err := d.claims.afterAll(results)
+	r := due[0].Result(animalstore.Attempt{Time: now, Status: new(503)}, 0, 0)
+	r.State = animalstore.DeliveryPending // as that of an event would be
+	r.Next = now
+	attempts, _, err := d.claims.after(&r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = d.writer.do(t.Context(), func(c *sqlite.Conn) error { return storeResult(c, &results[0], attempts[0]) })
+	err = d.writer.do(t.Context(), func(c *sqlite.Conn) error { return storeResult(c, &r, attempts) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim(d, 0)
-	if _, _, err := d.FinishDeliveries(t.Context(), results, now, animalstore.Time{}); err != nil {
+	if _, _, err := d.FinishDelivery(t.Context(), r, now, animalstore.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	again := claim(d, 1)

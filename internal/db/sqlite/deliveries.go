@@ -220,26 +220,24 @@ func dispatchRest(c *sqlite.Conn, webhookID int64) error {
 	return execute(c, "restart webhook", "UPDATE webhooks SET from_event = ?, to_event = 0 WHERE id = ?", newest, webhookID)
 }
 
-// FinishDeliveries implements [db.DB].
-func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.DeliveryResult, now, lease animalstore.Time) (next []animalstore.DueDelivery, disabled animalstore.Reason, err error) {
-	ours, attempts, err := d.claims.afterAll(results)
-	if err != nil || len(ours) == 0 {
+// FinishDelivery implements [db.DB].
+func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error) {
+	attempts, ours, err := d.claims.after(&r)
+	if err != nil || !ours {
 		return nil, "", err
 	}
-	webhookID, stored := ours[0].Delivery.WebhookID, 0
+	stored := false
 	err = d.writer.doSure(ctx, func(c *sqlite.Conn) error {
-		disabled, stored = "", 0
-		for i := range ours {
-			if err := storeResult(c, &ours[i], attempts[i]); err != nil {
-				return err
-			}
-			stored += c.Changes() // none if it was dropped
+		disabled = ""
+		if err := storeResult(c, &r, attempts); err != nil {
+			return err
 		}
-		webhook, err := selectWebhook(c, webhookID)
-		if err != nil || stored == 0 { // it was deleted
+		stored = c.Changes() > 0 // else it was dropped
+		webhook, err := selectWebhook(c, r.Delivery.WebhookID)
+		if err != nil || !stored { // it was deleted
 			return ignoreNotFound(err)
 		}
-		disabled, err = storeHealth(c, webhook, ours)
+		disabled, err = storeHealth(c, webhook, &r)
 		return err
 	})
 	if err != nil {
@@ -247,16 +245,17 @@ func (d *DB) FinishDeliveries(ctx context.Context, results []animalstore.Deliver
 	}
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
-	for i := range ours {
-		d.claims.end(ours[i].Delivery)
-	}
-	if lease.IsZero() {
+	d.claims.end(r.Delivery)
+	if lease.IsZero() || !stored {
 		return nil, disabled, nil
 	}
-	// The results are stored, so this isn't an error: what can't be read now is claimed
+	// The result is stored, so this isn't an error: what can't be read now is claimed
 	// later.
-	_ = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		next, err = d.claims.claim(c, webhookID, now, lease, stored)
+	_ = d.read(ctx, func(c *sqlite.Conn) error {
+		claimed, err := d.claims.claim(c, r.Delivery.WebhookID, now, lease, 1)
+		if len(claimed) > 0 {
+			next = &claimed[0]
+		}
 		return err
 	})
 	return next, disabled, nil
@@ -269,23 +268,16 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// afterAll returns the results whose claims we still hold, and the attempts to store with
-// each.
-func (cs *claims) afterAll(results []animalstore.DeliveryResult) (ours []animalstore.DeliveryResult, attempts []string, err error) {
+// after returns the attempts to store with a result, if we still hold the claim.
+func (cs *claims) after(r *animalstore.DeliveryResult) (attempts string, ours bool, err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	for _, r := range results {
-		one, held := cs.holds(r.Delivery)
-		if !held {
-			continue
-		}
-		after, err := db.AddAttempt(one.attempts, r.Attempt)
-		if err != nil {
-			return nil, nil, err
-		}
-		ours, attempts = append(ours, r), append(attempts, after)
+	one, ours := cs.holds(r.Delivery)
+	if !ours {
+		return "", false, nil
 	}
-	return ours, attempts, nil
+	attempts, err = db.AddAttempt(one.attempts, r.Attempt)
+	return attempts, true, err
 }
 
 // storeResult updates a delivery. It can be repeated, if it isn't known whether it was
@@ -295,14 +287,14 @@ func storeResult(c *sqlite.Conn, r *animalstore.DeliveryResult, attempts string)
 		db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli(), r.Delivery.ID)
 }
 
-// storeHealth updates a webhook after attempts.
-func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, results []animalstore.DeliveryResult) (disabled animalstore.Reason, err error) {
+// storeHealth updates a webhook after an attempt.
+func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, r *animalstore.DeliveryResult) (disabled animalstore.Reason, err error) {
 	health := db.WebhookHealth{DeliveredAt: webhook.LastDeliveredAt.Milli(), FailedAt: webhook.LastFailedAt.Milli()}
 	health.FailingSince, err = selectInt(c, "select failures", "SELECT failing_since FROM webhooks WHERE id = ?", webhook.ID)
 	if err != nil {
 		return "", err
 	}
-	after, changed, disable := health.AfterAll(results)
+	after, changed, disable := health.After(r)
 	if changed {
 		err = execute(c, "store health", "UPDATE webhooks SET delivered_at = ?, failed_at = ?, failing_since = ? WHERE id = ?",
 			after.DeliveredAt, after.FailedAt, after.FailingSince, webhook.ID)

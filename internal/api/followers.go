@@ -20,12 +20,14 @@ const streamRetryAfter = 5
 // them.
 var followTimes = struct {
 	Comment  time.Duration // between two comments in a stream
-	Write    time.Duration // for a client to take what a stream sends
+	Write    time.Duration // for a client to take a piece of what a stream sends
+	Blocked  time.Duration // until a write counts as blocked
 	KeyCheck time.Duration // between two checks of a key
 	Retry    time.Duration // until a stream reads again after an error
 }{
 	Comment:  15 * time.Second,
-	Write:    15 * time.Second,
+	Write:    2 * time.Minute, // see streamBuffer
+	Blocked:  time.Second,
 	KeyCheck: 400 * time.Millisecond,
 	Retry:    time.Second,
 }

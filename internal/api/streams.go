@@ -1,10 +1,13 @@
 package api
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"animalstore"
@@ -46,6 +49,9 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 	}
 	began := time.Now()
 	defer func() { r.waited += time.Since(began) }()
+	if r.ProtoMajor == 1 { // in HTTP/2 other requests use the connection as well
+		limitBuffer(r.Request.Context())
+	}
 	st := &stream{server: s, w: w, r: r, control: http.NewResponseController(w), reader: reader, view: r.view(), ended: f.ended}
 	st.control.SetReadDeadline(time.Time{}) // else net/http would take the client for gone
 	if st.begin(start) && st.send(messages) {
@@ -104,7 +110,7 @@ func (st *stream) run(more bool) {
 			return // the next request says why
 		case err != nil:
 			retry = time.After(followTimes.Retry)
-		case st.isOver() || !st.send(messages):
+		case !st.send(messages):
 			return
 		}
 	}
@@ -116,10 +122,13 @@ var alwaysReady = func() <-chan struct{} {
 	return c
 }()
 
-// isOver reports whether the key has ended: from then on nothing may be sent.
-func (st *stream) isOver() bool {
+// isOver reports whether the key has ended, after which nothing may be sent, or the server
+// is about to stop.
+func (st *stream) isOver() bool { return isClosed(st.ended) || isClosed(st.server.drained) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-st.ended:
+	case <-c:
 		return true
 	default:
 		return false
@@ -171,19 +180,84 @@ func (st *stream) send(messages []*events.Message) bool {
 // maxPiece is how much is sent at once, unless a single event is longer.
 const maxPiece = 64 << 10
 
-// write sends frames. It reports false if the client is gone or doesn't read.
+// streamBuffer is how many bytes the system keeps for a stream's client that doesn't take
+// them yet, about. By default it would take megabytes for a client that reads slowly, and
+// then nothing until a third of that is read, as if the client had stopped. The client's
+// system is as coarse: it announces space for more after some 128 KiB are read. At 2 kB a
+// second that is a minute.
+const streamBuffer = 32 << 10
+
+// limitBuffer sets the streamBuffer of a request's connection.
+func limitBuffer(ctx context.Context) {
+	conn := ctx.Value(connKey{})
+	for {
+		switch c := conn.(type) {
+		case interface{ SetWriteBuffer(bytes int) error }:
+			c.SetWriteBuffer(streamBuffer) // if it fails, slow clients are cut off
+			return
+		case interface{ NetConn() net.Conn }: // TLS, or a connection from package http1
+			conn = c.NetConn()
+		default:
+			return
+		}
+	}
+}
+
+type connKey struct{}
+
+// ConnContext is the ConnContext of the [http.Server] that serves the API. Without it,
+// streams cut off clients that read slowly.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// write sends a piece. It reports false if the client is gone or doesn't read, or if the
+// stream has to end.
 func (st *stream) write(frames []byte) bool {
+	if st.isOver() {
+		return false
+	}
 	st.control.SetWriteDeadline(time.Now().Add(followTimes.Write))
+	finish := st.whileBlocked()
 	_, err := st.w.Write(frames)
 	if err == nil {
 		err = st.control.Flush()
 	}
-	if err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+	if ended := finish(); err != nil {
+		if !ended && errors.Is(err, os.ErrDeadlineExceeded) {
 			st.server.followers.countCut()
 		}
 		return false
 	}
 	st.control.SetWriteDeadline(time.Time{}) // a stream may be silent for long
 	return true
+}
+
+// whileBlocked ends a write that is blocked when the stream has to end, so that nobody
+// waits for a client that doesn't read. finish must be called after the write. It reports
+// whether the write was ended.
+func (st *stream) whileBlocked() (finish func() (ended bool)) {
+	var mu sync.Mutex
+	var ended bool
+	finished := make(chan struct{})
+	timer := time.AfterFunc(followTimes.Blocked, func() {
+		select {
+		case <-st.ended:
+		case <-st.server.drained:
+		case <-finished:
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !isClosed(finished) { // else the connection may belong to another request
+			ended = true
+			st.control.SetWriteDeadline(time.Now())
+		}
+	})
+	return func() bool {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		close(finished)
+		return ended
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/api"
+	"animalstore/internal/testenv"
 )
 
 // stream is a stream of events that a test reads.
@@ -364,6 +367,82 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	})
 	eventually(t, "the other stream has every event", func() bool { return read.Load() == int64(created) })
 	eventually(t, "only the other stream is left", func() bool { return s.handler.Stats().Streams == 1 })
+}
+
+// TestStreamThatIsReadSlowly: a client that keeps reading slowly isn't cut off, and one that
+// stops is. With a sixtieth of the time that clients have, 240 kB a second stands for 4.
+func TestStreamThatIsReadSlowly(t *testing.T) {
+	sqliteOnly(t, "it is about the connection")
+	testenv.Slow(t)
+	shorten(t, &api.FollowTimes.Write, 2*time.Second)
+	s := start(t)
+	conn := s.openBacklog(t, s.owner)
+	begun := time.Now()
+	for n := 0; time.Since(begun) < 3*time.Second; n += 4000 {
+		if _, err := io.ReadFull(conn, make([]byte, 4000)); err != nil {
+			t.Fatalf("after %d bytes: %v", n, err)
+		}
+		time.Sleep(time.Until(begun.Add(time.Duration(n) * time.Second / 240_000)))
+	}
+	if got := s.handler.Stats(); got.CutStreams != 0 || got.Streams != 1 {
+		t.Errorf("got %d streams and %d that were cut off, want 1 and none: the client kept reading", got.Streams, got.CutStreams)
+	}
+	eventually(t, "the stream that isn't read any more is cut off", func() bool { return s.handler.Stats().CutStreams == 1 })
+}
+
+// TestBlockedStreamEnds: a client that doesn't read doesn't keep its stream from ending.
+func TestBlockedStreamEnds(t *testing.T) {
+	sqliteOnly(t, "it is about the connection")
+	shorten(t, &api.FollowTimes.Blocked, 50*time.Millisecond)
+	for name, end := range map[string]func(t *testing.T, s *service, id int64){
+		"the server stops": func(_ *testing.T, s *service, _ int64) { s.handler.Drain() },
+		"the key ends": func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "DELETE", path: fmt.Sprint("/v1/keys/", id), key: s.admin}).want(t, 204, "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			secret, id := s.adminKey(t)
+			s.openBacklog(t, secret)
+			stacks, blocked := make([]byte, 1<<20), 0 // times in a row: it waits now and then before its client has no space left
+			eventually(t, "the stream is blocked", func() bool {
+				if blocked++; !blockedStream.Match(stacks[:runtime.Stack(stacks, true)]) {
+					blocked = 0
+				}
+				return blocked == 50
+			})
+			end(t, s, id)
+			eventually(t, "the stream ends", func() bool { return s.handler.Stats().Streams == 0 })
+			if got := s.handler.Stats().CutStreams; got != 0 {
+				t.Errorf("%d streams were cut off, want none: it had to end", got)
+			}
+		})
+	}
+}
+
+var blockedStream = regexp.MustCompile(`\[IO wait\]:\n(?:.+\n)*.+\(\*stream\)\.write\(`)
+
+// openBacklog opens a stream with more events than the system keeps for a connection, and
+// leaves reading it to the caller.
+func (s *service) openBacklog(t *testing.T, secret string) net.Conn {
+	t.Helper()
+	pet := animalstore.NewPet{Name: strings.Repeat("\U0001F436", 1000), CategoryID: 7}
+	var wg sync.WaitGroup
+	for range 2000 { // 8 MB
+		wg.Go(func() {
+			if _, _, err := s.db.CreatePet(t.Context(), pet, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", secret)
+	return conn
 }
 
 // TestDrainEndsFollowers: when the server stops, streams end cleanly and waiting

@@ -59,3 +59,6 @@ func (c *conn) forServer() net.Conn {
 	}
 	return secureConn{c}
 }
+
+// NetConn returns the socket.
+func (c *conn) NetConn() net.Conn { return c.socket }

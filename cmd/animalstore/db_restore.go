@@ -85,9 +85,9 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	return nil
 }
 
-// pauseWebhooks pauses the webhooks of a store that is being restored, which would send
-// events again that were delivered after the backup. It also updates the tables of one
-// from an older version, because only then all versions can be changed in one way.
+// pauseWebhooks pauses the webhooks of a store that is being restored, because they would
+// send events again that were delivered after the backup. It first updates the tables of
+// an older version, so that all versions are changed in the same way.
 func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
 	d, err := sqlite.Open(ctx, path, sqlite.Options{MustExist: true})
 	if err != nil {
@@ -99,8 +99,7 @@ func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
 	return paused, errors.Join(err, d.Close())
 }
 
-// explainFailedRestore also says how to move the files out of the way that a restore
-// would replace.
+// explainFailedRestore also says how to move away the files that a restore would replace.
 func explainFailedRestore(ctx context.Context, err error) error {
 	const unchanged = "Nothing was restored."
 	var occupied *transfer.OccupiedError

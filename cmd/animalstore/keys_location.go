@@ -55,7 +55,7 @@ func (at *keyLocation) do(cmd *cobra.Command, f func(keyStore, *terminal.Printer
 }
 
 // withDatabase runs f on the database, which a server may be using. Only create and
-// import add one that doesn't exist, after they asked: a server elsewhere would never
+// import make a new one, after asking: a server that uses another database would never
 // see the key.
 func (at *keyLocation) withDatabase(cmd *cobra.Command, f func(db.DB) error) error {
 	adds := cmd.Name() == "create" || cmd.Name() == "import"

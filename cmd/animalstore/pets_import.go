@@ -85,7 +85,8 @@ func (s session) importPets(ctx context.Context, file *petfile.File, workers int
 	if file.Pets >= 0 {
 		run.Journal = petfile.NewJournal(file.Name)
 		run.Journal.Server, run.Journal.Credential = s.BaseURL(), os.Getenv(keyVariable)
-		// An hour before the server forgets, so that the rest has time to arrive.
+		// The server's idempotency records must not expire before the last request
+		// arrives.
 		run.Journal.MaxAge = db.IdempotencyWindow - time.Hour
 	}
 	result, err := run.Run(ctx)

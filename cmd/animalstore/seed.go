@@ -76,7 +76,7 @@ func seedDatabase(ctx context.Context, d databaseFlag, s sample.Store, p *termin
 		store, err = postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
 		err = d.explain(err)
 	} else {
-		// Serve keeps a server off the file: it wouldn't notice rows written past it.
+		// Serve keeps servers from using the file: they wouldn't notice the new rows.
 		store, err = d.open(ctx, sqlite.Options{Serve: true})
 	}
 	if err != nil {

@@ -84,8 +84,8 @@ func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 	return to, nil
 }
 
-// listen forwards events until the context ends. It knows where to start before it says
-// so, so that nothing that happens after is missed.
+// listen forwards events until the context ends. It reads its starting position before it
+// prints that it forwards, so no later event is missed.
 func (f *listenFlags) listen(cmd *cobra.Command, s session, to *webhook.Forwarder, patterns animalstore.EventPatterns) error {
 	latest, err := s.LatestEventID(cmd.Context())
 	if err != nil {

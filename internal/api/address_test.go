@@ -136,8 +136,8 @@ func TestAnonymous(t *testing.T) {
 	})
 }
 
-// TestAnonymousByNetwork: an IPv6 customer has a /64, and a way of writing an
-// address makes it no other.
+// TestAnonymousByNetwork: IPv6 addresses are counted by /64, and all spellings of an
+// address count as one.
 func TestAnonymousByNetwork(t *testing.T) {
 	sqliteOnly(t, "requests without a key never reach the database")
 	s := start(t).inProcess()
@@ -183,8 +183,8 @@ func TestAnonymousBehindProxy(t *testing.T) {
 	}
 }
 
-// TestNotCharged: what tells nothing of a key, and what a browser asks in
-// advance, costs neither the address nor the key.
+// TestNotCharged: preflights, and requests whose key can't be checked, are charged to
+// neither the address nor the key.
 func TestNotCharged(t *testing.T) {
 	sqliteOnly(t, "requests without a key never reach the database")
 	t.Parallel()

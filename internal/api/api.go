@@ -49,8 +49,8 @@ type Config struct {
 	// no version.
 	Environment animalstore.Environment
 	Version     string
-	// State returns what GET /v1/status shows of the server around the API. Nil
-	// shows nothing.
+	// State returns the fields of GET /v1/status that package server knows. Nil leaves
+	// them empty.
 	State func() ServerState
 	// Console serves /console and everything below it. Nil serves nothing there.
 	Console http.Handler

@@ -280,7 +280,7 @@ func TestBodySize(t *testing.T) {
 	}
 }
 
-// TestBodyOnTheWire sends what no client of Go's would.
+// TestBodyOnTheWire sends requests that Go's HTTP client can't send.
 func TestBodyOnTheWire(t *testing.T) {
 	s := start(t)
 	const good = `{"name":"Rex","categoryId":7}`
@@ -327,7 +327,7 @@ func TestExpectRefused(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// raw reads the first response there is: 100 would be one.
+			// raw returns the first response, so a 100 Continue would fail the test.
 			s.raw(t, test.request).want(t, test.want, test.code)
 		})
 	}

@@ -24,7 +24,7 @@ func standardJSON(t testing.TB, v any) []byte {
 	return b.Bytes()
 }
 
-// FuzzPetEncoder holds our encoder to encoding/json, byte for byte.
+// FuzzPetEncoder compares our encoder with encoding/json, byte for byte.
 func FuzzPetEncoder(f *testing.F) {
 	for _, name := range []string{
 		"", "Rex", `"\`, "\x00\x01\x1f \x7f", "\b\f\n\r\t", "<a href='x'>&</a>", "äöü😀", "a\u2028b\u2029c", "\u2027\u202a",
@@ -46,7 +46,7 @@ func FuzzPetEncoder(f *testing.F) {
 	})
 }
 
-// TestPetEncoderCharacters goes through every character there is.
+// TestPetEncoderCharacters encodes every Unicode character.
 func TestPetEncoderCharacters(t *testing.T) {
 	sqliteOnly(t, "it uses no database")
 	for r := rune(0); r <= 0x10ffff; r += 64 {
@@ -61,7 +61,7 @@ func TestPetEncoderCharacters(t *testing.T) {
 	}
 }
 
-// exactInteger is a JSON number by way of a rational, if it is an int64.
+// exactInteger parses a JSON number with math/big and reports whether it is an int64.
 func exactInteger(number []byte) (int64, bool) {
 	r, ok := new(big.Rat).SetString(string(number))
 	if !ok || !r.IsInt() || !r.Num().IsInt64() {
@@ -72,7 +72,7 @@ func exactInteger(number []byte) (int64, bool) {
 
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE]([-+]?[0-9]+))?$`)
 
-// FuzzInteger holds our reading of integers to math/big.
+// FuzzInteger compares our integer parser with math/big.
 func FuzzInteger(f *testing.F) {
 	for _, number := range []string{
 		"0", "-0", "1", "1.0", "1e2", "1E+2", "0.1e1", "123.000e-1", "9223372036854775807", "9223372036854775808",

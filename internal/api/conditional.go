@@ -69,8 +69,8 @@ func (r *request) checkIfMatch(tag string) error {
 	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not contain the current ETag, quotes included: it was changed since you read it, or the tag is wrong; read it again, then decide")
 }
 
-// checkIfNoneMatch is for changes: it returns an error if If-None-Match contains
-// this tag, that of a resource that exists.
+// checkIfNoneMatch is for changes: it returns an error if If-None-Match contains the tag
+// of the resource that is about to be changed.
 func (r *request) checkIfNoneMatch(tag string) error {
 	if !r.alreadyHas(tag) {
 		return nil

@@ -115,8 +115,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestCORSCoversTheAPI: what the route table takes and gives, a page of a named
-// origin can send and read.
+// TestCORSCoversTheAPI: a page of an allowed origin can use every method and header of
+// the API.
 func TestCORSCoversTheAPI(t *testing.T) {
 	s := start(t, func(with *setup) { with.origins = []string{shop} })
 	list := func(value string) []string { return strings.Split(value, ", ") }
@@ -146,7 +146,7 @@ func TestCORSCoversTheAPI(t *testing.T) {
 		}
 	}
 	for header := range want {
-		// Browsers hand these out unasked.
+		// Pages may always read these.
 		if slices.Contains([]string{"Cache-Control", "Content-Type", "Content-Length"}, header) {
 			continue
 		}
@@ -156,7 +156,7 @@ func TestCORSCoversTheAPI(t *testing.T) {
 	}
 }
 
-// TestRequestID: a fit id is taken over, any other is replaced.
+// TestRequestID: a valid id is kept, any other is replaced.
 func TestRequestID(t *testing.T) {
 	s := start(t)
 	tests := []struct {

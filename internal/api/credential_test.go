@@ -110,8 +110,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// TestRefusalsReadTheSame: who found a key does not learn whether it ever
-// worked, neither by what the response says nor by what it takes to make it.
+// TestRefusalsReadTheSame: someone who found a key can't tell whether it ever worked,
+// neither from the response nor from the work that it takes.
 func TestRefusalsReadTheSame(t *testing.T) {
 	s := start(t).inProcess()
 	refused := map[string]string{"broken": "ast_live_x", "of the other deployment": keys.Mint(animalstore.Staging), "short": "x"}
@@ -130,7 +130,7 @@ func TestRefusalsReadTheSame(t *testing.T) {
 				calls := s.db.called()
 				wantCalls := map[string]int{"KeyByHash": 1}
 				if !slices.Contains(asks, name) {
-					wantCalls = nil // it cannot be ours, which everybody can see
+					wantCalls = nil // its form shows that it isn't one of ours
 				}
 				if !maps.Equal(calls, wantCalls) {
 					t.Errorf("%s, try %d: got %v asked of the database, want %v", name, try+1, calls, wantCalls)

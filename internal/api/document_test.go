@@ -131,7 +131,7 @@ type exchange struct {
 	oneOfMany    bool
 }
 
-// check says in what the exchange departs from the contract.
+// check describes how the exchange breaks the contract.
 func (e *exchange) check() error {
 	if got := e.answered["X-Content-Type-Options"]; len(got) != 1 || got[0] != "nosniff" {
 		return fmt.Errorf("X-Content-Type-Options: got %q, want nosniff", got)
@@ -377,7 +377,7 @@ func (e *exchange) checkAlways() error {
 	return errors.Join(wrong...)
 }
 
-// withoutOperation are the statuses a request may meet that means no operation.
+// withoutOperation are the statuses of requests that match no operation.
 var withoutOperation = []int{204, 401, 404, 405, 429, 500, 503}
 
 // codesOf are the codes each status may carry.
@@ -398,9 +398,8 @@ var codesOf = map[int][]animalstore.Code{
 	503: {"unavailable", "storage_full", "overloaded", "shutting_down"},
 }
 
-// checkError holds a response of 400 or above, anywhere, to the Error schema and
-// its message to silence about our insides. A page of the docs that doesn't exist is a
-// page.
+// checkError checks that an error response matches the Error schema and that its message
+// reveals no internals. Missing pages under /docs/ are HTML instead.
 func (e *exchange) checkError() error {
 	if e.status < 400 || e.method == http.MethodHead || e.status == http.StatusNotFound && strings.HasPrefix(e.url.Path, "/docs/") {
 		return nil

@@ -83,7 +83,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	switch {
 	case status == http.StatusInternalServerError:
 		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
-	case e.Code == animalstore.ShuttingDown: // a health check, which this is the right response to
+	case e.Code == animalstore.ShuttingDown: // a health check while draining: expected
 	case status == http.StatusServiceUnavailable && r.Request.Context().Err() == nil:
 		s.log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
 	}

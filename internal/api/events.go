@@ -91,7 +91,7 @@ func (r *request) view() events.View {
 const maxScans = 10
 
 // readEvents reads a page. If there is nothing to read, it waits as long as the query
-// allows. The wait holds neither a connection to the database nor a turn.
+// allows. While it waits, it occupies no database connection.
 func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Reader, q *eventQuery) ([]*events.Message, error) {
 	if q.wait == 0 {
 		messages, _, err := reader.ReadStored(r.Context(), q.limit)
@@ -155,10 +155,10 @@ func explainExpired(err error) error {
 	return animalstore.Errorf(animalstore.EventsExpired, "the events after this one are no longer kept, or it isn't one of this store's: read the lists again, then follow from the newest event (after=%s)", latest)
 }
 
-// extendDeadlines lets the response of a request that waits take longer than others.
-// Writers without deadlines, in tests, need none.
+// extendDeadlines gives a waiting request more time to respond. The response writers of
+// some tests have no deadlines, which is fine.
 func extendDeadlines(w http.ResponseWriter, d time.Duration) {
 	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) // else net/http would take the client for gone
+	control.SetReadDeadline(time.Time{}) // otherwise net/http would treat the client as gone
 	control.SetWriteDeadline(time.Now().Add(d))
 }

@@ -133,7 +133,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestClientGone: a client that leaves takes its request with it.
+// TestClientGone: a read is cancelled when its client disconnects.
 func TestClientGone(t *testing.T) {
 	s := start(t)
 	began, ended := make(chan struct{}), make(chan error)
@@ -182,8 +182,8 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestPanicHalfWay: a response that breaks off is cut off, for what is out
-// cannot be taken back.
+// TestPanicHalfWay: if a handler panics after its response has begun, the response is cut
+// off, because what was sent can't be taken back.
 func TestPanicHalfWay(t *testing.T) {
 	s := start(t)
 	defer func() {

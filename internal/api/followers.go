@@ -13,11 +13,10 @@ import (
 // maxStreams is how many streams of a key an instance serves at once.
 const maxStreams = 10
 
-// streamRetryAfter is how long the caller of one more is asked to wait, in seconds.
+// streamRetryAfter is the Retry-After of a stream that is refused, in seconds.
 const streamRetryAfter = 5
 
-// followTimes are how long things take while somebody follows events. Tests shorten
-// them.
+// followTimes are the intervals and timeouts of followers. Tests shorten them.
 var followTimes = struct {
 	Comment  time.Duration // between two comments in a stream
 	Write    time.Duration // for a client to take a piece of what a stream sends
@@ -32,8 +31,8 @@ var followTimes = struct {
 	Retry:    time.Second,
 }
 
-// followers are the streams and the requests that wait for events. A key may end while
-// they do, so the keys of all of them are checked again and again, each key once.
+// followers are the streams and the requests that wait for events. A key may be revoked
+// or banned meanwhile, so one goroutine rechecks every key that has followers.
 type followers struct {
 	keys    *keys.Checker
 	limiter ratelimit.Limiter

@@ -20,9 +20,9 @@ import (
 	"animalstore/internal/db"
 )
 
-// fuzzed sends a request that a fuzzer made up past the network, which would
-// refuse some of them. The response is held to the document, and unless sent is
-// nil, what the server takes the document must allow.
+// fuzzed passes a fuzzer's request directly to the handler, because the network would
+// refuse some of them. The response must match the document. Unless sent is nil, the
+// document must also allow every request that the server accepts.
 func (s *service) fuzzed(t *testing.T, r *http.Request, sent []byte) response {
 	t.Helper()
 	r = r.WithContext(context.WithValue(t.Context(), badRequest{}, true))

@@ -343,8 +343,8 @@ func TestUpdateKeyRefused(t *testing.T) {
 	}
 }
 
-// TestKeyBodyBeforeKey: a body that fits no key is told so, whether or not there
-// is a key or it could be changed.
+// TestKeyBodyBeforeKey: a body that is invalid for every key gets 400, whether or not the
+// key exists or may be changed.
 func TestKeyBodyBeforeKey(t *testing.T) {
 	s := start(t)
 	_, id := s.with(t, readWrite, nil)
@@ -527,7 +527,7 @@ func TestRotateRefused(t *testing.T) {
 	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
 }
 
-// TestKeyNotFound: for every operation on a key, whatever names none.
+// TestKeyNotFound: every operation on a key that doesn't exist returns 404.
 func TestKeyNotFound(t *testing.T) {
 	s := start(t)
 	for _, id := range []string{"99", "0", "-1", "01", "1.0", "+1", "abc", "9223372036854775808", "%31x", "ast_live_x", "1%00"} {

@@ -81,8 +81,8 @@ func checkCachedReads(t *testing.T) {
 	}
 }
 
-// slowReads keeps every third list for a while after it was read, so that the
-// store changes before it is answered and perhaps kept.
+// slowReads delays every third list after it was read, so that the store changes before
+// the response is sent and perhaps cached.
 type slowReads struct {
 	db.DB
 	n atomic.Int64
@@ -103,8 +103,7 @@ type question struct {
 	get    int64  // an id
 }
 
-// herd is the model: the pets there are, newest first. It is never changed,
-// only put behind another pet. Nil has none.
+// herd is the model: an immutable linked list of pets, newest first. Nil is empty.
 type herd struct {
 	newest animalstore.Pet
 	older  *herd
@@ -170,7 +169,7 @@ func stale(ops []porcupine.Operation) string {
 	return text.String()
 }
 
-// history calls the service and writes down who was told what, and when.
+// history calls the service and records every call with its response and times.
 type history struct {
 	handler http.Handler
 	key     string
@@ -228,7 +227,7 @@ func (h *history) round(t *testing.T, before *herd, each int) []porcupine.Operat
 	return slices.Concat(clients...)
 }
 
-// ask puts one question. Its response is a list of pets, of one or none too.
+// ask makes one call. Its response is always a list of pets, which may be empty.
 func (h *history) ask(q question) (porcupine.Operation, error) {
 	method, path, body := "GET", fmt.Sprintf("/v1/pets/%d", q.get), ""
 	switch {

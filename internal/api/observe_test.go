@@ -15,7 +15,7 @@ import (
 	"animalstore"
 )
 
-// witness notes what an observer is told.
+// witness is an observer that records its calls.
 type witness struct {
 	mu     sync.Mutex
 	open   int
@@ -52,8 +52,7 @@ func (w *witness) Failed(code animalstore.Code) {
 	w.failed = append(w.failed, code)
 }
 
-// TestObserver: whatever comes of a request is told, and in words that no client
-// can choose.
+// TestObserver: every request is reported, with labels that no client can choose.
 func TestObserver(t *testing.T) {
 	saw := &witness{}
 	s := start(t, func(with *setup) {

@@ -9,7 +9,7 @@ import (
 	"animalstore/internal/keys"
 )
 
-// operation is what tests that go through all operations know of one.
+// operation describes an operation for tests that loop over all of them.
 type operation struct {
 	id         string
 	permission animalstore.Permissions // by the contract, not by the code

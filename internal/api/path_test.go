@@ -22,8 +22,8 @@ const (
 	allowPut    = "GET, HEAD, OPTIONS, PUT"
 )
 
-// TestUnknownPath: nothing is cleaned, guessed or redirected, and a stranger
-// learns of no path whether it exists.
+// TestUnknownPath: no path is cleaned, guessed or redirected, and without a key nobody
+// learns which paths exist.
 func TestUnknownPath(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"})

@@ -49,7 +49,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 	if page == nil && s.pages.Has(r.URL.Path) {
 		page = s.page
 	}
-	if page == nil && strings.HasPrefix(r.URL.Path, "/docs/") { // only people ask for those
+	if page == nil && strings.HasPrefix(r.URL.Path, "/docs/") { // for people, so the response is a page
 		s.pages.ServeNotFound(w, r.Request)
 		return nil
 	}
@@ -82,7 +82,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := s.ping(ctx); err != nil {
-		// Whatever is wrong, a load balancer gets 503, and the log the reason.
+		// A load balancer gets 503 whatever is wrong. The log has the reason.
 		if statusOf[publicError(err).Code] != http.StatusServiceUnavailable {
 			err = fmt.Errorf("%w (%w)", animalstore.Errorf(animalstore.Unavailable, "the storage doesn't work right now: use another instance"), err)
 		}

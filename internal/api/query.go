@@ -15,7 +15,7 @@ const (
 	maxLimit     = 100
 )
 
-// listQuery is the query of a list, with what all lists have in common.
+// listQuery is the parsed query of a list: what all lists have in common.
 type listQuery struct {
 	path    string            // of the list, under /v1
 	limit   int               // the size of the page

@@ -315,7 +315,7 @@ type banBody struct {
 	Level  int64
 }
 
-// limitsBody asks a key how it stands. What it says agrees with the headers.
+// limitsBody gets a key's limits and checks that they agree with the headers.
 func (s *service) limitsBody(t testing.TB, key string) limitsBody {
 	t.Helper()
 	got := s.do(t, call{path: "/v1/limits", key: key})
@@ -455,8 +455,7 @@ func readLimits(h http.Header) (l limits, err error) {
 	return l, err
 }
 
-// checkLimits holds the headers that tell the caller how it stands to what they
-// may say, whatever the response.
+// checkLimits checks the limit headers of a response, whatever its status.
 func (e *exchange) checkLimits() error {
 	l, err := readLimits(e.answered)
 	if err != nil {
@@ -547,7 +546,7 @@ func TestBan(t *testing.T) {
 	})
 }
 
-// TestUnban: an operator's word ends a ban, and only that.
+// TestUnban: lifting a ban ends the ban and resets nothing else.
 func TestUnban(t *testing.T) {
 	s := start(t).inProcess()
 	secret, id := s.planKey(t, animalstore.PlanFree)

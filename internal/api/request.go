@@ -31,7 +31,7 @@ type request struct {
 	second  string           // the value of its second, if it has two
 	body    []byte           // nil until it is read
 	changes bool             // its operation was called and may have changed something
-	waited  time.Duration    // for events, which isn't the server's time
+	waited  time.Duration    // for events; not counted as time that the server takes
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -59,7 +59,8 @@ func (r *request) restartClock() {
 	r.ctx, r.cancel = context.WithTimeout(parent, handlerTimeout)
 }
 
-// withKey returns a context for what the key of the request reads and changes.
+// withKey returns a context with the request's key as the actor of changes and as the
+// caller that waits for the database.
 func (r *request) withKey(ctx context.Context) context.Context {
 	ctx = db.WithActor(ctx, db.Actor{KeyID: r.key.ID, RequestID: r.id})
 	return fair.WithCaller(ctx, r.key.ID)

@@ -8,7 +8,7 @@ import (
 	"animalstore"
 )
 
-// ServerState is what only the server as a whole knows, for [animalstore.Status].
+// ServerState is the part of [animalstore.Status] that comes from package server.
 type ServerState struct {
 	Engine     string
 	WriteQueue int64
@@ -41,8 +41,7 @@ func (s *Server) getStatus(w http.ResponseWriter, r *request) error {
 const minutesKept = 60
 
 // requestLog counts the requests of the last hour by minute, without a lock. A request
-// that is counted at the very moment in which a minute begins may be lost: the counts
-// are for a plot.
+// counted just as a minute begins may be lost, which is good enough for a plot.
 type requestLog [minutesKept]struct {
 	minute atomic.Int64    // Unix time divided by 60
 	counts [4]atomic.Int64 // served, rejected, limited, failed
@@ -86,7 +85,7 @@ func (l *requestLog) list(now time.Time) []animalstore.RequestMinute {
 	return all
 }
 
-// Stats are what a Server did since it was created, and what it remembers.
+// Stats are counters since the Server was created, and current sizes.
 type Stats struct {
 	PageHits, PageMisses int64 // of the cache of encoded pages
 	Addresses            int   // whose requests without a valid key are counted

@@ -42,7 +42,7 @@ func remove(path string, header ...string) call {
 	return with(call{method: "DELETE", path: path}, header...)
 }
 
-// with adds headers, given as name and value in turn.
+// with adds headers, given as alternating names and values.
 func with(c call, header ...string) call {
 	added := c.header.Clone()
 	if added == nil {
@@ -249,7 +249,7 @@ func TestDeletePet(t *testing.T) {
 	}
 }
 
-// TestGetPetGoesAlone: the end of getPet is not that of its path.
+// TestGetPetGoesAlone: when getPet is removed, the other operations of its path stay.
 func TestGetPetGoesAlone(t *testing.T) {
 	s := start(t)
 	pet := s.addOne(t, "available")
@@ -620,7 +620,7 @@ func TestStoreMessages(t *testing.T) {
 	}
 }
 
-// snapshot is all there is, as it is listed.
+// snapshot returns every pet, order and category as listed.
 func (s *service) snapshot(t testing.TB) string {
 	t.Helper()
 	var all strings.Builder

@@ -53,7 +53,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 		limitBuffer(r.Request.Context())
 	}
 	st := &stream{server: s, w: w, r: r, control: http.NewResponseController(w), reader: reader, view: r.view(), ended: f.ended}
-	st.control.SetReadDeadline(time.Time{}) // else net/http would take the client for gone
+	st.control.SetReadDeadline(time.Time{}) // otherwise net/http would treat the client as gone
 	if st.begin(start) && st.send(messages) {
 		st.run(more)
 	}
@@ -229,7 +229,7 @@ func (st *stream) write(frames []byte) bool {
 		}
 		return false
 	}
-	st.control.SetWriteDeadline(time.Time{}) // a stream may be silent for long
+	st.control.SetWriteDeadline(time.Time{}) // a stream may send nothing for a long time
 	return true
 }
 

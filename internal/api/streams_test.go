@@ -192,7 +192,7 @@ func TestStreamIsRefused(t *testing.T) {
 	}
 }
 
-// TestAcceptChooses: only who asks for a stream alone gets one.
+// TestAcceptChooses: a client gets a stream only if it accepts nothing else.
 func TestAcceptChooses(t *testing.T) {
 	s := start(t)
 	for accept, want := range map[string]string{

@@ -26,7 +26,7 @@ func (a response) hours(t testing.TB) []hour {
 	return hours
 }
 
-// TestUsage: hour by hour, newest first, the question itself included.
+// TestUsage: usage by hour, newest first, including the request that asks for it.
 func TestUsage(t *testing.T) {
 	s := start(t)
 	secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 5, PerDay: 1_000} })
@@ -89,8 +89,7 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// TestUsageIsDropped: after 90 days nothing of it is left, and of what is
-// younger everything.
+// TestUsageIsDropped: usage older than 90 days is dropped, and all younger usage is kept.
 func TestUsageIsDropped(t *testing.T) {
 	s := start(t)
 	_, id := s.with(t, readWrite, nil)

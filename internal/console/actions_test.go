@@ -202,7 +202,7 @@ func TestKeys(t *testing.T) {
 	b.post("/console/keys/1/revoke", url.Values{"confirm": {"yes"}}).want(t, "the last admin", http.StatusConflict, "last one that can manage keys")
 }
 
-// TestSentTwice: whatever a form does, it does once.
+// TestSentTwice: a form that is sent twice takes effect once.
 func TestSentTwice(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -49,8 +49,8 @@ func actor(e animalstore.Event, names map[int64]string) string {
 }
 
 // nameKeys adds the names of the keys that made changes, and of those that may make one
-// while the page is open. Whatever is on the page, it makes a few calls at most: keys
-// beyond that are shown by their id.
+// while the page is open. It makes only a few calls: the remaining keys are shown by
+// their id.
 func (v *visit) nameKeys(f *feed) error {
 	if f.After == 0 && f.unnamed() == 0 {
 		return nil

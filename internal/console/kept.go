@@ -27,8 +27,8 @@ type keptForm struct {
 	Fields url.Values
 }
 
-// keepForm keeps a form that has input, which its field "by" says: the key it was shown
-// to. It returns what to tell the person about what they typed.
+// keepForm keeps a form with input, which has a field "by" with the key it was shown to.
+// It returns what to tell the person about what they typed.
 func (c *Console) keepForm(w http.ResponseWriter, r *http.Request, status int) string {
 	if tooLarge(r) || r.PostForm.Get("by") == "" {
 		return "Sign in and try again."
@@ -45,8 +45,8 @@ func (c *Console) keepForm(w http.ResponseWriter, r *http.Request, status int) s
 	return "Sign in with the same key to see what you typed again, and send it."
 }
 
-// takeKept reports whether a form to this address was kept. Then it returns what to say
-// about it, makes its fields those of the visit, and forgets it.
+// takeKept reports whether a form to this address was kept. If so, it restores the fields
+// of the form, deletes the cookie and returns what to tell the person.
 func (v *visit) takeKept(action string) (notice formError, ok bool) {
 	cookie, err := v.r.Cookie(keptCookie)
 	if err != nil {

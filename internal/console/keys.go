@@ -204,8 +204,8 @@ func (v *visit) showThisKey(status int, p keyPage) error {
 	return v.render(status, "key", p)
 }
 
-// showKeyAgain shows a key whose secret or end was refused for a reason: with change at its
-// field. A key that is revoked has no such forms.
+// showKeyAgain shows a key after the form to rotate or revoke it was refused. change puts
+// the error next to its field. A revoked key has no such forms.
 func (v *visit) showKeyAgain(status int, wrong formError, change func(*keyPage)) error {
 	key, etag, err := readTagged(v, v.api.GetKey)
 	if err != nil {

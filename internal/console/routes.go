@@ -63,7 +63,7 @@ var routes = []route{
 	{"GET /console/system", admin, (*visit).showSystem},
 }
 
-// streamPath is the one request that lasts.
+// streamPath is the only path with responses that don't end.
 const streamPath = "/console/events/stream"
 
 type route struct {

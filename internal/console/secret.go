@@ -89,8 +89,8 @@ func (c *Console) takeSecret(w http.ResponseWriter, r *http.Request) (secret new
 	return secret, true
 }
 
-// showSecret serves GET /console/keys/{id}/secret and the same of webhooks: this once with
-// the secret. That costs nothing, so that no limit comes between a secret and its owner.
+// showSecret serves GET /console/keys/{id}/secret and the same of webhooks. It shows the
+// secret once, and then isn't charged, so that no limit can keep a secret from its owner.
 func (v *visit) showSecret() error {
 	secret, ok := v.c.takeSecret(v.w, v.r)
 	if !ok && !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
@@ -110,8 +110,9 @@ func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, v *visit,
 	c.render(w, http.StatusOK, "secret", secretPage{c.frame(v, "Secret of "+kind+" "+r.PathValue("id")), secret, kind, r.PathValue("id"), path})
 }
 
-// rotate gives what the path names a new secret with change, and shows it. If the form is
-// wrong, again shows it with why. A form that is sent twice rotates once.
+// rotate replaces the secret of the key or webhook in the path by calling change, and
+// shows the new one. If the form is invalid, again shows it with the error. A form that
+// is sent twice rotates once.
 func (v *visit) rotate(change func(id int64, grace time.Duration) (secret string, err error), again func(status int, wrong formError) error) error {
 	id, err := v.id()
 	if err != nil {

@@ -178,7 +178,7 @@ func (c *Console) chargeAddress(w http.ResponseWriter, r *http.Request) bool {
 	return err == nil
 }
 
-// safeNext returns a path of the console to go to, whatever was asked for.
+// safeNext returns next if it is a safe path of the console, or else /console.
 func safeNext(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Fragment != "" ||

@@ -37,12 +37,3 @@ type PetQuery struct {
 	Before     int64 // only lower ids
 	Limit      int   // at least 1
 }
-
-// NewPet returns the pet that CreatePet adds, without an id.
-func NewPet(p animalstore.NewPet) animalstore.Pet {
-	pet := animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	if pet.Status == "" {
-		pet.Status = animalstore.PetAvailable
-	}
-	return pet
-}

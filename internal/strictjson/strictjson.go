@@ -10,6 +10,10 @@ package strictjson
 import (
 	"bytes"
 	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
 
 	"animalstore"
 
@@ -152,4 +156,206 @@ func readStrings(v jsontext.Value) ([]string, error) {
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// maxFields is how many fields all objects in a text may have together. To find
+// duplicates, the decoder remembers the names in each object, which makes fields the
+// most expensive part of a text.
+const maxFields = 1000
+
+var errTooManyFields = errors.New("too many fields")
+
+// scanner reads a text once, token by token, and counts its fields.
+type scanner struct {
+	*jsontext.Decoder
+	fields int
+}
+
+// scanObject checks that a text is one object and returns the text of each field, nil
+// for absent ones.
+func scanObject(text []byte, fields []field) ([]jsontext.Value, error) {
+	// The decoder avoids copying the text only if it reads from a bytes.Buffer.
+	s := &scanner{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	kind := s.PeekKind()
+	values := make([]jsontext.Value, len(fields))
+	var err error
+	if kind == '{' {
+		err = s.scanFields(text, fields, values)
+	} else {
+		err = s.skipValue()
+	}
+	if err == io.EOF {
+		return nil, malformed("the body is empty: send a JSON object")
+	}
+	if err != nil {
+		return nil, explainSyntax(err)
+	}
+	if _, err := s.ReadToken(); err != io.EOF {
+		return nil, malformed("there is something after the JSON object, at byte %d: send one object only", s.InputOffset())
+	}
+	if kind != '{' {
+		return nil, malformed("this is not a JSON object: send one in braces")
+	}
+	return values, nil
+}
+
+// scanFields scans the outermost object.
+func (s *scanner) scanFields(text []byte, fields []field, values []jsontext.Value) error {
+	if _, err := s.ReadToken(); err != nil { // the brace
+		return err
+	}
+	for s.PeekKind() == '"' {
+		token, err := s.readName()
+		if err != nil {
+			return err
+		}
+		name := token.String() // the next read invalidates the token
+		start := s.InputOffset()
+		if err := s.skipValue(); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(fields, func(f field) bool { return f.name == name }); i >= 0 {
+			values[i] = bytes.TrimLeft(text[start:s.InputOffset()], ": \t\r\n")
+		}
+	}
+	_, err := s.ReadToken() // the closing brace, if nothing is wrong
+	return err
+}
+
+// skipValue scans the next value and everything inside it.
+func (s *scanner) skipValue() error {
+	for outside := s.StackDepth(); ; {
+		read := s.ReadToken
+		if kind, n := s.StackIndex(s.StackDepth()); kind == '{' && n%2 == 0 && s.PeekKind() == '"' && s.StackDepth() > outside {
+			read = s.readName
+		}
+		if _, err := read(); err != nil {
+			return err
+		}
+		if s.StackDepth() <= outside {
+			return nil
+		}
+	}
+}
+
+func (s *scanner) readName() (jsontext.Token, error) {
+	if s.fields++; s.fields > maxFields {
+		return jsontext.Token{}, errTooManyFields
+	}
+	return s.ReadToken()
+}
+
+// maxDepth is how many arrays and objects jsontext accepts inside one another.
+// tooDeep is its error for more, which it doesn't export.
+const (
+	maxDepth = 10_000
+	tooDeep  = "exceeded max depth"
+)
+
+func explainSyntax(err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == errTooManyFields:
+		return malformed("the JSON has too many fields: send at most %d, in all objects together", maxFields)
+	case !errors.As(err, &syntax):
+		return malformed("this is not valid JSON")
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return malformed("there are two fields of the same name, the second at byte %d: send each once", syntax.ByteOffset)
+	case syntax.Err != nil && syntax.Err.Error() == tooDeep:
+		return malformed("the JSON is nested too deeply at byte %d: use at most %d levels", syntax.ByteOffset, maxDepth)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return malformed("the JSON ends in the middle: send all of it")
+	}
+	return malformed("this is not valid JSON in UTF-8 at byte %d", syntax.ByteOffset)
+}
+
+var (
+	errInteger  = errors.New("must be an integer")
+	errFraction = errors.New("must be an integer, without a fraction")
+	errRange    = errors.New("must be an integer between -9223372036854775808 and 9223372036854775807")
+)
+
+// ParseInteger parses a number whose value is an integer, in any JSON notation: 100,
+// 1e2 and 100.0 are the same. It's exact, because it never converts to a float, and
+// cheap, because it never expands an exponent into more digits than an int64 has.
+func ParseInteger(number []byte) (int64, error) {
+	if n, err := strconv.ParseInt(string(number), 10, 64); err == nil && number[0] != '+' {
+		return n, nil
+	}
+	digits, rawExponent, hasExponent := number, []byte(nil), false
+	if i := bytes.IndexAny(number, "eE"); i >= 0 {
+		digits, rawExponent, hasExponent = number[:i], number[i+1:], true
+	}
+	digits, negative := bytes.CutPrefix(digits, []byte("-"))
+	whole, fraction, hasPoint := bytes.Cut(digits, []byte("."))
+	if !isDigits(whole) || hasPoint && !isDigits(fraction) || hasExponent && !isExponent(rawExponent) {
+		return 0, errInteger
+	}
+	exponent := 0
+	if hasExponent {
+		exponent = parseExponent(rawExponent)
+	}
+
+	// The value is significant×10^exponent.
+	significant := append(append(make([]byte, 0, len(digits)), whole...), fraction...)
+	exponent -= len(fraction)
+	significant = bytes.TrimLeft(significant, "0")
+	if len(significant) == 0 {
+		return 0, nil
+	}
+	trimmed := bytes.TrimRight(significant, "0")
+	exponent += len(significant) - len(trimmed)
+	if exponent < 0 {
+		return 0, errFraction
+	}
+	return scale(trimmed, exponent, negative)
+}
+
+// scale returns digits×10^exponent as an int64. digits has no leading zeros.
+func scale(digits []byte, exponent int, negative bool) (int64, error) {
+	const maxDigits = 19 // in an int64
+	if len(digits)+exponent > maxDigits {
+		return 0, errRange
+	}
+	digits = append(digits, bytes.Repeat([]byte("0"), exponent)...)
+	n, err := strconv.ParseUint(string(digits), 10, 64)
+	switch {
+	case err != nil:
+		return 0, errRange
+	case negative && n <= -math.MinInt64:
+		return -int64(n), nil
+	case !negative && n <= math.MaxInt64:
+		return int64(n), nil
+	}
+	return 0, errRange
+}
+
+func isDigits(s []byte) bool {
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
+func isExponent(s []byte) bool {
+	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	return isDigits(s)
+}
+
+// parseExponent reads an exponent. One that is larger than the number of digits
+// of any text we read is safely beyond the bound.
+func parseExponent(s []byte) int {
+	const bound = 1 << 30
+	n, err := strconv.Atoi(string(s))
+	switch {
+	case err != nil && s[0] == '-', n < -bound:
+		return -bound
+	case err != nil, n > bound:
+		return bound
+	}
+	return n
 }

@@ -24,8 +24,8 @@ func (s *slowClock) WebhookWork(context.Context, animalstore.Time) (animalstore.
 	return animalstore.WebhookWork{Webhooks: true, Clock: animalstore.At(time.Now().Add(time.Minute))}, nil
 }
 
-// TestSharedClockIsSteady: a look that took long says little about the time, so the clock
-// doesn't jump after it. The durations of attempts would jump too.
+// TestSharedClockIsSteady: the clock doesn't jump after a slow look, which says little
+// about the time. Otherwise the durations of attempts would jump too.
 func TestSharedClockIsSteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewWorker(Config{Store: &slowClock{}, Sender: NewSender(SenderConfig{Networks: NewNetworks(nil)}), Log: slog.New(slog.DiscardHandler), SharedClock: true})

@@ -60,14 +60,14 @@ func isGlobal(addr netip.Addr) bool {
 	return global
 }
 
-// Networks decides where webhooks may lead: to globally reachable addresses with https,
-// and to further networks that the operator named also with http.
+// Networks decides where webhooks may be sent: to globally reachable addresses over
+// https, and to the networks that the operator allows also over http.
 type Networks struct {
 	further []netip.Prefix
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// NewNetworks returns Networks with further ones.
+// NewNetworks returns Networks that also allow the given ones.
 func NewNetworks(further []netip.Prefix) *Networks {
 	return &Networks{further: further, resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)

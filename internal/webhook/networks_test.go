@@ -154,7 +154,7 @@ func TestNothingLeadsInside(t *testing.T) {
 	if n := l.connections.Load(); n != 0 {
 		t.Errorf("got %d connections inside, want 0", n)
 	}
-	// The listener does count.
+	// Check that the listener counts connections at all.
 	if _, err := http.Get("http://127.0.0.1:" + l.port()); err != nil || l.connections.Load() == 0 {
 		t.Errorf("the listener counted %d connections after one of ours: %v", l.connections.Load(), err)
 	}

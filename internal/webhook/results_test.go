@@ -99,7 +99,7 @@ func dueStore() *resultStore {
 }
 
 // TestResultOutlastsTheStorage: while the storage fails, a worker keeps the result of an
-// attempt, and stores it when the storage works again, unless that takes too long.
+// attempt and retries storing it, but not forever.
 func TestResultOutlastsTheStorage(t *testing.T) {
 	for _, test := range []struct {
 		failures int
@@ -122,8 +122,8 @@ func TestResultOutlastsTheStorage(t *testing.T) {
 	}
 }
 
-// TestWorkerStops: a worker that stops finishes what it is sending if that doesn't take
-// long, and gives back the rest. It claims nothing more.
+// TestWorkerStops: a worker that stops finishes the attempts that end soon, releases the
+// other deliveries and claims no more.
 func TestWorkerStops(t *testing.T) {
 	for _, test := range []struct {
 		name            string

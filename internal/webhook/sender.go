@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// What is read of a response. The rest isn't worth the wait: none of it is kept.
+	// Limits on reading a response. Nothing of it is kept, so the rest isn't worth
+	// waiting for.
 	maxHeader = 16 << 10
 	maxBody   = 4 << 10
 	bodyTime  = time.Second
@@ -57,7 +58,7 @@ func NewSender(c SenderConfig) *Sender {
 	if c.TLS != nil {
 		s.tls = c.TLS.Clone()
 	}
-	s.tls.NextProtos = []string{"http/1.1"} // a receiver without it then says so
+	s.tls.NextProtos = []string{"http/1.1"} // a receiver with only HTTP/2 then refuses the handshake
 	s.transport = &http.Transport{
 		Proxy:                  nil, // one from the environment could reach internal networks
 		DialContext:            s.dial,
@@ -73,8 +74,8 @@ func NewSender(c SenderConfig) *Sender {
 // Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-// attemptKey is where a request's context has the context itself: net/http gives
-// diallers one that outlasts the request, with the same values.
+// attemptKey is the key under which a request's context contains itself. net/http gives
+// dialers a context with the same values that outlives the request.
 type attemptKey struct{}
 
 func withAttempt(ctx context.Context) context.Context {

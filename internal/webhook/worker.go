@@ -23,7 +23,7 @@ type Store interface {
 	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
 }
 
-// Observer is told what happens. Its methods must not block.
+// Observer is notified of attempts and disabled webhooks. Its methods must not block.
 type Observer interface {
 	// WebhookAttempt is called after each attempt. outcome is delivered, retry or
 	// failed.
@@ -33,17 +33,16 @@ type Observer interface {
 }
 
 const (
-	// lookEvery is how often a worker looks for events and for what is due, if it is
-	// neither notified nor knows of a delivery that becomes due before.
+	// lookEvery is the longest time between two looks for new events and due deliveries.
 	lookEvery = 500 * time.Millisecond
 	// spacing is the least time between two looks. Many events share one.
 	spacing = 20 * time.Millisecond
-	// idleSpacing is spacing while there are no webhooks: a store without them pays
-	// next to nothing, and the first one is still noticed soon.
+	// idleSpacing replaces spacing while there are no webhooks. Looking then costs almost
+	// nothing, and the first webhook is still noticed soon.
 	idleSpacing = 100 * time.Millisecond
-	// leaseTime is how long nobody else sends a delivery that was claimed. While it is
-	// being sent, the lease is renewed every renewEvery. So what a killed process was
-	// sending is sent by another soon, and there is time to record a result.
+	// leaseTime is how long a claim lasts. While a delivery is being sent, its lease is
+	// renewed every renewEvery. So another process soon takes over from one that was
+	// killed, and there is time to record a result.
 	leaseTime  = 15 * time.Second
 	renewEvery = 5 * time.Second
 	// dispatchBatch is how many events become deliveries in one transaction.
@@ -182,10 +181,10 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 	return work.Next, nil
 }
 
-// followClock corrects the worker's clock by a time that the store read between two times
-// of this process. Half of the time in between may be the error of that, and the store
-// rounds to milliseconds. A smaller difference says nothing, and following it would change
-// the durations of attempts under way.
+// followClock corrects the worker's clock by the store's, which was read at some time
+// between asked and answered. So it can be wrong by half of that interval, and the store
+// rounds to milliseconds. Smaller differences are ignored, because following them would
+// distort the durations of attempts in progress.
 func (w *Worker) followClock(clock animalstore.Time, asked, answered time.Time) {
 	half := answered.Sub(asked) / 2
 	offset := clock.Sub(asked.Add(half))
@@ -242,8 +241,8 @@ func (w *Worker) keepLease(d *animalstore.DueDelivery) (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// renew extends a lease. If that fails, the next renewal asks for the same one again, so
-// that it is known which two leases the store may have.
+// renew extends a lease. If that fails, the next renewal asks for the same lease again,
+// so that the store has one of only two leases.
 func (w *Worker) renew(d *animalstore.DueDelivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()

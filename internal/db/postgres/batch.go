@@ -80,7 +80,7 @@ func (b *batcher[Req, Res]) do(ctx context.Context, req Req) (res Res, err error
 // work runs batches until no call waits.
 func (b *batcher[Req, Res]) work() {
 	for {
-		runtime.Gosched() // let those who are about to call do so first
+		runtime.Gosched() // let other callers queue their calls first
 		b.mu.Lock()
 		n := min(len(b.waiting), maxBatch)
 		batch := slices.Clone(b.waiting[:n])

@@ -230,7 +230,7 @@ const (
 )
 
 // claimFor claims deliveries of a webhook until animalstore.MaxInFlight are claimed. It
-// claims none if another session does.
+// claims none if another session has locked the webhook.
 func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animalstore.Time) ([]animalstore.DueDelivery, error) {
 	webhook, err := selectOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook+" FOR NO KEY UPDATE SKIP LOCKED", webhookID)
 	if errors.Is(err, db.ErrNotFound) {
@@ -299,8 +299,8 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 	return work, err
 }
 
-// ClaimDeliveries implements [db.DB]. Each webhook has its own transaction, which locks
-// it, so that no two sessions count the same free places.
+// ClaimDeliveries implements [db.DB]. It locks each webhook in a separate transaction, so
+// that two sessions together don't claim more than MaxInFlight.
 func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
 	ids, err := list(ctx, d, "look for due deliveries", scanValue[int64], webhooksWithDue, now.Milli(), animalstore.MaxInFlight)
 	if err != nil {

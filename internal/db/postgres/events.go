@@ -66,9 +66,9 @@ func (d *DB) PublishEvents(ctx context.Context) (newest int64, err error) {
 	return newest, err
 }
 
-// publishOn publishes one batch. Without an explicit one, the two statements are one
-// transaction and take one round trip. The second sees what others published before it
-// got the lock, because its snapshot is taken afterwards.
+// publishOn publishes one batch. Outside of an explicit transaction, the two statements
+// are one implicit transaction and take one round trip. The second sees what others
+// published before it got the lock, because its snapshot is taken afterwards.
 func publishOn(ctx context.Context, c *pgx.Conn) (newest int64, err error) {
 	var batch pgx.Batch
 	batch.Queue("SELECT pg_advisory_xact_lock($1)", int64(publishLock))
@@ -154,7 +154,7 @@ func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args
 	if filter.Types == nil && !filter.None {
 		return all, args
 	}
-	args = append(args, filter.Look(q.Limit), append([]int64{}, filter.Types...)) // nothing matches none
+	args = append(args, filter.Look(q.Limit), append([]int64{}, filter.Types...)) // not nil: an empty list matches nothing
 	if filter.HasID {
 		return bySubject, append(args, filter.SubjectID)
 	}

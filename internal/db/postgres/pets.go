@@ -69,7 +69,7 @@ func insertPetsArgs(pets []newPet) []any {
 func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	by := db.ActorOf(ctx)
 	if retry == nil {
-		pet = db.NewPet(p)
+		pet = p.Pet()
 		created, err := d.creates.do(ctx, newPet{pet, by})
 		if errors.Is(err, errBegun) {
 			err = fmt.Errorf("insert pet: %w: %w", db.ErrOutcomeUnknown, err)
@@ -79,7 +79,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, retry, &pet, func() (err error) {
-			pet = db.NewPet(p)
+			pet = p.Pet()
 			pet.ID, err = selectOne(ctx, tx, "insert pet", scanValue[int64], insertPet, insertPetArgs(newPet{pet, by})...)
 			return err
 		})
@@ -94,8 +94,8 @@ type createdPet struct {
 	err error
 }
 
-// createPets creates pets in one statement. If PostgreSQL refuses that, each has its own,
-// so that a bad one fails alone.
+// createPets creates pets in one statement. If PostgreSQL refuses it, each pet gets its
+// own statement, so that only the bad ones fail.
 func (d *DB) createPets(ctx context.Context, pets []newPet) ([]createdPet, error) {
 	created := make([]createdPet, len(pets))
 	ids, err := d.insertPets(ctx, pets)

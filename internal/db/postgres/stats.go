@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Stats are how busy the connections are, how long they were waited for since the
-// database was opened, and how large the database is.
+// Stats describe how busy the connections are, how long operations have waited for them
+// since the database was opened, and how large the database is.
 type Stats struct {
 	Acquired, Idle, Max int // connections
 	Waiting             int // operations that wait for their turn

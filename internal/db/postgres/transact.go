@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// maxAttempts is how often a write is tried that conflicts with others. The locks are
+// maxAttempts is how often a write that conflicts with others is tried. The locks are
 // taken in an order that avoids deadlocks, so one attempt should be enough.
 const maxAttempts = 10
 

@@ -11,12 +11,13 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// claims are the deliveries that were claimed and not finished since. They are kept in
-// memory: only a server claims, and it locks the file, so nobody else has to know, and the
-// claims of a server end with it.
+// claims are the deliveries that were claimed and aren't finished. They are kept in
+// memory: only the server that has locked the file claims deliveries, so no other process
+// has to know, and its claims end with it.
 //
-// mu is held from before deliveries are read until they are claimed, and a claim ends only
-// after its result was committed. So nobody claims what an older state shows as due.
+// mu is held from before deliveries are read until they are claimed, and a claim ends
+// only after its result was committed. So no delivery is claimed because of an outdated
+// read.
 type claims struct {
 	mu sync.Mutex
 	of map[int64]map[int64]claim // by webhook, then by delivery
@@ -145,8 +146,8 @@ func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due
 	return due, err
 }
 
-// nextDue returns the earliest time after now at which a delivery of a webhook becomes due,
-// or 0. It is at the beginning of a part of an index.
+// nextDue returns the earliest time after now at which a delivery of a webhook becomes
+// due, or 0. It reads one entry of an index.
 func nextDue(c *sqlite.Conn, w webhookState, now animalstore.Time) (int64, error) {
 	return selectInt(c, "look for the next delivery", "SELECT due_at FROM deliveries WHERE "+pending(w.state)+" AND due_at > ?2 ORDER BY due_at LIMIT 1", w.id, now.Milli())
 }

@@ -17,9 +17,8 @@ import (
 // its name once it is complete and checked.
 type Files struct{}
 
-// copyStep is how many bytes are copied at a time. After each step they are written
-// to disk: a server's commits would otherwise wait behind whatever the system has
-// collected until then.
+// copyStep is how many bytes are copied at a time. Each step is flushed to disk, because
+// otherwise a server's commits would wait for everything that the system has buffered.
 const copyStep = 4 << 20
 
 // Copy copies the store in the file from, as it is at one instant, into the empty file

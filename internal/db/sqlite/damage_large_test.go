@@ -14,8 +14,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestFlippedBytesInALargeStore counts what the check at startup, which leaves out large
-// files, misses there. Nothing that is served wrongly may escape db check.
+// TestFlippedBytesInALargeStore counts the damage that is missed in large files, which
+// the check at startup skips. "db check" must find everything that would be served
+// wrongly.
 func TestFlippedBytesInALargeStore(t *testing.T) {
 	testenv.OnlySoak(t, "reads 100,000 pets again and again")
 	const pets, flips = 100_000, 150

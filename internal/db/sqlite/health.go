@@ -21,9 +21,9 @@ import (
 // program can have written.
 var errDamagedRow = errors.New("a stored row is damaged")
 
-// isIOError reports whether the file, or the system's cache of it, can't be trusted
-// after err. SQLite reports a read that failed with EIO as corruption. If the log's
-// index can't grow, the disk is full: that is none.
+// isIOError reports whether the file, or the system's cache of it, can't be trusted after
+// err. SQLite reports a read that failed with EIO as corruption. A log index that can't
+// grow means that the disk is full, which isn't an I/O error.
 func isIOError(err error) bool {
 	code := sqlite.ErrCode(err)
 	switch code.ToPrimary() {
@@ -49,8 +49,9 @@ func reportDamage(path string, fatal func(error)) func(error) {
 	}
 }
 
-// failed reports an I/O error or damage. Whatever uses the files may notice that somebody
-// removed, replaced or truncated them before the watch does: then that is the reason.
+// failed reports an I/O error or damage. A read or write may notice before the watch does
+// that the files were removed, replaced or truncated: then that is reported as the
+// reason.
 func (d *DB) failed(err error) {
 	if d.watch != nil {
 		if lost := d.watch.lost(); lost != nil {
@@ -74,7 +75,7 @@ type watch struct {
 	db    *DB
 	files map[string]fs.FileInfo // by path
 	log   *logCheck              // also used by the writer
-	size  atomic.Int64           // of the database file at the last look that found it in order
+	size  atomic.Int64           // of the database file when it was last found complete
 	short int                    // looks in a row that found it truncated
 	stop  chan struct{}
 	done  chan struct{}
@@ -216,8 +217,8 @@ func (w *watch) reportLog() error {
 }
 
 // checkSize returns the size of the database file, and whether the file is complete. A
-// file that is shorter than its header says, but not shorter than before, is one that a
-// checkpoint is making longer. If the disk is full, it stays like that.
+// file may be shorter than its header says if a checkpoint is extending it, or couldn't
+// because the disk is full. It isn't complete if it is also shorter than before.
 func (w *watch) checkSize() (size int64, complete bool, err error) {
 	size, want, err := sizeOf(w.db.lock.file)
 	return size, size >= min(want, w.size.Load()) || w.db.writer.moving.Load(), err

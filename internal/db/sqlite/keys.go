@@ -11,9 +11,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// keyColumns are read by scanKey. The last one is when the secret expires that the
-// key was found by; it is 0 in queries that don't search by secret. Those that do are
-// for authentication, which doesn't need the ban.
+// keyColumns are read by scanKey. The last one is the expiry of the secret by which the
+// key was found, or 0 in queries that don't search by secret. Those that do are for
+// authentication, which doesn't need the ban.
 const (
 	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
 	keyColumns = keyFields + `,

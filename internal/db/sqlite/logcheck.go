@@ -21,10 +21,10 @@ const (
 )
 
 // logCheck compares the log with its index, which says how many frames the log has. Other
-// processes may append to the log and start it over at any time, so only the index knows
-// how long it must be. The size alone isn't enough: whoever writes after a truncated end
-// leaves a gap of zeros, so every frame's checksum is compared, once. The last one is
-// compared again the next time, because no truncation that matters leaves it as it was.
+// processes may append to the log and restart it at any time, so only the index knows how
+// long it must be. The size alone isn't enough: a write after a truncated end leaves a
+// gap of zeros. So the checksum of every frame is compared once, and that of the last
+// frame again the next time, because any truncation that matters changes it.
 type logCheck struct {
 	log   *os.File
 	index *os.File
@@ -106,9 +106,9 @@ func (i *logIndex) pageSize() int64 {
 	return size&0xfe00 | size&1<<16
 }
 
-// readIndex reads the header of the index. While a process is changing it, its two copies
-// differ for a moment, or for long if that process is killed meanwhile: then the next
-// transaction writes it again, and until then there is nothing to compare with.
+// readIndex reads the header of the index. Its two copies differ for a moment while a
+// process changes it. If that process is killed, they differ until the next transaction
+// writes them again; until then there is nothing to compare with.
 func (l *logCheck) readIndex() (logIndex, error) {
 	var copies [2 * indexHeaderSize]byte
 	for range 1000 {

@@ -206,8 +206,8 @@ func TestTruncatedLogWithoutWrites(t *testing.T) {
 	}
 }
 
-// TestLogOfOthers: whatever other processes do to the log by way of SQLite is in order:
-// append to it, start it over, truncate it, and undo what they wrote.
+// TestLogOfOthers: changes that other processes make through SQLite are accepted:
+// appending to the log, restarting and truncating it, and rolling back.
 func TestLogOfOthers(t *testing.T) {
 	t.Parallel()
 	d, reasons := openNotes(t)

@@ -11,8 +11,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// TestLostFilesAreTheReason: a read or write that finds damage before the watch looks
-// stops the server for what happened to the files, if something did.
+// TestLostFilesAreTheReason: if a read or write finds damage because the files were
+// removed, replaced or truncated, the server reports that as the reason.
 func TestLostFilesAreTheReason(t *testing.T) {
 	losses := map[string]struct {
 		lose func(path string) error

@@ -17,8 +17,8 @@ const (
 )
 
 // updateTables updates the tables of an existing store for a command. It takes the
-// server's lock meanwhile: a running server of an older version would continue to change
-// the store in its own way, without events for instance. It must be called before any
+// server's lock meanwhile, because a running server of an older version would keep
+// writing in the old way, for example without events. It must be called before any
 // connection is open.
 func (d *DB) updateTables(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
@@ -42,7 +42,7 @@ func (d *DB) updateTables(ctx context.Context) error {
 	}
 }
 
-// migrate updates the tables with a connection of its own.
+// migrate updates the tables on a separate connection.
 func (d *DB) migrate(ctx context.Context) error {
 	conn, err := d.connect()
 	if err != nil {

@@ -24,7 +24,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 	by := db.ActorOf(ctx)
 	err = d.writer.doSure(ctx, func(c *sqlite.Conn) (err error) {
 		replayed, err = writeOrReplay(c, retry, &pet, func() error {
-			pet = db.NewPet(p)
+			pet = p.Pet()
 			err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)",
 				pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
 			if err != nil {

@@ -12,8 +12,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// idleReaders are the connections for reading that nobody uses. The last one used is the
-// next to be used, because the processor still has its pages in its cache.
+// idleReaders are the idle read connections, as a stack: the one used last is used next,
+// because its pages are still in the processor's cache.
 type idleReaders struct {
 	mu       sync.Mutex
 	returned sync.Cond
@@ -69,7 +69,7 @@ func (p *idleReaders) close(n int) (err error) {
 func (d *DB) openReaders(serve bool) error {
 	n, reserved := 1, 0
 	if serve {
-		reserved = 1 // looking up a key takes little and must not wait for long reads
+		reserved = 1 // key lookups are quick and must not wait for long reads
 		n = max(4, 2*runtime.GOMAXPROCS(0)) + reserved
 	}
 	d.turns = fair.NewTurns(n, reserved)

@@ -11,8 +11,8 @@ import (
 	"animalstore/internal/db/transfer"
 )
 
-// TestTablesAreAllThereIs: a table or column that db.Tables does not know would
-// be lost when a store is moved.
+// TestTablesAreAllThereIs: a table or column that isn't in db.Tables would be lost when a
+// store is moved.
 func TestTablesAreAllThereIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	mustOpen(t, path, Options{}).Close()

@@ -246,8 +246,9 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 		"PRAGMA cache_size = " + cacheSize,
 		// On its own, SQLite would not report a checkpoint that failed.
 		"PRAGMA wal_autocheckpoint = 0",
-		// While another process reads for long, as a backup does, the log grows. Its
-		// file would keep that size. This is above what it has without such readers.
+		// The log grows while another process reads for a long time, as a backup does.
+		// Without a limit, its file would keep that size. The limit is above its usual
+		// size.
 		"PRAGMA journal_size_limit = " + strconv.Itoa(checkpointPagesForce*4096),
 	} {
 		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
@@ -356,8 +357,8 @@ func explain(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// isFull reports whether err means that the disk is full. SQLite has a code of its own
-// for a full disk that keeps the log's index from growing.
+// isFull reports whether err means that the disk is full. SQLite has a separate code for
+// a full disk that keeps the log's index from growing.
 func isFull(err error) bool {
 	code := sqlite.ErrCode(err)
 	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize || errors.Is(err, syscall.ENOSPC)

@@ -50,8 +50,8 @@ type writer struct {
 	// commit.
 	generation atomic.Uint64
 
-	// locked is set while another process keeps the goroutine from beginning a
-	// transaction, as far as is known: also while it is trying.
+	// locked is set while the goroutine tries to begin a transaction, and stays set if
+	// another process has locked the database.
 	locked atomic.Bool
 	counts writeCounts
 }
@@ -63,7 +63,7 @@ type write struct {
 	sure bool          // see doSure
 	done chan struct{} // closed when err is final
 
-	// mu is held while run runs, because that sets variables of the caller.
+	// mu is held while run runs, because run sets the caller's variables.
 	mu    sync.Mutex
 	begun bool
 	left  bool // the caller didn't wait for the outcome: it must not run any more
@@ -95,10 +95,10 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(&write{ctx: ctx, run: f})
 }
 
-// doSure is do for an f that changes nothing before it is sure to succeed: afterwards
-// only a failure of SQLite can stop it. An error for its caller, an [animalstore.Error],
-// comes before the first change. So it needs no savepoint, for which SQLite would copy every
-// page that f changes: with one, creates over 16 connections have 0.84 of the throughput.
+// doSure is do for an f that checks everything before its first change: it returns errors
+// for its caller, an [animalstore.Error], before that, and afterwards only SQLite can
+// fail. So it needs no savepoint, for which SQLite would copy every page that f changes:
+// with one, creates over 16 connections have 0.84 of the throughput.
 func (w *writer) doSure(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(&write{ctx: ctx, run: f, sure: true})
 }
@@ -241,7 +241,7 @@ var errHalfway = errors.New("a write without a savepoint failed halfway")
 // batch is stored. The error of a single write is left in that write.
 func (w *writer) transact(batch []*write) error {
 	err := w.attempt(batch, false)
-	if err == errHalfway { // rare: a damaged page
+	if err == errHalfway { // rare: for example, the disk is full
 		err = w.attempt(batch, true)
 	}
 	return err
@@ -299,7 +299,7 @@ func (w *writer) run(wr *write, only, savepoint bool) error {
 	case wr.sure && !savepoint:
 		return w.runSure(wr)
 	}
-	return w.runAlone(wr)
+	return w.runWithSavepoint(wr)
 }
 
 // runSure runs a write that either changes nothing or succeeds, unless SQLite fails.
@@ -315,9 +315,9 @@ func (w *writer) runSure(wr *write) error {
 	return errHalfway
 }
 
-// runAlone runs one of several writes, so that a failure rolls back only that write.
+// runWithSavepoint runs one of several writes, so that a failure rolls back only that write.
 // It returns an error only if the whole transaction is lost.
-func (w *writer) runAlone(wr *write) error {
+func (w *writer) runWithSavepoint(wr *write) error {
 	if err := w.exec("SAVEPOINT one"); err != nil {
 		return err
 	}

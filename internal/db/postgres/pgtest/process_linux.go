@@ -28,8 +28,8 @@ func children(pid int) (all []int) {
 	return all
 }
 
-// running reports whether a process still runs. One that has ended and that its parent
-// didn't ask about yet, as in containers without an init process, doesn't.
+// running reports whether a process is running. A zombie isn't: in containers without an
+// init process, nothing reaps it.
 func running(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, state, found := strings.Cut(string(text), ") ")

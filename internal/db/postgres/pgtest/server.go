@@ -125,8 +125,8 @@ func (s *Server) launch() error {
 	p := &process{exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The system signals the death of a parent when the thread ends that
-		// started the process.
+		// Linux sends the parent-death signal when the thread that started the process
+		// ends.
 		runtime.LockOSThread()
 		cmd := exec.Command(filepath.Join(s.binaries, "postgres"), "-D", s.data())
 		cmd.SysProcAttr = s.attributes(syscall.SIGQUIT) // an immediate shutdown

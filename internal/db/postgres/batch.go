@@ -22,6 +22,8 @@ type batcher[Req, Res any] struct {
 	// run handles several calls and returns a result for each, in their order. It uses
 	// no caller's context.
 	run func(context.Context, []Req) ([]Res, error)
+	// timeout limits a call, including its wait for the batches before it.
+	timeout time.Duration
 
 	mu      sync.Mutex
 	running int
@@ -46,11 +48,15 @@ type call[Req, Res any] struct {
 	err  error
 }
 
-// errBegun is returned to a caller whose context ended after its batch began.
-var errBegun = errors.New("the statement has begun")
+var (
+	// errBegun is returned to a caller that gave up after its batch began.
+	errBegun = errors.New("the statement has begun")
+	// errLate is returned after the timeout.
+	errLate = errors.New("no response in time")
+)
 
-// do runs a call. If ctx ends first it returns that error, together with errBegun if the
-// call is being run.
+// do runs a call. If ctx ends first or the timeout passes it returns that error,
+// together with errBegun if the call is being run.
 func (b *batcher[Req, Res]) do(ctx context.Context, req Req) (res Res, err error) {
 	if err := ctx.Err(); err != nil {
 		return res, err
@@ -63,18 +69,23 @@ func (b *batcher[Req, Res]) do(ctx context.Context, req Req) (res Res, err error
 		go b.work()
 	}
 	b.mu.Unlock()
+	late := time.NewTimer(b.timeout)
+	defer late.Stop()
 	select {
 	case <-c.done:
 		return c.res, c.err
 	case <-ctx.Done():
+		err = ctx.Err()
+	case <-late.C:
+		err = errLate
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := slices.Index(b.waiting, c); i >= 0 {
 		b.waiting = slices.Delete(b.waiting, i, i+1)
-		return res, ctx.Err()
+		return res, err
 	}
-	return res, fmt.Errorf("%w: %w", errBegun, ctx.Err())
+	return res, fmt.Errorf("%w: %w", errBegun, err)
 }
 
 // work runs batches until no call waits.

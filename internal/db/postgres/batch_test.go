@@ -31,7 +31,7 @@ func TestBatcher(t *testing.T) {
 			end  chan error
 		}
 		begun := make(chan running, 10)
-		b := batcher[string, string]{run: func(_ context.Context, reqs []string) ([]string, error) {
+		b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
 			end := make(chan error)
 			begun <- running{reqs, end}
 			results := slices.Clone(reqs)
@@ -100,7 +100,7 @@ func TestBatcher(t *testing.T) {
 func TestBatcherGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, end := make(chan []string, 10), make(chan func())
-		b := batcher[string, string]{run: func(_ context.Context, reqs []string) ([]string, error) {
+		b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
 			begun <- reqs
 			(<-end)()
 			return reqs, nil
@@ -143,10 +143,38 @@ func TestBatcherGivesUp(t *testing.T) {
 	})
 }
 
+// TestBatcherTimeout: a call waits no longer than its timeout, for the batches before it
+// and for its own together.
+func TestBatcherTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		b := batcher[string, string]{timeout: 2 * time.Second, run: func(_ context.Context, reqs []string) ([]string, error) {
+			<-end
+			return reqs, nil
+		}}
+		var calls sync.WaitGroup
+		for n := range maxBatches + 1 {
+			calls.Go(func() {
+				begun := time.Now()
+				_, err := b.do(t.Context(), "slow")
+				if took := time.Since(begun); took != 2*time.Second || !errors.Is(err, errLate) {
+					t.Errorf("call %d: got %v after %v, want %v after 2s", n, err, took, errLate)
+				}
+				if running := n < maxBatches; errors.Is(err, errBegun) != running {
+					t.Errorf("call %d: got %v, want that it has begun: %t", n, err, running)
+				}
+			})
+			time.Sleep(2 * slowBatch) // so that each begins a batch, until there are enough
+		}
+		calls.Wait()
+		close(end)
+	})
+}
+
 // TestBatcherEndedContext: a call whose context has ended isn't run.
 func TestBatcherEndedContext(t *testing.T) {
 	var ran atomic.Int64
-	b := batcher[string, string]{run: func(_ context.Context, reqs []string) ([]string, error) {
+	b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
 		ran.Add(int64(len(reqs)))
 		return reqs, nil
 	}}

@@ -71,8 +71,11 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 	if retry == nil {
 		pet = p.Pet()
 		created, err := d.creates.do(ctx, newPet{pet, by})
-		if errors.Is(err, errBegun) {
+		switch {
+		case errors.Is(err, errBegun):
 			err = fmt.Errorf("insert pet: %w: %w", db.ErrOutcomeUnknown, err)
+		case errors.Is(err, errLate):
+			err = fmt.Errorf("insert pet: %w: %w", db.ErrUnavailable, err)
 		}
 		pet.ID = created.id
 		return pet, false, cmp.Or(err, created.err)
@@ -248,7 +251,11 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query, args := petListQuery(q)
 	if query == listPets && q.Limit <= longPage {
-		return d.pages.do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
+		pets, err := d.pages.do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
+		if errors.Is(err, errLate) {
+			err = fmt.Errorf("select pets: %w: %w", db.ErrUnavailable, err)
+		}
+		return pets, err
 	}
 	return listPage(ctx, d, "select pets", q.Limit, scanPet, query, args...)
 }

@@ -88,7 +88,8 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		watch:   newWatch(),
 		hosts:   hosts,
 	}
-	d.creates.run, d.pages.run = d.createPets, d.petPages
+	d.creates.run, d.creates.timeout = d.createPets, d.timeout
+	d.pages.run, d.pages.timeout = d.petPages, d.timeout
 	return d, nil
 }
 

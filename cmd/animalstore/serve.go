@@ -47,7 +47,13 @@ On an empty database it first creates an owner key and prints it to standard
 output. It is shown only once. The log goes to standard error. Set
 ` + ownerKeyVariable + ` to supply the owner key yourself. Where standard
 output ends up in a log, use --create-owner-key=false and create keys with
-"animalstore keys create".`,
+"animalstore keys create".
+
+The address in --redis is that of one server, of at least two nodes of a
+Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
+  redis://cache:6379
+  redis://a:6379?addr=b:6379&addr=c:6379
+  redis://a:26379?addr=b:26379&master_set=NAME`,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 --database sqlite:/var/lib/animalstore/store.db
   animalstore serve --listen :8080 --database 'postgres://db1,db2/store?target_session_attrs=read-write'
@@ -63,7 +69,7 @@ output ends up in a log, use --create-owner-key=false and create keys with
 	flags.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "address and port to serve on; port 0 picks a free one")
 	flags.StringVar(&f.OpsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
 	flags.StringVar(&f.Database, "database", "sqlite:animalstore.db", databaseUsage)
-	flags.StringVar(&f.Redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT or rediss://…")
+	flags.StringVar(&f.Redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT, rediss://… or another address above")
 	flags.StringVar(&f.environment, "environment", "production", "production or staging: keys of the other environment are refused")
 	tlsFlags(cmd, &f)
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")

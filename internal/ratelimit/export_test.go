@@ -47,7 +47,7 @@ func Matters(s animalstore.LimitState, now int64) bool { return stillMatters(&s,
 // LookWith sends Redis a key's state and returns Redis's state afterwards.
 func (r *Redis) LookWith(t testing.TB, keyID int64, s animalstore.LimitState) animalstore.LimitState {
 	t.Helper()
-	rep, err := r.call(time.Minute, 0, &animalstore.Key{ID: keyID}, stateText(s))
+	rep, err := r.call(time.Minute, r.prefix+decimal(keyID), 0, &animalstore.Key{ID: keyID}, stateText(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func StateText(s animalstore.LimitState) string { return stateText(s) }
 // afterwards.
 func (r *Redis) TakeTogether(t testing.TB, key *animalstore.Key, requests int64) ([]Decision, animalstore.LimitState) {
 	t.Helper()
-	rep, err := r.call(time.Minute, requests, key, "")
+	rep, err := r.call(time.Minute, r.prefix+decimal(key.ID), requests, key, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ type Redis struct {
 
 // RedisConfig configures a Redis.
 type RedisConfig struct {
-	URL         string                  // redis://… or rediss://…
+	URL         string                  // redis://… or rediss://…, see parseRedisURL
 	Environment animalstore.Environment // separates production and staging on one Redis
 	Store       SharedStore
 	Now         func() time.Time // the clock while Redis is unreachable
@@ -66,12 +66,16 @@ type RedisConfig struct {
 }
 
 // NewRedis returns a Redis. An unreachable server isn't an error: this process
-// enforces the limits on its own until the server can be reached. The error never
-// repeats the URL, which may contain a password. Until Run is called, nothing is
+// enforces the limits on its own until the server can be reached. A server of another
+// topology than the URL says is one. The error never repeats the URL, which may contain a
+// password. Until Run is called, nothing is
 // saved and the fallback doesn't end.
 func NewRedis(c RedisConfig) (*Redis, error) {
 	client, err := newRedisClient(c.URL)
 	if err != nil {
+		return nil, err
+	}
+	if err := client.checkTopology(); err != nil {
 		return nil, err
 	}
 	r := newRedis(c)
@@ -154,7 +158,7 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 			return reply{}, err
 		}
 		began := time.Now()
-		rep, err := r.call(timeout, requests, key, seed)
+		rep, err := r.call(timeout, r.prefix+decimal(key.ID), requests, key, seed)
 		if err != nil {
 			r.recordFailure(began, requests, err)
 			return reply{}, errNoRedis
@@ -173,15 +177,15 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 	return reply{}, errNoRedis
 }
 
-// call runs the script once.
-func (r *Redis) call(timeout time.Duration, requests int64, key *animalstore.Key, seed string) (reply, error) {
+// call runs the script once, for the key whose state has a name in Redis.
+func (r *Redis) call(timeout time.Duration, name string, requests int64, key *animalstore.Key, seed string) (reply, error) {
 	args := []string{decimal(requests), decimal(key.Limits.PerMinute), decimal(key.Limits.PerDay), decimal(key.UnbannedAt.Milli()), seed}
 	if r.clock != nil {
 		args = append(args, decimal(r.clock()))
 	}
 	began := time.Now()
 	// Without the request's context: a client that disconnects says nothing about Redis.
-	text, err := r.client.runScript(timeout, r.prefix+decimal(key.ID), args)
+	text, err := r.client.runScript(timeout, name, args)
 	r.stats.calls.Add(1)
 	r.stats.took.Add(int64(time.Since(began)))
 	if err != nil {

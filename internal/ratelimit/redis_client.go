@@ -6,9 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"net"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,13 +23,6 @@ var (
 	errLate         = errors.New("no reply in time")
 )
 
-const (
-	// keepAlive is how long a connection is idle before the library pings Redis.
-	keepAlive = 10 * time.Second
-	// connBuffer is the size of a connection's buffers: about a hundred calls.
-	connBuffer = 32 << 10
-)
-
 // redisClient calls the script. Only connect makes a client of the library, which opens
 // connections, so that no request waits for that.
 type redisClient struct {
@@ -41,67 +31,15 @@ type redisClient struct {
 	lost    chan struct{}                  // signals that a connection ended
 }
 
-// CheckRedisURL reports an invalid Redis address, without repeating it.
-func CheckRedisURL(address string) error {
-	_, err := newRedisClient(address)
-	return err
-}
-
 // newRedisClient returns a client that isn't connected yet.
-func newRedisClient(fullURL string) (*redisClient, error) {
-	options, err := parseRedisURL(fullURL)
+func newRedisClient(address string) (*redisClient, error) {
+	options, err := parseRedisURL(address)
 	if err != nil {
 		return nil, err
 	}
 	c := &redisClient{options: options, lost: make(chan struct{}, 1)}
 	c.options.DialCtxFn = c.dial
 	return c, nil
-}
-
-func parseRedisURL(fullURL string) (o rueidis.ClientOption, err error) {
-	invalid := errors.New("not an address like redis://[user:password@]host:port[/database] or rediss://…")
-	u, err := url.Parse(fullURL)
-	if err != nil || u.Opaque != "" || !strings.HasPrefix(fullURL, "redis://") && !strings.HasPrefix(fullURL, "rediss://") {
-		return o, invalid
-	}
-	query := u.Query()
-	database, err := strconv.ParseUint("0"+strings.Trim(u.Path, "/"), 10, 31)
-	if err != nil {
-		return o, invalid
-	}
-	skipVerify, err := strconv.ParseBool(query.Get("skip_verify"))
-	if err != nil && query.Has("skip_verify") {
-		return o, invalid
-	}
-	query.Del("skip_verify")
-	if len(query) > 0 {
-		return o, invalid
-	}
-	host, port := u.Hostname(), u.Port()
-	if host == "" {
-		host = "localhost"
-	}
-	if port == "" {
-		port = "6379"
-	}
-	o.InitAddress = []string{net.JoinHostPort(host, port)}
-	o.ForceSingleClient = true
-	o.Username = u.User.Username()
-	o.Password, _ = u.User.Password()
-	o.SelectDB = int(database)
-	if u.Scheme == "rediss" {
-		o.TLSConfig = &tls.Config{ServerName: host, InsecureSkipVerify: skipVerify}
-	}
-
-	o.Dialer = net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
-	o.ConnWriteTimeout = dialTimeout
-	o.DisableRetry = true // a call that is sent twice is charged twice
-	o.DisableCache = true
-	o.AlwaysPipelining = true // which also notices at once that a connection has ended
-	o.PipelineMultiplex = -1  // one connection, so that more calls share a write
-	o.ReadBufferEachConn, o.WriteBufferEachConn = connBuffer, connBuffer
-	o.ClientSetInfo = rueidis.DisableClientSetInfo
-	return o, nil
 }
 
 // dial opens a connection that signals when it ends.

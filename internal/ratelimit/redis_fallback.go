@@ -13,7 +13,7 @@ import (
 
 const (
 	// dialTimeout is for connecting, which no request waits for.
-	dialTimeout = 2 * time.Second
+	dialTimeout = time.Second
 	// Redis is probed after probeFirst, then after twice as long each time, up to
 	// probeLast.
 	probeFirst = 50 * time.Millisecond
@@ -155,19 +155,28 @@ func (r *Redis) runProbe(ctx context.Context) {
 	}
 }
 
-// probe makes a request as key 0, which doesn't exist, over a new connection if there
-// is none. Unlike a ping, it fails on a read-only Redis.
+// probe makes a request as key 0, which doesn't exist, to every primary, over new
+// connections where there are none. Unlike a ping, it fails on a read-only Redis.
 func (r *Redis) probe(timeout time.Duration) error {
 	if err := r.client.connect(); err != nil {
 		return fmt.Errorf("connect to Redis: %w", err)
 	}
-	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
-	began := time.Now()
-	_, err := r.call(max(timeout, dialTimeout), 1, &probeKey, stateText(animalstore.LimitState{}))
-	if err == nil && time.Since(began) > timeout { // it may have opened a connection
-		_, err = r.call(timeout, 1, &probeKey, stateText(animalstore.LimitState{}))
+	names, err := r.client.probeNames(r.prefix + "0")
+	if err != nil {
+		return err
 	}
-	return err
+	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
+	for _, name := range names {
+		began := time.Now()
+		_, err := r.call(max(timeout, dialTimeout), name, 1, &probeKey, stateText(animalstore.LimitState{}))
+		if err == nil && time.Since(began) > timeout { // it may have opened a connection
+			_, err = r.call(timeout, name, 1, &probeKey, stateText(animalstore.LimitState{}))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Redis) endFallback() {

@@ -22,6 +22,8 @@ type fleet struct {
 	store   *memoryStore
 	servers []*instance
 
+	longTimeout bool // for tests that must not depend on the machine's speed
+
 	mu    sync.RWMutex
 	later time.Duration // by which the clock was advanced
 }
@@ -56,6 +58,9 @@ func (f *fleet) start(url string, skew time.Duration) *instance {
 	})
 	if err != nil {
 		f.t.Fatal(err)
+	}
+	if f.longTimeout {
+		r.UseLongTimeout()
 	}
 	in.calls.Store(r.Stats().Calls)
 	r.SetClock(func() int64 {

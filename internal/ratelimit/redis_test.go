@@ -11,12 +11,34 @@ import (
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/limittest"
 	"animalstore/internal/ratelimit/redistest"
+	"animalstore/internal/testenv"
 )
 
 // TestRedis sends requests to three servers in turn, whose own clocks are hours
 // apart.
-func TestRedis(t *testing.T) {
-	server := redistest.Shared(t)
+func TestRedis(t *testing.T) { testRedis(t, redistest.Shared(t)) }
+
+// TestRedisCluster does the same on a Cluster.
+func TestRedisCluster(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	testRedis(t, redistest.StartCluster(t, false))
+}
+
+// TestRedisSentinel does the same on a primary that sentinels watch.
+func TestRedisSentinel(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	testRedis(t, redistest.StartSentinel(t))
+}
+
+// redisServer is a Redis of any topology.
+type redisServer interface {
+	URL() string
+	Flush()
+}
+
+func testRedis(t *testing.T, server redisServer) {
 	first := newRedis(t, server, newMemoryStore(), time.Now)
 	limittest.Run(t, func(t testing.TB) limittest.Subject {
 		server.Flush()
@@ -41,7 +63,7 @@ func TestRedisThatForgets(t *testing.T) {
 
 // redisSubject is a group of servers on one Redis and one store.
 type redisSubject struct {
-	server  *redistest.Server
+	server  redisServer
 	first   *ratelimit.Redis // whose connections they use
 	store   *memoryStore
 	skews   []time.Duration // of the servers' own clocks
@@ -60,7 +82,7 @@ func (s *redisSubject) start() {
 }
 
 // newRedis returns a limiter with a long timeout.
-func newRedis(t testing.TB, server *redistest.Server, store ratelimit.SharedStore, now func() time.Time) *ratelimit.Redis {
+func newRedis(t testing.TB, server redisServer, store ratelimit.SharedStore, now func() time.Time) *ratelimit.Redis {
 	t.Helper()
 	r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
 		URL: server.URL(), Environment: animalstore.Production, Store: store, Now: now, Log: slog.New(slog.DiscardHandler),

@@ -4,14 +4,15 @@
 package redistest
 
 import (
-	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +44,10 @@ type Server struct {
 	Addr string
 	db   int
 	dir  string
-	args []string
+	args []string // of its command line, after ours
+
+	first  []string // of its command line, before ours; nil except for a sentinel
+	secure bool     // it accepts only TLS, with the password
 
 	mu  sync.Mutex
 	cmd *exec.Cmd // nil while it isn't running, and for an external server
@@ -92,22 +96,33 @@ func takeDatabase(t testing.TB) int {
 // test ends. args are appended to its command line.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	testenv.Need(t, "redis-server")
-	s := &Server{t: t, dir: t.TempDir(), args: args}
+	return start(t, false, args)
+}
+
+func start(t testing.TB, secure bool, args []string) *Server {
+	t.Helper()
+	s := &Server{t: t, secure: secure, dir: t.TempDir(), args: append([]string{"--save", "", "--appendonly", "no"}, args...)}
+	s.run()
+	return s
+}
+
+// run launches a server on a free port until the test ends.
+func (s *Server) run() {
+	s.t.Helper()
+	testenv.Need(s.t, "redis-server")
 	// Another process may take the port before the server does.
 	for attempt := 0; ; attempt++ {
-		s.Addr = freeAddr(t)
+		s.Addr = freeAddr(s.t)
 		err := s.launch()
 		if err == nil {
 			break
 		}
 		if attempt == 5 {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
 	}
-	t.Cleanup(s.Kill)
+	s.t.Cleanup(s.Kill)
 	s.checkVersion()
-	return s
 }
 
 func (s *Server) checkVersion() {
@@ -134,9 +149,11 @@ func freeAddr(t testing.TB) string {
 
 // launch starts the server and waits until it responds or exits.
 func (s *Server) launch() error {
-	_, port, _ := net.SplitHostPort(s.Addr)
-	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir)
-	cmd.Args = append(cmd.Args, s.args...)
+	ports := []string{"--port", s.port()}
+	if s.secure {
+		ports = []string{"--port", "0", "--tls-port", s.port()}
+	}
+	cmd := exec.Command("redis-server", slices.Concat(s.first, ports, []string{"--bind", "127.0.0.1", "--dir", s.dir}, s.args)...)
 	log, err := os.Create(filepath.Join(s.dir, "redis.log"))
 	if err != nil {
 		return err
@@ -171,16 +188,17 @@ func (s *Server) launch() error {
 }
 
 func (s *Server) responds() bool {
-	c, err := net.DialTimeout("tcp", s.Addr, time.Second)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Second))
-	fmt.Fprint(c, "PING\r\n")
-	line, _ := bufio.NewReader(c).ReadString('\n')
-	return strings.HasPrefix(line, "+PONG")
+	pong, err := s.Do("PING").ToString()
+	return err == nil && pong == "PONG"
 }
+
+func (s *Server) port() string {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	return port
+}
+
+// argument is the value of an argument that the server was started with.
+func (s *Server) argument(name string) string { return s.args[slices.Index(s.args, name)+1] }
 
 // URL is the address for a limiter.
 func (s *Server) URL() string { return fmt.Sprintf("redis://%s/%d", s.Addr, s.db) }
@@ -251,11 +269,15 @@ func (s *Server) Pid() int {
 
 // Do runs a command on a new connection: an old one may be from before a restart.
 func (s *Server) Do(command string, args ...string) rueidis.RedisResult {
-	client, err := rueidis.NewClient(rueidis.ClientOption{
+	options := rueidis.ClientOption{
 		InitAddress: []string{s.Addr}, SelectDB: s.db, ForceSingleClient: true,
 		ConnWriteTimeout: commandTimeout, DisableRetry: true, DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
 		ReadBufferEachConn: connBuffer, WriteBufferEachConn: connBuffer,
-	})
+	}
+	if s.secure {
+		options.Password, options.TLSConfig = password, &tls.Config{InsecureSkipVerify: true}
+	}
+	client, err := rueidis.NewClient(options)
 	if client != nil {
 		defer client.Close()
 	}
@@ -263,6 +285,41 @@ func (s *Server) Do(command string, args ...string) rueidis.RedisResult {
 		return rueidis.NewErrorResult(err)
 	}
 	return client.Do(context.Background(), client.B().Arbitrary(command).Args(args...).Build())
+}
+
+// must runs a command that has to work and returns its reply, if that is a string.
+func (s *Server) must(command ...string) string {
+	s.t.Helper()
+	reply := s.Do(command[0], command[1:]...)
+	if err := reply.Error(); err != nil {
+		s.t.Fatalf("%s: %v", strings.Join(command, " "), err)
+	}
+	text, _ := reply.ToString()
+	return text
+}
+
+func mustInt(t testing.TB, s *Server, command ...string) int64 {
+	t.Helper()
+	n, err := s.Do(command[0], command[1:]...).AsInt64()
+	if err != nil {
+		t.Fatalf("%s: %v", strings.Join(command, " "), err)
+	}
+	return n
+}
+
+// EventuallyReplicates waits until the server is a replica that is up to date.
+func (s *Server) EventuallyReplicates() {
+	s.t.Helper()
+	s.eventually("the replica is connected", func() bool {
+		info, err := s.Do("INFO", "replication").ToString()
+		return err == nil && field(info, "role") == "slave" && field(info, "master_link_status") == "up"
+	})
+}
+
+// IsPrimary reports whether the server is a primary now.
+func (s *Server) IsPrimary() bool {
+	info, err := s.Do("INFO", "replication").ToString()
+	return err == nil && field(info, "role") == "master"
 }
 
 // ResetCalls makes Calls count from zero.

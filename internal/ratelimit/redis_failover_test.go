@@ -1,0 +1,212 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore/internal/ratelimit/redistest"
+	"animalstore/internal/testenv"
+)
+
+// failover is a Redis with a replica that takes over.
+type failover interface {
+	URL() string
+	Failover()
+	Swap()
+	// Pair returns the primary that fails and its replica.
+	Pair() (primary, replica *redistest.Server)
+	// Rejoin makes a primary that came back a replica.
+	Rejoin(old *redistest.Server)
+}
+
+func TestClusterFailover(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	testFailover(t, redistest.StartCluster(t, true))
+}
+
+func TestSentinelFailover(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	testFailover(t, redistest.StartSentinel(t))
+}
+
+// testFailover replaces the primary under load: killed, frozen, and as planned.
+func testFailover(t *testing.T, redis failover) {
+	kinds := []struct {
+		name     string
+		fail     func(*redistest.Server)
+		comeBack func(*redistest.Server)
+	}{
+		{"killed", (*redistest.Server).Kill, (*redistest.Server).Restart},
+		{"frozen", (*redistest.Server).Stop, (*redistest.Server).Cont},
+		{"planned", func(*redistest.Server) { redis.Failover() }, func(*redistest.Server) {}},
+	}
+	rounds := len(kinds)
+	if testenv.Soak {
+		rounds = 20
+	}
+	f := newFleet(t, redis.URL(), 0, time.Hour)
+	f.awayFromMidnight()
+	rude := enterprise(1_000_000, 1, 1_000_000)
+	var banEnd int64
+	for range 3 { // the third lasts an hour, longer than the test
+		f.pass(max(0, time.Unix(banEnd, 0).Sub(f.now())))
+		banEnd = f.ban(f.servers[0], rude)
+	}
+	for round := range rounds {
+		kind := kinds[round%len(kinds)]
+		what := fmt.Sprintf("round %d, %s", round, kind.name)
+		busy := enterprise(int64(round+1), 60, 1_000_000)
+		f.exact(what+", before", busy)
+		f.pass(61 * time.Second)
+		f.eventually("limits are shared", func() bool { return !f.anyFallback() })
+		primary, replica := redis.Pair()
+		load := startLoad(f)
+
+		kind.fail(primary)
+		for i, n := range f.burst(8, 40, busy).admitted {
+			if n > busy.Limits.PerMinute {
+				t.Errorf("%s: server %d admitted %d in a window, want at most %d", what, i, n, busy.Limits.PerMinute)
+			}
+		}
+		f.banned(what, rude, banEnd)
+		f.eventually(what+": the replica has taken over", replica.IsPrimary)
+		serves := time.Now()
+		f.eventually(what+": limits are shared again", func() bool { return !f.anyFallback() })
+		load.checkStopped(what)
+		// A generous margin allows for a busy machine.
+		if took, allowed := time.Since(serves), 5*time.Second+5*time.Second; took > allowed {
+			t.Errorf("%s: limits were shared again %v after the new primary served, want at most %v", what, took, allowed)
+		} else {
+			t.Logf("%s: shared again after %v; slowest request %v; %d requests", what, took, time.Duration(load.slowest.Load()), load.requests.Load())
+		}
+		f.banned(what+", afterwards", rude, banEnd)
+		f.exact(what+", afterwards", busy)
+
+		kind.comeBack(primary)
+		redis.Rejoin(primary)
+		redis.Swap()
+	}
+}
+
+// load is a steady stream of requests with many keys.
+type load struct {
+	f        *fleet
+	stop     chan struct{}
+	clients  sync.WaitGroup
+	requests atomic.Int64
+	slowest  atomic.Int64
+}
+
+func startLoad(f *fleet) *load {
+	l := &load{f: f, stop: make(chan struct{})}
+	for client := range 8 {
+		l.clients.Go(func() {
+			pace := time.NewTicker(time.Millisecond)
+			defer pace.Stop()
+			for i := 0; ; i++ {
+				select {
+				case <-l.stop:
+					return
+				case <-pace.C:
+				}
+				key := enterprise(int64(500_000+(client+i)%50), 1_000_000, 1_000_000_000)
+				began := time.Now()
+				d, err := f.servers[i%len(f.servers)].take(key)
+				if err != nil || !d.Allowed {
+					f.t.Errorf("a request under load: got %+v, %v", d, err)
+				}
+				l.requests.Add(1)
+				for took := int64(time.Since(began)); ; {
+					if old := l.slowest.Load(); took <= old || l.slowest.CompareAndSwap(old, took) {
+						break
+					}
+				}
+			}
+		})
+	}
+	return l
+}
+
+// checkStopped ends the load and checks that no request waited for Redis longer than
+// 100 ms. A generous margin allows for a busy machine.
+func (l *load) checkStopped(what string) {
+	const margin = time.Second
+	l.f.t.Helper()
+	close(l.stop)
+	l.clients.Wait()
+	if slowest, allowed := time.Duration(l.slowest.Load()), 100*time.Millisecond+margin; slowest > allowed {
+		l.f.t.Errorf("%s: a request took %v, want at most %v", what, slowest, allowed)
+	}
+	if l.requests.Load() == 0 {
+		l.f.t.Errorf("%s: got no requests under load", what)
+	}
+}
+
+// TestReshard moves the slots of keys between the primaries of a Cluster while they are
+// in use. Every limit stays exact.
+func TestReshard(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	redis := redistest.StartCluster(t, false)
+	f := &fleet{t: t, store: newMemoryStore(), longTimeout: true}
+	f.start(redis.URL(), 0)
+	f.start(redis.URL(), time.Hour)
+	moves := 0
+	for id := range int64(5) {
+		key := enterprise(id+1, 1_000, 1_000_000)
+		f.burst(1, 1, key)
+		f.pass(61 * time.Second)
+		done := make(chan struct{})
+		var moving sync.WaitGroup
+		moving.Go(func() {
+			for {
+				redis.MoveSlot(fmt.Sprint("animalstore:production:limits:", key.ID))
+				moves++
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+		got := f.burst(32, 50, key).total()
+		close(done)
+		moving.Wait()
+		if got != key.Limits.PerMinute {
+			t.Errorf("key %d: got %d admitted while its slot moved, want %d", key.ID, got, key.Limits.PerMinute)
+		}
+	}
+	if f.failures() != 0 {
+		t.Errorf("moving slots counted as an outage:%s", f.logs())
+	}
+	t.Logf("%d moves", moves)
+}
+
+// TestShardAway: while one primary of a Cluster doesn't answer, the fallback lasts, although
+// the others answer the probe.
+func TestShardAway(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	redis := redistest.StartCluster(t, false)
+	for i, away := range redis.Primaries {
+		f := newFleet(t, redis.URL(), 0)
+		in, other := f.servers[0], redis.Primaries[(i+1)%3]
+		away.Stop()
+		load := startLoad(f)
+		f.eventually("the outage is noticed", f.allFallback)
+		other.ResetCalls()
+		f.eventually("there were some probes", func() bool { return other.Calls()["cluster|slots"] >= 3 })
+		if s := in.Stats(); !s.Fallback || s.Outages != 1 {
+			t.Errorf("primary %d is away: got %+v, want one lasting outage", i, s)
+		}
+		away.Cont()
+		f.eventually("limits are shared again", func() bool { return !f.anyFallback() })
+		load.checkStopped(fmt.Sprintf("primary %d is away", i))
+		in.stop()
+	}
+}

@@ -32,7 +32,10 @@ func StartSentinel(t testing.TB) *Sentinel {
 	s.Replica = start(t, true, append(slices.Clone(args), "--replicaof", "127.0.0.1 "+s.Primary.port()))
 	s.Replica.EventuallyReplicates()
 	for range 3 {
-		s.Sentinels = append(s.Sentinels, s.startSentinel(args))
+		one := s.startSentinel(args)
+		// Usually they ask each other and the servers every two and ten seconds.
+		one.must("SENTINEL", "DEBUG", "INFO-PERIOD", "500", "PUBLISH-PERIOD", "500")
+		s.Sentinels = append(s.Sentinels, one)
 	}
 	for _, one := range s.Sentinels {
 		one.eventually("the sentinels know each other and the replica", func() bool {

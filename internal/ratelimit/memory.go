@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/batch"
 )
 
 const (
@@ -53,9 +54,8 @@ type entry struct {
 
 	// Used only by the Memory of a Redis.
 	gap      gap
-	unsynced bool // is in Redis.unsynced
-	calling  int  // calls in progress that decide requests
-	next     *sharedCall
+	unsynced bool                                   // is in Redis.unsynced
+	takes    *batch.Batcher[takeRequest, takeReply] // of a Redis, nil until the first request
 }
 
 // NewMemory returns a Memory. It saves nothing until Run is called.

@@ -60,6 +60,12 @@ func (r *Redis) Stats() RedisStats {
 // waits for Redis. Calls that began before the last fallback ended don't count.
 func (r *Redis) recordFailure(began time.Time, requests int64, err error) {
 	r.stats.failures.Add(max(1, requests))
+	r.startFallbackSince(began, err)
+}
+
+// startFallbackSince starts the fallback after a failure, unless what failed began before
+// the last fallback ended.
+func (r *Redis) startFallbackSince(began time.Time, err error) {
 	if began.UnixNano() >= r.returned.Load() {
 		r.startFallback(err)
 	}

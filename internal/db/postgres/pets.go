@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/batch"
 	"animalstore/internal/db"
 
 	"github.com/jackc/pgx/v5"
@@ -70,11 +71,11 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 	by := db.ActorOf(ctx)
 	if retry == nil {
 		pet = p.Pet()
-		created, err := d.creates.do(ctx, newPet{pet, by})
+		created, err := d.creates.Do(ctx, newPet{pet, by})
 		switch {
-		case errors.Is(err, errBegun):
+		case errors.Is(err, batch.ErrBegun):
 			err = fmt.Errorf("insert pet: %w: %w", db.ErrOutcomeUnknown, err)
-		case errors.Is(err, errLate):
+		case errors.Is(err, batch.ErrLate):
 			err = fmt.Errorf("insert pet: %w: %w", db.ErrUnavailable, err)
 		}
 		pet.ID = created.id
@@ -251,8 +252,8 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query, args := petListQuery(q)
 	if query == listPets && q.Limit <= longPage {
-		pets, err := d.pages.do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
-		if errors.Is(err, errLate) {
+		pets, err := d.pages.Do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
+		if errors.Is(err, batch.ErrLate) {
 			err = fmt.Errorf("select pets: %w: %w", db.ErrUnavailable, err)
 		}
 		return pets, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/batch"
 	"animalstore/internal/db"
 	"animalstore/internal/fair"
 
@@ -54,8 +55,8 @@ type DB struct {
 	watch   *watch
 	hosts   *hosts
 	sampled sampledSize
-	creates batcher[newPet, createdPet]
-	pages   batcher[petPage, []animalstore.Pet]
+	creates batch.Batcher[newPet, createdPet]
+	pages   batch.Batcher[petPage, []animalstore.Pet]
 }
 
 var _ db.DB = (*DB)(nil)
@@ -88,8 +89,8 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		watch:   newWatch(),
 		hosts:   hosts,
 	}
-	d.creates.run, d.creates.timeout = d.createPets, d.timeout
-	d.pages.run, d.pages.timeout = d.petPages, d.timeout
+	d.creates.Run, d.creates.Timeout = d.createPets, d.timeout
+	d.pages.Run, d.pages.Timeout = d.petPages, d.timeout
 	return d, nil
 }
 

@@ -1,0 +1,217 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var errRefused = errors.New("refused")
+
+// TestBatcher: calls that arrive while a batch runs share the next one, which begins after
+// them. It begins beside a slow batch, up to maxBatches at once.
+func TestBatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type running struct {
+			reqs []string
+			end  chan error
+		}
+		begun := make(chan running, 10)
+		b := Batcher[string, string]{Timeout: time.Minute, Run: func(_ context.Context, reqs []string) ([]string, error) {
+			end := make(chan error)
+			begun <- running{reqs, end}
+			results := slices.Clone(reqs)
+			for i := range results {
+				results[i] += "!"
+			}
+			return results, <-end
+		}}
+		var calls sync.WaitGroup
+		call := func(req string, want error) {
+			calls.Go(func() {
+				got, err := b.Do(t.Context(), req)
+				if !errors.Is(err, want) || err == nil && got != req+"!" {
+					t.Errorf("%s: got %q, %v, want %v", req, got, err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		begins := func(want ...string) chan error {
+			t.Helper()
+			synctest.Wait()
+			if len(begun) != 1 {
+				t.Fatalf("%d batches began, want one of %q", len(begun), want)
+			}
+			got := <-begun
+			if !slices.Equal(got.reqs, want) {
+				t.Fatalf("a batch of %q began, want %q", got.reqs, want)
+			}
+			return got.end
+		}
+		call("first", nil)
+		first := begins("first")
+		call("a", nil)
+		call("b", nil)
+		call("a", nil)
+		first <- nil
+		second := begins("a", "b", "a")
+		second <- nil
+		synctest.Wait()
+
+		var ends []chan error
+		for i := range maxBatches {
+			req := fmt.Sprint("slow ", i)
+			call(req, errRefused)
+			ends = append(ends, begins(req))
+			time.Sleep(2 * slowBatch)
+		}
+		call("late", nil)
+		if len(begun) > 0 {
+			t.Fatal("more batches run than may at once")
+		}
+		for _, end := range ends {
+			end <- errRefused
+		}
+		begins("late") <- nil
+		calls.Wait()
+		synctest.Wait()
+		if b.running != 0 || len(b.waiting) != 0 {
+			t.Errorf("%d batches run and %d calls wait afterwards, want none", b.running, len(b.waiting))
+		}
+	})
+}
+
+// TestBatcherGivesUp: a caller that gives up before its batch begins isn't part of it.
+// Later it learns that the batch has begun. A panic is returned to every caller.
+func TestBatcherGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, end := make(chan []string, 10), make(chan func())
+		b := Batcher[string, string]{Timeout: time.Minute, Run: func(_ context.Context, reqs []string) ([]string, error) {
+			begun <- reqs
+			(<-end)()
+			return reqs, nil
+		}}
+		var calls sync.WaitGroup
+		call := func(ctx context.Context, req string, check func(error) bool) {
+			calls.Go(func() {
+				if got, err := b.Do(ctx, req); !check(err) || err == nil && got != req {
+					t.Errorf("%s: got %q, %v", req, got, err)
+				}
+			})
+			synctest.Wait()
+		}
+		succeeds := func(err error) bool { return err == nil }
+		early, leaveEarly := context.WithCancel(t.Context())
+		late, leaveLate := context.WithCancel(t.Context())
+		call(t.Context(), "first", succeeds)
+		<-begun
+		call(early, "early", func(err error) bool { return errors.Is(err, context.Canceled) && !errors.Is(err, ErrBegun) })
+		call(late, "late", func(err error) bool { return errors.Is(err, context.Canceled) && errors.Is(err, ErrBegun) })
+		call(t.Context(), "patient", succeeds)
+		leaveEarly()
+		synctest.Wait()
+		end <- func() {}
+		if got, want := <-begun, []string{"late", "patient"}; !slices.Equal(got, want) {
+			t.Errorf("a batch of %q began, want %q", got, want)
+		}
+		leaveLate()
+		synctest.Wait()
+		end <- func() {}
+		calls.Wait()
+
+		call(t.Context(), "shared", func(err error) bool { return err != nil && strings.Contains(err.Error(), "no such status") })
+		end <- func() { panic("no such status") }
+		calls.Wait()
+		synctest.Wait()
+		if b.running != 0 {
+			t.Errorf("%d batches run afterwards, want none", b.running)
+		}
+	})
+}
+
+// TestBatcherTimeout: a call waits no longer than its timeout, for the batches before it
+// and for its own together.
+func TestBatcherTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		b := Batcher[string, string]{Timeout: 2 * time.Second, Run: func(_ context.Context, reqs []string) ([]string, error) {
+			<-end
+			return reqs, nil
+		}}
+		var calls sync.WaitGroup
+		for n := range maxBatches + 1 {
+			calls.Go(func() {
+				begun := time.Now()
+				_, err := b.Do(t.Context(), "slow")
+				if took := time.Since(begun); took != 2*time.Second || !errors.Is(err, ErrLate) {
+					t.Errorf("call %d: got %v after %v, want %v after 2s", n, err, took, ErrLate)
+				}
+				if running := n < maxBatches; errors.Is(err, ErrBegun) != running {
+					t.Errorf("call %d: got %v, want that it has begun: %t", n, err, running)
+				}
+			})
+			time.Sleep(2 * slowBatch) // so that each begins a batch, until there are enough
+		}
+		calls.Wait()
+		close(end)
+	})
+}
+
+// TestBatcherEndedContext: a call whose context has ended isn't run.
+func TestBatcherEndedContext(t *testing.T) {
+	var ran atomic.Int64
+	b := Batcher[string, string]{Timeout: time.Minute, Run: func(_ context.Context, reqs []string) ([]string, error) {
+		ran.Add(int64(len(reqs)))
+		return reqs, nil
+	}}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			for range 5000 { // a worker seldom takes the call before its caller leaves
+				if _, err := b.Do(ended, "late"); !errors.Is(err, context.Canceled) || errors.Is(err, ErrBegun) {
+					t.Errorf("got %v, want that it was cancelled", err)
+					return
+				}
+			}
+		})
+	}
+	calls.Wait()
+	if n := ran.Load(); n > 0 {
+		t.Errorf("%d calls were run, want none", n)
+	}
+}
+
+// TestBatcherMaxWait: a call that has waited for a batch for too long begins another one
+// beside it, with those that came meanwhile.
+func TestBatcherMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := Batcher[string, int]{Timeout: time.Minute, MaxWait: time.Millisecond, Parallel: 10, Run: func(_ context.Context, reqs []string) ([]int, error) {
+			time.Sleep(40 * time.Millisecond)
+			return slices.Repeat([]int{len(reqs)}, len(reqs)), nil
+		}}
+		var calls sync.WaitGroup
+		for n := range 30 {
+			calls.Go(func() {
+				begun := time.Now()
+				got, err := b.Do(t.Context(), "far")
+				if took := time.Since(begun); err != nil || took > 41*time.Millisecond {
+					t.Errorf("call %d: got %d, %v after %v, want a reply within 41 ms", n, got, err, took)
+				}
+				if n > 0 && got == 1 {
+					t.Errorf("call %d was alone in its batch, want it to share one", n)
+				}
+			})
+			time.Sleep(100 * time.Microsecond)
+		}
+		calls.Wait()
+	})
+}

@@ -29,6 +29,9 @@ func (r *Redis) Sibling(store SharedStore, now func() time.Time, clock func() in
 	return sibling
 }
 
+// StartFallback starts the fallback as a failed call does.
+func (r *Redis) StartFallback() { r.startFallback(errLate) }
+
 // Save writes all changes to the store now.
 func (r *Redis) Save(ctx context.Context) error { return r.local.Save(ctx) }
 

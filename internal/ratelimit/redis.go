@@ -164,8 +164,13 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 			return reply{}, errNoRedis
 		}
 		if !rep.unknown() {
-			if state, shortened := r.recordReply(e, rep, seed != ""); shortened {
+			state, shortened, inTime := r.recordReply(e, rep, seed != "", began)
+			if shortened {
 				r.saveShortened(ctx, e, state)
+			}
+			if !inTime {
+				r.stats.failures.Add(max(1, requests))
+				return reply{}, errNoRedis
 			}
 			return rep, nil
 		}
@@ -263,13 +268,17 @@ func (r *Redis) reload(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// recordReply merges Redis's reply into e. sent says whether the call included e's
-// state. It returns the merged state, and whether the reply shortened a window that
-// this process knew, because Redis's clock was set back. Redis can lose that, so the
+// recordReply merges Redis's reply into e. sent says whether the call, which began then,
+// included e's state. It returns the merged state, and whether the reply shortened a window
+// that this process knew, because Redis's clock was set back. Redis can lose that, so the
 // caller saves it.
-func (r *Redis) recordReply(e *entry, rep reply, sent bool) (merged animalstore.KeyLimitState, shortened bool) {
+//
+// A reply isn't in time if there was a fallback since the call began: what it admits may
+// come on top of all that this process has admitted on its own.
+func (r *Redis) recordReply(e *entry, rep reply, sent bool, began time.Time) (merged animalstore.KeyLimitState, shortened, inTime bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	inTime = !r.fallback.Load() && began.UnixNano() >= r.returned.Load()
 	known := e.state
 	e.state = rep.state
 	shortened, dayShortened := followClock(&known, rep.now)
@@ -287,7 +296,7 @@ func (r *Redis) recordReply(e *entry, rep reply, sent bool) (merged animalstore.
 		e.gap = unsent // it lost a ban
 	}
 	r.local.markDirty(e)
-	return animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: dayShortened}, shortened
+	return animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: dayShortened}, shortened, inTime
 }
 
 // recordForgotten records that Redis no longer knows a key.

@@ -187,6 +187,29 @@ func TestReconnectingDelaysNoRequest(t *testing.T) {
 	}
 }
 
+// TestReplyAfterFallback: a reply that comes after a server began to decide on its own
+// admits nothing on top of that. In a Cluster, calls to other primaries still succeed then.
+func TestReplyAfterFallback(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := &fleet{t: t, store: newMemoryStore(), longTimeout: true}
+	in, key := f.start(server.URL(), 0), enterprise(1, 1, 100)
+	server.Stop()
+	var late sync.WaitGroup
+	late.Go(func() {
+		if d, err := in.take(key); err != nil || d.Allowed {
+			t.Errorf("the late reply: got %+v, %v, want it refused", d, err)
+		}
+	})
+	f.eventually("a call is in progress", func() bool { return in.calls.Load() > in.Stats().Calls })
+	in.StartFallback()
+	if d, err := in.take(key); err != nil || !d.Allowed {
+		t.Errorf("in the fallback: got %+v, %v, want it admitted", d, err)
+	}
+	server.Cont()
+	late.Wait()
+}
+
 // TestFlushRefundsNothing empties Redis at different moments.
 func TestFlushRefundsNothing(t *testing.T) {
 	server := redistest.Shared(t)

@@ -14,7 +14,7 @@ import (
 // Cluster is a Redis Cluster of three primaries, with TLS and a password.
 type Cluster struct {
 	Primaries []*Server
-	Replica   *Server // of the first primary at the start, nil if there is none
+	Replica   *Server // of the first primary, nil if there is none; see Pair
 
 	t testing.TB
 }
@@ -102,9 +102,6 @@ func (c *Cluster) Failover() {
 	c.Replica.must("CLUSTER", "FAILOVER")
 }
 
-// Swap records that the replica has become the first primary, and the other way around.
-func (c *Cluster) Swap() { c.Primaries[0], c.Replica = c.Replica, c.Primaries[0] }
-
 // MoveSlot moves a key's slot, with all keys in it, from the primary that has it to the
 // next one, as redis-cli --cluster reshard does.
 func (c *Cluster) MoveSlot(key string) {
@@ -160,8 +157,13 @@ func (c *Cluster) owns(s *Server, slot string) bool {
 	return false
 }
 
-// Pair returns the first primary and its replica.
-func (c *Cluster) Pair() (primary, replica *Server) { return c.Primaries[0], c.Replica }
+// Pair returns the first primary and its replica, which may have swapped roles.
+func (c *Cluster) Pair() (primary, replica *Server) {
+	if c.Replica.IsPrimary() && !c.Primaries[0].IsPrimary() {
+		c.Primaries[0], c.Replica = c.Replica, c.Primaries[0]
+	}
+	return c.Primaries[0], c.Replica
+}
 
 // Rejoin waits until a primary that came back is a replica, which the Cluster makes it.
 func (c *Cluster) Rejoin(old *Server) {

@@ -310,10 +310,12 @@ func mustInt(t testing.TB, s *Server, command ...string) int64 {
 // EventuallyReplicates waits until the server is a replica that is up to date.
 func (s *Server) EventuallyReplicates() {
 	s.t.Helper()
-	s.eventually("the replica is connected", func() bool {
-		info, err := s.Do("INFO", "replication").ToString()
-		return err == nil && field(info, "role") == "slave" && field(info, "master_link_status") == "up"
-	})
+	s.eventually("the replica is connected", s.replicates)
+}
+
+func (s *Server) replicates() bool {
+	info, err := s.Do("INFO", "replication").ToString()
+	return err == nil && field(info, "role") == "slave" && field(info, "master_link_status") == "up"
 }
 
 // IsPrimary reports whether the server is a primary now.

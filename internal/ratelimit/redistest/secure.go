@@ -27,7 +27,7 @@ func secure(t testing.TB) []string {
 	return []string{
 		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
 		"--tls-auth-clients", "no", "--tls-replication", "yes", "--tls-cluster", "yes",
-		"--requirepass", password, "--masterauth", password,
+		"--requirepass", password, "--masterauth", password, "--repl-diskless-sync-delay", "0",
 	}
 }
 

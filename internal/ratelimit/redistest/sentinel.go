@@ -17,7 +17,7 @@ const MasterSet = "limits"
 // Sentinel is a primary and a replica that three sentinels watch, with TLS and a
 // password.
 type Sentinel struct {
-	Primary, Replica *Server // at the start
+	Primary, Replica *Server // see Pair
 	Sentinels        []*Server
 
 	t testing.TB
@@ -51,7 +51,7 @@ func (s *Sentinel) startSentinel(args []string) *Server {
 	s.t.Helper()
 	var conf strings.Builder
 	for i := 0; i < len(args); i += 2 {
-		if name := strings.TrimPrefix(args[i], "--"); name != "masterauth" && name != "tls-cluster" {
+		if name := strings.TrimPrefix(args[i], "--"); name != "masterauth" && name != "tls-cluster" && name != "repl-diskless-sync-delay" {
 			fmt.Fprintf(&conf, "%s %s\n", name, args[i+1])
 		}
 	}
@@ -91,18 +91,28 @@ func (s *Sentinel) Failover() {
 	s.Sentinels[0].must("SENTINEL", "FAILOVER", MasterSet)
 }
 
-// Swap records that the replica has become the primary, and the other way around.
-func (s *Sentinel) Swap() { s.Primary, s.Replica = s.Replica, s.Primary }
+// Pair returns the current primary and its replica.
+func (s *Sentinel) Pair() (primary, replica *Server) {
+	if s.Replica.IsPrimary() && !s.Primary.IsPrimary() {
+		s.Primary, s.Replica = s.Replica, s.Primary
+	}
+	return s.Primary, s.Replica
+}
 
-// Pair returns the primary and its replica.
-func (s *Sentinel) Pair() (primary, replica *Server) { return s.Primary, s.Replica }
-
-// Rejoin makes a primary that came back a replica, as the sentinels do after ten seconds,
-// and waits until they know it.
+// Rejoin makes a primary that came back a replica of the new one, as the sentinels do after
+// some seconds, and waits until they know it.
 func (s *Sentinel) Rejoin(old *Server) {
 	s.t.Helper()
-	old.must("REPLICAOF", "127.0.0.1", s.Replica.port())
-	old.EventuallyReplicates()
+	promoted := s.Replica
+	if old == s.Replica {
+		promoted = s.Primary
+	}
+	old.eventually("there are a primary and a replica", func() bool {
+		if old.IsPrimary() && promoted.IsPrimary() {
+			old.Do("REPLICAOF", "127.0.0.1", promoted.port())
+		}
+		return old.replicates() || promoted.replicates()
+	})
 	for _, one := range s.Sentinels {
 		one.eventually("the sentinels know the new replica", func() bool {
 			known, err := one.Do("SENTINEL", "REPLICAS", MasterSet).ToArray()

@@ -137,9 +137,10 @@ func (p *tab) useWebhooks(s *server) {
 	r.wantLast(p.t, "Refused")
 	p.do("ask", click(`.moves details:last-child summary`), visible("#since"))
 	eval[bool](p, `(document.querySelector("#since").value = new Date(Date.now() - 3600000).toISOString().slice(0, 19)) !== ""`)
+	pings, samples, refused := r.count("webhook.ping"), r.count("pet.deleted"), r.count("Refused")
 	p.do("send everything again", click(`form[action$="/retry-since"] button`), visible(".notice.done"))
 	eventually(p.t, stepTimeout, "everything comes again", func() bool {
-		return r.count("webhook.ping") == 3 && r.count("pet.deleted") == 3 && r.count("Refused") == 3
+		return r.count("webhook.ping") > pings && r.count("pet.deleted") > samples && r.count("Refused") > refused
 	})
 
 	p.do("rotate", write("#graceHours", "0"), click(`form[action$="/rotate"] button`), visible("#secret"))

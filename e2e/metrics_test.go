@@ -400,10 +400,15 @@ func TestRedisMetrics(t *testing.T) {
 		}
 	}
 	begun := time.Now()
-	send()
+	// On a busy machine the first call may be late, and all other requests be decided
+	// without Redis before it is asked again.
+	eventually(t, time.Minute, "Redis decides requests", func() bool {
+		send()
+		return s.metric(sharedDecisions) > 0
+	})
 	wantDecided("at first")
 	calls, took := s.metric("animalstore_redis_calls_total"), s.metric("animalstore_redis_call_seconds_total")
-	if shared := s.metric(sharedDecisions); shared < 1 || calls < shared {
+	if shared := s.metric(sharedDecisions); calls < shared {
 		t.Errorf("%v decisions by Redis in %v calls, want a call for each", shared, calls)
 	}
 	if most := time.Since(begun).Seconds() * 16; took <= 0 || took > most { // only a few calls run at once

@@ -216,9 +216,11 @@ func (w *writer) commit(batch []*write) {
 	if isIOError(err) {
 		w.fatal(fmt.Errorf("database write: %w", err))
 	}
-	w.commits++
-	w.counts.commits.Add(1)
-	w.counts.writes.Add(int64(len(batch)))
+	if err == nil {
+		w.commits++
+		w.counts.commits.Add(1)
+		w.counts.writes.Add(int64(len(batch)))
+	}
 	for _, wr := range batch {
 		wr.finish(err)
 	}

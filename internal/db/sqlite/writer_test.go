@@ -410,3 +410,20 @@ func TestForeignReaderDoesNotStallWrites(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFailedWritesAreNoCommits: the metrics count what was committed.
+func TestFailedWritesAreNoCommits(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	before := d.Stats()
+	refused := errors.New("refused")
+	if err := d.writer.do(t.Context(), func(*sqlite.Conn) error { return refused }); !errors.Is(err, refused) {
+		t.Fatalf("got error %v, want %v", err, refused)
+	}
+	if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	after := d.Stats()
+	if commits, writes := after.Commits-before.Commits, after.Writes-before.Writes; commits != 1 || writes != 1 {
+		t.Errorf("got %d commits of %d writes, want 1 of 1", commits, writes)
+	}
+}

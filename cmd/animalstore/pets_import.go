@@ -38,7 +38,7 @@ Lines that can't be added are reported with their number and the reason, and the
 others are added. The requests stay within the limits of the key, and wait when
 those are used up.
 
-An interrupted import can be run again within 24 hours: it continues, and in the
+An interrupted import can be run again within 23 hours: it continues, and in the
 end each line has been added once. Its progress is stored next to the file, in
 FILE.progress, which is removed at the end. Without that file, as with standard
 input, finished lines are sent again, and the server recognizes them. To add the
@@ -106,7 +106,7 @@ func (s session) importPets(ctx context.Context, file *petfile.File, workers int
 	}
 	switch {
 	case !result.Complete:
-		s.Note("The import is incomplete. Run the same command again within 24 hours, with the same key: it continues, and adds nothing twice.")
+		s.Note("The import is incomplete. Run the same command again within 23 hours, with the same key: it continues, and adds nothing twice.")
 		return err
 	case result.Refused > 0:
 		return errors.Join(refusedError(result.Refused), err)

@@ -14,7 +14,7 @@ import (
 // Events stores the events that changes add: see [DB].
 type Events interface {
 	// Events returns events with higher ids than q.After, oldest first. If few events
-	// match, it examines at most about EventsLookedAt of them: last is the id of the
+	// match, it examines at most about MaxEventsExamined of them: last is the id of the
 	// last event it examined, at least q.After, and the next call continues from there.
 	// It returns ErrEventsExpired if q.After is not in the range of EventRange.
 	//
@@ -56,10 +56,10 @@ type EventQuery struct {
 // LatestEvents is the value of Before for a list that begins with the newest event.
 const LatestEvents = math.MaxInt64
 
-// EventsLookedAt is how many events an engine examines in one call if few of them
+// MaxEventsExamined is how many events an engine examines in one call if few of them
 // match, so that a query for a rare type doesn't scan the whole store. With a subject,
 // it examines only the events of resources with that id.
-const EventsLookedAt = 1000
+const MaxEventsExamined = 1000
 
 // Actor is who makes a change: a key, and the request it sent. The zero Actor is the
 // command line.
@@ -122,12 +122,12 @@ func (q *EventQuery) Filter() EventFilter {
 	return f
 }
 
-// Look returns how many events to examine for a query that wants up to limit.
-func (f *EventFilter) Look(limit int) int {
+// Examined returns how many events to examine for a query that wants up to limit.
+func (f *EventFilter) Examined(limit int) int {
 	if f.Types == nil {
 		return limit
 	}
-	return max(limit, EventsLookedAt)
+	return max(limit, MaxEventsExamined)
 }
 
 // Matches reports whether an event with this stored type and subject passes.

@@ -54,7 +54,7 @@ const (
 	maxKept      = 4096    // events in memory
 	maxKeptBytes = 4 << 20 // their data, not counting the encoded form
 	readBatch    = 500
-	publishBatch = 100 // a full batch; there may be more
+	likelyMore   = 100 // so many new events at once: there may be more
 )
 
 // Hub keeps the latest events in memory. Create one with [NewHub].
@@ -158,8 +158,8 @@ func (h *Hub) poll(ctx context.Context) error {
 	}
 	for {
 		have, following := h.state()
-		if newest-have >= publishBatch && have >= 0 {
-			h.Notify() // a full batch; there may be more
+		if newest-have >= likelyMore && have >= 0 {
+			h.Notify()
 		}
 		if !following || newest < have || newest-have > maxKept {
 			h.wakeReaders(h.jump(newest))

@@ -348,7 +348,7 @@ func eventRangeHolds(t *testing.T, d db.DB) {
 // rareEvents: a query for few of many events returns early, and the next call
 // continues.
 func rareEvents(t *testing.T, d db.DB) {
-	const common = db.EventsLookedAt + 200
+	const common = db.MaxEventsExamined + 200
 	together(t, 16, func(i int) error {
 		for range common / 16 {
 			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
@@ -361,8 +361,8 @@ func rareEvents(t *testing.T, d db.DB) {
 	newest := mustPublish(t, d)
 	q := db.EventQuery{Types: []animalstore.EventType{"key.created"}, Limit: 10}
 	got, last, err := d.Events(t.Context(), q)
-	if err != nil || len(got) != 0 || last < 100 || last > db.EventsLookedAt {
-		t.Fatalf("Events = %q, last %d, %v, want none, and last at most %d", types(got), last, err, db.EventsLookedAt)
+	if err != nil || len(got) != 0 || last < 100 || last > db.MaxEventsExamined {
+		t.Fatalf("Events = %q, last %d, %v, want none, and last at most %d", types(got), last, err, db.MaxEventsExamined)
 	}
 	q.After = last
 	if got, last, err = d.Events(t.Context(), q); err != nil || len(got) != 1 || last != newest {
@@ -378,7 +378,7 @@ func eventsBackwards(t *testing.T, d db.DB) {
 	}
 	pet := mustCreatePet(t, d, rex)
 	together(t, 16, func(int) error {
-		for range (db.EventsLookedAt + 200) / 16 {
+		for range (db.MaxEventsExamined + 200) / 16 {
 			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
 				return err
 			}
@@ -448,8 +448,8 @@ func eventsBackwards(t *testing.T, d db.DB) {
 		}
 	}
 	rare := db.EventQuery{Before: newest - 6, Types: []animalstore.EventType{"key.created"}, Limit: 10}
-	if got, last, err := d.Events(t.Context(), rare); err != nil || len(got) != 0 || last < newest-6-db.EventsLookedAt {
-		t.Errorf("Events(%+v) = %q, last %d, %v, want to stop after at most %d", rare, types(got), last, err, db.EventsLookedAt)
+	if got, last, err := d.Events(t.Context(), rare); err != nil || len(got) != 0 || last < newest-6-db.MaxEventsExamined {
+		t.Errorf("Events(%+v) = %q, last %d, %v, want to stop after at most %d", rare, types(got), last, err, db.MaxEventsExamined)
 	}
 }
 

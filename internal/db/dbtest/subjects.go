@@ -25,7 +25,7 @@ func historyOfOne(t *testing.T, d db.DB) {
 			return nil
 		})
 	}
-	others(db.EventsLookedAt + 200)
+	others(db.MaxEventsExamined + 200)
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = "Max" })
 	order := mustPlaceOrder(t, d, pet.ID)
 	others(64)

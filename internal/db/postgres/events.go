@@ -154,7 +154,7 @@ func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args
 	if filter.Types == nil && !filter.None {
 		return all, args
 	}
-	args = append(args, filter.Look(q.Limit), append([]int64{}, filter.Types...)) // not nil: an empty list matches nothing
+	args = append(args, filter.Examined(q.Limit), append([]int64{}, filter.Types...)) // not nil: an empty list matches nothing
 	if filter.HasID {
 		return bySubject, append(args, filter.SubjectID)
 	}
@@ -196,7 +196,7 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 		return nil, q.After, db.ErrEventsExpired
 	case len(events) == q.Limit:
 		last = events[len(events)-1].ID
-	case !filter.None && looked > 0 && looked == int64(filter.Look(q.Limit)):
+	case !filter.None && looked > 0 && looked == int64(filter.Examined(q.Limit)):
 		last = lastLooked
 	default:
 		last = end

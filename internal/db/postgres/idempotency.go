@@ -19,16 +19,16 @@ const claimRecord = `INSERT INTO answers AS a (key_id, route, token, body_hash, 
 
 // writeOrReplay runs write, which sets result, unless there is an idempotency record
 // of it: then it sets result to the stored one.
-func writeOrReplay(ctx context.Context, tx pgx.Tx, retry *db.Idempotency, result any, write func() error) (replayed bool, err error) {
-	if retry == nil {
+func writeOrReplay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, result any, write func() error) (replayed bool, err error) {
+	if idempotency == nil {
 		return false, write()
 	}
-	claimed, err := tx.Exec(ctx, claimRecord, retry.KeyID, retry.Route, retry.Token, retry.BodyHash[:], retry.At.Milli(), retry.ExpiredAt().Milli())
+	claimed, err := tx.Exec(ctx, claimRecord, idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.BodyHash[:], idempotency.At.Milli(), idempotency.ExpiredAt().Milli())
 	if err != nil {
 		return false, failed("claim idempotency record", err)
 	}
 	if claimed.RowsAffected() == 0 {
-		err := replay(ctx, tx, retry, result)
+		err := replay(ctx, tx, idempotency, result)
 		return err == nil, err
 	}
 	if err := write(); err != nil {
@@ -38,20 +38,20 @@ func writeOrReplay(ctx context.Context, tx pgx.Tx, retry *db.Idempotency, result
 	if err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, "UPDATE answers SET answer = $4 WHERE key_id = $1 AND route = $2 AND token = $3", retry.KeyID, retry.Route, retry.Token, string(stored))
+	_, err = tx.Exec(ctx, "UPDATE answers SET answer = $4 WHERE key_id = $1 AND route = $2 AND token = $3", idempotency.KeyID, idempotency.Route, idempotency.Token, string(stored))
 	return false, failed("store idempotency record", err)
 }
 
 // replay reads the result that an earlier write stored.
-func replay(ctx context.Context, tx pgx.Tx, retry *db.Idempotency, result any) error {
+func replay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, result any) error {
 	var hash []byte
 	var stored string
 	err := tx.QueryRow(ctx, "SELECT body_hash, answer FROM answers WHERE key_id = $1 AND route = $2 AND token = $3",
-		retry.KeyID, retry.Route, retry.Token).Scan(&hash, &stored)
+		idempotency.KeyID, idempotency.Route, idempotency.Token).Scan(&hash, &stored)
 	if err != nil {
 		return failed("select idempotency record", err)
 	}
-	return retry.Replay(hash, stored, result)
+	return idempotency.Replay(hash, stored, result)
 }
 
 // dropRecords skips the records that another server is deleting.

@@ -14,9 +14,9 @@ const orderColumns = "id, pet_id, status, created_at, updated_at"
 
 // PlaceOrder implements [db.DB]. The lock on the pet lets one caller through at a time;
 // the index orders_open would refuse a second order anyway.
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, retry *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		replayed, err = writeOrReplay(ctx, tx, retry, &order, func() error {
+		replayed, err = writeOrReplay(ctx, tx, idempotency, &order, func() error {
 			pet, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, petID)
 			if err != nil {
 				return err

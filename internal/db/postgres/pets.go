@@ -67,9 +67,9 @@ func insertPetsArgs(pets []newPet) []any {
 }
 
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	by := db.ActorOf(ctx)
-	if retry == nil {
+	if idempotency == nil {
 		pet = p.Pet()
 		created, err := d.creates.Do(ctx, newPet{pet, by})
 		switch {
@@ -82,7 +82,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idem
 		return pet, false, cmp.Or(err, created.err)
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		replayed, err = writeOrReplay(ctx, tx, retry, &pet, func() (err error) {
+		replayed, err = writeOrReplay(ctx, tx, idempotency, &pet, func() (err error) {
 			pet = p.Pet()
 			pet.ID, err = selectOne(ctx, tx, "insert pet", scanValue[int64], insertPet, insertPetArgs(newPet{pet, by})...)
 			return err

@@ -106,8 +106,8 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 // at, and whether it looked at all of them.
 func selectEvents(c *sqlite.Conn, query string, lower, upper int64, limit int, filter *db.EventFilter) (events []animalstore.Event, last int64, all bool, err error) {
 	events = make([]animalstore.Event, 0, min(limit, 128))
-	look := filter.Look(limit)
-	args := []any{lower, upper, look}
+	examined := filter.Examined(limit)
+	args := []any{lower, upper, examined}
 	if filter.HasID {
 		args = append(args, filter.SubjectID)
 	}
@@ -116,7 +116,7 @@ func selectEvents(c *sqlite.Conn, query string, lower, upper int64, limit int, f
 		return nil, 0, false, fmt.Errorf("select events: %w", err)
 	}
 	defer stmt.Reset()
-	for looked := 0; looked < look && len(events) < limit; looked++ {
+	for looked := 0; looked < examined && len(events) < limit; looked++ {
 		more, err := stmt.Step()
 		if err != nil {
 			return nil, 0, false, fmt.Errorf("select events: %w", err)

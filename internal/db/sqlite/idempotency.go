@@ -13,8 +13,8 @@ import (
 // writeOrReplay runs write, which sets result, unless there is an idempotency record
 // of it: then it sets result to the stored one. Write transactions run one at a time,
 // so the first write can't be in progress.
-func writeOrReplay(c *sqlite.Conn, retry *db.Idempotency, result any, write func() error) (replayed bool, err error) {
-	if retry == nil {
+func writeOrReplay(c *sqlite.Conn, idempotency *db.Idempotency, result any, write func() error) (replayed bool, err error) {
+	if idempotency == nil {
 		return false, write()
 	}
 	var hash []byte
@@ -25,12 +25,12 @@ func writeOrReplay(c *sqlite.Conn, retry *db.Idempotency, result any, write func
 		stored = stmt.ColumnText(1)
 		return nil
 	}, "SELECT body_hash, answer FROM answers WHERE key_id = ? AND route = ? AND token = ? AND created_at > ?",
-		retry.KeyID, retry.Route, retry.Token, retry.ExpiredAt().Milli())
+		idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.ExpiredAt().Milli())
 	if err != nil {
 		return false, err
 	}
 	if hash != nil {
-		err := retry.Replay(hash, stored, result)
+		err := idempotency.Replay(hash, stored, result)
 		return err == nil, err
 	}
 	if err := write(); err != nil {
@@ -42,7 +42,7 @@ func writeOrReplay(c *sqlite.Conn, retry *db.Idempotency, result any, write func
 	}
 	return false, execute(c, "insert idempotency record",
 		"INSERT OR REPLACE INTO answers (key_id, route, token, body_hash, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-		retry.KeyID, retry.Route, retry.Token, retry.BodyHash[:], string(answer), retry.At.Milli())
+		idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.BodyHash[:], string(answer), idempotency.At.Milli())
 }
 
 // DropIdempotencyRecords implements [db.DB].

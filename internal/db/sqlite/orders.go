@@ -14,10 +14,10 @@ import (
 const orderColumns = "id, pet_id, status, created_at, updated_at"
 
 // PlaceOrder implements [db.DB].
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, retry *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	by := db.ActorOf(ctx)
 	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
-		replayed, err = writeOrReplay(c, retry, &order, func() error {
+		replayed, err = writeOrReplay(c, idempotency, &order, func() error {
 			pet, err := selectPet(c, petID)
 			if err != nil {
 				return err

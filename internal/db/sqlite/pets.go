@@ -20,10 +20,10 @@ const (
 )
 
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, retry *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
 	by := db.ActorOf(ctx)
 	err = d.writer.doSure(ctx, func(c *sqlite.Conn) (err error) {
-		replayed, err = writeOrReplay(c, retry, &pet, func() error {
+		replayed, err = writeOrReplay(c, idempotency, &pet, func() error {
 			pet = p.Pet()
 			err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)",
 				pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))

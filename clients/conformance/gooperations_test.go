@@ -1,0 +1,219 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+// goArgs are the arguments of all operations. README.md lists those of each.
+type goArgs struct {
+	PetID, OrderID, CategoryID, KeyID, WebhookID, DeliveryID int64
+
+	Pet      animalstore.NewPet
+	Category animalstore.Category
+	Key      goKey
+	Webhook  struct {
+		URL, Description string
+		Types            []string
+	}
+	Patch goPatch
+	Query struct {
+		Status     string
+		CategoryID *int64
+		IDs        []int64
+		PetID      int64
+		State      animalstore.DeliveryState
+		PageSize   int
+	}
+	Events struct {
+		After, Before  int64
+		Latest, Newest bool
+		Types          []string
+		Subject        string
+	}
+	Which        animalstore.DeliveryRetry
+	Limit, Hours int
+	GraceSeconds int
+	Type         animalstore.EventType
+
+	take int
+}
+
+// goKey is a key to create, with permissions by name.
+type goKey struct {
+	Name        string
+	Plan        animalstore.Plan
+	Limits      animalstore.Limits
+	Permissions []string
+}
+
+func (k goKey) newKey() client.NewKey {
+	return client.NewKey{Name: k.Name, Plan: k.Plan, Limits: k.Limits, Permissions: permissions(k.Permissions)}
+}
+
+func permissions(names []string) (p animalstore.Permissions) {
+	for _, name := range names {
+		one, _ := animalstore.ParsePermission(name)
+		p |= one
+	}
+	return p
+}
+
+// goPatch is a patch of any resource.
+type goPatch struct {
+	Name        *string
+	CategoryID  *int64
+	Status      *string
+	Plan        *animalstore.Plan
+	URL         *string
+	Description *string
+	State       *animalstore.WebhookState
+}
+
+func (p goPatch) pet() animalstore.PetPatch {
+	return animalstore.PetPatch{Name: p.Name, CategoryID: p.CategoryID, Status: (*animalstore.PetStatus)(p.Status)}
+}
+
+func (a goArgs) events() client.EventsOptions {
+	e := a.Events
+	return client.EventsOptions{After: e.After, Latest: e.Latest, Before: e.Before, Newest: e.Newest,
+		Types: animalstore.EventPatterns(strings.Join(e.Types, ",")), Subject: e.Subject}
+}
+
+func (a goArgs) page() client.PageQuery { return client.PageQuery{PageSize: a.Query.PageSize} }
+
+func (a goArgs) grace() time.Duration { return time.Duration(a.GraceSeconds) * time.Second }
+
+type goOperation func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error)
+
+// goOperations are the methods of the Go client by the names of the protocol.
+var goOperations = map[string]goOperation{
+	"listPets": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		q := client.PetQuery{Status: animalstore.PetStatus(a.Query.Status), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, PageSize: a.Query.PageSize}
+		return take(a.take, c.ListPets(ctx, q, o...))
+	},
+	"findPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.FindPet(ctx, a.PetID, o...)
+	},
+	"getPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetPet(ctx, a.PetID, o...) //nolint:staticcheck // deprecated, and still a promise
+	},
+	"createPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.CreatePet(ctx, a.Pet, o...)
+	},
+	"updatePet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.UpdatePet(ctx, a.PetID, a.Patch.pet(), o...)
+	},
+	"deletePet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return nil, c.DeletePet(ctx, a.PetID, o...)
+	},
+	"listOrders": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		q := client.OrderQuery{Status: animalstore.OrderStatus(a.Query.Status), PetID: a.Query.PetID, PageSize: a.Query.PageSize}
+		return take(a.take, c.ListOrders(ctx, q, o...))
+	},
+	"placeOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.PlaceOrder(ctx, a.PetID, o...)
+	},
+	"getOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetOrder(ctx, a.OrderID, o...)
+	},
+	"updateOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.UpdateOrder(ctx, a.OrderID, animalstore.OrderPatch{Status: (*animalstore.OrderStatus)(a.Patch.Status)}, o...)
+	},
+	"listCategories": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return take(a.take, c.ListCategories(ctx, a.page(), o...))
+	},
+	"getCategory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetCategory(ctx, a.CategoryID, o...)
+	},
+	"putCategory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.PutCategory(ctx, a.Category, o...)
+	},
+	"listEvents": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return take(a.take, c.ListEvents(ctx, a.events(), o...))
+	},
+	"events": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return take(a.take, c.Events(ctx, a.events(), o...))
+	},
+	"listEventPage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		events, next, err := c.ListEventPage(ctx, a.events(), a.Limit, o...)
+		return map[string]any{"events": events, "next": next}, err
+	},
+	"latestEventId": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
+		return c.LatestEventID(ctx, o...)
+	},
+	"getLimits": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
+		return c.GetLimits(ctx, o...)
+	},
+	"getUsage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetUsage(ctx, a.Hours, o...)
+	},
+	"getStatus": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
+		return c.GetStatus(ctx, o...)
+	},
+	"listKeys": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return take(a.take, c.ListKeys(ctx, a.page(), o...))
+	},
+	"createKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.CreateKey(ctx, a.Key.newKey(), o...)
+	},
+	"getKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetKey(ctx, a.KeyID, o...)
+	},
+	"updateKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.UpdateKey(ctx, a.KeyID, animalstore.KeyPatch{Name: a.Patch.Name, Plan: a.Patch.Plan}, o...)
+	},
+	"revokeKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return nil, c.RevokeKey(ctx, a.KeyID, o...)
+	},
+	"rotateKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.RotateKey(ctx, a.KeyID, a.grace(), o...)
+	},
+	"unbanKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.UnbanKey(ctx, a.KeyID, o...)
+	},
+	"getKeyUsage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetKeyUsage(ctx, a.KeyID, a.Hours, o...)
+	},
+	"listWebhooks": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return take(a.take, c.ListWebhooks(ctx, a.page(), o...))
+	},
+	"createWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		types := animalstore.EventPatterns(strings.Join(a.Webhook.Types, ","))
+		return c.CreateWebhook(ctx, animalstore.NewWebhook{URL: a.Webhook.URL, Types: types, Description: a.Webhook.Description}, o...)
+	},
+	"getWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetWebhook(ctx, a.WebhookID, o...)
+	},
+	"updateWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.UpdateWebhook(ctx, a.WebhookID, animalstore.WebhookPatch{URL: a.Patch.URL, Description: a.Patch.Description, State: a.Patch.State}, o...)
+	},
+	"deleteWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return nil, c.DeleteWebhook(ctx, a.WebhookID, o...)
+	},
+	"rotateWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.RotateWebhook(ctx, a.WebhookID, a.grace(), o...)
+	},
+	"pingWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		if a.Type != "" {
+			return c.PingWebhookAs(ctx, a.WebhookID, a.Type, o...)
+		}
+		return c.PingWebhook(ctx, a.WebhookID, o...)
+	},
+	"listDeliveries": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return take(a.take, c.ListDeliveries(ctx, a.WebhookID, client.DeliveryQuery{State: a.Query.State, PageSize: a.Query.PageSize}, o...))
+	},
+	"getDelivery": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetDelivery(ctx, a.WebhookID, a.DeliveryID, o...)
+	},
+	"retryDelivery": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.RetryDelivery(ctx, a.WebhookID, a.DeliveryID, o...)
+	},
+	"retryDeliveries": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.RetryDeliveries(ctx, a.WebhookID, a.Which, o...)
+	},
+}

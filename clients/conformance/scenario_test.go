@@ -1,0 +1,179 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scenario is one promise of all clients. README.md describes the format.
+type scenario struct {
+	Name     string            `json:"name"`
+	Promise  string            `json:"promise"`
+	Client   map[string]any    `json:"client"`
+	Steps    []step            `json:"steps"`
+	Server   []reply           `json:"server"`
+	Requests []any             `json:"requests"`
+	Except   map[string]string `json:"except"` // the reason, by the name of a client
+
+	file string
+}
+
+// step is one call, or several at once.
+type step struct {
+	Call     string         `json:"call,omitempty"`
+	Args     map[string]any `json:"args,omitempty"`
+	Options  map[string]any `json:"options,omitempty"`
+	Together []step         `json:"together,omitempty"`
+	Save     string         `json:"save,omitempty"`
+	Want     any            `json:"want,omitempty"`
+}
+
+// reply is what the scripted server does with one request.
+type reply struct {
+	Status  int            `json:"status"`
+	Headers map[string]any `json:"headers"` // a string, a list of strings, or null to leave out a default
+	Body    any            `json:"body"`
+	Text    string         `json:"text"`
+	Padding int            `json:"padding"` // this many spaces instead of a body
+	Delay   int            `json:"delay"`   // milliseconds
+	Cut     string         `json:"cut"`     // "before", "headers" or "body"
+	Hang    bool           `json:"hang"`
+	Times   int            `json:"times"` // 0 means once
+}
+
+const scenariosDir = "../scenarios"
+
+// loadScenarios reads all scenarios. A field that isn't in the format is an error.
+func loadScenarios(t testing.TB) (all []scenario) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(scenariosDir, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios in %s: %v", scenariosDir, err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []scenario
+		if err := decodeStrictly(text, &list); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, s := range list {
+			s.file = strings.TrimSuffix(filepath.Base(file), ".json")
+			if s.Name == "" || s.Promise == "" || len(s.Steps) == 0 || seen[s.Name] {
+				t.Fatalf("%s: scenario %q needs a unique name, a promise and steps", file, s.Name)
+			}
+			seen[s.Name] = true
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func decodeStrictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// places are the values that a scenario doesn't know before it runs, by their names in
+// braces, such as {server}.
+type places map[string]string
+
+// fill returns a copy of a value from a scenario with the places filled in.
+func (p places) fill(value any) any {
+	switch v := value.(type) {
+	case string:
+		for name, text := range p {
+			v = strings.ReplaceAll(v, "{"+name+"}", text)
+		}
+		return v
+	case []any:
+		filled := make([]any, len(v))
+		for i := range v {
+			filled[i] = p.fill(v[i])
+		}
+		return filled
+	case map[string]any:
+		filled := make(map[string]any, len(v))
+		for name := range v {
+			filled[name] = p.fill(v[name])
+		}
+		return filled
+	}
+	return value
+}
+
+var momentPattern = regexp.MustCompile(`\{(now|date)([+-]\d+)?\}`)
+
+// fillMoments replaces {now+60} with Unix seconds and {date+60} with an HTTP date.
+func fillMoments(text string, now time.Time) string {
+	return momentPattern.ReplaceAllStringFunc(text, func(place string) string {
+		m := momentPattern.FindStringSubmatch(place)
+		seconds, _ := strconv.Atoi(m[2])
+		at := now.Add(time.Duration(seconds) * time.Second)
+		if m[1] == "now" {
+			return strconv.FormatInt(at.Unix(), 10)
+		}
+		return at.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
+	})
+}
+
+// resolve replaces strings like "$pet.result.id" with values of replies that earlier
+// steps saved.
+func resolve(value any, saved map[string]any) (any, error) {
+	switch v := value.(type) {
+	case string:
+		name, isPlace := strings.CutPrefix(v, "$")
+		if !isPlace {
+			return v, nil
+		}
+		var at any = saved
+		for part := range strings.SplitSeq(name, ".") {
+			if i, err := strconv.Atoi(part); err == nil {
+				list, _ := at.([]any)
+				if i >= len(list) {
+					return nil, fmt.Errorf("%s: the list has %d entries", v, len(list))
+				}
+				at = list[i]
+				continue
+			}
+			object, _ := at.(map[string]any)
+			next, ok := object[part]
+			if !ok {
+				return nil, fmt.Errorf("%s: no step saved %q", v, part)
+			}
+			at = next
+		}
+		return at, nil
+	case []any:
+		resolved := make([]any, len(v))
+		for i := range v {
+			var err error
+			if resolved[i], err = resolve(v[i], saved); err != nil {
+				return nil, err
+			}
+		}
+		return resolved, nil
+	case map[string]any:
+		resolved := make(map[string]any, len(v))
+		for name := range v {
+			var err error
+			if resolved[name], err = resolve(v[name], saved); err != nil {
+				return nil, err
+			}
+		}
+		return resolved, nil
+	}
+	return value, nil
+}

@@ -2,11 +2,27 @@ package ratelimit
 
 import (
 	"context"
+	"crypto/tls"
+	"net"
 	"testing"
 	"time"
 
 	"animalstore"
 )
+
+// NewRedisOn returns a Redis whose connections are opened by dial.
+func NewRedisOn(c RedisConfig, dial func() net.Conn) (*Redis, error) {
+	client, err := newRedisClient("redis://")
+	if err != nil {
+		return nil, err
+	}
+	client.options.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+		return client.watch(dial()), nil
+	}
+	r := newRedis(c)
+	r.client = client
+	return r, r.probe(dialTimeout)
+}
 
 // DropIdle drops the idle keys of all shards at once; Run does one at a time.
 func (m *Memory) DropIdle() {

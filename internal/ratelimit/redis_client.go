@@ -52,7 +52,11 @@ func (c *redisClient) dial(ctx context.Context, address string, dialer *net.Dial
 	if err != nil {
 		return nil, err
 	}
-	return &watchedConn{Conn: conn, ended: sync.OnceFunc(c.signalLost)}, nil
+	return c.watch(conn), nil
+}
+
+func (c *redisClient) watch(conn net.Conn) net.Conn {
+	return &watchedConn{Conn: conn, ended: sync.OnceFunc(c.signalLost)}
 }
 
 // watchedConn calls ended when it is closed.

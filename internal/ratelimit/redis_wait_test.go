@@ -1,0 +1,103 @@
+package ratelimit_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit"
+)
+
+// longestWait is how long a request may wait for Redis.
+const longestWait = 100 * time.Millisecond
+
+// onFakeRedis runs a test with a limiter on a Redis that exists only in memory.
+func onFakeRedis(t *testing.T, test func(t *testing.T, redis *fakeRedis, r *ratelimit.Redis)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		redis := &fakeRedis{}
+		r, err := ratelimit.NewRedisOn(ratelimit.RedisConfig{Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: discard}, redis.dial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		running.Go(func() { r.Run(ctx) })
+		if waited := slowestOf(t, r, 10); waited != 0 || r.Stats().Fallback {
+			t.Errorf("a Redis that answers: got a wait of %v and %+v, want none and no fallback", waited, r.Stats())
+		}
+		test(t, redis, r)
+		cancel()
+		running.Wait()
+		r.Close()
+		redis.drop()
+	})
+}
+
+// slowestOf makes concurrent requests and reads, each with its own key so that they share
+// no calls, and returns how long the slowest took.
+func slowestOf(t *testing.T, r *ratelimit.Redis, requests int) time.Duration {
+	t.Helper()
+	var slowest atomic.Int64
+	var wg sync.WaitGroup
+	timed := func(f func() error) {
+		wg.Go(func() {
+			began := time.Now()
+			if err := f(); err != nil {
+				t.Errorf("a request failed: %v", err)
+			}
+			for took := int64(time.Since(began)); ; {
+				if old := slowest.Load(); took <= old || slowest.CompareAndSwap(old, took) {
+					break
+				}
+			}
+		})
+	}
+	for id := range int64(requests) {
+		key := enterprise(id+1, 1_000_000, 1_000_000_000)
+		timed(func() error { _, err := r.Take(t.Context(), key); return err })
+		timed(func() error { _, err := r.Status(t.Context(), key); return err })
+	}
+	wg.Wait()
+	return time.Duration(slowest.Load())
+}
+
+// TestFrozenRedisDelaysNoneOfMany: even if more requests wait for Redis than fit into the
+// library's queue of 1,024 calls, none waits longer than it may.
+func TestFrozenRedisDelaysNoneOfMany(t *testing.T) {
+	t.Parallel()
+	onFakeRedis(t, func(t *testing.T, redis *fakeRedis, r *ratelimit.Redis) {
+		redis.freeze()
+		if waited := slowestOf(t, r, 3_000); waited == 0 || waited > longestWait {
+			t.Errorf("a request waited %v as Redis froze, want at most %v", waited, longestWait)
+		}
+		if waited := slowestOf(t, r, 10); waited != 0 {
+			t.Errorf("a request waited %v for a Redis that is known not to answer, want no wait", waited)
+		}
+	})
+}
+
+// TestReconnectingDelaysNoRequest: no request waits for a new connection longer than it
+// may, not even for one that the background opens.
+func TestReconnectingDelaysNoRequest(t *testing.T) {
+	t.Parallel()
+	onFakeRedis(t, func(t *testing.T, redis *fakeRedis, r *ratelimit.Redis) {
+		before := redis.connections()
+		redis.freeze()
+		redis.drop()
+		synctest.Wait()
+		if redis.connections() == before {
+			t.Fatal("the background opens no connection, so the test proves nothing")
+		}
+		if waited := slowestOf(t, r, 64); waited == 0 || waited > longestWait {
+			t.Errorf("a request waited %v, want at most %v", waited, longestWait)
+		}
+		if !r.Stats().Fallback {
+			t.Error("got no fallback from a Redis that doesn't answer")
+		}
+	})
+}

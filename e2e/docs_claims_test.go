@@ -255,6 +255,10 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 	const serve = "'''sh terminal\nbin/animalstore serve\n'''\n"
 	const key = "'''sh\nexport ANIMALSTORE_API_KEY=$(bin/animalstore keys create --name me)\n'''\n"
 	const pets = `curl -H "Authorization: Bearer $ANIMALSTORE_API_KEY" http://127.0.0.1:8080/v1/pets`
+	// In the first attempt Redis is late.
+	const late = "'''sh terminal\nredis-server --port 6379 --save '' --pidfile \"$PWD/redis.pid\"\n'''\n" +
+		"'''sh terminal\nbin/animalstore serve --redis redis://127.0.0.1:6379\n'''\n" + key +
+		"'''sh\nn=$((${n:-0} + 1))\n[ $n = 2 ] || kill -STOP $(cat redis.pid)\n" + pets + "\nkill -CONT $(cat redis.pid)\necho $n\n'''\n"
 	tests := []struct {
 		name     string
 		document string
@@ -272,6 +276,7 @@ func TestBrokenDocumentsGoRed(t *testing.T) {
 		{"a variable of another terminal", "'''sh\nexport DIR=here\nmkdir here\n'''\n\n'''sh terminal\nbin/animalstore serve --database sqlite:$DIR/store.db\n'''\n", "DIR: unbound variable"},
 		{"different output", "'''sh\necho one\n'''\n\n'''text output\ntwo\n'''\n", "the document shows, at 6:\n\ttwo"},
 		{"an output with more", "'''sh\necho one; echo two\n'''\n\n'''text output\none\n'''\n", "prints:\n\tone\n\ttwo"},
+		{"a step in which Redis was late", late + "\n'''text output\n[]\n2\n'''\n", ""},
 		{"an output of nothing", "'''text output\none\n'''\n", "no command before this output"},
 		{"different output in a terminal", serve + "\n'''text output\nanimalstore (production) is steady.\n...\n'''\n", "is ready."},
 		{"Go that does not compile", "# A\n\n'''go\nc.ListDogs(ctx)\n'''\n", "red.md:4: c.ListDogs undefined"},

@@ -15,14 +15,15 @@ var _ db.Bulk = (*DB)(nil)
 
 // Reserve implements [db.Bulk].
 func (d *DB) Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrder int64, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
-		if lastPet, err = reserve(c, "pets", pets); err != nil {
-			return err
+	type ids struct{ pet, order int64 }
+	last, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (last ids, err error) {
+		if last.pet, err = reserve(c, "pets", pets); err != nil {
+			return last, err
 		}
-		lastOrder, err = reserve(c, "orders", orders)
-		return err
+		last.order, err = reserve(c, "orders", orders)
+		return last, err
 	})
-	return lastPet, lastOrder, err
+	return last.pet, last.order, err
 }
 
 // reserve advances the highest id that SQLite remembers for a table with

@@ -54,25 +54,24 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) (categories []a
 // PutCategory implements [db.DB].
 func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (created bool, err error) {
 		var known *animalstore.Category
 		switch before, err := selectCategory(c, category.ID); {
 		case err == nil:
 			known = &before
 		case !errors.Is(err, db.ErrNotFound):
-			return err
+			return false, err
 		}
 		if err := check(known); err != nil {
-			return err
+			return false, err
 		}
 		if created = known == nil; !created && *known == category {
-			return nil
+			return false, nil
 		}
-		err := execute(c, "put category", "INSERT INTO categories (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name", category.ID, category.Name)
+		err = execute(c, "put category", "INSERT INTO categories (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name", category.ID, category.Name)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return insertEvent(c, by, animalstore.CategoryUpdated, category.ID, db.EventData(category))
+		return created, insertEvent(c, by, animalstore.CategoryUpdated, category.ID, db.EventData(category))
 	})
-	return created, err
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -84,35 +83,31 @@ func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (delivery animal
 }
 
 // PingWebhook implements [db.DB].
-func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (delivery animalstore.Delivery, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (animalstore.Delivery, error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (delivery animalstore.Delivery, err error) {
 		if _, err := selectWebhook(c, id); err != nil {
-			return err
+			return delivery, err
 		}
-		err := execute(c, "insert ping", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
+		err = execute(c, "insert ping", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
 			VALUES (?1, 0, ?2, ?3, ?4, `+db.SQLDeliveryPending+`, 0, '[]', ?3, ?3)`, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at))
 		if err != nil {
-			return err
+			return delivery, err
 		}
-		delivery, err = selectDelivery(c, id, c.LastInsertRowID())
-		return err
+		return selectDelivery(c, id, c.LastInsertRowID())
 	})
-	return delivery, err
 }
 
 // RetryDelivery implements [db.DB].
-func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		if _, err := selectDelivery(c, webhookID, id); err != nil {
-			return err
+func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (animalstore.Delivery, error) {
+		if delivery, err := selectDelivery(c, webhookID, id); err != nil {
+			return delivery, err
 		}
 		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
-			return err
+			return animalstore.Delivery{}, err
 		}
-		delivery, err = selectDelivery(c, webhookID, id)
-		return err
+		return selectDelivery(c, webhookID, id)
 	})
-	return delivery, err
 }
 
 // RetryDeliveries implements [db.DB].
@@ -133,14 +128,13 @@ func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstor
 	if err != nil || len(ids) == 0 {
 		return due, next, err
 	}
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	changed, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (int, error) {
 		// The state can have changed since.
 		err := execute(c, "retry deliveries", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+`, tries = 0, due_at = ?1
 			WHERE id IN (SELECT value FROM json_each(?2)) AND (?3 < 0 OR state = ?3)`, at.Milli(), jsonArray(ids), q.StoredState())
-		retried = due + c.Changes()
-		return err
+		return c.Changes(), err
 	})
-	return retried, next, err
+	return due + changed, next, err
 }
 
 // DropDeliveries implements [db.DB]. The oldest have the lowest ids.
@@ -176,29 +170,27 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 	if err != nil || idle {
 		return false, err
 	}
-	err = d.writer.doSure(ctx, func(c *sqlite.Conn) error {
+	return resultOf(ctx, d.writer.doSure, func(c *sqlite.Conn) (more bool, err error) {
 		all, position, newest, err := receivers(c)
 		if err != nil {
-			return err
+			return false, err
 		}
 		first, last := db.DispatchRange(all, position, newest, max)
 		for _, r := range all {
 			if err := insertDeliveries(c, &r, first, last, at); err != nil {
-				return err
+				return false, err
 			}
 		}
 		more = last < newest && len(all) > 0
-		return execute(c, "store position", "INSERT INTO webhook_position (id, event_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
+		return more, execute(c, "store position", "INSERT INTO webhook_position (id, event_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
 	})
-	return more, err
 }
 
 func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at animalstore.Time) error {
 	from, to := r.Part(first, last)
-	types := strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Types), " ", ","), "[]")
 	return execute(c, "insert deliveries", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
 		SELECT ?1, id, type, created_at, data, `+db.SQLDeliveryPending+`, 0, '[]', ?4, ?4 FROM events WHERE id > ?2 AND id <= ?3
-			AND type IN (SELECT value FROM json_each('[' || ?5 || ']')) ORDER BY id`, r.ID, from, to, at.Milli(), types)
+			AND type IN (SELECT value FROM json_each(?5)) ORDER BY id`, r.ID, from, to, at.Milli(), jsonArray(r.Types))
 }
 
 // dispatchRest creates deliveries for the events that a webhook hasn't been given yet. From
@@ -226,19 +218,21 @@ func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, n
 	if err != nil || !ours {
 		return nil, "", err
 	}
-	stored := false
-	err = d.writer.doSure(ctx, func(c *sqlite.Conn) error {
-		disabled = ""
+	type outcome struct {
+		stored   bool // else it was dropped
+		disabled animalstore.Reason
+	}
+	after, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (after outcome, err error) {
 		if err := storeResult(c, &r, attempts); err != nil {
-			return err
+			return after, err
 		}
-		stored = c.Changes() > 0 // else it was dropped
+		after.stored = c.Changes() > 0
 		webhook, err := selectWebhook(c, r.Delivery.WebhookID)
-		if err != nil || !stored { // it was deleted
-			return ignoreNotFound(err)
+		if err != nil || !after.stored { // it was deleted
+			return after, ignoreNotFound(err)
 		}
-		disabled, err = storeHealth(c, webhook, &r)
-		return err
+		after.disabled, err = storeHealth(c, webhook, &r)
+		return after, err
 	})
 	if err != nil {
 		return nil, "", err
@@ -246,8 +240,8 @@ func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, n
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	d.claims.end(r.Delivery)
-	if lease.IsZero() || !stored {
-		return nil, disabled, nil
+	if lease.IsZero() || !after.stored {
+		return nil, after.disabled, nil
 	}
 	// The result is stored, so this isn't an error: what can't be read now is claimed
 	// later.
@@ -258,7 +252,7 @@ func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, n
 		}
 		return err
 	})
-	return next, disabled, nil
+	return next, after.disabled, nil
 }
 
 func ignoreNotFound(err error) error {

@@ -173,19 +173,17 @@ func (d *DB) PublishEvents(ctx context.Context) (newest int64, err error) {
 // DropEvents implements [db.DB]. It drops the events before the first that has to stay,
 // so that the ids of the others are consecutive even if the clock was set back.
 func (d *DB) DropEvents(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (dropped int, err error) {
 		first, newest, err := eventRange(c)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		end := min(first+1+int64(max), newest) // the first event that stays
 		young, err := selectInt(c, "drop events", "SELECT id FROM events WHERE id < ? AND created_at >= ? ORDER BY id LIMIT 1", end, before.Milli())
 		if err != nil {
-			return err
+			return 0, err
 		}
 		err = execute(c, "drop events", "DELETE FROM events WHERE id < ?", cmp.Or(young, end))
-		dropped = c.Changes()
-		return err
+		return c.Changes(), err
 	})
-	return dropped, err
 }

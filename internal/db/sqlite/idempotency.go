@@ -10,6 +10,12 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
+// replayable is the result of a write that clients may retry.
+type replayable[T any] struct {
+	result   T
+	replayed bool
+}
+
 // writeOrReplay runs write, which sets result, unless there is an idempotency record
 // of it: then it sets result to the stored one. Write transactions run one at a time,
 // so the first write can't be in progress.
@@ -53,10 +59,8 @@ func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time
 
 // drop runs a DELETE whose parameters are a time and a limit.
 func (d *DB) drop(ctx context.Context, doing, query string, before animalstore.Time, max int) (dropped int, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		err := execute(c, doing, query, before.Milli(), max)
-		dropped = c.Changes()
-		return err
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (dropped int, err error) {
+		err = execute(c, doing, query, before.Milli(), max)
+		return c.Changes(), err
 	})
-	return dropped, err
 }

@@ -23,28 +23,23 @@ const (
 )
 
 // CreateKey implements [db.DB].
-func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (key animalstore.Key, err error) {
+func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
-		key, err = insertKey(c, by, k, hash, at)
-		return err
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (animalstore.Key, error) {
+		return insertKey(c, by, k, hash, at)
 	})
-	return key, err
 }
 
 // CreateFirstKey implements [db.DB].
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
-		created = false
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (created bool, err error) {
 		if exists, err := selectInt(c, "select keys", "SELECT EXISTS (SELECT 1 FROM keys)"); err != nil || exists != 0 {
-			return err
+			return false, err
 		}
-		created = true
-		_, err := insertKey(c, by, k, hash, at)
-		return err
+		_, err = insertKey(c, by, k, hash, at)
+		return true, err
 	})
-	return created && err == nil, err
 }
 
 func insertKey(c *sqlite.Conn, by db.Actor, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
@@ -114,32 +109,31 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) (keys []animalstore.Key, e
 }
 
 // UpdateKey implements [db.DB].
-func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (key animalstore.Key, err error) {
+func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (key animalstore.Key, err error) {
 		if key, err = keyByID(c, id); err != nil {
-			return err
+			return key, err
 		}
 		before := key
 		otherAdmin, err := otherAdminExists(c, key, at)
 		if err != nil {
-			return err
+			return key, err
 		}
 		if err := change(&key, otherAdmin); err != nil {
-			return err
+			return key, err
 		}
 		err = execute(c, "update key", `UPDATE keys SET name = ?, plan = ?, per_minute = ?, per_day = ?, permissions = ?, expires_at = ?, revoked_at = ?, unbanned_at = ?
 			WHERE id = ?`, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
 			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), id)
 		if err != nil {
-			return err
+			return key, err
 		}
 		if t, changed := db.KeyChange(before, key, at); changed {
-			return insertEvent(c, by, t, id, db.KeyEventData(key, at))
+			return key, insertEvent(c, by, t, id, db.KeyEventData(key, at))
 		}
-		return nil
+		return key, nil
 	})
-	return key, err
 }
 
 func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) (bool, error) {
@@ -149,29 +143,28 @@ func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) 
 }
 
 // RotateKey implements [db.DB].
-func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (key animalstore.Key, err error) {
+func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (key animalstore.Key, err error) {
 		if key, err = keyByID(c, id); err != nil {
-			return err
+			return key, err
 		}
 		if err := db.CheckRotation(&key, check); err != nil {
-			return err
+			return key, err
 		}
 		err = execute(c, "end key secrets", "UPDATE key_secrets SET expires_at = ?1 WHERE key_id = ?2 AND (expires_at = 0 OR expires_at > ?1)", until.Milli(), id)
 		if err != nil {
-			return err
+			return key, err
 		}
 		err = execute(c, "delete key secrets", "DELETE FROM key_secrets WHERE key_id = ? AND expires_at <> 0 AND expires_at <= ?", id, at.Milli())
 		if err != nil {
-			return err
+			return key, err
 		}
 		if err := insertSecret(c, id, hash); err != nil {
-			return err
+			return key, err
 		}
-		return insertEvent(c, by, animalstore.KeyRotated, id, db.KeyEventData(key, at))
+		return key, insertEvent(c, by, animalstore.KeyRotated, id, db.KeyEventData(key, at))
 	})
-	return key, err
 }
 
 func keyByID(c *sqlite.Conn, id int64) (animalstore.Key, error) {

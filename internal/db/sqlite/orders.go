@@ -14,15 +14,16 @@ import (
 const orderColumns = "id, pet_id, status, created_at, updated_at"
 
 // PlaceOrder implements [db.DB].
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (animalstore.Order, bool, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
-		replayed, err = writeOrReplay(c, idempotency, &order, func() error {
+	placed, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (r replayable[animalstore.Order], err error) {
+		order := &r.result
+		r.replayed, err = writeOrReplay(c, idempotency, order, func() error {
 			pet, err := selectPet(c, petID)
 			if err != nil {
 				return err
 			}
-			if order, err = db.NewOrder(&pet, at); err != nil {
+			if *order, err = db.NewOrder(&pet, at); err != nil {
 				return err
 			}
 			err = execute(c, "insert order", "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)",
@@ -36,9 +37,9 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, i
 			}
 			return updatePetStatus(c, by, &pet)
 		})
-		return err
+		return r, err
 	})
-	return order, replayed, err
+	return placed.result, placed.replayed, err
 }
 
 // updatePetStatus stores the status of a pet and its event.
@@ -64,36 +65,35 @@ func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
 }
 
 // UpdateOrder implements [db.DB].
-func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (order animalstore.Order, err error) {
+func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (order animalstore.Order, err error) {
 		if order, err = selectOrder(c, id); err != nil {
-			return err
+			return order, err
 		}
 		before := order
 		if err := change(&order); err != nil || order == before {
-			return err
+			return order, err
 		}
 		err = execute(c, "update order", "UPDATE orders SET status = ?, updated_at = ? WHERE id = ?",
 			db.StoredIndex(animalstore.OrderStatuses, order.Status), order.UpdatedAt.Milli(), id)
 		if err != nil {
-			return err
+			return order, err
 		}
 		if err := insertEvent(c, by, animalstore.OrderUpdated, id, db.EventData(order)); err != nil {
-			return err
+			return order, err
 		}
 		pet, err := selectPet(c, order.PetID)
 		switch status := order.Status.PetStatus(); {
 		case errors.Is(err, db.ErrNotFound): // it was removed
-			return nil
+			return order, nil
 		case err != nil || pet.Status == status:
-			return err
+			return order, err
 		default:
 			pet.Status = status
-			return updatePetStatus(c, by, &pet)
+			return order, updatePetStatus(c, by, &pet)
 		}
 	})
-	return order, err
 }
 
 // hasOpenOrder reads only the open order: orders_by_pet is sorted by status.

@@ -20,25 +20,26 @@ const (
 )
 
 // CreatePet implements [db.DB].
-func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
+func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (animalstore.Pet, bool, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.doSure(ctx, func(c *sqlite.Conn) (err error) {
-		replayed, err = writeOrReplay(c, idempotency, &pet, func() error {
-			pet = p.Pet()
+	created, err := resultOf(ctx, d.writer.doSure, func(c *sqlite.Conn) (r replayable[animalstore.Pet], err error) {
+		pet := &r.result
+		r.replayed, err = writeOrReplay(c, idempotency, pet, func() error {
+			*pet = p.Pet()
 			err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)",
 				pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
 			if err != nil {
 				return err
 			}
 			pet.ID = c.LastInsertRowID()
-			if err := insertEvent(c, by, animalstore.PetCreated, pet.ID, db.EventData(&pet)); err != nil {
+			if err := insertEvent(c, by, animalstore.PetCreated, pet.ID, db.EventData(pet)); err != nil {
 				return err
 			}
 			return ensureCategory(c, by, pet.CategoryID)
 		})
-		return err
+		return r, err
 	})
-	return pet, replayed, err
+	return created.result, created.replayed, err
 }
 
 // Pet implements [db.DB].
@@ -55,31 +56,30 @@ func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
 }
 
 // UpdatePet implements [db.DB].
-func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (pet animalstore.Pet, err error) {
+func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (pet animalstore.Pet, err error) {
 		if pet, err = selectPet(c, id); err != nil {
-			return err
+			return pet, err
 		}
 		before := pet
 		ordered, err := hasOpenOrder(c, id)
 		if err != nil {
-			return err
+			return pet, err
 		}
 		if err := change(&pet, ordered); err != nil || pet == before {
-			return err
+			return pet, err
 		}
 		err = execute(c, "update pet", "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
 			pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), id)
 		if err != nil {
-			return err
+			return pet, err
 		}
 		if err := insertEvent(c, by, animalstore.PetUpdated, id, db.EventData(&pet)); err != nil {
-			return err
+			return pet, err
 		}
-		return ensureCategory(c, by, pet.CategoryID)
+		return pet, ensureCategory(c, by, pet.CategoryID)
 	})
-	return pet, err
 }
 
 // DeletePet implements [db.DB].

@@ -31,32 +31,30 @@ func selectWebhook(c *sqlite.Conn, id int64) (animalstore.Webhook, error) {
 
 // CreateWebhook implements [db.DB].
 func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error) {
-	var webhook animalstore.Webhook
 	by := db.ActorOf(ctx)
-	err := d.writer.do(ctx, func(c *sqlite.Conn) error {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (webhook animalstore.Webhook, err error) {
 		count, err := selectInt(c, "count webhooks", "SELECT count(*) FROM webhooks")
 		if err != nil {
-			return err
+			return webhook, err
 		}
 		if count >= animalstore.MaxWebhooks {
-			return db.ErrTooManyWebhooks
+			return webhook, db.ErrTooManyWebhooks
 		}
 		_, newest, err := eventRange(c)
 		if err != nil {
-			return err
+			return webhook, err
 		}
 		err = execute(c, "insert webhook", `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
 			created_at, delivered_at, failed_at, failing_since, from_event, to_event) VALUES (?, ?, ?, `+db.SQLWebhookActive+`, '', ?, '', 0, ?, 0, 0, 0, ?, 0)`,
 			w.URL, string(w.Types), w.Description, secret, at.Milli(), newest)
 		if err != nil {
-			return err
+			return webhook, err
 		}
 		if webhook, err = selectWebhook(c, c.LastInsertRowID()); err != nil {
-			return err
+			return webhook, err
 		}
-		return insertEvent(c, by, animalstore.WebhookCreated, webhook.ID, db.EventData(&webhook))
+		return webhook, insertEvent(c, by, animalstore.WebhookCreated, webhook.ID, db.EventData(&webhook))
 	})
-	return webhook, err
 }
 
 // Webhook implements [db.DB].
@@ -79,20 +77,19 @@ func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) (webhooks []animal
 }
 
 // UpdateWebhook implements [db.DB].
-func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
+func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error) {
 	by := db.ActorOf(ctx)
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (webhook animalstore.Webhook, err error) {
 		before, err := selectWebhook(c, id)
 		if err != nil {
-			return err
+			return webhook, err
 		}
 		webhook = before
 		if err := change(&webhook); err != nil {
-			return err
+			return webhook, err
 		}
-		return storeWebhook(c, by, before, webhook)
+		return webhook, storeWebhook(c, by, before, webhook)
 	})
-	return webhook, err
 }
 
 // storeWebhook stores what was changed about a webhook, with its event.
@@ -142,31 +139,28 @@ func (d *DB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstor
 }
 
 // RotateWebhook implements [db.DB].
-func (d *DB) RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) (err error) {
+func (d *DB) RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (animalstore.Webhook, error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (webhook animalstore.Webhook, err error) {
 		if webhook, err = selectWebhook(c, id); err != nil {
-			return err
+			return webhook, err
 		}
 		if err := check(&webhook); err != nil {
-			return err
+			return webhook, err
 		}
-		return execute(c, "rotate secret", "UPDATE webhooks SET old_secret = secret, old_secret_until = ?, secret = ? WHERE id = ?", until.Milli(), secret, id)
+		return webhook, execute(c, "rotate secret", "UPDATE webhooks SET old_secret = secret, old_secret_until = ?, secret = ? WHERE id = ?", until.Milli(), secret, id)
 	})
-	return webhook, err
 }
 
 // PauseWebhooks implements [db.DB].
 func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
-	err = d.writer.do(ctx, func(c *sqlite.Conn) error {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (paused int, err error) {
 		_, newest, err := eventRange(c)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		err = execute(c, "pause webhooks", "UPDATE webhooks SET state = "+db.SQLWebhookPaused+", to_event = ? WHERE state = "+db.SQLWebhookActive, newest)
-		paused = c.Changes()
-		return err
+		return c.Changes(), err
 	})
-	return paused, err
 }
 
 // WebhookStats implements [db.DB].

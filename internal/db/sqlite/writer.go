@@ -63,10 +63,9 @@ type write struct {
 	sure bool          // see doSure
 	done chan struct{} // closed when err is final
 
-	// mu is held while run runs, because run sets the caller's variables.
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	begun bool
-	left  bool // the caller didn't wait for the outcome: it must not run any more
+	left  bool // the caller didn't wait for the outcome
 	err   error
 }
 
@@ -90,7 +89,8 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
 // do runs f in a transaction and returns when that is on disk or has failed, or when the
 // deadline of ctx has passed: then it returns [db.ErrOutcomeUnknown] if the change may
 // still be stored. If f returns an error, its changes are rolled back. f may be called
-// more than once, so it must overwrite its results, not add to them.
+// more than once, and it may still run after do has returned with an error: use [resultOf]
+// for an f with a result.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(&write{ctx: ctx, run: f})
 }
@@ -101,6 +101,21 @@ func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 // with one, creates over 16 connections have 0.84 of the throughput.
 func (w *writer) doSure(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(&write{ctx: ctx, run: f, sure: true})
+}
+
+// resultOf returns the result of f, which do runs. f must not set variables of its caller,
+// who may have returned at its deadline.
+func resultOf[T any](ctx context.Context, do func(context.Context, func(*sqlite.Conn) error) error, f func(*sqlite.Conn) (T, error)) (T, error) {
+	var result T
+	err := do(ctx, func(c *sqlite.Conn) (err error) {
+		result, err = f(c)
+		return err
+	})
+	if err != nil { // f may be setting result
+		var none T
+		return none, err
+	}
+	return result, nil
 }
 
 // submit queues a write and waits for its outcome.
@@ -288,31 +303,45 @@ func (w *writer) begin() error {
 // run runs a write of a transaction, unless its context has ended. It returns an error
 // only if the whole transaction is lost, as it is when its only write fails.
 func (w *writer) run(wr *write, only, savepoint bool) error {
-	wr.mu.Lock()
-	defer wr.mu.Unlock()
-	if wr.err = wr.ctx.Err(); wr.left || wr.err != nil {
+	if !wr.begin() {
 		return nil
 	}
-	wr.begun = true
 	switch {
 	case only:
-		wr.err = safely(wr.run, w.conn)
-		return wr.err
+		return wr.apply(w.conn)
 	case wr.sure && !savepoint:
 		return w.runSure(wr)
 	}
 	return w.runWithSavepoint(wr)
 }
 
+// begin reports whether the write may run: its caller still waits.
+func (wr *write) begin() bool {
+	wr.mu.Lock()
+	defer wr.mu.Unlock()
+	wr.err = wr.ctx.Err()
+	wr.begun = !wr.left && wr.err == nil
+	return wr.begun
+}
+
+// apply runs the write, which may hang, so it doesn't hold the lock.
+func (wr *write) apply(c *sqlite.Conn) error {
+	err := safely(wr.run, c)
+	wr.mu.Lock()
+	defer wr.mu.Unlock()
+	wr.err = err
+	return err
+}
+
 // runSure runs a write that either changes nothing or succeeds, unless SQLite fails.
 func (w *writer) runSure(wr *write) error {
-	wr.err = safely(wr.run, w.conn)
+	err := wr.apply(w.conn)
 	refused := (*animalstore.Error)(nil)
 	switch {
-	case wr.err == nil || errors.As(wr.err, &refused):
+	case err == nil || errors.As(err, &refused):
 		return nil
-	case isIOError(wr.err):
-		return wr.err
+	case isIOError(err):
+		return err
 	}
 	return errHalfway
 }
@@ -323,10 +352,9 @@ func (w *writer) runWithSavepoint(wr *write) error {
 	if err := w.exec("SAVEPOINT one"); err != nil {
 		return err
 	}
-	wr.err = safely(wr.run, w.conn)
-	if wr.err != nil {
-		if isIOError(wr.err) || w.conn.AutocommitEnabled() {
-			return wr.err
+	if err := wr.apply(w.conn); err != nil {
+		if isIOError(err) || w.conn.AutocommitEnabled() {
+			return err
 		}
 		if err := w.exec("ROLLBACK TO one"); err != nil {
 			return err

@@ -251,6 +251,41 @@ func TestWriteAtItsDeadline(t *testing.T) {
 	}
 }
 
+// TestWriteHangsAtItsDeadline: the disk can also hang before the commit, within a write.
+func TestWriteHangsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	disk := make(chan struct{})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	returned := make(chan error, 1)
+	go func() {
+		result, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (string, error) {
+			<-disk
+			return "late", insertPet("hanging", 0)(c)
+		})
+		if result != "" {
+			t.Errorf("the result is %q, want none", result)
+		}
+		returned <- err
+	}()
+	select {
+	case err := <-returned:
+		if !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a write that hangs: %v, want that its outcome is unknown", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a write that hangs keeps its caller after the deadline")
+	}
+	close(disk)
+	if err := d.writer.do(t.Context(), insertPet("after", 0)); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, d); !got["hanging"] || !got["after"] {
+		t.Errorf("stored are %v, want both", got)
+	}
+}
+
 func TestCloseFinishesEveryWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})

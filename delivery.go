@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// DeliveryState says how far the delivery of an event to a webhook is.
+// DeliveryState says how far along the delivery of an event to a webhook is.
 type DeliveryState string
 
 const (
@@ -63,8 +63,8 @@ type RetriedDeliveries struct {
 	Deliveries int `json:"deliveries"` // how many matched, and are due
 }
 
-// RetryStates are the states that a DeliveryRetry can select. What was delivered is
-// repeated only with everything since a time.
+// RetryStates are the states that a DeliveryRetry can select. Delivered ones
+// are resent only when selecting by Since alone.
 var RetryStates = []DeliveryState{DeliveryPending, DeliveryFailed}
 
 // ParseRetryState reads one of [RetryStates].
@@ -72,7 +72,7 @@ func ParseRetryState(s string) (DeliveryState, bool) {
 	return DeliveryState(s), slices.Contains(RetryStates, DeliveryState(s))
 }
 
-// Validate checks r at a time.
+// Validate checks r as of now.
 func (r DeliveryRetry) Validate(now Time) error {
 	_, known := ParseRetryState(string(r.State))
 	switch {
@@ -121,7 +121,7 @@ const (
 	MaxInFlight = 8
 	// AttemptTimeout is how long a receiver may take to respond.
 	AttemptTimeout = 15 * time.Second
-	// DisableAfter is for how long a webhook may fail before it is disabled.
+	// DisableAfter is how long a webhook may fail before it is disabled.
 	DisableAfter = 5 * 24 * time.Hour
 	// maxRetryAfter is how long a receiver can ask us to wait.
 	maxRetryAfter = 24 * time.Hour

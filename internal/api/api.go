@@ -58,24 +58,24 @@ type Config struct {
 
 // Server serves the API and a few public pages.
 type Server struct {
-	db        db.DB
-	events    *events.Hub
-	followers *followers
-	keys      *keys.Checker
-	limiter   ratelimit.Limiter
-	usage     *ratelimit.Usage
-	anonymous *ratelimit.Addresses // limits requests without a valid key
-	proxies   []netip.Prefix
-	log       *slog.Logger
-	now       func() time.Time
-	cors      map[string]bool
-	accessLog bool
-	observer  Observer
-	router    *router
-	cache     *cache
-	pages     *pages.Pages
-	draining  atomic.Bool
-	drained   chan struct{} // closed when draining begins
+	db         db.DB
+	events     *events.Hub
+	followers  *followers
+	keys       *keys.Checker
+	limiter    ratelimit.Limiter
+	usage      *ratelimit.Usage
+	anonymous  *ratelimit.Addresses // limits requests without a valid key
+	proxies    []netip.Prefix
+	log        *slog.Logger
+	now        func() time.Time
+	cors       map[string]bool
+	accessLog  bool
+	observer   Observer
+	router     *router
+	cache      *cache
+	pages      *pages.Pages
+	draining   atomic.Bool
+	drainBegun chan struct{} // closed when draining begins
 
 	version  string
 	started  time.Time
@@ -92,22 +92,22 @@ func New(c Config) *Server {
 		c.Now = time.Now
 	}
 	s := &Server{
-		db:        c.DB,
-		events:    c.Events,
-		followers: newFollowers(c.Keys, c.Limiter),
-		keys:      c.Keys,
-		limiter:   c.Limiter,
-		usage:     c.Usage,
-		anonymous: ratelimit.NewAddresses(c.Now),
-		proxies:   c.TrustedProxies,
-		log:       c.Log,
-		now:       c.Now,
-		cors:      map[string]bool{},
-		accessLog: c.AccessLog,
-		observer:  c.Observer,
-		router:    newRouter(routes),
-		cache:     newCache(),
-		drained:   make(chan struct{}),
+		db:         c.DB,
+		events:     c.Events,
+		followers:  newFollowers(c.Keys, c.Limiter),
+		keys:       c.Keys,
+		limiter:    c.Limiter,
+		usage:      c.Usage,
+		anonymous:  ratelimit.NewAddresses(c.Now),
+		proxies:    c.TrustedProxies,
+		log:        c.Log,
+		now:        c.Now,
+		cors:       map[string]bool{},
+		accessLog:  c.AccessLog,
+		observer:   c.Observer,
+		router:     newRouter(routes),
+		cache:      newCache(),
+		drainBegun: make(chan struct{}),
 
 		checkWebhookURL: c.CheckWebhookURL,
 		pages: pages.New(pages.Config{
@@ -136,6 +136,6 @@ func New(c Config) *Server {
 // another instance. Streams end, and requests that wait for events are answered.
 func (s *Server) Drain() {
 	if !s.draining.Swap(true) {
-		close(s.drained)
+		close(s.drainBegun)
 	}
 }

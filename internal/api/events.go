@@ -119,7 +119,7 @@ func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Re
 			over = true
 		case <-follower.ended:
 			over = true
-		case <-s.drained:
+		case <-s.drainBegun:
 			over = true
 		case <-r.Request.Context().Done():
 			over = true

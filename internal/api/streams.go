@@ -88,7 +88,7 @@ func (st *stream) run(more bool) {
 		select {
 		case <-st.ended:
 			return
-		case <-st.server.drained:
+		case <-st.server.drainBegun:
 			return
 		case <-st.r.Request.Context().Done():
 			return
@@ -124,7 +124,7 @@ var alwaysReady = func() <-chan struct{} {
 
 // isOver reports whether the key has ended, after which nothing may be sent, or the server
 // is about to stop.
-func (st *stream) isOver() bool { return isClosed(st.ended) || isClosed(st.server.drained) }
+func (st *stream) isOver() bool { return isClosed(st.ended) || isClosed(st.server.drainBegun) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {
@@ -243,7 +243,7 @@ func (st *stream) whileBlocked() (finish func() (ended bool)) {
 	timer := time.AfterFunc(followTimes.Blocked, func() {
 		select {
 		case <-st.ended:
-		case <-st.server.drained:
+		case <-st.server.drainBegun:
 		case <-finished:
 		}
 		mu.Lock()

@@ -45,13 +45,14 @@ type conn struct {
 	watched *context.CancelFunc                // the value of running when watchClients last checked
 
 	// A request's time starts when its connection is accepted, after the handshake with
-	// TLS, or, if it isn't the first, when its first byte arrives. A zero started means
-	// just now.
+	// TLS, or, if it isn't the first, when its first byte arrives. Zero: not started
+	// yet.
 	started time.Time
 
 	handedOver atomic.Bool // net/http serves it
-	// net/http's first two deadlines after the handover, for the header and for the
-	// whole request, are too late by the time the request has already taken.
+	// late is the time already spent on the request. net/http's first two deadlines
+	// after the handover, for the header and for the whole request, are moved forward
+	// by it.
 	late      time.Duration
 	deadlines atomic.Int32 // set since the handover
 }

@@ -82,7 +82,7 @@ type Worker struct {
 	failing bool // the store failed the last time
 }
 
-// NewWorker returns a worker. The sender uses its clock.
+// NewWorker returns a worker. It makes c.Sender use the worker's clock.
 func NewWorker(c Config) *Worker {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -145,7 +145,7 @@ func (w *Worker) look(ctx, sending context.Context) time.Duration {
 	defer cancel()
 	next, err := w.work(ctx, sending)
 	if err != nil && ctx.Err() == nil && !w.failing {
-		w.Log.Warn("webhooks can't be delivered, because the storage failed; trying again", "err", err)
+		w.Log.Warn("cannot deliver webhook events: storage error; retrying", "err", err)
 	}
 	w.failing = err != nil
 	if err != nil || next.IsZero() {

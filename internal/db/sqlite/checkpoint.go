@@ -40,7 +40,7 @@ func (w *writer) checkpointIfDue() {
 		err = w.checkpoint("RESTART")
 		w.conn.SetBusyTimeout(busyTimeout)
 	}
-	if isIOError(err) {
+	if isFatal(err) {
 		w.fatal(fmt.Errorf("database checkpoint: %w", err))
 	}
 }

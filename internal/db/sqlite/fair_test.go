@@ -15,7 +15,7 @@ import (
 // has queued before.
 func TestWritersTakeTurns(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	d.writer.most = 4
+	d.writer.maxBatch = 4
 	release := hold(t, d)
 	var order []int64 // only the writer appends to it
 	var wg sync.WaitGroup

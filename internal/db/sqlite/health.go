@@ -21,10 +21,10 @@ import (
 // program can have written.
 var errDamagedRow = errors.New("a stored row is damaged")
 
-// isIOError reports whether the file, or the system's cache of it, can't be trusted after
+// isFatal reports whether the file, or the system's cache of it, can't be trusted after
 // err. SQLite reports a read that failed with EIO as corruption. A log index that can't
-// grow means that the disk is full, which isn't an I/O error.
-func isIOError(err error) bool {
+// grow means that the disk is full, which isn't fatal.
+func isFatal(err error) bool {
 	code := sqlite.ErrCode(err)
 	switch code.ToPrimary() {
 	case sqlite.ResultIOErr:

@@ -114,12 +114,13 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 	}()
 	err := f(conn)
 	finished = true
-	if isIOError(err) {
+	if isFatal(err) {
 		d.failed(fmt.Errorf("database read: %w", err))
 	}
 	return classify(err)
 }
 
-// unwind resets the statements that a panic interrupted. Such a statement would keep
-// its connection in the state of the store it started with.
+// unwind resets the statements that a panic interrupted, as SetInterrupt does for all
+// statements of a connection. Such a statement would keep its connection in the state of
+// the store it started with.
 func unwind(c *sqlite.Conn) { c.SetInterrupt(nil) }

@@ -351,7 +351,7 @@ func explain(path string, err error) error {
 		return &db.OpenError{Reason: db.Foreign, Text: path + " is not a SQLite database"}
 	case code.ToPrimary() == sqlite.ResultReadOnly, code.ToPrimary() == sqlite.ResultPerm, code.ToPrimary() == sqlite.ResultCantOpen:
 		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
-	case isIOError(err):
+	case isFatal(err):
 		return fmt.Errorf("%s cannot be read: the disk failed or the file is damaged. Check the disk, run \"animalstore db check\", and restore a backup if it finds anything (%w)", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)

@@ -13,7 +13,7 @@ type writeCounts struct{ commits, writes atomic.Int64 }
 type Stats struct {
 	QueuedWrites int64 // waiting for the connection that writes
 	Commits      int64
-	Writes       int64 // in all commits
+	Writes       int64 // in all commits, including refused ones
 	Readers      int   // connections for reading
 	BusyReaders  int
 	WaitingReads int // for a connection

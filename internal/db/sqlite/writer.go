@@ -25,8 +25,8 @@ const maxBatch = 1024
 
 // writer owns the connection that writes. All writes are queued, and one goroutine
 // carries them out: those that are queued by the time it looks share one transaction,
-// and so one wait for the disk. Callers take turns, so the only write of one caller
-// doesn't wait for all writes of another.
+// and so one wait for the disk. Callers take turns, so one caller's backlog
+// can't delay another's single write.
 type writer struct {
 	mu     sync.Mutex
 	queue  fair.Queue[*write] // not limited: each write is a request in progress
@@ -34,7 +34,7 @@ type writer struct {
 	wake   chan struct{}      // has a token while the goroutine has to look at the queue
 	ended  chan struct{}      // closed after the last write is done
 
-	most     int // writes in a transaction: the first waits for the last
+	maxBatch int // writes in a transaction: the first waits for the last
 	fatal    func(error)
 	checkLog func() error // reports a truncated log, and calls fatal for it
 	moving   atomic.Bool  // a checkpoint is moving the log into the file
@@ -50,8 +50,8 @@ type writer struct {
 	// commit.
 	generation atomic.Uint64
 
-	// locked is set while the goroutine tries to begin a transaction, and stays set if
-	// another process has locked the database.
+	// locked is set while the goroutine waits to begin a transaction, and stays set if
+	// that failed because another process has locked the database.
 	locked atomic.Bool
 	counts writeCounts
 }
@@ -71,11 +71,11 @@ type write struct {
 
 func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
 	w := &writer{
-		conn:  conn,
-		wake:  make(chan struct{}, 1),
-		ended: make(chan struct{}),
-		fatal: fatal,
-		most:  maxBatch,
+		conn:     conn,
+		wake:     make(chan struct{}, 1),
+		ended:    make(chan struct{}),
+		fatal:    fatal,
+		maxBatch: maxBatch,
 
 		checkLog: func() error { return nil },
 
@@ -211,7 +211,7 @@ func (w *writer) loop() {
 func (w *writer) drain() (batch []*write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(batch) < w.most && !w.queue.Empty() {
+	for len(batch) < w.maxBatch && !w.queue.Empty() {
 		_, wr, _ := w.queue.Pop()
 		batch = append(batch, wr)
 	}
@@ -228,7 +228,7 @@ func (w *writer) commit(batch []*write) {
 			err = w.checkLog()
 		}
 	}
-	if isIOError(err) {
+	if isFatal(err) {
 		w.fatal(fmt.Errorf("database write: %w", err))
 	}
 	if err == nil {
@@ -273,7 +273,7 @@ func (w *writer) attempt(batch []*write, savepoints bool) (err error) {
 		// After some errors SQLite has already rolled back.
 		if err != nil && !w.conn.AutocommitEnabled() {
 			// An I/O error takes precedence, because it has to stop the process.
-			if rollback := w.exec("ROLLBACK"); isIOError(rollback) {
+			if rollback := w.exec("ROLLBACK"); isFatal(rollback) {
 				err = fmt.Errorf("roll back: %w", rollback)
 			}
 		}
@@ -340,7 +340,7 @@ func (w *writer) runSure(wr *write) error {
 	switch {
 	case err == nil || errors.As(err, &refused):
 		return nil
-	case isIOError(err):
+	case isFatal(err):
 		return err
 	}
 	return errHalfway
@@ -353,7 +353,7 @@ func (w *writer) runWithSavepoint(wr *write) error {
 		return err
 	}
 	if err := wr.apply(w.conn); err != nil {
-		if isIOError(err) || w.conn.AutocommitEnabled() {
+		if isFatal(err) || w.conn.AutocommitEnabled() {
 			return err
 		}
 		if err := w.exec("ROLLBACK TO one"); err != nil {

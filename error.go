@@ -14,6 +14,7 @@ const (
 	ValidationFailed       Code = "validation_failed"
 	InvalidParameter       Code = "invalid_parameter"
 	InvalidCursor          Code = "invalid_cursor"
+	InvalidImage           Code = "invalid_image"
 	MissingAPIKey          Code = "missing_api_key"
 	InvalidAPIKey          Code = "invalid_api_key"
 	InsufficientPermission Code = "insufficient_permission"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -19,31 +20,52 @@ var whatToWrite = map[topology]string{
 	sentinel:   "is a Sentinel: write redis://HOST:PORT?addr=HOST2:PORT2&master_set=NAME, with the name that it knows the primary by",
 }
 
-// checkTopology returns an error if a server that can be reached isn't of the topology
-// that the address says. Servers that can't be reached, or refuse to tell, are ignored.
-func (c *redisClient) checkTopology() error {
-	want := topologyOf(&c.options)
-	found := make(chan error, len(c.options.InitAddress))
-	for _, address := range c.options.InitAddress {
-		go func() {
-			got := c.topologyAt(address)
-			write, known := whatToWrite[got]
-			if known && got != want {
-				found <- errors.New(address + " " + write)
-				return
-			}
-			found <- nil
-		}()
-	}
-	var err error
-	for range c.options.InitAddress {
-		err = errors.Join(err, <-found)
-	}
-	return err
+// server is what a server says about itself.
+type server struct {
+	address  string
+	topology topology // "" if it can't be reached or refuses to say
+	sets     []string // the names of a sentinel's primaries; nil if it refuses to say
 }
 
-// topologyAt asks a server for its topology.
-func (c *redisClient) topologyAt(address string) topology {
+// checkTopology returns an error if a server that can be reached isn't of the topology
+// that the address says, or if the sentinels that can be reached don't know the primary.
+// Servers that can't be reached, or refuse to say, are ignored.
+func (c *redisClient) checkTopology() error {
+	servers := make(chan server, len(c.options.InitAddress))
+	for _, address := range c.options.InitAddress {
+		go func() { servers <- c.inspect(address) }()
+	}
+	want, set, setKnown := topologyOf(&c.options), c.options.Sentinel.MasterSet, false
+	var wrong, unknown error
+	for range c.options.InitAddress {
+		s := <-servers
+		write, valid := whatToWrite[s.topology]
+		switch {
+		case valid && s.topology != want:
+			wrong = errors.Join(wrong, errors.New(s.address+" "+write))
+		case slices.Contains(s.sets, set):
+			setKnown = true
+		case s.sets != nil:
+			unknown = errors.Join(unknown, unknownSet(s, set))
+		}
+	}
+	if wrong != nil || setKnown {
+		return wrong
+	}
+	return unknown
+}
+
+// unknownSet is the error for a sentinel that doesn't know a primary.
+func unknownSet(s server, set string) error {
+	if len(s.sets) == 0 {
+		return fmt.Errorf("the Sentinel %s watches no primary: configure it with SENTINEL MONITOR %s", s.address, set)
+	}
+	return fmt.Errorf("the Sentinel %s doesn't know master_set=%s: write master_set=%s", s.address, set, strings.Join(s.sets, " or master_set="))
+}
+
+// inspect asks a server what it is.
+func (c *redisClient) inspect(address string) server {
+	s := server{address: address}
 	options := c.options
 	options.InitAddress, options.ForceSingleClient = []string{address}, true
 	options.Sentinel.MasterSet, options.SelectDB = "", 0
@@ -53,17 +75,39 @@ func (c *redisClient) topologyAt(address string) topology {
 		defer func() { go client.Close() }()
 	}
 	if err != nil {
-		return ""
+		return s
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
 	if err != nil {
-		return ""
+		return s
 	}
 	_, rest, _ := strings.Cut(info, "redis_mode:")
 	mode, _, _ := strings.Cut(rest, "\r\n")
-	return topology(mode)
+	if s.topology = topology(mode); s.topology == sentinel {
+		s.sets = masterSets(ctx, client)
+	}
+	return s
+}
+
+// masterSets returns the names of the primaries that a sentinel knows, or nil if it refuses
+// to say.
+func masterSets(ctx context.Context, client rueidis.Client) []string {
+	primaries, err := client.Do(ctx, client.B().Arbitrary("SENTINEL", "MASTERS").Build()).ToArray()
+	if err != nil {
+		return nil
+	}
+	sets := []string{}
+	for _, primary := range primaries {
+		fields, err := primary.AsStrMap()
+		if err != nil {
+			return nil
+		}
+		sets = append(sets, fields["name"])
+	}
+	slices.Sort(sets)
+	return sets
 }
 
 // probeNames returns names that begin with prefix. In a Cluster there is one for each

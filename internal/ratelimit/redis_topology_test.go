@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -10,12 +11,18 @@ import (
 	"animalstore/internal/ratelimit/redistest"
 )
 
-// TestWrongTopology: an address that says something else than the server is stops the
-// start, with what to write instead.
+// TestWrongTopology: the server doesn't start if the address says something else than Redis
+// does. The error says what to write instead.
 func TestWrongTopology(t *testing.T) {
 	single := redistest.Start(t)
 	node := redistest.Start(t, "--cluster-enabled", "yes")
-	watcher := redistest.StartIdleSentinel(t)
+	idle, watcher := redistest.StartIdleSentinel(t), redistest.StartIdleSentinel(t)
+	_, port, _ := net.SplitHostPort(single.Addr)
+	for _, set := range []string{"sessions", "limits"} {
+		if err := watcher.Do("SENTINEL", "MONITOR", set, "127.0.0.1", port, "1").Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct{ url, want string }{
 		{"redis://" + single.Addr, ""},
 		{"redis://" + node.Addr, node.Addr + " is a node of a Cluster: write redis://HOST:PORT?addr=HOST2:PORT2"},
@@ -25,7 +32,12 @@ func TestWrongTopology(t *testing.T) {
 		{"redis://127.0.0.1:1?addr=" + watcher.Addr, watcher.Addr + " is a Sentinel"},
 		{"redis://" + single.Addr + "?master_set=limits", single.Addr + " is a single Redis: write redis://HOST:PORT"},
 		{"redis://" + node.Addr + "?master_set=limits", node.Addr + " is a node of a Cluster"},
-		{"redis://127.0.0.1:1?addr=127.0.0.1:2", ""}, // can't be reached
+		{"redis://" + watcher.Addr + "?master_set=limits", ""},
+		{"redis://" + watcher.Addr + "?master_set=limit", "the Sentinel " + watcher.Addr + " doesn't know master_set=limit: write master_set=limits or master_set=sessions"},
+		{"redis://" + idle.Addr + "?master_set=limits", "the Sentinel " + idle.Addr + " watches no primary: configure it with SENTINEL MONITOR limits"},
+		{"redis://127.0.0.1:1?master_set=limit&addr=" + watcher.Addr, "the Sentinel " + watcher.Addr + " doesn't know master_set=limit"},
+		{"redis://" + idle.Addr + "?master_set=limits&addr=" + watcher.Addr, ""}, // one knows it
+		{"redis://127.0.0.1:1?addr=127.0.0.1:2", ""},                             // can't be reached
 		{"redis://127.0.0.1:1?master_set=limits", ""},
 	} {
 		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: c.url, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: discard})

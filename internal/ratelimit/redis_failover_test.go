@@ -146,7 +146,7 @@ func (l *load) checkStopped(what string) {
 }
 
 // TestReshard moves the slots of keys between the primaries of a Cluster while they are
-// in use. Every limit stays exact.
+// in use. Every request is admitted up to the limit, and counted once.
 func TestReshard(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -154,35 +154,39 @@ func TestReshard(t *testing.T) {
 	f := &fleet{t: t, store: newMemoryStore(), longTimeout: true}
 	f.start(redis.URL(), 0)
 	f.start(redis.URL(), time.Hour)
-	moves := 0
+	f.awayFromMidnight()
 	for id := range int64(5) {
-		key := enterprise(id+1, 1_000, 1_000_000)
-		f.burst(1, 1, key)
-		f.pass(61 * time.Second)
-		done := make(chan struct{})
-		var moving sync.WaitGroup
-		moving.Go(func() {
-			for {
+		key := enterprise(id+1, 10_000_000, 10_000_000)
+		moved := make(chan struct{})
+		go func() {
+			defer close(moved)
+			for range 3 {
 				redis.MoveSlot(fmt.Sprint("animalstore:production:limits:", key.ID))
-				moves++
-				select {
-				case <-done:
-					return
-				default:
-				}
 			}
-		})
-		got := f.burst(32, 50, key).total()
-		close(done)
-		moving.Wait()
-		if got != key.Limits.PerMinute {
-			t.Errorf("key %d: got %d admitted while its slot moved, want %d", key.ID, got, key.Limits.PerMinute)
+		}()
+		requests, admitted := int64(0), int64(0)
+		for moving := true; moving; {
+			select {
+			case <-moved:
+				moving = false
+			default:
+			}
+			requests += 32 * 5
+			admitted += f.burst(32, 5, key).total()
 		}
+		if counted := f.dayUsed(f.servers[0], key); admitted != requests || counted != requests {
+			t.Errorf("key %d: got %d admitted and %d counted while its slot moved, want all %d", key.ID, admitted, counted, requests)
+		}
+		limited := *key
+		limited.Limits.PerMinute = requests + 100
+		if got := f.burst(32, 10, &limited).total(); got != 100 {
+			t.Errorf("key %d: got %d admitted up to its limit, want 100", key.ID, got)
+		}
+		t.Logf("key %d: %d requests", key.ID, requests)
 	}
 	if f.failures() != 0 {
 		t.Errorf("moving slots counted as an outage:%s", f.logs())
 	}
-	t.Logf("%d moves", moves)
 }
 
 // TestShardAway: while one primary of a Cluster doesn't answer, the fallback lasts, although

@@ -50,11 +50,7 @@ func slowestOf(t *testing.T, r *ratelimit.Redis, requests int) time.Duration {
 			if err := f(); err != nil {
 				t.Errorf("a request failed: %v", err)
 			}
-			for took := int64(time.Since(began)); ; {
-				if old := slowest.Load(); took <= old || slowest.CompareAndSwap(old, took) {
-					break
-				}
-			}
+			raise(&slowest, time.Since(began))
 		})
 	}
 	for id := range int64(requests) {

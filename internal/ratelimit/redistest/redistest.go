@@ -324,6 +324,15 @@ func (s *Server) IsPrimary() bool {
 	return err == nil && field(info, "role") == "master"
 }
 
+// Serves reports whether the server is a primary that accepts requests now.
+func (s *Server) Serves() bool {
+	if !s.IsPrimary() {
+		return false
+	}
+	info, err := s.Do("CLUSTER", "INFO").ToString()
+	return err != nil || field(info, "cluster_state") == "ok" // the error of a Redis that isn't in a Cluster
+}
+
 // ResetCalls makes Calls count from zero.
 func (s *Server) ResetCalls() {
 	s.t.Helper()

@@ -21,15 +21,11 @@ func TestCursors(t *testing.T) {
 	cursor, pages := "", 0
 	for {
 		var meta client.Meta
-		page := 0
-		for pet, err := range c.ListPets(t.Context(), client.PetQuery{PageSize: 3, Status: animalstore.PetAvailable}, client.FromCursor(cursor), client.ReadMeta(&meta)) {
+		for pet, err := range c.ListPets(t.Context(), client.PetQuery{PageSize: 3, Status: animalstore.PetAvailable}, client.FromCursor(cursor), client.OnePage(), client.ReadMeta(&meta)) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			got = append(got, pet.ID)
-			if page++; page == 3 {
-				break
-			}
 		}
 		pages++
 		if cursor = meta.NextCursor; cursor == "" {

@@ -90,6 +90,7 @@ type callOptions struct {
 	idempotencyKey string
 	keyGiven       bool
 	cursor         string
+	onePage        bool
 	meta           *Meta
 }
 
@@ -119,6 +120,12 @@ func IdempotencyKey(key string) CallOption {
 // same query, for programs that show one page at a time. "" has no effect.
 func FromCursor(cursor string) CallOption {
 	return func(o *callOptions) { o.cursor = cursor }
+}
+
+// OnePage makes a list end after its first page. [Meta.NextCursor] says where the next one
+// begins. A page can have fewer entries than its size, or none, although others follow.
+func OnePage() CallOption {
+	return func(o *callOptions) { o.onePage = true }
 }
 
 // ReadMeta fills m from the headers of the response. For a list, that is the latest

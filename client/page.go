@@ -63,6 +63,9 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 					return
 				}
 			}
+			if given.onePage {
+				return
+			}
 			at = k.next
 			opts = withoutConditions(options)
 		}

@@ -35,14 +35,17 @@ func TestConsole(t *testing.T) {
 	p.lookAs(1280, 900, "light")
 	p.do("open the console", chromedp.Navigate(s.url+"/console"), visible("#key"))
 	p.checkPage("sign-in")
-	p.do("sign in", write("#key", key), click("form .primary"), visible(".plot svg"))
+	p.do("sign in", write("#key", key), click("form .primary"), visible("#latest"))
 	p.checkPage("overview")
+	p.do("open the usage", click(`.rail [href="/console/usage"]`), visible(".plot svg"))
+	p.checkPage("usage")
 	for _, period := range []string{"7d", "90d"} {
 		p.do("show "+period, click(`.tabs [href$="?period=`+period+`"]`), visible(`.tabs [href$="?period=`+period+`"][aria-current]`))
-		p.checkPage("overview-" + period)
+		p.checkPage("usage-" + period)
 	}
 	p.wantLocalTimes(s)
 	p.browsePets()
+	p.wantTwoLines(s)
 	p.browseKeys(s)
 	p.browseEvents(s)
 	p.browseWebhooks(s)
@@ -69,8 +72,8 @@ func (p *tab) wantLocalTimes(s *server) {
 		}))
 	}
 	zone("Asia/Tokyo")
-	p.open(s, "/console", "#day + .figure")
-	if got := eval[[]string](p, `(e => [e.textContent, e.title])(document.querySelector("[aria-labelledby=day] time"))`); !strings.Contains(got[0], "09:00:00") || !strings.HasSuffix(got[1], "T00:00:00.000Z") {
+	p.open(s, "/console/usage", "#day + .figure")
+	if got := eval[[]string](p, `(e => [e.textContent, e.title])(document.querySelector("[aria-labelledby=day] time"))`); !strings.Contains(got[0], "09:00:00") || !strings.HasSuffix(got[1], ", 00:00:00 UTC") {
 		p.t.Errorf("in Tokyo, the end of the UTC day is shown as %q, want 9:00 with the time in UTC", got)
 	}
 	zone("")
@@ -146,9 +149,9 @@ func (p *tab) browsePets() {
 	p.checkPage("pets")
 	p.do("turn the page", click("main [rel=next]"), visible("main [rel=prev]"), visible("main [rel=next]"))
 	p.checkPage("pets-2")
-	p.do("add a pet", click(".heading .button"), visible("#categoryId"))
+	p.do("add a pet", click(".heading .button"), visible("#category"))
 	p.checkPage("pet-new")
-	p.do("send the form", write("#name", "Zoë <b>&</b> \u202Efriends"), write("#categoryId", "3"), click("main form .primary"), visible(".notice.done"))
+	p.do("send the form", write("#name", "Zoë <b>&</b> \u202Efriends"), write("#category", "cats"), click("main form .primary"), visible(".notice.done"))
 	if got := p.text("h1"); !strings.Contains(got, "Zoë <b>&</b>") {
 		p.t.Errorf("the new pet is called %q, want the name as text", got)
 	}
@@ -168,6 +171,42 @@ func (p *tab) browsePets() {
 	p.checkPage("category")
 	p.do("filter", click(`.rail [href="/console/orders"]`), visible("#pet"), write("#pet", "9999"), click(".filters button"), visible(".empty"))
 	p.checkPage("orders-empty")
+}
+
+// wantTwoLines: a list shows two lines of a long name, and the pet's page all of it.
+func (p *tab) wantTwoLines(s *server) {
+	p.t.Helper()
+	names := []string{
+		strings.Repeat("x", 1024), strings.Repeat("ש", 1024), "Z" + strings.Repeat("\u0301", 1023), strings.Repeat("long name ", 102),
+	}
+	for _, name := range names {
+		body, err := json.Marshal(map[string]any{"name": name, "categoryId": 3})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", string(body)), 201, "")
+	}
+	p.open(s, "/console/pets", "table.rows")
+	p.checkPage("pets-long")
+	for _, width := range []int64{390, 1600} {
+		p.lookAs(width, 900, "light")
+		for _, path := range []string{"/console", "/console/pets", "/console/events"} {
+			p.open(s, path, "table.rows")
+			if high := eval[[]string](p, `[...document.querySelectorAll(".rows .name > *")]
+				.filter(e => e.clientHeight > 2 * parseFloat(getComputedStyle(e).lineHeight) + 1)
+				.map(e => e.clientHeight + " " + e.textContent.slice(0, 20))`); len(high) > 0 {
+				p.t.Errorf("%s at %d pixels shows more than two lines of %q", path, width, high)
+			}
+		}
+	}
+	p.do("open one", click(".feed a[href^='/console/pets/']"), visible("h1"))
+	p.checkPage("pet-long")
+	if got := eval[int](p, `[...document.querySelector("h1").innerText].length`); got < 1000 {
+		p.t.Errorf("the pet's page shows %d characters of its name, want all", got)
+	}
+	if cut := eval[bool](p, `(e => e.scrollHeight > e.clientHeight + 1)(document.querySelector("h1"))`); cut {
+		p.t.Error("the pet's page cuts its name off")
+	}
 }
 
 // browseEvents opens the feed and sees an event arrive.
@@ -273,10 +312,10 @@ func (p *tab) reloadForms(s *server) {
 	p.open(s, "/console/pets/new", "#name")
 	eval[any](p, `fetch("/console/sign-out", { method: "POST" }).then(() => { window.out = true }); null`)
 	eventually(p.t, stepTimeout, "another tab signs out", func() bool { return eval[bool](p, `window.out === true`) })
-	p.do("send a form", write("#name", "Zoë & Co"), write("#categoryId", "3"), click("main form .primary"), visible("#key"))
+	p.do("send a form", write("#name", "Zoë & Co"), write("#category", "cats"), click("main form .primary"), visible("#key"))
 	reload("reload the sign-in page", "#key")
-	p.do("sign in", write("#key", s.ownerKey()), click("form .primary"), visible("#categoryId"))
-	if got := eval[[]string](p, `["#name", "#categoryId"].map(e => document.querySelector(e).value)`); got[0] != "Zoë & Co" || got[1] != "3" {
+	p.do("sign in", write("#key", s.ownerKey()), click("form .primary"), visible("#category"))
+	if got := eval[[]string](p, `["#name", "#category"].map(e => document.querySelector(e).value)`); got[0] != "Zoë & Co" || got[1] != "cats" {
 		p.t.Errorf("after signing in, the form has %q, want what was typed", got)
 	}
 	p.checkPage("pet-kept")
@@ -306,7 +345,7 @@ func (p *tab) browseProblems(s *server) {
 	other.open(s, "/console/sign-in", "#key")
 	other.do("send a wrong key", write("#key", "ast_live_wrong"), click("form .primary"), visible(".notice.wrong"))
 	other.checkPage("sign-in-wrong")
-	other.do("sign in to read", write("#key", reader), click("form .primary"), visible(".plot"))
+	other.do("sign in to read", write("#key", reader), click("form .primary"), visible("#latest"))
 	other.checkPage("overview-new-key")
 	other.open(s, "/console/keys", ".problem")
 	other.checkPage("not-allowed")
@@ -317,7 +356,7 @@ func (p *tab) browseProblems(s *server) {
 	}
 	other.open(s, "/console", ".countdown")
 	other.checkPage("limited")
-	other.do("sign the owner in again", chromedp.Navigate(s.url+"/console/sign-in"), visible("#key"), write("#key", s.ownerKey()), click("form .primary"), visible(".plot"))
+	other.do("sign the owner in again", chromedp.Navigate(s.url+"/console/sign-in"), visible("#key"), write("#key", s.ownerKey()), click("form .primary"), visible("#latest"))
 }
 
 // withoutScript uses the console without JavaScript, with the keyboard.
@@ -329,8 +368,8 @@ func withoutScript(t *testing.T, browser context.Context, s *server, key string)
 		return err
 	}))
 	p.do("open the console", chromedp.Navigate(s.url+"/console/pets/new"), visible("#key"))
-	p.do("sign in with Enter", write("#key", key), chromedp.KeyEvent("\r"), visible("#categoryId"))
-	p.do("add a pet with Enter", write("#name", "Tab"), write("#categoryId", "3"), chromedp.KeyEvent("\r"), visible(".notice.done"))
+	p.do("sign in with Enter", write("#key", key), chromedp.KeyEvent("\r"), visible("#category"))
+	p.do("add a pet with Enter", write("#name", "Tab"), write("#category", "cats"), chromedp.KeyEvent("\r"), visible(".notice.done"))
 	if got := p.text(".who"); !strings.Contains(got, "owner") {
 		t.Errorf("the page says %q, want who is signed in", got)
 	}

@@ -19,7 +19,7 @@ func TestConsoleTabs(t *testing.T) {
 		p := openTab(t, browser, s)
 		if tabs = append(tabs, p); i == 0 {
 			p.open(s, "/console", "#key")
-			p.do("sign in", write("#key", s.ownerKey()), click("form .primary"), visible(".plot"))
+			p.do("sign in", write("#key", s.ownerKey()), click("form .primary"), visible("#latest"))
 		}
 		path := "/console/events"
 		if i%2 == 1 {

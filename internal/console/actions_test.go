@@ -19,10 +19,11 @@ func TestPets(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "categoryId", "7")
+	s.category(7, "dogs")
+	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", "dogs (7)")
 	b.post("/console/pets", form).wantMoved(t, "add", "/console/pets/1").wantDone(t, "added")
 	b.get("/console/pets/1").want(t, "added", http.StatusOK, "Added.", "Rex")
-	for _, bad := range [][2]string{{"name", ""}, {"name", strings.Repeat("x", 1025)}, {"categoryId", "dogs"}, {"status", "gone"}} {
+	for _, bad := range [][2]string{{"name", ""}, {"name", strings.Repeat("x", 1025)}, {"category", "cats"}, {"status", "gone"}} {
 		wrong := url.Values{}
 		for name, values := range form {
 			wrong[name] = values
@@ -31,7 +32,7 @@ func TestPets(t *testing.T) {
 		wrong.Set(bad[0], bad[1])
 		kept := `name="name" value="Rex"`
 		if bad[0] == "name" {
-			kept = `name="categoryId" value="7"`
+			kept = `name="category" value="dogs (7)"`
 		}
 		b.post("/console/pets", wrong).want(t, "a wrong "+bad[0], http.StatusBadRequest, `role="alert"`, kept)
 	}
@@ -52,7 +53,7 @@ func TestPets(t *testing.T) {
 	if strings.Contains(second.body, "pet 5<") || strings.Contains(second.body, "Next page") {
 		t.Errorf("the second page has a pet of the first, or a third page:\n%s", second.body)
 	}
-	b.get("/console/pets?category=7").want(t, "a category", http.StatusOK, "Rex")
+	b.get("/console/pets?category=dogs").want(t, "a category", http.StatusOK, "Rex")
 
 	page := b.get("/console/pets/1")
 	b.post("/console/pets/1", page.form(t, "/console/pets/1", "name", "Max", "status", "pending")).wantMoved(t, "change", "/console/pets/1").wantDone(t, "saved")
@@ -216,7 +217,7 @@ func TestSentTwice(t *testing.T) {
 		form func() url.Values
 	}{
 		{"add a pet", "/console/pets", func() url.Values {
-			return b.get("/console/pets/new").form(t, "/console/pets", "name", "New", "categoryId", "1")
+			return b.get("/console/pets/new").form(t, "/console/pets", "name", "New", "category", "1")
 		}},
 		{"change a pet", petPath, func() url.Values { return b.get(petPath).form(t, petPath, "name", "Max") }},
 		{"order", "/console/orders", func() url.Values { return b.get(petPath).form(t, "/console/orders") }},
@@ -272,17 +273,18 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
+	s.category(1, "dogs")
 	for _, name := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'; DROP TABLE pets; --`, `{{.Key}}</title><script>`, "\u202Edesrever\u2066", "a\u200Fb", strings.Repeat("🦄", 1024), `javascript:alert(1)`, "&lt;b&gt; &amp;",
 	} {
-		form := b.get("/console/pets/new").form(t, "/console/pets", "name", name, "categoryId", "1")
+		form := b.get("/console/pets/new").form(t, "/console/pets", "name", name, "category", "1")
 		p := b.post("/console/pets", form)
 		if p.status != http.StatusSeeOther {
 			t.Errorf("%.40q: got %d, want 303", name, p.status)
 			continue
 		}
 		path, _, _ := strings.Cut(p.location(), "?")
-		pages := []shown{b.get(path), b.get("/console/pets"), b.post(path, url.Values{"name": {name}, "categoryId": {"x"}})}
+		pages := []shown{b.get(path), b.get("/console/pets"), b.post(path, url.Values{"name": {name}, "category": {"x"}})}
 		for _, page := range pages {
 			if strings.Contains(page.body, "<script>") || strings.Contains(page.body, "<img src=x") {
 				t.Errorf("%.40q: the page contains it as markup:\n%s", name, page.body)

@@ -33,7 +33,8 @@ func TestActors(t *testing.T) {
 	secret, clerkID := s.key(`clerk "<i>"`, animalstore.Read|animalstore.Write, 1<<30)
 	clerk := s.browser()
 	clerk.signIn(secret)
-	form := clerk.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "categoryId", "7")
+	s.category(7, "dogs")
+	form := clerk.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", "dogs")
 	clerk.post("/console/pets", form)
 	s.webhook()
 	ban := animalstore.LimitState{BannedAt: 1, BannedUntil: 2, BanLevel: 1}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"animalstore"
 	"animalstore/client"
@@ -29,7 +30,7 @@ func (v *visit) showCategories(status int, id, name string, wrong formError) err
 		v.show(problem{Status: status, Heading: "That isn’t possible", Message: wrong.Message})
 		return nil
 	}
-	categories, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
+	categories, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
 		return v.api.ListCategories(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
 	})
 	if err != nil {
@@ -41,6 +42,9 @@ func (v *visit) showCategories(status int, id, name string, wrong formError) err
 // addCategory serves POST /console/categories.
 func (v *visit) addCategory() error {
 	name := v.field("name")
+	if strings.TrimSpace(v.field("id")) == "" {
+		return v.addCategoryWithoutID(name)
+	}
 	id, err := v.integer("id", "the number")
 	if err == nil {
 		_, err = v.api.PutCategory(v.r.Context(), animalstore.Category{ID: id, Name: name}, client.IfNoneMatch("*"))
@@ -61,6 +65,33 @@ func (v *visit) addCategory() error {
 	return v.goTo("/console/categories", "added")
 }
 
+// addCategoryWithoutID adds a category unless there is one with this name.
+func (v *visit) addCategoryWithoutID(name string) error {
+	err := animalstore.ValidateName(name)
+	all := &categories{}
+	if err == nil && v.may(read) {
+		if all, err = v.readCategories(); err == nil {
+			err = v.readUntilNamed(all, strings.TrimSpace(name))
+		}
+	}
+	switch {
+	case err != nil:
+	case len(all.named(strings.TrimSpace(name))) > 0:
+		return v.goTo("/console/categories", "unchanged")
+	case all.More() || !v.may(read):
+		err = badField("id", "choose a number that no category has yet: the console can’t find one in this store")
+	default:
+		_, err = v.addNamedCategory(name, all)
+	}
+	if message, status, ok := formProblem(err); ok {
+		return v.showCategories(status, "", name, message)
+	}
+	if err != nil {
+		return err
+	}
+	return v.goTo("/console/categories", "added")
+}
+
 type categoryPage struct {
 	frame
 	Category  animalstore.Category
@@ -68,7 +99,11 @@ type categoryPage struct {
 	ETag      string
 	Problem   formError
 	Conflicts []conflict
+	feed
 }
+
+// Label is what forms show for the category.
+func (p categoryPage) Label() string { return categoryLabel(p.Category) }
 
 // showCategory serves GET /console/categories/{id}.
 func (v *visit) showCategory() error {
@@ -77,6 +112,9 @@ func (v *visit) showCategory() error {
 		return err
 	}
 	p := categoryPage{Category: category, Name: category.Name, ETag: etag}
+	if p.feed, err = v.historyOf("category", category.ID, false); err != nil {
+		return err
+	}
 	if notice, ok := v.takeKept(v.r.URL.Path); ok {
 		p.Name, p.ETag, p.Problem = v.field("name"), v.field("etag"), notice
 	}

@@ -38,9 +38,12 @@ type feed struct {
 	Rows    []eventRow // newest first
 	Type    string     // the filters
 	Subject string
-	After   int64  // follow from here; 0: there are newer events than these
-	Follow  string // the types to follow, separated by commas
-	Older   string // the page of older events; "" if these are the oldest
+	Start   animalstore.Time // nothing before
+	After   int64            // follow from here; 0: there are newer events than these
+	Follow  string           // the types to follow, separated by commas
+	Older   string           // the page of older events; "" if these are the oldest
+
+	Requests bool // show the ids of requests too
 
 	names map[int64]string // of keys, by id
 }
@@ -58,13 +61,16 @@ type eventsPage struct {
 func (v *visit) listEvents() error {
 	query := v.r.URL.Query()
 	p := eventsPage{frame: v.c.frame(v, "Events"), Types: v.eventChoices()}
-	p.Type, p.Subject = query.Get("type"), strings.TrimSpace(query.Get("subject"))
+	p.Type, p.Subject, p.Requests = query.Get("type"), strings.TrimSpace(query.Get("subject")), v.may(admin)
 	before, err := eventID(query, "before")
 	if err != nil {
 		return err
 	}
 	after, err := eventID(query, "after")
 	if err != nil {
+		return err
+	}
+	if p.Start, err = sinceTime(query.Get("since")); err != nil {
 		return err
 	}
 	switch {
@@ -99,18 +105,45 @@ func eventID(query url.Values, name string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(query.Get(name), 10, 64)
 	if err != nil || id < 1 {
-		return 0, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "%s must be the id of an event", name)}
+		return 0, badParameter(name, "the id of an event")
 	}
 	return id, nil
 }
 
-// pageAt is the address of a page with the same filters.
-func (f *feed) pageAt(direction string, id int64) string {
-	if id < 1 {
-		return withQuery("/console/events", "type", f.Type, "subject", f.Subject)
+// sinceTime reads the time that a feed begins at, if there is one. A date is its midnight
+// in UTC.
+func sinceTime(text string) (animalstore.Time, error) {
+	if text == "" {
+		return animalstore.Time{}, nil
 	}
-	return withQuery("/console/events", "type", f.Type, "subject", f.Subject, direction, strconv.FormatInt(id, 10))
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, text)
+	}
+	if err != nil {
+		return animalstore.Time{}, badParameter("since", "a date such as 2026-11-17, or a time such as 2026-11-17T09:00:00Z")
+	}
+	return animalstore.At(at), nil
 }
+
+func badParameter(name, want string) error {
+	return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "%s must be %s", name, want)}
+}
+
+// pageAt is the address of a page with the same filters.
+func (f feed) pageAt(direction string, id int64) string {
+	since, at := "", ""
+	if !f.Start.IsZero() {
+		since = f.Start.UTC().Format(rfc3339Milli)
+	}
+	if id > 0 {
+		at = strconv.FormatInt(id, 10)
+	}
+	return withQuery("/console/events", "type", f.Type, "subject", f.Subject, "since", since, direction, at)
+}
+
+// Latest is the address of the newest events with the same filters.
+func (f feed) Latest() string { return f.pageAt("", 0) }
 
 func (f *feed) options() client.EventsOptions {
 	return client.EventsOptions{Types: animalstore.EventPatterns(f.Type), Subject: f.Subject}
@@ -145,7 +178,11 @@ func (v *visit) readOlder(f *feed, before int64, calls, rows int) (first int64, 
 		if err != nil {
 			return 0, err
 		}
-		f.Rows = append(f.Rows, rowsOf(events)...)
+		kept := slices.DeleteFunc(events, func(e animalstore.Event) bool { return e.Time.Before(f.Start.Time) })
+		if len(kept) < len(events) {
+			next = 0 // all others are older
+		}
+		f.Rows = append(f.Rows, rowsOf(kept)...)
 		o.Before, o.Newest = next, false
 		if next == 0 {
 			break

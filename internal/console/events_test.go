@@ -23,7 +23,8 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	admin, reader := s.signedIn(everything), s.signedIn(animalstore.Read)
-	form := admin.get("/console/pets/new").form(t, "/console/pets", "name", "Rex <b>", "categoryId", "7")
+	s.category(7, "dogs")
+	form := admin.get("/console/pets/new").form(t, "/console/pets", "name", "Rex <b>", "category", "dogs")
 	admin.post("/console/pets", form)
 	pet := admin.get("/console/pets/1")
 	admin.post("/console/orders", pet.form(t, "/console/orders"))
@@ -51,7 +52,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("a reader sees %q:\n%s", hidden, p.body)
 		}
 	}
-	admin.get("/console").want(t, "the overview", http.StatusOK, "Latest events", "<td>order.created</td>", "data-after=")
+	admin.get("/console").want(t, "the overview", http.StatusOK, "Latest changes", "<td>order.created</td>", "data-after=")
 	pet = admin.get("/console/pets/1")
 	pet.want(t, "the history", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>", `<a href="/console/keys/1"><bdi>read,write,admin</bdi></a>`, `data-subject="pet/1"`)
 	if strings.Index(pet.body, "<td>pet.updated") > strings.Index(pet.body, "<td>pet.created") {

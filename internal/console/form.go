@@ -72,6 +72,32 @@ func (p page[T]) Previous() (cursor struct{ Cursor, Trail string }) {
 	return cursor
 }
 
+// tab is a link that filters a list.
+type tab struct {
+	Title, Path string
+	Here        bool
+}
+
+// statusTabs are links to the rows of each status in the list at this address, and to all
+// of them. Other filters stay.
+func statusTabs[S ~string](at *url.URL, statuses []S) []tab {
+	query := at.Query()
+	here := query.Get("status")
+	for _, name := range []string{"status", "cursor", "trail"} {
+		query.Del(name)
+	}
+	link := func(title string) tab {
+		path := url.URL{Path: at.Path, RawQuery: query.Encode()}
+		return tab{title, path.String(), query.Get("status") == here}
+	}
+	tabs := []tab{link("all")}
+	for _, s := range statuses {
+		query.Set("status", string(s))
+		tabs = append(tabs, link(string(s)))
+	}
+	return tabs
+}
+
 // here is the path of the page that the response shows. That of a form that can't be
 // carried out is the page with the form.
 func (v *visit) here() string {
@@ -81,21 +107,26 @@ func (v *visit) here() string {
 	return v.r.URL.Path
 }
 
-// readPage makes one call of the API for a page of a list.
-func readPage[T any](v *visit, size int, list func(...client.CallOption) iter.Seq2[T, error]) (page[T], error) {
-	var meta client.Meta
+// readPage makes one call of the API for a page of a list. The page may have few rows, or
+// none, although others follow: the API limits how many it looks at.
+func readPage[T any](v *visit, list func(...client.CallOption) iter.Seq2[T, error]) (p page[T], err error) {
 	query := v.r.URL.Query()
-	p := page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: &url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}}
-	for row, err := range list(client.FromCursor(p.From), client.ReadMeta(&meta)) {
+	p = page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: &url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}}
+	p.Rows, p.Next, err = readRows(p.From, list)
+	return p, err
+}
+
+// readRows makes one call of the API for the rows of a list that begin at a cursor, and
+// returns the cursor of those that follow.
+func readRows[T any](from string, list func(...client.CallOption) iter.Seq2[T, error]) (rows []T, next string, err error) {
+	var meta client.Meta
+	for row, err := range list(client.FromCursor(from), client.OnePage(), client.ReadMeta(&meta)) {
 		if err != nil {
-			return p, err
+			return nil, "", err
 		}
-		if p.Rows = append(p.Rows, row); len(p.Rows) == size {
-			break // going on would call the API again
-		}
+		rows = append(rows, row)
 	}
-	p.Next = meta.NextCursor
-	return p, nil
+	return rows, meta.NextCursor, nil
 }
 
 // id is the id in the path. One that isn't valid is 0, which nothing but a category has.

@@ -96,6 +96,14 @@ func (s *site) pet(name string) animalstore.Pet {
 	return pet
 }
 
+// category sets the name of a category.
+func (s *site) category(id int64, name string) {
+	s.t.Helper()
+	if _, err := s.db.PutCategory(s.t.Context(), animalstore.Category{ID: id, Name: name}, func(*animalstore.Category) error { return nil }); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // webhook creates a webhook with the id 1.
 func (s *site) webhook() {
 	s.t.Helper()

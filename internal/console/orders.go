@@ -13,12 +13,18 @@ import (
 type ordersPage struct {
 	frame
 	page[animalstore.Order]
-	Statuses []animalstore.OrderStatus
-	Status   string
-	PetID    string
-	OrderID  string
-	Problem  formError        // of the filters
-	Names    map[int64]string // of the pets that still exist
+	Orders  []orderRow
+	Tabs    []tab
+	Status  string
+	PetID   string
+	OrderID string
+	Problem formError // of the filters
+}
+
+// orderRow is an order in a table.
+type orderRow struct {
+	animalstore.Order
+	PetName string // "" if the pet was removed
 }
 
 // listOrders serves GET /console/orders.
@@ -29,11 +35,12 @@ func (v *visit) listOrders() error {
 	if err != nil {
 		return err
 	}
-	names, err := v.petNames(orders.Rows)
+	rows, err := v.orderRows(orders.Rows)
 	if err != nil {
 		return err
 	}
-	return v.render(status, "orders", ordersPage{v.c.frame(v, "Orders"), orders, animalstore.OrderStatuses, query.Get("status"), query.Get("pet"), query.Get("order"), wrong, names})
+	tabs := statusTabs(v.r.URL, animalstore.OrderStatuses)
+	return v.render(status, "orders", ordersPage{v.c.frame(v, "Orders"), orders, rows, tabs, query.Get("status"), query.Get("pet"), query.Get("order"), wrong})
 }
 
 // findOrders returns a page of the orders that match the filters. The API has no filter for
@@ -48,7 +55,7 @@ func (v *visit) findOrders(query url.Values) (p page[animalstore.Order], err err
 		return p, err
 	}
 	if id == 0 {
-		return readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+		return readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 			return v.api.ListOrders(v.r.Context(), q, options...)
 		})
 	}
@@ -62,8 +69,8 @@ func (v *visit) findOrders(query url.Values) (p page[animalstore.Order], err err
 	return p, err
 }
 
-// petNames returns the names of the pets of orders.
-func (v *visit) petNames(orders []animalstore.Order) (map[int64]string, error) {
+// orderRows adds the names of their pets to orders.
+func (v *visit) orderRows(orders []animalstore.Order) ([]orderRow, error) {
 	names := map[int64]string{}
 	var ids []int64
 	for _, o := range orders {
@@ -73,7 +80,7 @@ func (v *visit) petNames(orders []animalstore.Order) (map[int64]string, error) {
 		}
 	}
 	if ids == nil {
-		return names, nil
+		return nil, nil
 	}
 	for pet, err := range v.api.ListPets(v.r.Context(), client.PetQuery{IDs: ids}) {
 		if err != nil {
@@ -81,7 +88,11 @@ func (v *visit) petNames(orders []animalstore.Order) (map[int64]string, error) {
 		}
 		names[pet.ID] = pet.Name
 	}
-	return names, nil
+	rows := make([]orderRow, len(orders))
+	for i, o := range orders {
+		rows[i] = orderRow{o, names[o.PetID]}
+	}
+	return rows, nil
 }
 
 // placeOrder serves POST /console/orders.
@@ -108,6 +119,7 @@ type orderPage struct {
 	Moves   []orderMove
 	ETag    string
 	Problem formError
+	feed
 }
 
 // orderMove is a button.
@@ -131,13 +143,19 @@ var moveConfirmations = map[animalstore.OrderStatus]string{
 }
 
 // showOrder serves GET /console/orders/{id}.
-func (v *visit) showOrder() error { return v.showThisOrder(http.StatusOK, formError{}) }
-
-func (v *visit) showThisOrder(status int, problem formError) error {
+func (v *visit) showOrder() error {
 	id, err := v.id()
 	if err != nil {
 		return err
 	}
+	past, err := v.historyOf("order", id, false)
+	if err != nil {
+		return err
+	}
+	return v.showThisOrder(http.StatusOK, id, formError{}, past)
+}
+
+func (v *visit) showThisOrder(status int, id int64, problem formError, past feed) error {
 	var meta client.Meta
 	order, err := v.api.GetOrder(v.r.Context(), id, client.ReadMeta(&meta))
 	if err != nil {
@@ -154,7 +172,7 @@ func (v *visit) showThisOrder(status int, problem formError) error {
 			moves = append(moves, orderMove{s, moveTitles[s], moveConfirmations[s], s.PetStatus()})
 		}
 	}
-	return v.render(status, "order", orderPage{v.c.frame(v, "Order "+strconv.FormatInt(id, 10)), order, pet.Name, gone, moves, meta.ETag, problem})
+	return v.render(status, "order", orderPage{v.c.frame(v, "Order "+strconv.FormatInt(id, 10)), order, pet.Name, gone, moves, meta.ETag, problem, past})
 }
 
 // moveOrder serves POST /console/orders/{id}.
@@ -185,5 +203,5 @@ func (v *visit) moveOrder() error {
 	if !fixable {
 		message, status = formError{Message: "You wanted it to become " + string(to) + ", but meanwhile somebody changed it: it is " + string(now.Status) + " now."}, http.StatusPreconditionFailed
 	}
-	return v.showThisOrder(status, message)
+	return v.showThisOrder(status, id, message, feed{})
 }

@@ -1,18 +1,23 @@
 package console
 
 import (
+	"iter"
 	"net/http"
+	"time"
 
 	"animalstore"
 	"animalstore/client"
 )
 
+// waitingRows is how many orders of each status the overview shows.
+const waitingRows = 5
+
 type overviewPage struct {
 	frame
-	Limits  client.Limits
-	Periods []period
-	Period  period
-	Plot    plot
+	Waiting  []orderRow // for approval or delivery
+	Today    string     // the date in UTC
+	Quota    client.RateLimit
+	QuotaEnd animalstore.Time
 	feed
 }
 
@@ -25,48 +30,38 @@ func (v *visit) showOverview() error {
 	default:
 		return v.goTo("/console/pets/new", "")
 	}
-	limits, err := v.api.GetLimits(v.r.Context())
-	if err != nil {
+	p := overviewPage{Today: v.c.Now().UTC().Format(time.DateOnly)}
+	var err error
+	if p.Waiting, err = v.waitingOrders(); err != nil {
 		return err
 	}
-	over := v.findPeriod()
-	usage, err := v.api.GetUsage(v.r.Context(), over.hours)
-	if err != nil {
+	if err := v.readLatest(&p.feed, 1, latestRows); err != nil {
 		return err
 	}
-	var latest feed
-	if err := v.readLatest(&latest, 1, latestRows); err != nil {
+	if err := v.nameActors(&p.feed); err != nil {
 		return err
 	}
-	if err := v.nameActors(&latest); err != nil {
-		return err
-	}
-	latest.Older = "" // there is a link to all events
-	return v.render(http.StatusOK, "overview", overviewPage{
-		frame: v.c.frame(v, "Overview"), Limits: limits, Periods: periods, Period: over, Plot: v.c.plotUsage(usage, over),
-		feed: latest,
-	})
+	p.Older = ""                   // there is a link to all events
+	p.Quota, _ = v.api.RateLimit() // as of the last call
+	p.QuotaEnd = animalstore.At(p.Quota.Reset)
+	p.frame = v.c.frame(v, "Overview")
+	return v.render(http.StatusOK, "overview", p)
 }
 
-type systemPage struct {
-	frame
-	Status animalstore.Status
-	Plot   plot
-}
-
-// showSystem serves GET /console/system.
-func (v *visit) showSystem() error {
-	status, err := v.api.GetStatus(v.r.Context())
-	if err != nil {
-		return err
+// waitingOrders returns the newest orders that wait for approval, and for delivery.
+func (v *visit) waitingOrders() ([]orderRow, error) {
+	var all []animalstore.Order
+	for _, status := range animalstore.OrderStatuses {
+		if !status.Open() {
+			continue
+		}
+		orders, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+			return v.api.ListOrders(v.r.Context(), client.OrderQuery{Status: status, PageSize: waitingRows}, options...)
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, orders...)
 	}
-	p := plot{
-		ID: "requests", Title: "Requests per minute, last hour", Each: "minute",
-		Series:  []string{"Served", "Rejected (4xx)", "Limited (429)", "Failed (5xx)"},
-		Classes: []string{"served", "rejected", "limited", "failed"},
-	}
-	for _, m := range status.Requests {
-		p.Bars = append(p.Bars, bar{m.Minute, []int64{m.Served, m.Rejected, m.Limited, m.Failed}})
-	}
-	return v.render(http.StatusOK, "system", systemPage{v.c.frame(v, "System"), status, p})
+	return v.orderRows(all)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -15,98 +14,111 @@ import (
 type petsPage struct {
 	frame
 	page[animalstore.Pet]
-	Statuses   []animalstore.PetStatus
+	Pets       []petRow
+	Tabs       []tab
 	Status     string
 	Category   string
-	ID         string
-	Categories map[int64]string
+	Categories *categories
 	Problem    formError // of the filters
+}
+
+// petRow is a pet in a table.
+type petRow struct {
+	animalstore.Pet
+	Category string // its name
 }
 
 // listPets serves GET /console/pets.
 func (v *visit) listPets() error {
-	query := v.r.URL.Query()
-	names, err := v.categoryNames()
-	if err != nil {
+	p := petsPage{Status: v.r.URL.Query().Get("status"), Category: v.r.URL.Query().Get("category"), Tabs: statusTabs(v.r.URL, animalstore.PetStatuses)}
+	var err error
+	if p.Categories, err = v.readCategories(); err != nil {
 		return err
 	}
-	q, err := petQuery(query, names)
-	var pets page[animalstore.Pet]
-	if err == nil {
-		pets, err = readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-			return v.api.ListPets(v.r.Context(), q, options...)
-		})
-	}
+	err = v.findPets(&p)
 	wrong, status, err := filterProblem(err)
 	if err != nil {
 		return err
 	}
-	return v.render(status, "pets", petsPage{v.c.frame(v, "Pets"), pets, animalstore.PetStatuses, query.Get("status"), query.Get("category"), query.Get("id"), names, wrong})
+	if p.Pets, err = v.petRows(p.Rows, p.Categories); err != nil {
+		return err
+	}
+	p.frame, p.Problem = v.c.frame(v, "Pets"), wrong
+	return v.render(status, "pets", p)
 }
 
-func petQuery(query url.Values, names map[int64]string) (client.PetQuery, error) {
-	q := client.PetQuery{Status: animalstore.PetStatus(query.Get("status")), PageSize: pageSize}
-	if text := query.Get("category"); text != "" {
-		id, err := findCategory(text, names)
+// findPets reads a page of the pets that match the filters.
+func (v *visit) findPets(p *petsPage) (err error) {
+	q := client.PetQuery{Status: animalstore.PetStatus(p.Status), PageSize: pageSize}
+	if p.Category != "" {
+		id, err := v.chooseCategory(p.Category, p.Categories)
 		if err != nil {
-			return q, err
+			return err
 		}
-		q.CategoryID = &id
+		q.CategoryID, p.Category = &id, p.Categories.Label(id)
 	}
-	id, err := idFilter(query, "id")
-	if id > 0 {
-		q.IDs = []int64{id}
-	}
-	return q, err
+	p.page, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
+		return v.api.ListPets(v.r.Context(), q, options...)
+	})
+	return err
 }
 
-// findCategory returns the id of a category that is given by its id or by its name.
-func findCategory(text string, names map[int64]string) (int64, error) {
-	if id, err := parseInteger(text); err == nil {
-		return id, nil
-	}
-	for id, name := range names {
-		if strings.EqualFold(name, strings.TrimSpace(text)) {
-			return id, nil
+// petRows adds the names of their categories to pets. In a store with very many
+// categories, only a few more are looked up: the others are shown by their id.
+func (v *visit) petRows(pets []animalstore.Pet, c *categories) ([]petRow, error) {
+	rows := make([]petRow, len(pets))
+	lookups := 0
+	for i, pet := range pets {
+		if c.index(pet.CategoryID) < 0 && lookups < categoryLookups {
+			lookups++
+			if _, err := v.lookUp(c, pet.CategoryID); err != nil {
+				return nil, err
+			}
 		}
+		rows[i] = petRow{pet, c.Name(pet.CategoryID)}
 	}
-	return 0, badField("category", "there is no such category: enter its id or its name")
-}
-
-// categoryNames returns the names of the first hundred categories by id: one call, and
-// enough for most stores. Others are shown by their id.
-func (v *visit) categoryNames() (map[int64]string, error) {
-	names := map[int64]string{}
-	for category, err := range v.api.ListCategories(v.r.Context(), client.PageQuery{PageSize: 100}) {
-		if err != nil {
-			return nil, err
-		}
-		if names[category.ID] = category.Name; len(names) == 100 {
-			break
-		}
-	}
-	return names, nil
+	return rows, nil
 }
 
 // petForm is what the form of a pet shows.
 type petForm struct {
-	Name, CategoryID, Status string
-	Problem                  formError
-	Once                     string // of a new pet
-	ETag                     string // of a change: the version it was made from
-	Statuses                 []animalstore.PetStatus
-	Conflicts                []conflict
+	Name, Category, Status string
+	Categories             *categories // nil: the key may not read them
+	NewCategory            string      // offered to be added
+	Problem                formError
+	Once                   string // of a new pet
+	ETag                   string // of a change: the version it was made from
+	Statuses               []animalstore.PetStatus
+	Conflicts              []conflict
+}
+
+// category returns the category in the form. A name that no category has is added if that
+// was ticked, and else offered.
+func (v *visit) category(form *petForm) (id int64, err error) {
+	if v.may(read) {
+		if form.Categories, err = v.readCategories(); err != nil {
+			return 0, err
+		}
+	}
+	id, err = v.chooseCategory(form.Category, form.Categories)
+	if codeOf(err) != animalstore.CategoryNotFound {
+		return id, err
+	}
+	form.NewCategory = strings.TrimSpace(form.Category)
+	if v.field("newCategory") == form.NewCategory {
+		return v.addNamedCategory(form.NewCategory, form.Categories)
+	}
+	return id, err
 }
 
 type newPetPage struct {
 	frame
-	Form       petForm
-	Categories map[int64]string
+	Form petForm
 }
 
 // newPet serves GET /console/pets/new.
 func (v *visit) newPet() error {
-	form := petForm{Status: string(animalstore.PetAvailable)}
+	form := petForm{Category: v.r.URL.Query().Get("category"), Status: string(animalstore.PetAvailable)}
 	if notice, ok := v.takeKept("/console/pets"); ok {
 		form = v.sentPet()
 		form.Problem, form.Once = notice, v.field("once")
@@ -117,26 +129,31 @@ func (v *visit) newPet() error {
 
 func (v *visit) showNewPet(status int, form petForm) error {
 	form.Statuses = animalstore.PetStatuses
-	var names map[int64]string
-	if v.may(read) {
+	if !v.may(read) {
+		if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
+			return nil
+		}
+	} else if form.Categories == nil {
 		var err error
-		if names, err = v.categoryNames(); err != nil {
+		if form.Categories, err = v.readCategories(); err != nil {
 			return err
 		}
-	} else if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
-		return nil
 	}
-	return v.render(status, "pet-new", newPetPage{v.c.frame(v, "Add a pet"), form, names})
+	return v.render(status, "pet-new", newPetPage{v.c.frame(v, "Add a pet"), form})
 }
 
 // createPet serves POST /console/pets.
 func (v *visit) createPet() error {
 	form := v.sentPet()
 	form.Once = v.field("once")
+	in := animalstore.NewPet{Name: form.Name, Status: animalstore.PetStatus(form.Status)}
 	var pet animalstore.Pet
-	category, err := v.integer("categoryId", "the category")
+	err := in.Validate() // before a category is added for it
 	if err == nil {
-		pet, err = v.api.CreatePet(v.r.Context(), animalstore.NewPet{Name: form.Name, CategoryID: category, Status: animalstore.PetStatus(form.Status)}, v.idempotencyKey())
+		in.CategoryID, err = v.category(&form)
+	}
+	if err == nil {
+		pet, err = v.api.CreatePet(v.r.Context(), in, v.idempotencyKey())
 	}
 	if message, status, ok := formProblem(err); ok {
 		if status == http.StatusUnprocessableEntity { // the Idempotency-Key has been used
@@ -155,17 +172,16 @@ func (v *visit) createPet() error {
 }
 
 func (v *visit) sentPet() petForm {
-	return petForm{Name: v.field("name"), CategoryID: v.field("categoryId"), Status: v.field("status"), ETag: v.field("etag")}
+	return petForm{Name: v.field("name"), Category: v.field("category"), Status: v.field("status"), ETag: v.field("etag")}
 }
 
 type petPage struct {
 	frame
-	Pet      animalstore.Pet
-	Category string
-	Orders   page[animalstore.Order]
-	Form     petForm
-	Once     string // of an order
-	Ordered  bool
+	Pet     petRow
+	Orders  page[animalstore.Order]
+	Form    petForm
+	Once    string // of an order
+	Ordered bool
 	feed
 }
 
@@ -179,11 +195,19 @@ func (v *visit) showPet() error {
 	if err != nil {
 		return err
 	}
-	form := petForm{Name: pet.Name, CategoryID: strconv.FormatInt(pet.CategoryID, 10), Status: string(pet.Status), ETag: etag}
+	categories, err := v.readCategories()
+	if err != nil {
+		return err
+	}
+	if _, err := v.lookUp(categories, pet.CategoryID); err != nil {
+		return err
+	}
+	form := petForm{Name: pet.Name, Category: categories.Label(pet.CategoryID), Status: string(pet.Status), ETag: etag}
 	if notice, ok := v.takeKept(v.r.URL.Path); ok {
 		form = v.sentPet()
 		form.Problem = notice
 	}
+	form.Categories = categories
 	return v.showThisPet(http.StatusOK, pet, form, past)
 }
 
@@ -207,14 +231,10 @@ func (v *visit) readPet() (pet animalstore.Pet, etag string, err error) {
 }
 
 func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past feed) error {
-	orders, err := readPage(v, 20, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+	orders, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 		return v.api.ListOrders(v.r.Context(), client.OrderQuery{PetID: pet.ID, PageSize: 20}, options...)
 	})
 	if err != nil {
-		return err
-	}
-	category, err := v.api.GetCategory(v.r.Context(), pet.CategoryID)
-	if err != nil && codeOf(err) != animalstore.CategoryNotFound {
 		return err
 	}
 	// Only the newest order can be open: the others ended before it was placed.
@@ -224,7 +244,7 @@ func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past 
 			form.Statuses = append(form.Statuses, s)
 		}
 	}
-	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), pet, category.Name, orders, form, newOnce(), ordered, past})
+	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), petRow{pet, form.Categories.Name(pet.CategoryID)}, orders, form, newOnce(), ordered, past})
 }
 
 // changePet serves POST /console/pets/{id}.
@@ -234,15 +254,20 @@ func (v *visit) changePet() error {
 		return err
 	}
 	form := v.sentPet()
-	category, err := v.integer("categoryId", "the category")
+	status := animalstore.PetStatus(form.Status)
+	patch := animalstore.PetPatch{Name: &form.Name, Status: &status}
+	var category int64
+	if err = patch.Validate(); err == nil { // before a category is added for it
+		category, err = v.category(&form)
+		patch.CategoryID = &category
+	}
 	if err == nil {
-		status := animalstore.PetStatus(form.Status)
-		_, err = v.api.UpdatePet(v.r.Context(), id, animalstore.PetPatch{Name: &form.Name, CategoryID: &category, Status: &status}, v.ifMatch())
+		_, err = v.api.UpdatePet(v.r.Context(), id, patch, v.ifMatch())
 	}
 	if err == nil {
 		return v.goTo(v.r.URL.Path, "saved")
 	}
-	message, status, fixable := formProblem(err)
+	message, code, fixable := formProblem(err)
 	if !fixable && !isStale(err) {
 		return err
 	}
@@ -250,12 +275,20 @@ func (v *visit) changePet() error {
 	if err != nil {
 		return err
 	}
-	theirs := strconv.FormatInt(pet.CategoryID, 10)
+	if form.Categories == nil {
+		if form.Categories, err = v.readCategories(); err != nil {
+			return err
+		}
+	}
+	if _, err := v.lookUp(form.Categories, pet.CategoryID); err != nil {
+		return err
+	}
 	if fixable {
 		form.Problem = message
-		return v.showThisPet(status, pet, form, feed{})
+		return v.showThisPet(code, pet, form, feed{})
 	}
-	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", form.CategoryID, theirs}, conflict{"Status", form.Status, string(pet.Status)})
+	mine, theirs := form.Categories.Label(category), form.Categories.Label(pet.CategoryID)
+	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", mine, theirs}, conflict{"Status", form.Status, string(pet.Status)})
 	if form.Conflicts == nil { // the same form again, or somebody made the same change
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}

@@ -152,7 +152,7 @@ func (e formError) At(field string) bool { return e.Message != "" && e.Field == 
 
 // inputOf are the inputs of the fields that the API's messages begin with.
 var inputOf = map[string]string{
-	"name": "name", "categoryId": "categoryId", "status": "status", "plan": "plan", "permissions": "permission", "expiresAt": "expires",
+	"name": "name", "categoryId": "category", "status": "status", "plan": "plan", "permissions": "permission", "expiresAt": "expires",
 	"since": "since", "url": "url", "types": "types", "description": "description",
 }
 
@@ -173,8 +173,9 @@ func badField(field, message string) error {
 func formProblem(err error) (problem formError, status int, ok bool) {
 	var refused *client.Error
 	if !errors.As(err, &refused) {
-		if codeOf(err) == animalstore.ValidationFailed { // the client refused to send it
-			return formErrorOf(err, err.Error()), http.StatusBadRequest, true
+		var invalid *animalstore.Error
+		if errors.As(err, &invalid) && invalid.Code == animalstore.ValidationFailed { // it wasn't sent
+			return formErrorOf(err, invalid.Message), http.StatusBadRequest, true
 		}
 		return formError{}, 0, false
 	}

@@ -37,6 +37,8 @@ var routes = []route{
 	{"GET /console/events", read, (*visit).listEvents},
 	{"GET " + streamPath, read, (*visit).streamEvents},
 
+	{"GET /console/usage", read, (*visit).showUsage},
+
 	{"GET /console/keys", admin, (*visit).listKeys},
 	{"GET /console/keys/new", admin, (*visit).newKey},
 	{"POST /console/keys", admin, (*visit).createKey},

@@ -115,7 +115,7 @@ func TestSessionsEnd(t *testing.T) {
 				t.Errorf("%s: %s: got %d, want to be led to sign in", what, path, p.status)
 			}
 		}
-		if p := b.post("/console/pets", url.Values{"name": {"Rex"}, "categoryId": {"1"}, "status": {"available"}}); p.status != http.StatusUnauthorized {
+		if p := b.post("/console/pets", url.Values{"name": {"Rex"}, "category": {"1"}, "status": {"available"}}); p.status != http.StatusUnauthorized {
 			t.Errorf("%s: a change got %d, want 401", what, p.status)
 		}
 	}
@@ -191,7 +191,8 @@ func TestOtherOrigins(t *testing.T) {
 	s := start(t)
 	secret, _ := s.key("shop", everything, 1<<30)
 	b := s.signedIn(everything)
-	form := url.Values{"name": {"Rex"}, "categoryId": {"1"}, "status": {"available"}}
+	s.category(1, "dogs")
+	form := url.Values{"name": {"Rex"}, "category": {"1"}, "status": {"available"}}
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 		for _, site := range []string{value, strings.Replace(value, "cross-site", "same-site", 1)} {
 			other := *b

@@ -38,7 +38,7 @@ func (v *visit) listWebhooks() error {
 }
 
 func (v *visit) showWebhooks(status int, form webhookForm) error {
-	webhooks, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Webhook, error] {
+	webhooks, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Webhook, error] {
 		return v.api.ListWebhooks(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
 
 func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, forms webhookForms) error {
 	state := v.r.URL.Query().Get("state")
-	deliveries, err := readPage(v, pageSize, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
+	deliveries, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
 		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: animalstore.DeliveryState(state), PageSize: pageSize}, options...)
 	})
 	if err != nil {

@@ -11,11 +11,21 @@ const styles = {
 // Times in the reader's zone, with UTC at hand.
 const localize = (time) => {
 	const at = new Date(time.dateTime);
-	time.title = at.toISOString();
+	time.title = at.toLocaleString("en-GB", { ...styles.full, timeZone: "UTC" });
 	time.textContent = at.toLocaleString("en-GB", styles[time.dataset.style || "full"]);
 	return time;
 };
 document.querySelectorAll("time").forEach(localize);
+
+// Today is the reader's day too, also if the page is still open tomorrow.
+const today = document.querySelector("#today");
+if (today) {
+	const sinceMidnight = () => {
+		today.href = `/console/events?${new URLSearchParams({ since: new Date(new Date().setHours(0, 0, 0, 0)).toISOString() })}`;
+	};
+	sinceMidnight();
+	today.addEventListener("click", sinceMidnight);
+}
 
 // How long until a limit ends.
 for (const element of document.querySelectorAll(".countdown")) {
@@ -98,7 +108,7 @@ const who = ({ actor, keyId, requestId }) => {
 		return cell({ key: "another key", command_line: "command line" }[actor] || "the service");
 	}
 	const by = names[keyId] || `key ${keyId}`;
-	return cell(live.dataset.admin === undefined ? element("bdi", by) : link(`/console/keys/${keyId}`, by), " ", element("small", requestId || ""));
+	return cell(live.dataset.admin === undefined ? element("bdi", by) : link(`/console/keys/${keyId}`, by), " ", element("small", live.dataset.requests === undefined ? "" : requestId || ""));
 };
 
 const show = (event) => {
@@ -108,12 +118,14 @@ const show = (event) => {
 	}
 	const summary = [data.petId && `pet ${data.petId}`, data.name, data.url, data.status, data.state, data.plan].filter(Boolean)
 		.flatMap((part, i) => i ? [", ", element("bdi", part)] : [element("bdi", part)]);
+	const details = Object.assign(document.createElement("div"), { className: "clamp" });
+	details.append(...summary);
 	const row = document.createElement("tr");
 	const time = document.createElement("time");
 	time.dateTime = event.time;
 	time.dataset.style = "time";
 	const linked = !event.type.endsWith(".deleted");
-	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(...summary), cell(localize(time)), who(event));
+	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(details), cell(localize(time)), who(event));
 	row.children[3].className = "name";
 	row.children[4].dataset.label = "At";
 	row.children[5].dataset.label = "By";

@@ -1,0 +1,218 @@
+package console_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"animalstore"
+)
+
+// TestCategoriesByName: forms and filters take a category by its name, by its label, or by
+// a label from before it was renamed.
+func TestCategoriesByName(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	s.category(3, "Dogs")
+	s.category(4, "Cats")
+	s.category(5, "")
+	s.category(6, "birds")
+	s.category(7, "Birds ")
+	s.category(8, "9")
+	s.category(9, "Dogs (3)")
+	s.category(-1, "שפנים\nwith a line break")
+	s.category(12, strings.Repeat("long", 256))
+	for text, want := range map[string]int64{
+		"Dogs": 3, " dOGS ": 3, "Dogs (3)": 3, "Hounds (3)": 3, "Cats": 4, "(4)": 4, "no name (5)": 5, "5": 5, "birds (6)": 6, "Birds (7)": 7,
+		"9": 8, "Dogs (3) (9)": 9, "שפנים\nwith a line break (-1)": -1, "שפניםwith a line break (-1)": -1, strings.Repeat("long", 256): 12, "longlong… (12)": 12,
+	} {
+		form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", text)
+		moved := b.post("/console/pets", form)
+		if moved.status != http.StatusSeeOther {
+			t.Errorf("%q: got %d, want the pet to be added\n%s", text, moved.status, moved.body)
+			continue
+		}
+		path := moved.location()
+		var id int64
+		fmt.Sscan(path[strings.LastIndex(path, "/")+1:], &id)
+		pet, err := s.db.Pet(t.Context(), id)
+		if err != nil || pet.CategoryID != want {
+			t.Errorf("%q: got the category %d (%v), want %d", text, pet.CategoryID, err, want)
+		}
+		// The form shows the category in a way that changes nothing when it is sent.
+		b.post(path, b.get(path).form(t, path, "name", "Max")).wantMoved(t, text, path).wantDone(t, "saved")
+		if pet, err = s.db.Pet(t.Context(), id); err != nil || pet.CategoryID != want || pet.Name != "Max" {
+			t.Errorf("%q, changed: got %+v (%v), want the category %d", text, pet, err, want)
+		}
+		b.get("/console/pets?category="+url.QueryEscape(text)).want(t, "filtered by "+text, http.StatusOK, "<bdi>Max</bdi>")
+	}
+	for text, message := range map[string]string{
+		"Birds": "Several categories are called “Birds”", "Fish": "No category is called “Fish”", "99": "No category is called “99”", "Dogs (99)": "No category is called “Dogs (99)”", "  ": "Choose a category",
+	} {
+		form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", text)
+		b.post("/console/pets", form).want(t, text, http.StatusBadRequest, message, `name="category" value="`+text+`" required`)
+		if text = strings.TrimSpace(text); text != "" {
+			b.get("/console/pets?category="+url.QueryEscape(text)).want(t, "filtered by "+text, http.StatusBadRequest, message)
+		}
+	}
+	p := b.get("/console/pets/new")
+	for _, label := range []string{"Dogs (3)", "no name (5)", "birds (6)", "Birds  (7)", strings.Repeat("long", 14) + "lon… (12)"} {
+		p.want(t, "the list", http.StatusOK, `<option value="`+label+`">`)
+	}
+	b.get("/console/pets/new?category=Dogs+%283%29").want(t, "from the category's page", http.StatusOK, `name="category" value="Dogs (3)"`)
+	b.get("/console/categories/5").want(t, "a category", http.StatusOK, `href="/console/pets?category=no&#43;name&#43;%285%29"`, `href="/console/pets/new?category=no&#43;name&#43;%285%29"`)
+}
+
+// TestNewCategory: a name that no category has is added with its first pet, but only if
+// that was ticked, and only once.
+func TestNewCategory(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	s.category(1, "Dogs")
+	s.category(3, "Cats")
+	before := s.content()
+	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Koi", "category", " Fish & <Co> ")
+	asked := b.post("/console/pets", form)
+	asked.want(t, "a new name", http.StatusBadRequest, "No category is called", `<input type="checkbox" name="newCategory" value="Fish &amp; &lt;Co&gt;">`)
+	form.Set("newCategory", "Fsh")
+	b.post("/console/pets", form).want(t, "ticked, then typed another", http.StatusBadRequest, "newCategory")
+	form.Set("newCategory", "Fish & <Co>")
+	form.Set("name", " ")
+	b.post("/console/pets", form).want(t, "with a mistake", http.StatusBadRequest, "white space")
+	if after := s.content(); after != before {
+		t.Errorf("the store changed from\n%s\nto\n%s\nwithout consent", before, after)
+	}
+	form = asked.form(t, "/console/pets", "newCategory", "Fish & <Co>")
+	var wg sync.WaitGroup
+	for range 4 {
+		one := *b
+		wg.Go(func() { one.post("/console/pets", form).wantMoved(t, "ticked", "/console/pets/1") })
+	}
+	wg.Wait()
+	if got, err := s.db.Category(t.Context(), 2); err != nil || got.Name != "Fish & <Co>" {
+		t.Errorf("got the category %+v (%v), want the new name at the first free id", got, err)
+	}
+	b.get("/console/pets/1").want(t, "the pet", http.StatusOK, "<bdi>Fish &amp; &lt;Co&gt;</bdi>")
+	// The form of a pet that exists does the same.
+	change := b.post("/console/pets/1", b.get("/console/pets/1").form(t, "/console/pets/1", "category", "Reptiles"))
+	change.want(t, "change to a new name", http.StatusBadRequest, "newCategory")
+	b.post("/console/pets/1", change.form(t, "/console/pets/1", "newCategory", "Reptiles")).wantMoved(t, "ticked", "/console/pets/1").wantDone(t, "saved")
+	b.get("/console/pets/1").want(t, "the pet", http.StatusOK, `value="Reptiles (4)"`)
+
+	// And so does the page of the categories, without asking for a number.
+	add := b.get("/console/categories").form(t, "/console/categories", "name", "Birds")
+	b.post("/console/categories", add).wantMoved(t, "add", "/console/categories").wantDone(t, "added")
+	b.post("/console/categories", add).wantMoved(t, "again", "/console/categories").wantDone(t, "unchanged")
+	b.get("/console/categories/5").want(t, "the category", http.StatusOK, "<bdi>Birds</bdi>")
+	b.post("/console/categories", b.get("/console/categories").form(t, "/console/categories", "name", " ")).want(t, "no name", http.StatusBadRequest, `id="wrong"`)
+}
+
+// TestManyCategories: in a store with more categories than one call lists, a name is still
+// found, within limits.
+func TestManyCategories(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("shop", everything, 1<<30)
+	b := s.browser()
+	b.signIn(secret)
+	var wg sync.WaitGroup
+	for worker := range 20 {
+		wg.Go(func() {
+			for id := int64(worker + 1); id <= 1200; id += 20 {
+				s.category(id, fmt.Sprint("kind ", id))
+			}
+		})
+	}
+	wg.Wait()
+	charged := func(what string, want int64, do func()) {
+		t.Helper()
+		before := s.left(secret)
+		if do(); before-s.left(secret)-1 != want {
+			t.Errorf("%s: got %d requests charged, want %d", what, before-s.left(secret)-1, want)
+		}
+	}
+	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex")
+	for i, test := range []struct {
+		text  string
+		calls int64
+		id    int64
+	}{{"kind 7", 1, 7}, {"kind 8 (8)", 1, 8}, {"kind 950", 10, 950}, {"kind 1200 (1200)", 2, 1200}, {"kind 150 (150)", 2, 150}} {
+		charged(test.text, test.calls+1, func() {
+			form.Set("category", test.text)
+			form.Set("once", strings.Repeat("x", 30+i))
+			b.post("/console/pets", form).wantMoved(t, test.text, fmt.Sprint("/console/pets/", i+1))
+		})
+		if pet, err := s.db.Pet(t.Context(), int64(i+1)); err != nil || pet.CategoryID != test.id {
+			t.Errorf("%s: got the category %d (%v), want %d", test.text, pet.CategoryID, err, test.id)
+		}
+	}
+	charged("not found", 10, func() {
+		form.Set("category", "kind 1150")
+		b.post("/console/pets", form).want(t, "not found", http.StatusBadRequest, "among the first 1,000", "such as Dogs (3)")
+	})
+	if body := b.post("/console/pets", form).body; strings.Contains(body, "newCategory") {
+		t.Error("a name that may exist is offered as a new category")
+	}
+	charged("the list", 5, func() {
+		b.get("/console/pets").want(t, "the list", http.StatusOK, "<bdi>kind 7</bdi>", "<bdi>kind 950</bdi>", "<bdi>kind 1200</bdi>", "<bdi>kind 150</bdi>")
+	})
+	charged("a pet", 6, func() {
+		b.get("/console/pets/4").want(t, "a pet", http.StatusOK, `value="kind 1200 (1200)"`, "the first hundred")
+	})
+	add := b.get("/console/categories").form(t, "/console/categories", "name", "one more")
+	b.post("/console/categories", add).want(t, "without a number", http.StatusBadRequest, `name="id" value="" inputmode="numeric" autocomplete="off" aria-invalid="true"`)
+	add.Set("id", "5000")
+	b.post("/console/categories", add).wantMoved(t, "with a number", "/console/categories").wantDone(t, "added")
+}
+
+// TestWriteOnly: a key that may not read names enters a category's number.
+func TestWriteOnly(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(animalstore.Write)
+	s.category(3, "Dogs")
+	p := b.get("/console/pets/new")
+	if p.want(t, "the form", http.StatusOK, "its number"); strings.Contains(p.body, "Dogs") {
+		t.Errorf("a key that may not read sees the categories:\n%s", p.body)
+	}
+	b.post("/console/pets", p.form(t, "/console/pets", "name", "Rex", "category", "Dogs")).want(t, "a name", http.StatusBadRequest, "Enter the number of the category")
+	b.post("/console/pets", p.form(t, "/console/pets", "name", "Rex", "category", "3")).wantMoved(t, "a number", "/console/pets/new")
+}
+
+// TestStatusTabs: one click shows the rows of a status, and keeps the other filters.
+func TestStatusTabs(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(animalstore.Read)
+	s.category(3, "Dogs")
+	for path, tabs := range map[string][]string{
+		"/console/pets": {"/console/pets*", "/console/pets?status=available", "/console/pets?status=pending", "/console/pets?status=sold"},
+		"/console/pets?status=sold&category=Dogs+%283%29": {"/console/pets?category=Dogs+%283%29", "/console/pets?category=Dogs+%283%29&status=available", "/console/pets?category=Dogs+%283%29&status=pending", "/console/pets?category=Dogs+%283%29&status=sold*"},
+		"/console/orders?status=approved&pet=7":           {"/console/orders?pet=7", "/console/orders?pet=7&status=placed", "/console/orders?pet=7&status=approved*", "/console/orders?pet=7&status=delivered", "/console/orders?pet=7&status=cancelled"},
+	} {
+		p := b.get(path)
+		nav := html.UnescapeString(regexpFind(t, p.body, `(?s)<nav class="tabs" aria-label="Status">(.*?)</nav>`))
+		var got []string
+		for _, line := range strings.Split(strings.TrimSpace(nav), "\n") {
+			link := regexpFind(t, line, `href="([^"]*)"`)
+			if strings.Contains(line, `aria-current="true"`) {
+				link += "*"
+			}
+			got = append(got, link)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(tabs) {
+			t.Errorf("%s: got the links %q, want %q", path, got, tabs)
+		}
+		if !strings.Contains(path, "status=") {
+			continue
+		}
+		want := regexpFind(t, path, `status=([a-z]+)`)
+		p.want(t, path, http.StatusOK, `<input type="hidden" name="status" value="`+want+`">`) // another filter keeps it
+	}
+}

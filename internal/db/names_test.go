@@ -1,0 +1,66 @@
+package db
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+func TestFoldName(t *testing.T) {
+	for _, test := range []struct{ name, want string }{
+		{"Rex", "rex"}, {"REX the 3rd", "rex the 3rd"}, {" ", " "},
+		{"Straße", "strasse"}, {"STRASSE", "strasse"}, {"STRAẞE", "strasse"},
+		{"İzmir", "i\u0307zmir"}, {"I", "i"}, {"ı", "ı"},
+		{"ΣΊΣΥΦΟΣ", "σίσυφοσ"}, {"Σίσυφος", "σίσυφοσ"},
+		{"Zoë", "zoë"}, {"ZOE\u0308", "zoë"}, {"Å", "å"}, {"\u212B", "å"},
+		{"ﬁsh", "fish"}, {"ŉ", "ʼn"}, {"ΐ", "ι\u0308\u0301"}, {"ᾳ", "αι"}, {"և", "եւ"},
+		{"ᏣᎳᎩ", "ᏣᎳᎩ"}, {"ꮳꮃꭹ", "ᏣᎳᎩ"}, {"Ⴀ", "ⴀ"}, {"\U00010400", "\U00010428"},
+		{"たま", "たま"}, {"か\u3099", "が"}, {"강아지", "강아지"}, {"\u1100\u1161", "가"},
+		{strings.Repeat("ß", 200), strings.Repeat("ss", 150)},
+		{strings.Repeat("A", 301), strings.Repeat("a", 300)},
+	} {
+		if got := FoldName(test.name); got != test.want {
+			t.Errorf("FoldName(%q) = %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestFoldNameOfEveryRune: a character folds like all others that differ from it only in
+// case, into at most three code points, so that the beginning of a name is never cut off.
+func TestFoldNameOfEveryRune(t *testing.T) {
+	for r := rune(1); r <= utf8.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		got := FoldName(string(r))
+		if n := utf8.RuneCountInString(got); n < 1 || n > 3 || !utf8.ValidString(got) {
+			t.Errorf("%U folds to %q, want one to three code points", r, got)
+		}
+		if same := unicode.SimpleFold(r); FoldName(string(same)) != got {
+			t.Errorf("%U folds to %q, but %U, which differs in case, to %q", r, got, same, FoldName(string(same)))
+		}
+		if decomposed := norm.NFD.String(string(r)); FoldName(decomposed) != got {
+			t.Errorf("%U folds to %q, but %q, which is the same, to %q", r, got, decomposed, FoldName(decomposed))
+		}
+		if folded, ok := foldASCII(string(r)); ok && folded != strings.ToLower(string(r)) {
+			t.Errorf("%U folds to %q", r, folded)
+		}
+	}
+}
+
+func TestNameQueryEnd(t *testing.T) {
+	for _, test := range []struct{ prefix, want string }{
+		{"rex", "rey"}, {"z", "{"}, {"a\U0010FFFF", "b"}, {"\uD7FF", "\uE000"}, {"a\uFFFF", "a\U00010000"},
+	} {
+		if got := (NameQuery{Prefix: test.prefix}).End(); got != test.want {
+			t.Errorf("names that begin with %q end before %q, want %q", test.prefix, got, test.want)
+		}
+	}
+	longest := strings.Repeat("\U0010FFFF", maxFolded)
+	if got := (NameQuery{Prefix: "\U0010FFFF"}).End(); got <= longest || !utf8.ValidString(got) {
+		t.Errorf("the last name of all is after %q", got)
+	}
+}

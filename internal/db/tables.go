@@ -38,7 +38,7 @@ const (
 // has claimed any. A table comes after the tables it references.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
-	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},
+	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status", "folded_name:text")},
 	{Name: "orders", Holds: "orders", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "pet_id", "status", "created_at", "updated_at")},
 	{Name: "keys", Holds: "keys", Key: []string{"id"}, Serial: true,
@@ -131,4 +131,8 @@ type Cursor interface {
 type Check struct {
 	Rule  string
 	Query string // selects one line of text for each violation
+
+	// Find returns the line of text for a row that Query selects, or "" if it is right. It
+	// is nil if SQL can express the rule.
+	Find func(row []any) string
 }

@@ -26,13 +26,13 @@ func CheckDatabaseURL(name, url string) error {
 }
 
 // OpenDatabase opens a database by its URL: sqlite:FILE or postgres://…. PostgreSQL
-// ignores all options except MustExist.
+// ignores all options except MustExist and Progress.
 func OpenDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
 	if err := CheckDatabaseURL("the database", url); err != nil {
 		return nil, err
 	}
 	if postgres.Is(url) {
-		return postgres.Open(ctx, url, postgres.Options{MustExist: opts.MustExist})
+		return postgres.Open(ctx, url, postgres.Options{MustExist: opts.MustExist, Progress: opts.Progress})
 	}
 	return sqlite.Open(ctx, sqliteFile(url), opts)
 }

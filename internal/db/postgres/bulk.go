@@ -84,9 +84,9 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 			return err
 		}
 		var lastPet, lastOrder int64
-		err = copyAll(ctx, tx, "pets", []string{"id", "name", "category_id", "status"}, rows.Pets, func(p *animalstore.Pet) []any {
+		err = copyAll(ctx, tx, "pets", []string{"id", "name", "category_id", "status", "folded_name"}, rows.Pets, func(p *animalstore.Pet) []any {
 			lastPet = max(lastPet, p.ID)
-			return []any{p.ID, p.Name, p.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.Status)}
+			return []any{p.ID, p.Name, p.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.Status), db.FoldName(p.Name)}
 		})
 		if err != nil {
 			return err

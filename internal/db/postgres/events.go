@@ -10,10 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// eventsSetting marks the sessions of versions that add events to their changes. The
-// tables refuse changes from all others.
-const eventsSetting = "animalstore.events"
-
 const (
 	eventColumns = "type, subject_id, created_at, key_id, request_id, data"
 	insertEvents = "INSERT INTO event_queue (" + eventColumns + ") "

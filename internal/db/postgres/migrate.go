@@ -23,7 +23,10 @@ var migrations embed.FS
 
 const (
 	versionTable = "animalstore_version"
-	migrateLock  = 0x414e5354 // "ANST"
+	// versionSetting tells the tables which version a session knows. They refuse changes
+	// by those that would leave out something.
+	versionSetting = "animalstore.version"
+	migrateLock    = 0x414e5354 // "ANST"
 	// migrateAttempts is how often, once a second, a program checks whether another
 	// one has finished its migration.
 	migrateAttempts = 600
@@ -32,8 +35,11 @@ const (
 )
 
 // migrate creates or updates the tables, one program at a time. It refuses a database
-// that can't hold a store reliably.
-func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error {
+// that can't hold a store reliably. progress may be nil.
+func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool, progress func(db.Update)) error {
+	if progress == nil {
+		progress = func(db.Update) {}
+	}
 	config = config.Copy()
 	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
 		config.RuntimeParams[limit] = "0" // a large table takes minutes
@@ -56,7 +62,8 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 		return err
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, pool, files,
-		goose.WithSessionLocker(locker), goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
+		goose.WithSessionLocker(locker), goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(namesMigration(progress)))
 	if err != nil {
 		return err
 	}
@@ -107,7 +114,7 @@ func storedVersion(ctx context.Context, config *pgx.ConnConfig) (int64, error) {
 }
 
 // knownVersion returns the version of the tables that this program needs: the number of
-// its last migration.
+// its last migration, which is a file or namesMigration.
 func knownVersion() (version int64) {
 	files, err := migrations.ReadDir("migrations")
 	if err == nil {
@@ -116,7 +123,7 @@ func knownVersion() (version int64) {
 	if err != nil {
 		panic(err) // they are embedded
 	}
-	return version
+	return max(version, namesVersion)
 }
 
 // currentVersion returns 0 for a database without our tables.

@@ -20,7 +20,7 @@ const petColumns = "id, category_id, status, name"
 
 // insertPet adds a pet, its category if that doesn't exist, and the events of both in
 // one statement, so that all are stored or none. $4 is the pet's JSON after the id.
-const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id),
+const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status, folded_name) VALUES ($1, $2, $3, $8) RETURNING id),
 	category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING RETURNING id),
 	event AS (` + insertEvents + `
 		SELECT ` + db.SQLPetCreated + `, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
@@ -29,10 +29,10 @@ const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status) VAL
 
 // insertPets does the same for several pets. For one pet it would be a fifth slower.
 const insertPets = `WITH pet AS MATERIALIZED (
-		SELECT nextval('pets_id_seq') AS id, given.* FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
-			WITH ORDINALITY AS given (name, category_id, status, data, created_at, key_id, request_id, place)),
-	inserted AS (INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
-		SELECT id, name, category_id, status FROM pet),
+		SELECT nextval('pets_id_seq') AS id, given.* FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[])
+			WITH ORDINALITY AS given (name, category_id, status, data, created_at, key_id, request_id, folded_name, place)),
+	inserted AS (INSERT INTO pets (id, name, category_id, status, folded_name) OVERRIDING SYSTEM VALUE
+		SELECT id, name, category_id, status, folded_name FROM pet),
 	category AS (INSERT INTO categories (id, name)
 		SELECT DISTINCT category_id, '' FROM pet ORDER BY category_id ON CONFLICT DO NOTHING RETURNING id),
 	event AS (` + insertEvents + `
@@ -50,20 +50,20 @@ type newPet struct {
 // insertPetArgs are the arguments of insertPet.
 func insertPetArgs(p newPet) []any {
 	return []any{p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status),
-		string(p.pet.AppendJSONAfterID(make([]byte, 0, 128))), time.Now().UnixMilli(), p.by.KeyID, p.by.RequestID}
+		string(p.pet.AppendJSONAfterID(make([]byte, 0, 128))), time.Now().UnixMilli(), p.by.KeyID, p.by.RequestID, db.FoldName(p.pet.Name)}
 }
 
 // insertPetsArgs are the arguments of insertPets.
 func insertPetsArgs(pets []newPet) []any {
 	n, now := len(pets), time.Now().UnixMilli()
 	names, categories, statuses, data := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n)
-	times, keys, requests := make([]int64, n), make([]int64, n), make([]string, n)
+	times, keys, requests, folded := make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)
 	for i, p := range pets {
 		names[i], categories[i], statuses[i] = p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status)
 		data[i] = string(p.pet.AppendJSONAfterID(make([]byte, 0, 128)))
-		times[i], keys[i], requests[i] = now, p.by.KeyID, p.by.RequestID
+		times[i], keys[i], requests[i], folded[i] = now, p.by.KeyID, p.by.RequestID, db.FoldName(p.pet.Name)
 	}
-	return []any{names, categories, statuses, data, times, keys, requests}
+	return []any{names, categories, statuses, data, times, keys, requests, folded}
 }
 
 // CreatePet implements [db.DB].
@@ -168,8 +168,8 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 			return err
 		}
 		var batch pgx.Batch
-		batch.Queue("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1",
-			id, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
+		batch.Queue("UPDATE pets SET name = $2, category_id = $3, status = $4, folded_name = $5 WHERE id = $1",
+			id, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
 		queueEvent(ctx, &batch, animalstore.PetUpdated, id, db.EventData(&pet))
 		if err := send(ctx, tx, "update pet", &batch); err != nil || pet.CategoryID == before.CategoryID {
 			return err

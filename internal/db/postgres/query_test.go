@@ -95,8 +95,8 @@ func TestListsCostByLimit(t *testing.T) {
 	const rows = 50_000
 	for _, s := range []string{
 		// Sold are the oldest tenth, pending one in a thousand of the rest.
-		fmt.Sprintf(`INSERT INTO pets (name, category_id, status)
-			SELECT 'pet ' || n, n %% 7, CASE WHEN n <= %[1]d / 10 THEN 2 WHEN n %% 1000 = 0 THEN 1 ELSE 0 END FROM generate_series(1, %[1]d) n`, rows),
+		fmt.Sprintf(`INSERT INTO pets (folded_name, name, category_id, status)
+			SELECT 'pet ' || n, 'pet ' || n, n %% 7, CASE WHEN n <= %[1]d / 10 THEN 2 WHEN n %% 1000 = 0 THEN 1 ELSE 0 END FROM generate_series(1, %[1]d) n`, rows),
 		fmt.Sprintf(`INSERT INTO orders (pet_id, status, created_at, updated_at)
 			SELECT CASE WHEN n %% 3 = 0 THEN 1 ELSE n END, CASE WHEN n <= %[1]d / 10 THEN 2 ELSE 3 END, n, n FROM generate_series(1, %[1]d) n`, rows),
 		"INSERT INTO categories SELECT n, '' FROM generate_series(1, 1000) n",

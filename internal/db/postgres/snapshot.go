@@ -82,7 +82,7 @@ func OpenTarget(ctx context.Context, url string) (_ *Snapshot, err error) {
 			err = fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 		}
 	}()
-	if err := migrate(ctx, config.ConnConfig, false); err != nil {
+	if err := migrate(ctx, config.ConnConfig, false, nil); err != nil {
 		return nil, err
 	}
 	s, err := connectSnapshot(ctx, config.ConnConfig)

@@ -61,8 +61,8 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 		}
 		for i := range rows.Pets {
 			pet := &rows.Pets[i]
-			err := execute(c, "load pets", "INSERT INTO pets (id, name, category_id, status) VALUES (?, ?, ?, ?)",
-				pet.ID, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
+			err := execute(c, "load pets", "INSERT INTO pets (id, name, category_id, status, folded_name) VALUES (?, ?, ?, ?, ?)",
+				pet.ID, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"zombiezen.com/go/sqlite/sqlitemigration"
+	"animalstore/internal/db"
 )
 
 // updateAttempts is how often, every updateEvery, a command checks whether another
@@ -20,11 +20,11 @@ const (
 // server's lock meanwhile, because a running server of an older version would keep
 // writing in the old way, for example without events. It must be called before any
 // connection is open.
-func (d *DB) updateTables(ctx context.Context) error {
+func (d *DB) updateTables(ctx context.Context, progress func(db.Update)) error {
 	for attempt := 1; ; attempt++ {
 		lock, err := lockServer(d.path)
 		if err == nil {
-			err = d.migrate(ctx)
+			err = d.migrate(ctx, progress)
 			return errors.Join(err, lock.Close())
 		}
 		if !errors.Is(err, errServed) {
@@ -36,6 +36,8 @@ func (d *DB) updateTables(ctx context.Context) error {
 		switch known := len(schema.Migrations); {
 		case err != nil || version == known:
 			return err
+		case attempt == updateAttempts && isUpdating(d.path):
+			return errors.New("another animalstore is updating the tables of this file, which takes minutes in a large store. Try again when it has finished")
 		case attempt == updateAttempts:
 			return fmt.Errorf("an older animalstore serves this file, whose tables are at version %d and would have to be updated to %d. Update the server first, or run its version of this command", version, known)
 		}
@@ -43,10 +45,10 @@ func (d *DB) updateTables(ctx context.Context) error {
 }
 
 // migrate updates the tables on a separate connection.
-func (d *DB) migrate(ctx context.Context) error {
+func (d *DB) migrate(ctx context.Context, progress func(db.Update)) error {
 	conn, err := d.connect()
 	if err != nil {
 		return err
 	}
-	return errors.Join(sqlitemigration.Migrate(ctx, conn, schema), conn.Close())
+	return errors.Join(d.update(ctx, conn, progress), conn.Close())
 }

@@ -178,9 +178,9 @@ func TestCommandWaitsForAnUpdate(t *testing.T) {
 				}
 				defer lock.Close()
 				updated := make(chan error, 1)
-				go func() { updated <- (&DB{path: path}).updateTables(t.Context()) }()
+				go func() { updated <- (&DB{path: path}).updateTables(t.Context(), nil) }()
 				time.Sleep(500 * time.Millisecond) // so long an update may take
-				if err := (&DB{path: path}).migrate(t.Context()); err != nil {
+				if err := (&DB{path: path}).migrate(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
 				if !serves {

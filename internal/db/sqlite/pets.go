@@ -26,8 +26,8 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *d
 		pet := &r.result
 		r.replayed, err = writeOrReplay(c, idempotency, pet, func() error {
 			*pet = p.Pet()
-			err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)",
-				pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
+			err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status, folded_name) VALUES (?, ?, ?, ?)",
+				pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
 			if err != nil {
 				return err
 			}
@@ -70,8 +70,8 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := change(&pet, ordered); err != nil || pet == before {
 			return pet, err
 		}
-		err = execute(c, "update pet", "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
-			pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), id)
+		err = execute(c, "update pet", "UPDATE pets SET name = ?, category_id = ?, status = ?, folded_name = ? WHERE id = ?",
+			pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name), id)
 		if err != nil {
 			return pet, err
 		}

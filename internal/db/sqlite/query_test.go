@@ -195,6 +195,22 @@ func TestEventsBeforeUseTheirIndex(t *testing.T) {
 	}
 }
 
+// TestNamesUseTheirIndex: a page by name is read from one index, from where it begins and
+// without sorting, also in the middle of many equal names.
+func TestNamesUseTheirIndex(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	var got []string
+	for _, step := range plan(t, d, listPetsByName) {
+		if strings.HasPrefix(step, "S") && !strings.Contains(step, "subquery") || strings.Contains(step, "TEMP") {
+			got = append(got, step)
+		}
+	}
+	const index = "SEARCH pets USING COVERING INDEX pets_by_name "
+	if want := []string{index + "(folded_name=? AND id>?)", index + "(folded_name>? AND folded_name<?)"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestListsUseTheirIndex(t *testing.T) {
 	for _, list := range lists() {
 		t.Run(list.name, func(t *testing.T) {
@@ -241,7 +257,10 @@ func TestEveryIndexIsNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	needed := []string{"orders_open"} // at most one open order for a pet
+	needed := []string{
+		"orders_open",  // at most one open order for a pet
+		"pets_by_name", // see TestNamesUseTheirIndex
+	}
 	for _, list := range lists() {
 		for _, index := range indexes {
 			if strings.Contains(list.search, " "+index+" ") {
@@ -254,8 +273,8 @@ func TestEveryIndexIsNeeded(t *testing.T) {
 			t.Errorf("index %s serves no list", index)
 		}
 	}
-	if len(indexes) != 5 {
-		t.Errorf("got indexes %q, want five", indexes)
+	if len(indexes) != 6 {
+		t.Errorf("got indexes %q, want six", indexes)
 	}
 }
 

@@ -15,6 +15,7 @@ var released = []string{
 	"ac96e72a93c6eba649d1f5e39b8447a08040a851d86dde24b40dc689f3fc2d78",
 	"9e7a16f5f4242d6b49f78e65997163b4da9ef4fa3508d279b8e11a1fdc524c65",
 	"79a0c6e9e0b2c93766735ec1932b982dd7f238c475afa2220393e33f318d47d2",
+	"2c35c45d1ce4e9db96c496733f645e81995f7f3f002f087a1dba8eae78641e4c",
 }
 
 func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {

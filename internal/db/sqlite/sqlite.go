@@ -47,10 +47,13 @@ var schema5 string
 //go:embed schema6_no_leases.sql
 var schema6 string
 
+//go:embed schema7_names.sql
+var schema7 string
+
 // schema must only be appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
 	AppID:      0x414e5354, // "ANST"
-	Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6},
+	Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7},
 }
 
 // Options control how [Open] opens a file.
@@ -65,6 +68,9 @@ type Options struct {
 	// end the process, because what was read from or written to the file can't be
 	// trusted any more. If it is nil, errors are only returned.
 	Fatal func(error)
+	// Progress, unless nil, is told how far an update of the tables is, if it takes a
+	// while.
+	Progress func(db.Update)
 	// NoSync commits without waiting for the disk, for tests and benchmarks: a power
 	// cut loses writes that were acknowledged. No flag and no variable may set it.
 	NoSync bool
@@ -111,14 +117,14 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		return nil, err
 	}
 	path = d.path
+	if err := d.migrate(ctx, opts.Progress); err != nil {
+		return nil, explain(path, err)
+	}
 	conn, err := d.connect()
 	if err != nil {
 		return nil, explain(path, err)
 	}
 	d.writer = startWriter(conn, d.failed)
-	if err := sqlitemigration.Migrate(ctx, conn, schema); err != nil {
-		return nil, explain(path, err)
-	}
 	if opts.Serve {
 		if err := checkAtStart(path, conn); err != nil {
 			return nil, explain(path, err)
@@ -164,7 +170,7 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 	case opts.Serve:
 		d.lock, err = lockServer(d.path)
 	case version > 0 && version < len(schema.Migrations):
-		err = d.updateTables(ctx)
+		err = d.updateTables(ctx, opts.Progress)
 	}
 	if err != nil {
 		return explain(d.path, err)
@@ -279,11 +285,12 @@ func checkOursWith(path string, access sqlite.OpenFlags) (version int, err error
 		return 0, err
 	}
 	defer c.Close()
-	var appID, tables int
+	var appID, tables, unfinished int
 	for query, n := range map[string]*int{
-		"PRAGMA user_version":                &version,
-		"PRAGMA application_id":              &appID,
-		"SELECT count(*) FROM sqlite_schema": &tables,
+		"PRAGMA user_version":                                            &version,
+		"PRAGMA application_id":                                          &appID,
+		"SELECT count(*) FROM sqlite_schema":                             &tables,
+		"SELECT count(*) FROM sqlite_schema WHERE name = 'names_update'": &unfinished,
 	} {
 		stmt, err := c.Prepare(query) // fails if the file isn't a database
 		if err != nil {
@@ -299,6 +306,8 @@ func checkOursWith(path string, access sqlite.OpenFlags) (version int, err error
 		return 0, &db.OpenError{Reason: db.Foreign, Text: "this SQLite database belongs to another program"}
 	case version > known:
 		return 0, fmt.Errorf("this file was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", version, known)
+	case unfinished > 0:
+		return namesVersion - 1, nil
 	}
 	return version, nil
 }

@@ -19,6 +19,12 @@ var Checks = []db.Check{
 		SELECT 'order ' || id FROM orders WHERE id < 1 UNION ALL
 		SELECT 'key ' || id FROM keys WHERE id < 1`},
 	{Rule: "every pet has a name", Query: `SELECT 'pet ' || id FROM pets WHERE length(name) NOT BETWEEN 1 AND 1024`},
+	{Rule: "every pet can be found by its name", Query: `SELECT id, name, folded_name FROM pets`, Find: func(row []any) string {
+		if row[2] == db.FoldName(row[1].(string)) {
+			return ""
+		}
+		return fmt.Sprintf("pet %d", row[0])
+	}},
 	{Rule: "every pet's category exists", Query: `
 		SELECT 'pet ' || p.id || ' is of category ' || p.category_id
 		FROM pets p LEFT JOIN categories c ON c.id = p.category_id WHERE c.id IS NULL`},
@@ -117,8 +123,14 @@ func Violations(ctx context.Context, s db.Source, c db.Check, few int) (n int64,
 		if err != nil {
 			return n, first, err
 		}
+		var violation string
+		if c.Find == nil {
+			violation = values[0].(string)
+		} else if violation = c.Find(values); violation == "" {
+			continue
+		}
 		if n++; len(first) < few {
-			first = append(first, values[0].(string))
+			first = append(first, violation)
 		}
 	}
 	return n, first, rows.Err()

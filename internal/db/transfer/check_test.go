@@ -29,6 +29,7 @@ var damages = []struct{ rule, statements, says string }{
 	{"every pet, order and key has a positive id", "UPDATE orders SET id = 0 WHERE id = 4", "order 0"},
 	{"every pet, order and key has a positive id", "UPDATE keys SET id = -4 WHERE id = 4", "key -4"},
 	{"every pet has a name", "UPDATE pets SET name = '' WHERE id = 9", "pet 9"},
+	{"every pet can be found by its name", "UPDATE pets SET folded_name = 'x' WHERE id = 9", "pet 9"},
 	{"every pet's category exists", "DELETE FROM categories WHERE id = 0", "pet 8 is of category 0"},
 	{"a pet with an open order exists and is pending", "UPDATE pets SET status = 0 WHERE id = 1", "pet 1 has open order 1"},
 	{"a pet with an open order exists and is pending", "DELETE FROM pets WHERE id = 2", "pet 2 of order 2 is gone"},

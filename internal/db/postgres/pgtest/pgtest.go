@@ -190,7 +190,7 @@ func (s *Server) Exec(ctx context.Context, database, statement string) error {
 	if err != nil {
 		return err
 	}
-	config.RuntimeParams["animalstore.events"] = "on" // or the tables of a store refuse changes
+	config.RuntimeParams["animalstore.version"] = "1000000" // or the tables of a store refuse changes
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err

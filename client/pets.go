@@ -17,12 +17,13 @@ type PetQuery struct {
 	Status     animalstore.PetStatus
 	CategoryID *int64  // new(int64(7)) for category 7: 0 is a valid category
 	IDs        []int64 // at most 100
+	Name       string  // what names begin with, ignoring case; at most 100 characters, and not with IDs
 	PageSize   int     // see [PageQuery]
 }
 
-// ListPets lists pets, newest first. Pets that exist during the whole listing are
-// listed exactly once, whatever else changes meanwhile; pets added meanwhile are not
-// listed.
+// ListPets lists pets, newest first, or sorted by name if q has a Name. Pets that exist during the whole listing are
+// listed exactly once, whatever else changes meanwhile. Pets added meanwhile are not
+// listed, except by name, where renamed pets may be missing or listed twice.
 func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption) iter.Seq2[animalstore.Pet, error] {
 	return list(ctx, c, "listPets", "/pets", q.values(), q.PageSize, options, isPet)
 }
@@ -41,6 +42,9 @@ func (q *PetQuery) values() url.Values {
 			ids[i] = decimal(id)
 		}
 		query.Set("id", strings.Join(ids, ","))
+	}
+	if q.Name != "" {
+		query.Set("name", q.Name)
 	}
 	return query
 }

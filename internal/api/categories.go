@@ -17,7 +17,7 @@ func (s *Server) listCategories(w http.ResponseWriter, r *request) error {
 	}
 	query := db.CategoryQuery{Limit: q.limit + 1}
 	if q.resumed {
-		query.After = &q.position
+		query.After = &q.position.id
 	}
 	categories, err := s.db.Categories(r.Context(), query)
 	if err != nil {

@@ -92,6 +92,13 @@ func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) (pets []animalstore.
 	return f.DB.Pets(ctx, q)
 }
 
+func (f *faultyDB) PetsByName(ctx context.Context, q db.NameQuery) (pets []animalstore.Pet, next *db.NamePosition, err error) {
+	if err = f.hit(ctx, "PetsByName"); err != nil {
+		return
+	}
+	return f.DB.PetsByName(ctx, q)
+}
+
 func (f *faultyDB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	if err = f.hit(ctx, "PlaceOrder"); err != nil {
 		return

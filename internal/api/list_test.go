@@ -218,6 +218,14 @@ func TestForgedCursors(t *testing.T) {
 		"a broken escape":          {"|3|", "|3|status=%zz"},
 		"a status of an order":     {"|3|", "|3|status=placed"},
 		"a status that is escaped": {"|3|", "|3|status=s%6Fld"},
+		"a name without its place": {"|3|", "|3|name=rex"},
+		"a place without a name":   {"|3|", "|3||rex"},
+		"a place of another name":  {"|3|", "|3|name=rex|max"},
+		"a place with a NUL":       {"|3|", "|3|name=rex|rex\x00"},
+		"a place not in UTF-8":     {"|3|", "|3|name=rex|rex\xff"},
+		"a name that is too long":  {"|3|", "|3|name=" + strings.Repeat("x", 101) + "|" + strings.Repeat("x", 101)},
+		"a name and an id":         {"|3|", "|3|id=3&name=rex|rex"},
+		"a name and no position":   {"|3|", "|0|name=rex|rex"},
 	} {
 		if !strings.Contains(string(text), replace[0]) {
 			t.Fatalf("got cursor %q, want %q in it: the forgeries need another form", text, replace[0])

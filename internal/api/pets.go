@@ -13,9 +13,12 @@ import (
 // listPets serves GET /v1/pets.
 func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 	return s.writeCached(w, r, func() (*page, error) {
-		q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "categoryId", "id", "status")
+		q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "categoryId", "id", "name", "status")
 		if err != nil {
 			return nil, err
+		}
+		if _, ok := q.filters["name"]; ok {
+			return s.petsByName(r, q)
 		}
 		query, err := petQuery(q)
 		if err != nil {
@@ -33,15 +36,8 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 // petQuery reads the filters of a list of pets. Its limit is one more than the
 // page has, to see whether there is a next page.
 func petQuery(q *listQuery) (query db.PetQuery, err error) {
-	if query.Status, err = statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses); err != nil {
+	if query.Status, query.CategoryID, err = petFilters(q); err != nil {
 		return query, err
-	}
-	if text, ok := q.filters["categoryId"]; ok {
-		id, ok := parseInt64(text)
-		if !ok {
-			return query, q.invalidFilter("categoryId", "must be a 64-bit integer")
-		}
-		query.CategoryID = &id
 	}
 	if text, ok := q.filters["id"]; ok {
 		if query.IDs, ok = parseIDs(text); !ok {
@@ -54,6 +50,21 @@ func petQuery(q *listQuery) (query db.PetQuery, err error) {
 	query.Limit = q.limit + 1
 	query.Before, err = q.before()
 	return query, err
+}
+
+// petFilters are the filters that every list of pets has.
+func petFilters(q *listQuery) (status animalstore.PetStatus, categoryID *int64, err error) {
+	if status, err = statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses); err != nil {
+		return "", nil, err
+	}
+	if text, ok := q.filters["categoryId"]; ok {
+		id, ok := parseInt64(text)
+		if !ok {
+			return "", nil, q.invalidFilter("categoryId", "must be a 64-bit integer")
+		}
+		categoryID = &id
+	}
+	return status, categoryID, nil
 }
 
 func parseIDs(text string) ([]int64, bool) {

@@ -23,9 +23,16 @@ type listQuery struct {
 	filters map[string]string // those that apply
 	carried map[string]bool   // those of them that came from the cursor
 
-	// The id of the last item of the previous page, if there is a cursor.
-	position int64
+	// The position after which the page begins, if there is a cursor.
+	position position
 	resumed  bool
+}
+
+// position is where an item is in a list: its id, and in a list that isn't sorted by id
+// also what it is sorted by.
+type position struct {
+	id  int64
+	key string
 }
 
 // parseListQuery reads the query of the list at path. names are its filters.
@@ -95,8 +102,7 @@ func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 		return items, q.link(nil)
 	}
 	items = items[:q.limit]
-	last := id(&items[q.limit-1])
-	return items, q.link(&last)
+	return items, q.link(&position{id: id(&items[q.limit-1])})
 }
 
 // writePage writes a page of a list.
@@ -109,16 +115,20 @@ func writePage[T any](w http.ResponseWriter, r *request, q *listQuery, items []T
 // A cursor is a position in a list and the filters of that list, so it stays
 // valid when the item it was created from changes or is removed. Its text is
 // opaque to clients: only the two functions below know that it is base64 of
-// "path|id|filters".
+// "path|id|filters" or, in a list that isn't sorted by id, "path|id|filters|key".
 
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
 var errCursor = animalstore.Errorf(animalstore.InvalidCursor, "cursor is not valid: copy it unchanged from the Link header, or leave it out to start over")
 
-func (q *listQuery) appendCursor(b []byte, last int64) []byte {
+func (q *listQuery) appendCursor(b []byte, last position) []byte {
 	text := append(append(make([]byte, 0, 64), q.path...), '|')
-	text = append(strconv.AppendInt(text, last, 10), '|')
-	return cursorEncoding.AppendEncode(b, append(text, encodeFilters(q.filters)...))
+	text = append(strconv.AppendInt(text, last.id, 10), '|')
+	text = append(text, encodeFilters(q.filters)...)
+	if last.key != "" {
+		text = append(append(text, '|'), last.key...)
+	}
+	return cursorEncoding.AppendEncode(b, text)
 }
 
 // resume continues at a cursor. A filter in the query must be the same as the
@@ -126,8 +136,9 @@ func (q *listQuery) appendCursor(b []byte, last int64) []byte {
 func (q *listQuery) resume(cursor string, names []string) error {
 	text, err := cursorEncoding.DecodeString(cursor)
 	path, rest, ok1 := strings.Cut(string(text), "|")
-	id, rawFilters, ok2 := strings.Cut(rest, "|")
-	position, err2 := strconv.ParseInt(id, 10, 64)
+	digits, rest, ok2 := strings.Cut(rest, "|")
+	rawFilters, key, _ := strings.Cut(rest, "|")
+	id, err2 := strconv.ParseInt(digits, 10, 64)
 	filters, err3 := url.ParseQuery(rawFilters)
 	if err != nil || err2 != nil || err3 != nil || !ok1 || !ok2 {
 		return errCursor
@@ -146,8 +157,8 @@ func (q *listQuery) resume(cursor string, names []string) error {
 			q.carried[name] = !isGiven
 		}
 	}
-	q.position, q.resumed = position, true
-	if string(q.appendCursor(nil, position)) != cursor {
+	q.position, q.resumed = position{id, key}, true
+	if _, byName := q.filters["name"]; string(q.appendCursor(nil, q.position)) != cursor || (key != "") != byName {
 		return errCursor
 	}
 	return nil
@@ -155,15 +166,15 @@ func (q *listQuery) resume(cursor string, names []string) error {
 
 // before is the position in a list of descending positive ids; 0 is its start.
 func (q *listQuery) before() (int64, error) {
-	if q.resumed && q.position < 1 {
+	if q.resumed && q.position.id < 1 {
 		return 0, errCursor
 	}
-	return q.position, nil
+	return q.position.id, nil
 }
 
 // link is the Link header: to the start of the list and, unless last is nil, to
-// the items after the one with that id.
-func (q *listQuery) link(last *int64) string {
+// the items after that position.
+func (q *listQuery) link(last *position) string {
 	params := q.params()
 	b := append(append(make([]byte, 0, 192), '<'), q.path...)
 	if params != "" {

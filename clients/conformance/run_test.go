@@ -29,6 +29,7 @@ var clients = []struct {
 	start func(testing.TB) *adapter
 }{
 	{"go", startGo},
+	{"typescript", startTypeScript},
 }
 
 // TestScenarios runs every scenario with every client.

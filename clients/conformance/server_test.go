@@ -122,7 +122,7 @@ func (y *reply) serve(w http.ResponseWriter, r *http.Request, s *scriptedServer,
 		w.Header()[name] = value // with the spelling of the scenario
 	}
 	if y.Cut != "" {
-		y.cut(w, body)
+		y.cut(w, body, s)
 		return
 	}
 	w.WriteHeader(y.Status)
@@ -175,8 +175,9 @@ func (y *reply) headers(p places, number int, body []byte) http.Header {
 	return h
 }
 
-// cut closes the connection before the response, in its headers or in its body.
-func (y *reply) cut(w http.ResponseWriter, body []byte) {
+// cut closes the connection before the response, in its headers or in its body, or stalls
+// in its body.
+func (y *reply) cut(w http.ResponseWriter, body []byte, s *scriptedServer) {
 	conn, buffer, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(err)
@@ -193,4 +194,7 @@ func (y *reply) cut(w http.ResponseWriter, body []byte) {
 		fmt.Fprintf(buffer, "\r\n%s", body[:len(body)/2])
 	}
 	_ = buffer.Flush()
+	if y.Cut == "stall" {
+		<-s.closed
+	}
 }

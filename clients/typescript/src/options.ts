@@ -1,0 +1,218 @@
+import { InvalidArgumentError, type AnimalStoreError } from "./errors.js";
+
+/** Options of a client. All durations are in milliseconds. */
+export interface ClientOptions {
+  /** Used instead of the global `fetch`, for example for a proxy or in tests. */
+  fetch?: typeof globalThis.fetch;
+  /** The User-Agent header. Browsers send their own. */
+  userAgent?: string;
+  /** The maximum number of attempts of a call, by default 5. 1 means no retries. */
+  maxAttempts?: number;
+  /**
+   * How long to wait between attempts. Before the n-th retry the client waits a random
+   * time up to base·2ⁿ⁻¹, at most max, in addition to the time in Retry-After if there is
+   * one. The defaults are 500 and 30,000.
+   */
+  backoff?: { base: number; max: number };
+  /**
+   * Makes a call fail immediately, usually with a RateLimitError, if Retry-After or the
+   * reset of a limit would make it wait longer than this. With 0 a call never waits for a
+   * limit. By default it waits as long as necessary, until midnight UTC if the day is used
+   * up.
+   */
+  maxWait?: number;
+  /**
+   * Limits each attempt, from connecting to the last byte of the response. The default is
+   * 30,000. Requests of `events` also get the time they ask the service to wait.
+   */
+  attemptTimeout?: number;
+  /**
+   * Spreads requests over the minute, for bulk jobs: half of the minute's requests are
+   * sent immediately, the others are spread evenly over the rest of it. A job never gets a
+   * 429 as long as nobody else uses the key, and always leaves some requests for others.
+   */
+  pacing?: boolean;
+  /**
+   * Called before every wait for a limit or a retry, for a countdown or a log. It isn't
+   * called for the short pauses of pacing.
+   */
+  onWait?: (wait: Wait) => void;
+}
+
+/** A pause that a call is about to make. */
+export interface Wait {
+  /** The method that was called, such as "createPet". */
+  operation: string;
+  /** The number of attempts so far. */
+  attempt: number;
+  /** The length of the pause in milliseconds. */
+  for: number;
+  /** A RateLimitError for a limit, otherwise the error of the attempt that will be retried. */
+  reason: AnimalStoreError;
+}
+
+/** Options of one call. */
+export interface CallOptions {
+  /** Cancels the call, or leaves the loop over a list. */
+  signal?: AbortSignal;
+  /**
+   * The time for the whole call, with all its attempts and waits, or for the whole list, in
+   * milliseconds. If a wait would take longer, the call fails immediately instead.
+   */
+  timeout?: number;
+  /**
+   * Makes a change only if the resource still has this ETag; otherwise the error has code
+   * precondition_failed. Get the ETag, including its quotes, with `readMeta`.
+   */
+  ifMatch?: string;
+  /**
+   * Makes a read throw NotModifiedError if the resource still has this ETag. For a list,
+   * that is the ETag of the first page. "" has no effect. Of the changes, only
+   * `putCategory` supports it, with "*".
+   */
+  ifNoneMatch?: string;
+  /**
+   * Identifies a request, so that it is carried out only once, however often it is sent
+   * within 24 hours, even by different processes. By default `createPet` and `placeOrder`
+   * use a random key for each call, which covers their own retries. Supply one if you may
+   * have to repeat the call itself, for example after a crash: 1 to 255 visible ASCII
+   * characters, the same for the same content.
+   */
+  idempotencyKey?: string;
+  /** Makes a list begin at a `nextCursor` of the same query. "" has no effect. */
+  cursor?: string;
+  /** Called after every attempt with what the response says outside its body. */
+  readMeta?: (meta: Meta) => void;
+}
+
+/** The information in a response outside its body. Without a response, only `attempts` is set. */
+export interface Meta {
+  /** The HTTP status. */
+  status: number;
+  /** For `ifMatch` and `ifNoneMatch`; "" if there is none. */
+  etag: string;
+  /** Identifies the request in the server's log. */
+  requestId: string;
+  /** This is the response to an earlier request with the same `idempotencyKey`. */
+  replayed: boolean;
+  /** `unbanKey` lifted a ban. */
+  banLifted: boolean;
+  /** The number of attempts. */
+  attempts: number;
+  /** Where the next page of a list begins; "" after the last page. */
+  nextCursor: string;
+  rateLimit: RateLimit | undefined;
+}
+
+/**
+ * The rate limit headers of a response. They describe the minute, unless the day has fewer
+ * requests left.
+ */
+export interface RateLimit {
+  limit: number;
+  remaining: number;
+  /** By the server's clock. */
+  reset: Date;
+}
+
+/** The options of a client with their defaults. */
+export interface Settings {
+  fetch: typeof globalThis.fetch;
+  userAgent: string;
+  maxAttempts: number;
+  backoffBase: number;
+  backoffMax: number;
+  maxWait: number;
+  attemptTimeout: number;
+  pacing: boolean;
+  onWait: (wait: Wait) => void;
+}
+
+const origin = { operation: "new Client" };
+
+export function checkSettings(options: ClientOptions): Settings {
+  const settings: Settings = {
+    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    userAgent: options.userAgent ?? defaultUserAgent(),
+    maxAttempts: options.maxAttempts ?? 5,
+    backoffBase: options.backoff?.base ?? 500,
+    backoffMax: options.backoff?.max ?? 30_000,
+    maxWait: options.maxWait ?? Infinity,
+    attemptTimeout: options.attemptTimeout ?? 30_000,
+    pacing: options.pacing ?? false,
+    onWait: options.onWait ?? (() => {}),
+  };
+  const problem = problemOf(settings);
+  if (problem !== "") {
+    throw new InvalidArgumentError(problem, origin);
+  }
+  return settings;
+}
+
+// The comparisons are written so that NaN is refused too.
+function problemOf(s: Settings): string {
+  if (!(s.maxAttempts >= 1)) {
+    return `the maximum number of attempts must be at least 1, not ${s.maxAttempts}`;
+  }
+  if (!(s.backoffBase > 0 && s.backoffMax >= s.backoffBase)) {
+    return `the backoff must be positive and its maximum not below its base, not from ${s.backoffBase} to ${s.backoffMax}`;
+  }
+  if (!(s.attemptTimeout > 0)) {
+    return `the timeout of an attempt must be positive, not ${s.attemptTimeout}`;
+  }
+  if (!(s.maxWait >= 0)) {
+    return `the maximum wait must not be negative, not ${s.maxWait}`;
+  }
+  if (/[^ -~]/.test(s.userAgent)) {
+    return "the user agent must be plain ASCII, without line breaks";
+  }
+  return "";
+}
+
+/** Pages can't send a User-Agent to other origins, so it's "" in browsers. */
+function defaultUserAgent(): string {
+  return "document" in globalThis || "importScripts" in globalThis ? "" : "animalstore-typescript/1";
+}
+
+/**
+ * Parses the URL of a deployment and returns it with /v1 at its end. Its errors don't quote
+ * the URL, which may contain a password.
+ */
+export function parseBase(baseURL: string): URL {
+  let url: URL | undefined;
+  try {
+    url = new URL(baseURL);
+  } catch {
+    // reported below
+  }
+  // new URL reads http:///v1 as http://v1.
+  if (url === undefined || !/^https?:\/\/[^/]/i.test(baseURL)) {
+    throw invalidBase("must be like https://pets.example or http://127.0.0.1:8080/v1");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw invalidBase("must not have a user or password in it: pass the API key separately");
+  }
+  if (/[?#]/.test(baseURL)) {
+    throw invalidBase("must not have a query or a fragment");
+  }
+  const path = url.pathname.replace(/\/+$/, "");
+  url.pathname = path.endsWith(version) ? path : path + version;
+  return url;
+}
+
+/** The path prefix of all operations. */
+export const version = "/v1";
+
+function invalidBase(reason: string): InvalidArgumentError {
+  return new InvalidArgumentError("the base URL " + reason, origin);
+}
+
+/** Checks that a key can be sent as a bearer token. Its errors don't quote the key. */
+export function checkKey(apiKey: string): void {
+  if (typeof apiKey !== "string" || apiKey === "") {
+    throw new InvalidArgumentError("the API key is empty", origin);
+  }
+  if (/[^!-~]/.test(apiKey)) {
+    throw new InvalidArgumentError("the API key contains a character that no key has: is there a space or a line break at the end?", origin);
+  }
+}

@@ -1,0 +1,114 @@
+/** The reasons why a webhook isn't genuine. */
+export type WebhookReason = "no_secret" | "invalid_secret" | "missing_header" | "invalid_header" | "too_old" | "too_new" | "no_match";
+
+/** A webhook that isn't genuine, or that can't be verified. */
+export class WebhookError extends Error {
+  static {
+    this.prototype.name = "WebhookError";
+  }
+
+  readonly reason: WebhookReason;
+
+  constructor(reason: WebhookReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The headers of a request: a Headers object, or an object like the one of Node's http. */
+export type WebhookHeaders = { get(name: string): string | null } | Record<string, string | string[] | undefined>;
+
+/**
+ * How far a webhook's timestamp may be from the receiver's clock, in seconds, so that a
+ * recorded webhook can't be replayed later.
+ */
+export const webhookTolerance = 300;
+
+/**
+ * Checks that a webhook was sent by someone who knows the secret, within webhookTolerance
+ * of now. It throws a WebhookError if not.
+ *
+ * @param secrets The secret of the webhook, or several of which one must match: for a
+ * receiver of several webhooks, or while an old secret is replaced by a new one.
+ * @param body The request's body exactly as received, not decoded and encoded again.
+ * @param now The time, by default the current one.
+ */
+export async function verifyWebhook(secrets: string | string[], headers: WebhookHeaders, body: string | Uint8Array, now: Date = new Date()): Promise<void> {
+  const keys = [secrets].flat().map(keyOf);
+  if (keys.length === 0) {
+    throw new WebhookError("no_secret", "no secret to verify the webhook with");
+  }
+  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
+    const value = headerOf(headers, name);
+    if (value === "") {
+      throw new WebhookError("missing_header", `the webhook lacks a header: ${name}`);
+    }
+    return value;
+  }) as [string, string, string];
+  checkTime(timestamp, now);
+  const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
+  const content = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  const signed = new Uint8Array(prefix.length + content.length);
+  signed.set(prefix);
+  signed.set(content, prefix.length);
+  for (const key of keys) {
+    const imported = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+    for (const signature of signatures.split(/\s+/)) {
+      // Signatures of other versions are skipped.
+      const value = signature.startsWith("v1,") ? decodeBase64(signature.slice(3)) : undefined;
+      // crypto.subtle compares in constant time.
+      if (value !== undefined && (await crypto.subtle.verify("HMAC", imported, value, signed))) {
+        return;
+      }
+    }
+  }
+  throw new WebhookError("no_match", "no signature of the webhook matches");
+}
+
+function keyOf(secret: string): Uint8Array<ArrayBuffer> {
+  const key = decodeBase64(secret.replace(/^whsec_/, ""));
+  // Anybody can sign with an empty key.
+  if (key === undefined || key.length === 0) {
+    throw new WebhookError("invalid_secret", "the secret isn't base64, with or without whsec_ before it");
+  }
+  return key;
+}
+
+function headerOf(headers: WebhookHeaders, name: string): string {
+  if (typeof headers.get === "function") {
+    return headers.get(name) ?? "";
+  }
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name) {
+      return [value].flat()[0] ?? "";
+    }
+  }
+  return "";
+}
+
+function checkTime(timestamp: string, now: Date): void {
+  // The server's seconds fit into 64 bits; a number that doesn't isn't from it.
+  const seconds = /^[+-]?\d+$/.test(timestamp) ? BigInt(timestamp) : undefined;
+  if (seconds === undefined || BigInt.asIntN(64, seconds) !== seconds) {
+    throw new WebhookError("invalid_header", "the webhook has an invalid header: webhook-timestamp isn't a number of seconds");
+  }
+  const distance = Number(seconds) - Math.floor(now.getTime() / 1000);
+  if (distance < -webhookTolerance) {
+    throw new WebhookError("too_old", "the timestamp of the webhook is too old");
+  }
+  if (distance > webhookTolerance) {
+    throw new WebhookError("too_new", "the timestamp of the webhook is in the future");
+  }
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  // atob also accepts text without padding, and white space.
+  if (text.length % 4 !== 0 || /\s/.test(text)) {
+    return undefined;
+  }
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}

@@ -16,7 +16,8 @@ import (
 // difference.
 type fakeRedis struct {
 	mu     sync.Mutex
-	frozen bool // it reads, but doesn't answer
+	frozen bool   // it reads, but doesn't answer
+	broken string // the reply to a script, unless ""
 	conns  []net.Conn
 	hellos int // connections that were begun
 }
@@ -34,6 +35,13 @@ func (r *fakeRedis) freeze() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frozen = true
+}
+
+// breakReplies makes it reply to every script with this.
+func (r *fakeRedis) breakReplies(reply string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = reply
 }
 
 // drop closes all connections.
@@ -69,7 +77,11 @@ func (r *fakeRedis) serve(conn net.Conn) {
 		if command[0] == "HELLO" {
 			r.hellos++
 		}
-		if !r.frozen {
+		switch {
+		case r.frozen:
+		case r.broken != "" && command[0] == "EVALSHA":
+			out <- r.broken
+		default:
 			out <- replyTo(command)
 		}
 		r.mu.Unlock()
@@ -82,13 +94,13 @@ func replyTo(command []string) string {
 	case "HELLO":
 		return "%2\r\n+version\r\n+7.0.0\r\n+proto\r\n:3\r\n"
 	case "EVALSHA":
-		outcome := "looked"
+		outcome := "read"
 		if requests := command[4]; requests != "0" {
 			outcome = "admitted=" + requests
 		}
 		now := time.Now()
 		text := fmt.Sprintf("%s %d 1 %d 0 1 %d 0 0 0 0 0 0", outcome, now.UnixMilli(), now.Add(time.Minute).UnixMilli(), now.Add(time.Hour).UnixMilli())
-		return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
+		return bulk(text)
 	}
 	return "+PONG\r\n"
 }

@@ -65,11 +65,10 @@ type RedisConfig struct {
 	Log         *slog.Logger
 }
 
-// NewRedis returns a Redis. An unreachable server isn't an error: this process
-// enforces the limits on its own until the server can be reached. A server of another
-// topology than the URL says is one. The error never repeats the URL, which may contain a
-// password. Until Run is called, nothing is
-// saved and the fallback doesn't end.
+// NewRedis returns a Redis. It fails if the server is of a different topology than the
+// URL says, but not if it is unreachable: then this process enforces the limits on its
+// own. The error never repeats the URL, which may contain a password. Until Run is
+// called, nothing is saved and the fallback doesn't end.
 func NewRedis(c RedisConfig) (*Redis, error) {
 	client, err := newRedisClient(c.URL)
 	if err != nil {
@@ -114,7 +113,10 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 	rep, place, err := r.take(ctx, key)
 	var d Decision
 	if err == nil {
-		d, err = rep.decision(place, key.Limits)
+		if d, err = rep.decision(place, key.Limits); err != nil {
+			r.recordFailure(time.Now(), 1, err)
+			err = errNoRedis
+		}
 	}
 	if errors.Is(err, errNoRedis) {
 		r.stats.fallback.Add(1)
@@ -145,9 +147,9 @@ func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error
 // errNoRedis means that Redis didn't answer, or wasn't called because of that.
 var errNoRedis = errors.New("redis does not answer")
 
-// query calls the script for some requests of a key, or none. It also sends the key's state if Redis may not
-// know it: with the key's first request to this server, after a fallback, and when
-// Redis has forgotten the key.
+// query calls the script for some requests of a key, or none. It also sends the key's
+// state if Redis may not know it: with the key's first request to this server, after a
+// fallback, and when Redis has forgotten the key.
 func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration, key *animalstore.Key) (reply, error) {
 	for range 2 {
 		if r.fallback.Load() {

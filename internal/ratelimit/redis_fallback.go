@@ -56,8 +56,8 @@ func (r *Redis) Stats() RedisStats {
 	}
 }
 
-// recordFailure records a failed call for some requests and starts the fallback, so that no request
-// waits for Redis. Calls that began before the last fallback ended don't count.
+// recordFailure records a failed call for some requests and starts the fallback, so that
+// no request waits for Redis. Calls that began before the last fallback ended don't count.
 func (r *Redis) recordFailure(began time.Time, requests int64, err error) {
 	r.stats.failures.Add(max(1, requests))
 	r.startFallbackSince(began, err)

@@ -64,7 +64,7 @@ func (r *Redis) take(ctx context.Context, key *animalstore.Key) (reply, int64, e
 	return got.reply, got.place, got.err
 }
 
-// takes returns what gathers the requests of a key.
+// takes returns the batcher for the requests of a key.
 func (r *Redis) takes(e *entry) *batch.Batcher[takeRequest, takeReply] {
 	e.mu.Lock()
 	defer e.mu.Unlock()

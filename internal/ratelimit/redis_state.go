@@ -13,7 +13,7 @@ type outcome string
 
 const (
 	outcomeUnknown  outcome = "unknown" // Redis has no state of the key, and none was sent
-	outcomeLooked   outcome = "looked"
+	outcomeRead     outcome = "read"    // no request was decided
 	outcomeAdmitted outcome = "admitted"
 	outcomeMinute   outcome = "minute" // refused by the minute
 	outcomeDay      outcome = "day"

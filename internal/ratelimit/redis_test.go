@@ -14,7 +14,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestRedis sends requests to three servers in turn, whose own clocks are hours
+// TestRedis alternates between three servers, whose own clocks are hours
 // apart.
 func TestRedis(t *testing.T) { testRedis(t, redistest.Shared(t)) }
 

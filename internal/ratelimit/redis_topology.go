@@ -69,7 +69,7 @@ func (c *redisClient) inspect(address string) server {
 	options := c.options
 	options.InitAddress, options.ForceSingleClient = []string{address}, true
 	options.Sentinel.MasterSet, options.SelectDB = "", 0
-	options.DialCtxFn = nil // nobody waits for the end of this connection
+	options.DialCtxFn = nil // the end of this connection is no outage
 	client, err := rueidis.NewClient(options)
 	if client != nil {
 		defer func() { go client.Close() }()
@@ -143,8 +143,8 @@ func (c *redisClient) probeNames(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// clusterSlots returns what the first node to answer replies to CLUSTER SLOTS. The nodes
-// that the library knows include some that are away.
+// clusterSlots returns the first reply to CLUSTER SLOTS. It asks every node that the
+// library knows, because some may be away.
 func clusterSlots(client rueidis.Client) ([]rueidis.RedisMessage, error) {
 	nodes := client.Nodes()
 	replies := make(chan rueidis.RedisResult, len(nodes))
@@ -187,11 +187,14 @@ func parseShard(shard rueidis.RedisMessage) (first, last int64, primary string, 
 	if len(node) < 3 {
 		return 0, 0, "", errors.New("a node in CLUSTER SLOTS without an id")
 	}
+	if first < 0 || first > last || last >= slots {
+		return 0, 0, "", fmt.Errorf("an element of CLUSTER SLOTS for slots %d to %d", first, last)
+	}
 	primary, err = node[2].ToString()
 	return first, last, primary, err
 }
 
-// nameInSlots returns a name with a prefix whose slot is one of those.
+// nameInSlots returns a name with a prefix that is stored in one of these slots.
 func nameInSlots(client rueidis.Client, prefix string, first, last int64) string {
 	for i := int64(0); ; i++ {
 		name := prefix + ":" + decimal(i)

@@ -19,7 +19,7 @@ const (
 	keepAlive = 10 * time.Second
 	// connBuffer is the size of a connection's buffers: about a hundred calls.
 	connBuffer = 32 << 10
-	// maxRedirections is how often a Cluster may send a call elsewhere.
+	// maxRedirections is how often a Cluster may redirect a call.
 	maxRedirections = 8
 )
 
@@ -42,9 +42,9 @@ func CheckRedisURL(address string) error {
 var errRedisURL = errors.New("not an address like redis://[user:password@]host:port[/database] or rediss://…")
 
 // parseRedisURL returns the library's options for an address, in the library's own
-// grammar. It doesn't use the library's parser, which ignores unknown options and takes
-// another host for an addr without a port. Its errors don't repeat the address, which may
-// contain a password.
+// grammar. It doesn't use the library's parser, which ignores unknown options and misreads
+// an addr without a port. Its errors don't repeat the address, which may contain a
+// password.
 func parseRedisURL(address string) (o rueidis.ClientOption, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" || !strings.HasPrefix(address, "redis://") && !strings.HasPrefix(address, "rediss://") {
@@ -137,7 +137,7 @@ func parseRedisOptions(o *rueidis.ClientOption, query string) error {
 	return nil
 }
 
-// topologyOf returns what an address stands for.
+// topologyOf returns the topology that an address describes.
 func topologyOf(o *rueidis.ClientOption) topology {
 	switch {
 	case o.Sentinel.MasterSet != "":

@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -76,6 +77,26 @@ func TestFrozenRedisDelaysNoneOfMany(t *testing.T) {
 		}
 	})
 }
+
+// TestBrokenReplies: no request fails because of what Redis replies.
+func TestBrokenReplies(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []string{
+		"$-1\r\n", "_\r\n", ":1\r\n", "+OK\r\n", "-ERR out of order\r\n", "*0\r\n", "*1\r\n$2\r\nhi\r\n", "%0\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n",
+		"$0\r\n\r\n", "$7\r\nunknown\r\n", bulk("admitted=1"), bulk("admitted=x 1 1 1 0 1 1 0 0 0 0 0 0"),
+		bulk("read 1 1 1 0 1 1 0 0 0 0 0 0"), bulk("sold 1 1 1 0 1 1 0 0 0 0 0 0"),
+	} {
+		onFakeRedis(t, func(t *testing.T, redis *fakeRedis, r *ratelimit.Redis) {
+			redis.breakReplies(broken)
+			slowestOf(t, r, 10)
+			if !r.Stats().Fallback {
+				t.Errorf("%q: got no fallback from a Redis with such replies", broken)
+			}
+		})
+	}
+}
+
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
 // TestReconnectingDelaysNoRequest: no request waits for a new connection longer than it
 // may, not even for one that the background opens.

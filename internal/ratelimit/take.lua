@@ -2,7 +2,7 @@
 -- The rules are those of decide.go, and the same tests check both.
 --
 -- KEYS[1]  contains the whole state of the API key
--- ARGV[1]  how many requests to make, one after the other, or 0 to read the state
+-- ARGV[1]  how many requests to decide, one after the other, or 0 to read the state
 -- ARGV[2]  requests per minute
 -- ARGV[3]  requests per day
 -- ARGV[4]  when an operator last lifted bans, 0 for never
@@ -10,9 +10,11 @@
 -- ARGV[6]  the time, only in tests
 --
 -- Returns a string: the outcomes in order, each with how many requests in a row had it,
--- the time, and the state after all of them. Times are Unix milliseconds. Numbers are doubles, exact up to 2^53: counts and times stay far
--- below. A limit above that is compared with counts that can't reach it, and the
--- caller computes what remains of it.
+-- the time, and the state after all of them. Times are Unix milliseconds.
+--
+-- Numbers are doubles, exact up to 2^53: counts and times stay far below. A limit above
+-- that is compared with counts that can't reach it, and the caller computes what remains
+-- of it.
 
 local SECOND, MINUTE, DAY = 1000, 60000, 86400000
 local STRIKE_WINDOW, LEVEL_MEMORY = 10 * MINUTE, DAY
@@ -27,9 +29,8 @@ end
 
 local stored = redis.call('GET', KEYS[1])
 
--- Most requests are of a key that was never refused, in windows that are open and have
--- room for all of them. For these the rest of the script would do the same in twice the
--- time.
+-- Most keys were never refused and have room in both open windows. For them the rest of
+-- the script decides the same, but takes twice as long.
 if stored and seed == '' and wanted > 0 then
   local m, m_till, d, d_till = string.match(stored, '^(%d+) (%d+) 0 (%d+) (%d+) 0 0 0 0 0 0$')
   if m then
@@ -114,7 +115,7 @@ local function strike(s, w)
   return true
 end
 
--- take makes up to n requests and returns their outcome and how many had it.
+-- take decides up to n requests and returns their outcome and how many had it.
 local function take(s, n)
   if now < s.banned_till and s.banned_at > unbanned_at then return 'banned', n end
   local minute_left, day_left = left(s.minute, per_minute), left(s.day, per_day)
@@ -131,7 +132,7 @@ local function take(s, n)
   return 'admitted', n
 end
 
--- take_all makes all requests and returns their outcomes, such as "admitted=3,minute=1".
+-- take_all decides all requests and returns their outcomes, such as "admitted=3,minute=1".
 local function take_all(s)
   local outcomes, last, count = '', take(s, wanted)
   wanted = wanted - count
@@ -159,7 +160,7 @@ if unbanned_at >= state.banned_at and state.banned_till > unbanned_at then
   state.banned_till = floor_second(unbanned_at)
 end
 
-local outcome = 'looked'
+local outcome = 'read'
 if wanted > 0 then
   if now >= state.strikes_since + STRIKE_WINDOW then state.strikes, state.strikes_since = 0, 0 end
   if now >= state.banned_till + LEVEL_MEMORY then state.level = 0 end

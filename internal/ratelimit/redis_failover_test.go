@@ -106,34 +106,46 @@ func (f *fleet) shares() bool {
 // load is a steady stream of requests with many keys.
 type load struct {
 	f        *fleet
-	stop     chan struct{}
-	clients  sync.WaitGroup
+	clients  repeater
+	timers   repeater // for comparison, because a request may wait for a timer
 	requests atomic.Int64
 	slowest  atomic.Int64 // request
 	late     atomic.Int64 // how late a timer was
 }
 
 func startLoad(f *fleet) *load {
-	l := &load{f: f, stop: make(chan struct{})}
+	l := &load{f: f, clients: repeater{stop: make(chan struct{})}, timers: repeater{stop: make(chan struct{})}}
 	for client := range 8 {
-		l.clients.Go(func() { l.repeat(time.Millisecond, func(i int, _ time.Duration) { l.request(client, i) }) })
-		// Each request could be waiting for a timer like this one.
-		l.clients.Go(func() { l.repeat(longestWait, func(_ int, late time.Duration) { raise(&l.late, late) }) })
+		l.clients.start(time.Millisecond, func(i int, _ time.Duration) { l.request(client, i) })
+		l.timers.start(5*time.Millisecond, func(_ int, late time.Duration) { raise(&l.late, late) })
 	}
 	return l
 }
 
-// repeat calls do after each pause, with how late the timer was, until the load ends.
-func (l *load) repeat(pause time.Duration, do func(i int, late time.Duration)) {
-	for i := 0; ; i++ {
-		began := time.Now()
-		select {
-		case <-l.stop:
-			return
-		case <-time.After(pause):
+// repeater repeats something until it is stopped.
+type repeater struct {
+	stop    chan struct{}
+	running sync.WaitGroup
+}
+
+// start calls do after each pause, with how late the timer was.
+func (r *repeater) start(pause time.Duration, do func(i int, late time.Duration)) {
+	r.running.Go(func() {
+		for i := 0; ; i++ {
+			began := time.Now()
+			select {
+			case <-r.stop:
+				return
+			case <-time.After(pause):
+			}
+			do(i, time.Since(began)-pause)
 		}
-		do(i, time.Since(began)-pause)
-	}
+	})
+}
+
+func (r *repeater) wait() {
+	close(r.stop)
+	r.running.Wait()
 }
 
 func (l *load) request(client, i int) {
@@ -160,8 +172,8 @@ func raise(most *atomic.Int64, d time.Duration) {
 // may. It returns how late timers were meanwhile: the machine delays requests as well.
 func (l *load) checkStopped(what string) (late time.Duration) {
 	l.f.t.Helper()
-	close(l.stop)
-	l.clients.Wait()
+	l.clients.wait()
+	l.timers.wait()
 	late = time.Duration(l.late.Load())
 	if slowest, allowed := time.Duration(l.slowest.Load()), longestWait+3*late; slowest > allowed {
 		l.f.t.Errorf("%s: a request took %v, want at most %v on a machine whose timers are up to %v late", what, slowest, allowed, late)

@@ -98,6 +98,7 @@ type goCommand struct {
 	Options struct {
 		IfMatch, IdempotencyKey    *string
 		IfNoneMatch, Cursor        string
+		OnePage                    bool
 		Timeout, CancelAfter, Take int
 	}
 }
@@ -203,6 +204,9 @@ func callOperation(c *client.Client, cmd goCommand, meta *client.Meta) (any, err
 	}
 	if cmd.Options.IdempotencyKey != nil {
 		options = append(options, client.IdempotencyKey(*cmd.Options.IdempotencyKey))
+	}
+	if cmd.Options.OnePage {
+		options = append(options, client.OnePage())
 	}
 	operation, ok := goOperations[cmd.Call]
 	if !ok {

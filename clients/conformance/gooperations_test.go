@@ -25,6 +25,7 @@ type goArgs struct {
 		Status     string
 		CategoryID *int64
 		IDs        []int64
+		Name       string
 		PetID      int64
 		State      animalstore.DeliveryState
 		PageSize   int
@@ -93,7 +94,7 @@ type goOperation func(ctx context.Context, c *client.Client, a goArgs, o []clien
 // goOperations are the methods of the Go client by the names of the protocol.
 var goOperations = map[string]goOperation{
 	"listPets": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
-		q := client.PetQuery{Status: animalstore.PetStatus(a.Query.Status), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, PageSize: a.Query.PageSize}
+		q := client.PetQuery{Status: animalstore.PetStatus(a.Query.Status), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, Name: a.Query.Name, PageSize: a.Query.PageSize}
 		return take(a.take, c.ListPets(ctx, q, o...))
 	},
 	"findPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {

@@ -20,8 +20,17 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	var err error
+	if workDir, err = os.MkdirTemp("", "animalstore-conformance-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(workDir)
+	os.Exit(code)
 }
+
+// workDir is removed after the tests.
+var workDir string
 
 // clients are the clients under test, by name, with a function that starts the adapter.
 var clients = []struct {

@@ -12,6 +12,8 @@ export interface PetQuery extends PageQuery {
   categoryId?: number;
   /** At most 100. */
   ids?: number[];
+  /** The beginning of the name, in any case. The pets are then listed by name. */
+  name?: string;
 }
 
 /** Selects orders. Filters that are left out match all of them. */
@@ -60,8 +62,8 @@ export class Client {
    * once, whatever else changes meanwhile; pets added meanwhile are not listed.
    */
   listPets(query: PetQuery = {}, options: CallOptions = {}): AsyncGenerator<api.Pet, void, undefined> {
-    const { status, categoryId, ids, pageSize } = query;
-    return list(this.#transport, "listPets", "/pets", { status, categoryId, id: ids?.join(",") }, pageSize, options, isPet);
+    const { status, categoryId, ids, name, pageSize } = query;
+    return list(this.#transport, "listPets", "/pets", { status, categoryId, id: ids?.join(","), name }, pageSize, options, isPet);
   }
 
   /**

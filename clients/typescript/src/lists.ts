@@ -52,7 +52,7 @@ export async function* list<T>(
         throw new AnimalStoreError("the list's link to the next page leads to the same page", originOf(transport, operation, at));
       }
       yield* value as T[];
-      at = next;
+      at = options.onePage ? "" : next;
       page = withoutConditions(options);
     }
   } finally {

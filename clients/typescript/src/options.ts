@@ -81,6 +81,12 @@ export interface CallOptions {
   idempotencyKey?: string;
   /** Makes a list begin at a `nextCursor` of the same query. "" has no effect. */
   cursor?: string;
+  /**
+   * Makes a list end after its first page. `nextCursor` in `readMeta` says where the next
+   * one begins. A page can have fewer entries than its size, or none, although others
+   * follow.
+   */
+  onePage?: boolean;
   /** Called after every attempt with what the response says outside its body. */
   readMeta?: (meta: Meta) => void;
 }

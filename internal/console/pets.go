@@ -28,9 +28,20 @@ type petRow struct {
 	Category string // its name
 }
 
-// listPets serves GET /console/pets.
+// listPets serves GET /console/pets. A number in the box that finds pets leads to the pet
+// with that id, if there is one.
 func (v *visit) listPets() error {
-	p := petsPage{Status: v.r.URL.Query().Get("status"), Category: v.r.URL.Query().Get("category"), Tabs: statusTabs(v.r.URL, animalstore.PetStatuses)}
+	query := v.r.URL.Query()
+	if query.Get("cursor") == "" {
+		pet, found, err := v.petWithNumber(query.Get("find"))
+		if err != nil {
+			return err
+		}
+		if found {
+			return v.goTo("/console/pets/"+strconv.FormatInt(pet.ID, 10), "")
+		}
+	}
+	p := petsPage{Status: query.Get("status"), Category: query.Get("category"), Tabs: statusTabs(v.r.URL, animalstore.PetStatuses)}
 	var err error
 	if p.Categories, err = v.readCategories(); err != nil {
 		return err
@@ -50,6 +61,9 @@ func (v *visit) listPets() error {
 // findPets reads a page of the pets that match the filters.
 func (v *visit) findPets(p *petsPage) (err error) {
 	q := client.PetQuery{Status: animalstore.PetStatus(p.Status), PageSize: pageSize}
+	if q.Name, err = findText(v.r); err != nil {
+		return err
+	}
 	if p.Category != "" {
 		id, err := v.chooseCategory(p.Category, p.Categories)
 		if err != nil {

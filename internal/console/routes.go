@@ -23,6 +23,7 @@ var routes = []route{
 	{"GET /console/pets/{id}", read, (*visit).showPet},
 	{"POST /console/pets/{id}", write, (*visit).changePet},
 	{"POST /console/pets/{id}/remove", write, (*visit).removePet},
+	{"GET /console/find", read, (*visit).suggestPets},
 
 	{"GET /console/orders", read, (*visit).listOrders},
 	{"POST /console/orders", write, (*visit).placeOrder},

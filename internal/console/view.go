@@ -28,6 +28,8 @@ type frame struct {
 	Done        string // what was just done
 	Here        string // the address of the page
 	Posted      bool   // the page is at another address, where a form was sent
+	Find        string // what somebody looks for
+	MayRead     bool
 	MayWrite    bool
 	MayAdmin    bool
 }
@@ -75,8 +77,9 @@ func (c *Console) frame(v *visit, title string) frame {
 	if v == nil {
 		return f
 	}
-	f.Key, f.MayWrite, f.MayAdmin = v.key, v.may(write), v.may(admin)
+	f.Key, f.MayRead, f.MayWrite, f.MayAdmin = v.key, v.may(read), v.may(write), v.may(admin)
 	f.Done, f.Here, f.Posted = v.takeDone(), v.here(), v.r.Method == http.MethodPost
+	f.Find = v.r.URL.Query().Get("find")
 	for _, entry := range nav {
 		entry.Here = v.r.URL.Path == entry.Path || entry.Path != "/console" && strings.HasPrefix(v.r.URL.Path, entry.Path+"/")
 		if v.may(entry.needs) {

@@ -1,0 +1,142 @@
+package console_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"animalstore"
+)
+
+const findBox = `<form class="find" role="search" method="get" action="/console/pets">`
+
+var petLink = regexp.MustCompile(`<a class="clamp" href="/console/pets/[0-9]+"><bdi>([^<]*)</bdi>`)
+
+// TestFind: the box on every page finds a pet by its id, or pets by how their names begin,
+// without JavaScript.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	s.category(1, "Dogs")
+	for _, name := range []string{"Rex", "rexona", "Straße", "7 of 9", "Max", "<b>Tom</b>"} {
+		s.pet(name)
+	}
+	for _, path := range []string{"/console", "/console/pets", "/console/pets/1", "/console/pets/new", "/console/orders", "/console/categories", "/console/events", "/console/usage", "/console/keys", "/console/system", "/console/nothing", "/console/pets/999"} {
+		if p := b.get(path); !strings.Contains(p.body, findBox) {
+			t.Errorf("%s has no box to find a pet:\n%s", path, p.body)
+		}
+	}
+	for _, other := range []*browser{s.browser(), s.signedIn(animalstore.Write), s.signedIn(animalstore.Admin)} {
+		if p := other.get("/console/pets/new"); strings.Contains(p.body, `class="find"`) {
+			t.Error("somebody who may not read has a box to find a pet")
+		}
+		if p := other.get("/console/find?find=Rex"); p.status == http.StatusOK {
+			t.Errorf("somebody who may not read finds %s", p.body)
+		}
+	}
+	found := func(p shown) (names []string) {
+		for _, m := range petLink.FindAllStringSubmatch(p.body, -1) {
+			names = append(names, html.UnescapeString(m[1]))
+		}
+		return names
+	}
+	for text, want := range map[string]string{
+		"rex": "[Rex rexona]", " REX ": "[Rex rexona]", "STRASSE": "[Straße]", "7 ": "[7 of 9]", "<B>": "[<b>Tom</b>]", "nobody": "[]", "ex": "[]", "": "[<b>Tom</b> Max 7 of 9 Straße rexona Rex]",
+	} {
+		p := b.get("/console/pets?find=" + url.QueryEscape(text))
+		if got := fmt.Sprint(found(p)); p.status != http.StatusOK || got != want {
+			t.Errorf("%q: got %d %s, want %s\n%s", text, p.status, got, want, p.body)
+		}
+		p.want(t, text, http.StatusOK, `name="find" type="search" value="`+html.EscapeString(text)+`"`)
+	}
+	b.get("/console/pets?find=nobody").want(t, "nothing found", http.StatusOK, "No pet has such a name or id.")
+	for _, text := range []string{"5", " 5 ", "+5", "005"} {
+		b.get("/console/pets?find="+url.QueryEscape(text)).wantMoved(t, text, "/console/pets/5")
+	}
+	// The filters narrow it, and keep what was typed.
+	p := b.get("/console/pets?find=rex&status=sold")
+	p.want(t, "and a status", http.StatusOK, "No pet matches these filters.", `href="/console/pets?find=rex&amp;status=available"`, `<input type="hidden" name="find" value="rex">`)
+	if got := fmt.Sprint(found(b.get("/console/pets?find=rex&status=available&category=Dogs"))); got != "[Rex rexona]" {
+		t.Errorf("with other filters: got %s, want both", got)
+	}
+	long := url.QueryEscape(strings.Repeat("ß", 101))
+	b.get("/console/pets?find="+long).want(t, "too long", http.StatusBadRequest, "Look for at most 100 characters", findBox)
+	b.get("/console/find?find="+long).want(t, "too long to suggest", http.StatusBadRequest)
+	b.get("/console/pets?find=%ff").want(t, "not text", http.StatusBadRequest, "isn’t valid text")
+}
+
+// TestFindPages: a list of names has pages like any other.
+func TestFindPages(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(animalstore.Read)
+	for i := range 60 {
+		s.pet(fmt.Sprintf("Rex %02d", 59-i))
+		s.pet("other")
+	}
+	var names []string
+	for path := "/console/pets?find=rex"; path != ""; {
+		p := b.get(path)
+		p.want(t, path, http.StatusOK, "Names that begin with")
+		for _, m := range petLink.FindAllStringSubmatch(p.body, -1) {
+			names = append(names, m[1])
+		}
+		path = ""
+		if next := pagerLink["next"].FindStringSubmatch(p.body); next != nil {
+			path = html.UnescapeString(next[1])
+		}
+	}
+	for i, name := range names {
+		if want := fmt.Sprintf("Rex %02d", i); name != want {
+			t.Fatalf("got %q, want all 60 by name", names)
+		}
+	}
+	if len(names) != 60 {
+		t.Errorf("got %d pets, want 60", len(names))
+	}
+}
+
+// TestSuggestions: the first matches, for one request or two.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("clerk", animalstore.Read, 1<<30)
+	b := s.browser()
+	b.signIn(secret)
+	for i := range 12 {
+		s.pet(fmt.Sprintf("Rex <%02d>", i))
+	}
+	s.pet("7 of 9")
+	s.pet("7")
+	for _, test := range []struct {
+		text, want string
+		calls      int64
+	}{
+		{"nobody", `[]`, 1},
+		{"", `[]`, 0},
+		{"7 ", `[{"id":7,"name":"Rex \u003c06\u003e","status":"available"},{"id":14,"name":"7","status":"available"},{"id":13,"name":"7 of 9","status":"available"}]`, 2},
+		{"14", `[{"id":14,"name":"7","status":"available"}]`, 2},
+		{"99", `[]`, 2},
+	} {
+		before := s.left(secret)
+		p := b.get("/console/find?find=" + url.QueryEscape(test.text))
+		if calls := before - s.left(secret) - 1; p.status != http.StatusOK || p.body != test.want || calls != test.calls {
+			t.Errorf("%q: got %d %s for %d requests, want %s for %d", test.text, p.status, p.body, calls, test.want, test.calls)
+		}
+		if p.header.Get("Content-Type") != "application/json" || p.header.Get("Cache-Control") != "no-store" || p.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%q: got the header %v, want JSON that isn't stored", test.text, p.header)
+		}
+	}
+	if got := strings.Count(b.get("/console/find?find=rex").body, `"id"`); got != 8 {
+		t.Errorf("got %d matches, want the first 8", got)
+	}
+	limited, _ := s.key("limited", animalstore.Read, 2)
+	b.signIn(limited)
+	b.get("/console/find?find=rex")
+	b.get("/console/find?find=rex").want(t, "over the limit", http.StatusTooManyRequests)
+}

@@ -1,0 +1,125 @@
+// The first matches while somebody types into the box on every page, as a combobox:
+// https://www.w3.org/WAI/ARIA/apg/patterns/combobox/. Without it, the box leads to a list.
+"use strict";
+
+{
+	const box = document.querySelector("#find");
+	const list = Object.assign(document.createElement("ul"), { id: "matches", role: "listbox", ariaLabel: "Matching pets", hidden: true });
+	const said = Object.assign(document.createElement("p"), { className: "hidden", role: "status" });
+
+	const pause = 250; // milliseconds without a key, before a request
+	let allowed = 20; // requests of one page, because each is charged to the key
+	const known = new Map(); // matches by text
+	let timer;
+	let request;
+	let active = -1;
+
+	const close = () => {
+		list.hidden = true;
+		active = -1;
+		box.setAttribute("aria-expanded", "false");
+		box.removeAttribute("aria-activedescendant");
+	};
+
+	const activate = (index) => {
+		list.children[active]?.setAttribute("aria-selected", "false");
+		active = index;
+		list.children[active].setAttribute("aria-selected", "true");
+		list.children[active].scrollIntoView({ block: "nearest" });
+		box.setAttribute("aria-activedescendant", list.children[active].id);
+	};
+
+	const visit = (option) => { location.href = `/console/pets/${option.dataset.pet}`; };
+
+	const optionFor = (pet, i) => {
+		const option = Object.assign(document.createElement("li"), { id: `match-${i}`, role: "option", ariaSelected: "false" });
+		option.dataset.pet = pet.id;
+		const name = Object.assign(document.createElement("span"), { className: "clamp" });
+		name.append(Object.assign(document.createElement("bdi"), { textContent: pet.name }));
+		option.append(name,
+			Object.assign(document.createElement("small"), { textContent: pet.id }), " ",
+			Object.assign(document.createElement("span"), { className: `tag ${pet.status}`, textContent: pet.status }));
+		option.addEventListener("click", () => visit(option));
+		return option;
+	};
+
+	const show = (pets) => {
+		close();
+		list.replaceChildren(...pets.map(optionFor));
+		said.textContent = pets.length === 0 ? "No pet found." : `${pets.length === 1 ? "One pet" : `${pets.length} pets`}. Choose with the arrow keys.`;
+		if (pets.length > 0) {
+			list.hidden = false;
+			box.setAttribute("aria-expanded", "true");
+		}
+	};
+
+	const suggest = async (text) => {
+		request?.abort();
+		if (!known.has(text)) {
+			if (allowed-- <= 0) {
+				return;
+			}
+			request = new AbortController();
+			try {
+				const response = await fetch(`/console/find?${new URLSearchParams({ find: text })}`, { signal: request.signal, redirect: "error" });
+				if (!response.ok) { // over the limit, for example: the list says why
+					allowed = 0;
+					return;
+				}
+				known.set(text, await response.json());
+			} catch {
+				return; // something else was typed meanwhile, or the session has ended
+			}
+		}
+		if (box.value.trim() === text && document.activeElement === box) {
+			show(known.get(text));
+		}
+	};
+
+	const type = () => {
+		clearTimeout(timer);
+		close();
+		said.textContent = "";
+		const text = box.value.trim();
+		if (text.length > 1 || /^[0-9]$/.test(text)) {
+			timer = setTimeout(() => suggest(text), pause);
+		}
+	};
+
+	const press = (event) => {
+		if (list.hidden || event.isComposing) {
+			return;
+		}
+		const last = list.children.length - 1;
+		switch (event.key) {
+		case "ArrowDown":
+			activate(active < last ? active + 1 : 0);
+			break;
+		case "ArrowUp":
+			activate(active > 0 ? active - 1 : last);
+			break;
+		case "Enter":
+			if (active < 0) {
+				return; // the form is sent
+			}
+			visit(list.children[active]);
+			break;
+		case "Escape":
+			close();
+			break;
+		default:
+			return;
+		}
+		event.preventDefault();
+	};
+
+	if (box) {
+		Object.assign(box, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
+		box.setAttribute("aria-controls", list.id);
+		box.after(list, said);
+		box.addEventListener("input", type);
+		box.addEventListener("keydown", press);
+		box.addEventListener("blur", close);
+		list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
+	}
+}

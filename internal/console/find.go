@@ -34,7 +34,7 @@ func findText(r *http.Request) (string, error) {
 // number.
 func (v *visit) petWithNumber(text string) (pet animalstore.Pet, found bool, err error) {
 	id, err := parseInteger(text)
-	if err != nil || id < 1 {
+	if err != nil {
 		return pet, false, nil
 	}
 	pet, err = v.api.FindPet(v.r.Context(), id)

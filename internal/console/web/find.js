@@ -98,12 +98,6 @@
 		case "ArrowUp":
 			activate(active > 0 ? active - 1 : last);
 			break;
-		case "Enter":
-			if (active < 0) {
-				return; // the form is sent
-			}
-			visit(list.children[active]);
-			break;
 		case "Escape":
 			close();
 			break;
@@ -113,6 +107,13 @@
 		event.preventDefault();
 	};
 
+	const submit = (event) => { // with Enter
+		if (active >= 0) {
+			event.preventDefault();
+			visit(list.children[active]);
+		}
+	};
+
 	if (box) {
 		Object.assign(box, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
 		box.setAttribute("aria-controls", list.id);
@@ -120,6 +121,7 @@
 		box.addEventListener("input", type);
 		box.addEventListener("keydown", press);
 		box.addEventListener("blur", close);
+		box.form.addEventListener("submit", submit);
 		list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
 	}
 }

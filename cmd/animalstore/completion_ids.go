@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"iter"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"animalstore/client"
 	"animalstore/internal/cli"
 	"animalstore/internal/db/sqlite"
+	"animalstore/internal/server"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -111,7 +113,10 @@ func (at *keyLocation) listKeys(ctx context.Context, cmd *cobra.Command, typed s
 			listOver(&at.server, keyResource.list)(ctx, cmd, typed)(yield)
 			return
 		}
-		if store, err := at.database.open(ctx, sqlite.Options{MustExist: true}); err == nil {
+		if have, known, err := server.DatabaseVersions(ctx, at.database.url); err != nil || have != known {
+			return // don't update a store because someone pressed a key
+		}
+		if store, err := at.database.open(ctx, sqlite.Options{MustExist: true}, io.Discard); err == nil {
 			defer store.Close()
 			databaseKeys{store}.List(ctx, maxPage)(yield)
 		}

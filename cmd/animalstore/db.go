@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"animalstore/internal/cli"
@@ -54,12 +55,15 @@ func stopAfter(err error) {
 	os.Exit(exitError)
 }
 
-// open opens the database as a server does.
-func (d databaseFlag) open(ctx context.Context, opts sqlite.Options) (db.DB, error) {
+// open opens the database as a server does. If it updates the tables, notes shows how far
+// that is.
+func (d databaseFlag) open(ctx context.Context, opts sqlite.Options, notes io.Writer) (db.DB, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	opts.Fatal = stopAfter
+	progress, end := showUpdate(notes)
+	defer end()
+	opts.Fatal, opts.Progress = stopAfter, progress
 	store, err := server.OpenDatabase(ctx, d.url, opts)
 	return store, d.explain(err)
 }
@@ -97,7 +101,9 @@ func dbMigrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Create or update a database's tables",
 		Long: `Create a database's tables, or update them to this version. A server does the
-same when it starts. Use this to do it earlier, or as a user with more rights.`,
+same when it starts. Use this to do it earlier, or as a user with more rights.
+In a store with millions of pets it can take minutes. If it is interrupted, run
+it again: it continues where it was.`,
 		Example: `  animalstore db migrate --database sqlite:/var/lib/animalstore/store.db
   animalstore db migrate --database postgres://owner@db1/store`,
 		Args: cli.NoArguments,
@@ -123,7 +129,7 @@ func (d databaseFlag) migrate(ctx context.Context, p *terminal.Printer) error {
 	}
 	text := fmt.Sprintf("The tables are up to date: version %d.", to)
 	if from != to {
-		store, err := d.open(ctx, sqlite.Options{Serve: true})
+		store, err := d.open(ctx, sqlite.Options{Serve: true}, p.Notes)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	began, show := time.Now(), &copyProgress{w: p.Notes}
 	var paused int
 	pause := func(path string) (err error) {
-		paused, err = pauseWebhooks(ctx, path)
+		paused, err = pauseWebhooks(ctx, path, p.Notes)
 		return err
 	}
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, store, pause, show)
@@ -88,8 +89,10 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 // pauseWebhooks pauses the webhooks of a store that is being restored, because they would
 // send events again that were delivered after the backup. It first updates the tables of
 // an older version, so that all versions are changed in the same way.
-func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
-	d, err := sqlite.Open(ctx, path, sqlite.Options{MustExist: true})
+func pauseWebhooks(ctx context.Context, path string, notes io.Writer) (paused int, err error) {
+	progress, end := showUpdate(notes)
+	d, err := sqlite.Open(ctx, path, sqlite.Options{MustExist: true, Progress: progress})
+	end()
 	if err != nil {
 		return 0, fmt.Errorf("pause webhooks: %w", err)
 	}

@@ -73,11 +73,13 @@ func seedDatabase(ctx context.Context, d databaseFlag, s sample.Store, p *termin
 	var store db.DB
 	var err error
 	if postgres.Is(d.url) {
-		store, err = postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
+		progress, end := showUpdate(p.Notes)
+		store, err = postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout, Progress: progress})
+		end()
 		err = d.explain(err)
 	} else {
 		// Serve keeps servers from using the file: they wouldn't notice the new rows.
-		store, err = d.open(ctx, sqlite.Options{Serve: true})
+		store, err = d.open(ctx, sqlite.Options{Serve: true}, p.Notes)
 	}
 	if err != nil {
 		return err

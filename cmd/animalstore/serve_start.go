@@ -111,18 +111,19 @@ func firstKey(ctx context.Context, s *server.Server, cfg server.Config, supplied
 	return false, nil
 }
 
-// notifyReady tells systemd that the server accepts connections, so that units that wait
-// for it can start. The socket is the value of NOTIFY_SOCKET, "" without systemd.
-func notifyReady(socket string, log *slog.Logger) {
+// notify tells systemd something about this service, such as READY=1: it accepts
+// connections, so units that wait for it can start. The socket is the value of
+// NOTIFY_SOCKET, "" without systemd.
+func notify(socket, message string, log *slog.Logger) {
 	if socket == "" {
 		return
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err == nil {
 		defer conn.Close()
-		_, err = conn.Write([]byte("READY=1"))
+		_, err = conn.Write([]byte(message))
 	}
 	if err != nil {
-		log.Warn("cannot tell the service manager that the server is ready", "err", err)
+		log.Warn("cannot tell the service manager about this server", "message", message, "err", err)
 	}
 }

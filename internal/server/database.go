@@ -88,7 +88,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	if fatal == nil {
 		fatal = func(err error) { panic(err) }
 	}
-	store, err := OpenDatabase(ctx, s.cfg.Database, sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.NoSync})
+	store, err := OpenDatabase(ctx, s.cfg.Database, sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.NoSync, Progress: s.cfg.UpdateProgress})
 	if err != nil {
 		return err
 	}

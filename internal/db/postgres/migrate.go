@@ -77,6 +77,8 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool, progre
 		return errNewer(version, known)
 	case version == known:
 		return nil
+	case version > 0:
+		progress(db.Update{Step: "waiting for other instances"})
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("update the tables: %w", err)

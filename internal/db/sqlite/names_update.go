@@ -34,11 +34,14 @@ func (d *DB) update(ctx context.Context, c *sqlite.Conn, progress func(db.Update
 	if unfinished, err := isUnfinished(c); err != nil || !unfinished {
 		return err
 	}
-	if progress == nil {
+	defer c.SetInterrupt(c.SetInterrupt(ctx.Done()))
+	total, err := selectInt(c, "count pets", "SELECT count(*) FROM pets")
+	if progress == nil || total == 0 {
 		progress = func(db.Update) {}
 	}
-	defer c.SetInterrupt(c.SetInterrupt(ctx.Done()))
-	err := foldNames(c, progress)
+	if err == nil {
+		err = foldNames(c, total, progress)
+	}
 	if err == nil {
 		progress(db.Update{Step: "building the index of names"})
 		err = d.indexNames(c)
@@ -66,12 +69,8 @@ func isUpdating(path string) bool {
 	return unfinished && err == nil
 }
 
-// foldNames stores the folded name of all pets.
-func foldNames(c *sqlite.Conn, progress func(db.Update)) error {
-	total, err := selectInt(c, "count pets", "SELECT count(*) FROM pets")
-	if err != nil {
-		return err
-	}
+// foldNames stores the folded name of all pets, of which there are total.
+func foldNames(c *sqlite.Conn, total int64, progress func(db.Update)) error {
 	done, err := selectInt(c, "count folded names", "SELECT count(*) FROM pets WHERE id <= (SELECT folded FROM names_update)")
 	for more := true; more && err == nil; {
 		progress(db.Update{Step: "folding names", Done: done, Total: total})

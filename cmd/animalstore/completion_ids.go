@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"animalstore"
 	"animalstore/client"
@@ -84,6 +85,44 @@ func listOver[T any](conn *connection, list lister[T]) func(context.Context, *co
 // none. A large store has many more pets than one page.
 func listPetsBeginning(ctx context.Context, c *client.Client, digits string) iter.Seq2[animalstore.Pet, error] {
 	return c.ListPets(ctx, client.PetQuery{IDs: idsBeginning(digits)})
+}
+
+// completeNames offers the names of pets. A shell only takes what begins with the typed
+// text, so a name that begins with it in another case is offered in that case.
+func completeNames(conn *connection) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
+		defer cancel()
+		if cli.ReadEnvironment(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list := listOver(conn, func(ctx context.Context, c *client.Client, typed string) iter.Seq2[animalstore.Pet, error] {
+			return c.ListPets(ctx, client.PetQuery{Name: typed})
+		})
+		var offered []string
+		read := 0
+		for pet, err := range list(ctx, cmd, typed) {
+			if err != nil || read == maxPage {
+				break
+			}
+			read++
+			name, ok := withPrefix(pet.Name, typed)
+			if ok && terminal.Visible(name) == name && !slices.Contains(offered, name) {
+				offered = append(offered, name)
+			}
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// withPrefix returns a name that begins with prefix in any case, beginning exactly with it.
+func withPrefix(name, prefix string) (string, bool) {
+	end := 0
+	for range utf8.RuneCountInString(prefix) {
+		_, size := utf8.DecodeRuneInString(name[end:])
+		end += size
+	}
+	return prefix + name[end:], strings.EqualFold(name[:end], prefix)
 }
 
 // idsBeginning returns the lowest ids that begin with these digits, as many as a request

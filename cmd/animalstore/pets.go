@@ -81,16 +81,24 @@ func petsListCommand(conn *connection) *cobra.Command {
 	var f listFlags
 	var filter petFilter
 	var ids cli.IDList
+	var name string
 	cmd := pets.onList(conn, &cobra.Command{
 		Use:   "list",
-		Short: "List pets, the latest first",
+		Short: "List pets, the latest first, or find them by name",
 		Example: `  animalstore pets list
   animalstore pets list --status available --category 7
+  animalstore pets list --name rex
   animalstore pets list --id 5,6 --json
   animalstore pets list --all --wait | cut -f 2`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if len(ids) > maxPage {
 				return cli.Usagef("--id takes at most %d ids, not %d", maxPage, len(ids))
+			}
+			if err := cli.NotEmpty(cmd, "name"); err != nil {
+				return err
+			}
+			if len(ids) > 0 && name != "" {
+				return cli.Usagef("give --name or --id, not both")
 			}
 			if len(ids) > 0 && !cli.Given(cmd, "limit") {
 				f.all = true // of the named ones
@@ -99,12 +107,14 @@ func petsListCommand(conn *connection) *cobra.Command {
 		},
 	}, &f, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Pet, error] {
 		q := filter.query(cmd)
-		q.IDs, q.PageSize = ids, pageSize
+		q.IDs, q.Name, q.PageSize = ids, name, pageSize
 		return s.ListPets(cmd.Context(), q)
 	})
 	filter.register(cmd, conn)
 	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
 	cli.CompleteFlag(cmd, "id", pets.completeIDs(conn))
+	cmd.Flags().StringVar(&name, "name", "", "only pets whose name begins with this `text`, ignoring case, sorted by name")
+	cli.CompleteFlag(cmd, "name", completeNames(conn))
 	return cmd
 }
 

@@ -53,17 +53,7 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool, progre
 	if err := checkServer(ctx, pool); err != nil {
 		return err
 	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrateLock), lock.WithLockTimeout(1, migrateAttempts))
-	if err != nil {
-		return err
-	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, pool, files,
-		goose.WithSessionLocker(locker), goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(namesMigration(progress)))
+	provider, err := newProvider(pool, progress)
 	if err != nil {
 		return err
 	}
@@ -84,6 +74,21 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool, progre
 		return fmt.Errorf("update the tables: %w", err)
 	}
 	return nil
+}
+
+// newProvider returns what runs the migrations, one program at a time.
+func newProvider(pool *sql.DB, progress func(db.Update)) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrateLock), lock.WithLockTimeout(1, migrateAttempts))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, pool, files,
+		goose.WithSessionLocker(locker), goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(namesMigration(progress)))
 }
 
 // errNewer refuses a database with a schema newer than this program.

@@ -38,6 +38,8 @@ var clients = []struct {
 	start func(testing.TB) *adapter
 }{
 	{"go", startGo},
+	{"python", startPython},
+	{"python-async", startPythonAsync},
 	{"typescript", startTypeScript},
 }
 

@@ -67,7 +67,6 @@ var (
 type DB interface {
 	Pets
 	Names
-	Inventory
 	Orders
 	Categories
 	Keys

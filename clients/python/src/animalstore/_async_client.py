@@ -1,0 +1,511 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+
+from ._call import Call, Repeat
+from ._core import Core, path_with, pet_not_found
+from ._json import DecodeError, integer, json_object, list_of
+from ._lists import PAGE_SIZE, EventPages, EventsQuery, Pages
+from ._models import (
+    Category,
+    Delivery,
+    DeliveryRetry,
+    DeliveryState,
+    DeliveryWithBody,
+    Event,
+    Key,
+    KeyPatch,
+    KeyWithSecret,
+    Limits,
+    NewKey,
+    NewPet,
+    NewWebhook,
+    Order,
+    OrderPatch,
+    OrderStatus,
+    Pet,
+    PetPatch,
+    PetStatus,
+    Status,
+    UsageHour,
+    Webhook,
+    WebhookPatch,
+    WebhookWithSecret,
+)
+from ._options import (
+    CallOptions,
+    ChangeOptions,
+    CreateOptions,
+    ListOptions,
+    PutOptions,
+    RateLimit,
+    ReadOptions,
+    Settings,
+    Wait,
+)
+from ._transport import AsyncRunner
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+T = TypeVar("T")
+
+DEFAULT_GRACE = 24 * 60 * 60
+"""The service's default for how many seconds the previous secrets of a rotated key or
+webhook keep working."""
+
+
+class AsyncClient:
+    """Calls one deployment with one API key, with async and await. Create one client per
+    key and share it between tasks: only then does it know about all requests that count
+    against the key. It belongs to one event loop.
+
+    `base_url` is the address of the service, such as https://pets.example or
+    http://127.0.0.1:8080/v1: the version at the end is optional. Nothing is sent yet, so a
+    wrong key is noticed only in the first call. All durations are in seconds.
+
+    - `http_client`: used instead of a new one, for example for a proxy or your own
+      certificate. It is not closed with this client. Its redirects, headers, cookies and
+      timeouts are not used.
+    - `max_attempts`: how often a call is sent at most. 1 means no retries.
+    - `backoff_base`, `backoff_max`: before the n-th retry the client waits a random time up
+      to base·2ⁿ⁻¹, at most max, in addition to the time in Retry-After if there is one.
+    - `max_wait`: makes a call fail immediately, usually with a RateLimitError, if
+      Retry-After or the reset of a limit would make it wait longer. With 0 a call never
+      waits for a limit. By default it waits as long as necessary, until midnight UTC if the
+      day is used up.
+    - `attempt_timeout`: limits each attempt, from connecting to the last byte of the
+      response. Requests of `events` also get the time they ask the service to wait.
+    - `pacing`: for bulk jobs. Half of the minute's requests are sent immediately, the others
+      are spread evenly over the rest of the minute. A job never gets a 429 as long as nobody
+      else uses the key, and always leaves some requests for others.
+    - `on_wait`: called before every wait for a limit or a retry, for a countdown or a log.
+      It isn't called for the short pauses of pacing.
+
+    Every method also takes the options of its kind by name: see CallOptions."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        http_client: httpx.AsyncClient | None = None,
+        user_agent: str = f"animalstore-python/{__version__}",
+        max_attempts: int = 5,
+        backoff_base: float = 0.5,
+        backoff_max: float = 30.0,
+        max_wait: float | None = None,
+        attempt_timeout: float = 30.0,
+        pacing: bool = False,
+        on_wait: Callable[[Wait], None] | None = None,
+    ) -> None:
+        settings = Settings(
+            user_agent, max_attempts, backoff_base, backoff_max, max_wait, attempt_timeout, pacing, on_wait
+        )
+        self._core = Core(base_url, api_key, settings)
+        self._runner = AsyncRunner(http_client)
+
+    @property
+    def base_url(self) -> str:
+        """The URL of the API, including /v1."""
+        return self._core.base_url
+
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """The rate limit headers of the latest response that had them. This doesn't send a
+        request."""
+        return self._core.gate.seen
+
+    async def aclose(self) -> None:
+        """Closes the connections that are kept open for later calls."""
+        await self._runner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self.base_url!r})"
+
+    async def _send(self, call: Call[T], options: CallOptions) -> T:
+        return await self._runner.run(self._core.call(call, options))
+
+    async def _each(self, pages: Pages[T]) -> AsyncIterator[T]:
+        while pages.more:
+            page = await self._runner.run(pages.fetch())
+            for entry in page:
+                yield entry
+
+    # Pets
+
+    def list_pets(
+        self,
+        *,
+        status: PetStatus | None = None,
+        category_id: int | None = None,
+        name: str | None = None,
+        ids: Sequence[int] | None = None,
+        page_size: int = PAGE_SIZE,
+        **options: Unpack[ListOptions],
+    ) -> AsyncIterator[Pet]:
+        """Lists pets, newest first. A page is requested when the loop gets there. Pets that
+        exist during the whole listing are listed exactly once, whatever else changes
+        meanwhile; pets added meanwhile are not listed.
+
+        `name` selects pets whose name begins with it, ignoring case, and sorts them by name.
+        It can't be used with `ids`, which are at most 100."""
+        query = {
+            "status": status,
+            "categoryId": category_id,
+            "name": name or None,
+            "id": list(ids) if ids is not None else None,
+        }
+        return self._each(self._pages("listPets", "/pets", query, page_size, Pet.from_json, options))
+
+    async def find_pet(self, pet_id: int, **options: Unpack[ReadOptions]) -> Pet:
+        """Returns one pet by its id. The error has the code pet_not_found if it doesn't
+        exist. This reads the list, which replaces `get_pet`, so its ETag can't be used for
+        `if_match`."""
+        path = path_with("/pets", {"id": [pet_id], "limit": PAGE_SIZE})
+        if pet_id > 0:  # the list refuses other ids, which no pet has
+            for pet in await self._send(Call("findPet", "GET", path, list_of(Pet.from_json)), options):
+                return pet
+        raise pet_not_found(f"GET {self.base_url}{path}", pet_id)
+
+    async def create_pet(self, pet: NewPet, **options: Unpack[CreateOptions]) -> Pet:
+        """Adds a pet. It is added only once, even if the call is retried."""
+        call = Call("createPet", "POST", "/pets", Pet.from_json, pet, Repeat.REPLAYED)
+        return await self._send(call, options)
+
+    async def get_pet(self, pet_id: int, **options: Unpack[ReadOptions]) -> Pet:
+        """Deprecated: the service removes this operation on 5 December 2030. Then the error
+        has the code endpoint_removed. Use `find_pet`."""
+        return await self._send(Call("getPet", "GET", f"/pets/{pet_id}", Pet.from_json), options)
+
+    async def update_pet(self, pet_id: int, patch: PetPatch, **options: Unpack[ChangeOptions]) -> Pet:
+        """Changes a pet and returns the changed pet. Use `if_match` to change it only if it
+        is still in the state you read."""
+        call = Call("updatePet", "PATCH", f"/pets/{pet_id}", Pet.from_json, patch, conditional=True)
+        return await self._send(call, options)
+
+    async def delete_pet(self, pet_id: int, **options: Unpack[ChangeOptions]) -> None:
+        """Removes a pet. If an attempt was lost and the next one finds the pet gone, that
+        counts as success."""
+        await self._send(self._removal("deletePet", f"/pets/{pet_id}"), options)
+
+    # Orders
+
+    def list_orders(
+        self,
+        *,
+        status: OrderStatus | None = None,
+        pet_id: int | None = None,
+        page_size: int = PAGE_SIZE,
+        **options: Unpack[ListOptions],
+    ) -> AsyncIterator[Order]:
+        """Lists orders, newest first, with the guarantee of `list_pets`."""
+        query = {"status": status, "petId": pet_id}
+        return self._each(self._pages("listOrders", "/store/orders", query, page_size, Order.from_json, options))
+
+    async def place_order(self, pet_id: int, **options: Unpack[CreateOptions]) -> Order:
+        """Orders a pet, which must be available and becomes pending. Only one order is
+        placed, even if the call is retried."""
+        call = Call("placeOrder", "POST", "/store/orders", Order.from_json, {"petId": pet_id}, Repeat.REPLAYED)
+        return await self._send(call, options)
+
+    async def get_order(self, order_id: int, **options: Unpack[ReadOptions]) -> Order:
+        """Returns one order."""
+        return await self._send(Call("getOrder", "GET", f"/store/orders/{order_id}", Order.from_json), options)
+
+    async def update_order(self, order_id: int, patch: OrderPatch, **options: Unpack[ChangeOptions]) -> Order:
+        """Changes an order and returns the changed order. The status of its pet changes with
+        it. If an attempt was lost and the next one is refused, the error has
+        `outcome_unknown`: the order shows that it was changed, but not by whom."""
+        path = f"/store/orders/{order_id}"
+        call = Call("updateOrder", "PATCH", path, Order.from_json, patch, conditional=True)
+        return await self._send(call, options)
+
+    # Categories
+
+    def list_categories(self, *, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]) -> AsyncIterator[Category]:
+        """Lists categories by ascending id."""
+        return self._each(self._pages("listCategories", "/categories", {}, page_size, Category.from_json, options))
+
+    async def get_category(self, category_id: int, **options: Unpack[ReadOptions]) -> Category:
+        """Returns one category."""
+        call = Call("getCategory", "GET", f"/categories/{category_id}", self._category(category_id))
+        return await self._send(call, options)
+
+    async def put_category(self, category: Category, **options: Unpack[PutOptions]) -> Category:
+        """Sets the name of a category, and creates the category if it doesn't exist.
+        `Meta.status` is 201 if it was created, unless that response was lost and the call
+        was retried. With `if_none_match="*"` it only creates."""
+        path, body, read = f"/categories/{category.id}", {"name": category.name}, self._category(category.id)
+        call = Call("putCategory", "PUT", path, read, body, conditional=True, creates=True)
+        return await self._send(call, options)
+
+    # Events
+
+    def list_events(
+        self,
+        *,
+        after: int | None = None,
+        latest: bool = False,
+        before: int | None = None,
+        newest: bool = False,
+        types: Sequence[str] | str | None = None,
+        subject: str | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> AsyncIterator[Event]:
+        """Lists the events so far, oldest first, and ends with the newest. `events` also
+        waits for later ones.
+
+        `after` is an event's id, `types` are like "pet.created", or "pet.*" for all of a
+        resource, and `subject` is a resource, such as "pet/17". With `before` (an event's
+        id) or `newest` the events are listed newest first, down to the oldest kept."""
+        query = EventsQuery(after, latest, before, newest, types, subject)
+        return self._each(EventPages(self._core, "listEvents", query, False, options))
+
+    def events(
+        self,
+        *,
+        after: int | None = None,
+        latest: bool = False,
+        types: Sequence[str] | str | None = None,
+        subject: str | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> AsyncIterator[Event]:
+        """Follows the events of the store, oldest first. The loop has no end: it waits for
+        the next event. After a failure it resumes where it was, however long that takes,
+        with no limit on the number of attempts. So no event is skipped or repeated.
+
+        `after` is the id of the last event that you have seen. Without it, events start with
+        the oldest kept one, or with `latest` from now on. EventsExpiredError means that the
+        events after this position are no longer kept: build again from the lists whatever
+        you built from earlier events.
+
+        The service responds as soon as there is an event, or after 30 seconds without one.
+        Each response counts against the limits, at least two a minute."""
+        query = EventsQuery(after, latest, None, False, types, subject)
+        return self._each(EventPages(self._core, "events", query, True, options))
+
+    async def list_event_page(
+        self,
+        limit: int = PAGE_SIZE,
+        *,
+        after: int | None = None,
+        latest: bool = False,
+        before: int | None = None,
+        newest: bool = False,
+        types: Sequence[str] | str | None = None,
+        subject: str | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> tuple[list[Event], int]:
+        """Makes one request for events, for programs that show one page at a time: at most
+        `limit` events, 1 to 100, oldest first, and the id to continue after. With `before`
+        or `newest` they are newest first, with the id to continue before, or 0 once the
+        oldest kept event has been reached."""
+        query = EventsQuery(after, latest, before, newest, types, subject)
+        pages = EventPages(self._core, "listEvents", query, False, options)
+        return await self._runner.run(pages.one_page(query, limit))
+
+    async def latest_event_id(self, **options: Unpack[ReadOptions]) -> int:
+        """Returns the id of the newest event, or 0 if there is none. Later events come after
+        it."""
+        query = EventsQuery(None, True, None, False, None, None)
+        return await self._runner.run(EventPages(self._core, "latestEventID", query, False, options).latest_id())
+
+    # Limits and the server
+
+    async def get_limits(self, **options: Unpack[ReadOptions]) -> Limits:
+        """Returns how much of its plan the client's key has used. It counts as a request;
+        `rate_limit`, which has the latest headers, doesn't."""
+        return await self._send(Call("getLimits", "GET", "/limits", Limits.from_json), options)
+
+    async def get_usage(self, hours: int | None = None, **options: Unpack[ReadOptions]) -> list[UsageHour]:
+        """Returns the number of requests of the client's key by hour, the latest first, for
+        the given number of hours, at most 2160, by default 24. Hours without a request are
+        omitted."""
+        path = path_with("/usage", {"hours": hours or None})
+        return await self._send(Call("getUsage", "GET", path, list_of(UsageHour.from_json)), options)
+
+    async def get_status(self, **options: Unpack[ReadOptions]) -> Status:
+        """Returns the state of the server that responds: version, database, size, cache,
+        last backup, and the requests of the last hour. It needs a key with the admin
+        permission."""
+        return await self._send(Call("getStatus", "GET", "/status", Status.from_json), options)
+
+    # Keys
+
+    def list_keys(self, *, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]) -> AsyncIterator[Key]:
+        """Lists keys, newest first, including revoked and expired ones. Like all operations
+        on keys it needs a key with the admin permission."""
+        return self._each(self._pages("listKeys", "/keys", {}, page_size, Key.from_json, options))
+
+    async def create_key(self, key: NewKey, **options: Unpack[CallOptions]) -> KeyWithSecret:
+        """Creates a key. Store its secret: it is not shown again. The service doesn't support
+        Idempotency-Key here, because it would have to store the secret. So this call is only
+        retried if it's certain that nothing was created. After an error with
+        `outcome_unknown`, look for the key in the list and revoke it."""
+        call = Call("createKey", "POST", "/keys", KeyWithSecret.from_json, key, Repeat.HARMFUL, secret=True)
+        return await self._send(call, options)
+
+    async def get_key(self, key_id: int, **options: Unpack[ReadOptions]) -> Key:
+        """Returns one key."""
+        return await self._send(Call("getKey", "GET", f"/keys/{key_id}", Key.from_json), options)
+
+    async def update_key(self, key_id: int, patch: KeyPatch, **options: Unpack[ChangeOptions]) -> Key:
+        """Changes a key and returns the changed key. The change takes effect within a second.
+        Use `if_match` to change it only if it is still in the state you read; using the key
+        in between doesn't count as a change."""
+        call = Call("updateKey", "PATCH", f"/keys/{key_id}", Key.from_json, patch, conditional=True)
+        return await self._send(call, options)
+
+    async def revoke_key(self, key_id: int, **options: Unpack[ChangeOptions]) -> None:
+        """Disables a key permanently. Revoking it again is not an error."""
+        await self._send(self._removal("revokeKey", f"/keys/{key_id}"), options)
+
+    async def rotate_key(
+        self, key_id: int, grace_seconds: int = DEFAULT_GRACE, **options: Unpack[ChangeOptions]
+    ) -> KeyWithSecret:
+        """Gives a key a new secret. The previous ones keep working for the grace period, 0
+        to 90 days. Like `create_key` it's only retried if it's certain that nothing was
+        done. After an error with `outcome_unknown`, rotate the key again."""
+        call = self._rotation("rotateKey", f"/keys/{key_id}", KeyWithSecret.from_json, grace_seconds)
+        return await self._send(call, options)
+
+    async def unban_key(self, key_id: int, **options: Unpack[ChangeOptions]) -> Key:
+        """Lifts the ban of a key, if it has one; `Meta.ban_lifted` says whether it did."""
+        call = Call("unbanKey", "POST", f"/keys/{key_id}/unban", Key.from_json, conditional=True)
+        return await self._send(call, options)
+
+    async def get_key_usage(
+        self, key_id: int, hours: int | None = None, **options: Unpack[ReadOptions]
+    ) -> list[UsageHour]:
+        """Is like `get_usage`, for any key."""
+        path = path_with(f"/keys/{key_id}/usage", {"hours": hours or None})
+        return await self._send(Call("getKeyUsage", "GET", path, list_of(UsageHour.from_json)), options)
+
+    # Webhooks
+
+    def list_webhooks(self, *, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]) -> AsyncIterator[Webhook]:
+        """Lists webhooks, newest first. Like all operations on webhooks it needs a key with
+        the admin permission."""
+        return self._each(self._pages("listWebhooks", "/webhooks", {}, page_size, Webhook.from_json, options))
+
+    async def create_webhook(self, webhook: NewWebhook, **options: Unpack[CallOptions]) -> WebhookWithSecret:
+        """Creates a webhook. Store its secret: it is not shown again, and receivers need it
+        to verify webhooks; see `animalstore.webhook`. Like `create_key` it's only retried if
+        it's certain that nothing was created."""
+        read = WebhookWithSecret.from_json
+        call = Call("createWebhook", "POST", "/webhooks", read, webhook, Repeat.HARMFUL, secret=True)
+        return await self._send(call, options)
+
+    async def get_webhook(self, webhook_id: int, **options: Unpack[ReadOptions]) -> Webhook:
+        """Returns one webhook."""
+        return await self._send(Call("getWebhook", "GET", f"/webhooks/{webhook_id}", Webhook.from_json), options)
+
+    async def update_webhook(self, webhook_id: int, patch: WebhookPatch, **options: Unpack[ChangeOptions]) -> Webhook:
+        """Changes a webhook and returns it. Setting the state to active resumes a disabled or
+        paused webhook; it never gets the events from in between."""
+        path = f"/webhooks/{webhook_id}"
+        call = Call("updateWebhook", "PATCH", path, Webhook.from_json, patch, conditional=True)
+        return await self._send(call, options)
+
+    async def delete_webhook(self, webhook_id: int, **options: Unpack[ChangeOptions]) -> None:
+        """Removes a webhook with its deliveries."""
+        await self._send(self._removal("deleteWebhook", f"/webhooks/{webhook_id}"), options)
+
+    async def rotate_webhook(
+        self, webhook_id: int, grace_seconds: int = DEFAULT_GRACE, **options: Unpack[ChangeOptions]
+    ) -> WebhookWithSecret:
+        """Gives a webhook a new secret. During the grace period deliveries are also signed
+        with the previous one. After an error with `outcome_unknown`, rotate it again."""
+        path = f"/webhooks/{webhook_id}"
+        return await self._send(
+            self._rotation("rotateWebhook", path, WebhookWithSecret.from_json, grace_seconds), options
+        )
+
+    async def ping_webhook(
+        self, webhook_id: int, event_type: str | None = None, **options: Unpack[CallOptions]
+    ) -> Delivery:
+        """Sends a message of type webhook.ping to a webhook, or sample data for a type of
+        event, whether or not the webhook selects that type. The delivery shows the outcome
+        later."""
+        path, body = f"/webhooks/{webhook_id}/ping", {"type": event_type} if event_type else None
+        call = Call("pingWebhook", "POST", path, Delivery.from_json, body, Repeat.HARMFUL, accepted=True)
+        return await self._send(call, options)
+
+    def list_deliveries(
+        self,
+        webhook_id: int,
+        *,
+        state: DeliveryState | None = None,
+        page_size: int = PAGE_SIZE,
+        **options: Unpack[ListOptions],
+    ) -> AsyncIterator[Delivery]:
+        """Lists the deliveries to a webhook, newest first."""
+        path, query = f"/webhooks/{webhook_id}/deliveries", {"state": state}
+        return self._each(self._pages("listDeliveries", path, query, page_size, Delivery.from_json, options))
+
+    async def get_delivery(self, webhook_id: int, delivery_id: int, **options: Unpack[ReadOptions]) -> DeliveryWithBody:
+        """Returns a delivery to a webhook and the body that is sent."""
+        path = f"/webhooks/{webhook_id}/deliveries/{delivery_id}"
+        return await self._send(Call("getDelivery", "GET", path, DeliveryWithBody.from_json), options)
+
+    async def retry_delivery(self, webhook_id: int, delivery_id: int, **options: Unpack[CallOptions]) -> Delivery:
+        """Makes a delivery due at once, whatever its state."""
+        path = f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"
+        return await self._send(Call("retryDelivery", "POST", path, Delivery.from_json, accepted=True), options)
+
+    async def retry_deliveries(self, webhook_id: int, which: DeliveryRetry, **options: Unpack[CallOptions]) -> int:
+        """Makes all deliveries to a webhook that match due at once, and returns how many.
+        With a state, repeating a call that failed continues it."""
+        path = f"/webhooks/{webhook_id}/deliveries/retry"
+        call = Call("retryDeliveries", "POST", path, self._count, which, accepted=True)
+        return await self._send(call, options)
+
+    # Calls that several methods make
+
+    def _pages(
+        self,
+        operation: str,
+        path: str,
+        query: dict[str, Any],
+        page_size: int,
+        read: Callable[[object], T],
+        options: ListOptions,
+    ) -> Pages[T]:
+        return Pages(self._core, operation, path, {**query, "limit": page_size}, read, options)
+
+    @staticmethod
+    def _category(category_id: int) -> Callable[[object], Category]:
+        def read(value: object) -> Category:
+            category = Category.from_json(value)
+            if category.id != category_id:
+                raise DecodeError("it is another category")
+            return category
+
+        return read
+
+    @staticmethod
+    def _removal(operation: str, path: str) -> Call[None]:
+        return Call(operation, "DELETE", path, None, conditional=True)
+
+    @staticmethod
+    def _rotation(operation: str, path: str, read: Callable[[object], T], grace_seconds: int) -> Call[T]:
+        body = {"graceSeconds": grace_seconds}
+        return Call(operation, "POST", path + "/rotate", read, body, Repeat.HARMFUL, conditional=True, secret=True)
+
+    @staticmethod
+    def _count(value: object) -> int:
+        return integer(json_object(value).get("deliveries"))

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import enum
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+from ._errors import AnimalStoreError, CallCancelledError, CallTimeoutError, InvalidArgumentError
+from ._json import encode
+from ._options import FOREVER, AllOptions, CallOptions
+
+T = TypeVar("T")
+
+
+class Repeat(enum.Enum):
+    """The effect of sending a request again."""
+
+    SAFE = 0  # it only reads, or leads to the same state again
+    REPLAYED = 1  # the Idempotency-Key gets the first response again
+    HARMFUL = 2  # the change is made again
+
+
+@dataclass
+class Call(Generic[T]):
+    """One call of an operation, which may take several attempts."""
+
+    operation: str
+    method: str
+    path: str
+    """Below /v1, with the query."""
+    decode: Callable[[object], T] | None
+    """None if the response has no body."""
+    body: object = None
+    repeat: Repeat = Repeat.SAFE
+    conditional: bool = False
+    """The operation supports If-Match."""
+    creates: bool = False
+    """It can create the resource at its path, and supports If-None-Match: *."""
+    accepted: bool = False
+    """Success is 202: the service does it later."""
+    secret: bool = False
+    """The response contains a secret, which no error may show."""
+    is_list: bool = False
+    endless: bool = False
+    """The number of attempts isn't limited."""
+    wait: float = 0.0
+    """How long the service may deliberately wait."""
+
+    options: AllOptions = field(default_factory=AllOptions)
+    request: str = ""
+    """The HTTP method and the full URL, for errors."""
+    content: bytes | None = None
+    """The encoded body, the same bytes in every attempt."""
+    idempotency_key: str = ""
+    deadline: float = FOREVER
+    """By time.monotonic()."""
+    result: Any = None
+    next: str = ""
+    """For a list, the path of the next page."""
+
+    @property
+    def changes(self) -> bool:
+        return self.method != "GET"
+
+    def prepare(self, url: str, options: CallOptions, deadline: float | None = None) -> None:
+        """Checks the options and encodes the body."""
+        self.options = cast(AllOptions, options)
+        self.request = f"{self.method} {url}"
+        self._check_options()
+        timeout = options.get("timeout")
+        if deadline is not None:
+            self.deadline = deadline
+        elif timeout is not None:
+            self.deadline = time.monotonic() + timeout
+        if meta := options.get("meta"):
+            meta.clear()
+        if self.repeat is Repeat.REPLAYED:
+            self.idempotency_key = self.options.get("idempotency_key", secrets.token_hex(16))
+        if self.body is not None:
+            self.content = json.dumps(encode(self.body), ensure_ascii=False, allow_nan=False).encode()
+
+    def _check_options(self) -> None:
+        """Refuses an option that would have no effect, because the caller relies on it."""
+        o = self.options
+        for name in o:
+            if name not in AllOptions.__optional_keys__:
+                raise TypeError(f"{self.operation} has no option {name!r}")
+        for name in ("if_match", "if_none_match", "idempotency_key"):
+            if not re.fullmatch(r"[ -~]*", str(o.get(name, ""))):
+                raise self._invalid(f"{name} must be plain ASCII, without line breaks")
+        if o.get("if_match") == "":
+            raise self._invalid("if_match needs an ETag: without one the change would be unconditional")
+        if "idempotency_key" in o and self.repeat is not Repeat.REPLAYED:
+            raise self._invalid("the service doesn't support Idempotency-Key for this")
+        if o.get("if_match") and self.changes and not self.conditional:
+            raise self._invalid("the service doesn't support If-Match for this")
+        unmatched = o.get("if_none_match")
+        if unmatched and self.changes and not (self.creates and unmatched == "*"):
+            raise self._invalid("If-None-Match is only for reads, and * for put_category")
+        if not self.is_list and ("cursor" in o or "one_page" in o):
+            raise self._invalid("cursor and one_page are only for lists")
+        if not (o.get("timeout") or 0) >= 0:
+            raise self._invalid("the timeout must not be negative")
+
+    def _invalid(self, message: str) -> InvalidArgumentError:
+        return InvalidArgumentError(message, operation=self.operation)
+
+    def left(self) -> float:
+        """The seconds until the deadline."""
+        return self.deadline - time.monotonic() if self.deadline != FOREVER else FOREVER
+
+    def interruption(self, doing: str = "") -> AnimalStoreError | None:
+        """Returns an error if the caller has cancelled the call, or its time is over."""
+        cancel = self.options.get("cancel")
+        if cancel and cancel.cancelled:
+            return CallCancelledError("cancelled" + doing, operation=self.operation, request=self.request)
+        if self.left() <= 0:
+            return CallTimeoutError("the timeout passed" + doing, operation=self.operation, request=self.request)
+        return None
+
+    def headers(self) -> dict[str, str]:
+        """The headers of the request, without the credential."""
+        o, headers = self.options, {"Accept": "application/json"}
+        if self.content is not None:
+            patch = self.method == "PATCH"
+            headers["Content-Type"] = "application/merge-patch+json" if patch else "application/json"
+        if if_match := o.get("if_match"):
+            headers["If-Match"] = if_match
+        if if_none_match := o.get("if_none_match"):
+            headers["If-None-Match"] = if_none_match
+        if self.repeat is Repeat.REPLAYED:
+            headers["Idempotency-Key"] = self.idempotency_key
+        return headers

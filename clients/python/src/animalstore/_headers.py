@@ -1,0 +1,86 @@
+"""Reads the headers of responses."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import time
+from datetime import datetime, timezone
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+from ._options import RateLimit
+
+LONGEST_RETRY_AFTER = 366 * 24 * 60 * 60
+
+
+def first(headers: httpx.Headers, name: str) -> str:
+    """Returns a header, or "". A header that was sent several times isn't joined."""
+    values = headers.get_list(name)
+    return values[0] if values else ""
+
+
+def decimal(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
+
+
+def read_rate_limit(headers: httpx.Headers) -> RateLimit | None:
+    limit = decimal(first(headers, "X-RateLimit-Limit"))
+    remaining = decimal(first(headers, "X-RateLimit-Remaining"))
+    reset = decimal(first(headers, "X-RateLimit-Reset"))
+    if limit is None or remaining is None or reset is None or limit < 0 or remaining < 0:
+        return None
+    try:
+        return RateLimit(limit, remaining, datetime.fromtimestamp(reset, timezone.utc))
+    except (ValueError, OverflowError, OSError):  # not a year that datetime knows
+        return None
+
+
+def http_date(text: str) -> float | None:
+    """Returns an HTTP date in Unix seconds."""
+    try:
+        at = email.utils.parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError):
+        return None
+    return at.replace(tzinfo=at.tzinfo or timezone.utc).timestamp()
+
+
+def retry_after(headers: httpx.Headers) -> float:
+    """Returns the seconds in Retry-After, which may be a date, or 0."""
+    value = first(headers, "Retry-After")
+    seconds: float | None = decimal(value)
+    if seconds is None:
+        at = http_date(value)
+        if at is None:
+            return 0.0
+        # Both dates are from the same clock.
+        now = http_date(first(headers, "Date"))
+        seconds = at - (time.time() if now is None else now)
+    return float(min(max(seconds, 0), LONGEST_RETRY_AFTER))
+
+
+def is_json(headers: httpx.Headers) -> bool:
+    return first(headers, "Content-Type").partition(";")[0].strip().lower() == "application/json"
+
+
+def find_link(headers: httpx.Headers, relation: str) -> str:
+    """Finds a link by its relation in Link headers (RFC 8288), or returns ""."""
+    links = ", ".join(headers.get_list("Link"))
+    for target, parameters in re.findall(r"<([^>]*)>([^<]*)", links):
+        for parameter in parameters.split(";"):
+            name, _, value = parameter.strip().partition("=")
+            if name.strip().lower() == "rel" and relation in value.strip('", ').lower().split():
+                return str(target)
+    return ""
+
+
+def next_cursor(headers: httpx.Headers) -> str:
+    return query_value(find_link(headers, "next"), "cursor")
+
+
+def query_value(url: str, name: str) -> str:
+    try:
+        return parse_qs(urlsplit(url).query).get(name, [""])[0]
+    except ValueError:
+        return ""

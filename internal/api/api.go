@@ -83,6 +83,7 @@ type Server struct {
 	lastHour requestLog
 	console  http.Handler
 
+	inventories     *inventories
 	checkWebhookURL func(ctx context.Context, url string) error
 }
 
@@ -109,6 +110,7 @@ func New(c Config) *Server {
 		cache:      newCache(),
 		drainBegun: make(chan struct{}),
 
+		inventories:     newInventories(c.DB, c.Now),
 		checkWebhookURL: c.CheckWebhookURL,
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),

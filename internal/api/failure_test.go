@@ -46,7 +46,7 @@ func TestFailures(t *testing.T) {
 				c := op.call(t, s)
 				c.key, c.header = s.key(t, everything), http.Header{"X-Request-Id": {id}}
 				s.db.arm(op.method, func(ctx context.Context) error {
-					if fair.CallerOf(ctx) == fair.System {
+					if fair.CallerOf(ctx) == fair.System && op.id == "listEvents" {
 						return nil // events are read in the background too, where a panic would end the test
 					}
 					return f.fault(ctx)
@@ -109,6 +109,7 @@ func TestDeadline(t *testing.T) {
 				if took := time.Since(start); took != api.HandlerTimeout {
 					t.Errorf("got a response after %v, want %v", took, api.HandlerTimeout)
 				}
+				time.Sleep(api.HandlerTimeout) // a count of pets goes on for others, but not forever
 			})
 		})
 	}

@@ -67,6 +67,7 @@ var (
 type DB interface {
 	Pets
 	Names
+	Inventory
 	Orders
 	Categories
 	Keys

@@ -29,7 +29,7 @@ func TestGoExamples(t *testing.T) {
 	}{
 		{"listPets", listPets}, {"getPet", getPet}, {"updatePet", updatePet}, {"placeOrder", placeOrder},
 		{"listOrders", listOrders}, {"getOrder", getOrder}, {"updateOrder", updateOrder},
-		{"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
+		{"getInventory", getInventory}, {"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
 		{"listEvents", listEvents}, {"getLimits", getLimits}, {"getUsage", getUsage}, {"getStatus", getStatus}, {"createKey", createKey}, {"listKeys", listKeys},
 		{"getKey", getKey}, {"updateKey", updateKey}, {"rotateKey", rotateKey}, {"unbanKey", unbanKey},
 		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},

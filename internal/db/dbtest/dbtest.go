@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a removed pet is gone, and its id is not reused", removedIsGone},
 		{"an absent pet cannot be changed, removed or ordered", absentPets},
 		{"concurrent changes do not overwrite each other", changesAtOnce},
+		{"counts of ranges of ids add up", countsAddUp},
 		{"a list without orders is empty", noOrders},
 		{"an order and its pet read back", orderReadsBack},
 		{"an absent order is ErrNotFound", absentOrders},

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"animalstore"
 )
 
 // clerk is somebody who works in the store. The test counts how often they click.
@@ -71,6 +74,19 @@ func TestClerk(t *testing.T) {
 	c.open(s, "/console", "#key")
 	c.do("sign in", write("#key", key), click("form .primary"), visible("#latest"))
 
+	c.job(s, "see how many are available", 0, func() {
+		var want animalstore.Inventory
+		if err := json.Unmarshal([]byte(api.get(t, "/v1/store/inventory").body), &want); err != nil {
+			t.Fatal(err)
+		}
+		for _, status := range animalstore.PetStatuses {
+			if got := c.text(`.stock [href$="=` + string(status) + `"]`); strings.Join(strings.Fields(got), " ") != fmt.Sprint(want.Of(status), " ", status) {
+				t.Errorf("the overview shows %q, want %d pets that are %s", got, want.Of(status), status)
+			}
+		}
+		c.click(`.stock [href$="=sold"]`, `.tabs [aria-current][href$="=sold"]`)
+		c.clicks = 0
+	})
 	c.job(s, "find a pet by its name", 1, func() {
 		c.types("GRÖSSE")
 		c.do("press Enter", chromedp.KeyEvent(kb.Enter), visible(".lead a"))
@@ -140,7 +156,7 @@ func (c *clerk) suggestions(s *server) {
 		return n
 	}
 	state := func() string {
-		return eval[string](c.tab, `(box => [box.role, box.ariaExpanded, box.getAttribute("aria-controls"), document.querySelector("#" + (box.getAttribute("aria-activedescendant") || "none") + "[aria-selected=true]")?.textContent.replace(/\s+/g, " ")].join("|"))(document.querySelector("#find"))`)
+		return eval[string](c.tab, `(box => [box.getAttribute("role"), box.getAttribute("aria-expanded"), box.getAttribute("aria-controls"), document.querySelector("#" + (box.getAttribute("aria-activedescendant") || "none") + "[aria-selected=true]")?.textContent.replace(/\s+/g, " ")].join("|"))(document.querySelector("#find"))`)
 	}
 	c.open(s, "/console", "#latest")
 	if got := state(); got != "combobox|false|matches|" {
@@ -162,7 +178,7 @@ func (c *clerk) suggestions(s *server) {
 	}
 	c.types("o")
 	c.do("see it again", visible("#matches li"), chromedp.KeyEvent(kb.ArrowDown))
-	if got := state(); got != "combobox|true|matches|Newcomer62 available" {
+	if got := state(); got != "combobox|true|matches|Newcomer 62 available" {
 		t.Errorf("after the arrow key, the box is %s, want the match to be active", got)
 	}
 	c.do("press Enter", chromedp.KeyEvent(kb.Enter), visible(".facts"))

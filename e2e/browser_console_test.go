@@ -376,4 +376,8 @@ func withoutScript(t *testing.T, browser context.Context, s *server, key string)
 	if got := p.text("h1"); got != "Tab" {
 		t.Errorf("the page is about %q, want the new pet", got)
 	}
+	p.do("find it with Enter", write("#find", "TAB"), chromedp.KeyEvent("\r"), visible(".lead a"))
+	if got := p.text("tbody"); !strings.Contains(got, "Tab") || !strings.Contains(got, "Cats") {
+		t.Errorf("the list has %q, want the new pet with its category", got)
+	}
 }

@@ -177,6 +177,7 @@ type keyPage struct {
 	Periods []period
 	Period  period
 	Plot    plot
+	feed
 }
 
 // showKey serves GET /console/keys/{id}.
@@ -190,7 +191,13 @@ func (v *visit) showKey() error {
 		form = v.sentKey()
 		form.Problem = notice
 	}
-	return v.showThisKey(http.StatusOK, keyPage{This: key, Form: form, Rotate: newRotateForm()})
+	p := keyPage{This: key, Form: form, Rotate: newRotateForm()}
+	if v.may(read) {
+		if p.feed, err = v.historyOf("key", key.ID, false); err != nil {
+			return err
+		}
+	}
+	return v.showThisKey(http.StatusOK, p)
 }
 
 func (v *visit) showThisKey(status int, p keyPage) error {

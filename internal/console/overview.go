@@ -14,10 +14,15 @@ const waitingRows = 5
 
 type overviewPage struct {
 	frame
-	Waiting  []orderRow // for approval or delivery
-	Today    string     // the date in UTC
-	Quota    client.RateLimit
-	QuotaEnd animalstore.Time
+	Inventory animalstore.Inventory
+	Age       int64 // of the inventory, in seconds
+	Uncounted bool  // there is no inventory
+	Statuses  []animalstore.PetStatus
+	Waiting   []orderRow                // for approval or delivery
+	More      []animalstore.OrderStatus // of others that wait
+	Today     string                    // the date in UTC
+	Quota     client.RateLimit
+	QuotaEnd  animalstore.Time
 	feed
 }
 
@@ -30,9 +35,12 @@ func (v *visit) showOverview() error {
 	default:
 		return v.goTo("/console/pets/new", "")
 	}
-	p := overviewPage{Today: v.c.Now().UTC().Format(time.DateOnly)}
-	var err error
-	if p.Waiting, err = v.waitingOrders(); err != nil {
+	p := overviewPage{Statuses: animalstore.PetStatuses, Today: v.c.Now().UTC().Format(time.DateOnly)}
+	err := v.countPets(&p)
+	if err != nil {
+		return err
+	}
+	if p.Waiting, p.More, err = v.waitingOrders(); err != nil {
 		return err
 	}
 	if err := v.readLatest(&p.feed, 1, latestRows); err != nil {
@@ -48,20 +56,36 @@ func (v *visit) showOverview() error {
 	return v.render(http.StatusOK, "overview", p)
 }
 
-// waitingOrders returns the newest orders that wait for approval, and for delivery.
-func (v *visit) waitingOrders() ([]orderRow, error) {
+// countPets reads how many pets there are. A very busy store may not count them in time,
+// which is no reason to show nothing else.
+func (v *visit) countPets(p *overviewPage) (err error) {
+	var meta client.Meta
+	p.Inventory, err = v.api.GetInventory(v.r.Context(), client.InventoryQuery{}, client.ReadMeta(&meta))
+	p.Age = int64(meta.Age / time.Second)
+	if p.Uncounted = err != nil && meta.Status == http.StatusServiceUnavailable; p.Uncounted {
+		return nil
+	}
+	return err
+}
+
+// waitingOrders returns the newest orders that wait for approval, and for delivery, and
+// the statuses that others have.
+func (v *visit) waitingOrders() (rows []orderRow, more []animalstore.OrderStatus, err error) {
 	var all []animalstore.Order
 	for _, status := range animalstore.OrderStatuses {
 		if !status.Open() {
 			continue
 		}
-		orders, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+		orders, next, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 			return v.api.ListOrders(v.r.Context(), client.OrderQuery{Status: status, PageSize: waitingRows}, options...)
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		all = append(all, orders...)
+		if all = append(all, orders...); next != "" {
+			more = append(more, status)
+		}
 	}
-	return v.orderRows(all)
+	rows, err = v.orderRows(all)
+	return rows, more, err
 }

@@ -1,15 +1,18 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"html"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"animalstore"
+	"animalstore/internal/console"
 )
 
 // order places an order for a pet.
@@ -38,7 +41,7 @@ func TestOverview(t *testing.T) {
 	secret, _ := s.key("clerk", animalstore.Read|animalstore.Write, 100)
 	b := s.browser()
 	b.signIn(secret)
-	b.get("/console").want(t, "an empty store", http.StatusOK, "No order waits for approval or delivery.", "Nothing has happened lately.")
+	b.get("/console").want(t, "an empty store", http.StatusOK, `<span class="figure">0</span>`, "No order waits for approval or delivery.", "Nothing has happened lately.")
 	for i := range 8 {
 		s.order(s.pet(fmt.Sprint("placed ", i)).ID)
 	}
@@ -46,8 +49,17 @@ func TestOverview(t *testing.T) {
 	s.move(approved, animalstore.OrderApproved)
 	s.move(delivered, animalstore.OrderApproved)
 	s.move(delivered, animalstore.OrderDelivered)
+	s.advance(4 * time.Second)
+	b.get("/console").want(t, "before pets are counted again", http.StatusOK, `<span class="figure">0</span>`, "Counted 4 seconds ago.")
+	s.advance(7 * time.Second)
 	p := b.get("/console")
-	p.want(t, "the overview", http.StatusOK, "<bdi>approved</bdi>", `<span class="tag approved">`, "<bdi>placed 7</bdi>", "<bdi>placed 3</bdi>", `href="/console/pets/new">Add a pet</a>`, `id="today" href="/console/events?since=2026-11-15"`)
+	p.want(t, "the overview", http.StatusOK,
+		`<a class="card" href="/console/pets?status=available"><span class="figure">0</span>`, `<a class="card" href="/console/pets?status=pending"><span class="figure">9</span>`, `<a class="card" href="/console/pets?status=sold"><span class="figure">1</span>`,
+		"<bdi>approved</bdi>", `<span class="tag approved">`, "<bdi>placed 7</bdi>", "<bdi>placed 3</bdi>", `href="/console/pets/new">Add a pet</a>`, `id="today" href="/console/events?since=2026-11-15"`)
+	p.want(t, "more orders", http.StatusOK, `<a href="/console/orders?status=placed">More orders that are placed</a>`)
+	if strings.Contains(p.body, "More orders that are approved") {
+		t.Errorf("there are said to be more approved orders, want none:\n%s", p.body)
+	}
 	waiting, rest, _ := strings.Cut(p.body, "Latest changes")
 	for _, hidden := range []string{"<bdi>delivered</bdi>", "<bdi>placed 2</bdi>"} {
 		if strings.Contains(waiting, hidden) {
@@ -128,4 +140,50 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	admin.get("/console/events").want(t, "all events", http.StatusOK, "</a> <small>", " data-requests ")
+}
+
+// uncounted is a server that can't count its pets, and has none.
+type uncounted struct{}
+
+func (uncounted) ServeAPI(w http.ResponseWriter, r *http.Request, _ *[32]byte) {
+	header := w.Header()
+	header["X-RateLimit-Limit"], header["X-RateLimit-Remaining"], header["X-RateLimit-Reset"] = []string{"60"}, []string{"59"}, []string{"1794700800"}
+	header.Set("Content-Type", "application/json")
+	if r.URL.Path == "/v1/store/inventory" {
+		header.Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"code":"overloaded","message":"the server is busy","status":503}`)
+		return
+	}
+	if r.URL.Query().Has("after") {
+		header.Set("Link", `</v1/events?after=7>; rel="next"`)
+	}
+	fmt.Fprint(w, "[]")
+}
+
+func (uncounted) KeyOf(*http.Request, [32]byte) (*animalstore.Key, error) {
+	return &animalstore.Key{ID: 1, Name: "clerk", Permissions: animalstore.Read}, nil
+}
+
+func (uncounted) ChargeAddress(*http.Request) (int64, error) { return 0, nil }
+
+func (uncounted) IsHTTPS(*http.Request) bool { return false }
+
+// signedIn is a store of sessions in which everybody is signed in.
+type signedIn struct{ console.Sessions }
+
+func (signedIn) FindSession(context.Context, [32]byte, time.Time) ([32]byte, bool, error) {
+	return [32]byte{}, true, nil
+}
+
+// TestUncounted: a store that is too busy to count its pets still shows everything else.
+func TestUncounted(t *testing.T) {
+	t.Parallel()
+	c := console.New(console.Config{Environment: animalstore.Production, Assets: "/assets/", Now: time.Now, Server: uncounted{}, Sessions: signedIn{}})
+	r := httptest.NewRequest(http.MethodGet, "/console", nil)
+	r.AddCookie(&http.Cookie{Name: "animalstore_session", Value: "any"})
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	p := shown{w.Code, w.Header(), w.Body.String()}
+	p.want(t, "the overview", http.StatusOK, `<span class="figure">?</span>`, "couldn’t be counted in time", "No order waits", "59 of 60 requests left")
 }

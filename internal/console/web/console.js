@@ -27,6 +27,11 @@ if (today) {
 	today.addEventListener("click", sinceMidnight);
 }
 
+// A list of choices shows only what begins with the text in its field: typing replaces it.
+for (const field of document.querySelectorAll("input[list]")) {
+	field.addEventListener("focus", () => field.select());
+}
+
 // How long until a limit ends.
 for (const element of document.querySelectorAll(".countdown")) {
 	const until = Date.now() + parseInt(element.dataset.seconds, 10) * 1000;

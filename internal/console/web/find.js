@@ -3,9 +3,22 @@
 "use strict";
 
 {
+	const set = (element, attributes) => {
+		for (const [name, value] of Object.entries(attributes)) {
+			element.setAttribute(name, value);
+		}
+		return element;
+	};
+
+	const make = (name, attributes, ...content) => {
+		const element = set(document.createElement(name), attributes);
+		element.append(...content);
+		return element;
+	};
+
 	const box = document.querySelector("#find");
-	const list = Object.assign(document.createElement("ul"), { id: "matches", role: "listbox", ariaLabel: "Matching pets", hidden: true });
-	const said = Object.assign(document.createElement("p"), { className: "hidden", role: "status" });
+	const list = make("ul", { id: "matches", role: "listbox", "aria-label": "Matching pets", hidden: "" });
+	const said = make("p", { class: "hidden", role: "status" });
 
 	const pause = 250; // milliseconds without a key, before a request
 	let allowed = 20; // requests of one page, because each is charged to the key
@@ -32,13 +45,10 @@
 	const visit = (option) => { location.href = `/console/pets/${option.dataset.pet}`; };
 
 	const optionFor = (pet, i) => {
-		const option = Object.assign(document.createElement("li"), { id: `match-${i}`, role: "option", ariaSelected: "false" });
-		option.dataset.pet = pet.id;
-		const name = Object.assign(document.createElement("span"), { className: "clamp" });
-		name.append(Object.assign(document.createElement("bdi"), { textContent: pet.name }));
-		option.append(name,
-			Object.assign(document.createElement("small"), { textContent: pet.id }), " ",
-			Object.assign(document.createElement("span"), { className: `tag ${pet.status}`, textContent: pet.status }));
+		const option = make("li", { id: `match-${i}`, role: "option", "aria-selected": "false", "data-pet": pet.id },
+			make("span", { class: "clamp" }, make("bdi", {}, pet.name)), " ",
+			make("small", {}, pet.id), " ",
+			make("span", { class: `tag ${pet.status}` }, pet.status));
 		option.addEventListener("click", () => visit(option));
 		return option;
 	};
@@ -115,8 +125,7 @@
 	};
 
 	if (box) {
-		Object.assign(box, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
-		box.setAttribute("aria-controls", list.id);
+		set(box, { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id });
 		box.after(list, said);
 		box.addEventListener("input", type);
 		box.addEventListener("keydown", press);

@@ -24,12 +24,14 @@ const (
 	KeyNotFound            Code = "key_not_found"
 	WebhookNotFound        Code = "webhook_not_found"
 	DeliveryNotFound       Code = "delivery_not_found"
+	PhotoNotFound          Code = "photo_not_found"
 	RouteNotFound          Code = "route_not_found"
 	MethodNotAllowed       Code = "method_not_allowed"
 	InvalidTransition      Code = "invalid_transition"
 	PetNotAvailable        Code = "pet_not_available"
 	LastAdminKey           Code = "last_admin_key"
 	TooManyWebhooks        Code = "too_many_webhooks"
+	TooManyPhotos          Code = "too_many_photos"
 	EndpointRemoved        Code = "endpoint_removed"
 	EventsExpired          Code = "events_expired"
 	PreconditionFailed     Code = "precondition_failed"
@@ -77,10 +79,10 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // Codes are all codes that a response of the service can have.
 var Codes = []Code{
-	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor,
+	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor, InvalidImage,
 	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
-	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, WebhookNotFound, DeliveryNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, PetNotAvailable, LastAdminKey, TooManyWebhooks, EndpointRemoved, EventsExpired, PreconditionFailed,
+	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, WebhookNotFound, DeliveryNotFound, PhotoNotFound, RouteNotFound, MethodNotAllowed,
+	InvalidTransition, PetNotAvailable, LastAdminKey, TooManyWebhooks, TooManyPhotos, EndpointRemoved, EventsExpired, PreconditionFailed,
 	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
 	RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,

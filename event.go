@@ -14,6 +14,8 @@ const (
 	PetCreated      EventType = "pet.created"
 	PetUpdated      EventType = "pet.updated"
 	PetDeleted      EventType = "pet.deleted"
+	PhotoCreated    EventType = "photo.created"
+	PhotoDeleted    EventType = "photo.deleted"
 	OrderCreated    EventType = "order.created"
 	OrderUpdated    EventType = "order.updated"
 	CategoryUpdated EventType = "category.updated" // created or renamed
@@ -37,6 +39,7 @@ var EventTypes = []EventType{
 	CategoryUpdated,
 	KeyCreated, KeyUpdated, KeyRotated, KeyRevoked, KeyBannedEvent, KeyUnbanned,
 	WebhookCreated, WebhookUpdated, WebhookDeleted, WebhookDisabled,
+	PhotoCreated, PhotoDeleted,
 }
 
 // Resource is the kind of resource that events of this type are about, such as

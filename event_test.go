@@ -8,11 +8,12 @@ import (
 
 func TestParseEventTypes(t *testing.T) {
 	for list, want := range map[string][]EventType{
-		"pet.created":                              {PetCreated},
-		"order.created,pet.*":                      {PetCreated, PetUpdated, PetDeleted, OrderCreated},
-		"category.*,category.updated":              {CategoryUpdated},
-		"webhook.disabled,key.banned":              {KeyBannedEvent, WebhookDisabled},
-		"pet.*,order.*,category.*,key.*,webhook.*": EventTypes,
+		"pet.created":                 {PetCreated},
+		"order.created,pet.*":         {PetCreated, PetUpdated, PetDeleted, OrderCreated},
+		"category.*,category.updated": {CategoryUpdated},
+		"photo.*":                     {PhotoCreated, PhotoDeleted},
+		"webhook.disabled,key.banned": {KeyBannedEvent, WebhookDisabled},
+		"pet.*,order.*,category.*,key.*,webhook.*,photo.*": EventTypes,
 	} {
 		got, err := ParseEventTypes(list)
 		if err != nil || !slices.Equal(got, want) {

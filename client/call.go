@@ -17,9 +17,12 @@ import (
 	"animalstore"
 )
 
-// maxResponse is the maximum size of a response, in bytes: several times the size of
-// the largest page.
-const maxResponse = 8 << 20
+// The maximum sizes of a response, in bytes: several times the size of the largest page,
+// and somewhat more than the largest image.
+const (
+	maxResponse = 8 << 20
+	maxImage    = 16 << 20
+)
 
 // repeat is the effect of sending a request again. The zero value is for requests that
 // only read, or that lead to the same state again.
@@ -45,12 +48,15 @@ type call struct {
 	secret      bool          // the response contains a secret, which no error may show
 	endless     bool          // no limit on the number of attempts
 	wait        time.Duration // how long the service may deliberately wait
+	extraTime   time.Duration // for an attempt, besides the usual
 	callOptions
 
-	request string // the HTTP method and the full URL, for errors
-	content []byte // the encoded body, the same bytes in every attempt
-	decode  func(body []byte) error
-	next    string // for a list, the path of the next page
+	request     string // the HTTP method and the full URL, for errors
+	content     []byte // the encoded body, the same bytes in every attempt
+	contentType string // of content, unless it is JSON
+	decode      func(body []byte) error
+	decodeImage func(contentType string, body []byte) error // instead of decode
+	next        string                                      // for a list, the path of the next page
 }
 
 // changes reports whether the call can change anything.
@@ -146,9 +152,14 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	h := req.Header
 	c.authorize(h)
 	h.Set("Accept", "application/json")
+	if k.decodeImage != nil {
+		h.Set("Accept", "image/*, application/json") // errors are JSON
+	}
 	h.Set("User-Agent", c.userAgent)
 	switch {
 	case k.content == nil:
+	case k.contentType != "":
+		h.Set("Content-Type", k.contentType)
 	case k.method == http.MethodPatch:
 		h.Set("Content-Type", "application/merge-patch+json")
 	default:
@@ -173,7 +184,7 @@ var errAttemptTimeout = errors.New("no response in time")
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	timed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timeout := c.attemptTimeout + k.wait
+	timeout := c.attemptTimeout + k.wait + k.extraTime
 	timer := time.AfterFunc(timeout, func() { cancel(errAttemptTimeout) })
 	defer timer.Stop()
 	trace := connTrace{onResend: func() {
@@ -199,9 +210,13 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		return f
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
-	if err == nil && len(body) > maxResponse {
-		body, err = body[:maxResponse], errTooLarge
+	most := maxResponse
+	if k.decodeImage != nil {
+		most = maxImage
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, int64(most)+1))
+	if err == nil && len(body) > most {
+		body, err = body[:most], fmt.Errorf("%w than %d MiB", errTooLarge, most>>20)
 	}
 	k.readMeta(res)
 	if err != nil && timed.Err() != nil {
@@ -216,7 +231,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	return f
 }
 
-var errTooLarge = fmt.Errorf("the body is larger than %d MiB", maxResponse>>20)
+var errTooLarge = errors.New("the body is larger")
 
 // connTrace observes whether a request got a connection.
 type connTrace struct {

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
+	"animalstore/internal/photo/phototest"
 	"animalstore/openapi"
 )
 
@@ -71,6 +73,15 @@ func TestEveryOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	picture := phototest.PNG(phototest.Drawing(400, 300))
+	photo, err := c.AddPhoto(ctx, pet.ID, bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spare, err := c.AddPhoto(ctx, pet.ID, bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
 	key, err := c.CreateKey(ctx, client.NewKey{Name: "another"})
 	if err != nil {
 		t.Fatal(err)
@@ -92,18 +103,23 @@ func TestEveryOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := map[string]func() error{
-		"listPets":   func() error { return first(c.ListPets(ctx, client.PetQuery{})) },
-		"createPet":  func() error { return only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"})) },
-		"getPet":     func() error { return only(c.GetPet(ctx, pet.ID)) },
-		"updatePet":  func() error { return only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")})) },
-		"deletePet":  func() error { return c.DeletePet(ctx, goner.ID) },
-		"listOrders": func() error { return first(c.ListOrders(ctx, client.OrderQuery{})) },
-		"placeOrder": func() error { return only(c.PlaceOrder(ctx, add(t, c, "Kim").ID)) },
-		"getOrder":   func() error { return only(c.GetOrder(ctx, order.ID)) },
+		"listPets":     func() error { return first(c.ListPets(ctx, client.PetQuery{})) },
+		"createPet":    func() error { return only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"})) },
+		"getPet":       func() error { return only(c.GetPet(ctx, pet.ID)) },
+		"updatePet":    func() error { return only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")})) },
+		"deletePet":    func() error { return c.DeletePet(ctx, goner.ID) },
+		"addPhoto":     func() error { return only(c.AddPhoto(ctx, pet.ID, bytes.NewReader(picture))) },
+		"listPhotos":   func() error { return first(c.ListPhotos(ctx, client.PhotoQuery{PetIDs: []int64{pet.ID, 99}})) },
+		"getPhoto":     func() error { return only(c.GetPhoto(ctx, photo.ID)) },
+		"getImage":     func() error { return only(c.GetImage(ctx, photo.ID)) },
+		"getThumbnail": func() error { return only(c.GetThumbnail(ctx, photo.ID)) },
+		"deletePhoto":  func() error { return c.DeletePhoto(ctx, spare.ID) },
+		"listOrders":   func() error { return first(c.ListOrders(ctx, client.OrderQuery{})) },
+		"placeOrder":   func() error { return only(c.PlaceOrder(ctx, add(t, c, "Kim").ID)) },
+		"getOrder":     func() error { return only(c.GetOrder(ctx, order.ID)) },
 		"updateOrder": func() error {
 			return only(c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}))
 		},
-		"getInventory":   func() error { return only(c.GetInventory(ctx, client.InventoryQuery{})) },
 		"listCategories": func() error { return first(c.ListCategories(ctx, client.PageQuery{})) },
 		"getCategory":    func() error { return only(c.GetCategory(ctx, 1)) },
 		"putCategory":    func() error { return only(c.PutCategory(ctx, animalstore.Category{ID: -3, Name: "fish"})) },

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -25,9 +26,6 @@ func (k *call) readMeta(res *http.Response) {
 	k.meta.Replayed = res.Header.Get("Idempotent-Replayed") == "true"
 	k.meta.BanLifted = res.Header.Get("Ban-Lifted") == "true"
 	k.meta.RateLimit = limit
-	if age, err := strconv.ParseUint(res.Header.Get("Age"), 10, 31); err == nil {
-		k.meta.Age = time.Duration(age) * time.Second
-	}
 	if next, err := url.Parse(findLink(res.Header.Values("Link"), "next")); err == nil {
 		k.meta.NextCursor = next.Query().Get("cursor")
 	}
@@ -54,7 +52,7 @@ func (c *Client) readResponse(ctx context.Context, k *call, res *http.Response, 
 		return f
 	case readErr != nil:
 		f.err = c.unexpected(k, res, body, fmt.Errorf("reading the body: %w", readErr))
-		f.retryable = ctx.Err() == nil && readErr != errTooLarge
+		f.retryable = ctx.Err() == nil && !errors.Is(readErr, errTooLarge)
 		f.unchanged = status >= 400 && status < 500
 	case status >= 300 && status < 400 && res.Header.Get("Location") != "":
 		f.err = c.unexpected(k, res, nil, fmt.Errorf("a redirect to %q, which is not followed, because the key must not go to another address: is the base URL right?", excerpt(c.conceal(res.Header.Get("Location")))))
@@ -84,8 +82,11 @@ func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryabl
 	if k.accepted {
 		expected = res.StatusCode == http.StatusAccepted
 	}
-	if k.decode == nil || !expected {
+	if k.decode == nil && k.decodeImage == nil || !expected {
 		return false, c.unexpected(k, res, body, errors.New("the status is not the expected one"))
+	}
+	if k.decodeImage != nil {
+		return c.readImage(k, res, body)
 	}
 	if !isJSON(res.Header) {
 		return false, c.unexpected(k, res, body, fmt.Errorf("its type is %q, not JSON: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
@@ -95,6 +96,18 @@ func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryabl
 	}
 	if k.next, err = c.nextLink(res); err != nil {
 		return false, c.unexpected(k, res, nil, err)
+	}
+	return false, nil
+}
+
+// readImage is readSuccess for an image.
+func (c *Client) readImage(k *call, res *http.Response, body []byte) (retryable bool, err error) {
+	contentType, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(contentType, "image/") {
+		return false, c.unexpected(k, res, body, fmt.Errorf("its type is %q, not an image: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
+	}
+	if err := k.decodeImage(contentType, body); err != nil {
+		return true, c.unexpected(k, res, body, err)
 	}
 	return false, nil
 }

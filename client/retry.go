@@ -69,7 +69,7 @@ func (c *Client) do(ctx context.Context, k *call) error {
 // isDone reports whether a failure shows that an earlier attempt succeeded: if an
 // earlier attempt may have removed a pet and the pet doesn't exist, it was removed.
 func (k *call) isDone(f *failure) bool {
-	return k.method == http.MethodDelete && f.code == animalstore.PetNotFound
+	return k.method == http.MethodDelete && (f.code == animalstore.PetNotFound || f.code == animalstore.PhotoNotFound)
 }
 
 // settles reports whether a failure shows the outcome of the earlier attempts that

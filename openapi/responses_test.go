@@ -51,20 +51,25 @@ func requiredHeaders(op *openapi3.Operation, status string) []string {
 	add(done && strings.HasPrefix(op.OperationID, "list") && op.OperationID != "listEvents", "Link")
 	add(done && !slices.Contains(showSecrets, op.OperationID), "ETag")
 	add(done && slices.Contains(unstored, op.OperationID), "Cache-Control")
+	add(done && slices.Contains(images, op.OperationID), "Cache-Control", "Content-Disposition", "Content-Security-Policy")
 	// These statuses can occur before the request reaches its operation.
 	past := !slices.Contains([]string{"401", "429", "503"}, status)
 	add(op.OperationID == "getPet" && past, "Deprecation", "Sunset", "Link")
 	return want
 }
 
-// findMisplacedBodies expects a JSON body on every response except 204 and 304, a
+// images are the operations that respond with an image.
+var images = []string{"getImage", "getThumbnail"}
+
+// findMisplacedBodies expects a JSON body on every response except 204, 304 and images, a
 // secret only where one is created, and every patch as both plain JSON and a
 // merge patch. Only the first is under content: see findManyMediaTypes.
 func findMisplacedBodies(doc document) (wrong []string) {
 	for name, op := range operations(doc) {
 		for status, response := range op.Responses.Map() {
 			content := response.Value.Content
-			if want := status != "204" && status != "304"; (content["application/json"] != nil) != want || len(content) > 1 {
+			want := status != "204" && status != "304" && (status != "200" || !slices.Contains(images, op.OperationID))
+			if (content["application/json"] != nil) != want || len(content) > 1 {
 				wrong = append(wrong, fmt.Sprintf("%s: %s: got %d media types, want JSON: %t", name, status, len(content), want))
 			}
 			if media := content["application/json"]; media != nil && media.Schema.Value.Properties["secret"] != nil && !slices.Contains(showSecrets, op.OperationID) {

@@ -31,6 +31,7 @@ type serveFlags struct {
 	webhookNetworks []string
 	backupEvery     string
 	eventsRetention string
+	photosLimit     string
 	fastPath        bool
 	console         bool
 	createOwnerKey  bool
@@ -85,6 +86,7 @@ Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
 	flags.IntVar(&f.Backups.Keep, "backup-keep", 7, "how many backups to keep; older ones are deleted")
 	cmd.MarkFlagDirname("backup-dir")
 	flags.StringVar(&f.eventsRetention, "events-retention", "30d", "how long to keep events, such as 90d or 12h; 0 keeps them forever")
+	flags.StringVar(&f.photosLimit, "photos-limit", "10GiB", "how much space all photos may take, such as 500MiB or 50GiB")
 	cli.CompleteFlag(cmd, "environment", cli.FixedValues(environments))
 	cli.CompleteFlag(cmd, "log-format", cli.FixedValues([]string{"text", "json"}))
 	return cmd

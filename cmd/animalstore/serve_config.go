@@ -29,6 +29,7 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 	wrong.add(server.CheckDatabaseURL("--database", cfg.Database))
 	wrong.add(f.parseEnvironment(&cfg))
 	wrong.add(f.parseRetention(&cfg))
+	wrong.add(f.parsePhotosLimit(&cfg))
 	wrong.add(checkListen("--listen", cfg.Listen))
 	wrong.add(f.parseLogFormat(&cfg, log))
 	if cfg.OpsListen != "" {
@@ -75,6 +76,14 @@ func (f serveFlags) parseRetention(cfg *server.Config) (err error) {
 	cfg.EventsRetention, err = terminal.ParseDuration(f.eventsRetention)
 	if err != nil || cfg.EventsRetention < time.Minute {
 		return fmt.Errorf("--events-retention must be a duration of at least 1m, such as 30d or 12h, or 0 to keep events forever, not %q", f.eventsRetention)
+	}
+	return nil
+}
+
+// parsePhotosLimit reads a number of bytes.
+func (f serveFlags) parsePhotosLimit(cfg *server.Config) (err error) {
+	if cfg.PhotosLimit, err = terminal.ParseSize(f.photosLimit); err != nil || cfg.PhotosLimit < 1 {
+		return fmt.Errorf("--photos-limit must be a size such as 500MiB or 50GiB, not %q", f.photosLimit)
 	}
 	return nil
 }

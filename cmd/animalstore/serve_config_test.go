@@ -21,13 +21,13 @@ func defaultServeFlags() serveFlags {
 		Config: server.Config{
 			Listen: "127.0.0.1:8080", OpsListen: "127.0.0.1:8081", Database: "sqlite:store.db", Backups: transfer.Schedule{Keep: 7},
 		},
-		environment: "production", logFormat: "text", backupEvery: "24h", eventsRetention: "30d",
+		environment: "production", logFormat: "text", backupEvery: "24h", eventsRetention: "30d", photosLimit: "10GiB",
 	}
 }
 
 func TestServeConfig(t *testing.T) {
 	f := defaultServeFlags()
-	f.environment, f.eventsRetention, f.backupEvery = "staging", "0", "2d"
+	f.environment, f.eventsRetention, f.backupEvery, f.photosLimit = "staging", "0", "2d", "3MiB"
 	f.proxies, f.webhookNetworks = []string{"10.0.0.7"}, []string{"10.1.2.3/16"}
 	f.certificates.Domains = []string{"pets.example"}
 	cfg, err := f.config(io.Discard)
@@ -36,6 +36,9 @@ func TestServeConfig(t *testing.T) {
 	}
 	if cfg.Environment != animalstore.Staging || cfg.EventsRetention >= 0 || cfg.Backups.Every != 48*time.Hour || cfg.Log == nil {
 		t.Errorf("got environment %s, retention %v, a backup every %v and log %v; want staging, forever, 48h and a log", cfg.Environment, cfg.EventsRetention, cfg.Backups.Every, cfg.Log)
+	}
+	if cfg.PhotosLimit != 3<<20 {
+		t.Errorf("got a limit of %d bytes for photos, want 3 MiB", cfg.PhotosLimit)
 	}
 	if len(cfg.TrustedProxies) != 1 || cfg.TrustedProxies[0].String() != "10.0.0.7/32" || len(cfg.WebhookNetworks) != 1 || cfg.WebhookNetworks[0].String() != "10.1.0.0/16" {
 		t.Errorf("got proxies %v and networks %v, want 10.0.0.7/32 and 10.1.0.0/16", cfg.TrustedProxies, cfg.WebhookNetworks)
@@ -58,6 +61,7 @@ func TestServeMistakes(t *testing.T) {
 		{"backups of PostgreSQL", func(f *serveFlags) { f.Backups.Dir, f.Database = "backups", "postgres://db1/store" }, `--backup-dir is for SQLite: back up PostgreSQL with its own tools, see "animalstore db backup --help"`},
 		{"origins", func(f *serveFlags) { f.CORSOrigins = []string{"*"} }, `--cors-origins: "*" is not an origin: write it like https://shop.example, without a path`},
 		{"environment", func(f *serveFlags) { f.environment = "test" }, `--environment must be production or staging, not "test"`},
+		{"photos", func(f *serveFlags) { f.photosLimit = "10" }, `--photos-limit must be a size such as 500MiB or 50GiB, not "10"`},
 		{"retention", func(f *serveFlags) { f.eventsRetention = "1s" }, `--events-retention must be a duration of at least 1m, such as 30d or 12h, or 0 to keep events forever, not "1s"`},
 		{"no address", func(f *serveFlags) { f.Listen = "" }, `--listen must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not ""`},
 		{"log", func(f *serveFlags) { f.logFormat = "xml" }, `--log-format must be text or json, not "xml"`},

@@ -49,6 +49,8 @@ type Config struct {
 	// no version.
 	Environment animalstore.Environment
 	Version     string
+	// PhotosLimit is how many bytes all photos together may take.
+	PhotosLimit int64
 	// State returns the fields of GET /v1/status that package server knows. Nil leaves
 	// them empty.
 	State func() ServerState
@@ -73,6 +75,7 @@ type Server struct {
 	observer   Observer
 	router     *router
 	cache      *cache
+	uploads    *uploads
 	pages      *pages.Pages
 	draining   atomic.Bool
 	drainBegun chan struct{} // closed when draining begins
@@ -83,7 +86,7 @@ type Server struct {
 	lastHour requestLog
 	console  http.Handler
 
-	inventories     *inventories
+	photosLimit     int64
 	checkWebhookURL func(ctx context.Context, url string) error
 }
 
@@ -108,9 +111,10 @@ func New(c Config) *Server {
 		observer:   c.Observer,
 		router:     newRouter(routes),
 		cache:      newCache(),
+		uploads:    newUploads(),
 		drainBegun: make(chan struct{}),
 
-		inventories:     newInventories(c.DB, c.Now),
+		photosLimit:     c.PhotosLimit,
 		checkWebhookURL: c.CheckWebhookURL,
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),

@@ -63,7 +63,7 @@ func readBody(r *request) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, unreadable(r, err)
+		return nil, unreadable(r, err, animalstore.MalformedJSON)
 	}
 	if len(body) > maxBody {
 		return nil, tooLarge()
@@ -77,8 +77,8 @@ func readBody(r *request) ([]byte, error) {
 	return body, nil
 }
 
-// unreadable says why a body could not be read.
-func unreadable(r *request, err error) error {
+// unreadable says why a body could not be read. The code says what the body should be.
+func unreadable(r *request, err error, code animalstore.Code) error {
 	var network net.Error
 	reason := "the connection broke before all of the body had arrived: send the request again"
 	switch chunked := len(r.TransferEncoding) > 0; {
@@ -91,7 +91,7 @@ func unreadable(r *request, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		reason = "the body is shorter than Content-Length says: send all of it"
 	}
-	return animalstore.Errorf(animalstore.MalformedJSON, "%s", reason)
+	return animalstore.Errorf(code, "%s", reason)
 }
 
 func tooLarge() error {

@@ -287,8 +287,12 @@ func TestEveryOperation(t *testing.T) {
 				provoke(412, "precondition_failed", func(c *call) { c.header = http.Header{"If-Match": {`"x"`}} })
 			}
 			if c.body != "" {
-				provoke(400, "malformed_json", func(c *call) { c.body = "{" })
-				provoke(413, "payload_too_large", func(c *call) { c.body = bodyOf(api.MaxBody + 1) })
+				malformed, most := animalstore.MalformedJSON, api.MaxBody
+				if op.id == "addPhoto" {
+					malformed, most = animalstore.InvalidImage, animalstore.MaxUpload
+				}
+				provoke(400, malformed, func(c *call) { c.body = "{" })
+				provoke(413, "payload_too_large", func(c *call) { c.body = bodyOf(most + 1) })
 				provoke(415, "unsupported_media_type", func(c *call) { c.header = http.Header{"Content-Type": {"text/plain"}} })
 			} else if slices.Contains(statuses, 415) || slices.Contains(statuses, 413) {
 				t.Errorf("got %d documented, want neither 413 nor 415: it reads no body", statuses)
@@ -380,7 +384,8 @@ func TestParameterExamplesWork(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
 	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`}).want(t, http.StatusCreated, "")
-	ids := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1", "{webhookId}", "1", "{deliveryId}", "1")
+	s.addPhoto(t, 1)
+	ids := strings.NewReplacer("{petId}", "1", "{photoId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1", "{webhookId}", "1", "{deliveryId}", "1")
 	webhook := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
 	s.do(t, call{method: "POST", path: webhook + "/ping", key: s.admin}).want(t, http.StatusAccepted, "")
 	key, sent := s.key(t, everything), 0
@@ -393,11 +398,14 @@ func TestParameterExamplesWork(t *testing.T) {
 				continue
 			}
 			request := call{path: "/v1" + ids.Replace(path), key: key}
-			example := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Value.Example), " ", ","), "[]")
+			example, query := exampleOf(p.Value), requiredQuery(item.Get)
 			if p.Value.In == "header" {
 				request.header = http.Header{p.Value.Name: {example}}
 			} else {
-				request.path += "?" + url.Values{p.Value.Name: {example}}.Encode()
+				query.Set(p.Value.Name, example)
+			}
+			if len(query) > 0 {
+				request.path += "?" + query.Encode()
 			}
 			if got := s.do(t, request); got.status != http.StatusOK {
 				t.Errorf("GET %s with %s %s: got %v, want 200", path, p.Value.Name, example, got)
@@ -408,4 +416,20 @@ func TestParameterExamplesWork(t *testing.T) {
 	if sent < 20 {
 		t.Errorf("got %d examples, want those of all lists", sent)
 	}
+}
+
+// exampleOf returns the example of a parameter as it is sent.
+func exampleOf(p *openapi3.Parameter) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Example), " ", ","), "[]")
+}
+
+// requiredQuery returns the parameters that an operation doesn't work without.
+func requiredQuery(op *openapi3.Operation) url.Values {
+	query := url.Values{}
+	for _, p := range op.Parameters {
+		if p.Value.In == "query" && p.Value.Required {
+			query.Set(p.Value.Name, exampleOf(p.Value))
+		}
+	}
+	return query
 }

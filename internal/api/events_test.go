@@ -472,9 +472,10 @@ func TestEventsHaveNoSecrets(t *testing.T) {
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")
 	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`}).want(t, 201, "")
 	s.do(t, call{method: "PATCH", path: "/v1/store/orders/1", body: `{"status":"cancelled"}`}).want(t, 200, "")
+	s.do(t, upload(1, "image/jpeg", smallJPEG)).want(t, 201, "")
 	s.do(t, call{method: "DELETE", path: "/v1/pets/1"}).want(t, 204, "")
 
-	const made = 6 + 4 + 7 // of the key, the webhook, and the pet with its order and category
+	const made = 6 + 4 + 9 // of the key, the webhook, and the pet with its order, category and photo
 	events := s.follow(t, s.admin, from, made).events
 	missing := slices.Clone(animalstore.EventTypes)
 	for _, e := range events {

@@ -44,9 +44,12 @@ func TestFailures(t *testing.T) {
 			t.Run(op.id+"/"+f.name, func(t *testing.T) {
 				id := fmt.Sprintf("failure-%d-%d", i, j)
 				c := op.call(t, s)
-				c.key, c.header = s.key(t, everything), http.Header{"X-Request-Id": {id}}
+				c.key, c.header = s.key(t, everything), http.Header{"X-Request-Id": {id}, "Content-Type": c.header["Content-Type"]}
+				if c.header["Content-Type"] == nil {
+					delete(c.header, "Content-Type") // that of JSON
+				}
 				s.db.arm(op.method, func(ctx context.Context) error {
-					if fair.CallerOf(ctx) == fair.System && op.id == "listEvents" {
+					if fair.CallerOf(ctx) == fair.System {
 						return nil // events are read in the background too, where a panic would end the test
 					}
 					return f.fault(ctx)
@@ -109,7 +112,6 @@ func TestDeadline(t *testing.T) {
 				if took := time.Since(start); took != api.HandlerTimeout {
 					t.Errorf("got a response after %v, want %v", took, api.HandlerTimeout)
 				}
-				time.Sleep(api.HandlerTimeout) // a count of pets goes on for others, but not forever
 			})
 		})
 	}

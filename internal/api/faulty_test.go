@@ -99,11 +99,46 @@ func (f *faultyDB) PetsByName(ctx context.Context, q db.NameQuery) (pets []anima
 	return f.DB.PetsByName(ctx, q)
 }
 
-func (f *faultyDB) CountPets(ctx context.Context, q db.CountQuery) (counted animalstore.Inventory, next int64, err error) {
-	if err = f.hit(ctx, "CountPets"); err != nil {
+func (f *faultyDB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, once *db.Idempotency) (photo animalstore.Photo, replayed bool, err error) {
+	if err = f.hit(ctx, "AddPhoto"); err != nil {
 		return
 	}
-	return f.DB.CountPets(ctx, q)
+	return f.DB.AddPhoto(ctx, p, limit, once)
+}
+
+func (f *faultyDB) Photo(ctx context.Context, id int64) (photo animalstore.Photo, err error) {
+	if err = f.hit(ctx, "Photo"); err != nil {
+		return
+	}
+	return f.DB.Photo(ctx, id)
+}
+
+func (f *faultyDB) Photos(ctx context.Context, q db.PhotoQuery) (photos []animalstore.Photo, err error) {
+	if err = f.hit(ctx, "Photos"); err != nil {
+		return
+	}
+	return f.DB.Photos(ctx, q)
+}
+
+func (f *faultyDB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
+	if err := f.hit(ctx, "DeletePhoto"); err != nil {
+		return err
+	}
+	return f.DB.DeletePhoto(ctx, id, check)
+}
+
+func (f *faultyDB) Image(ctx context.Context, id int64, kind db.ImageKind) (image db.Image, err error) {
+	if err = f.hit(ctx, "Image"); err != nil {
+		return
+	}
+	return f.DB.Image(ctx, id, kind)
+}
+
+func (f *faultyDB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) (data []byte, err error) {
+	if err = f.hit(ctx, "ImagePart"); err != nil {
+		return
+	}
+	return f.DB.ImagePart(ctx, id, kind, part)
 }
 
 func (f *faultyDB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {

@@ -58,6 +58,7 @@ type setup struct {
 	tls       *tls.Config
 
 	eventsEvery time.Duration
+	photosLimit int64
 }
 
 // start runs a server until the test ends.
@@ -96,6 +97,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		},
 		NoBackground:    true,
 		EventsEvery:     with.eventsEvery,
+		PhotosLimit:     with.photosLimit,
 		CheckWebhookURL: checkWebhookURL,
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	before, err := q.before()
+	before, err := q.positiveID()
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type resourceKind struct {
 
 var (
 	petKind      = resourceKind{animalstore.PetNotFound, parseID, "a positive integer"}
+	photoKind    = resourceKind{animalstore.PhotoNotFound, parseID, "a positive integer"}
 	orderKind    = resourceKind{animalstore.OrderNotFound, parseID, "a positive integer"}
 	keyKind      = resourceKind{animalstore.KeyNotFound, parseID, "a positive integer"}
 	webhookKind  = resourceKind{animalstore.WebhookNotFound, parseID, "a positive integer"}

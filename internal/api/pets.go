@@ -48,7 +48,7 @@ func petQuery(q *listQuery) (query db.PetQuery, err error) {
 		}
 	}
 	query.Limit = q.limit + 1
-	query.Before, err = q.before()
+	query.Before, err = q.positiveID()
 	return query, err
 }
 

@@ -42,7 +42,7 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	if rawQuery == "" {
 		return q, nil
 	}
-	params, err := parseParams(rawQuery, "id")
+	params, err := parseParams(rawQuery, repeatable[path])
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,9 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 	}
 	return q, nil
 }
+
+// repeatable are the parameters of lists that may be given several times, by path.
+var repeatable = map[string]string{"/v1/pets": "id", "/v1/photos": "petId"}
 
 // parseParams reads a query. list is a parameter that may be given as list=1,2 or as
 // list=1&list=2, because clients write one or the other whatever the document says.
@@ -164,8 +167,8 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	return nil
 }
 
-// before is the position in a list of descending positive ids; 0 is its start.
-func (q *listQuery) before() (int64, error) {
+// positiveID is the position in a list of positive ids; 0 is its start.
+func (q *listQuery) positiveID() (int64, error) {
 	if q.resumed && q.position.id < 1 {
 		return 0, errCursor
 	}

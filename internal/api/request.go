@@ -31,7 +31,7 @@ type request struct {
 	second  string           // the value of its second, if it has two
 	body    []byte           // nil until it is read
 	changes bool             // its operation was called and may have changed something
-	waited  time.Duration    // for events; not counted as time that the server takes
+	waited  time.Duration    // for events or an upload; not counted as time that the server takes
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -43,7 +43,10 @@ func (r *request) Context() context.Context { return r.ctx }
 
 // restartClock gives the request its full time from now on. Earlier contexts of the
 // request end.
-func (r *request) restartClock() {
+func (r *request) restartClock() { r.limitTime(handlerTimeout) }
+
+// limitTime is restartClock with another limit.
+func (r *request) limitTime(timeout time.Duration) {
 	parent := r.Request.Context()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		// A change is completed even if its client disconnects. A client may also have
@@ -56,7 +59,7 @@ func (r *request) restartClock() {
 	if r.cancel != nil {
 		r.cancel()
 	}
-	r.ctx, r.cancel = context.WithTimeout(parent, handlerTimeout)
+	r.ctx, r.cancel = context.WithTimeout(parent, timeout)
 }
 
 // withKey returns a context with the request's key as the actor of changes and as the

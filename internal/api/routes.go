@@ -19,12 +19,17 @@ var routes = []route{
 	{"PATCH", "/v1/pets/{petId}", "updatePet", animalstore.Write, (*Server).updatePet},
 	{"DELETE", "/v1/pets/{petId}", "deletePet", animalstore.Write, (*Server).deletePet},
 
+	{"POST", "/v1/pets/{petId}/photos", "addPhoto", animalstore.Write, (*Server).addPhoto},
+	{"GET", "/v1/photos", "listPhotos", animalstore.Read, (*Server).listPhotos},
+	{"GET", "/v1/photos/{photoId}", "getPhoto", animalstore.Read, (*Server).getPhoto},
+	{"DELETE", "/v1/photos/{photoId}", "deletePhoto", animalstore.Write, (*Server).deletePhoto},
+	{"GET", "/v1/photos/{photoId}/image", "getImage", animalstore.Read, (*Server).getImage},
+	{"GET", "/v1/photos/{photoId}/thumbnail", "getThumbnail", animalstore.Read, (*Server).getThumbnail},
+
 	{"GET", "/v1/store/orders", "listOrders", animalstore.Read, (*Server).listOrders},
 	{"POST", "/v1/store/orders", "placeOrder", animalstore.Write, (*Server).placeOrder},
 	{"GET", "/v1/store/orders/{orderId}", "getOrder", animalstore.Read, (*Server).getOrder},
 	{"PATCH", "/v1/store/orders/{orderId}", "updateOrder", animalstore.Write, (*Server).updateOrder},
-
-	{"GET", "/v1/store/inventory", "getInventory", animalstore.Read, (*Server).getInventory},
 
 	{"GET", "/v1/categories", "listCategories", animalstore.Read, (*Server).listCategories},
 	{"GET", "/v1/categories/{categoryId}", "getCategory", animalstore.Read, (*Server).getCategory},

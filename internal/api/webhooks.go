@@ -24,7 +24,7 @@ func (s *Server) listWebhooks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	before, err := q.before()
+	before, err := q.positiveID()
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 			return q.invalidFilter("state", animalstore.MustBeOneOf(animalstore.DeliveryStates))
 		}
 	}
-	if query.Before, err = q.before(); err != nil {
+	if query.Before, err = q.positiveID(); err != nil {
 		return err
 	}
 	if query.WebhookID, err = webhookKind.pathID(r); err != nil {

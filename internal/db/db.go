@@ -16,7 +16,7 @@ import (
 // The errors that callers can distinguish with errors.Is. Any other error is an
 // [*animalstore.Error] for the client, the context's error, or a bug.
 var (
-	// ErrNotFound: the pet, order, category, key, webhook or delivery doesn't exist. It
+	// ErrNotFound: the pet, photo, order, category, key, webhook or delivery doesn't exist. It
 	// is the same error for all of them and carries no code: the caller knows what it
 	// was looking for and words the message.
 	ErrNotFound = errors.New("not found")
@@ -34,7 +34,7 @@ var (
 	ErrOutcomeUnknown = errors.New("the outcome of the write is unknown")
 )
 
-// DB stores pets, orders, categories, keys and webhooks. All methods are safe for
+// DB stores pets, photos, orders, categories, keys and webhooks. All methods are safe for
 // concurrent use.
 //
 // A write that returns nil is on disk, and every read that starts afterwards
@@ -43,17 +43,18 @@ var (
 // then on the write runs to completion, even if its caller returns at its deadline.
 //
 // Ids are never reused, not even after a pet is removed. A new id is higher than
-// the id of every pet, order or key whose creation had returned before this call
+// the id of every pet, photo, order or key whose creation had returned before this call
 // started; ids created concurrently are in no particular order.
 //
 // Every method that takes an id returns ErrNotFound if nothing has that id,
 // unless its comment says otherwise. It then calls none of its functions.
 //
-// Every change of a pet, order, category, key or webhook adds an event to the store in the
+// Every change of a pet, photo, order, category, key or webhook adds an event to the store in the
 // same transaction: both are stored or neither. A change that affects several
 // resources adds one event for each: first for the resource that the caller changed,
 // then for the resources it affected. So order.created comes before pet.updated, and
-// pet.created before category.updated for a new category. A write that changes nothing
+// pet.created before category.updated for a new category. But the photos of a pet that
+// is removed go first, so photo.deleted comes before pet.deleted. A write that changes nothing
 // adds none. An event has the actor of the context, see [WithActor]. Bans and disabled
 // webhooks have the actor [Service].
 // Ids of events are consecutive and start at 1. All readers see the same events in the
@@ -67,7 +68,7 @@ var (
 type DB interface {
 	Pets
 	Names
-	Inventory
+	Photos
 	Orders
 	Categories
 	Keys

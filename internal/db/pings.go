@@ -19,6 +19,8 @@ func PingData(t animalstore.EventType, at animalstore.Time) string {
 	switch t.Resource() {
 	case "pet":
 		return EventData(samplePet(t))
+	case "photo":
+		return EventData(animalstore.Photo{ID: sampleID, PetID: sampleID, ContentType: "image/jpeg", Width: 1600, Height: 1200, Bytes: 250_000, CreatedAt: at})
 	case "order":
 		return EventData(sampleOrder(t, at))
 	case "category":

@@ -209,6 +209,9 @@ func (d *document) rules(s schema) (rules []string) {
 	return rules
 }
 
+// isFile reports whether a body is a file rather than JSON.
+func (d *document) isFile(m media) bool { return d.resolve(m.Schema).Format == "binary" }
+
 // example returns an example of a body: the first if there are several.
 func (d *document) example(m media) json.RawMessage {
 	if m.Example != nil {

@@ -3,6 +3,7 @@ package pages_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"animalstore"
@@ -53,6 +54,59 @@ func deletePet(ctx context.Context, c *client.Client) error {
 	return c.DeletePet(ctx, 42)
 }
 
+func addPhoto(ctx context.Context, c *client.Client) error {
+	file, err := os.Open("photo.jpg")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	photo, err := c.AddPhoto(ctx, 42, file)
+	if err != nil {
+		return err
+	}
+	fmt.Println(photo.ID, photo.Width, photo.Height)
+	return nil
+}
+
+func listPhotos(ctx context.Context, c *client.Client) error {
+	for photo, err := range c.ListPhotos(ctx, client.PhotoQuery{PetIDs: []int64{42, 41}}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(photo.ID, photo.PetID)
+	}
+	return nil
+}
+
+func getPhoto(ctx context.Context, c *client.Client) error {
+	photo, err := c.GetPhoto(ctx, 5)
+	if err != nil {
+		return err
+	}
+	fmt.Println(photo.PetID, photo.Width, photo.Height)
+	return nil
+}
+
+func deletePhoto(ctx context.Context, c *client.Client) error {
+	return c.DeletePhoto(ctx, 5)
+}
+
+func getImage(ctx context.Context, c *client.Client) error {
+	image, err := c.GetImage(ctx, 5)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("photo.jpg", image.Data, 0o644)
+}
+
+func getThumbnail(ctx context.Context, c *client.Client) error {
+	image, err := c.GetThumbnail(ctx, 5)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("thumbnail.jpg", image.Data, 0o644)
+}
+
 func listOrders(ctx context.Context, c *client.Client) error {
 	for order, err := range c.ListOrders(ctx, client.OrderQuery{Status: animalstore.OrderPlaced}) {
 		if err != nil {
@@ -87,15 +141,6 @@ func updateOrder(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	fmt.Println(order.PetID, order.Status)
-	return nil
-}
-
-func getInventory(ctx context.Context, c *client.Client) error {
-	inventory, err := c.GetInventory(ctx, client.InventoryQuery{CategoryID: new(int64(7))})
-	if err != nil {
-		return err
-	}
-	fmt.Println(inventory.Available, inventory.Pending, inventory.Sold)
 	return nil
 }
 

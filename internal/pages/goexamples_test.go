@@ -2,11 +2,13 @@ package pages_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
+	"animalstore/internal/photo/phototest"
 )
 
 // TestGoExamples runs the Go snippets on a store that contains everything they request.
@@ -23,13 +25,19 @@ func TestGoExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("photo.jpg", phototest.JPEG(phototest.Drawing(400, 300)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range []struct {
 		name string
 		run  func(context.Context, *client.Client) error
 	}{
 		{"listPets", listPets}, {"getPet", getPet}, {"updatePet", updatePet}, {"placeOrder", placeOrder},
+		{"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto},
+		{"listPhotos", listPhotos}, {"getPhoto", getPhoto}, {"getImage", getImage}, {"getThumbnail", getThumbnail}, {"deletePhoto", deletePhoto},
 		{"listOrders", listOrders}, {"getOrder", getOrder}, {"updateOrder", updateOrder},
-		{"getInventory", getInventory}, {"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
+		{"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
 		{"listEvents", listEvents}, {"getLimits", getLimits}, {"getUsage", getUsage}, {"getStatus", getStatus}, {"createKey", createKey}, {"listKeys", listKeys},
 		{"getKey", getKey}, {"updateKey", updateKey}, {"rotateKey", rotateKey}, {"unbanKey", unbanKey},
 		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},

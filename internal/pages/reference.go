@@ -71,6 +71,7 @@ type parameterView struct {
 type bodyView struct {
 	About    template.HTML
 	Optional bool
+	File     string // the media type of a body that is a file; "" if it is JSON
 	Fields   []field
 	Example  string
 }
@@ -79,6 +80,7 @@ type responseView struct {
 	Status   string
 	About    template.HTML
 	Headers  []string
+	File     bool // the body is a file
 	Fields   []field
 	Examples []exampleView
 }
@@ -159,6 +161,9 @@ func (d *document) view(path, method string, o operation) operationView {
 			Fields:   d.fields("", body.Schema),
 			Example:  indented(d.example(body)),
 		}
+		if d.isFile(body) {
+			v.Body.File = o.RequestBody.Content[0].Name
+		}
 	}
 	for _, r := range o.Responses {
 		v.Responses = append(v.Responses, d.response(r.Name, r.Value))
@@ -208,6 +213,7 @@ func (d *document) response(status string, r response) responseView {
 		}
 	}
 	for _, m := range r.Content {
+		v.File = d.isFile(m.Value)
 		if v.Success() { // errors all have the same fields
 			v.Fields = d.fields("", m.Value.Schema)
 			for i := range v.Fields {

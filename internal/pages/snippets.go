@@ -41,7 +41,11 @@ func (b *bodyView) Line() string { return strings.Join(strings.Fields(b.Example)
 // examples. The page's script replaces the examples with the reader's input, so it
 // depends on their format.
 func (o operationView) snippets() []snippet {
-	address, body := o.Address, ""
+	address := o.Address
+	if o.Body != nil && o.Body.File != "" || o.receivesFile() {
+		return fileSnippets(o)
+	}
+	body := ""
 	if o.Body != nil {
 		body = o.Body.Line()
 	}
@@ -51,6 +55,47 @@ func (o operationView) snippets() []snippet {
 		{"js", "JavaScript", jsSnippet(o.Method, address, body, o.hasContent())},
 		{"python", "Python", pythonSnippet(o.Method, address, body, o.hasContent())},
 	}
+}
+
+// receivesFile reports whether a successful response is a file.
+func (o operationView) receivesFile() bool {
+	for _, r := range o.Responses {
+		if r.Success() && r.File {
+			return true
+		}
+	}
+	return false
+}
+
+// Parts of snippets that send or receive a file, instead of JSON.
+var (
+	sendFile = map[string]string{
+		"curl":   " \\\n  -H \"Content-Type: %s\" \\\n  -T photo.jpg",
+		"js":     "  body: await readFile(\"photo.jpg\"),\n",
+		"python": "    data=open(\"photo.jpg\", \"rb\").read(),\n",
+	}
+	saveFile = map[string]string{
+		"curl":   " \\\n  -o photo.jpg",
+		"js":     "await writeFile(\"photo.jpg\", await response.bytes());",
+		"python": "    open(\"photo.jpg\", \"wb\").write(response.read())",
+	}
+)
+
+// fileSnippets are the snippets of an operation that sends or receives a file.
+func fileSnippets(o operationView) []snippet {
+	curl := curlSnippet(o.Method, o.Address, "")
+	js, python := jsSnippet(o.Method, o.Address, "", o.hasContent()), pythonSnippet(o.Method, o.Address, "", o.hasContent())
+	if o.receivesFile() {
+		curl += saveFile["curl"]
+		js = "import { writeFile } from \"node:fs/promises\";\n\n" + strings.Replace(js, "console.log(response.status);", saveFile["js"], 1)
+		python = strings.Replace(python, "    print(response.status)", saveFile["python"], 1)
+	} else {
+		header := fmt.Sprintf("\"Content-Type\": %q,\n", o.Body.File)
+		curl += fmt.Sprintf(sendFile["curl"], o.Body.File)
+		js = "import { readFile } from \"node:fs/promises\";\n\n" + strings.Replace(js, "  },\n", "    "+header+"  },\n"+sendFile["js"], 1)
+		python = strings.Replace(python, "    },\n", "        "+header+"    },\n"+sendFile["python"], 1)
+	}
+	return []snippet{{"curl", "curl", curl}, {"go", "Go", goSnippet(o.ID)}, {"js", "JavaScript", js}, {"python", "Python", python}}
 }
 
 // hasContent reports whether a successful response has a body.

@@ -62,7 +62,12 @@ const collectAbove = 32 << 20
 
 // decodeSmall decodes a picture and halves it until it is less than twice as large as the
 // picture to keep. The full-size picture is garbage when it returns.
-func decodeSmall(ctx context.Context, data []byte, header *Header) (*image.RGBA, error) {
+func decodeSmall(ctx context.Context, data []byte, header *Header) (small *image.RGBA, err error) {
+	defer func() {
+		if recover() != nil { // a picture that its decoder doesn't expect
+			err = damaged(header.format)
+		}
+	}()
 	if header.memory > collectAbove {
 		runtime.GC()
 	}
@@ -71,7 +76,7 @@ func decodeSmall(ctx context.Context, data []byte, header *Header) (*image.RGBA,
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, invalid("the picture is damaged or incomplete: its %s data cannot be decoded", header.format.name)
+		return nil, damaged(header.format)
 	}
 	return halve(full, MaxSide), nil
 }
@@ -131,6 +136,10 @@ func encodeAs(contentType string, img *image.RGBA) []byte {
 		panic(err)
 	}
 	return b.Bytes()
+}
+
+func damaged(f *format) error {
+	return invalid("the picture is damaged or incomplete: its %s data cannot be decoded", f.name)
 }
 
 func invalid(message string, args ...any) error {

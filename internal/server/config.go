@@ -53,6 +53,10 @@ type Config struct {
 	// negative value keeps them forever.
 	EventsRetention time.Duration
 
+	// PhotosLimit is how many bytes all photos together may take. 0 means
+	// DefaultPhotosLimit.
+	PhotosLimit int64
+
 	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For is trusted
 	CORSOrigins    []string       // origins whose pages may call the API
 	// WebhookNetworks are extra networks that webhooks may reach, also over http.
@@ -129,6 +133,9 @@ var DefaultTimeouts = Timeouts{
 // DefaultEventsRetention is how long a server keeps events by default.
 const DefaultEventsRetention = 30 * 24 * time.Hour
 
+// DefaultPhotosLimit is how many bytes all photos together may take by default.
+const DefaultPhotosLimit = 10 << 30
+
 // maxHeaderBytes amounts to 16 KiB: net/http allows 4 KiB more than its setting.
 const maxHeaderBytes = 12 << 10
 
@@ -147,6 +154,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.EventsRetention == 0 {
 		c.EventsRetention = DefaultEventsRetention
+	}
+	if c.PhotosLimit == 0 {
+		c.PhotosLimit = DefaultPhotosLimit
 	}
 	return c
 }

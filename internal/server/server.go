@@ -114,6 +114,7 @@ func (s *Server) newHandler() *api.Server {
 		Observer:       observer,
 		Environment:    s.cfg.Environment,
 		Version:        s.cfg.Version,
+		PhotosLimit:    s.cfg.PhotosLimit,
 		State:          s.state,
 		Console:        s.newConsole(),
 
@@ -194,10 +195,17 @@ func (s *Server) newFrontend(secure *tls.Config) frontend {
 }
 
 // isPlain reports whether package http1 may serve requests for a target. It may serve
-// the API, which writes each response in one piece, except event streams.
+// the API, which writes each response in one piece, except event streams, uploads and
+// images.
 func isPlain(target string) bool {
 	path, _, _ := strings.Cut(target, "?")
-	return strings.HasPrefix(path, "/v1/") && path != "/v1/events"
+	switch {
+	case !strings.HasPrefix(path, "/v1/"), path == "/v1/events",
+		strings.HasPrefix(path, "/v1/pets/") && strings.HasSuffix(path, "/photos"),
+		strings.HasPrefix(path, "/v1/photos/") && (strings.HasSuffix(path, "/image") || strings.HasSuffix(path, "/thumbnail")):
+		return false
+	}
+	return true
 }
 
 // netHTTP serves everything with net/http.

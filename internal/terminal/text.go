@@ -3,6 +3,7 @@ package terminal
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -206,6 +207,18 @@ func ParseDuration(s string) (time.Duration, error) {
 		return 0, errors.New("not a number of days")
 	}
 	return time.Duration(n) * 24 * time.Hour, nil
+}
+
+// ParseSize parses a number of bytes, such as 500MiB.
+func ParseSize(s string) (int64, error) {
+	for shift, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+		number, ok := strings.CutSuffix(s, unit)
+		n, err := strconv.ParseInt(number, 10, 64)
+		if ok && err == nil && n >= 0 && n <= math.MaxInt64>>(10*shift) {
+			return n << (10 * shift), nil
+		}
+	}
+	return 0, errors.New("not a size")
 }
 
 const never = "never"

@@ -160,3 +160,16 @@ func TestCountdownInLog(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{"0B": 0, "17B": 17, "3KiB": 3 << 10, "500MiB": 500 << 20, "10GiB": 10 << 30, "2TiB": 2 << 40} {
+		if got, err := ParseSize(text); err != nil || got != want {
+			t.Errorf("ParseSize(%q) = %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "10", "MiB", "-1B", "1.5GiB", "1 GiB", "10GB", "9999999TiB", "1gib"} {
+		if got, err := ParseSize(text); err == nil {
+			t.Errorf("ParseSize(%q) = %d, want an error", text, got)
+		}
+	}
+}

@@ -190,6 +190,9 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := check(&pet, ordered); err != nil {
 			return err
 		}
+		if err := deletePhotosOf(ctx, tx, id); err != nil {
+			return err
+		}
 		var batch pgx.Batch
 		batch.Queue("DELETE FROM pets WHERE id = $1", id)
 		queueEvent(ctx, &batch, animalstore.PetDeleted, id, db.EventData(&pet))

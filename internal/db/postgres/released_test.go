@@ -16,6 +16,7 @@ var released = map[string]string{
 	"migrations/00004_sessions.sql":      "9631e814b052adb73dbe33641c75ef16a089be3e129f1aa0be3b11dde2d55a10",
 	"migrations/00005_keys_version.sql":  "6f56063cbe98ca24163cfb216f81494f2f0948d65cf9a8d2ce8ea8fd9344130f",
 	"migrations/00006_lease_default.sql": "6452d40844376c4a3fce3e59416e4dde9b7a4c9a59101e1150787317d1adbeeb",
+	"migrations/00008_photos.sql":        "efc8d44a643eab9120e9e3e4f6505bac85711a476d8412bb2b6ba27fa13dd71e",
 }
 
 func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {

@@ -31,7 +31,7 @@ func oldStore(t *testing.T, version int) string {
 	}
 	err = sqlitex.ExecuteScript(conn, `
 		INSERT INTO categories VALUES (7, 'dogs');
-		INSERT INTO pets VALUES (1, 'Rex', 7, 1), (3, 'Zoë', 7, 0);
+		INSERT INTO pets (id, name, category_id, status) VALUES (1, 'Rex', 7, 1), (3, 'Zoë', 7, 0);
 		INSERT INTO orders VALUES (5, 1, 0, 1000, 1000);
 		INSERT INTO keys VALUES (2, 'shop', 'free', 60, 1000, 3, 'production', 1000, 0, 0, 0, 0);
 		INSERT INTO key_secrets VALUES (zeroblob(32), 2, 0);

@@ -97,6 +97,9 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := check(&pet, ordered); err != nil {
 			return err
 		}
+		if err := deletePhotosOf(c, by, id); err != nil {
+			return err
+		}
 		if err := execute(c, "delete pet", "DELETE FROM pets WHERE id = ?", id); err != nil {
 			return err
 		}

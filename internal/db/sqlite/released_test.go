@@ -16,6 +16,7 @@ var released = []string{
 	"9e7a16f5f4242d6b49f78e65997163b4da9ef4fa3508d279b8e11a1fdc524c65",
 	"79a0c6e9e0b2c93766735ec1932b982dd7f238c475afa2220393e33f318d47d2",
 	"2c35c45d1ce4e9db96c496733f645e81995f7f3f002f087a1dba8eae78641e4c",
+	"fa8c234278764d479d477ba82d25d541bed6e79ba4f975877a00d3ad8c2b49bc",
 }
 
 func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 var Checks = []db.Check{
 	{Rule: "every pet has a known status", Query: `SELECT 'pet ' || id || ' has status ' || status FROM pets WHERE status NOT BETWEEN 0 AND 2`},
 	{Rule: "every order has a known status", Query: `SELECT 'order ' || id || ' has status ' || status FROM orders WHERE status NOT BETWEEN 0 AND 3`},
-	{Rule: "every pet, order and key has a positive id", Query: `
+	{Rule: "every pet, photo, order and key has a positive id", Query: `
 		SELECT 'pet ' || id FROM pets WHERE id < 1 UNION ALL
+		SELECT 'photo ' || id FROM photos WHERE id < 1 UNION ALL
 		SELECT 'order ' || id FROM orders WHERE id < 1 UNION ALL
 		SELECT 'key ' || id FROM keys WHERE id < 1`},
 	{Rule: "every pet has a name", Query: `SELECT 'pet ' || id FROM pets WHERE length(name) NOT BETWEEN 1 AND 1024`},
@@ -28,6 +29,21 @@ var Checks = []db.Check{
 	{Rule: "every pet's category exists", Query: `
 		SELECT 'pet ' || p.id || ' is of category ' || p.category_id
 		FROM pets p LEFT JOIN categories c ON c.id = p.category_id WHERE c.id IS NULL`},
+	{Rule: "every photo belongs to a pet, which has no more than it may", Query: fmt.Sprintf(`
+		SELECT 'photo ' || ph.id || ' is of pet ' || ph.pet_id FROM photos ph LEFT JOIN pets p ON p.id = ph.pet_id WHERE p.id IS NULL UNION ALL
+		SELECT 'pet ' || pet_id || ' has ' || count(*) FROM photos GROUP BY pet_id HAVING count(*) > %d`, animalstore.MaxPhotos)},
+	{Rule: "every photo has all bytes of its images", Query: `
+		SELECT 'photo ' || id || ' should have ' || bytes || ' and ' || thumbnail_bytes || ' bytes' FROM photos ph LEFT JOIN (
+			SELECT photo_id, sum(CASE kind WHEN 0 THEN length(data) ELSE 0 END) AS image, sum(CASE kind WHEN 0 THEN 0 ELSE length(data) END) AS thumbnail,
+				sum(CASE kind WHEN 0 THEN part + 1 ELSE 0 END) AS image_parts, sum(CASE kind WHEN 0 THEN 1 ELSE 0 END) AS images
+			FROM photo_parts GROUP BY photo_id) AS stored ON photo_id = id
+		WHERE image IS NULL OR image <> bytes OR thumbnail <> thumbnail_bytes OR image_parts <> images * (images + 1) / 2`},
+	{Rule: "every part of an image belongs to a photo", Query: `
+		SELECT DISTINCT 'photo ' || photo_id FROM photo_parts LEFT JOIN photos ph ON ph.id = photo_id WHERE ph.id IS NULL`},
+	{Rule: "the size of all photos is known", Query: `
+		SELECT 'it is ' || actual || ', but ' || known || ' is stored'
+		FROM (SELECT coalesce((SELECT sum(bytes + thumbnail_bytes) FROM photos), 0) AS actual, coalesce((SELECT sum(bytes) FROM photo_total), 0) AS known) AS sizes
+		WHERE actual <> known`},
 	{Rule: "a pet with an open order exists and is pending", Query: `
 		SELECT 'pet ' || o.pet_id || CASE WHEN p.id IS NULL THEN ' of order ' || o.id || ' is gone' ELSE ' has open order ' || o.id END
 		FROM orders o LEFT JOIN pets p ON p.id = o.pet_id WHERE o.status <= 1 AND (p.id IS NULL OR p.status <> 1)`},

@@ -93,9 +93,10 @@ func TestMoveCarriesEverything(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %d rows, last id %d", m.Table.Holds, m.Into.Rows, m.Into.LastID))
 	}
 	if want := []string{
-		"categories: 6 rows, last id 0", "pets: 10 rows, last id 1012", "orders: 6 rows, last id 2006", "keys: 4 rows, last id 4",
+		"categories: 6 rows, last id 0", "pets: 10 rows, last id 1012",
+		"photos: 3 rows, last id 4", "parts of photos: 7 rows, last id 0", "size of all photos: 1 rows, last id 0", "orders: 6 rows, last id 2006", "keys: 4 rows, last id 4",
 		"secrets of keys: 7 rows, last id 0", "limits and bans: 2 rows, last id 0", "hours of usage: 3 rows, last id 0",
-		"idempotency records: 2 rows, last id 0", "events: 55 rows, last id 0", "webhooks: 3 rows, last id 3", "deliveries to webhooks: 9 rows, last id 9", "webhook position: 1 rows, last id 0",
+		"idempotency records: 2 rows, last id 0", "events: 60 rows, last id 0", "webhooks: 3 rows, last id 3", "deliveries to webhooks: 9 rows, last id 9", "webhook position: 1 rows, last id 0",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

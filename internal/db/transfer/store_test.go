@@ -3,6 +3,7 @@
 package transfer_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -140,7 +141,14 @@ func oddStore(t *testing.T, store db.DB) {
 	remove := func(id int64) {
 		check(store.DeletePet(ctx, id, func(*animalstore.Pet, bool) error { return nil }))
 	}
-	remove(pets[4]) // its order stays
+	for i, size := range []int{1, db.PartSize + 7, 10, 10} {
+		_, _, err := store.AddPhoto(ctx, db.NewPhoto{
+			PetID: []int64{pets[5], pets[8], pets[8], pets[4]}[i], ContentType: "image/jpeg", Width: 1600, Height: i + 1,
+			Image: bytes.Repeat([]byte("\x00\\N\xff'"), size)[:size], Thumbnail: []byte("\x00\n\x80"), At: at(i),
+		}, math.MaxInt64, nil)
+		check(err)
+	}
+	remove(pets[4]) // its order stays, its photo doesn't
 
 	key := func(k animalstore.NewKey, secret, hours int) int64 {
 		t.Helper()
@@ -207,6 +215,13 @@ func content(t *testing.T, url string) string {
 			}
 		}
 		put("pets", must[[]animalstore.Pet](t)(store.Pets(t.Context(), db.PetQuery{Limit: 1000})))
+		photos := must[[]animalstore.Photo](t)(store.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{5, 6, 9}, Limit: 1000}))
+		put("photos", photos)
+		for _, p := range photos {
+			put("image", must[db.Image](t)(store.Image(t.Context(), p.ID, db.Thumbnail)))
+			put("part", must[[]byte](t)(store.ImagePart(t.Context(), p.ID, db.FullImage, 0)))
+			put("thumbnail", must[[]byte](t)(store.ImagePart(t.Context(), p.ID, db.Thumbnail, 0)))
+		}
 		put("orders", must[[]animalstore.Order](t)(store.Orders(t.Context(), db.OrderQuery{Limit: 1000})))
 		put("categories", must[[]animalstore.Category](t)(store.Categories(t.Context(), db.CategoryQuery{Limit: 1000})))
 		keys := must[[]animalstore.Key](t)(store.Keys(t.Context(), db.KeyQuery{Limit: 1000}))

@@ -112,9 +112,10 @@
 		if (key.value.trim() !== "") {
 			headers.set("Authorization", `Bearer ${key.value.trim()}`);
 		}
-		const body = form.elements.body?.value.trim() || undefined;
+		const file = form.elements.body?.files?.[0];
+		const body = file ?? (form.elements.body?.value.trim() || undefined);
 		if (body !== undefined) {
-			headers.set("Content-Type", "application/json");
+			headers.set("Content-Type", file?.type ?? "application/json");
 		}
 		return new Request(`/v1${path}${suffix}`, { method: form.dataset.method, headers, body, cache: "no-store", credentials: "omit" });
 	};
@@ -145,7 +146,7 @@
 		const changed = suffix !== "" || all("[data-in=query]", form).some((field) => field.dataset.touched);
 		const filled = `/v1${path}`.split("/").map((part, i) => part.startsWith("{") ? samplePath[i] : part);
 		const address = location.origin + filled.join("/") + (changed ? suffix : new URL(sample).search);
-		const body = form.elements.body?.value.trim().replace(/\s*\n\s*/g, " ");
+		const body = form.querySelector("textarea")?.value.trim().replace(/\s*\n\s*/g, " ");
 		for (const figure of all("figure", snippets)) {
 			const code = figure.querySelector("code");
 			figure.sample ??= code.textContent;
@@ -157,7 +158,7 @@
 						text = text.replaceAll(new RegExp(`\\b${samplePath[i]}\\b`, "g"), () => part);
 					}
 				});
-				const rest = changed || headers.length > 0 || body !== snippets.dataset.body;
+				const rest = changed || headers.length > 0 || (body ?? "") !== (snippets.dataset.body ?? "");
 				code.textContent = text + (rest ? "\n// Only the ids in this example change with your input." : "");
 				continue;
 			}
@@ -203,13 +204,15 @@
 	};
 
 	const showResponse = async (form, result, request, response, started) => {
-		const text = await response.text();
+		const type = response.headers.get("Content-Type") ?? "";
+		const content = await response.arrayBuffer();
+		const text = type.startsWith("image/") ? `(${type}, ${content.byteLength} bytes)` : new TextDecoder().decode(content);
 		const took = Math.round(performance.now() - started);
 		const line = element("p", "outcome", "");
 		line.append(element("span", `status s${String(response.status)[0]}`, response.status), ` ${request.method} ${new URL(request.url).pathname}, ${took} ms`);
 		const headers = element("details", "headers", "");
 		headers.append(element("summary", "", "Headers"), element("pre", "", [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n")));
-		const body = element("pre", "body", indent(text) || "(no body)");
+		const body = element("pre", "body", type.startsWith("image/") ? text : indent(text) || "(no body)");
 		body.tabIndex = 0;
 		result.replaceChildren(element("h3", "", "Response"), line, body, headers);
 		const next = /<([^>]*)>; rel="next"/.exec(response.headers.get("Link") ?? "");

@@ -187,3 +187,6 @@ func (b *bits) bytes() []byte {
 	}
 	return out
 }
+
+// Grey is the colour of nothing in particular.
+var Grey = color.NRGBA{120, 120, 120, 255}

@@ -159,11 +159,12 @@ func (s *Server) NewDatabase(t testing.TB, template string) string {
 const DeleteAll = `
 	DELETE FROM deliveries; DELETE FROM webhooks; DELETE FROM webhook_position;
 	DELETE FROM events; DELETE FROM event_queue; DELETE FROM answers;
+	DELETE FROM photo_parts; DELETE FROM photos; DELETE FROM photo_total;
 	DELETE FROM orders; DELETE FROM pets; DELETE FROM categories;
 	DELETE FROM console_sessions; DELETE FROM console_forms;
 	DELETE FROM limit_states; DELETE FROM usage; DELETE FROM key_secrets; DELETE FROM keys;
 	SELECT setval(pg_get_serial_sequence(name, 'id'), 1, false)
-		FROM unnest(ARRAY['pets', 'orders', 'keys', 'webhooks', 'deliveries']) AS name;`
+		FROM unnest(ARRAY['pets', 'photos', 'orders', 'keys', 'webhooks', 'deliveries']) AS name;`
 
 // Name returns the name of the database in a URL.
 func Name(dsn string) string {

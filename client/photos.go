@@ -1,0 +1,107 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"animalstore"
+)
+
+// Image is an image of a photo.
+type Image struct {
+	ContentType string // image/jpeg or image/png
+	Data        []byte
+}
+
+// uploadTime is how long the service allows an upload to take.
+const uploadTime = 60 * time.Second
+
+// AddPhoto adds a photo to a pet. The picture is a JPEG, PNG or WebP file of at most
+// animalstore.MaxUpload bytes. The service keeps a smaller one without metadata. The photo
+// is added only once, even if the call is retried: see [IdempotencyKey].
+func (c *Client) AddPhoto(ctx context.Context, petID int64, picture io.Reader, options ...CallOption) (animalstore.Photo, error) {
+	content, err := io.ReadAll(io.LimitReader(picture, animalstore.MaxUpload+1))
+	if err != nil {
+		return animalstore.Photo{}, fmt.Errorf("addPhoto: read the picture: %w", err)
+	}
+	if len(content) > animalstore.MaxUpload {
+		err := animalstore.Errorf(animalstore.PayloadTooLarge, "the picture must have at most %d bytes: make it smaller", animalstore.MaxUpload)
+		return animalstore.Photo{}, fmt.Errorf("addPhoto: %w", err)
+	}
+	k := &call{
+		operation: "addPhoto", method: http.MethodPost, path: petPath(petID) + "/photos",
+		content: content, contentType: http.DetectContentType(content), repeat: replayed, extraTime: uploadTime,
+	}
+	return send(ctx, c, k, options, isPhoto)
+}
+
+// PhotoQuery selects the photos of pets.
+type PhotoQuery struct {
+	PetIDs   []int64 // 1 to 100
+	PageSize int     // see [PageQuery]
+}
+
+// ListPhotos lists the photos of pets, oldest first, with the guarantee of
+// [Client.ListPets].
+func (c *Client) ListPhotos(ctx context.Context, q PhotoQuery, options ...CallOption) iter.Seq2[animalstore.Photo, error] {
+	ids := make([]string, len(q.PetIDs))
+	for i, id := range q.PetIDs {
+		ids[i] = decimal(id)
+	}
+	query := url.Values{"petId": {strings.Join(ids, ",")}}
+	return list(ctx, c, "listPhotos", "/photos", query, q.PageSize, options, isPhoto)
+}
+
+// GetPhoto returns one photo, without its image.
+func (c *Client) GetPhoto(ctx context.Context, id int64, options ...CallOption) (animalstore.Photo, error) {
+	k := &call{operation: "getPhoto", method: http.MethodGet, path: photoPath(id)}
+	return send(ctx, c, k, options, isPhoto)
+}
+
+// GetImage returns the image of a photo. It never changes.
+func (c *Client) GetImage(ctx context.Context, id int64, options ...CallOption) (Image, error) {
+	return c.getImage(ctx, "getImage", photoPath(id)+"/image", options)
+}
+
+// GetThumbnail returns a small image of a photo, of at most 320 pixels on its long side. It
+// never changes.
+func (c *Client) GetThumbnail(ctx context.Context, id int64, options ...CallOption) (Image, error) {
+	return c.getImage(ctx, "getThumbnail", photoPath(id)+"/thumbnail", options)
+}
+
+func (c *Client) getImage(ctx context.Context, operation, path string, options []CallOption) (Image, error) {
+	var image Image
+	k := &call{operation: operation, method: http.MethodGet, path: path}
+	k.decodeImage = func(contentType string, data []byte) error {
+		if len(data) == 0 {
+			return errors.New("the image is empty")
+		}
+		image = Image{contentType, data}
+		return nil
+	}
+	if err := k.prepare(options); err != nil {
+		return Image{}, err
+	}
+	if err := c.do(ctx, k); err != nil {
+		return Image{}, err
+	}
+	return image, nil
+}
+
+// DeletePhoto removes a photo. If an attempt was lost and the next one finds the photo
+// gone, that counts as success.
+func (c *Client) DeletePhoto(ctx context.Context, id int64, options ...CallOption) error {
+	k := &call{operation: "deletePhoto", method: http.MethodDelete, path: photoPath(id), conditional: true}
+	return c.sendNoContent(ctx, k, options)
+}
+
+func photoPath(id int64) string { return "/photos/" + decimal(id) }
+
+func isPhoto(p *animalstore.Photo) bool { return p.ID > 0 && p.PetID > 0 && p.ContentType != "" }

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+)
+
+// addPhoto serves POST /v1/pets/{petId}/photos. The turn to upload ends with the request,
+// because the body stays in memory until then.
+func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
+	r.limitTime(uploadTimeout)
+	end, err := s.uploads.begin(r.Context(), r.key.ID)
+	if err != nil {
+		return err
+	}
+	defer end()
+	contentType, err := readUpload(w, r)
+	if err != nil {
+		return err
+	}
+	picture, err := s.uploads.process(r.Context(), r.key.ID, r.body, contentType)
+	if err != nil {
+		return err
+	}
+	petID, err := petKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	// The pet isn't in the body, so it is part of what makes two requests the same.
+	idempotency, err := s.idempotency(r, "addPhoto "+strconv.FormatInt(petID, 10))
+	if err != nil {
+		return err
+	}
+	added, replayed, err := s.db.AddPhoto(r.Context(), db.NewPhoto{
+		PetID: petID, ContentType: picture.ContentType, Width: picture.Width, Height: picture.Height,
+		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.now()),
+	}, s.photosLimit, idempotency)
+	if err != nil {
+		return petKind.explain(err, petID)
+	}
+	setReplayed(w, replayed)
+	setHeader(w, "Location", "/v1/photos/"+strconv.FormatInt(added.ID, 10))
+	return writeResource(w, r, http.StatusCreated, added)
+}
+
+// listPhotos serves GET /v1/photos.
+func (s *Server) listPhotos(w http.ResponseWriter, r *request) error {
+	q, err := parseListQuery("/v1/photos", r.URL.RawQuery, "petId")
+	if err != nil {
+		return err
+	}
+	ids, ok := parseIDs(q.filters["petId"])
+	if !ok {
+		return q.invalidFilter("petId", "must be a comma-separated list of 1 to 100 positive integers: the pets whose photos to list")
+	}
+	after, err := q.positiveID()
+	if err != nil {
+		return err
+	}
+	photos, err := s.db.Photos(r.Context(), db.PhotoQuery{PetIDs: ids, After: after, Limit: q.limit + 1})
+	if err != nil {
+		return err
+	}
+	return writePage(w, r, q, photos, func(p *animalstore.Photo) int64 { return p.ID })
+}
+
+// getPhoto serves GET /v1/photos/{photoId}.
+func (s *Server) getPhoto(w http.ResponseWriter, r *request) error {
+	found, err := readAtPath(r, &photoKind, s.db.Photo)
+	if err != nil {
+		return err
+	}
+	return writeResource(w, r, http.StatusOK, found)
+}
+
+// deletePhoto serves DELETE /v1/photos/{photoId}.
+func (s *Server) deletePhoto(w http.ResponseWriter, r *request) error {
+	id, err := photoKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	err = s.db.DeletePhoto(r.Context(), id, func(p *animalstore.Photo) error {
+		return r.checkIfMatch(etagOf(encode(p)))
+	})
+	if err != nil {
+		return photoKind.explain(err, id)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// getImage serves GET /v1/photos/{photoId}/image.
+func (s *Server) getImage(w http.ResponseWriter, r *request) error {
+	return s.writeImage(w, r, db.FullImage)
+}
+
+// getThumbnail serves GET /v1/photos/{photoId}/thumbnail.
+func (s *Server) getThumbnail(w http.ResponseWriter, r *request) error {
+	return s.writeImage(w, r, db.Thumbnail)
+}
+
+// partTimeout is how long a client may take to receive a part of an image.
+const partTimeout = 15 * time.Second
+
+// writeImage writes one of the images of a photo, part by part, so that a slow client
+// holds neither the memory for all of it nor a database connection.
+func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind) error {
+	id, err := photoKind.pathID(r)
+	if err != nil {
+		return err
+	}
+	image, err := s.db.Image(r.Context(), id, kind)
+	if err != nil {
+		return photoKind.explain(err, id)
+	}
+	// A store restored from a backup may assign an id again, but not at the same time.
+	tag := etagOf(fmt.Appendf(nil, "%d %d %d %d", id, kind, image.CreatedAt.Milli(), image.Bytes))
+	if err := r.checkIfMatch(tag); err != nil {
+		return err
+	}
+	data, err := s.db.ImagePart(r.Context(), id, kind, 0)
+	if err != nil {
+		return photoKind.explain(err, id)
+	}
+	setImageHeaders(w, tag)
+	if r.alreadyHas(tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	setHeader(w, "Content-Type", image.ContentType)
+	setHeader(w, "Content-Length", strconv.FormatInt(image.Bytes, 10))
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	control := http.NewResponseController(w)
+	for part := 1; ; part++ {
+		control.SetWriteDeadline(time.Now().Add(partTimeout)) // not supported in process, where nothing is slow
+		if _, err := w.Write(data); err != nil || int64(part)*db.PartSize >= image.Bytes {
+			return nil // the client is gone, or has it all
+		}
+		r.limitTime(handlerTimeout)
+		if data, err = s.db.ImagePart(r.Context(), id, kind, part); err != nil {
+			s.log.Warn("image cut off", "request_id", r.id, "photo", id, "err", err)
+			panic(http.ErrAbortHandler) // so that it isn't mistaken for a complete one
+		}
+	}
+}
+
+// setImageHeaders makes clients keep an image for good, and show it as nothing but an
+// image.
+func setImageHeaders(w http.ResponseWriter, tag string) {
+	setHeader(w, "ETag", tag)
+	setHeader(w, "Cache-Control", "private, max-age=31536000, immutable")
+	setHeader(w, "Content-Disposition", "inline")
+	setHeader(w, "Content-Security-Policy", "default-src 'none'; sandbox")
+}

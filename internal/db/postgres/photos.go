@@ -1,0 +1,153 @@
+package postgres
+
+import (
+	"context"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const photoColumns = "id, pet_id, content_type, width, height, bytes, created_at"
+
+// AddPhoto implements [db.DB]. The lock on the pet keeps others from adding photos to it
+// or removing it meanwhile.
+func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempotency *db.Idempotency) (photo animalstore.Photo, replayed bool, err error) {
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		replayed, err = writeOrReplay(ctx, tx, idempotency, &photo, func() error {
+			if _, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, p.PetID); err != nil {
+				return err
+			}
+			count, err := selectOne(ctx, tx, "count photos", scanValue[int64], "SELECT count(*) FROM photos WHERE pet_id = $1", p.PetID)
+			if err != nil {
+				return err
+			}
+			if err := db.CheckPhotoCount(p.PetID, count); err != nil {
+				return err
+			}
+			if photo, err = insertPhoto(ctx, tx, &p); err != nil {
+				return err
+			}
+			total, err := addToTotal(ctx, tx, p.Stored())
+			if err != nil {
+				return err
+			}
+			return db.CheckPhotosTotal(total, limit)
+		})
+		return err
+	})
+	return photo, replayed, err
+}
+
+// insertPhoto adds a photo, its images and its event.
+func insertPhoto(ctx context.Context, tx pgx.Tx, p *db.NewPhoto) (photo animalstore.Photo, err error) {
+	photo = p.Photo()
+	photo.ID, err = selectOne(ctx, tx, "insert photo", scanValue[int64],
+		"INSERT INTO photos (pet_id, content_type, width, height, bytes, thumbnail_bytes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+		photo.PetID, photo.ContentType, photo.Width, photo.Height, photo.Bytes, len(p.Thumbnail), photo.CreatedAt.Milli())
+	if err != nil {
+		return photo, err
+	}
+	var batch pgx.Batch
+	for _, part := range p.Parts() {
+		batch.Queue("INSERT INTO photo_parts (photo_id, kind, part, data) VALUES ($1, $2, $3, $4)", photo.ID, int64(part.Kind), part.Part, part.Data)
+	}
+	queueEvent(ctx, &batch, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
+	return photo, send(ctx, tx, "insert photo", &batch)
+}
+
+// addToTotal changes the total of all photos and returns it. It locks the row that all
+// changes of photos need, so it comes last.
+func addToTotal(ctx context.Context, tx pgx.Tx, bytes int64) (total int64, err error) {
+	return selectOne(ctx, tx, "update total of photos", scanValue[int64],
+		"INSERT INTO photo_total AS t (id, bytes) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET bytes = t.bytes + excluded.bytes RETURNING bytes", bytes)
+}
+
+const selectPhoto = "SELECT " + photoColumns + " FROM photos WHERE id = $1"
+
+// Photo implements [db.DB].
+func (d *DB) Photo(ctx context.Context, id int64) (animalstore.Photo, error) {
+	return readOne(ctx, d, "select photo", scanPhoto, selectPhoto, id)
+}
+
+func scanPhoto(row pgx.Row) (animalstore.Photo, error) {
+	var photo animalstore.Photo
+	var created int64
+	err := row.Scan(&photo.ID, &photo.PetID, &photo.ContentType, &photo.Width, &photo.Height, &photo.Bytes, &created)
+	photo.CreatedAt = animalstore.AtMilli(created)
+	return photo, err
+}
+
+// listPhotos reads all photos of these pets, a few each, to sort them. Without the zero,
+// the planner might read photos in order of id until enough are theirs.
+const listPhotos = "SELECT " + photoColumns + " FROM photos WHERE pet_id = ANY ($1) AND id > $2 ORDER BY id + 0 LIMIT $3"
+
+// Photos implements [db.DB].
+func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
+	return list(ctx, d, "select photos", scanPhoto, listPhotos, q.PetIDs, q.After, q.Limit)
+}
+
+// DeletePhoto implements [db.DB].
+func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
+	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		photo, err := lockOne(ctx, tx, "lock photo", scanPhoto, selectPhoto, id)
+		if err != nil {
+			return err
+		}
+		if err := check(&photo); err != nil {
+			return err
+		}
+		return deletePhotos(ctx, tx, []animalstore.Photo{photo})
+	})
+}
+
+// deletePhotosOf removes all photos of a locked pet.
+func deletePhotosOf(ctx context.Context, tx pgx.Tx, petID int64) error {
+	photos, err := selectAll(ctx, tx, "lock photos", scanPhoto, "SELECT "+photoColumns+" FROM photos WHERE pet_id = $1 ORDER BY id FOR UPDATE", petID)
+	if err != nil || len(photos) == 0 {
+		return err
+	}
+	return deletePhotos(ctx, tx, photos)
+}
+
+// deletePhotos removes locked photos and adds their events.
+func deletePhotos(ctx context.Context, tx pgx.Tx, photos []animalstore.Photo) error {
+	ids := make([]int64, len(photos))
+	var batch pgx.Batch
+	for i, photo := range photos {
+		ids[i] = photo.ID
+		queueEvent(ctx, &batch, animalstore.PhotoDeleted, photo.ID, db.EventData(photo))
+	}
+	batch.Queue("DELETE FROM photo_parts WHERE photo_id = ANY ($1)", ids)
+	if err := send(ctx, tx, "delete photos", &batch); err != nil {
+		return err
+	}
+	bytes, err := selectOne(ctx, tx, "delete photos", scanValue[int64],
+		"WITH deleted AS (DELETE FROM photos WHERE id = ANY ($1) RETURNING bytes + thumbnail_bytes AS stored) SELECT sum(stored)::bigint FROM deleted", ids)
+	if err != nil {
+		return err
+	}
+	_, err = addToTotal(ctx, tx, -bytes)
+	return err
+}
+
+// Image implements [db.DB].
+func (d *DB) Image(ctx context.Context, id int64, kind db.ImageKind) (db.Image, error) {
+	return readOne(ctx, d, "select image", scanImage,
+		"SELECT content_type, CASE $2::bigint WHEN 0 THEN bytes ELSE thumbnail_bytes END, created_at FROM photos WHERE id = $1", id, int64(kind))
+}
+
+func scanImage(row pgx.Row) (db.Image, error) {
+	var image db.Image
+	var created int64
+	err := row.Scan(&image.ContentType, &image.Bytes, &created)
+	image.CreatedAt = animalstore.AtMilli(created)
+	return image, err
+}
+
+// ImagePart implements [db.DB].
+func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) ([]byte, error) {
+	return readOne(ctx, d, "select part of image", scanValue[[]byte],
+		"SELECT data FROM photo_parts WHERE photo_id = $1 AND kind = $2 AND part = $3", id, int64(kind), part)
+}

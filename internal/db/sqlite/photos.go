@@ -1,0 +1,179 @@
+package sqlite
+
+import (
+	"context"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+)
+
+const photoColumns = "id, pet_id, content_type, width, height, bytes, created_at"
+
+// AddPhoto implements [db.DB].
+func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempotency *db.Idempotency) (animalstore.Photo, bool, error) {
+	by := db.ActorOf(ctx)
+	added, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (r replayable[animalstore.Photo], err error) {
+		photo := &r.result
+		r.replayed, err = writeOrReplay(c, idempotency, photo, func() error {
+			if _, err := selectPet(c, p.PetID); err != nil {
+				return err
+			}
+			count, err := selectInt(c, "count photos", "SELECT count(*) FROM photos WHERE pet_id = ?", p.PetID)
+			if err != nil {
+				return err
+			}
+			if err := db.CheckPhotoCount(p.PetID, count); err != nil {
+				return err
+			}
+			total, err := selectInt(c, "select total of photos", "SELECT bytes FROM photo_total")
+			if err != nil {
+				return err
+			}
+			if err := db.CheckPhotosTotal(total+p.Stored(), limit); err != nil {
+				return err
+			}
+			*photo, err = insertPhoto(c, by, &p)
+			return err
+		})
+		return r, err
+	})
+	return added.result, added.replayed, err
+}
+
+// insertPhoto adds a photo, its images and its event.
+func insertPhoto(c *sqlite.Conn, by db.Actor, p *db.NewPhoto) (photo animalstore.Photo, err error) {
+	photo = p.Photo()
+	err = execute(c, "insert photo", "INSERT INTO photos (pet_id, content_type, width, height, bytes, thumbnail_bytes, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		photo.PetID, photo.ContentType, photo.Width, photo.Height, photo.Bytes, len(p.Thumbnail), photo.CreatedAt.Milli())
+	if err != nil {
+		return photo, err
+	}
+	photo.ID = c.LastInsertRowID()
+	for _, part := range p.Parts() {
+		err := execute(c, "insert image", "INSERT INTO photo_parts (photo_id, kind, part, data) VALUES (?, ?, ?, ?)", photo.ID, int64(part.Kind), part.Part, part.Data)
+		if err != nil {
+			return photo, err
+		}
+	}
+	if err := addToTotal(c, p.Stored()); err != nil {
+		return photo, err
+	}
+	return photo, insertEvent(c, by, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
+}
+
+func addToTotal(c *sqlite.Conn, bytes int64) error {
+	return execute(c, "update total of photos", "INSERT INTO photo_total (id, bytes) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET bytes = bytes + excluded.bytes", bytes)
+}
+
+// Photo implements [db.DB].
+func (d *DB) Photo(ctx context.Context, id int64) (photo animalstore.Photo, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		photo, err = selectPhoto(c, id)
+		return err
+	})
+	return photo, err
+}
+
+func selectPhoto(c *sqlite.Conn, id int64) (animalstore.Photo, error) {
+	return selectOne(c, "select photo", scanPhoto, "SELECT "+photoColumns+" FROM photos WHERE id = ?", id)
+}
+
+func scanPhoto(stmt *sqlite.Stmt) (animalstore.Photo, error) {
+	return animalstore.Photo{
+		ID:          stmt.ColumnInt64(0),
+		PetID:       stmt.ColumnInt64(1),
+		ContentType: stmt.ColumnText(2),
+		Width:       stmt.ColumnInt(3),
+		Height:      stmt.ColumnInt(4),
+		Bytes:       stmt.ColumnInt64(5),
+		CreatedAt:   animalstore.AtMilli(stmt.ColumnInt64(6)),
+	}, nil
+}
+
+// listPhotos reads all photos of these pets, a few each, to sort them: reading photos in
+// order of id until enough are theirs could read the whole table.
+const listPhotos = "SELECT " + photoColumns + ` FROM photos INDEXED BY photos_by_pet
+	WHERE pet_id IN (SELECT value FROM json_each(?1)) AND id > ?2 ORDER BY id LIMIT +?3`
+
+// Photos implements [db.DB].
+func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) (photos []animalstore.Photo, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		photos, err = selectAll(c, "select photos", scanPhoto, listPhotos, jsonArray(q.PetIDs), q.After, q.Limit)
+		return err
+	})
+	return photos, err
+}
+
+// DeletePhoto implements [db.DB].
+func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
+	by := db.ActorOf(ctx)
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		photo, err := selectPhoto(c, id)
+		if err != nil {
+			return err
+		}
+		if err := check(&photo); err != nil {
+			return err
+		}
+		return deletePhoto(c, by, photo)
+	})
+}
+
+// deletePhotosOf removes all photos of a pet.
+func deletePhotosOf(c *sqlite.Conn, by db.Actor, petID int64) error {
+	photos, err := selectAll(c, "select photos", scanPhoto, "SELECT "+photoColumns+" FROM photos WHERE pet_id = ? ORDER BY id", petID)
+	if err != nil {
+		return err
+	}
+	for _, photo := range photos {
+		if err := deletePhoto(c, by, photo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deletePhoto(c *sqlite.Conn, by db.Actor, photo animalstore.Photo) error {
+	thumbnail, err := selectInt(c, "select thumbnail", "SELECT thumbnail_bytes FROM photos WHERE id = ?", photo.ID)
+	if err != nil {
+		return err
+	}
+	for _, query := range []string{"DELETE FROM photo_parts WHERE photo_id = ?", "DELETE FROM photos WHERE id = ?"} {
+		if err := execute(c, "delete photo", query, photo.ID); err != nil {
+			return err
+		}
+	}
+	if err := addToTotal(c, -photo.Bytes-thumbnail); err != nil {
+		return err
+	}
+	return insertEvent(c, by, animalstore.PhotoDeleted, photo.ID, db.EventData(photo))
+}
+
+// Image implements [db.DB].
+func (d *DB) Image(ctx context.Context, id int64, kind db.ImageKind) (image db.Image, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		image, err = selectOne(c, "select image", scanImage,
+			"SELECT content_type, CASE ?2 WHEN 0 THEN bytes ELSE thumbnail_bytes END, created_at FROM photos WHERE id = ?1", id, int64(kind))
+		return err
+	})
+	return image, err
+}
+
+func scanImage(stmt *sqlite.Stmt) (db.Image, error) {
+	return db.Image{ContentType: stmt.ColumnText(0), Bytes: stmt.ColumnInt64(1), CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(2))}, nil
+}
+
+// ImagePart implements [db.DB].
+func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) (data []byte, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		data, err = selectOne(c, "select part of image", func(stmt *sqlite.Stmt) ([]byte, error) {
+			data := make([]byte, stmt.ColumnLen(0))
+			stmt.ColumnBytes(0, data)
+			return data, nil
+		}, "SELECT data FROM photo_parts WHERE photo_id = ? AND kind = ? AND part = ?", id, int64(kind), part)
+		return err
+	})
+	return data, err
+}

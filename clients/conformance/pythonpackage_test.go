@@ -1,0 +1,146 @@
+package conformance
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"animalstore/internal/testenv"
+)
+
+// TestPythonPackage installs the package into an empty directory and runs the programs in
+// its README against a real server.
+func TestPythonPackage(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	p := buildPython(t)
+	wheel := p.file(t, "*.whl")
+	checkWheel(t, wheel)
+	dir := t.TempDir()
+	constraints, err := filepath.Abs(pythonDir + "/requirements.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, dir, "python3", "-m", "venv", "venv")
+	mustRun(t, dir, "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints, wheel)
+	readme, err := os.ReadFile(pythonDir + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
+	if len(programs) != 2 {
+		t.Fatalf("the README has %d programs, want 2", len(programs))
+	}
+	if lines := strings.Count(programs[0][1], "\n"); lines > 10 {
+		t.Errorf("the first program in the README has %d lines, want at most 10", lines)
+	}
+	server := startReal(t)
+	for i, want := range []string{"Rex has id 1\n1 Rex\n", "1 Rex\n"} {
+		program := strings.Replace(programs[i][1], "http://127.0.0.1:8080", server.url, 1)
+		cmd := exec.Command("venv/bin/python", "-W", "error", "-c", program)
+		cmd.Dir = dir
+		cmd.Env = append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("program %d printed %q, %v, want %q", i+1, out, err, want)
+		}
+	}
+}
+
+// checkWheel checks that a wheel is for every platform: it has no compiled code, and has
+// the marker that tells type checkers to read its types.
+func checkWheel(t *testing.T, wheel string) {
+	t.Helper()
+	if !strings.HasSuffix(wheel, "-py3-none-any.whl") {
+		t.Errorf("the wheel is %s, want one for every platform", filepath.Base(wheel))
+	}
+	archive, err := zip.OpenReader(wheel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	typed := false
+	for _, f := range archive.File {
+		switch name := path.Base(f.Name); {
+		case name == "py.typed":
+			typed = true
+		case strings.HasSuffix(name, ".py"), strings.Contains(f.Name, ".dist-info/"):
+		default:
+			t.Errorf("the wheel contains %s", f.Name)
+		}
+	}
+	if !typed {
+		t.Error("the wheel lacks py.typed")
+	}
+}
+
+// TestPythonArchives: the package is built with the same bytes each time, and the source
+// archive builds without the repository.
+func TestPythonArchives(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	p := buildPython(t)
+	var built [2]pythonPackage
+	for i := range built {
+		built[i] = pythonPackage{p.python, t.TempDir()}
+		mustRun(t, pythonDir, "env", "SOURCE_DATE_EPOCH=1700000000", p.python, "tools/build.py", built[i].dir)
+	}
+	for _, pattern := range []string{"*.whl", "*.tar.gz"} {
+		first, err1 := os.ReadFile(built[0].file(t, pattern))
+		second, err2 := os.ReadFile(built[1].file(t, pattern))
+		if err1 != nil || err2 != nil || !bytes.Equal(first, second) {
+			t.Errorf("two builds of %s differ: %v %v", pattern, err1, err2)
+		}
+	}
+	dir := t.TempDir()
+	mustRun(t, dir, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--no-build-isolation", "--no-deps", "--target", "installed", built[0].file(t, "*.tar.gz"))
+	mustRun(t, dir, "env", "PYTHONPATH=installed", p.python, "-c", "import animalstore; animalstore.Client('http://localhost', 'key').close()")
+}
+
+// TestPythonTypes checks the sources with mypy, pyright and ruff, and a program that uses
+// the package.
+func TestPythonTypes(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	p := buildPython(t)
+	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")
+	source := filepath.Join(t.TempDir(), "source")
+	if err := os.CopyFS(source, os.DirFS(filepath.Join(p.dir, "source"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tests", "tools"} {
+		if err := os.CopyFS(filepath.Join(source, name), os.DirFS(filepath.Join(pythonDir, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := filepath.Dir(p.python)
+	mustRun(t, pythonDir, filepath.Join(bin, "ruff"), "format", "--check", "--no-cache", "--quiet", ".")
+	mustRun(t, source, filepath.Join(bin, "ruff"), "check", "--no-cache", "--quiet", ".")
+	mustRun(t, source, "env", "MYPYPATH=src", filepath.Join(bin, "mypy"), "src", "tests", "tools")
+	// The adapter handles JSON of any type, which pyright's strict mode doesn't allow.
+	mustRun(t, source, filepath.Join(bin, "pyright"), "--pythonpath", p.python, "src", "tests/users.py")
+}
+
+func mustRun(t *testing.T, dir string, argv ...string) {
+	t.Helper()
+	if err := runIn(dir, argv...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// file is the only file of the package that matches a pattern.
+func (p pythonPackage) file(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(p.dir, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want one file %s", found, err, pattern)
+	}
+	return found[0]
+}

@@ -19,6 +19,7 @@ build: need-go ## build a static binary, bin/animalstore
 		-ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/animalstore ./cmd/animalstore
 
 dist: ## build archives, packages and images of a release, in dist/
+	@scripts/setup
 	go -C tools run ./dist
 
 check: lint ## lint, then run all tests: what every change must pass

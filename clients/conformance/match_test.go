@@ -76,8 +76,9 @@ func matches(name string, operand, got any) bool {
 		if !isText {
 			text = show(got)
 		}
+		text = strings.ToLower(text)
 		for _, part := range parts(operand) {
-			if strings.Contains(text, part) != (name == "$contains") {
+			if strings.Contains(text, strings.ToLower(part)) != (name == "$contains") {
 				return false
 			}
 		}

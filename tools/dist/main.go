@@ -1,6 +1,6 @@
 // Command dist builds all files of a release: archives for every platform, .deb and
-// .rpm packages, container images, a list of their contents, and checksums. Run it with
-// "make dist".
+// .rpm packages, container images, a list of their contents, the packages of clients in
+// other languages, and checksums. Run it with "make dist".
 //
 // The same commit and the same Go version give the same bytes: files have the time of
 // the commit, lists are sorted, and nothing depends on the machine.
@@ -24,6 +24,9 @@ import (
 var platforms = []string{
 	"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64",
 }
+
+// releaseFiles matches the names of all files but the checksums. npm and pip want a hyphen.
+const releaseFiles = `animalstore[_\-]*`
 
 // release describes the release being built.
 type release struct {
@@ -54,18 +57,39 @@ func main() {
 	flag.StringVar(&r.version, "version", "", "version to build, for tests (default: from the file VERSION)")
 	only := flag.String("platform", "", "the only platform to build for, such as linux/amd64")
 	given := flag.String("binary", "", "use this program for -platform instead of building it")
+	client := flag.String("client", "", "build only the package of this client, such as typescript")
 	flag.BoolVar(&r.fast, "fast", false, "compress as little as possible, for tests")
 	flag.Parse()
 	if *only != "" {
 		platforms = []string{*only}
 	}
-	if err := r.build(*given); err != nil {
+	build := func() error { return r.build(*given, *only == "") }
+	if *client != "" {
+		build = func() error { return r.buildClient(*client) }
+	}
+	if err := build(); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-func (r *release) build(given string) error {
+// buildClient builds the package of one client, for tests.
+func (r *release) buildClient(name string) error {
+	write := clientPackages[name]
+	if write == nil {
+		return fmt.Errorf("there is no client %q", name)
+	}
+	if err := r.identify(); err != nil {
+		return err
+	}
+	if err := r.prepareOut(); err != nil {
+		return err
+	}
+	return write(r)
+}
+
+// build builds everything; with clients, also the packages of clients.
+func (r *release) build(given string, clients bool) error {
 	if err := r.identify(); err != nil {
 		return err
 	}
@@ -98,6 +122,13 @@ func (r *release) build(given string) error {
 	}
 	if err := r.writeSBOM(); err != nil {
 		return fmt.Errorf("SBOM: %w", err)
+	}
+	if clients {
+		for name, write := range clientPackages {
+			if err := write(r); err != nil {
+				return fmt.Errorf("client for %s: %w", name, err)
+			}
+		}
 	}
 	return r.writeChecksums()
 }
@@ -138,7 +169,7 @@ func (r *release) identify() error {
 // prepareOut removes the files of an earlier run, so that the checksums cover exactly
 // this one.
 func (r *release) prepareOut() error {
-	old, err := filepath.Glob(filepath.Join(r.out, "animalstore_*"))
+	old, err := filepath.Glob(filepath.Join(r.out, releaseFiles))
 	if err != nil {
 		return err
 	}
@@ -243,7 +274,7 @@ func (r *release) name(b binary) string {
 
 // writeChecksums writes the checksums of all files, so it must come last.
 func (r *release) writeChecksums() error {
-	files, err := readFiles(r.out, "", "animalstore_*")
+	files, err := readFiles(r.out, "", releaseFiles)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-import { InvalidArgumentError, ServiceError, type AnimalStoreError, type Origin } from "./errors.js";
-import type { CallOptions, Meta } from "./options.js";
+import { InvalidArgumentError, type AnimalStoreError, type Origin } from "./errors.js";
+import { checkRules, type CallOptions } from "./options.js";
 
 /** One call of an operation, which may take several attempts. */
 export interface Call {
@@ -14,20 +14,18 @@ export interface Call {
    * again: the Idempotency-Key gets the first response again, or the change is made again.
    */
   repeat?: "replayed" | "harmful";
-  /** The operation supports If-Match. */
+  /** A POST that supports If-Match. All other changes do. */
   conditional?: boolean;
   /** Success is 202: the service does it later. */
   accepted?: boolean;
   /** It can create the resource at its path, and supports If-None-Match: *. */
   creates?: boolean;
-  /** The response contains a secret, which no error may show. */
-  secret?: boolean;
   /** No limit on the number of attempts. */
   endless?: boolean;
   /** How long the service may deliberately wait, in milliseconds. */
   wait?: number;
   /** Whether a decoded body is plausible. Without it, the response has no body. */
-  check?: (value: any) => boolean;
+  check?: ((value: any) => unknown) | undefined;
 }
 
 /** A call with everything that its attempts share. */
@@ -36,7 +34,6 @@ export interface Prepared extends Call, Origin {
   headers: Record<string, string>;
   content: string | undefined;
   options: CallOptions;
-  meta: Meta;
 }
 
 /** The result of a call. */
@@ -61,26 +58,15 @@ export interface Failure {
   after: number;
 }
 
-export const noMeta: Meta = {
-  status: 0,
-  etag: "",
-  requestId: "",
-  replayed: false,
-  banLifted: false,
-  attempts: 0,
-  nextCursor: "",
-  rateLimit: undefined,
-};
-
 /** Checks the options of a call and encodes its body. */
 export function prepare(call: Call, url: string, options: CallOptions): Prepared {
   const origin = { operation: call.operation, request: `${call.method} ${url}` };
   checkOptions(call, options, origin);
-  const headers: Record<string, string> = { Accept: "application/json" };
-  let content: string | undefined;
-  if (call.body !== undefined) {
-    content = encode(call.body, origin);
-    headers["Content-Type"] = call.method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  const json = "application/json";
+  const headers: Record<string, string> = { Accept: json };
+  const content = call.body && encode(call.body, origin);
+  if (content !== undefined) {
+    headers["Content-Type"] = call.method === "PATCH" ? "application/merge-patch+json" : json;
   }
   if (options.ifMatch !== undefined) {
     headers["If-Match"] = options.ifMatch;
@@ -91,54 +77,36 @@ export function prepare(call: Call, url: string, options: CallOptions): Prepared
   if (call.repeat === "replayed") {
     headers["Idempotency-Key"] = options.idempotencyKey ?? randomKey();
   }
-  return { ...call, ...origin, headers, content, options, meta: { ...noMeta } };
+  return { ...call, ...origin, headers, content, options };
 }
 
 /** Throws for an option that would have no effect, because the caller relies on it. */
 function checkOptions(call: Call, options: CallOptions, origin: Origin): void {
-  const changes = call.method !== "GET";
-  let problem = "";
-  if (options.ifMatch === "") {
-    problem = "ifMatch needs an ETag: without one the change would be unconditional";
-  } else if (options.idempotencyKey !== undefined && call.repeat !== "replayed") {
-    problem = "the service doesn't support Idempotency-Key for this";
-  } else if (options.ifMatch !== undefined && changes && !call.conditional) {
-    problem = "the service doesn't support If-Match for this";
-  } else if (options.ifNoneMatch && changes && !(call.creates && options.ifNoneMatch === "*")) {
-    problem = "If-None-Match is only for reads, and * for putCategory";
-  } else if (/[^\t -~]/.test((options.ifMatch ?? "") + (options.ifNoneMatch ?? "") + (options.idempotencyKey ?? ""))) {
-    problem = "ETags and the idempotencyKey must be plain ASCII";
-  } else if (options.timeout !== undefined && !(options.timeout >= 0)) {
-    problem = `the timeout must not be negative, not ${options.timeout}`;
-  }
-  if (problem !== "") {
-    throw new InvalidArgumentError(problem, origin);
-  }
+  const { ifMatch, ifNoneMatch, idempotencyKey, timeout = 0 } = options;
+  checkRules(
+    [
+      [ifMatch !== "", "ifMatch needs an ETag: without one the change would be unconditional"],
+      [idempotencyKey === undefined || call.repeat === "replayed", "idempotencyKey isn't supported here"],
+      [!ifMatch || call.method !== "POST" || call.conditional, "ifMatch isn't supported here"],
+      [!ifNoneMatch || call.method === "GET" || (call.creates && ifNoneMatch === "*"), "ifNoneMatch is only for reads, and * for putCategory"],
+      [!/[^\t -~]/.test([ifMatch, ifNoneMatch, idempotencyKey].join("")), "ETags and the idempotencyKey must be plain ASCII"],
+      [timeout >= 0, "timeout must not be negative"],
+    ],
+    origin,
+  );
 }
 
-/** Encodes a body. Values that would arrive as something else are refused. */
+/** Encodes a body. Numbers that would arrive as others are refused. */
 function encode(body: object, origin: Origin): string {
   return JSON.stringify(body, (name, value: unknown) => {
     if (typeof value === "number" && !Number.isSafeInteger(value)) {
-      throw new InvalidArgumentError(`${name} must be an integer of at most 2⁵³−1, because JavaScript rounds larger numbers, not ${value}`, origin);
-    }
-    if (typeof value === "string" && !isWellFormed(value)) {
-      throw new ServiceError("validation_failed", `${name} must be valid Unicode, without half of a surrogate pair`, 0, "", origin);
+      throw new InvalidArgumentError(`${name} must be an integer below 2⁵³, because JavaScript rounds larger ones, not ${value}`, origin);
     }
     return value;
   });
 }
 
-function isWellFormed(text: string): boolean {
-  try {
-    encodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** A random Idempotency-Key. crypto.randomUUID isn't available on pages without https. */
 function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return crypto.getRandomValues(new BigUint64Array(2)).join("-");
 }

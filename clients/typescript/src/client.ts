@@ -1,9 +1,8 @@
 import type { Call } from "./call.js";
 import { ServiceError } from "./errors.js";
-import { eventPage, eventsOf, latestEventId, list, queryOf, type EventPage, type EventsQuery, type PageQuery } from "./lists.js";
+import { eventPage, eventsOf, list, queryOf, type EventPage, type EventsQuery, type PageQuery, type Query } from "./lists.js";
 import type { CallOptions, ClientOptions, RateLimit } from "./options.js";
-import { Scope } from "./scope.js";
-import { Transport } from "./transport.js";
+import { newTransport, type Transport } from "./transport.js";
 import type * as api from "./types.js";
 
 /** Selects pets. Filters that are left out match all of them. */
@@ -44,7 +43,7 @@ export class Client {
    * the first call.
    */
   constructor(baseURL: string, apiKey: string, options: ClientOptions = {}) {
-    this.#transport = new Transport(baseURL, apiKey, options);
+    this.#transport = newTransport(baseURL, apiKey, options);
   }
 
   /** The URL of the API, including /v1. */
@@ -54,7 +53,7 @@ export class Client {
 
   /** The rate limit headers of the latest response that had them. It doesn't send a request. */
   get rateLimit(): RateLimit | undefined {
-    return this.#transport.gate.seen;
+    return this.#transport.gate.seen();
   }
 
   /**
@@ -62,8 +61,8 @@ export class Client {
    * once, whatever else changes meanwhile; pets added meanwhile are not listed.
    */
   listPets(query: PetQuery = {}, options: CallOptions = {}): AsyncGenerator<api.Pet, void, undefined> {
-    const { status, categoryId, ids, name, pageSize } = query;
-    return list(this.#transport, "listPets", "/pets", { status, categoryId, id: ids?.join(","), name }, pageSize, options, isPet);
+    const { ids, ...filters } = query;
+    return this.#list("listPets", "/pets", { ...filters, id: ids?.join() }, options, isPet);
   }
 
   /**
@@ -73,17 +72,16 @@ export class Client {
   async findPet(petId: number, options: CallOptions = {}): Promise<api.Pet> {
     if (petId > 0) {
       // The list refuses other ids, which no pet has.
-      for await (const pet of list<api.Pet>(this.#transport, "findPet", "/pets", { id: petId }, undefined, options, isPet)) {
+      for await (const pet of this.#list<api.Pet>("findPet", "/pets", { id: petId }, options, isPet)) {
         return pet;
       }
     }
-    const request = "GET " + this.#transport.urlOf("/pets" + queryOf({ id: petId }));
-    throw new ServiceError("pet_not_found", `there is no pet with id ${petId}`, 0, "", { operation: "findPet", request });
+    throw new ServiceError(`there is no pet with id ${petId}`, { operation: "findPet" }, { code: "pet_not_found", status: 0, requestId: "" });
   }
 
   /** Adds a pet. It is added only once, even if the call is retried: see `idempotencyKey`. */
   createPet(pet: api.NewPet, options?: CallOptions): Promise<api.Pet> {
-    return this.#send({ operation: "createPet", method: "POST", path: "/pets", body: pet, repeat: "replayed", check: isPet }, options);
+    return this.#send("createPet", "POST", "/pets", isPet, options, { body: pet, repeat: "replayed" });
   }
 
   /**
@@ -93,23 +91,22 @@ export class Client {
    * code endpoint_removed. Use `findPet`.
    */
   getPet(petId: number, options?: CallOptions): Promise<api.Pet> {
-    return this.#send({ operation: "getPet", method: "GET", path: `/pets/${petId}`, check: isPet }, options);
+    return this.#get("getPet", `/pets/${petId}`, isPet, options);
   }
 
   /** Changes a pet and returns the changed pet. Use `ifMatch` to change it only if it is still in the state you read. */
   updatePet(petId: number, patch: api.PetPatch, options?: CallOptions): Promise<api.Pet> {
-    return this.#send({ operation: "updatePet", method: "PATCH", path: `/pets/${petId}`, body: patch, conditional: true, check: isPet }, options);
+    return this.#send("updatePet", "PATCH", `/pets/${petId}`, isPet, options, { body: patch });
   }
 
   /** Removes a pet. If an attempt was lost and the next one finds the pet gone, that counts as success. */
   deletePet(petId: number, options?: CallOptions): Promise<void> {
-    return this.#send({ operation: "deletePet", method: "DELETE", path: `/pets/${petId}`, conditional: true }, options);
+    return this.#send("deletePet", "DELETE", `/pets/${petId}`, undefined, options);
   }
 
   /** Lists orders, newest first, with the guarantee of `listPets`. */
   listOrders(query: OrderQuery = {}, options: CallOptions = {}): AsyncGenerator<api.Order, void, undefined> {
-    const { status, petId, pageSize } = query;
-    return list(this.#transport, "listOrders", "/store/orders", { status, petId }, pageSize, options, isOrder);
+    return this.#list("listOrders", "/store/orders", { ...query }, options, isOrder);
   }
 
   /**
@@ -117,12 +114,12 @@ export class Client {
    * even if the call is retried: see `idempotencyKey`.
    */
   placeOrder(petId: number, options?: CallOptions): Promise<api.Order> {
-    return this.#send({ operation: "placeOrder", method: "POST", path: "/store/orders", body: { petId }, repeat: "replayed", check: isOrder }, options);
+    return this.#send("placeOrder", "POST", "/store/orders", isOrder, options, { body: { petId }, repeat: "replayed" });
   }
 
   /** Returns one order. */
   getOrder(orderId: number, options?: CallOptions): Promise<api.Order> {
-    return this.#send({ operation: "getOrder", method: "GET", path: `/store/orders/${orderId}`, check: isOrder }, options);
+    return this.#get("getOrder", `/store/orders/${orderId}`, isOrder, options);
   }
 
   /**
@@ -131,17 +128,17 @@ export class Client {
    * set: the order shows that it was changed, but not by whom.
    */
   updateOrder(orderId: number, patch: api.OrderPatch, options?: CallOptions): Promise<api.Order> {
-    return this.#send({ operation: "updateOrder", method: "PATCH", path: `/store/orders/${orderId}`, body: patch, conditional: true, check: isOrder }, options);
+    return this.#send("updateOrder", "PATCH", `/store/orders/${orderId}`, isOrder, options, { body: patch });
   }
 
   /** Lists categories by ascending id. */
   listCategories(query: PageQuery = {}, options: CallOptions = {}): AsyncGenerator<api.Category, void, undefined> {
-    return list(this.#transport, "listCategories", "/categories", {}, query.pageSize, options, isCategory);
+    return this.#list("listCategories", "/categories", { ...query }, options, isCategory);
   }
 
   /** Returns one category. */
   getCategory(categoryId: number, options?: CallOptions): Promise<api.Category> {
-    return this.#send({ operation: "getCategory", method: "GET", path: `/categories/${categoryId}`, check: (c) => c.id === categoryId }, options);
+    return this.#get("getCategory", `/categories/${categoryId}`, (c) => c.id === categoryId, options);
   }
 
   /**
@@ -152,7 +149,7 @@ export class Client {
    */
   putCategory(category: api.Category, options?: CallOptions): Promise<api.Category> {
     const { id, name } = category;
-    return this.#send({ operation: "putCategory", method: "PUT", path: `/categories/${id}`, body: { name }, conditional: true, creates: true, check: (c) => c.id === id }, options);
+    return this.#send("putCategory", "PUT", `/categories/${id}`, (c) => c.id === id, options, { body: { name }, creates: true });
   }
 
   /**
@@ -181,24 +178,18 @@ export class Client {
   }
 
   /** Makes one request for events, for programs that show one page at a time: at most limit events, 1 to 100. */
-  listEventPage(query: EventsQuery, limit: number, options: CallOptions = {}): Promise<EventPage> {
-    return eventPage(this.#transport, query, limit, options);
+  listEventPage(query: EventsQuery, limit: number, options?: CallOptions): Promise<EventPage> {
+    return eventPage(this.#transport, "listEvents", query, limit, options);
   }
 
   /** Returns the id of the newest event, or 0 if there is none. Later events come after it. */
-  async latestEventId(options: CallOptions = {}): Promise<number> {
-    const scope = new Scope(options);
-    try {
-      return await latestEventId(this.#transport, "latestEventId", false, options, scope);
-    } finally {
-      scope.close();
-    }
+  async latestEventId(options?: CallOptions): Promise<number> {
+    return (await eventPage(this.#transport, "latestEventId", { latest: true }, 1, options)).next;
   }
 
   /** Returns how much of its plan the client's key has used. It counts as a request; `rateLimit` doesn't. */
   getLimits(options?: CallOptions): Promise<api.Limits> {
-    const check = (l: api.Limits) => !!l.plan && l.minute?.limit > 0 && l.day?.limit > 0;
-    return this.#send({ operation: "getLimits", method: "GET", path: "/limits", check }, options);
+    return this.#get("getLimits", "/limits", has("plan minute day"), options);
   }
 
   /**
@@ -206,17 +197,17 @@ export class Client {
    * given number of hours, at most 2160, by default 24. Hours without a request are omitted.
    */
   getUsage(hours?: number, options?: CallOptions): Promise<api.UsageHour[]> {
-    return this.#send({ operation: "getUsage", method: "GET", path: "/usage" + queryOf({ hours }), check: Array.isArray }, options);
+    return this.#get("getUsage", "/usage" + queryOf({ hours }), Array.isArray, options);
   }
 
   /** Returns the state of the server that responds. It needs a key with the admin permission. */
   getStatus(options?: CallOptions): Promise<api.Status> {
-    return this.#send({ operation: "getStatus", method: "GET", path: "/status", check: (s) => !!s.engine && !!s.deployment }, options);
+    return this.#get("getStatus", "/status", has("engine deployment"), options);
   }
 
   /** Lists keys, newest first, including revoked and expired ones. Like all operations on keys it needs the admin permission. */
   listKeys(query: PageQuery = {}, options: CallOptions = {}): AsyncGenerator<api.Key, void, undefined> {
-    return list(this.#transport, "listKeys", "/keys", {}, query.pageSize, options, isKey);
+    return this.#list("listKeys", "/keys", { ...query }, options, isKey);
   }
 
   /**
@@ -225,22 +216,22 @@ export class Client {
    * the key in the list and revoke it.
    */
   createKey(key: api.NewKey, options?: CallOptions): Promise<api.KeyWithSecret> {
-    return this.#send({ operation: "createKey", method: "POST", path: "/keys", body: key, repeat: "harmful", secret: true, check: hasSecret(isKey) }, options);
+    return this.#send("createKey", "POST", "/keys", isNewKey, options, { body: key, repeat: "harmful" });
   }
 
   /** Returns one key. */
   getKey(keyId: number, options?: CallOptions): Promise<api.Key> {
-    return this.#send({ operation: "getKey", method: "GET", path: `/keys/${keyId}`, check: isKey }, options);
+    return this.#get("getKey", `/keys/${keyId}`, isKey, options);
   }
 
   /** Changes a key and returns the changed key. The change takes effect within a second. */
   updateKey(keyId: number, patch: api.KeyPatch, options?: CallOptions): Promise<api.Key> {
-    return this.#send({ operation: "updateKey", method: "PATCH", path: `/keys/${keyId}`, body: patch, conditional: true, check: isKey }, options);
+    return this.#send("updateKey", "PATCH", `/keys/${keyId}`, isKey, options, { body: patch });
   }
 
   /** Disables a key permanently. Revoking it again is not an error. */
   revokeKey(keyId: number, options?: CallOptions): Promise<void> {
-    return this.#send({ operation: "revokeKey", method: "DELETE", path: `/keys/${keyId}`, conditional: true }, options);
+    return this.#send("revokeKey", "DELETE", `/keys/${keyId}`, undefined, options);
   }
 
   /**
@@ -249,22 +240,22 @@ export class Client {
    * `outcomeUnknown` is set, rotate the key again.
    */
   rotateKey(keyId: number, graceSeconds = defaultGraceSeconds, options?: CallOptions): Promise<api.KeyWithSecret> {
-    return this.#rotate("rotateKey", `/keys/${keyId}`, graceSeconds, isKey, options);
+    return this.#rotate("rotateKey", `/keys/${keyId}`, graceSeconds, isNewKey, options);
   }
 
   /** Lifts the ban of a key, if it has one; `banLifted` in `readMeta` says whether it did. */
   unbanKey(keyId: number, options?: CallOptions): Promise<api.Key> {
-    return this.#send({ operation: "unbanKey", method: "POST", path: `/keys/${keyId}/unban`, conditional: true, check: isKey }, options);
+    return this.#send("unbanKey", "POST", `/keys/${keyId}/unban`, isKey, options, { conditional: true });
   }
 
   /** Like `getUsage`, for any key. */
   getKeyUsage(keyId: number, hours?: number, options?: CallOptions): Promise<api.UsageHour[]> {
-    return this.#send({ operation: "getKeyUsage", method: "GET", path: `/keys/${keyId}/usage` + queryOf({ hours }), check: Array.isArray }, options);
+    return this.#get("getKeyUsage", `/keys/${keyId}/usage` + queryOf({ hours }), Array.isArray, options);
   }
 
   /** Lists webhooks, newest first. Like all operations on webhooks it needs the admin permission. */
   listWebhooks(query: PageQuery = {}, options: CallOptions = {}): AsyncGenerator<api.Webhook, void, undefined> {
-    return list(this.#transport, "listWebhooks", "/webhooks", {}, query.pageSize, options, isWebhook);
+    return this.#list("listWebhooks", "/webhooks", { ...query }, options, isWebhook);
   }
 
   /**
@@ -273,27 +264,27 @@ export class Client {
    * created.
    */
   createWebhook(webhook: api.NewWebhook, options?: CallOptions): Promise<api.WebhookWithSecret> {
-    return this.#send({ operation: "createWebhook", method: "POST", path: "/webhooks", body: webhook, repeat: "harmful", secret: true, check: hasSecret(isWebhook) }, options);
+    return this.#send("createWebhook", "POST", "/webhooks", isNewWebhook, options, { body: webhook, repeat: "harmful" });
   }
 
   /** Returns one webhook. */
   getWebhook(webhookId: number, options?: CallOptions): Promise<api.Webhook> {
-    return this.#send({ operation: "getWebhook", method: "GET", path: `/webhooks/${webhookId}`, check: isWebhook }, options);
+    return this.#get("getWebhook", `/webhooks/${webhookId}`, isWebhook, options);
   }
 
   /** Changes a webhook and returns it. A webhook that is resumed never gets the events from in between. */
   updateWebhook(webhookId: number, patch: api.WebhookPatch, options?: CallOptions): Promise<api.Webhook> {
-    return this.#send({ operation: "updateWebhook", method: "PATCH", path: `/webhooks/${webhookId}`, body: patch, conditional: true, check: isWebhook }, options);
+    return this.#send("updateWebhook", "PATCH", `/webhooks/${webhookId}`, isWebhook, options, { body: patch });
   }
 
   /** Removes a webhook with its deliveries. */
   deleteWebhook(webhookId: number, options?: CallOptions): Promise<void> {
-    return this.#send({ operation: "deleteWebhook", method: "DELETE", path: `/webhooks/${webhookId}`, conditional: true }, options);
+    return this.#send("deleteWebhook", "DELETE", `/webhooks/${webhookId}`, undefined, options);
   }
 
   /** Gives a webhook a new secret. During the grace period, deliveries are also signed with the previous one. */
   rotateWebhook(webhookId: number, graceSeconds = defaultGraceSeconds, options?: CallOptions): Promise<api.WebhookWithSecret> {
-    return this.#rotate("rotateWebhook", `/webhooks/${webhookId}`, graceSeconds, isWebhook, options);
+    return this.#rotate("rotateWebhook", `/webhooks/${webhookId}`, graceSeconds, isNewWebhook, options);
   }
 
   /**
@@ -302,46 +293,57 @@ export class Client {
    */
   pingWebhook(webhookId: number, type?: api.EventType, options?: CallOptions): Promise<api.Delivery> {
     const body = type === undefined ? undefined : { type };
-    return this.#send({ operation: "pingWebhook", method: "POST", path: `/webhooks/${webhookId}/ping`, body, repeat: "harmful", accepted: true, check: isDelivery }, options);
+    return this.#send("pingWebhook", "POST", `/webhooks/${webhookId}/ping`, isDelivery, options, { body, repeat: "harmful", accepted: true });
   }
 
   /** Lists the deliveries to a webhook, newest first. */
   listDeliveries(webhookId: number, query: DeliveryQuery = {}, options: CallOptions = {}): AsyncGenerator<api.Delivery, void, undefined> {
-    return list(this.#transport, "listDeliveries", `/webhooks/${webhookId}/deliveries`, { state: query.state }, query.pageSize, options, isDelivery);
+    return this.#list("listDeliveries", `/webhooks/${webhookId}/deliveries`, { ...query }, options, isDelivery);
   }
 
   /** Returns a delivery to a webhook and the body that is sent. */
   getDelivery(webhookId: number, deliveryId: number, options?: CallOptions): Promise<api.DeliveryWithBody> {
-    return this.#send({ operation: "getDelivery", method: "GET", path: `/webhooks/${webhookId}/deliveries/${deliveryId}`, check: (d) => isDelivery(d) && "body" in d }, options);
+    return this.#get("getDelivery", `/webhooks/${webhookId}/deliveries/${deliveryId}`, has("id type state body"), options);
   }
 
   /** Makes a delivery due at once, whatever its state. */
   retryDelivery(webhookId: number, deliveryId: number, options?: CallOptions): Promise<api.Delivery> {
-    return this.#send({ operation: "retryDelivery", method: "POST", path: `/webhooks/${webhookId}/deliveries/${deliveryId}/retry`, accepted: true, check: isDelivery }, options);
+    return this.#send("retryDelivery", "POST", `/webhooks/${webhookId}/deliveries/${deliveryId}/retry`, isDelivery, options, { accepted: true });
   }
 
   /** Makes all deliveries to a webhook that match due at once, and returns how many. */
   async retryDeliveries(webhookId: number, which: api.DeliveryRetry, options?: CallOptions): Promise<number> {
     const path = `/webhooks/${webhookId}/deliveries/retry`;
-    const retried = await this.#send({ operation: "retryDeliveries", method: "POST", path, body: which, accepted: true, check: (r) => r.deliveries >= 0 }, options);
+    const retried = await this.#send("retryDeliveries", "POST", path, (r) => r.deliveries >= 0, options, { body: which, accepted: true });
     return retried.deliveries;
   }
 
   #rotate(operation: string, path: string, graceSeconds: number, check: (value: any) => boolean, options?: CallOptions): Promise<any> {
-    return this.#send({ operation, method: "POST", path: path + "/rotate", body: { graceSeconds }, repeat: "harmful", secret: true, conditional: true, check: hasSecret(check) }, options);
+    return this.#send(operation, "POST", path + "/rotate", check, options, { body: { graceSeconds }, repeat: "harmful", conditional: true });
   }
 
-  async #send(call: Call, options?: CallOptions): Promise<any> {
-    return this.#transport.send(call, options);
+  #list<T>(operation: string, path: string, query: Query & PageQuery, options: CallOptions, check: (entry: T) => unknown): AsyncGenerator<T, void, undefined> {
+    return list(this.#transport, operation, path, query, options, check);
+  }
+
+  #get(operation: string, path: string, check: (value: any) => unknown, options?: CallOptions): Promise<any> {
+    return this.#send(operation, "GET", path, check, options);
+  }
+
+  /** Makes a call whose response check accepts, or has no body. */
+  async #send(operation: string, method: Call["method"], path: string, check: Call["check"], options?: CallOptions, more?: Partial<Call>): Promise<any> {
+    return (await this.#transport.do({ operation, method, path, check, ...more }, options)).value;
   }
 }
 
 // Whether a decoded value is plausible. A response that isn't was cut short or isn't from
 // the service.
-const isPet = (p: api.Pet) => p?.id > 0 && !!p.name && !!p.status;
-const isOrder = (o: api.Order) => o?.id > 0 && o.petId > 0 && !!o.status;
+const has = (fields: string) => (value: any) => fields.split(" ").every((field) => value?.[field]);
+const isPet = has("id name status");
+const isOrder = has("id petId status");
 const isCategory = (c: api.Category) => typeof c?.id === "number";
-const isKey = (k: api.Key) => k?.id > 0 && !!k.name && !!k.plan;
-const isWebhook = (w: api.Webhook) => w?.id > 0 && !!w.url && !!w.state;
-const isDelivery = (d: api.Delivery) => d?.id > 0 && !!d.type && !!d.state;
-const hasSecret = (check: (value: any) => boolean) => (value: any) => check(value) && !!value.secret;
+const isKey = has("id name plan");
+const isWebhook = has("id url state");
+const isDelivery = has("id type state");
+const isNewKey = has("id name plan secret");
+const isNewWebhook = has("id url state secret");

@@ -6,19 +6,12 @@ export interface Origin {
   request?: string;
 }
 
-/**
- * The base class of all errors that this package throws. Names are set explicitly, because
- * minifiers rename classes.
- */
+/** The base class of all errors that this package throws. */
 export class AnimalStoreError extends Error {
-  static {
-    this.prototype.name = "AnimalStoreError";
-  }
-
   /** The method that was called, such as "createPet". */
-  readonly operation: string;
+  declare readonly operation: string;
   /** Its HTTP method and full URL; "" if there was no request. */
-  readonly request: string;
+  declare readonly request: string;
   /** The number of attempts before this error. */
   attempts = 0;
   /**
@@ -27,55 +20,32 @@ export class AnimalStoreError extends Error {
    */
   outcomeUnknown = false;
 
-  constructor(message: string, origin: Origin, options?: ErrorOptions) {
-    super(message, options);
-    this.operation = origin.operation;
-    this.request = origin.request ?? "";
+  /** @internal */
+  constructor(message: string, { operation, request = "" }: Origin, fields: object = {}) {
+    super(message);
+    Object.assign(this, { operation, request }, fields);
   }
 
   override toString(): string {
-    const where = [this.operation, this.request].filter((part) => part !== "").join(": ");
-    const tries = this.attempts > 1 ? ` (after ${this.attempts} attempts)` : "";
-    const unknown = this.outcomeUnknown ? "; it is unknown whether the change was made" : "";
-    return `${this.name}: ${where}: ${this.describe()}${tries}${unknown}`;
-  }
-
-  protected describe(): string {
-    return this.message;
+    const { name, operation, request, status, code, message, excerpt, attempts, requestId } = this as Record<string, unknown> & this;
+    const text = [name, operation, request, status, code, message, excerpt && JSON.stringify(excerpt)].filter(Boolean).join(": ");
+    const id = Number(status) >= 500 && requestId ? ` (request ${requestId})` : "";
+    const tries = attempts > 1 ? ` (after ${attempts} attempts)` : "";
+    return text + id + tries + (this.outcomeUnknown ? "; it is unknown whether the change was made" : "");
   }
 }
 
 /** An argument or option that can't work. Nothing was sent. */
-export class InvalidArgumentError extends AnimalStoreError {
-  static {
-    this.prototype.name = "InvalidArgumentError";
-  }
-}
+export class InvalidArgumentError extends AnimalStoreError {}
 
 /** An error response of the service. `message` is the service's message. */
 export class ServiceError extends AnimalStoreError {
-  static {
-    this.prototype.name = "ServiceError";
-  }
-
   /** The service's code. Codes never change, but new ones may be added. */
-  readonly code: string;
+  declare readonly code: string;
   /** The HTTP status; 0 if the client knew the error without a request. */
-  readonly status: number;
+  declare readonly status: number;
   /** Identifies the request in the server's log. */
-  readonly requestId: string;
-
-  constructor(code: string, message: string, status: number, requestId: string, origin: Origin, options?: ErrorOptions) {
-    super(message, origin, options);
-    this.code = code;
-    this.status = status;
-    this.requestId = requestId;
-  }
-
-  protected override describe(): string {
-    const request = this.status >= 500 && this.requestId !== "" ? ` (request ${this.requestId})` : "";
-    return `${this.code}: ${this.message}${request}`;
-  }
+  declare readonly requestId: string;
 }
 
 /**
@@ -100,23 +70,11 @@ export interface Limit {
  * limit and sent nothing, it has the code that the service would have used.
  */
 export class RateLimitError extends ServiceError implements Limit {
-  static {
-    this.prototype.name = "RateLimitError";
-  }
-
-  readonly window: Window;
-  readonly limit: number;
-  readonly reset: Date | undefined;
+  declare readonly window: Window;
+  declare readonly limit: number;
+  declare readonly reset: Date | undefined;
   /** The time until `reset` when the error occurred, in milliseconds. */
-  readonly retryAfter: number;
-
-  constructor(limit: Limit, code: string, message: string, status: number, requestId: string, origin: Origin, options?: ErrorOptions) {
-    super(code, message, status, requestId, origin, options);
-    this.window = limit.window;
-    this.limit = limit.limit;
-    this.reset = limit.reset;
-    this.retryAfter = limit.retryAfter;
-  }
+  declare readonly retryAfter: number;
 }
 
 const windows: Record<string, Window> = {
@@ -130,15 +88,11 @@ export function windowOf(code: string): Window {
 }
 
 /** The error of a call that was not sent because of a known limit. */
-export function notSent(limit: Limit, wait: number, origin: Origin): RateLimitError {
-  const [code, message] = {
-    minute: ["rate_limit_exceeded", `the ${limit.limit} requests of this minute are used up`],
-    day: ["daily_quota_exceeded", `the ${limit.limit} requests of this day (UTC) are used up`],
-    ban: ["key_banned", "this key is banned for a while"],
-    "": ["rate_limit_exceeded", "a limit is reached"],
-  }[limit.window] as [string, string];
-  const text = `${message} according to an earlier response, so this request was not sent: wait ${Math.round(wait / 1000)} s`;
-  return new RateLimitError({ ...limit, retryAfter: wait }, code, text, 0, "", origin);
+export function notSent({ window, limit, reset }: Limit, retryAfter: number, origin: Origin): RateLimitError {
+  const code = Object.keys(windows).find((code) => windows[code] === window) ?? "rate_limit_exceeded";
+  const what = window === "ban" ? "this key is banned" : `the ${limit} requests of this ${window} are used up`;
+  const message = `${what} according to an earlier response, so nothing was sent: wait ${Math.round(retryAfter / 1000)} s`;
+  return new RateLimitError(message, origin, { code, status: 0, requestId: "", window, limit, reset, retryAfter });
 }
 
 /**
@@ -146,60 +100,34 @@ export function notSent(limit: Limit, wait: number, origin: Origin): RateLimitEr
  * another server's response.
  */
 export class ResponseError extends AnimalStoreError {
-  static {
-    this.prototype.name = "ResponseError";
-  }
-
-  readonly status: number;
-  readonly contentType: string;
+  declare readonly status: number;
+  declare readonly contentType: string;
   /** The beginning of the body. */
-  readonly excerpt: string;
-
-  constructor(message: string, status: number, contentType: string, text: string, origin: Origin, options?: ErrorOptions) {
-    super(message, origin, options);
-    this.status = status;
-    this.contentType = contentType;
-    this.excerpt = text;
-  }
-
-  protected override describe(): string {
-    const quoted = this.excerpt === "" ? "" : `: ${JSON.stringify(this.excerpt)}`;
-    return `unexpected response with status ${this.status}: ${this.message}${quoted}`;
-  }
+  declare readonly excerpt: string;
 }
 
 /** There was no response. `cause` is the error of `fetch`. */
-export class NetworkError extends AnimalStoreError {
-  static {
-    this.prototype.name = "NetworkError";
-  }
-}
+export class NetworkError extends AnimalStoreError {}
 
 /** The call's `timeout` passed. */
-export class TimeoutError extends AnimalStoreError {
-  static {
-    this.prototype.name = "TimeoutError";
-  }
-}
+export class TimeoutError extends AnimalStoreError {}
 
 /** The call's `signal` was aborted. `cause` is the signal's reason. */
-export class AbortError extends AnimalStoreError {
-  static {
-    this.prototype.name = "AbortError";
-  }
-}
+export class AbortError extends AnimalStoreError {}
 
 /** The resource still has the ETag in `ifNoneMatch`. */
-export class NotModifiedError extends AnimalStoreError {
-  static {
-    this.prototype.name = "NotModifiedError";
-  }
+export class NotModifiedError extends AnimalStoreError {}
+
+/** Set explicitly, because minifiers rename classes. */
+const names = { AnimalStoreError, InvalidArgumentError, ServiceError, RateLimitError, ResponseError, NetworkError, TimeoutError, AbortError, NotModifiedError };
+for (const [name, type] of Object.entries(names)) {
+  type.prototype.name = name;
 }
 
 const excerptLength = 200;
 
 /** The beginning of an untrusted text, on one line. */
 export function excerpt(text: string): string {
-  const line = text.slice(0, 4 * excerptLength).split(/\s+/).filter((word) => word !== "").join(" ");
+  const line = text.slice(0, 4 * excerptLength).trim().replace(/\s+/g, " ");
   return line.length > excerptLength ? line.slice(0, excerptLength) + "…" : line;
 }

@@ -2,11 +2,11 @@ import type { RateLimit } from "./options.js";
 
 /** Reads the three rate limit headers. */
 export function readRateLimit(headers: Headers): RateLimit | undefined {
-  const [limit, remaining, reset] = ["Limit", "Remaining", "Reset"].map((name) => headers.get("X-RateLimit-" + name) ?? "");
-  if (!/^\d{1,15}$/.test(limit!) || !/^\d{1,15}$/.test(remaining!) || !/^-?\d{1,12}$/.test(reset!)) {
-    return undefined;
-  }
-  return { limit: Number(limit), remaining: Number(remaining), reset: new Date(Number(reset) * 1000) };
+  const [limit, remaining, reset] = ["Limit", "Remaining", "Reset"].map((name) => {
+    const value = headers.get("X-RateLimit-" + name) ?? "";
+    return /^\d{1,15}$/.test(value) ? Number(value) : NaN;
+  }) as [number, number, number];
+  return limit + remaining + reset >= 0 ? { limit, remaining, reset: new Date(reset * 1000) } : undefined;
 }
 
 const longestRetryAfter = 366 * 86_400_000;
@@ -14,60 +14,39 @@ const longestRetryAfter = 366 * 86_400_000;
 /** Reads the Retry-After header, in seconds or as a date, into milliseconds. 0 if there is none. */
 export function retryAfter(headers: Headers): number {
   const value = headers.get("Retry-After") ?? "";
-  let wait = NaN;
-  if (/^[+-]?\d+$/.test(value)) {
-    wait = Number(value) * 1000;
-  } else if (/GMT$/.test(value)) {
+  let wait = /^\d+$/.test(value) ? Number(value) * 1000 : 0;
+  if (/GMT$/.test(value)) {
     // Both dates are from the same clock.
-    const sent = Date.parse(headers.get("Date") ?? "");
-    wait = Date.parse(value) - (Number.isNaN(sent) ? Date.now() : sent);
+    wait = Date.parse(value) - (Date.parse(headers.get("Date") ?? "") || Date.now());
   }
-  return Number.isNaN(wait) ? 0 : Math.min(Math.max(wait, 0), longestRetryAfter);
-}
-
-export function isJSON(headers: Headers): boolean {
-  return /^application\/json\s*(;|$)/i.test(headers.get("Content-Type") ?? "");
+  return Math.min(Math.max(wait || 0, 0), longestRetryAfter);
 }
 
 /** Finds a link by its relation in Link headers (RFC 8288). "" if there is none. */
 export function findLink(headers: Headers, relation: string): string {
   for (const [, target, params] of (headers.get("Link") ?? "").matchAll(/<([^>]*)>([^<]*)/g)) {
-    for (const param of params!.split(";")) {
-      const [name, value = ""] = param.split("=", 2);
-      if (name!.trim().toLowerCase() !== "rel") {
-        continue;
-      }
-      const relations = value.replace(/^[", ]+|[", ]+$/g, "").toLowerCase().split(/\s+/);
-      if (relations.includes(relation)) {
-        return target!;
-      }
+    const relations = /;\s*rel\s*=[\s"]*([^";,]*)/i.exec(params!)?.[1] ?? "";
+    if (relations.toLowerCase().split(/\s+/).includes(relation)) {
+      return target!;
     }
   }
   return "";
 }
 
-/** The path of the next page, below /v1, or "" if there is none. Throws an Error that says what is wrong. */
+/** The path of the next page, below /v1, or "" if there is none. Throws an Error that says what is wrong with it. */
 export function nextLink(headers: Headers, base: URL): string {
   const target = findLink(headers, "next");
   if (target === "") {
     return "";
   }
-  let url: URL;
-  try {
-    url = new URL(target, base);
-    decodeURIComponent(url.pathname);
-  } catch {
-    throw new Error("its link to the next page is not a URL");
-  }
+  const url = new URL(target, base);
+  decodeURIComponent(url.pathname);
   // A proxy may have rewritten the link, or may serve the API under a different path that
   // the service doesn't know about.
-  if (url.origin !== base.origin) {
-    throw new Error("its link to the next page leads to another host, which must not get the key");
-  }
   for (const prefix of [base.pathname + "/", "/v1/"]) {
-    if (url.pathname.startsWith(prefix)) {
+    if (url.origin === base.origin && url.pathname.startsWith(prefix)) {
       return url.pathname.slice(prefix.length - 1) + url.search;
     }
   }
-  throw new Error("its link to the next page leads out of the API");
+  throw new Error("it leads out of the API, to which the key must not go");
 }

@@ -1,4 +1,4 @@
-import type { Call, Outcome } from "./call.js";
+import type { Call } from "./call.js";
 import { AnimalStoreError, InvalidArgumentError } from "./errors.js";
 import type { CallOptions } from "./options.js";
 import { Scope } from "./scope.js";
@@ -13,55 +13,54 @@ export interface PageQuery {
 
 const maxPageSize = 100;
 
-/** Makes a query string. Values that are undefined are left out. */
-export function queryOf(values: Record<string, string | number | undefined>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined) {
-      query.set(name, String(value));
-    }
-  }
-  const text = query.toString();
-  return text === "" ? "" : "?" + text;
+export type Query = Record<string, string | number | undefined>;
+
+/** Makes a query string. Values that are undefined or "" are left out. */
+export function queryOf(values: Query): string {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== "") as [string, string][];
+  return given.length === 0 ? "" : "?" + new URLSearchParams(given);
 }
 
-/** Options without the conditions, which only apply to the first page. */
-function withoutConditions(options: CallOptions): CallOptions {
-  const { ifMatch, ifNoneMatch, ...rest } = options;
-  return rest;
+/**
+ * Iterates over the entries of all pages. follow returns the path of the page after one,
+ * "" after the last, or an error that comes after the page's entries.
+ */
+async function* pages<T>(transport: Transport, call: Call, options: CallOptions, scope: Scope, follow: (next: string, at: string) => string | Error): AsyncGenerator<T, void, undefined> {
+  let page = options;
+  for (let at = call.path; at !== ""; ) {
+    const { value, next } = await transport.do({ ...call, path: at }, page, scope);
+    const following = follow(next, at);
+    yield* value as T[];
+    if (following instanceof Error) {
+      throw following;
+    }
+    at = following;
+    // The conditions only apply to the first page.
+    const { ifMatch, ifNoneMatch, ...others } = options;
+    page = others;
+  }
 }
 
 /** Iterates over a list. It requests a page when its first entry is needed. */
-export async function* list<T>(
-  transport: Transport,
-  operation: string,
-  path: string,
-  filters: Record<string, string | number | undefined>,
-  pageSize: number | undefined,
-  options: CallOptions,
-  check: (entry: T) => boolean,
-): AsyncGenerator<T, void, undefined> {
+export async function* list<T>(transport: Transport, operation: string, path: string, query: Query & PageQuery, options: CallOptions, check: (entry: T) => unknown): AsyncGenerator<T, void, undefined> {
   const scope = new Scope(options);
+  const { pageSize = maxPageSize, ...filters } = query;
   try {
-    let at = path + queryOf({ ...filters, limit: pageSize ?? maxPageSize, cursor: options.cursor || undefined });
-    let page = options;
-    while (at !== "") {
-      const call: Call = { operation, method: "GET", path: at, check: (value) => Array.isArray(value) && value.every(check) };
-      const { value, next }: Outcome = await transport.do(call, page, scope);
+    path += queryOf({ ...filters, limit: pageSize, cursor: options.cursor });
+    const call: Call = { operation, method: "GET", path, check: (value) => Array.isArray(value) && value.every(check) };
+    yield* pages<T>(transport, call, options, scope, (next, at) => {
       if (next === at) {
-        throw new AnimalStoreError("the list's link to the next page leads to the same page", originOf(transport, operation, at));
+        throw brokenLink(transport, call, "the list's link to the next page leads to the same page");
       }
-      yield* value as T[];
-      at = options.onePage ? "" : next;
-      page = withoutConditions(options);
-    }
+      return options.onePage ? "" : next;
+    });
   } finally {
     scope.close();
   }
 }
 
-function originOf(transport: Transport, operation: string, path: string) {
-  return { operation, request: "GET " + transport.urlOf(path) };
+function brokenLink(transport: Transport, { operation, path }: Call, message: string): AnimalStoreError {
+  return new AnimalStoreError(message, { operation, request: "GET " + transport.urlOf(path) });
 }
 
 /** Selects events. By default all kept events. */
@@ -83,33 +82,28 @@ export interface EventsQuery {
 /** How many seconds the service waits for an event: the maximum it allows. */
 const eventsWait = 30;
 
-function isEvent(e: Event): boolean {
-  return e?.id >= 1 && !!e.type && e.data !== null && typeof e.data === "object";
-}
-
-function areEvents(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isEvent);
+function areEvents(value: Event[]): boolean {
+  return Array.isArray(value) && value.every((e) => e?.id >= 1 && e.type && e.data && typeof e.data === "object");
 }
 
 /** The parameters of a request for events. */
-function eventsQuery(operation: string, q: EventsQuery, limit: number): Record<string, string | number | undefined> {
-  const given = [q.after !== undefined && q.after !== 0, q.latest, q.before !== undefined && q.before !== 0, q.newest];
-  if (given.filter(Boolean).length > 1) {
+function eventsQuery(operation: string, q: EventsQuery, limit: number): Query {
+  if ([q.after, q.latest, q.before, q.newest].filter(Boolean).length > 1) {
     throw new InvalidArgumentError("only one of after, latest, before and newest can be set", { operation });
   }
   return {
     limit,
-    type: q.types?.join(",") || undefined,
-    subject: q.subject || undefined,
-    after: q.latest ? "latest" : q.after || undefined,
-    before: q.newest ? "latest" : q.before || undefined,
+    type: q.types?.join(),
+    subject: q.subject,
+    after: q.latest ? "latest" : q.after || "",
+    before: q.newest ? "latest" : q.before || "",
   };
 }
 
 /** Iterates over the events so far, or with follow also over later ones, without end. */
 export async function* eventsOf(transport: Transport, operation: string, q: EventsQuery, follow: boolean, options: CallOptions): AsyncGenerator<Event, void, undefined> {
   const query = eventsQuery(operation, q, maxPageSize);
-  const back = query.before !== undefined;
+  const back = query.before !== "";
   if (follow && back) {
     throw new InvalidArgumentError("before and newest read backwards, so they can't be followed", { operation });
   }
@@ -118,47 +112,23 @@ export async function* eventsOf(transport: Transport, operation: string, q: Even
     if (q.latest) {
       // If the first page itself were requested with after=latest and the response were
       // lost, the retry would miss the events in between.
-      query.after = await latestEventId(transport, operation, follow, options, scope);
+      query.after = (await eventPage(transport, operation, { latest: true }, 1, options, follow, scope)).next;
     }
-    let at = "/events" + queryOf({ ...query, wait: follow ? eventsWait : undefined });
-    for (;;) {
-      const call: Call = { operation, method: "GET", path: at, endless: follow, wait: follow ? eventsWait * 1000 : 0, check: areEvents };
-      const { value, next }: Outcome = await transport.do(call, withoutConditions(options), scope);
-      yield* value as Event[];
-      if (next === "" && back) {
-        return;
+    const wait = follow ? eventsWait : undefined;
+    const call: Call = { operation, method: "GET", path: "/events" + queryOf({ ...query, wait }), endless: follow, wait: (wait ?? 0) * 1000, check: areEvents };
+    yield* pages<Event>(transport, call, options, scope, (next, at) => {
+      if (next === "" && !back) {
+        return noNextEvents(transport, call);
       }
-      if (next === "") {
-        throw noNextEvents(transport, operation, at);
-      }
-      if (!follow && !back && next === at) {
-        return;
-      }
-      at = next;
-    }
+      return !follow && !back && next === at ? "" : next;
+    });
   } finally {
     scope.close();
   }
 }
 
-function noNextEvents(transport: Transport, operation: string, path: string): AnimalStoreError {
-  return new AnimalStoreError("the response has no link to the next events", originOf(transport, operation, path));
-}
-
-/** The id of the newest event, or 0 if there is none. */
-export async function latestEventId(transport: Transport, operation: string, endless: boolean, options: CallOptions, scope: Scope): Promise<number> {
-  const call: Call = { operation, method: "GET", path: "/events?after=latest&limit=1", endless, check: areEvents };
-  const { next } = await transport.do(call, options, scope);
-  const id = parameterOf(next, "after");
-  if (id === undefined) {
-    throw noNextEvents(transport, operation, call.path);
-  }
-  return id;
-}
-
-function parameterOf(path: string, name: string): number | undefined {
-  const value = new URLSearchParams(path.split("?")[1] ?? "").get(name) ?? "";
-  return /^\d+$/.test(value) ? Number(value) : undefined;
+function noNextEvents(transport: Transport, call: Call): AnimalStoreError {
+  return brokenLink(transport, call, "the response has no link to the next events");
 }
 
 /** A page of events, and the id to continue after, or before when reading backwards. */
@@ -168,22 +138,14 @@ export interface EventPage {
   next: number;
 }
 
-export async function eventPage(transport: Transport, q: EventsQuery, limit: number, options: CallOptions): Promise<EventPage> {
-  const operation = "listEvents";
+/** Requests one page of events. */
+export async function eventPage(transport: Transport, operation: string, q: EventsQuery, limit: number, options?: CallOptions, endless = false, scope?: Scope): Promise<EventPage> {
   const query = eventsQuery(operation, q, limit);
-  const call: Call = { operation, method: "GET", path: "/events" + queryOf(query), check: areEvents };
-  const scope = new Scope(options);
-  try {
-    const { value, next } = await transport.do(call, options, scope);
-    if (query.before !== undefined && next === "") {
-      return { events: value, next: 0 };
-    }
-    const id = parameterOf(next, query.before === undefined ? "after" : "before");
-    if (id === undefined) {
-      throw noNextEvents(transport, operation, call.path);
-    }
-    return { events: value, next: id };
-  } finally {
-    scope.close();
+  const call: Call = { operation, method: "GET", path: "/events" + queryOf(query), endless, check: areEvents };
+  const { value, next } = await transport.do(call, options, scope);
+  const id = new URLSearchParams(next.split("?")[1]).get(query.before ? "before" : "after");
+  if (id === null && !(query.before && next === "")) {
+    throw noNextEvents(transport, call);
   }
+  return { events: value, next: Number(id) };
 }

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type AnimalStoreError } from "./errors.js";
+import { InvalidArgumentError, type AnimalStoreError, type Origin } from "./errors.js";
 
 /** Options of a client. All durations are in milliseconds. */
 export interface ClientOptions {
@@ -126,8 +126,7 @@ export interface Settings {
   fetch: typeof globalThis.fetch;
   userAgent: string;
   maxAttempts: number;
-  backoffBase: number;
-  backoffMax: number;
+  backoff: { base: number; max: number };
   maxWait: number;
   attemptTimeout: number;
   pacing: boolean;
@@ -137,42 +136,35 @@ export interface Settings {
 const origin = { operation: "new Client" };
 
 export function checkSettings(options: ClientOptions): Settings {
-  const settings: Settings = {
-    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    userAgent: options.userAgent ?? defaultUserAgent(),
-    maxAttempts: options.maxAttempts ?? 5,
-    backoffBase: options.backoff?.base ?? 500,
-    backoffMax: options.backoff?.max ?? 30_000,
-    maxWait: options.maxWait ?? Infinity,
-    attemptTimeout: options.attemptTimeout ?? 30_000,
-    pacing: options.pacing ?? false,
-    onWait: options.onWait ?? (() => {}),
-  };
-  const problem = problemOf(settings);
-  if (problem !== "") {
-    throw new InvalidArgumentError(problem, origin);
-  }
-  return settings;
+  const {
+    fetch = (input, init) => globalThis.fetch(input, init),
+    userAgent = defaultUserAgent(),
+    maxAttempts = 5,
+    backoff = { base: 500, max: 30_000 },
+    maxWait = Infinity,
+    attemptTimeout = 30_000,
+    pacing = false,
+    onWait = () => {},
+  } = options;
+  // The comparisons are written so that NaN is refused too.
+  const rules: [boolean, string][] = [
+    [maxAttempts >= 1, "maxAttempts must be at least 1"],
+    [backoff.base > 0 && backoff.max >= backoff.base, "backoff must be positive, and its max not below its base"],
+    [attemptTimeout > 0, "attemptTimeout must be positive"],
+    [maxWait >= 0, "maxWait must not be negative"],
+    [!/[^ -~]/.test(userAgent), "userAgent must be plain ASCII, without line breaks"],
+  ];
+  checkRules(rules, origin);
+  return { fetch, userAgent, maxAttempts, backoff, maxWait, attemptTimeout, pacing, onWait };
 }
 
-// The comparisons are written so that NaN is refused too.
-function problemOf(s: Settings): string {
-  if (!(s.maxAttempts >= 1)) {
-    return `the maximum number of attempts must be at least 1, not ${s.maxAttempts}`;
+/** Throws for the first rule that is broken. */
+export function checkRules(rules: [kept: unknown, text: string][], origin: Origin): void {
+  for (const [kept, text] of rules) {
+    if (!kept) {
+      throw new InvalidArgumentError(text, origin);
+    }
   }
-  if (!(s.backoffBase > 0 && s.backoffMax >= s.backoffBase)) {
-    return `the backoff must be positive and its maximum not below its base, not from ${s.backoffBase} to ${s.backoffMax}`;
-  }
-  if (!(s.attemptTimeout > 0)) {
-    return `the timeout of an attempt must be positive, not ${s.attemptTimeout}`;
-  }
-  if (!(s.maxWait >= 0)) {
-    return `the maximum wait must not be negative, not ${s.maxWait}`;
-  }
-  if (/[^ -~]/.test(s.userAgent)) {
-    return "the user agent must be plain ASCII, without line breaks";
-  }
-  return "";
 }
 
 /** Pages can't send a User-Agent to other origins, so it's "" in browsers. */
@@ -191,34 +183,26 @@ export function parseBase(baseURL: string): URL {
   } catch {
     // reported below
   }
-  // new URL reads http:///v1 as http://v1.
-  if (url === undefined || !/^https?:\/\/[^/]/i.test(baseURL)) {
-    throw invalidBase("must be like https://pets.example or http://127.0.0.1:8080/v1");
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw invalidBase("must not have a user or password in it: pass the API key separately");
-  }
-  if (/[?#]/.test(baseURL)) {
-    throw invalidBase("must not have a query or a fragment");
-  }
-  const path = url.pathname.replace(/\/+$/, "");
-  url.pathname = path.endsWith(version) ? path : path + version;
-  return url;
+  const rules: [unknown, string][] = [
+    // new URL reads http:///v1 as http://v1.
+    [url && /^https?:\/\/[^/]/i.test(baseURL), "be like https://pets.example or http://127.0.0.1:8080/v1"],
+    [!url?.username && !url?.password, "not have a user or password in it: pass the API key separately"],
+    [!/[?#]/.test(baseURL), "not have a query or a fragment"],
+  ];
+  checkRules(rules.map(([kept, text]) => [kept, "the base URL must " + text]), origin);
+  const path = url!.pathname.replace(/\/+$/, "");
+  url!.pathname = path.endsWith(version) ? path : path + version;
+  return url!;
 }
 
 /** The path prefix of all operations. */
 export const version = "/v1";
 
-function invalidBase(reason: string): InvalidArgumentError {
-  return new InvalidArgumentError("the base URL " + reason, origin);
-}
-
 /** Checks that a key can be sent as a bearer token. Its errors don't quote the key. */
 export function checkKey(apiKey: string): void {
-  if (typeof apiKey !== "string" || apiKey === "") {
-    throw new InvalidArgumentError("the API key is empty", origin);
-  }
-  if (/[^!-~]/.test(apiKey)) {
-    throw new InvalidArgumentError("the API key contains a character that no key has: is there a space or a line break at the end?", origin);
-  }
+  const rules: [unknown, string][] = [
+    [apiKey, "the API key is empty"],
+    [!/[^!-~]/.test(apiKey), "the API key contains a character that no key has, such as a line break"],
+  ];
+  checkRules(rules, origin);
 }

@@ -16,29 +16,25 @@ export class Scope {
   /** When the timeout passes; Infinity without one. */
   readonly deadline: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #remove = () => {};
-  #timedOut = false;
+  #remove: () => void;
+  /** Whether the timeout passed. */
+  timedOut = false;
 
-  constructor(options: CallOptions) {
+  constructor({ timeout = Infinity, signal }: Pick<CallOptions, "timeout" | "signal">) {
     const controller = new AbortController();
     this.signal = controller.signal;
-    this.deadline = options.timeout === undefined ? Infinity : clock() + options.timeout;
-    if (options.timeout !== undefined && options.timeout <= longestDelay) {
+    this.deadline = clock() + timeout;
+    if (timeout <= longestDelay) {
       this.#timer = setTimeout(() => {
-        this.#timedOut = true;
+        this.timedOut = true;
         controller.abort();
-      }, options.timeout);
+      }, timeout);
     }
-    const outer = options.signal;
-    if (outer === undefined) {
-      return;
-    }
-    const abort = () => controller.abort(outer.reason);
-    if (outer.aborted) {
+    const abort = () => controller.abort(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    this.#remove = () => signal?.removeEventListener("abort", abort);
+    if (signal?.aborted) {
       abort();
-    } else {
-      outer.addEventListener("abort", abort);
-      this.#remove = () => outer.removeEventListener("abort", abort);
     }
   }
 
@@ -49,27 +45,23 @@ export class Scope {
   }
 
   /** The error of a call whose time is over. */
-  error(origin: Origin, reason?: unknown): AnimalStoreError {
-    if (this.#timedOut) {
-      return new TimeoutError("the timeout of the call passed", origin, { cause: reason });
+  error(origin: Origin): AnimalStoreError {
+    if (this.timedOut) {
+      return new TimeoutError("the timeout of the call passed", origin);
     }
-    return new AbortError("the call was aborted", origin, { cause: reason ?? this.signal.reason });
+    return new AbortError("the call was aborted", origin, { cause: this.signal.reason });
   }
 
   /** Waits for this time, or less: until the time is over, or until `changed`. */
   async wait(ms: number, changed?: Promise<void>): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let stop = () => {};
+    const timed = new Scope({ timeout: Math.min(ms, longestDelay), signal: this.signal });
     await new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, Math.min(Math.max(ms, 0), longestDelay));
-      stop = resolve;
-      this.signal.addEventListener("abort", stop);
-      if (this.signal.aborted) {
+      timed.signal.addEventListener("abort", () => resolve());
+      if (timed.signal.aborted) {
         resolve();
       }
       void changed?.then(resolve);
     });
-    clearTimeout(timer);
-    this.signal.removeEventListener("abort", stop);
+    timed.close();
   }
 }

@@ -1,0 +1,228 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore/internal/testenv"
+)
+
+// maxMinified is the size that all of the package may have once it's minified, in bytes.
+const maxMinified = 20 << 10
+
+// TestTypeScriptPackage builds the package for npm as a release does, installs it in an
+// empty directory, and uses it there as its users do.
+func TestTypeScriptPackage(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	buildTypeScript(t)
+	archive := packTypeScript(t)
+	t.Run("is reproducible", func(t *testing.T) {
+		again := packTypeScript(t, "TZ=Asia/Kolkata", "LC_ALL=C", "TMPDIR="+t.TempDir())
+		if !bytes.Equal(mustRead(t, archive), mustRead(t, again)) {
+			t.Error("built again, the package has other bytes")
+		}
+	})
+	app := installPackage(t, archive)
+	example := readmeExample(t)
+	t.Run("runs the example of its README in Node", func(t *testing.T) {
+		server := startReal(t)
+		write(t, filepath.Join(app, "example.mjs"), strings.ReplaceAll(example, "http://127.0.0.1:8080", server.url))
+		cmd := exec.CommandContext(t.Context(), "node", "example.mjs")
+		cmd.Dir, cmd.Env = app, append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
+		out, err := cmd.CombinedOutput()
+		if want := exampleOutput; err != nil || string(out) != want {
+			t.Errorf("got %q and error %v, want %q", out, err, want)
+		}
+	})
+	t.Run("runs the example of its README in Chromium", func(t *testing.T) { runInChromium(t, app, example) })
+	t.Run("has types", func(t *testing.T) { checkTypes(t, app, example) })
+	t.Run("passes publint", func(t *testing.T) { mustRun(t, app, tool(t, "publint"), "run", "--strict", archive) })
+	t.Run("passes attw", func(t *testing.T) { mustRun(t, app, tool(t, "attw"), "--profile", "esm-only", archive) })
+	t.Run("is small", func(t *testing.T) {
+		write(t, filepath.Join(app, "all.js"), `export * from "animalstore";`)
+		mustRun(t, app, tool(t, "esbuild"), "all.js", "--bundle", "--minify", "--format=esm", "--outfile=all.min.js")
+		if size := len(mustRead(t, filepath.Join(app, "all.min.js"))); size > maxMinified {
+			t.Errorf("minified, the package has %d bytes, want at most %d", size, maxMinified)
+		}
+	})
+}
+
+// exampleOutput is what the example prints on an empty store.
+const exampleOutput = "1 Rex\n409 pet_not_available\n"
+
+// packTypeScript builds the package and returns its path.
+func packTypeScript(t testing.TB, env ...string) string {
+	t.Helper()
+	out := t.TempDir()
+	cmd := exec.Command("go", "-C", "../../tools", "run", "-trimpath", "./dist", "-client", "typescript", "-version", "1.0.0", "-out", out)
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000"), env...)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the package: %v\n%s", err, text)
+	}
+	return filepath.Join(out, "animalstore-1.0.0.tgz")
+}
+
+// installPackage installs the package in an empty directory, which it returns.
+func installPackage(t testing.TB, archive string) string {
+	t.Helper()
+	app := t.TempDir()
+	write(t, filepath.Join(app, "package.json"), `{"name": "app", "private": true, "type": "module"}`)
+	mustRun(t, app, "npm", "install", "--offline", "--no-audit", "--no-fund", archive)
+	if others, _ := filepath.Glob(filepath.Join(app, "node_modules", "[a-z@]*")); len(others) != 1 {
+		t.Errorf("npm installed %v, want the package without dependencies", others)
+	}
+	return app
+}
+
+var jsBlock = regexp.MustCompile("(?s)```js\n(.*?)```")
+
+// readmeExample is the example in the package's README.
+func readmeExample(t testing.TB) string {
+	t.Helper()
+	found := jsBlock.FindSubmatch(mustRead(t, filepath.Join(typescriptDir, "README.md")))
+	if found == nil {
+		t.Fatal("the README has no example")
+	}
+	return string(found[1])
+}
+
+// checkTypes compiles the example as a user of strict TypeScript does, and calls that must
+// not compile.
+func checkTypes(t *testing.T, app, example string) {
+	t.Helper()
+	write(t, filepath.Join(app, "example.ts"), strings.ReplaceAll(example, "process.env.ANIMALSTORE_API_KEY", `"key"`)+`
+const status: "available" | "pending" | "sold" = pet.status;
+const found: number = (await store.findPet(pet.id, { timeout: 1000, signal: AbortSignal.timeout(1) })).categoryId;
+// @ts-expect-error a required field is missing
+await store.createPet({ name: "Rex" });
+// @ts-expect-error a field has the wrong type
+await store.createPet({ name: "Rex", categoryId: "7" });
+// @ts-expect-error there is no such status
+await store.updatePet(1, { status: "gone" });
+// @ts-expect-error there is no such filter
+store.listPets({ color: "brown" });
+export { found, status };
+`)
+	mustRun(t, app, tool(t, "tsc"), "--strict", "--noEmit", "--target", "es2022", "--lib", "es2022,dom", "--module", "nodenext", "example.ts")
+}
+
+// runInChromium runs the example in a page of another origin, which the server allows.
+func runInChromium(t *testing.T, app, example string) {
+	t.Helper()
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		testenv.Missing(t, "chromium is not installed: run scripts/setup")
+	}
+	result := make(chan string, 1)
+	var once sync.Once
+	mux := http.NewServeMux()
+	mux.Handle("GET /animalstore/", http.StripPrefix("/animalstore/", http.FileServer(http.Dir(filepath.Join(app, "node_modules", "animalstore", "dist")))))
+	mux.HandleFunc("POST /result", func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		once.Do(func() { result <- string(text) })
+	})
+	pages := httptest.NewServer(mux)
+	defer pages.Close()
+	server := startReal(t, "--cors-origins", pages.URL)
+	script := strings.NewReplacer("process.env.ANIMALSTORE_API_KEY", jsString(ownerKey), "http://127.0.0.1:8080", server.url).Replace(example)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, page, script)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	args := []string{"--headless", "--disable-gpu", "--no-proxy-server", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + t.TempDir(), "--remote-debugging-port=0"}
+	if os.Getuid() == 0 {
+		args = append(args, "--no-sandbox")
+	}
+	cmd := exec.CommandContext(ctx, browser, append(args, pages.URL)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-result:
+		if got != exampleOutput {
+			t.Errorf("got %q, want %q", got, exampleOutput)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Error("the page didn't report a result")
+	}
+	cancel()
+	_ = cmd.Wait()
+}
+
+// page runs a script as a module and reports what it prints, or its error.
+const page = `<!doctype html>
+<script type="importmap">{"imports": {"animalstore": "/animalstore/index.js"}}</script>
+<script>
+let printed = "";
+console.log = (...words) => { printed += words.join(" ") + "\n"; };
+const report = (text) => fetch("/result", { method: "POST", body: text });
+addEventListener("error", (event) => report("error: " + event.message));
+addEventListener("unhandledrejection", (event) => report("rejected: " + event.reason));
+</script>
+<script type="module">
+%s
+report(printed);
+</script>
+`
+
+func jsString(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
+}
+
+// tool is the path of a program that package-lock.json names.
+func tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(typescriptDir, "node_modules", ".bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func mustRun(t testing.TB, dir string, argv ...string) {
+	t.Helper()
+	if err := runIn(dir, argv...); err != nil {
+		t.Error(err)
+	}
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

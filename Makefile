@@ -33,7 +33,7 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go mod tidy -diff
 	go -C tools mod tidy -diff
-	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* clients/typescript/build interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 
 # SHORT= runs the slow tests too. The two halves run at the same time, and test-race four
 # packages at once, because many tests wait more than they compute. -count=1, because some

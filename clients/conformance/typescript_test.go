@@ -24,7 +24,7 @@ func buildTypeScript(t testing.TB) {
 	t.Helper()
 	testenv.Need(t, "node")
 	testenv.Need(t, "npm")
-	if err := runIn(".", "node", "-e", "process.exit(parseInt(process.versions.node) < 20)"); err != nil {
+	if err := runIn(".", "node", "-e", "process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)"); err != nil {
 		testenv.Missing(t, "the client for TypeScript needs Node 20: run scripts/setup")
 	}
 	if err := typescriptBuild(); err != nil {

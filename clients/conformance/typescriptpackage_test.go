@@ -77,7 +77,7 @@ func packTypeScript(t testing.TB, env ...string) string {
 }
 
 // installPackage installs the package in an empty directory, which it returns.
-func installPackage(t testing.TB, archive string) string {
+func installPackage(t *testing.T, archive string) string {
 	t.Helper()
 	app := t.TempDir()
 	write(t, filepath.Join(app, "package.json"), `{"name": "app", "private": true, "type": "module"}`)
@@ -202,13 +202,6 @@ func tool(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func mustRun(t testing.TB, dir string, argv ...string) {
-	t.Helper()
-	if err := runIn(dir, argv...); err != nil {
-		t.Error(err)
-	}
 }
 
 func mustRead(t testing.TB, path string) []byte {

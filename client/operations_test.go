@@ -120,6 +120,7 @@ func TestEveryOperation(t *testing.T) {
 		"updateOrder": func() error {
 			return only(c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}))
 		},
+		"getInventory":   func() error { return only(c.GetInventory(ctx, client.InventoryQuery{})) },
 		"listCategories": func() error { return first(c.ListCategories(ctx, client.PageQuery{})) },
 		"getCategory":    func() error { return only(c.GetCategory(ctx, 1)) },
 		"putCategory":    func() error { return only(c.PutCategory(ctx, animalstore.Category{ID: -3, Name: "fish"})) },

@@ -147,6 +147,8 @@ type Meta struct {
 	// [FromCursor].
 	NextCursor string
 	RateLimit  RateLimit
+	// Age is how old the counts of [Client.GetInventory] are, in whole seconds.
+	Age time.Duration
 }
 
 // RateLimit contains the rate limit headers of a response. They describe the minute,

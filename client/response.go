@@ -26,6 +26,9 @@ func (k *call) readMeta(res *http.Response) {
 	k.meta.Replayed = res.Header.Get("Idempotent-Replayed") == "true"
 	k.meta.BanLifted = res.Header.Get("Ban-Lifted") == "true"
 	k.meta.RateLimit = limit
+	if age, err := strconv.ParseUint(res.Header.Get("Age"), 10, 31); err == nil {
+		k.meta.Age = time.Duration(age) * time.Second
+	}
 	if next, err := url.Parse(findLink(res.Header.Values("Link"), "next")); err == nil {
 		k.meta.NextCursor = next.Query().Get("cursor")
 	}

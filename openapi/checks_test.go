@@ -158,6 +158,7 @@ var agreed = []string{
 	"getCategory: GET /categories/{categoryId}: read: 200 304 401 403 404 412 429 500 503",
 	"getDelivery: GET /webhooks/{webhookId}/deliveries/{deliveryId}: admin: 200 304 401 403 404 412 429 500 503",
 	"getImage: GET /photos/{photoId}/image: read: 200 304 401 403 404 412 429 500 503",
+	"getInventory: GET /store/inventory: read: 200 304 400 401 403 412 429 500 503",
 	"getKey: GET /keys/{keyId}: admin: 200 304 401 403 404 412 429 500 503",
 	"getKeyUsage: GET /keys/{keyId}/usage: admin: 200 304 400 401 403 404 412 429 500 503",
 	"getLimits: GET /limits: read: 200 304 401 403 412 429 500 503",

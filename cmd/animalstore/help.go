@@ -15,7 +15,7 @@ var groups = []struct {
 	commands []string
 }{
 	{cobra.Group{ID: "server", Title: "Server Commands:"}, []string{"serve", "keys", "seed", "db"}},
-	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "orders", "categories", "events", "webhooks", "limits", "usage", "healthcheck"}},
+	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "inventory", "orders", "categories", "events", "webhooks", "limits", "usage", "healthcheck"}},
 }
 
 // arrangeHelp groups the commands and wraps their help.

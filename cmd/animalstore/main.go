@@ -66,7 +66,7 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 	root.SetVersionTemplate("animalstore {{.Version}}\n")
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())
-	root.AddCommand(petsCommand(), ordersCommand(), categoriesCommand(), eventsCommand(), webhooksCommand(), limitsCommand(), usageCommand(), completionCommand())
+	root.AddCommand(petsCommand(), inventoryCommand(), ordersCommand(), categoriesCommand(), eventsCommand(), webhooksCommand(), limitsCommand(), usageCommand(), completionCommand())
 	for _, command := range generators {
 		root.AddCommand(command())
 	}

@@ -86,6 +86,7 @@ type Server struct {
 	lastHour requestLog
 	console  http.Handler
 
+	inventories     *inventories
 	photosLimit     int64
 	checkWebhookURL func(ctx context.Context, url string) error
 }
@@ -114,6 +115,7 @@ func New(c Config) *Server {
 		uploads:    newUploads(),
 		drainBegun: make(chan struct{}),
 
+		inventories:     newInventories(c.DB, c.Now),
 		photosLimit:     c.PhotosLimit,
 		checkWebhookURL: c.CheckWebhookURL,
 		pages: pages.New(pages.Config{

@@ -49,7 +49,7 @@ func TestFailures(t *testing.T) {
 					delete(c.header, "Content-Type") // that of JSON
 				}
 				s.db.arm(op.method, func(ctx context.Context) error {
-					if fair.CallerOf(ctx) == fair.System {
+					if fair.CallerOf(ctx) == fair.System && op.id == "listEvents" {
 						return nil // events are read in the background too, where a panic would end the test
 					}
 					return f.fault(ctx)
@@ -112,6 +112,7 @@ func TestDeadline(t *testing.T) {
 				if took := time.Since(start); took != api.HandlerTimeout {
 					t.Errorf("got a response after %v, want %v", took, api.HandlerTimeout)
 				}
+				time.Sleep(api.HandlerTimeout) // a count of pets goes on for others, but not forever
 			})
 		})
 	}

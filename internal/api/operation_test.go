@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"animalstore"
@@ -75,6 +76,9 @@ func onDelivery(method, rest string) func(testing.TB, *service) call {
 	}
 }
 
+// nextCategory is a category that wasn't counted yet.
+var nextCategory atomic.Int64
+
 var operations = []operation{
 	{"listPets", animalstore.Read, "Pets", 200, func(t testing.TB, s *service) call {
 		s.add(t, animalstore.NewPet{Name: "Mia"}) // so that no page is in the cache
@@ -100,6 +104,10 @@ var operations = []operation{
 	}},
 	{"getOrder", animalstore.Read, "Order", 200, onOrder("GET", "")},
 	{"updateOrder", animalstore.Write, "UpdateOrder", 200, onOrder("PATCH", `{"status":"approved"}`)},
+
+	{"getInventory", animalstore.Read, "CountPets", 200, func(t testing.TB, s *service) call {
+		return call{path: fmt.Sprint("/v1/store/inventory?categoryId=", nextCategory.Add(1))} // not counted yet
+	}},
 
 	{"listCategories", animalstore.Read, "Categories", 200, fixed(call{path: "/v1/categories"})},
 	{"getCategory", animalstore.Read, "Category", 200, func(t testing.TB, s *service) call {

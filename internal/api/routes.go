@@ -31,6 +31,8 @@ var routes = []route{
 	{"GET", "/v1/store/orders/{orderId}", "getOrder", animalstore.Read, (*Server).getOrder},
 	{"PATCH", "/v1/store/orders/{orderId}", "updateOrder", animalstore.Write, (*Server).updateOrder},
 
+	{"GET", "/v1/store/inventory", "getInventory", animalstore.Read, (*Server).getInventory},
+
 	{"GET", "/v1/categories", "listCategories", animalstore.Read, (*Server).listCategories},
 	{"GET", "/v1/categories/{categoryId}", "getCategory", animalstore.Read, (*Server).getCategory},
 	{"PUT", "/v1/categories/{categoryId}", "putCategory", animalstore.Write, (*Server).putCategory},

@@ -91,11 +91,13 @@ type Stats struct {
 	Addresses            int   // whose requests without a valid key are counted
 	Streams, Waiting     int   // of events, and requests that wait for events
 	CutStreams           int64 // because their clients didn't read
+	InventoryCounts      int64 // of pets, for inventories
 }
 
 // Stats returns the statistics of s.
 func (s *Server) Stats() Stats {
 	stats := Stats{PageHits: s.cache.hits.Load(), PageMisses: s.cache.misses.Load(), Addresses: s.anonymous.Tracked()}
+	_, stats.InventoryCounts = s.inventories.find(counted{})
 	s.followers.mu.Lock()
 	defer s.followers.mu.Unlock()
 	stats.Streams, stats.Waiting, stats.CutStreams = s.followers.all, s.followers.waiting, s.followers.cut

@@ -68,6 +68,7 @@ var (
 type DB interface {
 	Pets
 	Names
+	Inventory
 	Photos
 	Orders
 	Categories

@@ -144,6 +144,15 @@ func updateOrder(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
+func getInventory(ctx context.Context, c *client.Client) error {
+	inventory, err := c.GetInventory(ctx, client.InventoryQuery{CategoryID: new(int64(7))})
+	if err != nil {
+		return err
+	}
+	fmt.Println(inventory.Available, inventory.Pending, inventory.Sold)
+	return nil
+}
+
 func listCategories(ctx context.Context, c *client.Client) error {
 	for category, err := range c.ListCategories(ctx, client.PageQuery{}) {
 		if err != nil {

@@ -37,7 +37,7 @@ func TestGoExamples(t *testing.T) {
 		{"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto},
 		{"listPhotos", listPhotos}, {"getPhoto", getPhoto}, {"getImage", getImage}, {"getThumbnail", getThumbnail}, {"deletePhoto", deletePhoto},
 		{"listOrders", listOrders}, {"getOrder", getOrder}, {"updateOrder", updateOrder},
-		{"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
+		{"getInventory", getInventory}, {"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
 		{"listEvents", listEvents}, {"getLimits", getLimits}, {"getUsage", getUsage}, {"getStatus", getStatus}, {"createKey", createKey}, {"listKeys", listKeys},
 		{"getKey", getKey}, {"updateKey", updateKey}, {"rotateKey", rotateKey}, {"unbanKey", unbanKey},
 		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},

@@ -21,6 +21,7 @@ func (s *Server) watchMetrics() {
 	s.metrics.WatchFigures(s.serverFigures)
 	s.metrics.WatchFigures(s.eventFigures)
 	s.metrics.WatchFigures(s.webhookFigures)
+	s.metrics.WatchFigures(s.petFigures)
 	if shared, ok := s.limiter.(*ratelimit.Redis); ok {
 		s.metrics.WatchFigures(func() []metrics.Figure { return redisFigures(shared.Stats()) })
 	}
@@ -101,6 +102,30 @@ func (s *Server) webhookFigures() []metrics.Figure {
 	for state, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
 		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
 		f.Label, f.Of = "state", state
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+// petsTimeout is how long a scrape waits for a count of pets, which takes a second in a
+// store of millions.
+const petsTimeout = 3 * time.Second
+
+// petFigures are the pets by status. Scrapes share their counts with requests, so they make
+// at most one in ten seconds. There are none if the pets can't be counted now.
+func (s *Server) petFigures() []metrics.Figure {
+	ctx, cancel := context.WithTimeout(context.Background(), petsTimeout)
+	defer cancel()
+	inventory, err := s.handler.Inventory(ctx)
+	figures := []metrics.Figure{
+		counter("animalstore_inventory_counts_total", "Counts of pets, of the whole store or a category, that this instance made.", s.handler.Stats().InventoryCounts),
+	}
+	if err != nil {
+		return figures
+	}
+	for _, status := range animalstore.PetStatuses {
+		f := gauge("animalstore_pets", "Pets by status, at most ten seconds old.", inventory.Of(status))
+		f.Label, f.Of = "status", string(status)
 		figures = append(figures, f)
 	}
 	return figures

@@ -1,16 +1,19 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 )
 
@@ -93,6 +96,61 @@ func TestOldestDue(t *testing.T) {
 	}
 	if missing := missingMetrics(s, "animalstore_webhook_oldest_due_seconds 90"); missing != nil {
 		t.Errorf("the metrics lack %q", missing)
+	}
+}
+
+// brokenCounts is a database whose pets can't be counted.
+type brokenCounts struct {
+	db.DB
+	broken atomic.Bool
+}
+
+func (b *brokenCounts) CountPets(ctx context.Context, q db.CountQuery) (animalstore.Inventory, int64, error) {
+	if b.broken.Load() {
+		<-ctx.Done()
+		return animalstore.Inventory{}, 0, ctx.Err()
+	}
+	return b.DB.CountPets(ctx, q)
+}
+
+// TestPetFigures: the metrics have the pets by status, and scrapes make at most one count
+// in ten seconds. They don't wait long for it.
+func TestPetFigures(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	counts := new(brokenCounts)
+	s, err := New(t.Context(), Config{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
+		Now: func() time.Time { return now }, NoBackground: true,
+		WrapDB: func(d db.DB) db.DB { counts.DB = d; return counts },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	addPets(t, s.DB(), 2)
+	scrape := func(want ...string) {
+		t.Helper()
+		if missing := missingMetrics(s, want...); missing != nil {
+			t.Errorf("the metrics lack %q", missing)
+		}
+	}
+	const none, sold = `animalstore_pets{status="pending"} 0`, `animalstore_pets{status="sold"} 0`
+	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1")
+	addPets(t, s.DB(), 1)
+	now = now.Add(10 * time.Second)
+	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1")
+	now = now.Add(time.Second)
+	scrape(`animalstore_pets{status="available"} 3`, none, sold, "animalstore_inventory_counts_total 2")
+
+	counts.broken.Store(true)
+	now = now.Add(11 * time.Second)
+	began := time.Now()
+	if missing := missingMetrics(s, none, "animalstore_webhook_oldest_due_seconds 0"); len(missing) != 1 || missing[0] != none {
+		t.Errorf("the metrics lack %q, want only the pets missing", missing)
+	}
+	if took := time.Since(began); took > 8*time.Second { // a count gives up after ten
+		t.Errorf("the scrape took %v, want about %v", took, petsTimeout)
 	}
 }
 

@@ -140,7 +140,7 @@ func carryOut(line string, clients *sync.Map) map[string]any {
 	}()
 	reply := map[string]any{"id": cmd.ID, "result": result, "waits": c.takeWaits(), "meta": map[string]any{
 		"status": meta.Status, "etag": meta.ETag, "requestId": meta.RequestID, "replayed": meta.Replayed,
-		"banLifted": meta.BanLifted, "attempts": meta.Attempts, "nextCursor": meta.NextCursor, "rateLimit": describeLimit(meta.RateLimit),
+		"banLifted": meta.BanLifted, "attempts": meta.Attempts, "nextCursor": meta.NextCursor, "rateLimit": describeLimit(meta.RateLimit), "age": meta.Age.Seconds(),
 	}}
 	if err != nil {
 		reply["error"] = describe(err)

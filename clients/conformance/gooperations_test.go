@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"time"
@@ -11,8 +12,10 @@ import (
 
 // goArgs are the arguments of all operations. README.md lists those of each.
 type goArgs struct {
-	PetID, OrderID, CategoryID, KeyID, WebhookID, DeliveryID int64
+	PetID, OrderID, CategoryID, KeyID, WebhookID, DeliveryID, PhotoID int64
 
+	PetIDs   []int64
+	Picture  []byte
 	Pet      animalstore.NewPet
 	Category animalstore.Category
 	Key      goKey
@@ -150,6 +153,27 @@ var goOperations = map[string]goOperation{
 	"getLimits": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
 		return c.GetLimits(ctx, o...)
 	},
+	"getInventory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetInventory(ctx, client.InventoryQuery{CategoryID: a.Query.CategoryID}, o...)
+	},
+	"addPhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.AddPhoto(ctx, a.PetID, bytes.NewReader(a.Picture), o...)
+	},
+	"listPhotos": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return take(a.take, c.ListPhotos(ctx, client.PhotoQuery{PetIDs: a.PetIDs, PageSize: a.Query.PageSize}, o...))
+	},
+	"getPhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetPhoto(ctx, a.PhotoID, o...)
+	},
+	"getImage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return describeImage(c.GetImage(ctx, a.PhotoID, o...))
+	},
+	"getThumbnail": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return describeImage(c.GetThumbnail(ctx, a.PhotoID, o...))
+	},
+	"deletePhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return nil, c.DeletePhoto(ctx, a.PhotoID, o...)
+	},
 	"getUsage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.GetUsage(ctx, a.Hours, o...)
 	},
@@ -217,4 +241,8 @@ var goOperations = map[string]goOperation{
 	"retryDeliveries": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.RetryDeliveries(ctx, a.WebhookID, a.Which, o...)
 	},
+}
+
+func describeImage(image client.Image, err error) (any, error) {
+	return map[string]any{"contentType": image.ContentType, "size": len(image.Data)}, err
 }

@@ -4,6 +4,7 @@ standard input, one reply per line of standard output. With --async it uses Asyn
 from __future__ import annotations
 
 import asyncio
+import base64
 import inspect
 import json
 import ssl
@@ -83,6 +84,8 @@ def arguments(command: Command, meta: a.Meta, cancel: a.CancelToken | None) -> t
     positional: list[object] = [
         args[name] for name in IDS if name in args and call not in ("listOrders", "putCategory")
     ]
+    if call == "addPhoto":
+        positional.append(base64.b64decode(args["picture"]))
     if call in INPUTS:
         name, read = INPUTS[call]
         positional.append(read(args[name]))
@@ -109,7 +112,7 @@ def arguments(command: Command, meta: a.Meta, cancel: a.CancelToken | None) -> t
     return positional, {**named, "meta": meta}
 
 
-IDS = ("petId", "orderId", "categoryId", "keyId", "webhookId", "deliveryId")
+IDS = ("petId", "petIds", "orderId", "categoryId", "keyId", "webhookId", "deliveryId", "photoId")
 
 
 def start(command: Command, meta: a.Meta, cancel: a.CancelToken | None) -> Any:
@@ -130,6 +133,8 @@ def result_of(value: object) -> Any:
     if isinstance(value, tuple):
         events, following = value
         return {"events": result_of(events), "next": following}
+    if isinstance(value, a.Image):
+        return {"contentType": value.content_type, "size": len(value.data)}
     to_json = getattr(value, "to_json", None)
     return to_json() if to_json else value
 
@@ -186,6 +191,7 @@ def reply(command: Command, meta: a.Meta, result: object, error: BaseException |
             "attempts": meta.attempts,
             "nextCursor": meta.next_cursor,
             "rateLimit": describe_limit(meta.rate_limit),
+            "age": meta.age,
         },
     }
     if error:

@@ -42,6 +42,7 @@ from ._options import (
     ReadOptions,
     Wait,
 )
+from ._photos import Image
 from ._version import __version__
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "Client",
     "CreateOptions",
     "EventsExpiredError",
+    "Image",
     "InvalidArgumentError",
     "ListOptions",
     "Meta",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import httpx
 
@@ -17,6 +17,7 @@ from ._models import (
     DeliveryState,
     DeliveryWithBody,
     Event,
+    Inventory,
     Key,
     KeyPatch,
     KeyWithSecret,
@@ -30,6 +31,7 @@ from ._models import (
     Pet,
     PetPatch,
     PetStatus,
+    Photo,
     Status,
     UsageHour,
     Webhook,
@@ -47,6 +49,7 @@ from ._options import (
     Settings,
     Wait,
 )
+from ._photos import Image, download, upload
 from ._transport import AsyncRunner
 from ._version import __version__
 
@@ -201,6 +204,46 @@ class AsyncClient:
         """Removes a pet. If an attempt was lost and the next one finds the pet gone, that
         counts as success."""
         await self._send(self._removal("deletePet", f"/pets/{pet_id}"), options)
+
+    async def get_inventory(self, *, category_id: int | None = None, **options: Unpack[ReadOptions]) -> Inventory:
+        """Returns the number of pets in each status, in the store or in a category. The
+        counts may be up to ten seconds old; `Meta.age` is their age."""
+        path = path_with("/store/inventory", {"categoryId": category_id})
+        return await self._send(Call("getInventory", "GET", path, Inventory.from_json), options)
+
+    # Photos
+
+    async def add_photo(self, pet_id: int, picture: bytes | BinaryIO, **options: Unpack[CreateOptions]) -> Photo:
+        """Adds a photo to a pet. The picture is a JPEG, PNG or WebP file of at most 10 MiB.
+        The service keeps a smaller one without metadata. The photo is added only once, even
+        if the call is retried."""
+        return await self._send(upload(pet_id, picture), options)
+
+    def list_photos(
+        self, pet_ids: Sequence[int], *, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]
+    ) -> AsyncIterator[Photo]:
+        """Lists the photos of 1 to 100 pets, oldest first, with the guarantee of
+        `list_pets`."""
+        query = {"petId": list(pet_ids)}
+        return self._each(self._pages("listPhotos", "/photos", query, page_size, Photo.from_json, options))
+
+    async def get_photo(self, photo_id: int, **options: Unpack[ReadOptions]) -> Photo:
+        """Returns one photo, without its image."""
+        return await self._send(Call("getPhoto", "GET", f"/photos/{photo_id}", Photo.from_json), options)
+
+    async def get_image(self, photo_id: int, **options: Unpack[ReadOptions]) -> Image:
+        """Returns the image of a photo. It never changes."""
+        return await self._send(download("getImage", f"/photos/{photo_id}/image"), options)
+
+    async def get_thumbnail(self, photo_id: int, **options: Unpack[ReadOptions]) -> Image:
+        """Returns a small image of a photo, of at most 320 pixels on its long side. It never
+        changes."""
+        return await self._send(download("getThumbnail", f"/photos/{photo_id}/thumbnail"), options)
+
+    async def delete_photo(self, photo_id: int, **options: Unpack[ChangeOptions]) -> None:
+        """Removes a photo. If an attempt was lost and the next one finds the photo gone, that
+        counts as success."""
+        await self._send(self._removal("deletePhoto", f"/photos/{photo_id}"), options)
 
     # Orders
 

@@ -33,7 +33,7 @@ class Call(Generic[T]):
     path: str
     """Below /v1, with the query."""
     decode: Callable[[object], T] | None
-    """None if the response has no body."""
+    """None if the response has no body or an image."""
     body: object = None
     repeat: Repeat = Repeat.SAFE
     conditional: bool = False
@@ -49,12 +49,18 @@ class Call(Generic[T]):
     """The number of attempts isn't limited."""
     wait: float = 0.0
     """How long the service may deliberately wait."""
+    extra_time: float = 0.0
+    """For an attempt, besides the usual."""
+    decode_image: Callable[[str, bytes], T] | None = None
+    """Gets the type and the bytes of an image."""
 
     options: AllOptions = field(default_factory=AllOptions)
     request: str = ""
     """The HTTP method and the full URL, for errors."""
     content: bytes | None = None
     """The encoded body, the same bytes in every attempt."""
+    content_type: str = ""
+    """Of the content, unless it is JSON."""
     idempotency_key: str = ""
     deadline: float = FOREVER
     """By time.monotonic()."""
@@ -125,7 +131,11 @@ class Call(Generic[T]):
     def headers(self) -> dict[str, str]:
         """The headers of the request, without the credential."""
         o, headers = self.options, {"Accept": "application/json"}
-        if self.content is not None:
+        if self.decode_image:
+            headers["Accept"] = "image/*, application/json"  # errors are JSON
+        if self.content_type:
+            headers["Content-Type"] = self.content_type
+        elif self.content is not None:
             patch = self.method == "PATCH"
             headers["Content-Type"] = "application/merge-patch+json" if patch else "application/json"
         if if_match := o.get("if_match"):

@@ -27,7 +27,7 @@ from ._errors import (
 from ._gate import Admit, Gate, Ticket
 from ._headers import first, http_date, read_rate_limit
 from ._options import CallOptions, CancelToken, Settings, Wait
-from ._response import Failure, Reader, Received
+from ._response import MAX_IMAGE, MAX_RESPONSE, Failure, Reader, Received
 
 T = TypeVar("T")
 
@@ -51,6 +51,8 @@ class Exchange:
     content: bytes | None
     timeout: float
     cancel: CancelToken | None
+    max_response: int
+    """In bytes."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Core:
             if failure is None:
                 return cast(T, call.result)
             if unresolved is not None and settles(call, failure):
-                if call.method == "DELETE" and failure.code == "pet_not_found":
+                if call.method == "DELETE" and failure.code in ("pet_not_found", "photo_not_found"):
                     return cast(T, None)  # the earlier attempt removed it
                 unresolved = None
             if unresolved is None and call.changes and not failure.unchanged:
@@ -148,12 +150,13 @@ class Core:
 
     def _attempt(self, call: Call[T], ticket: Ticket) -> Steps[Failure | None]:
         """Sends a call once. Returns None if it succeeded."""
-        timeout = self.settings.attempt_timeout + call.wait
+        timeout = self.settings.attempt_timeout + call.wait + call.extra_time
         headers = {**self._credential(), **call.headers()}
         url = self.base_url + call.path
         limit = min(timeout, call.left())
+        largest = MAX_IMAGE if call.decode_image else MAX_RESPONSE
         try:
-            got = yield Exchange(call.method, url, headers, call.content, limit, call.options.get("cancel"))
+            got = yield Exchange(call.method, url, headers, call.content, limit, call.options.get("cancel"), largest)
         except BaseException:  # the caller has left
             self.gate.return_lost(ticket)
             raise

@@ -61,7 +61,11 @@ def retry_after(headers: httpx.Headers) -> float:
 
 
 def is_json(headers: httpx.Headers) -> bool:
-    return first(headers, "Content-Type").partition(";")[0].strip().lower() == "application/json"
+    return media_type(headers) == "application/json"
+
+
+def media_type(headers: httpx.Headers) -> str:
+    return first(headers, "Content-Type").partition(";")[0].strip().lower()
 
 
 def find_link(headers: httpx.Headers, relation: str) -> str:

@@ -41,6 +41,8 @@ class Meta:
     next_cursor: str = ""
     """Where the next page of a list begins; "" after the last page. See `cursor`."""
     rate_limit: RateLimit | None = None
+    age: int = 0
+    """How many seconds old the counts of `get_inventory` are."""
 
     def clear(self) -> None:
         for one in fields(self):

@@ -23,11 +23,14 @@ from ._errors import (
     excerpt,
     window_of,
 )
-from ._headers import find_link, first, is_json, next_cursor, read_rate_limit, retry_after
+from ._headers import decimal, find_link, first, is_json, media_type, next_cursor, read_rate_limit, retry_after
 from ._json import DecodeError
 
 MAX_RESPONSE = 8 << 20
 """The maximum size of a response, in bytes: several times the size of the largest page."""
+
+MAX_IMAGE = 16 << 20
+"""The maximum size of an image, in bytes: somewhat more than the largest one."""
 
 UNCHANGED_CODES = {"storage_full", "overloaded", "shutting_down"}
 """The codes of 503 that guarantee that nothing was changed. New codes count only once
@@ -113,8 +116,10 @@ class Reader:
         if got.status == 204 and call.decode is None:
             return None
         expected = got.status == 202 if call.accepted else got.status in (200, 201)
-        if call.decode is None or not expected:
+        if not expected or (call.decode is None and call.decode_image is None):
             return Failure(self._unexpected(call, got, "the status is not the expected one"))
+        if call.decode is None:
+            return self._read_image(call, got)
         if not is_json(got.headers):
             kind = excerpt(first(got.headers, "Content-Type"))
             return Failure(self._unexpected(call, got, f'its type is "{kind}", not JSON: is the base URL right?'))
@@ -128,6 +133,18 @@ class Reader:
             call.next = self._next_link(got.headers)
         except ValueError as e:
             return Failure(self._unexpected(call, got, str(e), quote=False))
+        return None
+
+    def _read_image(self, call: Call[Any], got: Received) -> Failure | None:
+        kind = media_type(got.headers)
+        if not kind.startswith("image/"):
+            return Failure(
+                self._unexpected(call, got, f'its type is "{excerpt(kind)}", not an image: is the base URL right?')
+            )
+        if not got.body:
+            return Failure(self._unexpected(call, got, "the image is empty"), retryable=True)
+        assert call.decode_image
+        call.result = call.decode_image(kind, got.body)
         return None
 
     def _read_error(self, call: Call[Any], got: Received) -> Failure:
@@ -194,6 +211,7 @@ def read_meta(call: Call[Any], got: Received) -> None:
         meta.ban_lifted = first(got.headers, "Ban-Lifted") == "true"
         meta.next_cursor = next_cursor(got.headers)
         meta.rate_limit = read_rate_limit(got.headers)
+        meta.age = max(decimal(first(got.headers, "Age")) or 0, 0)
 
 
 def service_error(got: Received) -> tuple[str, str]:

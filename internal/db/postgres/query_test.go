@@ -140,6 +140,46 @@ func TestListsCostByLimit(t *testing.T) {
 	}
 }
 
+// TestNamesCostByLimit: a page by name reads one index from where it begins, up to the
+// number of pets that it may look at, and looks up only the pets it returns.
+func TestNamesCostByLimit(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	url := server.NewDatabase(t, "")
+	d := mustOpen(t, url, Options{Timeout: patient})
+	server.MustExec(t, pgtest.Name(url), `INSERT INTO pets (folded_name, name, category_id, status)
+		SELECT n, n, 1, 0 FROM (SELECT CASE WHEN n % 2 = 0 THEN 'rex' ELSE 'pet ' || n END AS n FROM generate_series(1, 50000) n) AS names`)
+	for _, analysed := range []bool{false, true} {
+		if analysed {
+			server.MustExec(t, pgtest.Name(url), "VACUUM ANALYZE")
+		}
+		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
+			for name, status := range map[string]*int64{"all": nil, "none": new(int64(2))} {
+				t.Run(fmt.Sprintf("%s, %s, analysed %t", name, mode, analysed), func(t *testing.T) {
+					// From the middle of many equal names.
+					plan := planOf(t, d, mode, listPetsByName, []any{"rex", int64(30_000), "rey", db.MaxNamesRead, 21, status, (*int64)(nil)})
+					var along []string
+					plan.walk(func(n planNode) {
+						switch read := n.Rows*n.Loops + n.Removed; {
+						case strings.Contains(n.Type, "Index"):
+							along = append(along, n.Index)
+							if most := map[string]float64{"pets_by_name": db.MaxNamesRead, "pets_pkey": 21}[n.Index]; read > most {
+								t.Errorf("it read %v rows along %s, want at most %v", read, n.Index, most)
+							}
+						case n.Type == "Seq Scan":
+							t.Error("it read the whole table")
+						}
+					})
+					slices.Sort(along)
+					if !slices.Equal(along, []string{"pets_by_name", "pets_pkey"}) {
+						t.Errorf("it is read along %q, want the names and then the pets", along)
+					}
+				})
+			}
+		}
+	}
+}
+
 // planOf runs a query like d does and returns its plan.
 func planOf(t *testing.T, d *DB, mode, query string, args []any) planNode {
 	t.Helper()
@@ -173,6 +213,8 @@ func planOf(t *testing.T, d *DB, mode, query string, args []any) planNode {
 
 func literal(arg any) string {
 	switch v := arg.(type) {
+	case string:
+		return "'" + v + "'"
 	case []int64:
 		return "'" + strings.NewReplacer("[", "{", "]", "}", " ", ",").Replace(fmt.Sprint(v)) + "'"
 	case *int64:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 
 	sqlitedb "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -109,6 +110,12 @@ func cursorURI(below int64, status animalstore.PetStatus) string {
 	return uri
 }
 
+// nameURI is cursorURI for a list by name, which starts after the pet with this id and name.
+func nameURI(after int64, name string, filters url.Values) string {
+	cursor := fmt.Appendf(nil, "/v1/pets|%d|%s|%s", after, filters.Encode(), db.FoldName(name))
+	return "/v1/pets?cursor=" + base64.RawURLEncoding.EncodeToString(cursor) + "&" + filters.Encode()
+}
+
 // pet has the fields that all servers' pets have in common, apart from the id.
 type pet struct {
 	Name       string
@@ -195,5 +202,13 @@ func checkCursors(s *server) {
 		if link := got.Header.Get("Link"); !strings.Contains(link, next) {
 			check(fmt.Errorf("the server's cursors have a different form: update cursorURI\n got %s\nwant %s", link, next))
 		}
+	}
+	filters := url.Values{"name": {"re"}}
+	got := s.send(http.MethodGet, "/v1/pets?"+filters.Encode(), "")
+	var pets []animalstore.Pet
+	check(json.Unmarshal(got.Body, &pets))
+	last := pets[len(pets)-1]
+	if next := "<" + nameURI(last.ID, last.Name, filters) + `>; rel="next"`; !strings.Contains(got.Header.Get("Link"), next) {
+		check(fmt.Errorf("the server's cursors by name have a different form: update nameURI\n got %s\nwant %s", got.Header.Get("Link"), next))
 	}
 }

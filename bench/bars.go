@@ -42,7 +42,7 @@ var bars = []struct {
 	{"quick", live + " create1", "base", bar{atLeast: 0.85}},
 	{"quick", "fairness", "", bar{atMost: 150}}, // ms
 
-	{"growth", "cursor rare one feed end subject", "small", bar{atMost: 1.25}},
+	{"growth", "cursor rare name half none one feed end subject", "small", bar{atMost: 1.25}},
 }
 
 // barFor finds a bar. Most pairs of a workload and a server have none.

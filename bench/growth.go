@@ -3,6 +3,11 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/url"
+	"slices"
+
+	"animalstore"
+	"animalstore/internal/sample"
 )
 
 const (
@@ -22,6 +27,9 @@ var growthWorkloads = []workload{
 			return a.list(page{below: int64(pets)/10 + random.Int64N(int64(pets)*9/10), limit: 20, status: rareStatus})
 		})
 	}},
+	{"name", "20 pets by name, random place", connections, func(_ api, pets int) []string { return randomNames(pets, "", "") }},
+	{"half", "20 pets by what half of the names begin with", connections, func(_ api, pets int) []string { return randomNames(pets, half, "") }},
+	{"none", "the same, of a status that none of them has", connections, func(_ api, pets int) []string { return randomNames(pets, half, rareStatus) }},
 	{"one", "one pet, random id", connections, func(a api, pets int) []string { return randomSingles(a, pets, scattered) }},
 	{"feed", "20 events, random place", connections, func(_ api, pets int) []string {
 		return randomReads(scattered, func(random *rand.Rand) string { return fmt.Sprintf("/v1/events?after=%d", random.IntN(2*pets)) })
@@ -32,6 +40,29 @@ var growthWorkloads = []workload{
 	{"subject", "events of a random pet", connections, func(_ api, pets int) []string {
 		return randomReads(scattered, func(random *rand.Rand) string { return fmt.Sprintf("/v1/events?subject=pet/%d", 1+random.IntN(pets)) })
 	}},
+}
+
+// randomNames are pages of pets whose names begin with prefix, from random places. Without
+// a prefix, each is for the name that it begins at.
+func randomNames(pets int, prefix string, status animalstore.PetStatus) []string {
+	var names []string
+	for batch := range (sample.Store{Seed: 3, Pets: 1000}).Batches() {
+		for _, p := range batch.Pets {
+			names = append(names, p.Name)
+		}
+	}
+	return randomReads(scattered, func(random *rand.Rand) string {
+		name := names[random.IntN(len(names))]
+		filters := url.Values{"name": {name}}
+		if prefix != "" {
+			name = prefix + name
+			filters.Set("name", prefix)
+		}
+		if status != "" {
+			filters.Set("status", string(status))
+		}
+		return nameURI(1+random.Int64N(int64(pets)), name, filters)
+	})
 }
 
 func growth(b *bench) []*table {
@@ -55,6 +86,9 @@ func (b *bench) measureGrowth(most int) (all []cost) {
 		defer store.stop()
 	}
 	for _, w := range growthWorkloads {
+		if !slices.Contains(b.workloads, w.name) {
+			continue
+		}
 		results := b.race(w, stores...)
 		compare := func(name string, of func(turn) float64) {
 			all = append(all, cost{fmt.Sprintf("%s, %s pets: %s", w.title, grouped(most), name), grouped(fewPets) + " pets", figures(results[0].turns, of),

@@ -123,6 +123,8 @@ func parseOptions(args []string) (name string, o options, err error) {
 		flags.StringVar(&o.base, "base", "", "also compare with a build of this `revision`")
 		flags.BoolVar(&o.onlyBase, "only-base", false, "compare with -base alone, not with a bare server")
 		flags.Func("engines", "databases to run on, of "+strings.Join(o.engines, ",")+" (default all)", pick(&o.engines))
+	case "growth":
+		o.workloads = namesOf(growthWorkloads)
 	case "peers":
 		o.servers, o.workloads = serverNames(), workloadNames()
 		flags.Func("servers", "servers to compare ours with, of "+strings.Join(o.servers, ",")+" (default all)", pick(&o.servers))

@@ -49,9 +49,7 @@ func serverNames() []string {
 }
 
 func workloadNames() (names []string) {
-	for _, w := range workloads {
-		names = append(names, w.name)
-	}
+	names = namesOf(workloads)
 	for _, e := range extras {
 		names = append(names, e.name)
 	}

@@ -85,6 +85,9 @@ func (b *bench) seed(url string, pets int, withHistory bool) {
 	_, _, err := bulk.Reserve(b.ctx, int64(pets), 0)
 	check(err)
 	for part := range parts(pets) {
+		if withHistory {
+			halve(part.Pets)
+		}
 		check(bulk.Load(b.ctx, part))
 	}
 	check(store.Close())
@@ -92,6 +95,22 @@ func (b *bench) seed(url string, pets int, withHistory bool) {
 		conn := must(sqlitedb.OpenConn(strings.TrimPrefix(url, "sqlite:"), sqlitedb.OpenReadWrite))
 		defer func() { check(conn.Close()) }()
 		check(sqlitex.ExecuteScript(conn, history, nil))
+	}
+}
+
+// half is what the names of half of the pets in a store with history begin with.
+const half = "The "
+
+// halve makes the names of half of the pets begin with half. None of those has the rare
+// status.
+func halve(pets []animalstore.Pet) {
+	for i := range pets {
+		if p := &pets[i]; p.ID%2 == 0 {
+			p.Name = half + p.Name
+			if p.Status == rareStatus {
+				p.Status = animalstore.PetAvailable
+			}
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 
 	"animalstore"
+	"animalstore/internal/sample"
 )
 
 const (
@@ -38,6 +40,13 @@ var workloads = []workload{
 // workloadNamed is one of workloads.
 func workloadNamed(name string) workload {
 	return workloads[slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })]
+}
+
+func namesOf(workloads []workload) (names []string) {
+	for _, w := range workloads {
+		names = append(names, w.name)
+	}
+	return names
 }
 
 func firstPages(a api, _ int) []string { return []string{"GET " + a.list(page{limit: 20})} }
@@ -81,7 +90,17 @@ func randomReads(count int, target func(*rand.Rand) string) []string {
 	return requests
 }
 
-func creates(a api, _ int) []string { return []string{"POST " + a.create + " " + newPet} }
+// creates add pets with names and categories as in a sample store.
+func creates(a api, _ int) []string {
+	var requests []string
+	for batch := range (sample.Store{Seed: 2, Pets: pool}).Batches() {
+		for _, p := range batch.Pets {
+			body := must(json.Marshal(animalstore.NewPet{Name: p.Name, CategoryID: p.CategoryID, Status: animalstore.PetAvailable}))
+			requests = append(requests, "POST "+a.create+" "+string(body))
+		}
+	}
+	return requests
+}
 
 // ninetyTen has nine reads for each create. Half of the reads are lists, both first
 // pages and pages from random places, and half read one pet.

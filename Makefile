@@ -18,7 +18,7 @@ build: need-go ## build a static binary, bin/animalstore
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/animalstore ./cmd/animalstore
 
-dist: ## build archives, packages and images of a release, in dist/
+dist: setup ## build archives, packages and images of a release, in dist/
 	@scripts/setup
 	go -C tools run ./dist
 

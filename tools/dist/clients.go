@@ -10,7 +10,44 @@ import (
 
 // clientPackages build the packages of the clients in other languages.
 var clientPackages = map[string]func(*release) error{
+	"python":     (*release).writePython,
 	"typescript": (*release).writeTypeScript,
+}
+
+// writePython writes the wheel and the source archive that pip installs. They have the
+// names that pip wants.
+func (r *release) writePython() error {
+	fmt.Println("building the client for Python")
+	source, err := filepath.Abs(filepath.Join(r.root, "clients", "python"))
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "animalstore-dist-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, argv := range [][]string{
+		{"python3", "tools/environment.py", "requirements.txt"},
+		{filepath.Join(source, ".venv", "bin", "python"), "tools/build.py", "--version", r.version, dir},
+	} {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Dir = source
+		cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.time.Unix()))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	built, err := readFiles(dir, "", releaseFiles)
+	if err != nil {
+		return err
+	}
+	for _, f := range built {
+		if err := r.write(f.name, f.content); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeTypeScript writes the package that npm installs. It has the name that npm gives it.

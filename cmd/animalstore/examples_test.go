@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
+	"animalstore/internal/photo/phototest"
 	"animalstore/internal/testenv"
 
 	"github.com/spf13/cobra"
@@ -68,8 +70,8 @@ func needsOtherServer(line string) bool {
 }
 
 // fillStore creates a database with everything that the examples refer to: the
-// owner key and another one, twelve pets in category 7, orders for the last two, and a
-// webhook with 27 deliveries.
+// owner key and another one, twelve pets in category 7, three photos of the fifth,
+// orders for the last two, and a webhook with 27 deliveries.
 func fillStore(file string) error {
 	ctx, now := context.Background(), animalstore.At(time.Now())
 	store, err := sqlite.Open(ctx, file, sqlite.Options{})
@@ -95,6 +97,13 @@ func fillStore(file string) error {
 	}
 	for _, pet := range []int64{11, 12} {
 		if _, _, err := store.PlaceOrder(ctx, pet, now, nil); err != nil {
+			return err
+		}
+	}
+	for range 3 {
+		picture := phototest.JPEG(phototest.Drawing(40, 30))
+		photo := db.NewPhoto{PetID: 5, ContentType: "image/jpeg", Width: 40, Height: 30, Image: picture, Thumbnail: picture, At: now}
+		if _, _, err := store.AddPhoto(ctx, photo, 1<<30, nil); err != nil {
 			return err
 		}
 	}
@@ -137,6 +146,7 @@ func newHome(t *testing.T, store string) *home {
 		"key.txt":    "a-key-that-was-created-elsewhere\n",
 		"pets.csv":   "name,categoryId\nRex,7\n",
 		"pets.jsonl": `{"name":"Rex","categoryId":7}` + "\n",
+		"rex.jpg":    string(phototest.JPEG(phototest.Drawing(400, 300))),
 	} {
 		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o666); err != nil {
 			t.Fatal(err)

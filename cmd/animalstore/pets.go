@@ -27,7 +27,7 @@ func petsCommand() *cobra.Command {
 	}
 	conn.register(cmd, cmd.PersistentFlags())
 	return cli.Group(cmd, petsListCommand(&conn), petsShowCommand(&conn), petsCreateCommand(&conn), petsSetCommand(&conn),
-		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn))
+		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn), petsPhotosCommand(&conn))
 }
 
 var pets = resource[animalstore.Pet]{"pet", "pets", petColumns, func(p animalstore.Pet) string { return p.Name }, listPetsBeginning}

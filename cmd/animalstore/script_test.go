@@ -14,6 +14,7 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
+	"animalstore/internal/photo/phototest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -49,6 +50,7 @@ func (m sharedPostgres) Run() int {
 //	                          where the line TYPED is typed; standard output is
 //	                          what the terminal shows
 //	served FILE               locks a database like a server until the script ends
+//	drawing FILE WIDTH HEIGHT draws a picture
 //	damage FILE STATEMENTS    runs statements in a database
 //	newer DATABASE            turns a database into one of a later version
 //	connected DATABASE        stays connected to PostgreSQL until the script ends
@@ -65,6 +67,18 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"exits": exits, "used": used, "banned": banned, "opens": opens,
 	"served": scriptServed, "damage": scriptDamage, "newer": scriptNewer, "connected": scriptConnected,
 	"serving": serving, "terminal": scriptTerminal, "setkey": setKey, "impostor": impostor,
+	"drawing": scriptDrawing,
+}
+
+func scriptDrawing(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: drawing FILE WIDTH HEIGHT")
+	}
+	width, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	height, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), phototest.PNG(phototest.Drawing(width, height)), 0o600))
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

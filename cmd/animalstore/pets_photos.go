@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/cli"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+func petsPhotosCommand(conn *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "photos",
+		Short: "Add, list, save and remove the photos of pets",
+		Long: `Add, list, save and remove the photos of pets. A pet can have ten. The server
+keeps them upright, with at most 1,600 pixels on the long side and without
+metadata, such as where a picture was taken.`,
+		Example: `  animalstore pets photos add rex.jpg --pet 5
+  animalstore pets photos list --pet 5
+  animalstore pets photos show 1 --output photo.jpg`,
+	}
+	return cli.Group(cmd, photosAddCommand(conn), photosListCommand(conn), photosShowCommand(conn), photosRemoveCommand(conn))
+}
+
+var photos = resource[animalstore.Photo]{
+	singular: "photo", plural: "pets photos", columns: photoColumns,
+	describe: func(p animalstore.Photo) string { return fmt.Sprintf("pet %d", p.PetID) },
+}
+
+var photoColumns = []terminal.Column[animalstore.Photo]{
+	{Title: "ID", Text: func(p animalstore.Photo) string { return decimal(p.ID) }},
+	{Title: "PET", Text: func(p animalstore.Photo) string { return decimal(p.PetID) }},
+	{Title: "TYPE", Text: func(p animalstore.Photo) string { return p.ContentType }, Drop: 2},
+	{Title: "WIDTH", Text: func(p animalstore.Photo) string { return fmt.Sprint(p.Width) }},
+	{Title: "HEIGHT", Text: func(p animalstore.Photo) string { return fmt.Sprint(p.Height) }},
+	{Title: "BYTES", Text: func(p animalstore.Photo) string { return decimal(p.Bytes) }, Drop: 1},
+	{Title: "ADDED (UTC)", Time: func(p animalstore.Photo) time.Time { return p.CreatedAt.Time }, Drop: 3},
+}
+
+func photosAddCommand(conn *connection) *cobra.Command {
+	var petID int64
+	cmd := &cobra.Command{
+		Use:     "add FILE...",
+		Aliases: []string{"create"},
+		Short:   "Add photos to a pet",
+		Long: `Add photos to a pet, and print them. Files are JPEG, PNG or WebP pictures of at
+most 10 MiB and 24 megapixels. If one of them can't be added, those before it
+stay.`,
+		Example: `  animalstore pets photos add rex.jpg --pet 5
+  animalstore pets photos add *.jpg --pet 5 --json`,
+		Args: func(_ *cobra.Command, files []string) error {
+			if len(files) == 0 || len(files) > animalstore.MaxPhotos {
+				return cli.Usagef("name 1 to %d files: a pet can't have more photos", animalstore.MaxPhotos)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if petID < 1 {
+				return cli.Usagef("name the pet by its id with --pet")
+			}
+			columns, err := photos.chosen(cmd)
+			if err != nil {
+				return err
+			}
+			opened, err := openAll(files)
+			if err != nil {
+				return err
+			}
+			defer closeAll(opened)
+			return conn.do(cmd, func(s session) error {
+				show := s.line.Progress(int64(len(files)), "photos")
+				defer show.Clear()
+				return terminal.PrintList(s.Printer, func(yield func(animalstore.Photo, error) bool) {
+					for _, file := range opened {
+						photo, err := s.addPhoto(cmd, petID, file)
+						if !yield(photo, err) || err != nil {
+							return
+						}
+						show.Add(1)
+					}
+				}, columns)
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&petID, "pet", 0, "`id` of the pet (required)")
+	cli.CompleteFlag(cmd, "pet", pets.completeIDs(conn))
+	photos.registerOutput(cmd)
+	return cmd
+}
+
+// openAll opens files. A mistyped name is noticed before anything is sent.
+func openAll(names []string) (files []*os.File, err error) {
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close() // nothing was written
+	}
+}
+
+func (s session) addPhoto(cmd *cobra.Command, petID int64, file *os.File) (animalstore.Photo, error) {
+	photo, err := s.AddPhoto(cmd.Context(), petID, file)
+	if err != nil { // the error names the pet or what is wrong, not the file
+		s.Note("%s was not added.", terminal.Visible(file.Name()))
+		return photo, err
+	}
+	s.Note("Added photo %d of pet %d: %s.", photo.ID, petID, terminal.Visible(filepath.Base(file.Name())))
+	return photo, nil
+}
+
+func photosListCommand(conn *connection) *cobra.Command {
+	var ids cli.IDList
+	cmd := photos.onList(conn, &cobra.Command{
+		Use:   "list",
+		Short: "List the photos of pets, the oldest first",
+		Example: `  animalstore pets photos list --pet 5
+  animalstore pets photos list --pet 5,6 --json`,
+		PreRunE: func(*cobra.Command, []string) error {
+			if len(ids) == 0 || len(ids) > maxPage {
+				return cli.Usagef("name 1 to %d pets by their ids with --pet", maxPage)
+			}
+			return nil
+		},
+	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Photo, error] {
+		return s.ListPhotos(cmd.Context(), client.PhotoQuery{PetIDs: ids, PageSize: pageSize})
+	})
+	cmd.Flags().Var(&ids, "pet", "the comma-separated `ids` of the pets (required)")
+	cli.CompleteFlag(cmd, "pet", pets.completeIDs(conn))
+	return cmd
+}
+
+func photosShowCommand(conn *connection) *cobra.Command {
+	var output string
+	var thumbnail bool
+	cmd := photos.onItem(conn, &cobra.Command{
+		Use:               "show ID",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Show one photo, or save its image",
+		Long: `Show one photo. With --output, its image is saved in a new file. An existing
+file is not replaced.`,
+		Example: `  animalstore pets photos show 1
+  animalstore pets photos show 1 --output photo.jpg
+  animalstore pets photos show 1 --output small.jpg --thumbnail`,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if thumbnail && output == "" {
+				return cli.Usagef("--thumbnail needs --output")
+			}
+			return cli.NotEmpty(cmd, "output")
+		},
+	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Photo, error) {
+		photo, err := s.GetPhoto(cmd.Context(), id)
+		if err != nil || output == "" {
+			return photo, err
+		}
+		get := s.GetImage
+		if thumbnail {
+			get = s.GetThumbnail
+		}
+		image, err := get(cmd.Context(), id)
+		if err == nil {
+			err = writeNewFile(output, image.Data)
+		}
+		if err == nil {
+			s.Note("Saved %s bytes in %s.", terminal.Grouped(int64(len(image.Data))), terminal.Visible(output))
+		}
+		return photo, err
+	})
+	cmd.Flags().StringVarP(&output, "output", "o", "", "save the image in this `file`")
+	cmd.Flags().BoolVar(&thumbnail, "thumbnail", false, "save the thumbnail instead")
+	return cmd
+}
+
+// writeNewFile creates a file. It removes what it couldn't write to its end. Its errors
+// aren't those of the system, which would be taken for errors of the connection.
+func writeNewFile(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s exists already: name another file", path)
+	case err != nil:
+		return fmt.Errorf("create the file: %v", err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(path)
+		return fmt.Errorf("write the file: %v", err)
+	}
+	return nil
+}
+
+func photosRemoveCommand(conn *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "remove ID...",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Remove photos permanently",
+		Long: `Remove photos permanently, by their ids, and print them. On a terminal, you are
+asked for confirmation.`,
+		Example: `  animalstore pets photos remove 1 --yes
+  animalstore pets photos remove 2 3 --yes`,
+		Args: cli.SomeIDs("pets photos", maxPage),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			columns, err := photos.chosen(cmd)
+			if err != nil {
+				return err
+			}
+			ids := cli.IDs(args)
+			question := fmt.Sprintf("Remove %s permanently?", terminal.Count(int64(len(ids)), "photo", "photos"))
+			if err := requireConfirmation(cmd, question); err != nil {
+				return err
+			}
+			return conn.do(cmd, func(s session) error {
+				return terminal.PrintList(s.Printer, func(yield func(animalstore.Photo, error) bool) {
+					for _, id := range ids {
+						photo, err := s.GetPhoto(cmd.Context(), id)
+						if err == nil {
+							err = s.DeletePhoto(cmd.Context(), id)
+						}
+						if err == nil {
+							s.Note("Removed photo %d.", id)
+						}
+						if !yield(photo, err) || err != nil {
+							return
+						}
+					}
+				}, columns)
+			})
+		},
+	}
+	yesFlag(cmd)
+	photos.registerOutput(cmd)
+	return cmd
+}

@@ -42,6 +42,8 @@ var bars = []struct {
 	{"quick", live + " create1", "base", bar{atLeast: 0.85}},
 	{"quick", "fairness", "", bar{atMost: 150}}, // ms
 
+	{"inventory", "first cursor create16", uncounted, bar{atMost: 2}},
+
 	{"growth", "cursor rare name half none one feed end subject", "small", bar{atMost: 1.25}},
 }
 

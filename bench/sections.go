@@ -17,6 +17,7 @@ const (
 	allCores   = "all cores"
 	unfollowed = "unfollowed"
 	unhooked   = "unhooked"
+	uncounted  = "uncounted"
 )
 
 // compare compares the first server with the others under some workloads.

@@ -57,12 +57,13 @@ const (
 	// maxInventories bounds the memory for counts, because callers may ask for any number
 	// of categories.
 	maxInventories = 10_000
-	// A count reads countSize ids at a time, which takes a few milliseconds, and pauses
-	// after each countWork for as long. So it takes at most half of one processor, and
-	// others don't wait for it: without pauses the p99 of other reads in a store of
-	// millions would be several times as high while it runs.
-	countSize = 20_000
-	countWork = time.Millisecond
+	// A count reads countSize ids at a time, which takes about two milliseconds, and pauses
+	// after each countWork for as long, but at most countPause. So it takes about half of
+	// one processor, and others don't wait for it. On a busy machine, where a read takes
+	// longer, it doesn't pause longer, because it must end in time.
+	countSize  = 20_000
+	countWork  = time.Millisecond
+	countPause = 2 * time.Millisecond
 )
 
 // counted is what is counted: all pets, or those of a category.
@@ -189,7 +190,7 @@ func (i *inventories) count(of counted) (sum animalstore.Inventory, err error) {
 		}
 		q.From = next
 		if took := time.Since(began); took >= countWork {
-			time.Sleep(took)
+			time.Sleep(min(took, countPause))
 			began = time.Now()
 		}
 	}

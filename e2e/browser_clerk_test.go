@@ -90,6 +90,7 @@ func TestClerk(t *testing.T) {
 	c.job(s, "find a pet by its name", 1, func() {
 		c.types("GRÖSSE")
 		c.do("press Enter", chromedp.KeyEvent(kb.Enter), visible(".lead a"))
+		c.checkPage("find-results")
 		c.click("tbody .clamp", ".facts")
 		if got := c.text("h1"); got != "Größe the Quick" {
 			t.Errorf("the page is about %q, want the pet", got)
@@ -124,6 +125,7 @@ func TestClerk(t *testing.T) {
 	})
 	c.job(s, "see what changed today", 1, func() {
 		c.click("#today", ".lead time")
+		c.checkPage("today")
 		if got := c.text(".feed"); !strings.Contains(got, "Newcomer") || !strings.Contains(got, "clerk") {
 			t.Errorf("today shows %q, want the new pet and who added it", got)
 		}

@@ -336,6 +336,12 @@ func (p *tab) browseProblems(s *server) {
 	}), write("#name", "Mine"), click("main form .primary"), visible(".notice.wrong table"))
 	p.checkPage("pet-stale")
 	p.do("save it anyway", click("main form .primary"), visible(".notice.done"))
+	p.do("choose a new category", write("#category", "Dragons"), click("main form .primary"), visible("#wrong"))
+	p.checkPage("pet-new-category")
+	p.do("add it", click("[name=newCategory]"), click("main form .primary"), visible(".notice.done"))
+	if got := p.text(".facts"); !strings.Contains(got, "Dragons") {
+		p.t.Errorf("the pet is described as %q, want its new category", got)
+	}
 	p.open(s, "/console/pets?category=unicorns&status=sold", "#wrong")
 	p.checkPage("pets-wrong-filter")
 	p.open(s, "/console/pets/999999", ".problem")

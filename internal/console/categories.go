@@ -45,7 +45,7 @@ func (v *visit) addCategory() error {
 	if strings.TrimSpace(v.field("id")) == "" {
 		return v.addCategoryWithoutID(name)
 	}
-	id, err := v.integer("id", "the number")
+	id, err := v.integer("id", "the id")
 	if err == nil {
 		_, err = v.api.PutCategory(v.r.Context(), animalstore.Category{ID: id, Name: name}, client.IfNoneMatch("*"))
 	}
@@ -54,7 +54,7 @@ func (v *visit) addCategory() error {
 		if readErr == nil && existing.Name == name { // the same form again
 			return v.goTo("/console/categories", "unchanged")
 		}
-		return v.showCategories(http.StatusPreconditionFailed, v.field("id"), name, formError{"id", "There is a category with this number already. Open it in the list to rename it."})
+		return v.showCategories(http.StatusPreconditionFailed, v.field("id"), name, formError{"id", "There is a category with this id already. Open it in the list to rename it."})
 	}
 	if message, status, ok := formProblem(err); ok {
 		return v.showCategories(status, v.field("id"), name, message)
@@ -78,8 +78,8 @@ func (v *visit) addCategoryWithoutID(name string) error {
 	case err != nil:
 	case len(all.named(strings.TrimSpace(name))) > 0:
 		return v.goTo("/console/categories", "unchanged")
-	case all.More() || !v.may(read):
-		err = badField("id", "choose a number that no category has yet: the console can’t find one in this store")
+	case all.More() || !v.may(read): // not all are known
+		err = badField("id", "enter an id that no category has yet: there are too many categories to choose one for you")
 	default:
 		_, err = v.addNamedCategory(name, all)
 	}

@@ -165,9 +165,9 @@ func (v *visit) findCategory(name string, c *categories) (int64, error) {
 	case len(ids) == 1:
 		return ids[0], nil
 	case len(ids) > 1:
-		return 0, badField("category", "several categories are called “"+name+"”: choose one from the list, by its id")
+		return 0, badField("category", "several categories are called “"+name+"”: choose one from the list")
 	case c.More():
-		return 0, badField("category", "no category is called “"+name+"” among the first "+number(categoryCalls*listedCategories)+": find it under Categories, and type its name with the id, such as Dogs (3)")
+		return 0, badField("category", "no category is called “"+name+"” among the first "+number(categoryCalls*listedCategories)+": find it under Categories, then type its name with its id, such as Dogs (3)")
 	}
 	return 0, &fieldError{"category", &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.CategoryNotFound, "no category is called “%s”", name)}}
 }

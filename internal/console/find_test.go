@@ -54,7 +54,7 @@ func TestFind(t *testing.T) {
 		}
 		p.want(t, text, http.StatusOK, `name="find" type="search" value="`+html.EscapeString(text)+`"`)
 	}
-	b.get("/console/pets?find=nobody").want(t, "nothing found", http.StatusOK, "No pet has such a name or id.")
+	b.get("/console/pets?find=nobody").want(t, "nothing found", http.StatusOK, "No pet has this name or id.")
 	for _, text := range []string{"5", " 5 ", "+5", "005"} {
 		b.get("/console/pets?find="+url.QueryEscape(text)).wantMoved(t, text, "/console/pets/5")
 	}

@@ -173,6 +173,11 @@ func TestEveryCallIsCharged(t *testing.T) {
 		}
 	}
 	before := s.left(secret)
+	b.get("/console").want(t, "the overview with orders", http.StatusOK, "<bdi>Tom</bdi>")
+	if got := before - s.left(secret) - 1; got != 6 {
+		t.Errorf("the overview with orders: got %d requests charged, want 6", got)
+	}
+	before = s.left(secret)
 	form := b.get(fmt.Sprint("/console/pets/", pet.ID)).form(t, fmt.Sprint("/console/pets/", pet.ID), "name", "Max", "etag", `"stale"`)
 	between := s.left(secret)
 	b.post(fmt.Sprint("/console/pets/", pet.ID), form).want(t, "a stale change", http.StatusPreconditionFailed)

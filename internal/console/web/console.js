@@ -81,7 +81,8 @@ const cell = (...content) => {
 
 const pageOf = (subject) => {
 	const [kind, id] = subject.split("/");
-	return { pet: "/console/pets/", order: "/console/orders/", key: "/console/keys/", category: "/console/categories/", webhook: "/console/webhooks/" }[kind] + id;
+	const pages = { pet: "pets", order: "orders", key: "keys", category: "categories", webhook: "webhooks" }[kind];
+	return pages && `/console/${pages}/${id}`;
 };
 
 const feed = document.querySelector(".feed tbody");
@@ -129,8 +130,8 @@ const show = (event) => {
 	const time = document.createElement("time");
 	time.dateTime = event.time;
 	time.dataset.style = "time";
-	const linked = !event.type.endsWith(".deleted");
-	row.append(cell(event.id), cell(event.type), cell(linked ? link(pageOf(event.subject), event.subject) : event.subject), cell(details), cell(localize(time)), who(event));
+	const page = event.type.endsWith(".deleted") ? "" : pageOf(event.subject);
+	row.append(cell(event.id), cell(event.type), cell(page ? link(page, event.subject) : event.subject), cell(details), cell(localize(time)), who(event));
 	row.children[3].className = "name";
 	row.children[4].dataset.label = "At";
 	row.children[5].dataset.label = "By";

@@ -20,6 +20,12 @@ const sampleAddress = "http://127.0.0.1:8080"
 //go:embed examples_test.go
 var goExamples string
 
+// typescriptExamples has a function for each operation that the client for TypeScript
+// has. A test compiles and runs them.
+//
+//go:embed examples.ts
+var typescriptExamples string
+
 // sampleRequest is the URL of a request with the document's examples.
 func (o operationView) sampleRequest() string {
 	address := sampleAddress + "/v1" + o.Path
@@ -49,12 +55,20 @@ func (o operationView) snippets() []snippet {
 	if o.Body != nil {
 		body = o.Body.Line()
 	}
-	return []snippet{
-		{"curl", "curl", curlSnippet(o.Method, address, body)},
-		{"go", "Go", goSnippet(o.ID)},
-		{"js", "JavaScript", jsSnippet(o.Method, address, body, o.hasContent())},
-		{"python", "Python", pythonSnippet(o.Method, address, body, o.hasContent())},
+	return withExamples(o.ID,
+		snippet{"curl", "curl", curlSnippet(o.Method, address, body)},
+		snippet{"js", "JavaScript", jsSnippet(o.Method, address, body, o.hasContent())},
+		snippet{"python", "Python", pythonSnippet(o.Method, address, body, o.hasContent())},
+	)
+}
+
+// withExamples puts the examples with our clients after the first snippet.
+func withExamples(operation string, first snippet, others ...snippet) []snippet {
+	all := []snippet{first, {"go", "Go", goSnippet(operation)}}
+	if code := typescriptSnippet(operation); code != "" {
+		all = append(all, snippet{"ts", "TypeScript", code})
 	}
+	return append(all, others...)
 }
 
 // receivesFile reports whether a successful response is a file.
@@ -95,7 +109,7 @@ func fileSnippets(o operationView) []snippet {
 		js = "import { readFile } from \"node:fs/promises\";\n\n" + strings.Replace(js, "  },\n", "    "+header+"  },\n"+sendFile["js"], 1)
 		python = strings.Replace(python, "    },\n", "        "+header+"    },\n"+sendFile["python"], 1)
 	}
-	return []snippet{{"curl", "curl", curl}, {"go", "Go", goSnippet(o.ID)}, {"js", "JavaScript", js}, {"python", "Python", python}}
+	return withExamples(o.ID, snippet{"curl", "curl", curl}, snippet{"js", "JavaScript", js}, snippet{"python", "Python", python})
 }
 
 // hasContent reports whether a successful response has a body.
@@ -133,6 +147,18 @@ func goSnippet(operation string) string {
 	code = strings.ReplaceAll("\n"+code, "\n\t", "\n")
 	return fmt.Sprintf("c, err := client.New(%q, os.Getenv(\"ANIMALSTORE_API_KEY\"))\nif err != nil {\n\treturn err\n}", sampleAddress) +
 		strings.TrimSuffix(code, "\nreturn nil")
+}
+
+// typescriptSnippet is the body of the function in typescriptExamples, or "" if it is
+// missing.
+func typescriptSnippet(operation string) string {
+	_, code, ok := strings.Cut(typescriptExamples, "\nexport async function "+operation+"(")
+	if !ok {
+		return ""
+	}
+	_, code, _ = strings.Cut(code, " {\n")
+	code, _, _ = strings.Cut(code, "\n}\n")
+	return fmt.Sprintf("const store = new Client(%q, process.env.ANIMALSTORE_API_KEY);", sampleAddress) + strings.ReplaceAll("\n"+code, "\n  ", "\n")
 }
 
 func jsSnippet(method, address, body string, hasContent bool) string {

@@ -136,8 +136,8 @@
 		},
 	};
 
-	// Examples show the reader's input. An empty id is shown as in the document. The Go
-	// examples are written by hand, so only their ids change.
+	// Examples show the reader's input. An empty id is shown as in the document. The
+	// examples with our clients are written by hand, so only their ids change.
 	const followForm = (form) => {
 		const snippets = form.closest(".operation").querySelector(".snippets");
 		const sample = atThisServer(snippets.dataset.address);

@@ -1,0 +1,80 @@
+package conformance
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/testenv"
+)
+
+// TestTypeScriptExamples compiles and runs the examples for TypeScript on the docs page, on
+// a store that contains everything they request.
+func TestTypeScriptExamples(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	buildTypeScript(t)
+	dir := linkedPackage(t)
+	write(t, filepath.Join(dir, "examples.ts"), string(mustRead(t, "../../internal/pages/examples.ts")))
+	mustRun(t, dir, tool(t, "tsc"), "--strict", "--target", "es2022", "--lib", "es2022,dom", "--module", "nodenext", "--skipLibCheck", "examples.ts")
+	write(t, filepath.Join(dir, "run.js"), runExamples)
+	server := startReal(t)
+	c := server.owner()
+	for range 42 {
+		if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range int64(9) {
+		if _, err := c.PlaceOrder(t.Context(), id+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("node", "run.js", server.url, ownerKey)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "all 35 ran") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// runExamples runs createKey and createWebhook before the examples that need what they
+// create, and what removes something last.
+const runExamples = `import { Client } from "animalstore";
+import * as examples from "./examples.js";
+
+const store = new Client(process.argv[2], process.argv[3]);
+const first = ["createKey", "createWebhook", "pingWebhook"];
+const last = ["deletePet", "revokeKey", "deleteWebhook"];
+const others = Object.keys(examples).filter((name) => !first.includes(name) && !last.includes(name));
+for (const name of [...first, ...others, ...last]) {
+  if (name === "deletePet") {
+    await store.updateOrder(10, { status: "cancelled" });
+  }
+  await examples[name](store).catch((error) => {
+    throw new Error(name, { cause: error });
+  });
+}
+console.log("all", Object.keys(examples).length, "ran");
+`
+
+// linkedPackage is an empty directory in which programs can import the package.
+func linkedPackage(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	source, err := filepath.Abs(typescriptDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "node_modules"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(source, filepath.Join(dir, "node_modules", "animalstore")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "package.json"), `{"type": "module"}`)
+	return dir
+}

@@ -128,6 +128,9 @@ var goOperations = map[string]goOperation{
 	"updateOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.UpdateOrder(ctx, a.OrderID, animalstore.OrderPatch{Status: (*animalstore.OrderStatus)(a.Patch.Status)}, o...)
 	},
+	"getInventory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.GetInventory(ctx, client.InventoryQuery{CategoryID: a.Query.CategoryID}, o...)
+	},
 	"listCategories": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return take(a.take, c.ListCategories(ctx, a.page(), o...))
 	},
@@ -152,9 +155,6 @@ var goOperations = map[string]goOperation{
 	},
 	"getLimits": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
 		return c.GetLimits(ctx, o...)
-	},
-	"getInventory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
-		return c.GetInventory(ctx, client.InventoryQuery{CategoryID: a.Query.CategoryID}, o...)
 	},
 	"addPhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.AddPhoto(ctx, a.PetID, bytes.NewReader(a.Picture), o...)

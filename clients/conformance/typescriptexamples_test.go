@@ -36,7 +36,7 @@ func TestTypeScriptExamples(t *testing.T) {
 	cmd := exec.Command("node", "run.js", server.url, ownerKey)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "all 35 ran") {
+	if err != nil || !strings.Contains(string(out), "all 36 ran") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -48,6 +48,11 @@ export async function updateOrder(store: Client) {
   console.log(order.petId, order.status);
 }
 
+export async function getInventory(store: Client) {
+  const inventory = await store.getInventory();
+  console.log(inventory.available, "available");
+}
+
 export async function listCategories(store: Client) {
   for await (const category of store.listCategories()) {
     console.log(category.id, category.name);

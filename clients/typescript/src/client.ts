@@ -21,6 +21,11 @@ export interface OrderQuery extends PageQuery {
   petId?: number;
 }
 
+/** Selects the pets to count. Without a category, all of them. */
+export interface InventoryQuery {
+  categoryId?: number;
+}
+
 /** Selects deliveries. Filters that are left out match all of them. */
 export interface DeliveryQuery extends PageQuery {
   state?: api.DeliveryState;
@@ -129,6 +134,14 @@ export class Client {
    */
   updateOrder(orderId: number, patch: api.OrderPatch, options?: CallOptions): Promise<api.Order> {
     return this.#send("updateOrder", "PATCH", `/store/orders/${orderId}`, isOrder, options, { body: patch });
+  }
+
+  /**
+   * Returns the number of pets in each status. The counts may be up to ten seconds old; `age`
+   * in `readMeta` is their age. In a category that doesn't exist there are no pets.
+   */
+  getInventory(query: InventoryQuery = {}, options?: CallOptions): Promise<api.Inventory> {
+    return this.#get("getInventory", "/store/inventory" + queryOf({ ...query }), (i) => i.available + i.pending + i.sold >= 0, options);
   }
 
   /** Lists categories by ascending id. */

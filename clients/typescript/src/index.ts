@@ -1,4 +1,4 @@
-export { Client, defaultGraceSeconds, type DeliveryQuery, type OrderQuery, type PetQuery } from "./client.js";
+export { Client, defaultGraceSeconds, type DeliveryQuery, type InventoryQuery, type OrderQuery, type PetQuery } from "./client.js";
 export * from "./types.js";
 export {
   AbortError,

@@ -105,6 +105,8 @@ export interface Meta {
   banLifted: boolean;
   /** The number of attempts. */
   attempts: number;
+  /** How old the counts of `getInventory` are, in seconds. */
+  age: number;
   /** Where the next page of a list begins; "" after the last page. */
   nextCursor: string;
   rateLimit: RateLimit | undefined;

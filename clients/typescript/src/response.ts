@@ -42,6 +42,7 @@ export function readMeta(response: Response | undefined, attempts: number): Meta
     replayed: header("Idempotent-Replayed") === "true",
     banLifted: header("Ban-Lifted") === "true",
     attempts,
+    age: Number(header("Age")) || 0,
     nextCursor: new URLSearchParams(findLink(headers, "next").split("?")[1]).get("cursor") ?? "",
     rateLimit: readRateLimit(headers),
   };

@@ -11,6 +11,7 @@ export type Order = Schemas["Order"];
 export type OrderPatch = Schemas["OrderPatch"];
 export type OrderStatus = Schemas["OrderStatus"];
 export type Category = Schemas["Category"];
+export type Inventory = Schemas["Inventory"];
 /** A change of the store. `data` is the resource: a Pet, Order, Category, Key or Webhook. */
 export type Event = Omit<Schemas["Event"], "data"> & { data: Record<string, unknown> };
 export type EventType = Schemas["EventType"];

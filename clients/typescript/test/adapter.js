@@ -33,6 +33,8 @@ function call(client, name, a, o, n, entries) {
     case "listKeys":
     case "listWebhooks":
       return take(entries, n, client[name](a.query, o));
+    case "getInventory":
+      return client.getInventory(a.query, o);
     case "listDeliveries":
       return take(entries, n, client.listDeliveries(a.webhookId, a.query, o));
     case "listEvents":

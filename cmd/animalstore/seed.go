@@ -13,6 +13,7 @@ import (
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/photo"
 	"animalstore/internal/sample"
 	"animalstore/internal/terminal"
 
@@ -22,6 +23,7 @@ import (
 type seedFlags struct {
 	database databaseFlag
 	pets     int64
+	photos   int64
 	seed     uint64
 }
 
@@ -32,12 +34,14 @@ func seedCommand() *cobra.Command {
 		Use:   "seed",
 		Short: "Fill a store with sample pets",
 		Long: `Fill a store with sample pets, directly in the database: pets with names, in
-categories with names, and orders that match the status of each pet. The same
---seed and --pets always give the same store.
+categories with names, and orders that match the status of each pet. With
+--photos, it also draws pictures for that many of the latest pets. The same
+--seed, --pets and --photos always give the same store.
 
 Existing data isn't changed. Don't run a server on the same SQLite file at the
 same time. Ctrl-C stops it cleanly.`,
 		Example: `  animalstore seed --pets 1000
+  animalstore seed --pets 1000 --photos 100
   animalstore seed --pets 1000000 --seed 7 --database sqlite:sample.db
   animalstore seed --pets 1000000 --database postgres://animalstore@db1/store`,
 		Args: cli.NoArguments,
@@ -48,15 +52,19 @@ same time. Ctrl-C stops it cleanly.`,
 			if f.pets < 1 || f.pets > sample.MaxPets {
 				return cli.Usagef("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)
 			}
+			if f.photos < 0 || f.photos > f.pets {
+				return cli.Usagef("--photos must be the number of pets that get a photo: 0 to the number of --pets")
+			}
 			if err := f.database.check(); err != nil {
 				return err
 			}
-			return seedDatabase(cmd.Context(), f.database, sample.Store{Seed: f.seed, Pets: f.pets}, newPrinter(cmd))
+			return seedDatabase(cmd.Context(), f.database, sample.Store{Seed: f.seed, Pets: f.pets, Photos: f.photos}, newPrinter(cmd))
 		},
 	}
 	flags := cmd.Flags()
 	f.database.register(flags)
 	flags.Int64Var(&f.pets, "pets", 0, "the number of pets to add (required)")
+	flags.Int64Var(&f.photos, "photos", 0, "how many of the latest of them get a photo")
 	flags.Int64Var(&animals, "animals", 0, "the old name of --pets")
 	flags.MarkHidden("animals")
 	flags.Uint64Var(&f.seed, "seed", 1, "which sample to generate: any number")
@@ -104,14 +112,19 @@ func seedStore(ctx context.Context, store db.DB, s sample.Store, p *terminal.Pri
 	if err != nil {
 		return seedError(ctx, err, stored, s.Pets)
 	}
-	p.Note("Added %s, %s and %s in %.1f s, %s pets a second.",
-		terminal.Count(stored.Pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"),
+	photos := ""
+	if stored.Photos > 0 {
+		photos = ", " + terminal.Count(stored.Photos, "photo", "photos")
+	}
+	p.Note("Added %s%s, %s and %s in %.1f s, %s pets a second.",
+		terminal.Count(stored.Pets, "pet", "pets"), photos, terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"),
 		time.Since(began).Seconds(), terminal.Grouped(show.Rate()))
 	result := struct {
 		Pets       int64 `json:"pets"`
 		Categories int64 `json:"categories"`
 		Orders     int64 `json:"orders"`
-	}{stored.Pets, stored.Categories, stored.Orders}
+		Photos     int64 `json:"photos"`
+	}{stored.Pets, stored.Categories, stored.Orders, stored.Photos}
 	return p.Result(result, `Next: run "animalstore serve" with the same --database.`)
 }
 
@@ -120,12 +133,24 @@ func seedStore(ctx context.Context, store db.DB, s sample.Store, p *terminal.Pri
 func sampleBatches(s sample.Store, missing []animalstore.Category) iter.Seq[db.Rows] {
 	return func(yield func(db.Rows) bool) {
 		for b := range s.Batches() {
-			if !yield(db.Rows{Categories: missing, Pets: b.Pets, Orders: b.Orders}) {
+			if !yield(db.Rows{Categories: missing, Pets: b.Pets, Orders: b.Orders, Photos: samplePhotos(b)}) {
 				return
 			}
 			missing = nil
 		}
 	}
+}
+
+// samplePhotos draws the photos of a batch.
+func samplePhotos(b sample.Batch) (photos []db.NewPhoto) {
+	for pet, draw := range b.Photos() {
+		picture := photo.FromImage(draw())
+		photos = append(photos, db.NewPhoto{
+			PetID: pet, ContentType: picture.ContentType, Width: picture.Width, Height: picture.Height,
+			Image: picture.Image, Thumbnail: picture.Thumbnail, At: sample.End,
+		})
+	}
+	return photos
 }
 
 // seedError says what is stored, and how to add the rest.

@@ -27,6 +27,7 @@ type Rows struct {
 	Categories []animalstore.Category
 	Pets       []animalstore.Pet
 	Orders     []animalstore.Order
+	Photos     []NewPhoto // which get the next ids
 }
 
 // Shift adds the given numbers to the ids of pets and orders, so that they follow the
@@ -34,6 +35,9 @@ type Rows struct {
 func (r Rows) Shift(lastPet, lastOrder int64) {
 	for i := range r.Pets {
 		r.Pets[i].ID += lastPet
+	}
+	for i := range r.Photos {
+		r.Photos[i].PetID += lastPet
 	}
 	for i := range r.Orders {
 		r.Orders[i].ID += lastOrder

@@ -53,7 +53,7 @@ func Process(ctx context.Context, data []byte, contentType string) (*Picture, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return encode(small), nil
+	return FromImage(small), nil
 }
 
 // collectAbove is the size from which the memory of a decoder is collected at once, in
@@ -112,7 +112,9 @@ var formats = []*format{
 // ContentTypes are the media types that uploads may have.
 var ContentTypes = []string{"image/jpeg", "image/png", "image/webp"}
 
-func encode(img *image.RGBA) *Picture {
+// FromImage returns the picture to keep of an image that is no larger than that, and begins
+// at 0, 0.
+func FromImage(img *image.RGBA) *Picture {
 	p := &Picture{ContentType: "image/jpeg", Width: img.Rect.Dx(), Height: img.Rect.Dy()}
 	if !img.Opaque() {
 		p.ContentType = "image/png"

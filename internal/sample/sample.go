@@ -33,6 +33,8 @@ const (
 const (
 	// MaxPets is the size of the largest store.
 	MaxPets = 1_000_000_000
+	// photoBatch is the number of pets in a batch with photos, which take more memory.
+	photoBatch = 200
 	// DefaultBatchSize is the number of pets in a batch unless Store says otherwise.
 	DefaultBatchSize = 10_000
 )
@@ -45,6 +47,8 @@ type Store struct {
 	// CategoryIDs are the ids of the categories, in the order of Categories.
 	// If it is nil they are 1, 2, 3 and so on.
 	CategoryIDs []int64
+	// Photos is how many of the last pets have a photo.
+	Photos int64
 	// BatchSize is the number of pets in a batch; 0 means DefaultBatchSize.
 	BatchSize int64
 }
@@ -54,6 +58,10 @@ type Store struct {
 type Batch struct {
 	Pets   []animalstore.Pet
 	Orders []animalstore.Order
+
+	seed   uint64
+	before int64 // pets in earlier batches
+	photos int64 // how many of the last pets have one
 }
 
 // Categories returns the categories of the store's pets.
@@ -74,15 +82,24 @@ func (s Store) Batches() iter.Seq[Batch] {
 	if size == 0 {
 		size = DefaultBatchSize
 	}
+	if s.Photos > 0 {
+		size = min(size, photoBatch)
+	}
 	return func(yield func(Batch) bool) {
 		h := &history{random: rand.New(rand.NewPCG(s.Seed, 0)), categories: s.Categories(), pets: s.Pets}
 		for h.made < s.Pets {
-			if !yield(h.next(min(s.Pets-h.made, size))) {
+			b := h.next(min(s.Pets-h.made, size))
+			b.seed, b.before = s.Seed, h.made-int64(len(b.Pets))
+			b.photos = min(int64(len(b.Pets)), max(0, h.made-(s.Pets-s.Photos)))
+			if !yield(b) {
 				return
 			}
 		}
 	}
 }
+
+// End is when the history of a store ends.
+var End = animalstore.At(end)
 
 // history generates a store by simulating it: pets arrive one after the other, some are
 // ordered, most orders are delivered after a while, a few are cancelled, and orders of

@@ -176,3 +176,30 @@ func TestBatchesStopEarly(t *testing.T) {
 		}
 	}
 }
+
+// TestPhotos: the last pets have a photo, in whatever batch they are, each a different one
+// that is the same every time.
+func TestPhotos(t *testing.T) {
+	draw := func() (pets []int64, digests []string) {
+		before := int64(0)
+		for b := range (Store{Seed: 3, Pets: 450, Photos: 60, BatchSize: 50}).Batches() {
+			for pet, draw := range b.Photos() {
+				sum := sha256.Sum256(draw().Pix)
+				pets, digests = append(pets, before+pet), append(digests, string(sum[:]))
+			}
+			before += int64(len(b.Pets))
+		}
+		return pets, digests
+	}
+	pets, digests := draw()
+	if len(pets) != 60 || pets[0] != 391 || pets[59] != 450 {
+		t.Errorf("got photos of the pets %d, want 391 to 450", pets)
+	}
+	if _, again := draw(); !slices.Equal(digests, again) {
+		t.Error("the pictures differ the second time")
+	}
+	slices.Sort(digests)
+	if different := len(slices.Compact(digests)); different != 60 {
+		t.Errorf("got %d different pictures, want 60", different)
+	}
+}

@@ -35,6 +35,7 @@ func RunBulk(t *testing.T, open func(t *testing.T) db.DB) {
 		{"rows that break a rule change nothing", loadSecondOpenOrder},
 		{"a context that already ended cancels it", loadCancelled},
 		{"loading adds no events", loadAddsNoEvents},
+		{"loaded photos count like others", loadedPhotos},
 		{"a load that returned has changed the generation", loadEndsGeneration},
 	} {
 		t.Run(c.promise, func(t *testing.T) {
@@ -293,5 +294,30 @@ func loadEndsGeneration(t *testing.T, d bulkDB) {
 	mustLoad(t, d, someRows())
 	if after, _ := d.Generation(); after == before {
 		t.Errorf("the generation is %d before and after", after)
+	}
+}
+
+// loadedPhotos: photos are loaded with their images, without events, and count towards the
+// limit of all photos.
+func loadedPhotos(t *testing.T, d bulkDB) {
+	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
+	log := &eventLog{d: d}
+	log.next(t)
+	loaded := []db.NewPhoto{newPhoto(pet.ID, 10, 1), newPhoto(pet.ID, db.PartSize+1, 2)}
+	mustLoad(t, d, db.Rows{Photos: loaded})
+	log.want(t, "loaded photos", []string{})
+	all, err := d.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet.ID}, Limit: 10})
+	if err != nil || len(all) != len(loaded) {
+		t.Fatalf("got photos %+v, %v, want %d", all, err, len(loaded))
+	}
+	for i, photo := range all {
+		wantImages(t, d, photo, loaded[i])
+	}
+	more := newPhoto(pet.ID, 10, 3)
+	limit := loaded[0].Stored() + loaded[1].Stored() + more.Stored()
+	_, _, err = d.AddPhoto(t.Context(), more, limit-1, nil)
+	wantCode(t, err, animalstore.StorageFull)
+	if _, _, err := d.AddPhoto(t.Context(), more, limit, nil); err != nil {
+		t.Errorf("a photo that fits: %v", err)
 	}
 }

@@ -98,6 +98,9 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 		if err != nil {
 			return err
 		}
+		if err := loadPhotos(ctx, tx, rows.Photos); err != nil {
+			return err
+		}
 		if err := advanceSequence(ctx, tx, "orders", lastOrder); err != nil {
 			return err
 		}

@@ -26,7 +26,12 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 			if err := db.CheckPhotoCount(p.PetID, count); err != nil {
 				return err
 			}
-			if photo, err = insertPhoto(ctx, tx, &p); err != nil {
+			var batch pgx.Batch
+			if photo, err = insertPhoto(ctx, tx, &batch, &p); err != nil {
+				return err
+			}
+			queueEvent(ctx, &batch, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
+			if err := send(ctx, tx, "insert photo", &batch); err != nil {
 				return err
 			}
 			total, err := addToTotal(ctx, tx, p.Stored())
@@ -40,8 +45,8 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 	return photo, replayed, err
 }
 
-// insertPhoto adds a photo, its images and its event.
-func insertPhoto(ctx context.Context, tx pgx.Tx, p *db.NewPhoto) (photo animalstore.Photo, err error) {
+// insertPhoto adds a photo, and to the batch the statements that add its images.
+func insertPhoto(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, p *db.NewPhoto) (photo animalstore.Photo, err error) {
 	photo = p.Photo()
 	photo.ID, err = selectOne(ctx, tx, "insert photo", scanValue[int64],
 		"INSERT INTO photos (pet_id, content_type, width, height, bytes, thumbnail_bytes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
@@ -49,12 +54,30 @@ func insertPhoto(ctx context.Context, tx pgx.Tx, p *db.NewPhoto) (photo animalst
 	if err != nil {
 		return photo, err
 	}
-	var batch pgx.Batch
 	for _, part := range p.Parts() {
 		batch.Queue("INSERT INTO photo_parts (photo_id, kind, part, data) VALUES ($1, $2, $3, $4)", photo.ID, int64(part.Kind), part.Part, part.Data)
 	}
-	queueEvent(ctx, &batch, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
-	return photo, send(ctx, tx, "insert photo", &batch)
+	return photo, nil
+}
+
+// loadPhotos adds photos without events.
+func loadPhotos(ctx context.Context, tx pgx.Tx, photos []db.NewPhoto) error {
+	total := int64(0)
+	for i := range photos {
+		var batch pgx.Batch
+		if _, err := insertPhoto(ctx, tx, &batch, &photos[i]); err != nil {
+			return err
+		}
+		if err := send(ctx, tx, "load photos", &batch); err != nil {
+			return err
+		}
+		total += photos[i].Stored()
+	}
+	if total == 0 {
+		return nil
+	}
+	_, err := addToTotal(ctx, tx, total)
+	return err
 }
 
 // addToTotal changes the total of all photos and returns it. It locks the row that all

@@ -75,6 +75,11 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 				return err
 			}
 		}
+		for i := range rows.Photos {
+			if _, err := insertPhoto(c, &rows.Photos[i]); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if sqlite.ErrCode(err) == sqlite.ResultConstraintPrimaryKey {

@@ -34,16 +34,18 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 			if err := db.CheckPhotosTotal(total+p.Stored(), limit); err != nil {
 				return err
 			}
-			*photo, err = insertPhoto(c, by, &p)
-			return err
+			if *photo, err = insertPhoto(c, &p); err != nil {
+				return err
+			}
+			return insertEvent(c, by, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
 		})
 		return r, err
 	})
 	return added.result, added.replayed, err
 }
 
-// insertPhoto adds a photo, its images and its event.
-func insertPhoto(c *sqlite.Conn, by db.Actor, p *db.NewPhoto) (photo animalstore.Photo, err error) {
+// insertPhoto adds a photo and its images.
+func insertPhoto(c *sqlite.Conn, p *db.NewPhoto) (photo animalstore.Photo, err error) {
 	photo = p.Photo()
 	err = execute(c, "insert photo", "INSERT INTO photos (pet_id, content_type, width, height, bytes, thumbnail_bytes, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		photo.PetID, photo.ContentType, photo.Width, photo.Height, photo.Bytes, len(p.Thumbnail), photo.CreatedAt.Milli())
@@ -57,10 +59,7 @@ func insertPhoto(c *sqlite.Conn, by db.Actor, p *db.NewPhoto) (photo animalstore
 			return photo, err
 		}
 	}
-	if err := addToTotal(c, p.Stored()); err != nil {
-		return photo, err
-	}
-	return photo, insertEvent(c, by, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
+	return photo, addToTotal(c, p.Stored())
 }
 
 func addToTotal(c *sqlite.Conn, bytes int64) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // Loaded counts the rows that [Load] stored.
-type Loaded struct{ Pets, Categories, Orders int64 }
+type Loaded struct{ Pets, Categories, Orders, Photos int64 }
 
 // Load adds batches of rows to a store, each in one step, and calls progress with the
 // number of pets after each. The pets and orders of a batch have ids from 1 and use
@@ -43,6 +43,7 @@ func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], progress
 		stored.Pets += int64(len(rows.Pets))
 		stored.Categories += int64(len(rows.Categories))
 		stored.Orders += int64(len(rows.Orders))
+		stored.Photos += int64(len(rows.Photos))
 		progress(len(rows.Pets))
 	}
 	return stored, ctx.Err()

@@ -141,6 +141,7 @@ func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) strin
 			return []string{" " + err.Error()}
 		}
 	}
+	buildPythonFragments(t, blocks, program+".py")
 	w := walkthrough{dir: prepare(t), scratch: scratch, steps: steps}
 	if strings.Contains(text, documentedPostgres) {
 		w.before = providePostgres(t)
@@ -220,8 +221,9 @@ func copyInto(t *testing.T, from, to string) {
 //	                       when the server that is started there serves
 //	go                     compiled, and run at this place as the body of a function
 //	                       with a context, ctx, and a client of the server, c
+//	python                 run at this place, with a client of the server, client
 //	LANG file=NAME         written to this file, at this place
-//	LANG output            what the sh or go block before it prints; ... is anything
+//	LANG output            what the block before it prints; ... is anything
 //	json                   parsed
 //	text, http, ini        shown
 //	LANG not run: REASON   left alone
@@ -276,6 +278,9 @@ func (b block) exempt() (reason string, ok bool) { return strings.CutPrefix(b.ho
 // file returns the name of the file for a block.
 func (b block) file() (name string, ok bool) { return strings.CutPrefix(b.how, "file=") }
 
+// isFragment reports whether a block is part of a program.
+func (b block) isFragment() bool { return (b.lang == "go" || b.lang == "python") && b.how == "" }
+
 // problem says what is wrong with a block, or "" if nothing is.
 func (b block) problem() string {
 	if reason, ok := b.exempt(); ok {
@@ -290,7 +295,7 @@ func (b block) problem() string {
 		}
 		return ""
 	}
-	if b.lang != "" && b.how == "output" || b.lang == "sh" && (b.how == "" || b.how == "terminal") || b.lang == "go" && b.how == "" {
+	if b.lang != "" && b.how == "output" || b.lang == "sh" && (b.how == "" || b.how == "terminal") || b.isFragment() {
 		return ""
 	}
 	switch {
@@ -318,7 +323,7 @@ type step struct {
 }
 
 // plan returns the steps of a document's session, and the Go blocks that they call
-// through program.
+// through program. They call Python blocks through program.py.
 func plan(blocks []block, program string) (steps []step, fragments []block, problems []string) {
 	runs := false // the block before was run
 	for _, b := range blocks {
@@ -341,8 +346,10 @@ func plan(blocks []block, program string) (steps []step, fragments []block, prob
 		case b.lang == "go":
 			fragments = append(fragments, b)
 			steps = append(steps, step{line: b.line, script: fmt.Sprintf("%s %d\n", program, b.line)})
+		case b.lang == "python":
+			steps = append(steps, step{line: b.line, script: fmt.Sprintf("%s.py %d\n", program, b.line)})
 		}
-		runs = b.lang == "sh" && b.how != "output" && !isExempt && !isFile || b.lang == "go" && b.how == ""
+		runs = b.lang == "sh" && b.how != "output" && !isExempt && !isFile || b.isFragment()
 	}
 	return steps, fragments, problems
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -50,7 +49,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 		t.Errorf("on the second page the example is %s", code)
 	}
 	p.do("choose parameters", write("#listPets-query-cursor", ""), write("#listPets-query-limit", "3"), write("#listPets-query-categoryId", "ë $x"))
-	for language, want := range map[string]string{"curl": "limit=3", "js": "categoryId=%C3%AB+%24x", "python": "limit=3"} {
+	for language, want := range map[string]string{"curl": "limit=3", "js": "categoryId=%C3%AB+%24x"} {
 		if code := eval[string](p, `document.querySelector("#listPets .`+language+` code").textContent`); !strings.Contains(code, want) || strings.Contains(code, "cursor=") {
 			t.Errorf("the example in %s doesn't follow the parameters: %s", language, code)
 		}
@@ -113,7 +112,7 @@ func wantQuestion(p *tab, s *server, key string) {
 	}
 	p.do("an example with headers and a body", click("#createPet > summary"), write("#createPet-header-Idempotency-Key", "it's"), write("#createPet textarea", `{"name": "O'Hara", "categoryId": 3}`))
 	for language, wants := range map[string][]string{
-		"curl": {`-H 'Idempotency-Key: it'\''s' \`, `-d '{"name": "O'\''Hara", "categoryId": 3}'`}, "js": {`"Idempotency-Key": "it's",`, `JSON.stringify({"name": "O'Hara", "categoryId": 3})`}, "python": {`"Idempotency-Key": "it's",`, `data='{"name": "O\'Hara", "categoryId": 3}'.encode()`},
+		"curl": {`-H 'Idempotency-Key: it'\''s' \`, `-d '{"name": "O'\''Hara", "categoryId": 3}'`}, "js": {`"Idempotency-Key": "it's",`, `JSON.stringify({"name": "O'Hara", "categoryId": 3})`},
 	} {
 		code := eval[string](p, `document.querySelector("#createPet .`+language+` code").textContent`)
 		for _, want := range wants {
@@ -130,7 +129,7 @@ func wantQuestion(p *tab, s *server, key string) {
 func wantOperationsSmall(p *tab) {
 	p.t.Helper()
 	heights := eval[map[string]float64](p, `(() => {
-		document.querySelector("#listPets-python").click();
+		document.querySelector("#listPets-js").click();
 		const heights = {};
 		for (const operation of document.querySelectorAll(".operation")) {
 			operation.open = true;
@@ -197,14 +196,9 @@ func browseSnippets(t *testing.T, browser context.Context, s *server) {
 		if got := eval[string](p, "window.answer"); !strings.HasPrefix(got, "{") && !strings.HasPrefix(got, "[{") {
 			t.Errorf("JavaScript of %s: got %s", operation, got)
 		}
-		if !strings.Contains(code(operation, "go"), s.url) {
-			t.Errorf("the Go example of %s doesn't have the address %s", operation, s.url)
-		}
-		if python, err := exec.LookPath("python3"); err == nil {
-			cmd := exec.Command(python, "-c", code(operation, "python"))
-			cmd.Env = append(cleanEnv(), "ANIMALSTORE_API_KEY="+key)
-			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "': ") {
-				t.Errorf("Python of %s: %v\n%s", operation, err, out)
+		for _, language := range []string{"go", "ts", "python"} { // other tests run these
+			if !strings.Contains(code(operation, language), s.url) {
+				t.Errorf("the example of %s in %s doesn't have the address %s", operation, language, s.url)
 			}
 		}
 	}

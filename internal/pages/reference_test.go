@@ -126,21 +126,13 @@ console.log(pet.id, pet.status);`,
 					"    Authorization: `Bearer ${process.env.ANIMALSTORE_API_KEY}`,\n    \"Content-Type\": \"application/json\",\n  },\n" +
 					"  body: JSON.stringify({\"name\":\"Rex\",\"categoryId\":7}),\n});\n" +
 					"if (!response.ok) throw new Error((await response.json()).message);\nconsole.log(await response.json());",
-				"python": `import json
-import os
-import urllib.request
+				"python": `import os
 
-request = urllib.request.Request(
-    "http://127.0.0.1:8080/v1/pets",
-    method="POST",
-    headers={
-        "Authorization": "Bearer " + os.environ["ANIMALSTORE_API_KEY"],
-        "Content-Type": "application/json",
-    },
-    data='{"name":"Rex","categoryId":7}'.encode(),
-)
-with urllib.request.urlopen(request) as response:
-    print(json.load(response))`,
+from animalstore import Client, NewPet
+
+store = Client("http://127.0.0.1:8080", os.environ["ANIMALSTORE_API_KEY"])
+pet = store.create_pet(NewPet(name="Rex", category_id=7))
+print(pet.id, pet.status)`,
 			}[s.Lang]
 			if s.Code != want {
 				t.Errorf("%s: got\n%s\nwant\n%s", s.Lang, s.Code, want)

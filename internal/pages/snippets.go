@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +27,11 @@ var goExamples string
 //
 //go:embed examples.ts
 var typescriptExamples string
+
+// pythonExamples has a function for each operation. A test runs them.
+//
+//go:embed examples.py
+var pythonExamples string
 
 // sampleRequest is the URL of a request with the document's examples.
 func (o operationView) sampleRequest() string {
@@ -58,7 +65,6 @@ func (o operationView) snippets() []snippet {
 	return withExamples(o.ID,
 		snippet{"curl", "curl", curlSnippet(o.Method, address, body)},
 		snippet{"js", "JavaScript", jsSnippet(o.Method, address, body, o.hasContent())},
-		snippet{"python", "Python", pythonSnippet(o.Method, address, body, o.hasContent())},
 	)
 }
 
@@ -68,6 +74,7 @@ func withExamples(operation string, first snippet, others ...snippet) []snippet 
 	if code := typescriptSnippet(operation); code != "" {
 		all = append(all, snippet{"ts", "TypeScript", code})
 	}
+	all = append(all, snippet{"python", "Python", pythonSnippet(operation)})
 	return append(all, others...)
 }
 
@@ -84,32 +91,28 @@ func (o operationView) receivesFile() bool {
 // Parts of snippets that send or receive a file, instead of JSON.
 var (
 	sendFile = map[string]string{
-		"curl":   " \\\n  -H \"Content-Type: %s\" \\\n  -T photo.jpg",
-		"js":     "  body: await readFile(\"photo.jpg\"),\n",
-		"python": "    data=open(\"photo.jpg\", \"rb\").read(),\n",
+		"curl": " \\\n  -H \"Content-Type: %s\" \\\n  -T photo.jpg",
+		"js":   "  body: await readFile(\"photo.jpg\"),\n",
 	}
 	saveFile = map[string]string{
-		"curl":   " \\\n  -o photo.jpg",
-		"js":     "await writeFile(\"photo.jpg\", await response.bytes());",
-		"python": "    open(\"photo.jpg\", \"wb\").write(response.read())",
+		"curl": " \\\n  -o photo.jpg",
+		"js":   "await writeFile(\"photo.jpg\", await response.bytes());",
 	}
 )
 
 // fileSnippets are the snippets of an operation that sends or receives a file.
 func fileSnippets(o operationView) []snippet {
 	curl := curlSnippet(o.Method, o.Address, "")
-	js, python := jsSnippet(o.Method, o.Address, "", o.hasContent()), pythonSnippet(o.Method, o.Address, "", o.hasContent())
+	js := jsSnippet(o.Method, o.Address, "", o.hasContent())
 	if o.receivesFile() {
 		curl += saveFile["curl"]
 		js = "import { writeFile } from \"node:fs/promises\";\n\n" + strings.Replace(js, "console.log(response.status);", saveFile["js"], 1)
-		python = strings.Replace(python, "    print(response.status)", saveFile["python"], 1)
 	} else {
 		header := fmt.Sprintf("\"Content-Type\": %q,\n", o.Body.File)
 		curl += fmt.Sprintf(sendFile["curl"], o.Body.File)
 		js = "import { readFile } from \"node:fs/promises\";\n\n" + strings.Replace(js, "  },\n", "    "+header+"  },\n"+sendFile["js"], 1)
-		python = strings.Replace(python, "    },\n", "        "+header+"    },\n"+sendFile["python"], 1)
 	}
-	return withExamples(o.ID, snippet{"curl", "curl", curl}, snippet{"js", "JavaScript", js}, snippet{"python", "Python", python})
+	return withExamples(o.ID, snippet{"curl", "curl", curl}, snippet{"js", "JavaScript", js})
 }
 
 // hasContent reports whether a successful response has a body.
@@ -184,24 +187,21 @@ func jsSnippet(method, address, body string, hasContent bool) string {
 	return b.String()
 }
 
-func pythonSnippet(method, address, body string, hasContent bool) string {
-	var b strings.Builder
-	b.WriteString("import json\nimport os\nimport urllib.request\n\n")
-	fmt.Fprintf(&b, "request = urllib.request.Request(\n    %q,\n", address)
-	if method != "GET" {
-		fmt.Fprintf(&b, "    method=%q,\n", method)
+// pythonSnippet is the body of the function in pythonExamples, with the imports that it
+// needs.
+func pythonSnippet(operation string) string {
+	name := upperCase.ReplaceAllStringFunc(operation, func(c string) string { return "_" + strings.ToLower(c) })
+	imports, code, ok := strings.Cut(pythonExamples, "\ndef "+name+"(store: Client) -> None:\n    ")
+	if !ok {
+		panic("no Python example for " + operation)
 	}
-	b.WriteString("    headers={\n        \"Authorization\": \"Bearer \" + os.environ[\"ANIMALSTORE_API_KEY\"],\n")
-	if body != "" {
-		b.WriteString("        \"Content-Type\": \"application/json\",\n")
-	}
-	b.WriteString("    },\n")
-	if body != "" {
-		fmt.Fprintf(&b, "    data='%s'.encode(),\n", strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(body))
-	}
-	b.WriteString(")\nwith urllib.request.urlopen(request) as response:\n")
-	if !hasContent {
-		return strings.Replace(b.String(), "import json\n", "", 1) + "    print(response.status)"
-	}
-	return b.String() + "    print(json.load(response))"
+	code, _, _ = strings.Cut(strings.TrimRight(code, "\n"), "\n\n\n")
+	code = fmt.Sprintf("store = Client(%q, os.environ[\"ANIMALSTORE_API_KEY\"])\n", sampleAddress) + strings.ReplaceAll(code, "\n    ", "\n")
+	_, imports, _ = strings.Cut(imports, "from animalstore import (\n")
+	imports, _, _ = strings.Cut(imports, ")\n")
+	needed := strings.FieldsFunc(imports, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	needed = slices.DeleteFunc(needed, func(name string) bool { return !strings.Contains(code, name+"(") })
+	return fmt.Sprintf("import os\n\nfrom animalstore import %s\n\n%s", strings.Join(needed, ", "), code)
 }
+
+var upperCase = regexp.MustCompile("[A-Z]")

@@ -130,10 +130,6 @@
 			header: (name, value) => `    ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`,
 			body: (body) => body,
 		},
-		python: {
-			header: (name, value) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`,
-			body: (body) => body.replaceAll("\\", "\\\\").replaceAll("'", "\\'"),
-		},
 	};
 
 	// Examples show the reader's input. An empty id is shown as in the document. The
@@ -159,7 +155,8 @@
 					}
 				});
 				const rest = changed || headers.length > 0 || (body ?? "") !== (snippets.dataset.body ?? "");
-				code.textContent = text + (rest ? "\n// Only the ids in this example change with your input." : "");
+				const comment = figure.classList.contains("python") ? "#" : "//";
+				code.textContent = text + (rest ? `\n${comment} Only the ids in this example change with your input.` : "");
 				continue;
 			}
 			text = text.replace(sample, () => address);

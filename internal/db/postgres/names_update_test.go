@@ -70,14 +70,17 @@ func TestInterruptedUpdateContinues(t *testing.T) {
 	if have, _, err := Versions(t.Context(), url); err != nil || have != namesVersion-1 {
 		t.Errorf("Versions = %d, %v, want the version before names", have, err)
 	}
-	var first db.Update
+	var first, last db.Update
 	d := mustOpen(t, url, Options{Timeout: patient, Progress: func(u db.Update) {
 		if first.Total == 0 {
 			first = u
 		}
+		if u.Total > 0 {
+			last = u
+		}
 	}})
-	if first.Done != foldBatch || first.Total != pets {
-		t.Errorf("the update continued with %+v, want %d done of %d", first, foldBatch, pets)
+	if first.Done != foldBatch || first.Total != pets || last.Done != pets {
+		t.Errorf("the update continued with %+v and ended with %+v, want %d and then all of %d", first, last, foldBatch, pets)
 	}
 	rows, err := d.pool.Query(t.Context(), "SELECT name, folded_name FROM pets")
 	if err != nil {

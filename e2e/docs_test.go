@@ -142,6 +142,9 @@ func tryDocument(t *testing.T, name, text string, prepare func(*testing.T) strin
 		}
 	}
 	buildPythonFragments(t, blocks, program+".py")
+	if err := writeModules(t, blocks, scratch); err != nil {
+		return []string{" " + err.Error()}
+	}
 	w := walkthrough{dir: prepare(t), scratch: scratch, steps: steps}
 	if strings.Contains(text, documentedPostgres) {
 		w.before = providePostgres(t)
@@ -222,6 +225,8 @@ func copyInto(t *testing.T, from, to string) {
 //	go                     compiled, and run at this place as the body of a function
 //	                       with a context, ctx, and a client of the server, c
 //	python                 run at this place, with a client of the server, client
+//	js                     run with Node at this place, as a module with a client of the
+//	                       server, store, and all names of the package animalstore
 //	LANG file=NAME         written to this file, at this place
 //	LANG output            what the block before it prints; ... is anything
 //	json                   parsed
@@ -279,7 +284,9 @@ func (b block) exempt() (reason string, ok bool) { return strings.CutPrefix(b.ho
 func (b block) file() (name string, ok bool) { return strings.CutPrefix(b.how, "file=") }
 
 // isFragment reports whether a block is part of a program.
-func (b block) isFragment() bool { return (b.lang == "go" || b.lang == "python") && b.how == "" }
+func (b block) isFragment() bool {
+	return (b.lang == "go" || b.lang == "js" || b.lang == "python") && b.how == ""
+}
 
 // problem says what is wrong with a block, or "" if nothing is.
 func (b block) problem() string {
@@ -346,6 +353,8 @@ func plan(blocks []block, program string) (steps []step, fragments []block, prob
 		case b.lang == "go":
 			fragments = append(fragments, b)
 			steps = append(steps, step{line: b.line, script: fmt.Sprintf("%s %d\n", program, b.line)})
+		case b.lang == "js":
+			steps = append(steps, step{line: b.line, script: fmt.Sprintf("node %s\n", moduleOf(b, filepath.Dir(program)))})
 		case b.lang == "python":
 			steps = append(steps, step{line: b.line, script: fmt.Sprintf("%s.py %d\n", program, b.line)})
 		}
@@ -450,6 +459,44 @@ func init() {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("the Go blocks do not compile: %v\n%s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// moduleOf is the file of a js block.
+func moduleOf(b block, scratch string) string {
+	return filepath.Join(scratch, "js", fmt.Sprintf("line%d.mjs", b.line))
+}
+
+// moduleStart comes before a js block that doesn't import the client itself.
+const moduleStart = `import * as animalstore from "animalstore";
+const { Client, NotModifiedError, RateLimitError, ServiceError, verifyWebhook } = animalstore;
+const store = new Client("http://127.0.0.1:8080", process.env.ANIMALSTORE_API_KEY);
+`
+
+// writeModules writes the js blocks of a document, and builds the client that they import.
+func writeModules(t *testing.T, blocks []block, scratch string) error {
+	t.Helper()
+	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b block) bool { return b.lang != "js" || b.how != "" })
+	if len(blocks) == 0 {
+		return nil
+	}
+	testenv.Need(t, "node")
+	testenv.Need(t, "npm")
+	source := filepath.Join("..", "clients", "typescript")
+	installed := filepath.Join(scratch, "js", "node_modules", "animalstore")
+	if out, err := exec.Command(filepath.Join(source, "build"), filepath.Join(installed, "dist")).CombinedOutput(); err != nil {
+		return fmt.Errorf("build the client for TypeScript: %v\n%s", err, out)
+	}
+	copyInto(t, filepath.Join(source, "package.json"), filepath.Join(installed, "package.json"))
+	for _, b := range blocks {
+		text := b.text
+		if !strings.Contains(text, `from "animalstore"`) {
+			text = moduleStart + text
+		}
+		if err := os.WriteFile(moduleOf(b, scratch), []byte(text), 0o600); err != nil {
+			return err
+		}
 	}
 	return nil
 }

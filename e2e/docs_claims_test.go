@@ -28,7 +28,7 @@ func proseOf(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return regexp.MustCompile("(?ms)^```(sh|go|js|json|text|http).*?^```$").ReplaceAllString(string(text), "")
+	return regexp.MustCompile("(?ms)^```(sh|go|js|json|python|text|http).*?^```$").ReplaceAllString(string(text), "")
 }
 
 var (

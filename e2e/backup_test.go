@@ -231,7 +231,7 @@ func TestBackupOnAFullDisk(t *testing.T) {
 	if r := run(t, "seed", "--pets", "40000", "--database", "sqlite:"+database); r.code != 0 {
 		t.Fatalf("seed: %+v", r)
 	}
-	dir := tmpfs(t, 12<<20)
+	dir := tmpfs(t, 20<<20)
 	file, ballast := filepath.Join(dir, "copy.db"), filepath.Join(dir, "ballast")
 	wantNothing := func(when string, r result) {
 		t.Helper()

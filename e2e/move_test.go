@@ -131,13 +131,13 @@ func TestMoveKilled(t *testing.T) {
 	for _, table := range []string{"pets", "orders", "categories"} {
 		source.total += counts(t, source.file, table)
 	}
-	// A pet takes about 45 bytes to send, and as many to read.
+	// A pet takes about 57 bytes to send, and as many to read.
 	for _, test := range []struct {
 		when string
 		at   stops
 		sure func() (why string) // checks that the move got that far
 	}{
-		{"half way", stops{up: 34 * pets}, func() string {
+		{"half way", stops{up: 43 * pets}, func() string {
 			var copied int64
 			eventually(t, time.Minute, "the server has copied the rows it was sent", func() bool {
 				copied = asked[int64](t, database, "SELECT coalesce(max(tuples_processed), 0) FROM pg_stat_progress_copy WHERE relid = 'pets'::regclass")
@@ -148,7 +148,7 @@ func TestMoveKilled(t *testing.T) {
 			}
 			return fmt.Sprintf("with %d of %d rows in the server: %d %%", copied, source.total, 100*copied/source.total)
 		}},
-		{"while it compares", stops{down: 20 * pets}, nil},
+		{"while it compares", stops{down: 25 * pets}, nil},
 		{"before its commit", stops{before: "Q\x00\x00\x00\x0bcommit\x00"}, nil},
 	} {
 		valve, through := newValve(t, database, test.at)

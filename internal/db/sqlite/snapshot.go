@@ -265,7 +265,7 @@ func (s *Snapshot) Checks() []db.Check {
 	}
 	var reused []string
 	for _, t := range db.Tables {
-		if t.Serial {
+		if t.Serial && s.has(t.Name) {
 			reused = append(reused, fmt.Sprintf(`SELECT '%[2]s go up to id ' || highest || ', but the last assigned id is ' || last
 				FROM (SELECT max(id) AS highest, coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = '%[1]s'), 0) AS last FROM %[1]s) AS ids
 				WHERE highest > last`, t.Name, t.Holds))

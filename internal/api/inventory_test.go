@@ -270,9 +270,10 @@ func TestInventoryGoesOn(t *testing.T) {
 			7 * time.Second:  {8 * time.Second, 1},
 			13 * time.Second: {0, 2},
 		} {
+			first := takes
 			var slow countFunc = func(ctx context.Context) error {
-				time.Sleep(takes)
-				takes = 0
+				time.Sleep(first)
+				first = 0
 				return ctx.Err()
 			}
 			counts := api.NewInventories(slow, time.Now)

@@ -336,7 +336,7 @@ func TestUploadsTakeTurns(t *testing.T) {
 	for range 4 {
 		pets = append(pets, s.add(t, animalstore.NewPet{Name: "Rex"})...)
 	}
-	picture := string(phototest.JPEG(phototest.Drawing(2000, 1500)))
+	picture := string(phototest.JPEG(phototest.Drawing(1200, 900)))
 	const connections = 16
 	busy := make(chan error, connections)
 	for i := range connections {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,8 @@ func TestFastPath(t *testing.T) {
 }
 
 // TestHalfClosedClient: a client that has closed its sending half still waits for
-// its responses, one for each request that it pipelined, and its changes are made.
+// its responses, one for each request that it pipelined, and its changes are made. Only a
+// read on a slow machine is given up.
 func TestHalfClosedClient(t *testing.T) {
 	s := start(t)
 	const body = `{"name":"Rex","categoryId":7}`
@@ -67,8 +69,10 @@ func TestHalfClosedClient(t *testing.T) {
 		"a change not in a piece": post + post[:len(post)-10] + "|" + post[len(post)-10:],
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := strings.Count(requests, "HTTP/1.1")
+			methods := regexp.MustCompile("(?:GET|POST) /v1").FindAllString(requests, -1)
+			want := len(methods)
 			for range 10 {
+				began := time.Now()
 				conn, err := net.Dial("tcp", s.addr)
 				if err != nil {
 					t.Fatal(err)
@@ -85,7 +89,10 @@ func TestHalfClosedClient(t *testing.T) {
 					if err != nil {
 						t.Fatalf("response %d of %d: %v", i+1, want, err)
 					}
-					if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode/100 != 2 {
+					_, err = io.Copy(io.Discard, res.Body)
+					// A read that takes longer is given up, because its client may have left.
+					givenUp := res.StatusCode == http.StatusServiceUnavailable && methods[i] == "GET /v1" && time.Since(began) > 100*time.Millisecond
+					if err != nil || res.StatusCode/100 != 2 && !givenUp {
 						t.Errorf("response %d of %d: got %d, %v, want success", i+1, want, res.StatusCode, err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"image"
 	_ "image/jpeg"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"animalstore"
@@ -68,11 +69,10 @@ func TestPhotoErrors(t *testing.T) {
 
 // TestPhotoIsAddedOnce: a retried upload sends the same bytes again, under the same key.
 func TestPhotoIsAddedOnce(t *testing.T) {
-	failed := false
+	var failed atomic.Bool
 	store := clienttest.New(t, clienttest.WithMiddleware(func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost && r.URL.Path == "/v1/pets/1/photos" && !failed {
-				failed = true
+			if r.Method == http.MethodPost && r.URL.Path == "/v1/pets/1/photos" && failed.CompareAndSwap(false, true) {
 				h.ServeHTTP(discard{http.Header{}}, r)
 				panic(http.ErrAbortHandler) // the response is lost
 			}

@@ -171,7 +171,7 @@ func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 		gauge("animalstore_sqlite_readers_busy", "Read connections in use.", s.BusyReaders),
 		gauge("animalstore_sqlite_reads_waiting", "Reads waiting for a connection.", s.WaitingReads),
 		gauge("animalstore_sqlite_file_bytes", "Size of the database file.", s.FileBytes),
-		gauge("animalstore_sqlite_wal_bytes", "Size of the write-ahead log.", s.LogBytes),
+		gauge("animalstore_sqlite_wal_bytes", "Size of the write-ahead log.", s.WALBytes),
 	}
 }
 

@@ -69,7 +69,7 @@ func TestLockedFileIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer locker.Close()
-	// Without a log, an exclusive lock keeps readers out as well.
+	// Without a WAL, an exclusive lock keeps readers out as well.
 	if err := sqlitex.ExecuteTransient(locker, "PRAGMA journal_mode = DELETE", nil); err != nil {
 		t.Fatal(err)
 	}

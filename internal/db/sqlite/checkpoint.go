@@ -8,8 +8,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// A checkpoint moves the log into the database once it has checkpointPages. If
-// readers keep it from finishing, a later one waits for them, once the log has
+// A checkpoint moves the WAL into the database once it has checkpointPages. If
+// readers keep it from finishing, a later one waits for them, once the WAL has
 // checkpointPagesForce.
 const (
 	checkEvery           = 8 // commits
@@ -18,14 +18,14 @@ const (
 	checkpointTimeout    = 100 * time.Millisecond
 )
 
-// checkpointIfDue keeps the log from growing without bound. A checkpoint that fails
-// for another reason than an I/O error is harmless: the log keeps everything, and the
+// checkpointIfDue keeps the WAL from growing without bound. A checkpoint that fails
+// for another reason than an I/O error is harmless: the WAL keeps everything, and the
 // next one tries again.
 func (w *writer) checkpointIfDue() {
 	if w.commits%checkEvery != 0 {
 		return
 	}
-	pages, err := w.logPages()
+	pages, err := w.walPages()
 	switch {
 	case err != nil:
 	case pages < checkpointPages:
@@ -51,9 +51,9 @@ func (w *writer) checkpoint(mode string) error {
 	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
 }
 
-// logPages returns the number of pages in the log, including those that a checkpoint
+// walPages returns the number of pages in the WAL, including those that a checkpoint
 // has moved: they stay until no reader needs them.
-func (w *writer) logPages() (pages int, err error) {
+func (w *writer) walPages() (pages int, err error) {
 	err = sqlitex.Execute(w.conn, "PRAGMA wal_checkpoint(NOOP)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		pages = stmt.ColumnInt(1)
 		return nil

@@ -23,9 +23,9 @@ const copyStep = 4 << 20
 
 // Copy copies the store in the file from, as it is at one instant, into the empty file
 // to. A server may use the store meanwhile. The copy needs no other file: it has no
-// log. progress is called with the bytes copied so far, and of how many.
+// WAL. progress is called with the bytes copied so far, and of how many.
 //
-// The log can't restart until Copy returns, so it grows by everything that is written
+// The WAL can't restart until Copy returns, so it grows by everything that is written
 // to the store meanwhile.
 func (Files) Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error {
 	from, version, err := findStore(from)
@@ -46,7 +46,7 @@ func (Files) Copy(ctx context.Context, from, to string, progress func(copied, to
 		}
 		return classify(err)
 	}
-	return clearLogMode(to)
+	return clearWALMode(to)
 }
 
 func errNoStore(path string) error {
@@ -112,14 +112,14 @@ func copyPages(ctx context.Context, source *sqlite.Conn, to string, progress fun
 	return nil
 }
 
-// clearLogMode marks a file as one without a log, as "PRAGMA journal_mode = DELETE"
-// would, but without creating a log to do it. A server turns the log on again.
-func clearLogMode(path string) error {
+// clearWALMode marks a file as one without a WAL, as "PRAGMA journal_mode = DELETE"
+// would, but without creating a WAL to do it. A server turns the WAL on again.
+func clearWALMode(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	// The write version and the read version of the file format: 2 is with a log.
+	// The write version and the read version of the file format: 2 is with a WAL.
 	_, err = f.WriteAt([]byte{1, 1}, 18)
 	return errors.Join(err, f.Sync(), f.Close())
 }

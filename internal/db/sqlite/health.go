@@ -22,7 +22,7 @@ import (
 var errDamagedRow = errors.New("a stored row is damaged")
 
 // isFatal reports whether the file, or the system's cache of it, can't be trusted after
-// err. SQLite reports a read that failed with EIO as corruption. A log index that can't
+// err. SQLite reports a read that failed with EIO as corruption. A WAL index that can't
 // grow means that the disk is full, which isn't fatal.
 func isFatal(err error) bool {
 	code := sqlite.ErrCode(err)
@@ -74,7 +74,7 @@ const (
 type watch struct {
 	db    *DB
 	files map[string]fs.FileInfo // by path
-	log   *logCheck              // also used by the writer
+	wal   *walCheck              // also used by the writer
 	size  atomic.Int64           // of the database file when it was last found complete
 	short int                    // looks in a row that found it truncated
 	stop  chan struct{}
@@ -92,7 +92,7 @@ func (d *DB) startWatch() error {
 		w.files[d.path+suffix] = info
 	}
 	var err error
-	if w.log, err = openLogCheck(d.path); err != nil {
+	if w.wal, err = openWALCheck(d.path); err != nil {
 		return err
 	}
 	w.size.Store(w.files[d.path].Size())
@@ -102,12 +102,12 @@ func (d *DB) startWatch() error {
 }
 
 // close ends the watch. It must come before the connections are closed, because the
-// last one removes the log. SQLite wouldn't report that it can't move the log into the
+// last one removes the WAL. SQLite wouldn't report that it can't move the WAL into the
 // database file first.
 func (w *watch) close() error {
 	close(w.stop)
 	<-w.done
-	err := w.checkLog()
+	err := w.checkWAL()
 	if err != nil {
 		w.db.fatal(err)
 	}
@@ -135,7 +135,7 @@ func (w *watch) look() error {
 	if err := w.checkNames(); err != nil {
 		return err
 	}
-	if err := w.checkLog(); err != nil {
+	if err := w.checkWAL(); err != nil {
 		return err
 	}
 	size, complete, err := w.checkSize()
@@ -160,7 +160,7 @@ func (w *watch) lost() error {
 	if err := w.checkNames(); err != nil {
 		return err
 	}
-	if err := w.checkLog(); errors.Is(err, errTruncatedLog) {
+	if err := w.checkWAL(); errors.Is(err, errTruncatedWAL) {
 		return err
 	}
 	if _, complete, err := w.checkSize(); err != nil || complete {
@@ -193,21 +193,21 @@ func (w *watch) checkName(path string) error {
 	return nil
 }
 
-// checkLog returns an error if the log was truncated.
-func (w *watch) checkLog() error {
-	err := w.log.check()
-	if errors.Is(err, errTruncatedLog) {
+// checkWAL returns an error if the WAL was truncated.
+func (w *watch) checkWAL() error {
+	err := w.wal.check()
+	if errors.Is(err, errTruncatedWAL) {
 		return fmt.Errorf("%s-wal was %w while the server was using it", w.db.path, err)
 	}
 	return err
 }
 
-// reportLog stops the server if its log was removed, replaced or truncated. It is for the
+// reportWAL stops the server if its WAL was removed, replaced or truncated. It is for the
 // writer, which must not acknowledge anything then.
-func (w *watch) reportLog() error {
+func (w *watch) reportWAL() error {
 	err := w.checkName(w.db.path + "-wal")
 	if err == nil {
-		err = w.checkLog()
+		err = w.checkWAL()
 	}
 	if err != nil {
 		w.db.fatal(err)

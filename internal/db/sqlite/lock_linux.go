@@ -23,7 +23,7 @@ func lockDatabaseFile(path string) (*os.File, error) {
 }
 
 // refuseAlias refuses a file that a server uses under another name, a hard link: each
-// name has its own log, and two logs would destroy the file.
+// name has its own WAL, and two WALs would destroy the file.
 func refuseAlias(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestLostFilesAreTheReason(t *testing.T) {
 		"emptied":     {func(path string) error { return os.Truncate(path, 0) }, "store.db was truncated or overwritten"},
 		"removed":     {os.Remove, "store.db was removed"},
 		"replaced":    {func(path string) error { return os.Rename(path+".other", path) }, "store.db was replaced"},
-		"log removed": {func(path string) error { return os.Remove(path + "-wal") }, "store.db-wal was removed"},
+		"WAL removed": {func(path string) error { return os.Remove(path + "-wal") }, "store.db-wal was removed"},
 	}
 	damaged := func(*sqlite.Conn) error { return errDamagedRow }
 	for what, use := range map[string]func(*DB) error{

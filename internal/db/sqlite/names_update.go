@@ -76,7 +76,7 @@ func foldNames(c *sqlite.Conn, total int64, progress func(db.Update)) error {
 		progress(db.Update{Step: "folding names", Done: done, Total: total})
 		var n int
 		if n, err = foldSomeNames(c); err == nil {
-			// Otherwise the log would grow by the whole table.
+			// Otherwise the WAL would grow by the whole table.
 			err = sqlitex.ExecuteTransient(c, "PRAGMA wal_checkpoint(PASSIVE)", nil)
 		}
 		done, more = done+int64(n), n == foldBatch

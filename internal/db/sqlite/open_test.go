@@ -85,9 +85,9 @@ func TestOpenLeavesOtherProgramsAlone(t *testing.T) {
 	}
 }
 
-// TestOpenLeavesOtherProgramsLogAlone: a program that was killed leaves its latest
-// changes in a log next to the file, which only that program may move.
-func TestOpenLeavesOtherProgramsLogAlone(t *testing.T) {
+// TestOpenLeavesOtherProgramsWALAlone: a program that was killed leaves its latest
+// changes in a WAL next to the file, which only that program may move.
+func TestOpenLeavesOtherProgramsWALAlone(t *testing.T) {
 	dir := t.TempDir()
 	running := filepath.Join(dir, "running.db")
 	c, err := sqlite.OpenConn(running)
@@ -107,7 +107,7 @@ func TestOpenLeavesOtherProgramsLogAlone(t *testing.T) {
 		}
 	}
 	if len(before["-wal"]) == 0 {
-		t.Fatal("the test's own log is empty")
+		t.Fatal("the test's own WAL is empty")
 	}
 	wantRefused(t, killed, Options{Serve: true}, "belongs to another program")
 	for suffix, content := range before {

@@ -28,9 +28,9 @@ func forEachReader(d *DB, f func()) {
 	}
 }
 
-// TestIdleReadersLetTheLogRestart: readers that have read once don't keep the log from
+// TestIdleReadersLetTheWALRestart: readers that have read once don't keep the WAL from
 // restarting.
-func TestIdleReadersLetTheLogRestart(t *testing.T) {
+func TestIdleReadersLetTheWALRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
 	name := strings.Repeat("x", animalstore.MaxNameLength)
@@ -44,12 +44,12 @@ func TestIdleReadersLetTheLogRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	log, err := os.Stat(path + "-wal")
+	wal, err := os.Stat(path + "-wal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pages := log.Size() / 4096; pages > 2*checkpointPages {
-		t.Errorf("the log grew to %d pages, want about %d", pages, checkpointPages)
+	if pages := wal.Size() / 4096; pages > 2*checkpointPages {
+		t.Errorf("the WAL grew to %d pages, want about %d", pages, checkpointPages)
 	}
 }
 

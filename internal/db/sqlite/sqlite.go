@@ -2,7 +2,9 @@
 //
 // One connection writes (writer.go). Writes are queued, and those that are queued at the
 // same time share one commit. Each of them returns after that commit is on disk. Reads
-// use other connections and never wait for a write (reader.go).
+// use other connections and never wait for a write (reader.go). A commit appends the
+// changed pages to SQLite's write-ahead log, the WAL: the file next to it that ends in
+// -wal. Checkpoints move them into the database (checkpoint.go).
 package sqlite
 
 import (
@@ -132,8 +134,8 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		if err := checkAtStart(path, conn); err != nil {
 			return nil, explain(path, err)
 		}
-		// A server that stopped on a failed write may have left frames in the log
-		// that are in the system's cache but not on disk. Moving the whole log into
+		// A server that stopped on a failed write may have left frames in the WAL
+		// that are in the system's cache but not on disk. Moving the whole WAL into
 		// the database writes them again.
 		if err := d.writer.checkpoint("TRUNCATE"); err != nil {
 			return nil, explain(path, err)
@@ -146,7 +148,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		if err := d.startWatch(); err != nil {
 			return nil, explain(path, err)
 		}
-		d.writer.checkLog = d.watch.reportLog
+		d.writer.checkWAL = d.watch.reportWAL
 	}
 	return d, nil
 }
@@ -158,7 +160,7 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 	if err := createFile(d.path, opts.MustExist); err != nil {
 		return err
 	}
-	// The log is next to the file, not next to a symbolic link.
+	// The WAL is next to the file, not next to a symbolic link.
 	if d.path, err = filepath.EvalSymlinks(d.path); err != nil {
 		return err
 	}
@@ -181,7 +183,7 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 	return nil
 }
 
-// Close implements [db.DB]. It leaves a single file, without a log.
+// Close implements [db.DB]. It leaves a single file, without a WAL.
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
 		var errs []error
@@ -198,7 +200,7 @@ func (d *DB) Close() (err error) {
 			errs = append(errs, d.writer.close())
 		}
 		if d.watch != nil {
-			errs = append(errs, d.watch.log.close())
+			errs = append(errs, d.watch.wal.close())
 		}
 		if d.lock != nil {
 			errs = append(errs, d.lock.Close())
@@ -255,7 +257,7 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 		"PRAGMA cache_size = " + cacheSize,
 		// On its own, SQLite would not report a checkpoint that failed.
 		"PRAGMA wal_autocheckpoint = 0",
-		// The log grows while another process reads for a long time, as a backup does.
+		// The WAL grows while another process reads for a long time, as a backup does.
 		// Without a limit, its file would keep that size. The limit is above its usual
 		// size.
 		"PRAGMA journal_size_limit = " + strconv.Itoa(checkpointPagesForce*4096),
@@ -272,7 +274,7 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 // a file of another program or of a newer version, and runs before anything writes to
 // the file.
 func checkOurs(path string) (version int, err error) {
-	// Read-only, because the last connection to close would otherwise move the log
+	// Read-only, because the last connection to close would otherwise move the WAL
 	// into the file.
 	version, err = checkOursWith(path, sqlite.OpenReadOnly)
 	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultReadOnly {
@@ -316,7 +318,7 @@ func checkOursWith(path string, access sqlite.OpenFlags) (version int, err error
 }
 
 // createFile creates an empty file that only its owner can read, if it doesn't
-// exist. SQLite creates the log and the index next to it with the same mode.
+// exist. SQLite creates the WAL and the index next to it with the same mode.
 func createFile(path string, mustExist bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -370,7 +372,7 @@ func explain(path string, err error) error {
 }
 
 // isFull reports whether err means that the disk is full. SQLite has a separate code for
-// a full disk that keeps the log's index from growing.
+// a full disk that keeps the WAL's index from growing.
 func isFull(err error) bool {
 	code := sqlite.ErrCode(err)
 	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize || errors.Is(err, syscall.ENOSPC)

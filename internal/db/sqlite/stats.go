@@ -18,7 +18,7 @@ type Stats struct {
 	BusyReaders  int
 	WaitingReads int // for a connection
 	FileBytes    int64
-	LogBytes     int64 // of the write-ahead log
+	WALBytes     int64 // of the write-ahead log
 }
 
 // Stats returns the statistics of d. It looks at the size of two files, and touches
@@ -32,7 +32,7 @@ func (d *DB) Stats() Stats {
 		BusyReaders:  d.nread - d.readers.idle(),
 		WaitingReads: d.turns.Waiting(),
 		FileBytes:    fileSize(d.path),
-		LogBytes:     fileSize(d.path + "-wal"),
+		WALBytes:     fileSize(d.path + "-wal"),
 	}
 }
 
@@ -41,7 +41,7 @@ func (d *DB) Size(context.Context) (int64, error) {
 	return fileSize(d.path) + fileSize(d.path+"-wal"), nil
 }
 
-// fileSize is 0 for a file that doesn't exist, such as a log without writes.
+// fileSize is 0 for a file that doesn't exist, such as a WAL without writes.
 func fileSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

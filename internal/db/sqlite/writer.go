@@ -36,13 +36,13 @@ type writer struct {
 
 	maxBatch int // writes in a transaction: the first waits for the last
 	fatal    func(error)
-	checkLog func() error // reports a truncated log, and calls fatal for it
-	moving   atomic.Bool  // a checkpoint is moving the log into the file
+	checkWAL func() error // reports a truncated WAL, and calls fatal for it
+	moving   atomic.Bool  // a checkpoint is moving the WAL into the file
 
 	// The goroutine owns these.
 	conn    *sqlite.Conn
 	commits int // so far
-	force   int // pages in the log at which a checkpoint first waits for readers
+	force   int // pages in the WAL at which a checkpoint first waits for readers
 	forceAt int // pages at which it does so the next time
 
 	// generation is odd from just before a commit becomes visible until just
@@ -77,7 +77,7 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
 		fatal:    fatal,
 		maxBatch: maxBatch,
 
-		checkLog: func() error { return nil },
+		checkWAL: func() error { return nil },
 
 		force:   checkpointPagesForce,
 		forceAt: checkpointPagesForce,
@@ -218,14 +218,14 @@ func (w *writer) drain() (batch []*write) {
 	return batch
 }
 
-// commit carries out a batch and wakes its callers. It checks the log twice: before, so
+// commit carries out a batch and wakes its callers. It checks the WAL twice: before, so
 // that nothing is added to a truncated one, and after, because somebody may have truncated
 // it meanwhile.
 func (w *writer) commit(batch []*write) {
-	err := w.checkLog()
+	err := w.checkWAL()
 	if err == nil {
 		if err = w.transact(batch); err == nil {
-			err = w.checkLog()
+			err = w.checkWAL()
 		}
 	}
 	if isFatal(err) {

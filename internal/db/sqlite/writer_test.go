@@ -407,7 +407,7 @@ func TestNoWriteIsLeftBehind(t *testing.T) {
 }
 
 // TestForeignReaderDoesNotStallWrites: another program may read the file for as long
-// as it likes, which keeps the log from restarting.
+// as it likes, which keeps the WAL from restarting.
 func TestForeignReaderDoesNotStallWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
@@ -434,9 +434,9 @@ func TestForeignReaderDoesNotStallWrites(t *testing.T) {
 			t.Fatalf("the writes take more than %v, want them not to wait for the reader", took)
 		}
 	}
-	log, err := os.Stat(path + "-wal")
-	if err != nil || log.Size() < 2*checkpointPages*4096 {
-		t.Errorf("the log has %d bytes (%v), want enough for the reader to matter", log.Size(), err)
+	wal, err := os.Stat(path + "-wal")
+	if err != nil || wal.Size() < 2*checkpointPages*4096 {
+		t.Errorf("the WAL has %d bytes (%v), want enough for the reader to matter", wal.Size(), err)
 	}
 	if d.writer.forceAt == checkpointPages {
 		t.Error("no checkpoint waited for the reader")

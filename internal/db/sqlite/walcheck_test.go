@@ -18,12 +18,12 @@ import (
 )
 
 // note is a write of a few pages. They end with bytes that aren't zero, which a truncated
-// log can't make up for.
+// WAL can't make up for.
 func note(c *sqlite.Conn) error {
 	return sqlitex.ExecuteTransient(c, "INSERT INTO notes VALUES (randomblob(20000))", nil)
 }
 
-// openNotes opens a server's store with a log, and returns what it stops for.
+// openNotes opens a server's store with a WAL, and returns what it stops for.
 func openNotes(t *testing.T) (*DB, chan error) {
 	t.Helper()
 	reasons := make(chan error, 1)
@@ -60,7 +60,7 @@ func appendPage(t *testing.T, path string) {
 	}
 }
 
-func sizeOfLog(t *testing.T, d *DB) int64 {
+func sizeOfWAL(t *testing.T, d *DB) int64 {
 	t.Helper()
 	info, err := os.Stat(d.path + "-wal")
 	if err != nil {
@@ -69,13 +69,13 @@ func sizeOfLog(t *testing.T, d *DB) int64 {
 	return info.Size()
 }
 
-// TestTruncatedLog: no write is acknowledged after somebody truncated, removed or replaced
-// the log, or while somebody does.
-func TestTruncatedLog(t *testing.T) {
+// TestTruncatedWAL: no write is acknowledged after somebody truncated, removed or replaced
+// the WAL, or while somebody does.
+func TestTruncatedWAL(t *testing.T) {
 	t.Parallel()
 	truncate := func(to func(size int64) int64) func(*testing.T, *DB) {
 		return func(t *testing.T, d *DB) {
-			if err := os.Truncate(d.path+"-wal", to(sizeOfLog(t, d))); err != nil {
+			if err := os.Truncate(d.path+"-wal", to(sizeOfWAL(t, d))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -133,7 +133,7 @@ func TestTruncatedLog(t *testing.T) {
 			case what == "appended to since" && when == "during":
 				continue // the write has the lock
 			case c.said != "truncated" && when == "closing":
-				continue // nothing is lost: the log is moved into the database file
+				continue // nothing is lost: the WAL is moved into the database file
 			}
 			t.Run(what+", "+when, func(t *testing.T) {
 				t.Parallel()
@@ -154,7 +154,7 @@ func TestTruncatedLog(t *testing.T) {
 	}
 }
 
-// TestTruncatedWhileWriting truncates the log between two frames of one transaction, which
+// TestTruncatedWhileWriting truncates the WAL between two frames of one transaction, which
 // fills the gap with zeros: the file is as long as it must be.
 func TestTruncatedWhileWriting(t *testing.T) {
 	t.Parallel()
@@ -163,20 +163,20 @@ func TestTruncatedWhileWriting(t *testing.T) {
 			t.Parallel()
 			d, reasons := openNotes(t)
 			err := d.writer.do(t.Context(), func(c *sqlite.Conn) error {
-				// More pages than the cache has, so that some go to the log at once.
-				before := sizeOfLog(t, d)
+				// More pages than the cache has, so that some go to the WAL at once.
+				before := sizeOfWAL(t, d)
 				for range 4000 {
 					if err := note(c); err != nil {
 						return err
 					}
-					if size := sizeOfLog(t, d); size > before+1<<20 {
+					if size := sizeOfWAL(t, d); size > before+1<<20 {
 						if err := os.Truncate(d.path+"-wal", size-cut); err != nil {
 							return err
 						}
 						return note(c)
 					}
 				}
-				return errors.New("nothing was written to the log before the commit")
+				return errors.New("nothing was written to the WAL before the commit")
 			})
 			if !errors.Is(err, db.ErrOutcomeUnknown) {
 				t.Errorf("got error %v, want one that the outcome is unknown", err)
@@ -190,11 +190,11 @@ func TestTruncatedWhileWriting(t *testing.T) {
 	}
 }
 
-// TestTruncatedLogWithoutWrites: a server without anything to do notices as well.
-func TestTruncatedLogWithoutWrites(t *testing.T) {
+// TestTruncatedWALWithoutWrites: a server without anything to do notices as well.
+func TestTruncatedWALWithoutWrites(t *testing.T) {
 	t.Parallel()
 	d, reasons := openNotes(t)
-	if err := os.Truncate(d.path+"-wal", sizeOfLog(t, d)-1); err != nil {
+	if err := os.Truncate(d.path+"-wal", sizeOfWAL(t, d)-1); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
@@ -206,9 +206,9 @@ func TestTruncatedLogWithoutWrites(t *testing.T) {
 	}
 }
 
-// TestLogOfOthers: changes that other processes make through SQLite are accepted:
-// appending to the log, restarting and truncating it, and rolling back.
-func TestLogOfOthers(t *testing.T) {
+// TestWALOfOthers: changes that other processes make through SQLite are accepted:
+// appending to the WAL, restarting and truncating it, and rolling back.
+func TestWALOfOthers(t *testing.T) {
 	t.Parallel()
 	d, reasons := openNotes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -223,7 +223,7 @@ func TestLogOfOthers(t *testing.T) {
 			background <- err
 		}()
 	}
-	repeat(d.watch.checkLog)
+	repeat(d.watch.checkWAL)
 	repeat(func() error { return d.writer.do(t.Context(), note) })
 	other, err := openConn(d.path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -235,7 +235,7 @@ func TestLogOfOthers(t *testing.T) {
 		for _, statement := range []string{
 			"INSERT INTO notes VALUES (zeroblob(20000))",
 			"PRAGMA wal_checkpoint(PASSIVE)", "PRAGMA wal_checkpoint(RESTART)",
-			// Pages that don't fit in the cache go to the log before the commit.
+			// Pages that don't fit in the cache go to the WAL before the commit.
 			"PRAGMA cache_size = 10",
 			"BEGIN IMMEDIATE", "INSERT INTO notes VALUES (randomblob(500000))", "UPDATE notes SET content = zeroblob(10)", "ROLLBACK",
 			"BEGIN IMMEDIATE", "INSERT INTO notes VALUES (randomblob(500000))", "UPDATE notes SET content = zeroblob(10)", "DELETE FROM notes", "COMMIT",
@@ -261,8 +261,8 @@ func TestLogOfOthers(t *testing.T) {
 		t.Error(reason)
 	default:
 	}
-	t.Logf("the log was truncated %d times", truncated)
+	t.Logf("the WAL was truncated %d times", truncated)
 	if truncated == 0 {
-		t.Error("the log was never truncated: the test checks nothing")
+		t.Error("the WAL was never truncated: the test checks nothing")
 	}
 }

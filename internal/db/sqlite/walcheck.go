@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// The sizes in SQLite's file formats: the log begins with a header, then each frame has a
+// The sizes in SQLite's file formats: the WAL begins with a header, then each frame has a
 // header and a page. The index begins with two copies of its own header.
 const (
 	logHeaderSize   = 32
@@ -20,54 +20,54 @@ const (
 	indexHeaderSize = 48
 )
 
-// logCheck compares the log with its index, which says how many frames the log has. Other
-// processes may append to the log and restart it at any time, so only the index knows how
+// walCheck compares the WAL with its index, which says how many frames the WAL has. Other
+// processes may append to the WAL and restart it at any time, so only the index knows how
 // long it must be. The size alone isn't enough: a write after a truncated end leaves a
 // gap of zeros. So the checksum of every frame is compared once, and that of the last
 // frame again the next time, because any truncation that matters changes it.
-type logCheck struct {
-	log   *os.File
+type walCheck struct {
+	wal   *os.File
 	index *os.File
 
 	mu       sync.Mutex
-	salt     [8]byte   // of the frames that were compared: it changes when the log starts over
+	salt     [8]byte   // of the frames that were compared: it changes when the WAL starts over
 	compared uint32    // frames before the last one
 	sum      [2]uint32 // the checksum up to and including them
 	page     []byte    // for a frame
 }
 
-// openLogCheck returns nil on systems other than Linux, where reading the index may not
+// openWALCheck returns nil on systems other than Linux, where reading the index may not
 // show what SQLite writes to its mapping of it.
-func openLogCheck(path string) (*logCheck, error) {
+func openWALCheck(path string) (*walCheck, error) {
 	if runtime.GOOS != "linux" {
 		return nil, nil
 	}
-	log, err := os.Open(path + "-wal")
+	wal, err := os.Open(path + "-wal")
 	if err != nil {
 		return nil, err
 	}
 	index, err := os.Open(path + "-shm")
 	if err != nil {
-		log.Close()
+		wal.Close()
 		return nil, err
 	}
-	return &logCheck{log: log, index: index}, nil
+	return &walCheck{wal: wal, index: index}, nil
 }
 
 // close must come after all connections are closed: closing the index drops SQLite's
 // locks on it.
-func (l *logCheck) close() error {
+func (l *walCheck) close() error {
 	if l == nil {
 		return nil
 	}
-	return errors.Join(l.log.Close(), l.index.Close())
+	return errors.Join(l.wal.Close(), l.index.Close())
 }
 
-// errTruncatedLog means that the log lacks something that its index has.
-var errTruncatedLog = errors.New("truncated or overwritten")
+// errTruncatedWAL means that the WAL lacks something that its index has.
+var errTruncatedWAL = errors.New("truncated or overwritten")
 
-// check returns errTruncatedLog if the log isn't complete.
-func (l *logCheck) check() error {
+// check returns errTruncatedWAL if the WAL isn't complete.
+func (l *walCheck) check() error {
 	if l == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (l *logCheck) check() error {
 		if failed == nil {
 			return nil
 		}
-		// Another process may have started the log over meanwhile, and truncated it.
+		// Another process may have started the WAL over meanwhile, and truncated it.
 		// It changes the index first.
 		after, err := l.readIndex()
 		if err != nil {
@@ -94,14 +94,14 @@ func (l *logCheck) check() error {
 	}
 }
 
-// logIndex is the header of the index.
-type logIndex [indexHeaderSize]byte
+// walIndex is the header of the index.
+type walIndex [indexHeaderSize]byte
 
-func (i *logIndex) bigEndian() bool { return i[13] != 0 } // the checksums
-func (i *logIndex) frames() uint32  { return binary.NativeEndian.Uint32(i[16:]) }
-func (i *logIndex) salt() [8]byte   { return [8]byte(i[32:40]) }
+func (i *walIndex) bigEndian() bool { return i[13] != 0 } // the checksums
+func (i *walIndex) frames() uint32  { return binary.NativeEndian.Uint32(i[16:]) }
+func (i *walIndex) salt() [8]byte   { return [8]byte(i[32:40]) }
 
-func (i *logIndex) pageSize() int64 {
+func (i *walIndex) pageSize() int64 {
 	size := int64(binary.NativeEndian.Uint16(i[14:]))
 	return size&0xfe00 | size&1<<16
 }
@@ -109,22 +109,22 @@ func (i *logIndex) pageSize() int64 {
 // readIndex reads the header of the index. Its two copies differ for a moment while a
 // process changes it. If that process is killed, they differ until the next transaction
 // writes them again; until then there is nothing to compare with.
-func (l *logCheck) readIndex() (logIndex, error) {
+func (l *walCheck) readIndex() (walIndex, error) {
 	var copies [2 * indexHeaderSize]byte
 	for range 1000 {
 		if _, err := l.index.ReadAt(copies[:], 0); err != nil && !errors.Is(err, io.EOF) {
-			return logIndex{}, fmt.Errorf("read the index of the log: %w", err)
+			return walIndex{}, fmt.Errorf("read the index of the WAL: %w", err)
 		}
-		if first, second := logIndex(copies[:indexHeaderSize]), logIndex(copies[indexHeaderSize:]); first == second {
+		if first, second := walIndex(copies[:indexHeaderSize]), walIndex(copies[indexHeaderSize:]); first == second {
 			return first, nil
 		}
 		runtime.Gosched()
 	}
-	return logIndex{}, nil
+	return walIndex{}, nil
 }
 
 // compare compares the frames that are new since the last call, and the one before them.
-func (l *logCheck) compare(index logIndex) error {
+func (l *walCheck) compare(index walIndex) error {
 	frames := index.frames()
 	if frames == 0 { // everything is in the database file
 		return nil
@@ -136,7 +136,7 @@ func (l *logCheck) compare(index logIndex) error {
 			return err
 		}
 		if !bytes.Equal(header[16:24], index[32:40]) {
-			return errTruncatedLog
+			return errTruncatedWAL
 		}
 		from, sum = 0, storedSum(header[24:])
 	}
@@ -152,31 +152,31 @@ func (l *logCheck) compare(index logIndex) error {
 		sum = addSum(sum, l.page[:8], index.bigEndian())
 		sum = addSum(sum, l.page[frameHeaderSize:], index.bigEndian())
 		if !bytes.Equal(l.page[8:16], index[32:40]) || sum != storedSum(l.page[16:]) {
-			return errTruncatedLog
+			return errTruncatedWAL
 		}
 		l.salt, l.compared, l.sum = index.salt(), n, last
 	}
 	return nil
 }
 
-// read fills b from the log.
-func (l *logCheck) read(b []byte, at int64) error {
-	_, err := l.log.ReadAt(b, at)
+// read fills b from the WAL.
+func (l *walCheck) read(b []byte, at int64) error {
+	_, err := l.wal.ReadAt(b, at)
 	switch {
 	case errors.Is(err, io.EOF):
-		return errTruncatedLog
+		return errTruncatedWAL
 	case err != nil:
-		return fmt.Errorf("read the log: %w", err)
+		return fmt.Errorf("read the WAL: %w", err)
 	}
 	return nil
 }
 
-// storedSum reads a checksum as the log has it.
+// storedSum reads a checksum as the WAL has it.
 func storedSum(b []byte) [2]uint32 {
 	return [2]uint32{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])}
 }
 
-// addSum continues a checksum of SQLite's log.
+// addSum continues a checksum of SQLite's WAL.
 func addSum(sum [2]uint32, b []byte, bigEndian bool) [2]uint32 {
 	first, second := sum[0], sum[1]
 	for ; len(b) >= 8; b = b[8:] {

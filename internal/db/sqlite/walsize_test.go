@@ -10,9 +10,9 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestLogShrinks: the log grows while another program reads, and its file doesn't keep
+// TestWALShrinks: the WAL grows while another program reads, and its file doesn't keep
 // that size afterwards.
-func TestLogShrinks(t *testing.T) {
+func TestWALShrinks(t *testing.T) {
 	t.Parallel()
 	const limit = checkpointPagesForce * 4096
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -47,21 +47,21 @@ func TestLogShrinks(t *testing.T) {
 	}
 	grown := size()
 	if grown <= limit {
-		t.Fatalf("the log has %d bytes, want more than the %d that it may keep", grown, limit)
+		t.Fatalf("the WAL has %d bytes, want more than the %d that it may keep", grown, limit)
 	}
 	const little = "INSERT INTO ballast VALUES (NULL)"
 	for range 2 * checkEvery {
 		write(little)
 	}
 	if now := size(); now < grown {
-		t.Errorf("the log has %d bytes while a program reads, and had %d", now, grown)
+		t.Errorf("the WAL has %d bytes while a program reads, and had %d", now, grown)
 	}
 	if err := sqlitex.ExecuteTransient(reader, "COMMIT", nil); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); size() > limit; write(little) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the log has %d bytes a minute after the last reader, want at most %d", size(), limit)
+			t.Fatalf("the WAL has %d bytes a minute after the last reader, want at most %d", size(), limit)
 		}
 	}
 }

@@ -16,20 +16,13 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
-// Store is where events are stored.
+// Store is the part of [db.DB] that the hub uses.
 type Store interface {
-	// PublishEvents makes committed events visible to readers and returns the id
-	// of the newest.
 	PublishEvents(ctx context.Context) (newest int64, err error)
-	// ReadEvents returns visible events with higher ids than after, oldest
-	// first. Empty types and an empty subject match everything. It examines a
-	// limited number of events; last is the id of the last one it examined.
-	ReadEvents(ctx context.Context, after int64, types []animalstore.EventType, subject string, limit int) (events []animalstore.Event, last int64, err error)
-	// ReadEventsBefore returns visible events with lower ids than before,
-	// newest first. last is 0 once the oldest kept event has been reached.
-	ReadEventsBefore(ctx context.Context, before int64, types []animalstore.EventType, subject string, limit int) (events []animalstore.Event, last int64, err error)
+	Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error)
 }
 
 const (
@@ -169,7 +162,7 @@ func (h *Hub) poll(ctx context.Context) error {
 			h.keep(nil, newest)
 			return nil
 		}
-		events, last, err := h.store.ReadEvents(ctx, have, nil, "", readBatch)
+		events, last, err := h.store.Events(ctx, db.EventQuery{After: have, Limit: readBatch})
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/events"
 )
 
@@ -47,7 +48,11 @@ func (s *store) PublishEvents(context.Context) (int64, error) {
 	return s.published, s.err
 }
 
-func (s *store) ReadEvents(_ context.Context, after int64, types []animalstore.EventType, subject string, limit int) ([]animalstore.Event, int64, error) {
+func (s *store) Events(_ context.Context, q db.EventQuery) ([]animalstore.Event, int64, error) {
+	if q.Before != 0 {
+		panic("the hub reads forwards")
+	}
+	after := q.After
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
@@ -60,19 +65,15 @@ func (s *store) ReadEvents(_ context.Context, after int64, types []animalstore.E
 	var found []animalstore.Event
 	last := after
 	for _, e := range s.all[after:s.published] {
-		if len(found) == limit || last-after == 1000 {
+		if len(found) == q.Limit || last-after == 1000 {
 			break
 		}
 		last = e.ID
-		if (len(types) == 0 || slices.Contains(types, e.Type)) && (subject == "" || e.Subject == subject) {
+		if (len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) && (q.Subject == "" || e.Subject == q.Subject) {
 			found = append(found, e)
 		}
 	}
 	return found, last, nil
-}
-
-func (s *store) ReadEventsBefore(context.Context, int64, []animalstore.EventType, string, int) ([]animalstore.Event, int64, error) {
-	panic("the hub reads forwards")
 }
 
 func (s *store) fail(err error) {

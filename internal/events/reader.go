@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // Filter selects the events a reader gets. The zero value of a field matches
@@ -83,7 +84,7 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 		newest, err := r.hub.store.PublishEvents(ctx)
 		if err == nil {
 			// This checks that the position still exists.
-			_, _, err = r.hub.store.ReadEvents(ctx, r.position, nil, "", 1)
+			_, _, err = r.hub.store.Events(ctx, db.EventQuery{After: r.position, Limit: 1})
 		}
 		if err != nil {
 			return nil, false, err
@@ -91,7 +92,7 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 		r.position = max(r.position, newest)
 		return nil, false, nil
 	}
-	events, last, err := r.hub.store.ReadEvents(ctx, r.position, r.types, r.filter.Subject, limit)
+	events, last, err := r.hub.store.Events(ctx, db.EventQuery{After: r.position, Types: r.types, Subject: r.filter.Subject, Limit: limit})
 	if err != nil {
 		return nil, false, err
 	}
@@ -105,10 +106,10 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view View, limit int) (messages []*Message, last int64, err error) {
 	r := &Reader{view: view, filter: filter}
 	if r.types, r.nothing = visibleTypes(filter.Types, view); r.nothing {
-		_, _, err := h.store.ReadEventsBefore(ctx, before, nil, "", 1) // checks that the id exists
+		_, _, err := h.store.Events(ctx, db.EventQuery{Before: before, Limit: 1}) // checks that the id exists
 		return nil, 0, err
 	}
-	events, last, err := h.store.ReadEventsBefore(ctx, before, r.types, filter.Subject, limit)
+	events, last, err := h.store.Events(ctx, db.EventQuery{Before: before, Types: r.types, Subject: filter.Subject, Limit: limit})
 	return newMessages(nil, slices.DeleteFunc(events, func(e animalstore.Event) bool { return !r.matches(&e) })), last, err
 }
 

@@ -63,20 +63,9 @@ func (s *Server) openLimiter() (clock func() time.Time, err error) {
 	return shared.Now, nil
 }
 
-// eventStore adapts a database to package events.
-type eventStore struct{ db.DB }
-
-func (s eventStore) ReadEvents(ctx context.Context, after int64, types []animalstore.EventType, subject string, limit int) ([]animalstore.Event, int64, error) {
-	return s.Events(ctx, db.EventQuery{After: after, Types: types, Subject: subject, Limit: limit})
-}
-
-func (s eventStore) ReadEventsBefore(ctx context.Context, before int64, types []animalstore.EventType, subject string, limit int) ([]animalstore.Event, int64, error) {
-	return s.Events(ctx, db.EventQuery{Before: before, Types: types, Subject: subject, Limit: limit})
-}
-
 // startHub starts the hub, which notifies followers of new events.
 func (s *Server) startHub() {
-	s.hub = events.NewHub(eventStore{s.db}, s.cfg.Log)
+	s.hub = events.NewHub(s.db, s.cfg.Log)
 	s.hub.PollEvery = cmp.Or(s.cfg.EventsEvery, s.hub.PollEvery)
 	s.closers = append(s.closers, runInBackground(s.hub.Run))
 }

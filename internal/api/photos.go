@@ -19,7 +19,7 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer end()
-	contentType, err := readUpload(w, r)
+	contentType, err := s.uploads.read(w, r)
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,9 @@ type uploads struct {
 	all      *fair.Turns
 	decoders *fair.Turns
 
-	mu    sync.Mutex
-	byKey map[int64]*keyUploads // those with uploads in progress
+	mu      sync.Mutex
+	byKey   map[int64]*keyUploads // those with uploads in progress
+	leaving int                   // uploads that were cut off and still have their turn
 }
 
 // keyUploads are the uploads of a key.
@@ -103,9 +104,9 @@ func (u *uploads) process(ctx context.Context, key int64, data []byte, contentTy
 	return photo.Process(ctx, data, contentType)
 }
 
-// readUpload reads a picture into the request's body and returns its type. The handler's
+// read reads a picture into the request's body and returns its type. The handler's
 // time begins when all of it is there.
-func readUpload(w http.ResponseWriter, r *request) (contentType string, err error) {
+func (u *uploads) read(w http.ResponseWriter, r *request) (contentType string, err error) {
 	if r.ContentLength > animalstore.MaxUpload {
 		return "", uploadTooLarge()
 	}
@@ -121,9 +122,13 @@ func readUpload(w http.ResponseWriter, r *request) (contentType string, err erro
 	} else if r.ContentLength > 0 {
 		body.Grow(int(r.ContentLength))
 	}
-	n, err := io.Copy(target, io.LimitReader(r.Body, animalstore.MaxUpload+1))
+	arriving := u.watch(r.Body, func() { control.SetReadDeadline(began) })
+	n, err := io.Copy(target, io.LimitReader(arriving, animalstore.MaxUpload+1))
+	tooSlow := u.unwatch(arriving)
 	r.waited += time.Since(began)
 	switch {
+	case tooSlow:
+		return "", animalstore.Errorf(animalstore.Overloaded, "the picture arrived too slowly while others were waiting to upload: try again in a moment")
 	case err != nil:
 		return "", unreadable(r, err, animalstore.InvalidImage)
 	case n > animalstore.MaxUpload:

@@ -17,12 +17,9 @@ import (
 	"animalstore"
 )
 
-// The maximum sizes of a response, in bytes: several times the size of the largest page,
-// and somewhat more than the largest image.
-const (
-	maxResponse = 8 << 20
-	maxImage    = 16 << 20
-)
+// maxResponse is the maximum size of a response, in bytes: somewhat more than the largest
+// image, and many times the size of the largest page.
+const maxResponse = 16 << 20
 
 // repeat is the effect of sending a request again. The zero value is for requests that
 // only read, or that lead to the same state again.
@@ -210,13 +207,9 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		return f
 	}
 	defer res.Body.Close()
-	most := maxResponse
-	if k.decodeImage != nil {
-		most = maxImage
-	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, int64(most)+1))
-	if err == nil && len(body) > most {
-		body, err = body[:most], fmt.Errorf("%w than %d MiB", errTooLarge, most>>20)
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
+	if err == nil && len(body) > maxResponse {
+		body, err = body[:maxResponse], errTooLarge
 	}
 	k.readMeta(res)
 	if err != nil && timed.Err() != nil {
@@ -231,7 +224,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	return f
 }
 
-var errTooLarge = errors.New("the body is larger")
+var errTooLarge = errors.New("the body is larger than 16 MiB")
 
 // connTrace observes whether a request got a connection.
 type connTrace struct {

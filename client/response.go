@@ -78,7 +78,7 @@ func (c *Client) readResponse(ctx context.Context, k *call, res *http.Response, 
 // may get a good response: it may if the body is incomplete, but a different kind of
 // response isn't from the service.
 func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryable bool, err error) {
-	if res.StatusCode == http.StatusNoContent && k.decode == nil {
+	if res.StatusCode == http.StatusNoContent && k.decode == nil && k.decodeImage == nil {
 		return false, nil
 	}
 	expected := res.StatusCode == http.StatusOK || res.StatusCode == http.StatusCreated

@@ -16,6 +16,7 @@ type goArgs struct {
 
 	PetIDs   []int64
 	Picture  []byte
+	Size     int // of a picture of zeros, instead of Picture
 	Pet      animalstore.NewPet
 	Category animalstore.Category
 	Key      goKey
@@ -157,7 +158,7 @@ var goOperations = map[string]goOperation{
 		return c.GetLimits(ctx, o...)
 	},
 	"addPhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
-		return c.AddPhoto(ctx, a.PetID, bytes.NewReader(a.Picture), o...)
+		return c.AddPhoto(ctx, a.PetID, bytes.NewReader(append(a.Picture, make([]byte, a.Size)...)), o...)
 	},
 	"listPhotos": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return take(a.take, c.ListPhotos(ctx, client.PhotoQuery{PetIDs: a.PetIDs, PageSize: a.Query.PageSize}, o...))

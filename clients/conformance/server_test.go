@@ -71,12 +71,10 @@ func (s *scriptedServer) record(r *http.Request, where string) int {
 	for name, values := range r.Header {
 		headers[strings.ToLower(name)] = strings.Join(values, ", ")
 	}
-	request := map[string]any{"method": r.Method, "path": where + canonical(r.URL.EscapedPath(), r.URL.RawQuery), "headers": headers}
+	request := map[string]any{"method": r.Method, "path": where + canonical(r.URL.EscapedPath(), r.URL.RawQuery), "headers": headers, "text": string(body), "size": float64(len(body))}
 	var decoded any
 	if json.Unmarshal(body, &decoded) == nil {
 		request["body"] = decoded
-	} else if len(body) > 0 {
-		request["body"] = string(body)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

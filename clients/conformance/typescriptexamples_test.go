@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"animalstore"
+	"animalstore/internal/photo/phototest"
 	"animalstore/internal/testenv"
 )
 
@@ -21,7 +22,9 @@ func TestTypeScriptExamples(t *testing.T) {
 	// The service checks that the host of a webhook exists.
 	examples := strings.ReplaceAll(string(mustRead(t, "../../internal/pages/examples.ts")), "https://example.com", "http://127.0.0.1:9")
 	write(t, filepath.Join(dir, "examples.ts"), examples)
-	mustRun(t, dir, tool(t, "tsc"), "--strict", "--target", "es2022", "--lib", "es2022,dom", "--module", "nodenext", "--skipLibCheck", "examples.ts")
+	write(t, filepath.Join(dir, "node.d.ts"), nodeTypes)
+	mustRun(t, dir, tool(t, "tsc"), "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.asynciterable", "--module", "nodenext", "--skipLibCheck", "node.d.ts", "examples.ts")
+	write(t, filepath.Join(dir, "photo.jpg"), string(phototest.JPEG(phototest.Drawing(40, 30))))
 	write(t, filepath.Join(dir, "run.js"), runExamples)
 	server := startReal(t)
 	c := server.owner()
@@ -38,19 +41,26 @@ func TestTypeScriptExamples(t *testing.T) {
 	cmd := exec.Command("node", "run.js", server.url, ownerKey)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "all 36 ran") {
+	if err != nil || !strings.Contains(string(out), "all 42 ran") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// runExamples runs createKey and createWebhook before the examples that need what they
-// create, and what removes something last.
+// nodeTypes are the types of Node that the examples need.
+const nodeTypes = `declare module "node:fs/promises" {
+  export function readFile(path: string): Promise<Uint8Array<ArrayBuffer>>;
+  export function writeFile(path: string, data: AsyncIterable<Uint8Array>): Promise<void>;
+}
+`
+
+// runExamples runs first what creates something that other examples need, and last what
+// removes it.
 const runExamples = `import { Client } from "animalstore";
 import * as examples from "./examples.js";
 
 const store = new Client(process.argv[2], process.argv[3]);
-const first = ["createKey", "createWebhook", "pingWebhook"];
-const last = ["deletePet", "revokeKey", "deleteWebhook"];
+const first = [...Array(5).fill("addPhoto"), "createKey", "createWebhook", "pingWebhook"];
+const last = ["deletePhoto", "deletePet", "revokeKey", "deleteWebhook"];
 const others = Object.keys(examples).filter((name) => !first.includes(name) && !last.includes(name));
 for (const name of [...first, ...others, ...last]) {
   if (name === "deletePet") {

@@ -107,6 +107,12 @@ func checkTypes(t *testing.T, app, example string) {
 	write(t, filepath.Join(app, "example.ts"), strings.ReplaceAll(example, "process.env.ANIMALSTORE_API_KEY", `"key"`)+`
 const status: "available" | "pending" | "sold" = pet.status;
 const found: number = (await store.findPet(pet.id, { timeout: 1000, signal: AbortSignal.timeout(1) })).categoryId;
+for (const picture of [new Blob(), new ArrayBuffer(0), new Uint8Array(0), new Blob().stream()]) {
+  const image: Blob = await store.getImage((await store.addPhoto(pet.id, picture)).id);
+  await store.addPhoto(pet.id, image);
+}
+// @ts-expect-error a string is not a picture
+await store.addPhoto(pet.id, "photo.jpg");
 // @ts-expect-error a required field is missing
 await store.createPet({ name: "Rex" });
 // @ts-expect-error a field has the wrong type

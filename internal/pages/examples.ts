@@ -1,5 +1,6 @@
 // The functions in this file are the TypeScript examples on the docs page. Each is named
 // after its operation id. TestTypeScriptExamples in clients/conformance runs them.
+import { readFile, writeFile } from "node:fs/promises";
 import type { Client } from "animalstore";
 
 export async function listPets(store: Client) {
@@ -25,6 +26,36 @@ export async function updatePet(store: Client) {
 
 export async function deletePet(store: Client) {
   await store.deletePet(42);
+}
+
+export async function addPhoto(store: Client) {
+  const photo = await store.addPhoto(42, await readFile("photo.jpg"));
+  console.log(photo.id, photo.width, photo.height);
+}
+
+export async function listPhotos(store: Client) {
+  for await (const photo of store.listPhotos({ petIds: [42, 41] })) {
+    console.log(photo.id, photo.petId);
+  }
+}
+
+export async function getPhoto(store: Client) {
+  const photo = await store.getPhoto(5);
+  console.log(photo.petId, photo.width, photo.height);
+}
+
+export async function deletePhoto(store: Client) {
+  await store.deletePhoto(5);
+}
+
+export async function getImage(store: Client) {
+  const image = await store.getImage(5);
+  await writeFile("photo.jpg", image.stream());
+}
+
+export async function getThumbnail(store: Client) {
+  const image = await store.getThumbnail(5);
+  await writeFile("thumbnail.jpg", image.stream());
 }
 
 export async function listOrders(store: Client) {

@@ -119,7 +119,9 @@ if err != nil {
 	return err
 }
 fmt.Println(pet.ID, pet.Status)`,
-				"ts": `const store = new Client("http://127.0.0.1:8080", process.env.ANIMALSTORE_API_KEY);
+				"ts": `import { Client } from "animalstore";
+
+const store = new Client("http://127.0.0.1:8080", process.env.ANIMALSTORE_API_KEY);
 const pet = await store.createPet({ name: "Rex", categoryId: 7 });
 console.log(pet.id, pet.status);`,
 				"js": "const response = await fetch(\"http://127.0.0.1:8080/v1/pets\", {\n  method: \"POST\",\n  headers: {\n" +

@@ -22,8 +22,7 @@ const sampleAddress = "http://127.0.0.1:8080"
 //go:embed examples_test.go
 var goExamples string
 
-// typescriptExamples has a function for each operation that the client for TypeScript
-// has. A test compiles and runs them.
+// typescriptExamples has a function for each operation. A test compiles and runs them.
 //
 //go:embed examples.ts
 var typescriptExamples string
@@ -70,12 +69,12 @@ func (o operationView) snippets() []snippet {
 
 // withExamples puts the examples with our clients after the first snippet.
 func withExamples(operation string, first snippet, others ...snippet) []snippet {
-	all := []snippet{first, {"go", "Go", goSnippet(operation)}}
-	if code := typescriptSnippet(operation); code != "" {
-		all = append(all, snippet{"ts", "TypeScript", code})
-	}
-	all = append(all, snippet{"python", "Python", pythonSnippet(operation)})
-	return append(all, others...)
+	return append([]snippet{
+		first,
+		{"go", "Go", goSnippet(operation)},
+		{"ts", "TypeScript", typescriptSnippet(operation)},
+		{"python", "Python", pythonSnippet(operation)},
+	}, others...)
 }
 
 // receivesFile reports whether a successful response is a file.
@@ -152,16 +151,24 @@ func goSnippet(operation string) string {
 		strings.TrimSuffix(code, "\nreturn nil")
 }
 
-// typescriptSnippet is the body of the function in typescriptExamples, or "" if it is
-// missing.
+// typescriptSnippet is the body of the function in typescriptExamples, with the imports
+// that it needs.
 func typescriptSnippet(operation string) string {
 	_, code, ok := strings.Cut(typescriptExamples, "\nexport async function "+operation+"(")
 	if !ok {
-		return ""
+		panic("no TypeScript example for " + operation)
 	}
 	_, code, _ = strings.Cut(code, " {\n")
 	code, _, _ = strings.Cut(code, "\n}\n")
-	return fmt.Sprintf("const store = new Client(%q, process.env.ANIMALSTORE_API_KEY);", sampleAddress) + strings.ReplaceAll("\n"+code, "\n  ", "\n")
+	imports := ""
+	for _, function := range []string{"readFile", "writeFile"} {
+		if strings.Contains(code, function+"(") {
+			imports = fmt.Sprintf("import { %s } from \"node:fs/promises\";\n", function)
+		}
+	}
+	imports += "import { Client } from \"animalstore\";\n\n"
+	client := fmt.Sprintf("const store = new Client(%q, process.env.ANIMALSTORE_API_KEY);", sampleAddress)
+	return imports + client + strings.ReplaceAll("\n"+code, "\n  ", "\n")
 }
 
 func jsSnippet(method, address, body string, hasContent bool) string {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import inspect
+import io
 import json
 import ssl
 import sys
@@ -85,7 +86,8 @@ def arguments(command: Command, meta: a.Meta, cancel: a.CancelToken | None) -> t
         args[name] for name in IDS if name in args and call not in ("listOrders", "putCategory")
     ]
     if call == "addPhoto":
-        positional.append(base64.b64decode(args["picture"]))
+        picture = base64.b64decode(args["picture"]) if "picture" in args else bytes(args["size"])
+        positional.append(io.BytesIO(picture) if args.get("as") == "stream" else picture)
     if call in INPUTS:
         name, read = INPUTS[call]
         positional.append(read(args[name]))

@@ -1,14 +1,20 @@
 import { InvalidArgumentError, type AnimalStoreError, type Origin } from "./errors.js";
+import type { Query } from "./lists.js";
 import { checkRules, type CallOptions } from "./options.js";
+import { readPicture, type Picture } from "./pictures.js";
+import type { Scope } from "./scope.js";
 
 /** One call of an operation, which may take several attempts. */
 export interface Call {
   /** The method that was called: the operationId in the OpenAPI document, or such as "findPet". */
   operation: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below /v1, with the query. */
+  /** Below /v1, with the query unless that is separate. */
   path: string;
+  query?: Query;
   body?: object | undefined;
+  /** Sent instead of a body. */
+  picture?: Picture;
   /**
    * The effect of sending a request again, unless it only reads or leads to the same state
    * again: the Idempotency-Key gets the first response again, or the change is made again.
@@ -24,7 +30,13 @@ export interface Call {
   endless?: boolean;
   /** How long the service may deliberately wait, in milliseconds. */
   wait?: number;
-  /** Whether a decoded body is plausible. Without it, the response has no body. */
+  /** The response is an image. */
+  image?: boolean;
+  /** The field of the response that the method returns, instead of all of it. */
+  result?: string;
+  /** The response is a page of a list. */
+  list?: boolean;
+  /** Whether a decoded body, or each entry of a list, is plausible. Without it, the response has no body. */
   check?: ((value: any) => unknown) | undefined;
 }
 
@@ -32,7 +44,8 @@ export interface Call {
 export interface Prepared extends Call, Origin {
   request: string;
   headers: Record<string, string>;
-  content: string | undefined;
+  /** The encoded body, the same in every attempt. */
+  content: string | Blob | undefined;
   options: CallOptions;
 }
 
@@ -59,13 +72,18 @@ export interface Failure {
 }
 
 /** Checks the options of a call and encodes its body. */
-export function prepare(call: Call, url: string, options: CallOptions): Prepared {
+export async function prepare(call: Call, url: string, options: CallOptions, scope: Scope): Promise<Prepared> {
   const origin = { operation: call.operation, request: `${call.method} ${url}` };
   checkOptions(call, options, origin);
   const json = "application/json";
-  const headers: Record<string, string> = { Accept: json };
-  const content = call.body && encode(call.body, origin);
-  if (content !== undefined) {
+  // Errors are JSON.
+  const headers: Record<string, string> = { Accept: call.image ? "image/*, " + json : json };
+  let content: Prepared["content"];
+  if (call.picture) {
+    content = await readPicture(call.picture, scope, origin);
+    headers["Content-Type"] = content.type;
+  } else if (call.body) {
+    content = encode(call.body, origin);
     headers["Content-Type"] = call.method === "PATCH" ? "application/merge-patch+json" : json;
   }
   if (options.ifMatch !== undefined) {

@@ -48,6 +48,11 @@ export class ServiceError extends AnimalStoreError {
   declare readonly requestId: string;
 }
 
+/** An error of the service that the client knows without a request. */
+export function knownError(code: string, message: string, origin: Origin): ServiceError {
+  return new ServiceError(message, origin, { code, status: 0, requestId: "" });
+}
+
 /**
  * The kind of limit that was reached: the plan's requests per minute or per calendar day
  * in UTC, or a ban for ignoring 429 responses. "" if the response was not from the service.

@@ -33,6 +33,11 @@ export function findLink(headers: Headers, relation: string): string {
   return "";
 }
 
+/** A parameter in the query of a link. */
+export function paramOf(link: string, name: string): string | null {
+  return new URLSearchParams(link.split("?")[1]).get(name);
+}
+
 /** The path of the next page, below /v1, or "" if there is none. Throws an Error that says what is wrong with it. */
 export function nextLink(headers: Headers, base: URL): string {
   const target = findLink(headers, "next");

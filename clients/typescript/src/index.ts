@@ -1,4 +1,5 @@
-export { Client, defaultGraceSeconds, type DeliveryQuery, type InventoryQuery, type OrderQuery, type PetQuery } from "./client.js";
+export { Client } from "./client.js";
+export { defaultGraceSeconds, type DeliveryQuery, type InventoryQuery, type Operations, type OrderQuery, type PetQuery, type PhotoQuery } from "./operations.js";
 export * from "./types.js";
 export {
   AbortError,
@@ -14,4 +15,5 @@ export {
 } from "./errors.js";
 export type { EventPage, EventsQuery, PageQuery } from "./lists.js";
 export type { CallOptions, ClientOptions, Meta, RateLimit, Wait } from "./options.js";
+export type { Picture } from "./pictures.js";
 export { verifyWebhook, WebhookError, webhookTolerance, type WebhookHeaders, type WebhookReason } from "./webhook.js";

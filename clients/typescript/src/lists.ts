@@ -1,5 +1,6 @@
 import type { Call } from "./call.js";
 import { AnimalStoreError, InvalidArgumentError } from "./errors.js";
+import { paramOf } from "./headers.js";
 import type { CallOptions } from "./options.js";
 import { Scope } from "./scope.js";
 import type { Transport } from "./transport.js";
@@ -13,12 +14,13 @@ export interface PageQuery {
 
 const maxPageSize = 100;
 
-export type Query = Record<string, string | number | undefined>;
+export type Query = Record<string, string | number | number[] | undefined>;
 
-/** Makes a query string. Values that are undefined or "" are left out. */
-export function queryOf(values: Query): string {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== "") as [string, string][];
-  return given.length === 0 ? "" : "?" + new URLSearchParams(given);
+/** Makes a query string. Values that are undefined or empty are left out. */
+export function queryOf(values: Query = {}): string {
+  const given = Object.entries(values).filter(([, value]) => String(value ?? "") !== "") as [string, string][];
+  const query = String(new URLSearchParams(given));
+  return query && "?" + query;
 }
 
 /**
@@ -42,13 +44,13 @@ async function* pages<T>(transport: Transport, call: Call, options: CallOptions,
 }
 
 /** Iterates over a list. It requests a page when its first entry is needed. */
-export async function* list<T>(transport: Transport, operation: string, path: string, query: Query & PageQuery, options: CallOptions, check: (entry: T) => unknown): AsyncGenerator<T, void, undefined> {
+export async function* list(transport: Transport, { query, check, ...others }: Call, options: CallOptions = {}): AsyncGenerator<any, void, undefined> {
   const scope = new Scope(options);
-  const { pageSize = maxPageSize, ...filters } = query;
+  const { pageSize = maxPageSize, ...filters } = query!;
   try {
-    path += queryOf({ ...filters, limit: pageSize, cursor: options.cursor });
-    const call: Call = { operation, method: "GET", path, check: (value) => Array.isArray(value) && value.every(check) };
-    yield* pages<T>(transport, call, options, scope, (next, at) => {
+    const path = others.path + queryOf({ ...filters, limit: pageSize, cursor: options.cursor });
+    const call: Call = { ...others, path, check: (value) => Array.isArray(value) && value.every(check!) };
+    yield* pages(transport, call, options, scope, (next, at) => {
       if (next === at) {
         throw brokenLink(transport, call, "the list's link to the next page leads to the same page");
       }
@@ -60,7 +62,7 @@ export async function* list<T>(transport: Transport, operation: string, path: st
 }
 
 function brokenLink(transport: Transport, { operation, path }: Call, message: string): AnimalStoreError {
-  return new AnimalStoreError(message, { operation, request: "GET " + transport.urlOf(path) });
+  return new AnimalStoreError(message, { operation, request: "GET " + transport.base.href + path });
 }
 
 /** Selects events. By default all kept events. */
@@ -100,6 +102,11 @@ function eventsQuery(operation: string, q: EventsQuery, limit: number): Query {
   };
 }
 
+function eventsCall(operation: string, query: Query, endless: boolean): Call {
+  const wait = query.wait ? eventsWait * 1000 : 0;
+  return { operation, method: "GET", path: "/events" + queryOf(query), endless, wait, check: areEvents };
+}
+
 /** Iterates over the events so far, or with follow also over later ones, without end. */
 export async function* eventsOf(transport: Transport, operation: string, q: EventsQuery, follow: boolean, options: CallOptions): AsyncGenerator<Event, void, undefined> {
   const query = eventsQuery(operation, q, maxPageSize);
@@ -114,8 +121,7 @@ export async function* eventsOf(transport: Transport, operation: string, q: Even
       // lost, the retry would miss the events in between.
       query.after = (await eventPage(transport, operation, { latest: true }, 1, options, follow, scope)).next;
     }
-    const wait = follow ? eventsWait : undefined;
-    const call: Call = { operation, method: "GET", path: "/events" + queryOf({ ...query, wait }), endless: follow, wait: (wait ?? 0) * 1000, check: areEvents };
+    const call = eventsCall(operation, follow ? { ...query, wait: eventsWait } : query, follow);
     yield* pages<Event>(transport, call, options, scope, (next, at) => {
       if (next === "" && !back) {
         return noNextEvents(transport, call);
@@ -141,9 +147,9 @@ export interface EventPage {
 /** Requests one page of events. */
 export async function eventPage(transport: Transport, operation: string, q: EventsQuery, limit: number, options?: CallOptions, endless = false, scope?: Scope): Promise<EventPage> {
   const query = eventsQuery(operation, q, limit);
-  const call: Call = { operation, method: "GET", path: "/events" + queryOf(query), endless, check: areEvents };
+  const call = eventsCall(operation, query, endless);
   const { value, next } = await transport.do(call, options, scope);
-  const id = new URLSearchParams(next.split("?")[1]).get(query.before ? "before" : "after");
+  const id = paramOf(next, query.before ? "before" : "after");
   if (id === null && !(query.before && next === "")) {
     throw noNextEvents(transport, call);
   }

@@ -1,35 +1,31 @@
 import type { Failure, Outcome, Prepared } from "./call.js";
 import { excerpt, NotModifiedError, RateLimitError, ResponseError, ServiceError, windowOf } from "./errors.js";
-import { findLink, nextLink, readRateLimit, retryAfter } from "./headers.js";
+import { findLink, nextLink, paramOf, readRateLimit, retryAfter } from "./headers.js";
 import type { Meta } from "./options.js";
 
-/** The maximum size of a response in bytes: several times the size of the largest page. */
-const maxResponse = 8 << 20;
+/**
+ * The maximum size of a response in bytes: somewhat more than the largest image, and many
+ * times the size of the largest page.
+ */
+export const maxResponse = 16 << 20;
 
-const tooLarge = "the body is larger than 8 MiB";
-
-/** Reads the body of a response. It returns what is wrong with it, and the part before that. */
-export async function readBody(response: Response): Promise<[text: string, problem?: string]> {
-  let text = "";
-  let size = 0;
-  const decoder = new TextDecoder();
-  const reader = response.body?.getReader();
+/**
+ * Reads a stream. It stops after more than most bytes, or at an error, which it returns
+ * with what came before.
+ */
+export async function readAll(open: () => ReadableStream<Uint8Array<ArrayBuffer>> | null | undefined, most: number): Promise<[content: Blob, error?: unknown]> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let left = most;
   try {
-    for (;;) {
-      const { done, value } = (await reader?.read()) ?? { done: true };
-      if (done) {
-        return [text + decoder.decode()];
-      }
-      size += value!.length;
-      if (size > maxResponse) {
-        void reader!.cancel().catch(() => {});
-        return [text, tooLarge];
-      }
-      text += decoder.decode(value, { stream: true });
+    const reader = open()?.getReader();
+    for (let part; left >= 0 && (part = await reader?.read())?.value; left -= part.value.length) {
+      chunks.push(part.value);
     }
-  } catch {
-    return [text, "reading the body failed"];
+    void reader?.cancel().catch(() => {});
+  } catch (error) {
+    return [new Blob(chunks), error ?? "unknown"];
   }
+  return [new Blob(chunks)];
 }
 
 export function readMeta(response: Response | undefined, attempts: number): Meta {
@@ -43,14 +39,15 @@ export function readMeta(response: Response | undefined, attempts: number): Meta
     banLifted: header("Ban-Lifted") === "true",
     attempts,
     age: Number(header("Age")) || 0,
-    nextCursor: new URLSearchParams(findLink(headers, "next").split("?")[1]).get("cursor") ?? "",
+    nextCursor: paramOf(findLink(headers, "next"), "cursor") ?? "",
     rateLimit: readRateLimit(headers),
   };
 }
 
-/** Reads the response to a call. problem says what is wrong with its body. */
-export function readResponse(k: Prepared, response: Response, text: string, problem: string | undefined, base: URL, conceal: (text: string) => string): Outcome | Failure {
+/** Reads the response to a call. problem says why its content is incomplete. */
+export async function readResponse(k: Prepared, response: Response, content: Blob, problem: string, base: URL, conceal: (text: string) => string): Promise<Outcome | Failure> {
   const { status, headers } = response;
+  const text = await content.text();
   const header = (name: string) => excerpt(conceal(headers.get(name) ?? ""));
   const contentType = header("Content-Type");
   const requestId = header("X-Request-Id");
@@ -60,11 +57,12 @@ export function readResponse(k: Prepared, response: Response, text: string, prob
     const shown = k.repeat === "harmful" && status < 400 ? "" : excerpt(conceal(body));
     return { error: new ResponseError(message, k, { status, contentType, excerpt: shown }), status, code: "", retryable, unchanged, after };
   };
-  const isJSON = /^application\/json\s*(;|$)/i.test(contentType);
+  const mediaType = contentType.replace(/\s*;.*/, "").toLowerCase();
+  const isJSON = mediaType === "application/json";
 
   const read = (): Outcome | Failure => {
-    if (problem) {
-      return unexpected(problem, problem !== tooLarge, status >= 400 && status < 500);
+    if (problem || content.size > maxResponse) {
+      return unexpected(problem || "the body is larger than 16 MiB", !!problem, status >= 400 && status < 500);
     }
     // A browser doesn't show the target of a redirect.
     if (response.type === "opaqueredirect" || (status >= 300 && status < 400 && headers.has("Location"))) {
@@ -81,7 +79,7 @@ export function readResponse(k: Prepared, response: Response, text: string, prob
       return unexpected("its body is not an error of the service", status >= 500, status < 500);
     }
     const error = new ServiceError(conceal(message), k, { code, status, requestId });
-    return { error, status, code, retryable: status === 503, unchanged: status < 500 || unchangedCodes.includes(code), after };
+    return { ...unexpected("", status === 503, status < 500 || unchangedCodes.includes(code)), error, code };
   };
 
   // A retry may get a good response if the body is incomplete, but a different kind of
@@ -93,12 +91,12 @@ export function readResponse(k: Prepared, response: Response, text: string, prob
     if (!k.check || !(k.accepted ? [202] : [200, 201]).includes(status)) {
       return unexpected("the status is not the expected one", false, false);
     }
-    if (!isJSON) {
-      return unexpected(`its type is "${contentType}", not JSON: is the base URL right?`, false, false);
+    if (k.image ? !mediaType.startsWith("image/") : !isJSON) {
+      return unexpected(`its type is "${contentType}", not ${k.image ? "an image" : "JSON"}: is the base URL right?`, false, false);
     }
-    const value = parse(text);
+    const value = k.image ? content.slice(0, content.size, mediaType) : parse(text);
     if (!value || !k.check(value)) {
-      return unexpected("the body is incomplete or not the expected JSON", true, false);
+      return unexpected("the body is incomplete or not the expected one", true, false);
     }
     try {
       return { value, next: nextLink(headers, base) };

@@ -3,7 +3,8 @@ import { AnimalStoreError, NetworkError, RateLimitError } from "./errors.js";
 import { newGate, type Gate, type Ticket } from "./gate.js";
 import { checkKey, checkSettings, parseBase, type CallOptions, type ClientOptions } from "./options.js";
 import { isNotConnected, isPermanent } from "./network.js";
-import { readBody, readMeta, readResponse } from "./response.js";
+import { maxResponse, readAll, readMeta, readResponse } from "./response.js";
+import { uploadTime } from "./pictures.js";
 import { clock, Scope } from "./scope.js";
 
 /**
@@ -17,7 +18,6 @@ const retryWindow = 23 * 3_600_000;
 export interface Transport {
   base: URL;
   gate: Gate;
-  urlOf(path: string): string;
   /** Makes a call: sends it until it succeeds or must not be retried. */
   do(call: Call, options?: CallOptions, within?: Scope): Promise<Outcome>;
 }
@@ -32,7 +32,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
 
   /** Sends a call once. */
   async function send(k: Prepared, scope: Scope, ticket: Ticket, attempts: number): Promise<Outcome | Failure> {
-    const timed = new Scope({ signal: scope.signal, timeout: attemptTimeout + (k.wait ?? 0) });
+    const timed = new Scope({ signal: scope.signal, timeout: attemptTimeout + (k.wait ?? 0) + (k.picture ? uploadTime : 0) });
     let response: Response | undefined;
     try {
       response = await fetch(urlOf(k.path), {
@@ -45,9 +45,10 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
         cache: "no-store",
         credentials: "omit",
       });
-      const [text, problem] = await readBody(response);
-      const result = readResponse(k, response, text, timed.timedOut ? late : problem, base, conceal);
-      if (problem && scope.signal.aborted) {
+      const [content, error] = await readAll(() => response!.body, maxResponse);
+      const problem = timed.timedOut ? late : error ? "reading the body failed" : "";
+      const result = await readResponse(k, response, content, problem, base, conceal);
+      if (error && scope.signal.aborted) {
         Object.assign(result, { error: scope.error(k), retryable: false });
       }
       const refusal = "error" in result && result.error instanceof RateLimitError ? result.error : undefined;
@@ -93,13 +94,12 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
   return {
     base,
     gate,
-    urlOf,
     async do(call, options = {}, within) {
       const scope = within ?? new Scope(options);
       let unresolved = Infinity; // when the first possibly successful attempt was sent
       let attempt = 0;
       try {
-        const k = prepare(call, urlOf(call.path), options);
+        const k = await prepare(call, urlOf(call.path), options, scope);
         for (;;) {
           const most = Math.min(maxWait, retryWindow - clock() + unresolved);
           const ticket = await gate.enter(scope, k, !!k.wait, most, (ms, reason) => onWait({ operation: k.operation, attempt, for: ms, reason }));
@@ -142,7 +142,7 @@ const late = "no response in time";
  * removed a pet and the pet doesn't exist, it was removed.
  */
 function isDone(k: Call, failure: Failure): boolean {
-  return k.method === "DELETE" && failure.code === "pet_not_found";
+  return k.method === "DELETE" && /^(pet|photo)_not_found$/.test(failure.code);
 }
 
 /** Whether a failure shows the outcome of the earlier attempts that got no response. */

@@ -7,12 +7,13 @@ export type Pet = Schemas["Pet"];
 export type NewPet = Schemas["NewPet"];
 export type PetPatch = Schemas["PetPatch"];
 export type PetStatus = Schemas["PetStatus"];
+export type Photo = Schemas["Photo"];
 export type Order = Schemas["Order"];
 export type OrderPatch = Schemas["OrderPatch"];
 export type OrderStatus = Schemas["OrderStatus"];
 export type Category = Schemas["Category"];
 export type Inventory = Schemas["Inventory"];
-/** A change of the store. `data` is the resource: a Pet, Order, Category, Key or Webhook. */
+/** A change of the store. `data` is the resource: a Pet, Photo, Order, Category, Key or Webhook. */
 export type Event = Omit<Schemas["Event"], "data"> & { data: Record<string, unknown> };
 export type EventType = Schemas["EventType"];
 export type Key = Schemas["Key"];

@@ -36,8 +36,8 @@ export async function verifyWebhook(secrets: string | string[], headers: Webhook
   if (keys.length === 0) {
     throw new WebhookError("no_secret");
   }
-  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
-    const value = headerOf(headers, name);
+  const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => {
+    const value = headerOf(headers, "webhook-" + name);
     if (value === "") {
       throw new WebhookError("missing_header");
     }

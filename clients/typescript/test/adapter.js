@@ -24,6 +24,19 @@ async function take(entries, n, list) {
   return entries;
 }
 
+/** A picture in one of the forms that addPhoto takes. */
+function picture({ picture, size, as }) {
+  const bytes = picture === undefined ? new Uint8Array(size) : Uint8Array.from(atob(picture), (c) => c.charCodeAt(0));
+  const forms = { buffer: () => bytes.buffer, blob: () => new Blob([bytes]), stream: () => new Blob([bytes]).stream() };
+  return as === undefined ? bytes : forms[as]();
+}
+
+/** An image in the form of the protocol. */
+async function describeImage(image) {
+  const { type, size } = await image;
+  return { contentType: type, size };
+}
+
 /** Calls one method of the client. A list that fails leaves its entries in entries. */
 function call(client, name, a, o, n, entries) {
   switch (name) {
@@ -35,6 +48,13 @@ function call(client, name, a, o, n, entries) {
       return take(entries, n, client[name](a.query, o));
     case "getInventory":
       return client.getInventory(a.query, o);
+    case "addPhoto":
+      return client.addPhoto(a.petId, picture(a), o);
+    case "listPhotos":
+      return take(entries, n, client.listPhotos({ petIds: a.petIds, ...a.query }, o));
+    case "getImage":
+    case "getThumbnail":
+      return describeImage(client[name](a.photoId, o));
     case "listDeliveries":
       return take(entries, n, client.listDeliveries(a.webhookId, a.query, o));
     case "listEvents":
@@ -70,7 +90,7 @@ function call(client, name, a, o, n, entries) {
     case "retryDelivery":
       return client[name](a.webhookId, a.deliveryId, o);
   }
-  const id = a.petId ?? a.orderId ?? a.categoryId ?? a.keyId ?? a.webhookId;
+  const id = a.petId ?? a.orderId ?? a.categoryId ?? a.keyId ?? a.webhookId ?? a.photoId;
   return a.patch === undefined ? client[name](id, o) : client[name](id, a.patch, o);
 }
 

@@ -27,7 +27,7 @@ from ._errors import (
 from ._gate import Admit, Gate, Ticket
 from ._headers import first, http_date, read_rate_limit
 from ._options import CallOptions, CancelToken, Settings, Wait
-from ._response import MAX_IMAGE, MAX_RESPONSE, Failure, Reader, Received
+from ._response import Failure, Reader, Received
 
 T = TypeVar("T")
 
@@ -51,8 +51,6 @@ class Exchange:
     content: bytes | None
     timeout: float
     cancel: CancelToken | None
-    max_response: int
-    """In bytes."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +152,8 @@ class Core:
         headers = {**self._credential(), **call.headers()}
         url = self.base_url + call.path
         limit = min(timeout, call.left())
-        largest = MAX_IMAGE if call.decode_image else MAX_RESPONSE
         try:
-            got = yield Exchange(call.method, url, headers, call.content, limit, call.options.get("cancel"), largest)
+            got = yield Exchange(call.method, url, headers, call.content, limit, call.options.get("cancel"))
         except BaseException:  # the caller has left
             self.gate.return_lost(ticket)
             raise

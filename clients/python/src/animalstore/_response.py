@@ -26,11 +26,9 @@ from ._errors import (
 from ._headers import decimal, find_link, first, is_json, media_type, next_cursor, read_rate_limit, retry_after
 from ._json import DecodeError
 
-MAX_RESPONSE = 8 << 20
-"""The maximum size of a response, in bytes: several times the size of the largest page."""
-
-MAX_IMAGE = 16 << 20
-"""The maximum size of an image, in bytes: somewhat more than the largest one."""
+MAX_RESPONSE = 16 << 20
+"""The maximum size of a response, in bytes: somewhat more than the largest image, and many
+times the size of the largest page."""
 
 UNCHANGED_CODES = {"storage_full", "overloaded", "shutting_down"}
 """The codes of 503 that guarantee that nothing was changed. New codes count only once
@@ -113,7 +111,7 @@ class Reader:
     def _read_success(self, call: Call[Any], got: Received) -> Failure | None:
         """Only an incomplete body is worth a retry: a different kind of response isn't from
         the service."""
-        if got.status == 204 and call.decode is None:
+        if got.status == 204 and call.decode is None and call.decode_image is None:
             return None
         expected = got.status == 202 if call.accepted else got.status in (200, 201)
         if not expected or (call.decode is None and call.decode_image is None):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import httpx
 
 from ._core import NOT_IN_TIME, Exchange, Lost, Pause, Steps
-from ._response import Received
+from ._response import MAX_RESPONSE, Received
 
 T = TypeVar("T")
 
@@ -92,7 +92,7 @@ class Runner:
         try:
             for chunk in response.iter_bytes():
                 got.body += chunk
-                if too_large(got, exchange.max_response):
+                if too_large(got):
                     break
                 if time.monotonic() > deadline:
                     got.broken = NOT_IN_TIME
@@ -163,7 +163,7 @@ class AsyncRunner:
         try:
             async for chunk in response.aiter_bytes():
                 got.body += chunk
-                if too_large(got, exchange.max_response):
+                if too_large(got):
                     break
         except httpx.RequestError as e:
             got.broken = describe(e)
@@ -209,11 +209,11 @@ def request_of(exchange: Exchange) -> httpx.Request:
     )
 
 
-def too_large(got: Received, largest: int) -> bool:
-    if len(got.body) <= largest:
+def too_large(got: Received) -> bool:
+    if len(got.body) <= MAX_RESPONSE:
         return False
-    got.body = got.body[:largest]
-    got.too_large, got.broken = True, f"the body is larger than {largest >> 20} MiB"
+    got.body = got.body[:MAX_RESPONSE]
+    got.too_large, got.broken = True, "the body is larger than 16 MiB"
     return True
 
 

@@ -119,14 +119,14 @@ func FromImage(img *image.RGBA) *Picture {
 	if !img.Opaque() {
 		p.ContentType = "image/png"
 	}
-	p.Image = encodeAs(p.ContentType, img)
-	p.Thumbnail = encodeAs(p.ContentType, shrink(halve(img, MaxThumbnailSide), MaxThumbnailSide))
+	p.Image = encodeAs(p.ContentType, img, quality)
+	p.Thumbnail = thumbnail(p.ContentType, img)
 	return p
 }
 
-// encodeAs returns the bytes of a picture. Neither encoder writes metadata. Both fail only
-// on sizes that a picture to keep can't have.
-func encodeAs(contentType string, img *image.RGBA) []byte {
+// encodeAs returns the bytes of a picture, with this quality if it is JPEG. Neither encoder
+// writes metadata. Both fail only on sizes that a picture to keep can't have.
+func encodeAs(contentType string, img *image.RGBA, quality int) []byte {
 	var b bytes.Buffer
 	var err error
 	if contentType == "image/png" {

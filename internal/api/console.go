@@ -21,7 +21,8 @@ func underConsole(p string) bool {
 func (s *Server) serveConsole(w http.ResponseWriter, r *request) error {
 	r.pattern = "/console" // one for all of them: paths contain ids
 	s.console.ServeHTTP(w, r.Request)
-	if strings.HasPrefix(w.Header().Get("Content-Type"), typeEventStream) {
+	isUpload := strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/")
+	if isUpload || strings.HasPrefix(w.Header().Get("Content-Type"), typeEventStream) {
 		r.waited = time.Since(r.began)
 	}
 	return nil
@@ -29,9 +30,15 @@ func (s *Server) serveConsole(w http.ResponseWriter, r *request) error {
 
 // ServeAs serves a request as the key with this secret, without an Authorization header.
 // It is for the console, whose sessions don't know the secret itself. All checks and
-// limits apply.
+// limits apply, except that images aren't charged.
 func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, secret db.KeyHash) {
 	s.handle(w, r, &secret)
+}
+
+// isFree reports whether a request isn't charged: one for an image on a page of the
+// console, which is useless without it.
+func (r *request) isFree() bool {
+	return r.secret != nil && IsImage(r.URL.Path) && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 // KeyOf returns the key with this secret. The error has code invalid_api_key if the key

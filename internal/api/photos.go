@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -102,6 +103,11 @@ func (s *Server) getImage(w http.ResponseWriter, r *request) error {
 // getThumbnail serves GET /v1/photos/{photoId}/thumbnail.
 func (s *Server) getThumbnail(w http.ResponseWriter, r *request) error {
 	return s.writeImage(w, r, db.Thumbnail)
+}
+
+// IsImage reports whether a path is that of an image of a photo.
+func IsImage(path string) bool {
+	return strings.HasPrefix(path, "/v1/photos/") && (strings.HasSuffix(path, "/image") || strings.HasSuffix(path, "/thumbnail"))
 }
 
 // partTimeout is how long a client may take to receive a part of an image.

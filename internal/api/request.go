@@ -112,8 +112,10 @@ func (s *Server) serve(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	r.ctx = r.withKey(r.ctx)
-	if err := s.limit(w, r); err != nil {
-		return err
+	if !r.isFree() {
+		if err := s.limit(w, r); err != nil {
+			return err
+		}
 	}
 	route, err := s.route(w, r)
 	if route == nil || err != nil {

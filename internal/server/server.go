@@ -201,8 +201,7 @@ func isPlain(target string) bool {
 	path, _, _ := strings.Cut(target, "?")
 	switch {
 	case !strings.HasPrefix(path, "/v1/"), path == "/v1/events",
-		strings.HasPrefix(path, "/v1/pets/") && strings.HasSuffix(path, "/photos"),
-		strings.HasPrefix(path, "/v1/photos/") && (strings.HasSuffix(path, "/image") || strings.HasSuffix(path, "/thumbnail")):
+		strings.HasPrefix(path, "/v1/pets/") && strings.HasSuffix(path, "/photos"), api.IsImage(path):
 		return false
 	}
 	return true

@@ -192,7 +192,7 @@ func (p *tab) wantTwoLines(s *server) {
 		p.lookAs(width, 900, "light")
 		for _, path := range []string{"/console", "/console/pets", "/console/events"} {
 			p.open(s, path, "table.rows")
-			if high := eval[[]string](p, `[...document.querySelectorAll(".rows .name > *")]
+			if high := eval[[]string](p, `[...document.querySelectorAll(".rows .name .clamp")]
 				.filter(e => e.clientHeight > 2 * parseFloat(getComputedStyle(e).lineHeight) + 1)
 				.map(e => e.clientHeight + " " + e.textContent.slice(0, 20))`); len(high) > 0 {
 				p.t.Errorf("%s at %d pixels shows more than two lines of %q", path, width, high)

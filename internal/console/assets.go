@@ -27,6 +27,7 @@ var loadAssets = sync.OnceValue(func() *assets {
 		{"console.css", "text/css; charset=utf-8"},
 		{"console.js", "text/javascript; charset=utf-8"},
 		{"find.js", "text/javascript; charset=utf-8"},
+		{"photos.js", "text/javascript; charset=utf-8"},
 		{"stream.js", "text/javascript; charset=utf-8"},
 	} {
 		body, err := web.ReadFile("web/" + file.name)

@@ -159,10 +159,10 @@ func TestManyCategories(t *testing.T) {
 	if body := b.post("/console/pets", form).body; strings.Contains(body, "newCategory") {
 		t.Error("a name that may exist is offered as a new category")
 	}
-	charged("the list", 5, func() {
+	charged("the list", 6, func() {
 		b.get("/console/pets").want(t, "the list", http.StatusOK, "<bdi>kind 7</bdi>", "<bdi>kind 950</bdi>", "<bdi>kind 1200</bdi>", "<bdi>kind 150</bdi>")
 	})
-	charged("a pet", 6, func() {
+	charged("a pet", 7, func() {
 		b.get("/console/pets/4").want(t, "a pet", http.StatusOK, `value="kind 1200 (1200)"`, "the first hundred")
 	})
 	add := b.get("/console/categories").form(t, "/console/categories", "name", "one more")

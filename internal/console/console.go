@@ -105,11 +105,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	if r.URL.Path != streamPath {
+	if r.URL.Path != streamPath && !strings.HasPrefix(r.URL.Path, photosPath) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	limit := int64(maxForm)
+	if isUpload(r) {
+		limit = maxUpload
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	c.mux.ServeHTTP(w, r)
 }

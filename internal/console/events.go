@@ -25,9 +25,15 @@ const (
 type eventRow struct {
 	animalstore.Event
 	Path    string   // of the page about its subject, which may be gone; "" if there is none
-	Summary []string // what the resource looked like then, in a few words
+	Summary []detail // what the resource looked like then, in a few words
 	By      string   // who made it
 	ByPath  string   // of the page about that key; "" if there is none
+}
+
+// detail is a word about an event.
+type detail struct {
+	Text string
+	Path string // of the page about it; "" if there is none
 }
 
 // Day is when it happened, in UTC. The script groups by the reader's days.
@@ -305,47 +311,71 @@ func (v *visit) streamEvents() error {
 		in.Header["Last-Event-Id"] = last
 	}
 	in.Proto, in.ProtoMajor, in.ProtoMinor = v.r.Proto, v.r.ProtoMajor, v.r.ProtoMinor
-	t := &transport{v.c.Server, v.r, &v.secret}
+	t := &transport{server: v.c.Server, browser: v.r, secret: &v.secret}
 	t.server.ServeAPI(v.w, t.incoming(in), t.secret)
 	return nil
 }
 
-// rowsOf turns events into rows.
+// rowsOf turns events into rows, newest first. What was removed has no page, nor has a photo
+// that a newer row removes.
 func rowsOf(events []animalstore.Event) []eventRow {
 	rows := make([]eventRow, len(events))
+	removed := map[string]bool{}
 	for i, e := range events {
-		rows[i] = eventRow{Event: e, Summary: summarize(e)}
-		if kind, id, ok := strings.Cut(e.Subject, "/"); ok && e.Type != animalstore.PetDeleted && e.Type != animalstore.WebhookDeleted {
-			switch kind {
-			case "pet", "order", "key", "webhook":
-				rows[i].Path = "/console/" + kind + "s/" + id
-			case "category":
-				rows[i].Path = "/console/categories/" + id
-			}
+		var data eventData
+		if json.Unmarshal(e.Data, &data) != nil {
+			data = eventData{}
+		}
+		rows[i] = eventRow{Event: e, Summary: data.summary()}
+		if strings.HasSuffix(string(e.Type), ".deleted") {
+			removed[e.Subject] = true
+		}
+		if !removed[e.Subject] {
+			rows[i].Path = subjectPath(e.Subject, data)
 		}
 	}
 	return rows
 }
 
-// summarize says in a few words what a resource looked like after a change.
-func summarize(e animalstore.Event) (parts []string) {
-	var data struct {
-		Name   string `json:"name"`
-		Status string `json:"status"`
-		Plan   string `json:"plan"`
-		PetID  int64  `json:"petId"`
-		URL    string `json:"url"`
-		State  string `json:"state"`
+// subjectPath is the page about what an event is about.
+func subjectPath(subject string, data eventData) string {
+	switch kind, id, _ := strings.Cut(subject, "/"); kind {
+	case "pet", "order", "key", "webhook":
+		return "/console/" + kind + "s/" + id
+	case "category":
+		return "/console/categories/" + id
+	case "photo":
+		return imagePath(animalstore.Photo{ID: data.ID, CreatedAt: data.CreatedAt})
 	}
-	if json.Unmarshal(e.Data, &data) != nil {
-		return nil
-	}
+	return ""
+}
+
+// eventData is what the console shows of the data of events.
+type eventData struct {
+	ID        int64            `json:"id"`
+	Name      string           `json:"name"`
+	Status    string           `json:"status"`
+	Plan      string           `json:"plan"`
+	PetID     int64            `json:"petId"`
+	URL       string           `json:"url"`
+	State     string           `json:"state"`
+	Width     int64            `json:"width"`
+	Height    int64            `json:"height"`
+	CreatedAt animalstore.Time `json:"createdAt"`
+}
+
+// summary says in a few words what a resource looked like after a change.
+func (data eventData) summary() (parts []detail) {
 	if data.PetID != 0 {
-		parts = append(parts, "pet "+strconv.FormatInt(data.PetID, 10))
+		id := strconv.FormatInt(data.PetID, 10)
+		parts = append(parts, detail{"pet " + id, "/console/pets/" + id})
+	}
+	if data.Width != 0 {
+		parts = append(parts, detail{Text: number(data.Width) + " × " + number(data.Height)})
 	}
 	for _, part := range []string{data.Name, data.URL, data.Status, data.State, data.Plan} {
 		if part != "" {
-			parts = append(parts, part)
+			parts = append(parts, detail{Text: part})
 		}
 	}
 	return parts

@@ -15,3 +15,9 @@ func Routes() (all []Route) {
 	}
 	return all
 }
+
+// Initial is what a placeholder shows of a name.
+func Initial(name string) string { return initial(name) }
+
+// ExplainRefusal says why a file isn't a photo.
+func ExplainRefusal(err error) string { return explainRefusal(err) }

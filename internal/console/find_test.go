@@ -14,7 +14,7 @@ import (
 
 const findBox = `<form class="find" role="search" method="get" action="/console/pets">`
 
-var petLink = regexp.MustCompile(`<a class="clamp" href="/console/pets/[0-9]+"><bdi>([^<]*)</bdi>`)
+var petLink = regexp.MustCompile(`<a class="pet" href="/console/pets/[0-9]+">.*?<span class="clamp"><bdi>([^<]*)</bdi>`)
 
 // TestFind: the box on every page finds a pet by its id, or pets by how their names begin,
 // without JavaScript.

@@ -16,7 +16,7 @@ import (
 )
 
 // pageSize is how many rows a list has.
-const pageSize = 25
+const pageSize = 20
 
 // page is a page of a list.
 type page[T any] struct {

@@ -326,8 +326,8 @@ func TestPreviousPages(t *testing.T) {
 		}
 		page = b.get(html.UnescapeString(link[1]))
 	}
-	if len(pages) != 5 {
-		t.Fatalf("got %d pages, want 5", len(pages))
+	if len(pages) != 6 {
+		t.Fatalf("got %d pages, want 6", len(pages))
 	}
 	rows := func(body string) string { return body[strings.Index(body, "<tbody>"):strings.Index(body, "</tbody>")] }
 	for i := len(pages) - 2; i >= 0; i-- {

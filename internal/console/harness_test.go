@@ -18,6 +18,8 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
+	"animalstore/internal/photo"
+	"animalstore/internal/photo/phototest"
 	"animalstore/internal/server"
 )
 
@@ -96,6 +98,20 @@ func (s *site) pet(name string) animalstore.Pet {
 	return pet
 }
 
+// photo adds a photo to a pet.
+func (s *site) photo(petID int64) animalstore.Photo {
+	s.t.Helper()
+	picture := photo.FromImage(phototest.Drawing(64, 48))
+	added, _, err := s.db.AddPhoto(s.t.Context(), db.NewPhoto{
+		PetID: petID, ContentType: picture.ContentType, Width: picture.Width, Height: picture.Height,
+		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.clock()),
+	}, 1<<30, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return added
+}
+
 // category sets the name of a category.
 func (s *site) category(id int64, name string) {
 	s.t.Helper()
@@ -151,7 +167,7 @@ func (b *browser) get(path string) shown { return b.do(http.MethodGet, path, nil
 
 func (b *browser) post(path string, form url.Values) shown { return b.do(http.MethodPost, path, form) }
 
-// do sends a request, and keeps the cookie of the response. It follows no redirect.
+// do sends a request. It follows no redirect.
 func (b *browser) do(method, path string, form url.Values) shown {
 	b.s.t.Helper()
 	req, err := http.NewRequest(method, b.s.url+path, strings.NewReader(form.Encode()))
@@ -164,6 +180,12 @@ func (b *browser) do(method, path string, form url.Values) shown {
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
+	return b.roundTrip(req)
+}
+
+// roundTrip sends a request with the cookies, and keeps those of the response.
+func (b *browser) roundTrip(req *http.Request) shown {
+	b.s.t.Helper()
 	if b.cookie != "" {
 		req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
 	}

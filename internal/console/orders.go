@@ -4,6 +4,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"animalstore"
@@ -25,6 +26,7 @@ type ordersPage struct {
 type orderRow struct {
 	animalstore.Order
 	PetName string // "" if the pet was removed
+	Face    *face  // nil: not shown
 }
 
 // listOrders serves GET /console/orders.
@@ -37,6 +39,9 @@ func (v *visit) listOrders() error {
 	}
 	rows, err := v.orderRows(orders.Rows)
 	if err != nil {
+		return err
+	}
+	if err := v.addFaces(rows); err != nil {
 		return err
 	}
 	tabs := statusTabs(v.r.URL, animalstore.OrderStatuses)
@@ -90,9 +95,28 @@ func (v *visit) orderRows(orders []animalstore.Order) ([]orderRow, error) {
 	}
 	rows := make([]orderRow, len(orders))
 	for i, o := range orders {
-		rows[i] = orderRow{o, names[o.PetID]}
+		rows[i] = orderRow{Order: o, PetName: names[o.PetID]}
 	}
 	return rows, nil
+}
+
+// addFaces adds the faces of their pets to orders.
+func (v *visit) addFaces(rows []orderRow) error {
+	var ids []int64
+	for _, r := range rows {
+		if r.PetName != "" && !slices.Contains(ids, r.PetID) {
+			ids = append(ids, r.PetID)
+		}
+	}
+	photos, err := v.firstPhotos(ids)
+	if err != nil {
+		return err
+	}
+	for i, r := range rows {
+		shown := newFace(r.PetName, photos[r.PetID])
+		rows[i].Face = &shown
+	}
+	return nil
 }
 
 // placeOrder serves POST /console/orders.

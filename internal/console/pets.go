@@ -26,6 +26,7 @@ type petsPage struct {
 type petRow struct {
 	animalstore.Pet
 	Category string // its name
+	Face     face
 }
 
 // listPets serves GET /console/pets. A number in the box that finds pets leads to the pet
@@ -77,9 +78,17 @@ func (v *visit) findPets(p *petsPage) (err error) {
 	return err
 }
 
-// petRows adds the names of their categories to pets. In a store with very many
-// categories, only a few more are looked up: the others are shown by their id.
+// petRows adds the names of their categories and their faces to pets. In a store with very
+// many categories, only a few more are looked up: the others are shown by their id.
 func (v *visit) petRows(pets []animalstore.Pet, c *categories) ([]petRow, error) {
+	ids := make([]int64, len(pets))
+	for i, pet := range pets {
+		ids[i] = pet.ID
+	}
+	photos, err := v.firstPhotos(ids)
+	if err != nil {
+		return nil, err
+	}
 	rows := make([]petRow, len(pets))
 	lookups := 0
 	for i, pet := range pets {
@@ -89,7 +98,7 @@ func (v *visit) petRows(pets []animalstore.Pet, c *categories) ([]petRow, error)
 				return nil, err
 			}
 		}
-		rows[i] = petRow{pet, c.Name(pet.CategoryID)}
+		rows[i] = petRow{pet, c.Name(pet.CategoryID), newFace(pet.Name, photos[pet.ID])}
 	}
 	return rows, nil
 }
@@ -196,11 +205,15 @@ type petPage struct {
 	Form    petForm
 	Once    string // of an order
 	Ordered bool
+	Gallery gallery
 	feed
 }
 
 // showPet serves GET /console/pets/{id}.
-func (v *visit) showPet() error {
+func (v *visit) showPet() error { return v.showPetWith(http.StatusOK, gallery{}) }
+
+// showPetWith shows a pet, and what became of photos that were sent.
+func (v *visit) showPetWith(status int, sent gallery) error {
 	pet, etag, err := v.readPet()
 	if err != nil {
 		return err
@@ -222,7 +235,7 @@ func (v *visit) showPet() error {
 		form.Problem = notice
 	}
 	form.Categories = categories
-	return v.showThisPet(http.StatusOK, pet, form, past)
+	return v.showThisPet(status, pet, form, past, sent)
 }
 
 // readPet returns the pet in the path and the ETag that guards changes of it. Only the
@@ -244,11 +257,14 @@ func (v *visit) readPet() (pet animalstore.Pet, etag string, err error) {
 	return pet, "*", err
 }
 
-func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past feed) error {
+func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past feed, photos gallery) error {
 	orders, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
 		return v.api.ListOrders(v.r.Context(), client.OrderQuery{PetID: pet.ID, PageSize: 20}, options...)
 	})
 	if err != nil {
+		return err
+	}
+	if photos, err = v.readGallery(pet, photos); err != nil {
 		return err
 	}
 	// Only the newest order can be open: the others ended before it was placed.
@@ -258,7 +274,10 @@ func (v *visit) showThisPet(status int, pet animalstore.Pet, form petForm, past 
 			form.Statuses = append(form.Statuses, s)
 		}
 	}
-	return v.render(status, "pet", petPage{v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), petRow{pet, form.Categories.Name(pet.CategoryID)}, orders, form, newOnce(), ordered, past})
+	return v.render(status, "pet", petPage{
+		v.c.frame(v, "Pet "+strconv.FormatInt(pet.ID, 10)), petRow{Pet: pet, Category: form.Categories.Name(pet.CategoryID)},
+		orders, form, newOnce(), ordered, photos, past,
+	})
 }
 
 // changePet serves POST /console/pets/{id}.
@@ -299,7 +318,7 @@ func (v *visit) changePet() error {
 	}
 	if fixable {
 		form.Problem = message
-		return v.showThisPet(code, pet, form, feed{})
+		return v.showThisPet(code, pet, form, feed{}, gallery{})
 	}
 	mine, theirs := form.Categories.Label(category), form.Categories.Label(pet.CategoryID)
 	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", mine, theirs}, conflict{"Status", form.Status, string(pet.Status)})
@@ -307,7 +326,7 @@ func (v *visit) changePet() error {
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	form.ETag = etag
-	return v.showThisPet(http.StatusPreconditionFailed, pet, form, feed{})
+	return v.showThisPet(http.StatusPreconditionFailed, pet, form, feed{}, gallery{})
 }
 
 // removePet serves POST /console/pets/{id}/remove.

@@ -53,6 +53,24 @@ func codeIn(body io.Reader) animalstore.Code {
 	return e.Code
 }
 
+// refusal is the error of a response, like one of the client.
+func refusal(res *http.Response, now time.Time) error {
+	var e animalstore.Error
+	if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
+		return err
+	}
+	refused := &client.Error{Status: res.StatusCode, Err: &e}
+	if res.StatusCode != http.StatusTooManyRequests {
+		return refused
+	}
+	seconds, err := strconv.ParseInt(res.Header.Get("Retry-After"), 10, 64)
+	if err != nil {
+		return err
+	}
+	wait := time.Duration(seconds) * time.Second
+	return &client.RateLimitError{Reset: now.Add(wait), RetryAfter: wait, Err: refused}
+}
+
 // showProblem shows a page for a problem.
 func (c *Console) showProblem(w http.ResponseWriter, f frame, p problem) {
 	if p.Seconds > 0 {
@@ -76,7 +94,11 @@ func (v *visit) withWayBack(p problem) problem {
 		p.Again = v.r.URL.RequestURI()
 		return p
 	}
-	p.Action, p.Back = v.r.URL.Path, formPage(v.r)
+	p.Back = formPage(v.r)
+	if isUpload(v.r) { // files can't be kept
+		return p
+	}
+	p.Action = v.r.URL.Path
 	if p.Status == http.StatusTooManyRequests && v.r.PostForm.Has("once") { // it had no effect
 		v.r.PostForm.Set("once", newOnce())
 	}

@@ -23,6 +23,10 @@ var routes = []route{
 	{"GET /console/pets/{id}", read, (*visit).showPet},
 	{"POST /console/pets/{id}", write, (*visit).changePet},
 	{"POST /console/pets/{id}/remove", write, (*visit).removePet},
+	{"POST /console/pets/{id}/photos", write, (*visit).addPhotos},
+	{"POST /console/pets/{id}/photos/{photo}/remove", write, (*visit).removePhoto},
+	{"GET /console/photos/{id}/image", read, (*visit).showImage},
+	{"GET /console/photos/{id}/thumbnail", read, (*visit).showThumbnail},
 	{"GET /console/find", read, (*visit).suggestPets},
 
 	{"GET /console/orders", read, (*visit).listOrders},
@@ -66,8 +70,10 @@ var routes = []route{
 	{"GET /console/system", admin, (*visit).showSystem},
 }
 
-// streamPath is the only path with responses that don't end.
-const streamPath = "/console/events/stream"
+const (
+	streamPath = "/console/events/stream" // its responses don't end
+	photosPath = "/console/photos/"       // the API limits the time of images, part by part
+)
 
 type route struct {
 	pattern string

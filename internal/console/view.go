@@ -54,19 +54,22 @@ var nav = []navEntry{
 
 // doneTexts are what a page may say was done, by the value of doneCookie.
 var doneTexts = map[string]string{
-	"added":     "Added.",
-	"saved":     "Saved.",
-	"removed":   "Removed.",
-	"placed":    "The order was placed, and the pet is pending.",
-	"approved":  "The order was approved. The pet stays pending.",
-	"delivered": "The order was delivered, and the pet is sold.",
-	"cancelled": "The order was cancelled, and the pet is available again.",
-	"revoked":   "The key was revoked. It stops working within a second.",
-	"unbanned":  "The ban was lifted.",
-	"pinged":    "The ping was sent. Reload to see its result.",
-	"retried":   "The delivery is due now. Reload to see its result.",
-	"no-ban":    "The key wasn’t banned.",
-	"unchanged": "It is that way already. Nothing was changed.",
+	"added":         "Added.",
+	"saved":         "Saved.",
+	"removed":       "Removed.",
+	"photo-added":   "The photo was added.",
+	"photos-added":  "The photos were added.",
+	"photo-removed": "The photo was removed.",
+	"placed":        "The order was placed, and the pet is pending.",
+	"approved":      "The order was approved. The pet stays pending.",
+	"delivered":     "The order was delivered, and the pet is sold.",
+	"cancelled":     "The order was cancelled, and the pet is available again.",
+	"revoked":       "The key was revoked. It stops working within a second.",
+	"unbanned":      "The ban was lifted.",
+	"pinged":        "The ping was sent. Reload to see its result.",
+	"retried":       "The delivery is due now. Reload to see its result.",
+	"no-ban":        "The key wasn’t banned.",
+	"unchanged":     "It is that way already. Nothing was changed.",
 }
 
 func (c *Console) frame(v *visit, title string) frame {

@@ -79,8 +79,11 @@ const cell = (...content) => {
 	return td;
 };
 
-const pageOf = (subject) => {
+const pageOf = ({ subject, data }) => {
 	const [kind, id] = subject.split("/");
+	if (kind === "photo") {
+		return `/console/photos/${id}/image?at=${Date.parse(data.createdAt)}`;
+	}
 	const pages = { pet: "pets", order: "orders", key: "keys", category: "categories", webhook: "webhooks" }[kind];
 	return pages && `/console/${pages}/${id}`;
 };
@@ -122,15 +125,22 @@ const show = (event) => {
 	if (event.type.startsWith("key.")) {
 		names[data.id] = data.name;
 	}
-	const summary = [data.petId && `pet ${data.petId}`, data.name, data.url, data.status, data.state, data.plan].filter(Boolean)
-		.flatMap((part, i) => i ? [", ", element("bdi", part)] : [element("bdi", part)]);
+	const summary = [
+		data.petId && link(`/console/pets/${data.petId}`, `pet ${data.petId}`),
+		data.width && element("bdi", `${data.width.toLocaleString("en")} × ${data.height.toLocaleString("en")}`),
+		...[data.name, data.url, data.status, data.state, data.plan].filter(Boolean).map((part) => element("bdi", part)),
+	].filter(Boolean).flatMap((part, i) => i ? [", ", part] : [part]);
 	const details = Object.assign(document.createElement("div"), { className: "clamp" });
 	details.append(...summary);
 	const row = document.createElement("tr");
 	const time = document.createElement("time");
 	time.dateTime = event.time;
 	time.dataset.style = "time";
-	const page = event.type.endsWith(".deleted") ? "" : pageOf(event.subject);
+	const removed = event.type.endsWith(".deleted");
+	if (removed) { // there is nothing left that older rows could lead to
+		[...feed.querySelectorAll("td:nth-child(3) a")].filter((a) => a.textContent === event.subject).forEach((a) => a.replaceWith(event.subject));
+	}
+	const page = removed ? "" : pageOf(event);
 	row.append(cell(event.id), cell(event.type), cell(page ? link(page, event.subject) : event.subject), cell(details), cell(localize(time)), who(event));
 	row.children[3].className = "name";
 	row.children[4].dataset.label = "At";

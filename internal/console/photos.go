@@ -1,0 +1,123 @@
+package console
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+// gallery is the photos of a pet, and what became of those that were just sent.
+type gallery struct {
+	Photos  []galleryPhoto // oldest first
+	Once    string
+	Added   int
+	Refused []refusedFile
+}
+
+// Full reports whether the pet can have no more photos.
+func (g gallery) Full() bool { return len(g.Photos) >= animalstore.MaxPhotos }
+
+type galleryPhoto struct {
+	animalstore.Photo
+	Number int
+	Image  string // its path
+	Small  string // the path of the thumbnail
+	Alt    string
+}
+
+// readGallery adds the photos of a pet to what became of those that were sent.
+func (v *visit) readGallery(pet animalstore.Pet, sent gallery) (gallery, error) {
+	photos, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
+		return v.api.ListPhotos(v.r.Context(), client.PhotoQuery{PetIDs: []int64{pet.ID}, PageSize: listedPhotos}, options...)
+	})
+	if err != nil {
+		return sent, err
+	}
+	for i, p := range photos {
+		alt := fmt.Sprintf("Photo %d of %s", i+1, shorten(pet.Name, labelLength))
+		sent.Photos = append(sent.Photos, galleryPhoto{p, i + 1, imagePath(p), thumbnailPath(p), alt})
+	}
+	sent.Once = newOnce()
+	return sent, nil
+}
+
+// removePhoto serves POST /console/pets/{id}/photos/{photo}/remove.
+func (v *visit) removePhoto() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	photo, err := strconv.ParseInt(v.r.PathValue("photo"), 10, 64)
+	if err != nil {
+		return errInvalidID
+	}
+	err = v.api.DeletePhoto(v.r.Context(), photo)
+	if err != nil && codeOf(err) != animalstore.PhotoNotFound { // the second time
+		return err
+	}
+	return v.goTo(v.petPath(id), "photo-removed")
+}
+
+// petPath is the page of a pet, or one that the key may see.
+func (v *visit) petPath(id int64) string {
+	if !v.may(read) {
+		return "/console/pets/new"
+	}
+	return "/console/pets/" + strconv.FormatInt(id, 10)
+}
+
+// showImage serves GET /console/photos/{id}/image.
+func (v *visit) showImage() error { return v.serveImage("image") }
+
+// showThumbnail serves GET /console/photos/{id}/thumbnail.
+func (v *visit) showThumbnail() error { return v.serveImage("thumbnail") }
+
+// serveImage sends an image as the API does, which doesn't charge it. Errors are pages.
+func (v *visit) serveImage(kind string) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	in, err := http.NewRequestWithContext(v.r.Context(), v.r.Method, fmt.Sprintf("http://console/v1/photos/%d/%s", id, kind), nil)
+	if err != nil {
+		return err
+	}
+	if tags := v.r.Header["If-None-Match"]; tags != nil {
+		in.Header["If-None-Match"] = tags
+	}
+	t := &transport{server: v.c.Server, browser: v.r, secret: &v.secret}
+	w := &imageWriter{recorder: recorder{header: http.Header{}, status: http.StatusOK, to: v.w}}
+	t.server.ServeAPI(w, t.incoming(in), t.secret)
+	if w.sent {
+		return nil
+	}
+	return refusal(w.response(in), v.c.Now())
+}
+
+// imageWriter passes an image on as it comes. Any other response is recorded.
+type imageWriter struct {
+	recorder
+	sent bool // the response is passed on
+}
+
+func (w *imageWriter) WriteHeader(status int) {
+	if status != http.StatusOK && status != http.StatusNotModified {
+		w.recorder.WriteHeader(status)
+		return
+	}
+	w.sent = true
+	maps.Copy(w.to.Header(), w.header)
+	w.to.WriteHeader(status)
+}
+
+func (w *imageWriter) Write(b []byte) (int, error) {
+	if w.sent {
+		return w.to.Write(b)
+	}
+	return w.recorder.Write(b)
+}

@@ -1,0 +1,272 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+const (
+	// maxFiles is how many files of a form are read: more than a pet may have, so that each
+	// one can be named.
+	maxFiles = 2 * animalstore.MaxPhotos
+	// maxUpload is the size of a form with files.
+	maxUpload = maxFiles * animalstore.MaxUpload
+	// uploadTimeout is how long one file may take to arrive. The API has the same limit.
+	uploadTimeout = 60 * time.Second
+	// maxFileName is how many code points of a file's name a page shows.
+	maxFileName = 80
+)
+
+// isUpload reports whether a request sends photos.
+func isUpload(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/console/pets/") && strings.HasSuffix(r.URL.Path, "/photos")
+}
+
+// refusedFile is a file that didn't become a photo.
+type refusedFile struct {
+	Name   string
+	Reason string
+	err    error
+}
+
+// addPhotos serves POST /console/pets/{id}/photos. Each file is passed on to the API as it
+// arrives: the API decides how many pictures may be in memory.
+func (v *visit) addPhotos() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	form, err := v.r.MultipartReader()
+	if err != nil {
+		return badField("", "photos are sent with the form on the page of the pet")
+	}
+	u := upload{v: v, pet: id, once: newOnce()}
+	if err := u.receive(form); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), pageTimeout) // the first one may be over
+	defer cancel()
+	v.r = v.r.WithContext(ctx)
+	u.allowTime(pageTimeout)
+	return u.respond()
+}
+
+// upload is a form with photos.
+type upload struct {
+	v     *visit
+	pet   int64
+	once  string
+	files int // seen so far
+	sent  gallery
+	// stop is why no other file can be added; nil if they can.
+	stop error
+}
+
+// receive reads a form and adds its photos. The error is for a form that was refused as a
+// whole.
+func (u *upload) receive(form *multipart.Reader) error {
+	for {
+		u.allowTime(uploadTimeout)
+		part, err := form.NextPart()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			u.refuse("", explainBroken(err))
+			return nil
+		}
+		switch name := part.FileName(); {
+		case part.FormName() == "once":
+			text, err := io.ReadAll(io.LimitReader(part, 200))
+			if once := string(text); err == nil && validOnce(once) {
+				u.once = once
+			}
+		case part.FormName() != "photo" || name == "": // no file was chosen
+		case u.files == maxFiles:
+			u.refuse("", badField("", fmt.Sprintf("only the first %d files were read: add the others separately", maxFiles)))
+			return nil
+		default:
+			u.files++
+			err := u.add(part)
+			if codeOf(err) == animalstore.PetNotFound || codeOf(err) == animalstore.InvalidAPIKey {
+				return err
+			}
+			if err != nil {
+				u.refuse(name, err)
+			}
+		}
+	}
+}
+
+// add sends a file to the API.
+func (u *upload) add(part *multipart.Part) error {
+	if u.stop != nil {
+		return u.stop
+	}
+	file := &fileReader{from: part}
+	body := bufio.NewReaderSize(file, 512)
+	in, err := http.NewRequestWithContext(u.v.r.Context(), http.MethodPost, fmt.Sprintf("http://console/v1/pets/%d/photos", u.pet), body)
+	if err != nil {
+		return err
+	}
+	in.ContentLength = -1
+	in.Header.Set("Content-Type", contentType(part, body))
+	in.Header.Set("Idempotency-Key", u.idempotencyKey(part.FileName()))
+	t := &transport{u.v.c.Server, u.v.r, &u.v.secret, u.v.w}
+	res, err := t.RoundTrip(in)
+	switch {
+	case err != nil:
+		return err
+	case file.err != nil:
+		return explainBroken(file.err)
+	case res.StatusCode == http.StatusCreated:
+		u.sent.Added++
+		return nil
+	}
+	err = refusal(res, u.v.c.Now())
+	if res.StatusCode == http.StatusTooManyRequests || codeOf(err) == animalstore.TooManyPhotos {
+		u.stop = err
+	}
+	return err
+}
+
+// fileReader keeps the error that ended a file too early.
+type fileReader struct {
+	from io.Reader
+	err  error
+}
+
+func (f *fileReader) Read(p []byte) (int, error) {
+	n, err := f.from.Read(p)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+// contentType is the type that the browser gave a file. One that doesn't know it may send
+// none.
+func contentType(part *multipart.Part, body *bufio.Reader) string {
+	if given := part.Header.Get("Content-Type"); given != "" && given != "application/octet-stream" {
+		return given
+	}
+	start, _ := body.Peek(512) // the API sees the error too
+	return http.DetectContentType(start)
+}
+
+// idempotencyKey adds each file of a form once, however often the form is sent.
+func (u *upload) idempotencyKey(name string) string {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", u.once, u.files, name))
+	return "console-" + hex.EncodeToString(hash[:16])
+}
+
+// allowTime gives the browser this long to send the next part of the form, and a little
+// longer to receive the response.
+func (u *upload) allowTime(d time.Duration) {
+	control := http.NewResponseController(u.v.w)
+	_ = control.SetReadDeadline(time.Now().Add(d)) // connections support both
+	_ = control.SetWriteDeadline(time.Now().Add(d + pageTimeout + 5*time.Second))
+}
+
+// refuse notes a file, or "" for the rest of a form.
+func (u *upload) refuse(name string, err error) {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if short := shorten(name, maxFileName); short != name {
+		name = short + "…"
+	}
+	u.sent.Refused = append(u.sent.Refused, refusedFile{name, explainRefusal(err), err})
+}
+
+// respond shows the pet with its photos, and the files that were refused.
+func (u *upload) respond() error {
+	v, refused := u.v, u.sent.Refused
+	switch {
+	case len(refused) == 0 && u.sent.Added == 0:
+		u.refuse("", badField("", "choose at least one picture"))
+	case len(refused) == 0 && u.sent.Added == 1:
+		return v.goTo(v.petPath(u.pet), "photo-added")
+	case len(refused) == 0:
+		return v.goTo(v.petPath(u.pet), "photos-added")
+	case !v.may(read):
+		return refused[0].err
+	}
+	var limited *client.RateLimitError
+	if errors.As(u.stop, &limited) { // so is the page
+		p := limitedProblem(http.StatusTooManyRequests, codeOf(u.stop), limited.Reset, int64(limited.RetryAfter/time.Second))
+		p.Message = u.sent.Summary() + " " + p.Message
+		v.show(p)
+		return nil
+	}
+	status := http.StatusBadRequest
+	var first *client.Error
+	if errors.As(u.sent.Refused[0].err, &first) {
+		status = first.Status
+	}
+	return v.showPetWith(status, u.sent)
+}
+
+// Summary says how many files were added, and how many weren't.
+func (g gallery) Summary() string {
+	files := func(n int, one, many string) string {
+		if n == 1 {
+			return one
+		}
+		return strconv.Itoa(n) + many
+	}
+	refused := files(len(g.Refused), "One file wasn’t added.", " files weren’t added.")
+	if g.Added == 0 {
+		return refused
+	}
+	return files(g.Added, "One photo was added.", " photos were added.") + " " + refused
+}
+
+// refusalTexts are what people need to know where the API's message is for programs.
+var refusalTexts = map[animalstore.Code]string{
+	animalstore.PayloadTooLarge:      "it is larger than " + strconv.Itoa(animalstore.MaxUpload>>20) + " MiB",
+	animalstore.UnsupportedMediaType: "it isn’t a JPEG, PNG or WebP picture",
+	animalstore.TooManyPhotos:        "the pet has " + strconv.Itoa(animalstore.MaxPhotos) + " photos, which is the most it can have: remove one first",
+	animalstore.StorageFull:          "the store has no space left for photos",
+	animalstore.Overloaded:           "the server is busy with other pictures: try again in a moment",
+	animalstore.IdempotencyKeyReused: "another file with this name was sent before with the same form: choose it again",
+	animalstore.RateLimitExceeded:    "the requests of your key are used up",
+	animalstore.DailyQuotaExceeded:   "the requests of your key are used up",
+	animalstore.KeyBanned:            "your key is banned for a while",
+}
+
+// explainRefusal says why a file isn't a photo now.
+func explainRefusal(err error) string {
+	if text := refusalTexts[codeOf(err)]; text != "" {
+		return sentence(text)
+	}
+	var coded *animalstore.Error
+	if errors.As(err, &coded) {
+		return sentence(coded.Message)
+	}
+	return "It couldn’t be stored. The server’s log says why."
+}
+
+// explainBroken says why a form couldn't be read to its end.
+func explainBroken(err error) error {
+	var limit *http.MaxBytesError
+	var network interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &limit):
+		return badField("", "the files are larger than "+strconv.Itoa(maxUpload>>20)+" MiB together: add fewer at once")
+	case errors.As(err, &network) && network.Timeout():
+		return badField("", "it didn’t arrive within "+strconv.Itoa(int(uploadTimeout/time.Second))+" seconds: try again with fewer or smaller files")
+	}
+	return badField("", "it didn’t arrive completely: try again")
+}

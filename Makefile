@@ -104,7 +104,7 @@ bench-quick: ## compare the server with a bare net/http server, or a commit, in 
 	go run ./bench quick $(BENCHFLAGS)
 
 bench-growth: ## measure reads and startup with 5 million pets
-	@scripts/setup wrk
+	@scripts/setup wrk psql:postgresql
 	go run ./bench growth $(BENCHFLAGS)
 
 # CLIENTS="java python" runs some of them. Downloads stay in interop/.work.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
+	"strings"
 
 	"animalstore"
 	"animalstore/internal/sample"
@@ -66,19 +67,28 @@ func randomNames(pets int, prefix string, status animalstore.PetStatus) []string
 	})
 }
 
+// historyWork are the workloads that read events, which only SQLite's stores have here.
+var historyWork = strings.Fields("feed end subject")
+
 func growth(b *bench) []*table {
 	b.prepare()
-	return []*table{costTable(b.measureGrowth(b.pets))}
+	var all []cost
+	for _, engine := range b.engines {
+		all = append(all, b.measureGrowth(engine, b.pets)...)
+	}
+	return []*table{costTable(all)}
 }
 
 // measureGrowth compares reads in a large store with reads in a small one, and times
-// the start on the large one.
-func (b *bench) measureGrowth(most int) (all []cost) {
-	var stores []*server
+// the start on a large file.
+func (b *bench) measureGrowth(engine string, most int) (all []cost) {
+	stores, suffix := []*server{}, ""
+	if engine == onPostgres {
+		suffix = ", PostgreSQL"
+	}
 	for _, pets := range []int{fewPets, most} {
-		database := "sqlite:" + b.seededFile(pets, true)
-		s := b.withKeys(fmt.Sprintf("pets-%d", pets), database, pets, 1)
-		if pets == most {
+		s, database := b.grownStore(engine, pets)
+		if pets == most && engine == onSQLite {
 			all = append(all, b.timeStarts(s, database))
 		}
 		store := b.startBuild(s, b.release, database)
@@ -87,18 +97,32 @@ func (b *bench) measureGrowth(most int) (all []cost) {
 		defer store.stop()
 	}
 	for _, w := range growthWorkloads {
-		if !slices.Contains(b.workloads, w.name) {
+		if !slices.Contains(b.workloads, w.name) || engine == onPostgres && slices.Contains(historyWork, w.name) {
 			continue
 		}
 		results := b.race(w, stores...)
 		compare := func(name string, of func(turn) float64) {
-			all = append(all, cost{fmt.Sprintf("%s, %s pets: %s", w.title, grouped(most), name), grouped(fewPets) + " pets", figures(results[0].turns, of),
+			all = append(all, cost{fmt.Sprintf("%s, %s pets%s: %s", w.title, grouped(most), suffix, name), grouped(fewPets) + " pets", figures(results[0].turns, of),
 				figures(results[1].turns, of), barFor("growth", w.name, "small")})
 		}
 		compare("CPU µs per request", turn.cpuMicros)
 		compare("µs from response to response", turn.micros)
 	}
 	return all
+}
+
+// grownStore describes the server of a store with this many pets, and returns the URL of
+// its database.
+func (b *bench) grownStore(engine string, pets int) (s server, database string) {
+	name := fmt.Sprintf("pets-%d", pets)
+	if engine == onSQLite {
+		database = "sqlite:" + b.seededFile(pets, true)
+		return b.withKeys(name, database, pets, 1), database
+	}
+	cluster, database := findPostgres(b).runSeeded(pets, true)
+	s = b.withKeys(name, database, pets, 1)
+	s.backends = []*process{cluster}
+	return s, database
 }
 
 // timeStarts measures the time from exec of the release build to its first page of

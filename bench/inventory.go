@@ -21,19 +21,31 @@ const (
 // p99 on the same server without that.
 func inventory(b *bench) []*table {
 	b.prepare()
-	described, database := b.seededCopy("ours", 1)
-	s := b.startBuild(described, b.release, database, "--ops-listen", "")
-	defer s.stop()
-	alone, beside := *s, *s
-	alone.name, beside.name, beside.during = uncounted, "beside inventories", s.requestInventories
 	var all []cost
-	for _, name := range []string{"first", "cursor", "create16"} {
-		w := workloadNamed(name)
-		results := b.race(w, &beside, &alone)
-		all = append(all, cost{fmt.Sprintf("%s beside %d inventories a second: p99 ms", w.title, inventoryRate), uncounted,
-			figures(results[1].turns, turn.p99Millis), figures(results[0].turns, turn.p99Millis), barFor(b.command, name, uncounted)})
+	for _, engine := range b.engines {
+		s, suffix := b.startInventory(engine)
+		alone, beside := *s, *s
+		alone.name, beside.name, beside.during = uncounted, "beside inventories", s.requestInventories
+		for _, name := range []string{"first", "cursor", "create16"} {
+			w := workloadNamed(name)
+			results := b.race(w, &beside, &alone)
+			all = append(all, cost{fmt.Sprintf("%s%s beside %d inventories a second: p99 ms", w.title, suffix, inventoryRate), uncounted,
+				figures(results[1].turns, turn.p99Millis), figures(results[0].turns, turn.p99Millis), barFor(b.command, name, uncounted)})
+		}
+		s.stop()
 	}
 	return []*table{costTable(all)}
+}
+
+// startInventory starts the server whose pets are counted. The suffix names its engine.
+func (b *bench) startInventory(engine string) (s *server, suffix string) {
+	if engine == onPostgres {
+		pg := findPostgres(b)
+		cluster, url := pg.runSeeded(b.pets, false)
+		return pg.startBuild(b.withKeys("ours", url, b.pets, 1), b.release, url, cluster), ", PostgreSQL"
+	}
+	described, database := b.seededCopy("ours", 1)
+	return b.startBuild(described, b.release, database, "--ops-listen", ""), ""
 }
 
 // requestInventories requests counts of the whole store and of its categories until it is

@@ -26,7 +26,7 @@ const usage = `usage: bench peers|quick|growth|inventory [flags]
   quick    compares the release build with a bare net/http server and, with -base,
            with the build of another commit, on SQLite and on PostgreSQL with Redis,
            in a few minutes
-  growth   compares reads at 5 million pets with reads at 100 thousand
+  growth   compares reads at 5 million pets with reads at 100 thousand, on both databases
   inventory
            compares the p99 of other requests beside a thousand inventories a second
            with their p99 without, at 5 million pets
@@ -44,10 +44,11 @@ type options struct {
 	strict    bool
 	workloads []string // for quick and peers, including the other parts of a run
 
+	engines []string // for all but peers
+
 	// of quick
 	base     string // a revision to compare with
 	onlyBase bool
-	engines  []string
 
 	// of peers
 	servers []string
@@ -124,16 +125,19 @@ func parseOptions(args []string) (name string, o options, err error) {
 	flags.BoolVar(&o.strict, "strict", false, "fail if a bar is missed")
 	switch name {
 	case "quick":
-		o.workloads, o.engines = quickWork, []string{onSQLite, onPostgres}
+		o.workloads = quickWork
 		flags.StringVar(&o.base, "base", "", "also compare with a build of this `revision`")
 		flags.BoolVar(&o.onlyBase, "only-base", false, "compare with -base alone, not with a bare server")
-		flags.Func("engines", "databases to run on, of "+strings.Join(o.engines, ",")+" (default all)", pick(&o.engines))
 	case "growth":
 		o.workloads = namesOf(growthWorkloads)
 	case "peers":
 		o.servers, o.workloads = serverNames(), workloadNames()
 		flags.Func("servers", "servers to compare ours with, of "+strings.Join(o.servers, ",")+" (default all)", pick(&o.servers))
 		flags.StringVar(&o.results, "results", "", "where to write results (default bench/results, if everything is measured)")
+	}
+	if name != "peers" {
+		o.engines = []string{onSQLite, onPostgres}
+		flags.Func("engines", "databases to run on, of "+strings.Join(o.engines, ",")+" (default all)", pick(&o.engines))
 	}
 	if o.workloads != nil {
 		flags.Func("workloads", "what to measure, of "+strings.Join(o.workloads, ",")+" (default all)", pick(&o.workloads))

@@ -141,7 +141,7 @@ var axum = peer{
 // processor time counts as its own.
 func startOnPostgres(b *bench) *server {
 	pg := findPostgres(b)
-	database, url := pg.runSeeded()
+	database, url := pg.runSeeded(b.pets, false)
 	return pg.startBuild(b.withKeys("postgres", url, b.pets, 1+heavyKeys), b.release, url, database)
 }
 
@@ -154,10 +154,10 @@ func (pg *postgres) startBuild(s server, bin, url string, database *process) *se
 }
 
 // runSeeded starts a cluster with pets in it.
-func (pg *postgres) runSeeded() (p *process, url string) {
+func (pg *postgres) runSeeded(pets int, halved bool) (p *process, url string) {
 	schema := fingerprint(pg.root, "internal/db/postgres/migrations", "internal/sample", "bench/seed.go")
-	seeded := pg.cached(fmt.Sprintf("postgres-%s-%d-%s", pg.version, pg.pets, schema), pg.create)
-	data := filepath.Join(pg.work, "postgres")
+	seeded := pg.cached(fmt.Sprintf("postgres-%s-%d-%t-%s", pg.version, pets, halved, schema), func(data string) { pg.create(data, pets, halved) })
+	data := filepath.Join(pg.work, fmt.Sprint("postgres-", pets))
 	pg.copyTree(data, seeded)
 	return pg.run(data)
 }
@@ -190,7 +190,7 @@ func findPostgres(b *bench) *postgres {
 }
 
 // create creates a cluster with pets in it.
-func (pg *postgres) create(data string) {
+func (pg *postgres) create(data string, pets int, halved bool) {
 	check(os.Mkdir(data, 0o700))
 	if pg.as != nil {
 		check(os.Chown(data, int(pg.as.Credential.Uid), int(pg.as.Credential.Gid)))
@@ -200,7 +200,7 @@ func (pg *postgres) create(data string) {
 	must(firstLineOf(initdb))
 	running, url := pg.run(data)
 	defer running.stop()
-	pg.seed(url, pg.pets, false)
+	pg.seed(url, pets, halved)
 	pg.execute(url, "VACUUM ANALYZE")
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The engines that quick runs on.
+// The engines to run on.
 const (
 	onSQLite   = "sqlite"
 	onPostgres = "postgres" // with Redis
@@ -69,7 +69,7 @@ func (b *bench) quickOnSQLite(base string) []*server {
 // databases in one cluster and a Redis each.
 func (b *bench) quickOnPostgres(base string) []*server {
 	pg := findPostgres(b)
-	cluster, url := pg.runSeeded()
+	cluster, url := pg.runSeeded(b.pets, false)
 	s := b.withKeys("ours", url, b.pets, 1+heavyKeys)
 	var others []*server
 	if base != "" {

@@ -78,27 +78,29 @@ const history = `
 	INSERT INTO keys SELECT id / 50, 'key', 'free', 60, 1000, 1, 'production', 1, 0, 0, 0, 0 FROM pets WHERE id % 50 = 0;
 	INSERT INTO key_secrets SELECT randomblob(32), id, 0 FROM keys;`
 
-// seed fills an empty database with pets and, if requested, their history.
-func (b *bench) seed(url string, pets int, withHistory bool) {
+// seed fills an empty database with pets.
+func (b *bench) seed(url string, pets int, halved bool) {
 	store := b.openStore(url)
 	bulk := store.(db.Bulk)
 	_, _, err := bulk.Reserve(b.ctx, int64(pets), 0)
 	check(err)
 	for part := range parts(pets) {
-		if withHistory {
+		if halved {
 			halve(part.Pets)
 		}
 		check(bulk.Load(b.ctx, part))
 	}
 	check(store.Close())
-	if withHistory {
-		conn := must(sqlitedb.OpenConn(strings.TrimPrefix(url, "sqlite:"), sqlitedb.OpenReadWrite))
-		defer func() { check(conn.Close()) }()
-		check(sqlitex.ExecuteScript(conn, history, nil))
-	}
 }
 
-// half is what the names of half of the pets in a store with history begin with.
+// addHistory adds events to a SQLite file.
+func (b *bench) addHistory(file string) {
+	conn := must(sqlitedb.OpenConn(file, sqlitedb.OpenReadWrite))
+	defer func() { check(conn.Close()) }()
+	check(sqlitex.ExecuteScript(conn, history, nil))
+}
+
+// half is what the names of half of the pets in a halved store begin with.
 const half = "The "
 
 // halve makes the names of half of the pets begin with half. None of those has the rare
@@ -126,11 +128,15 @@ func writeRows(w io.Writer, n int) error {
 	return out.Flush()
 }
 
-// seededFile returns a SQLite file with pets, which is kept for later runs.
+// seededFile returns a SQLite file with pets, which is kept for later runs. A store with
+// history is halved too.
 func (b *bench) seededFile(pets int, withHistory bool) string {
 	id := fingerprint(b.root, "internal/db/sqlite/schema*.sql", "internal/sample", "bench/seed.go")
 	path := b.cached(fmt.Sprintf("pets-%d-%t-%s.db", pets, withHistory, id), func(part string) {
 		b.seed("sqlite:"+part, pets, withHistory)
+		if withHistory {
+			b.addHistory(part)
+		}
 	})
 	b.output("", "dd", "if="+path, "of=/dev/null", "bs=1M") // into the page cache: the disk isn't measured
 	return path

@@ -38,9 +38,10 @@ func TestMixKeepsShares(t *testing.T) {
 func TestHistory(t *testing.T) {
 	const n = 1000
 	b := testBench(t)
-	url := "sqlite:" + filepath.Join(b.work, "store.db")
-	b.seed(url, n, true)
-	store := b.openStore(url)
+	file := filepath.Join(b.work, "store.db")
+	b.seed("sqlite:"+file, n, true)
+	b.addHistory(file)
+	store := b.openStore("sqlite:" + file)
 	defer store.Close()
 	first, newest, err := store.EventRange(t.Context())
 	if err != nil || first != 0 || newest != 2*n {

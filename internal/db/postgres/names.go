@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -9,24 +10,30 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// listPetsByName looks at the pets after the position ($1, $2) whose folded name is below
-// $3, at most $4, and returns the first $5 that match and the last one it looked at. It
-// reads the index alone until it knows which pets to return.
-const listPetsByName = `SELECT pets.id, pets.category_id, pets.status, pets.name, found.folded_name, found.place FROM (
+// afterName selects pets in order from the position ($1, $2), whose folded name is below $3.
+const afterName = " FROM pets WHERE (folded_name, id) > ($1, $2) AND folded_name < $3 ORDER BY folded_name, id LIMIT "
+
+// listPetsByName returns the first $4 pets.
+const listPetsByName = "SELECT id, category_id, status, name, folded_name, 0" + afterName + "$4"
+
+// filterPetsByName looks at MaxNamesRead pets, and returns the first $4 that match and the
+// last one it looked at. It reads the index alone until it knows which pets to return. With
+// MaxNamesRead as a parameter, PostgreSQL would expect a tenth of all pets instead, and
+// make a new plan for every page.
+var filterPetsByName = fmt.Sprintf(`SELECT pets.id, pets.category_id, pets.status, pets.name, found.folded_name, found.place FROM (
 		SELECT looked.* FROM (
 			SELECT folded_name, id, status, category_id, row_number() OVER () AS place FROM (
-				SELECT folded_name, id, status, category_id FROM pets
-				WHERE (folded_name, id) > ($1, $2) AND folded_name < $3 ORDER BY folded_name, id LIMIT $4) AS next
+				SELECT folded_name, id, status, category_id %s %[2]d) AS next
 		) AS looked
-		WHERE ($6::smallint IS NULL OR status = $6) AND ($7::bigint IS NULL OR category_id = $7) OR place = $4
-		LIMIT $5
-	) AS found JOIN pets ON pets.id = found.id ORDER BY found.place`
+		WHERE ($5::smallint IS NULL OR status = $5) AND ($6::bigint IS NULL OR category_id = $6) OR place = %[2]d
+		LIMIT $4
+	) AS found JOIN pets ON pets.id = found.id ORDER BY found.place`, afterName, db.MaxNamesRead)
 
-// namedPet is a pet that listPetsByName found.
+// namedPet is a pet that one of them found.
 type namedPet struct {
 	pet    animalstore.Pet
 	folded string
-	place  int
+	place  int // among those that a filter looked at, from 1
 }
 
 // PetsByName implements [db.DB].
@@ -53,17 +60,16 @@ func (d *DB) PetsByName(ctx context.Context, q db.NameQuery) (pets []animalstore
 
 func (d *DB) readNames(ctx context.Context, q db.NameQuery) ([]namedPet, error) {
 	start := q.Start()
+	limit := q.Limit + 1 // to see whether there is a next page
+	args := []any{start.Folded, start.ID, q.End(), limit}
+	if q.Status == "" && q.CategoryID == nil {
+		return listPage(ctx, d, "select pets by name", limit, scanNamedPet, listPetsByName, args...)
+	}
 	var status *int64
 	if q.Status != "" {
 		status = new(db.StoredIndex(animalstore.PetStatuses, q.Status))
 	}
-	limit := q.Limit + 1 // to see whether there is a next page
-	read := limit
-	if q.Status != "" || q.CategoryID != nil {
-		read = db.MaxNamesRead
-	}
-	return listPage(ctx, d, "select pets by name", read, scanNamedPet, listPetsByName,
-		start.Folded, start.ID, q.End(), db.MaxNamesRead, limit, status, q.CategoryID)
+	return listPage(ctx, d, "select pets by name", db.MaxNamesRead, scanNamedPet, filterPetsByName, append(args, status, q.CategoryID)...)
 }
 
 func scanNamedPet(row pgx.Row) (f namedPet, err error) {

@@ -153,11 +153,11 @@ func TestInventoryIsCountedOnce(t *testing.T) {
 		held := newGate()
 		held.failing = failing
 		s.db.arm("CountPets", held.pass)
-		const callers, categories = 40, 4
+		const callers, categories = 200, 4
 		statuses := make(chan int, callers)
 		for i := range callers {
 			go func() {
-				got, err := s.send(t.Context(), call{path: fmt.Sprint("/v1/store/inventory?categoryId=", i%categories)})
+				got, err := s.inProcess().send(t.Context(), call{path: fmt.Sprint("/v1/store/inventory?categoryId=", i%categories)})
 				if err != nil {
 					t.Error(err)
 				}

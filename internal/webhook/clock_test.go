@@ -30,7 +30,7 @@ func TestSharedClockIsSteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewWorker(Config{Store: &slowClock{}, Sender: NewSender(SenderConfig{Networks: NewNetworks(nil)}), Log: slog.New(slog.DiscardHandler), SharedClock: true})
 		for look := range 6 {
-			w.look(t.Context(), t.Context())
+			w.poll(t.Context(), t.Context())
 			if got := time.Until(w.now()); (got - time.Minute).Abs() > time.Millisecond {
 				t.Errorf("after look %d the worker's clock is ahead by %v, want a minute", look, got)
 			}

@@ -185,7 +185,7 @@ func TestLeases(t *testing.T) {
 			}
 		})
 	}
-	if leaseTime > 20*time.Second-lookEvery {
+	if leaseTime > 20*time.Second-pollEvery {
 		t.Errorf("a lease of %v ends more than 20 s after a death", leaseTime)
 	}
 }
@@ -196,10 +196,10 @@ func TestDispatchGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &resultStore{fakeStore: fakeStore{next: animalstore.WebhookWork{Webhooks: true, Events: true}}, more: 5}
 		stop := startWorker(s, io.Discard, 0)
-		time.Sleep(lookEvery)
+		time.Sleep(pollEvery)
 		stop()
 		if len(s.dispatched) != 6 {
-			t.Errorf("dispatched %d times in %v, want 6", len(s.dispatched), lookEvery)
+			t.Errorf("dispatched %d times in %v, want 6", len(s.dispatched), pollEvery)
 		}
 	})
 }

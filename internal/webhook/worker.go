@@ -33,11 +33,11 @@ type Observer interface {
 }
 
 const (
-	// lookEvery is the longest time between two looks for new events and due deliveries.
-	lookEvery = 500 * time.Millisecond
-	// spacing is the least time between two looks. Many events share one.
+	// pollEvery is the longest time between two polls for new events and due deliveries.
+	pollEvery = 500 * time.Millisecond
+	// spacing is the least time between two polls. Many events share one.
 	spacing = 20 * time.Millisecond
-	// idleSpacing replaces spacing while there are no webhooks. Looking then costs almost
+	// idleSpacing replaces spacing while there are no webhooks. Polling then costs almost
 	// nothing, and the first webhook is still noticed soon.
 	idleSpacing = 100 * time.Millisecond
 	// leaseTime is how long a claim lasts. While a delivery is being sent, its lease is
@@ -78,7 +78,7 @@ type Worker struct {
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
 
 	// Run alone uses these.
-	idle    bool // there was no webhook at the last look
+	idle    bool // there was no webhook at the last poll
 	failing bool // the store failed the last time
 }
 
@@ -95,7 +95,7 @@ func NewWorker(c Config) *Worker {
 // now is the time that deliveries are due by.
 func (w *Worker) now() time.Time { return w.Now().Add(time.Duration(w.offset.Load())) }
 
-// Notify makes the worker look soon, because there may be new events. It never blocks.
+// Notify makes the worker poll soon, because there may be new events. It never blocks.
 func (w *Worker) Notify() {
 	select {
 	case w.wake <- struct{}{}:
@@ -108,10 +108,10 @@ func (w *Worker) Notify() {
 func (w *Worker) Run(ctx context.Context) {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
-	timer := time.NewTimer(lookEvery)
+	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		next := time.Now().Add(w.look(ctx, sending))
+		next := time.Now().Add(w.poll(ctx, sending))
 		timer.Reset(w.spacing())
 		select {
 		case <-ctx.Done():
@@ -138,9 +138,9 @@ func (w *Worker) spacing() time.Duration {
 	return spacing
 }
 
-// look turns new events into deliveries and starts those that are due. It returns how
-// long to wait until the next look.
-func (w *Worker) look(ctx, sending context.Context) time.Duration {
+// poll turns new events into deliveries and starts those that are due. It returns how
+// long to wait until the next poll.
+func (w *Worker) poll(ctx, sending context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	next, err := w.work(ctx, sending)
@@ -149,9 +149,9 @@ func (w *Worker) look(ctx, sending context.Context) time.Duration {
 	}
 	w.failing = err != nil
 	if err != nil || next.IsZero() {
-		return lookEvery
+		return pollEvery
 	}
-	return min(max(0, next.Sub(w.now())), lookEvery)
+	return min(max(0, next.Sub(w.now())), pollEvery)
 }
 
 // work dispatches new events and claims due deliveries. next is when more falls due; zero if

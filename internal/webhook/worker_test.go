@@ -94,7 +94,7 @@ func TestNotifiedWorker(t *testing.T) {
 		s := &fakeStore{next: animalstore.WebhookWork{Webhooks: true}}
 		w := runWorker(t, s)
 		for range 10 {
-			time.Sleep(lookEvery / 3)
+			time.Sleep(pollEvery / 3)
 			s.set(animalstore.WebhookWork{Webhooks: true, Events: true})
 			began := time.Now()
 			w.Notify()
@@ -132,7 +132,7 @@ func TestWorkerWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeStore{next: animalstore.WebhookWork{Webhooks: true}}
 		runWorker(t, s)
-		due := animalstore.At(time.Now().Add(2*lookEvery + 77*time.Millisecond))
+		due := animalstore.At(time.Now().Add(2*pollEvery + 77*time.Millisecond))
 		s.set(animalstore.WebhookWork{Webhooks: true, Next: due})
 		time.Sleep(time.Until(due.Time) + 2*spacing)
 		s.mu.Lock()

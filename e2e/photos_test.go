@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"image/color"
-	_ "image/jpeg"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -17,113 +14,9 @@ import (
 	"time"
 
 	"animalstore"
-	goclient "animalstore/client"
 	"animalstore/internal/photo/phototest"
 	"animalstore/internal/testenv"
-
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
-
-// uploader returns a client that sends each picture so many times at most.
-func uploader(t testing.TB, s *server, key string, attempts int) *goclient.Client {
-	t.Helper()
-	c, err := goclient.New(s.url, key, goclient.WithMaxAttempts(attempts))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.CloseIdleConnections)
-	return c
-}
-
-// photosWithoutEvents selects photos without their event, and events without their photo,
-// in a file where photos were only added.
-const photosWithoutEvents = `
-	SELECT 'photo ' || p.id || ' has no event' FROM photos p LEFT JOIN events e ON e.type = 16 AND e.subject_id = p.id WHERE e.id IS NULL UNION ALL
-	SELECT 'event ' || e.id || ' is of a photo that was not stored' FROM events e LEFT JOIN photos p ON p.id = e.subject_id WHERE e.type = 16 AND p.id IS NULL`
-
-// TestKillUnderUploads: the server is killed while pictures are uploaded. Afterwards each
-// acknowledged photo is whole, and every other one is there with its event or not at all.
-func TestKillUnderUploads(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	database := newDatabase(t)
-	key := loadKey(t, database)
-	acknowledged := map[int64]animalstore.Photo{}
-	for round := range testenv.Count(3, 300) {
-		s := start(t, onDatabase(database))
-		var mu sync.Mutex
-		fresh := 0
-		ctx, cancel := context.WithCancel(t.Context())
-		var uploading sync.WaitGroup
-		c := uploader(t, s, key, 1)
-		for worker := range 4 {
-			picture := phototest.JPEG(noise(700+10*worker, 500, byte(round*4+worker)))
-			uploading.Go(func() {
-				for ctx.Err() == nil {
-					pet, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-					for n := 0; err == nil && n < animalstore.MaxPhotos; n++ {
-						var photo animalstore.Photo
-						if photo, err = c.AddPhoto(ctx, pet.ID, bytes.NewReader(picture)); err == nil {
-							mu.Lock()
-							acknowledged[photo.ID] = photo
-							fresh++
-							mu.Unlock()
-						}
-					}
-				}
-			})
-		}
-		eventually(t, time.Minute, "some photos are acknowledged", func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return fresh >= 3+round
-		})
-		s.kill()
-		cancel()
-		uploading.Wait()
-		if got := integrity(t, database); got != "ok" {
-			t.Fatalf("round %d: the file is damaged: %s", round, got)
-		}
-		onCopy(t, database, func(conn *sqlite.Conn) error {
-			return sqlitex.ExecuteTransient(conn, photosWithoutEvents, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-				t.Errorf("round %d: %s", round, stmt.ColumnText(0))
-				return nil
-			}})
-		})
-	}
-	s := start(t, onDatabase(database))
-	c := uploader(t, s, key, 5)
-	for id, want := range acknowledged {
-		if got, err := c.GetPhoto(t.Context(), id); err != nil || got != want {
-			t.Errorf("photo %d: got %+v, %v, want %+v", id, got, err, want)
-			continue
-		}
-		got, err := c.GetImage(t.Context(), id)
-		if err != nil || int64(len(got.Data)) != want.Bytes {
-			t.Errorf("photo %d: got an image of %d bytes, %v, want %d", id, len(got.Data), err, want.Bytes)
-		} else if _, _, err := image.Decode(bytes.NewReader(got.Data)); err != nil {
-			t.Errorf("photo %d can't be decoded: %v", id, err)
-		}
-	}
-	s.stop()
-	if out, err := exec.Command(binary, "db", "check", "--database", "sqlite:"+database).CombinedOutput(); err != nil {
-		t.Errorf("db check: %v\n%s", err, out)
-	}
-	t.Logf("%d photos were acknowledged", len(acknowledged))
-}
-
-// noise returns a picture that doesn't compress well.
-func noise(width, height int, seed byte) *image.RGBA {
-	img := image.NewRGBA(image.Rect(0, 0, width, height))
-	for i := range img.Pix {
-		img.Pix[i] = byte(i*i>>6) ^ seed*31
-		if i%4 == 3 {
-			img.Pix[i] = 255
-		}
-	}
-	return img
-}
 
 // TestReadsBesideUploads: while one key uploads large pictures over 16 connections, the
 // pages of another key come quickly. The benchmark has the percentile; this bound leaves

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,11 @@ func dbCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check that a store is consistent",
-		Long: `Check that a store is consistent: that its file is intact, that pets, orders,
-categories and keys agree with each other, and that no event is missing. It only
-reads, so it works while a server is running on the same database. It exits with
-1 if anything is wrong.`,
+		Long: `Check that a store is consistent: that its file is intact, that pets, photos,
+orders, categories and keys agree with each other, that no byte of a photo was
+changed, and that no event is missing. It also counts them. It only reads, so
+it works while a server is running on the same database. It exits with 1 if
+anything is wrong.`,
 		Example: `  animalstore db check
   animalstore db check --database postgres://animalstore@db1/store`,
 		Args: cli.NoArguments,
@@ -45,6 +47,8 @@ type checkResult struct {
 	Checks   int            `json:"checks"`
 	Failed   int            `json:"failed"`
 	Findings []checkFinding `json:"findings"`
+
+	Counts transfer.Counts `json:"counts"`
 }
 
 type checkFinding struct {
@@ -58,8 +62,12 @@ func checkStore(ctx context.Context, source db.Source, p *terminal.Printer) erro
 	show := &checkProgress{p: p, stop: func() {}}
 	ran, failed, err := transfer.Check(ctx, source, show)
 	show.stop()
+	counts, countErr := transfer.Count(ctx, source)
+	if failed == 0 { // a damaged store may not even be counted
+		err = cmp.Or(err, countErr)
+	}
 	if p.JSON && err == nil {
-		err = p.PrintJSON(checkResult{ran, failed, show.findings})
+		err = p.PrintJSON(checkResult{ran, failed, show.findings, counts})
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -70,6 +78,12 @@ func checkStore(ctx context.Context, source db.Source, p *terminal.Printer) erro
 		return fmt.Errorf("%d of %d checks found something wrong. Keep a copy of the database as it is now, and restore an earlier backup if you have one", failed, ran)
 	}
 	p.Note("All %d checks passed.", ran)
+	photos := terminal.Count(counts.Photos, "photo", "photos")
+	if counts.Photos > 0 {
+		photos += " (" + megabytes(counts.PhotoBytes) + ")"
+	}
+	p.Note("The store has %s, %s, %s, %s and %s.", terminal.Count(counts.Pets, "pet", "pets"), photos, terminal.Count(counts.Orders, "order", "orders"),
+		terminal.Count(counts.Categories, "category", "categories"), terminal.Count(counts.Keys, "key", "keys"))
 	return nil
 }
 

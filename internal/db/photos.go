@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"hash/crc32"
 	"slices"
 
 	"animalstore"
@@ -100,6 +101,13 @@ func (p *NewPhoto) Parts() []Part {
 	}
 	return all
 }
+
+// Checksum returns the checksum of a part. It is never 0, which means that there is none.
+func Checksum(data []byte) int64 {
+	return 1<<32 | int64(crc32.Checksum(data, castagnoli))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // CheckPhotoCount returns an error if a pet with this many photos can't have another one.
 func CheckPhotoCount(petID int64, photos int64) error {

@@ -41,7 +41,7 @@ var Tables = []Table{
 	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status", "folded_name:text")},
 	{Name: "photos", Holds: "photos", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "pet_id", "content_type:text", "width", "height", "bytes", "thumbnail_bytes", "created_at")},
-	{Name: "photo_parts", Holds: "parts of photos", Key: []string{"photo_id", "kind", "part"}, Columns: columns("photo_id", "kind", "part", "data:bytes")},
+	{Name: "photo_parts", Holds: "parts of photos", Key: []string{"photo_id", "kind", "part"}, Columns: columns("photo_id", "kind", "part", "data:bytes", "checksum")},
 	{Name: "photo_total", Holds: "size of all photos", Key: []string{"id"}, Columns: columns("id", "bytes")},
 	{Name: "orders", Holds: "orders", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "pet_id", "status", "created_at", "updated_at")},

@@ -17,6 +17,7 @@ var released = []string{
 	"79a0c6e9e0b2c93766735ec1932b982dd7f238c475afa2220393e33f318d47d2",
 	"2c35c45d1ce4e9db96c496733f645e81995f7f3f002f087a1dba8eae78641e4c",
 	"fa8c234278764d479d477ba82d25d541bed6e79ba4f975877a00d3ad8c2b49bc",
+	"cd233ee5db9027d07856804826ea1485d6b892bf8ce95a5d59919e9f9f56a42a",
 }
 
 func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {

@@ -55,10 +55,13 @@ var schema7 string
 //go:embed schema8_photos.sql
 var schema8 string
 
+//go:embed schema9_photo_checksums.sql
+var schema9 string
+
 // schema must only be appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
 	AppID:      0x414e5354, // "ANST"
-	Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8},
+	Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8, schema9},
 }
 
 // Options control how [Open] opens a file.

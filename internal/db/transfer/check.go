@@ -38,6 +38,13 @@ var Checks = []db.Check{
 				sum(CASE kind WHEN 0 THEN part + 1 ELSE 0 END) AS image_parts, sum(CASE kind WHEN 0 THEN 1 ELSE 0 END) AS images
 			FROM photo_parts GROUP BY photo_id) AS stored ON photo_id = id
 		WHERE image IS NULL OR image <> bytes OR thumbnail <> thumbnail_bytes OR image_parts <> images * (images + 1) / 2`},
+	{Rule: "the bytes of every image are those that were stored", Query: `
+		SELECT photo_id, part, checksum, data FROM photo_parts WHERE checksum <> 0`, Find: func(row []any) string {
+		if row[2] == db.Checksum(row[3].([]byte)) {
+			return ""
+		}
+		return fmt.Sprintf("part %d of photo %d was changed", row[1], row[0])
+	}},
 	{Rule: "every part of an image belongs to a photo", Query: `
 		SELECT DISTINCT 'photo ' || photo_id FROM photo_parts LEFT JOIN photos ph ON ph.id = photo_id WHERE ph.id IS NULL`},
 	{Rule: "the size of all photos is known", Query: `
@@ -150,4 +157,34 @@ func Violations(ctx context.Context, s db.Source, c db.Check, few int) (n int64,
 		}
 	}
 	return n, first, rows.Err()
+}
+
+// Counts are the numbers of what a store holds.
+type Counts struct {
+	Pets       int64 `json:"pets"`
+	Photos     int64 `json:"photos"`
+	PhotoBytes int64 `json:"photoBytes"` // with thumbnails
+	Orders     int64 `json:"orders"`
+	Categories int64 `json:"categories"`
+	Keys       int64 `json:"keys"`
+}
+
+// Count counts what a store holds.
+func Count(ctx context.Context, s db.Source) (c Counts, err error) {
+	for _, q := range []struct {
+		to    *int64
+		query string
+	}{
+		{&c.Pets, "SELECT count(*) FROM pets"},
+		{&c.Photos, "SELECT count(*) FROM photos"},
+		{&c.PhotoBytes, "SELECT bytes FROM photo_total"},
+		{&c.Orders, "SELECT count(*) FROM orders"},
+		{&c.Categories, "SELECT count(*) FROM categories"},
+		{&c.Keys, "SELECT count(*) FROM keys"},
+	} {
+		if *q.to, err = selectInt(ctx, s, q.query); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
 }

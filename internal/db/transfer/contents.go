@@ -51,12 +51,16 @@ type summingCursor struct {
 	progress Progress
 	rows     int64
 	reported int64
+	bytes    int // since the last report
 	sum      hash.Hash
 	buf      []byte
 }
 
-// reportEvery is the number of rows between two reports to [Progress].
-const reportEvery = 1000
+// A report to [Progress] comes after this many rows or bytes: a row can be a part of a photo.
+const (
+	reportEvery      = 1000
+	reportEveryBytes = 16 << 20
+)
 
 func (s *summingCursor) Next() bool {
 	if s.Cursor.Next() {
@@ -78,7 +82,8 @@ func (s *summingCursor) Values() ([]any, error) {
 		}
 	}
 	s.sum.Write(s.buf)
-	if s.rows++; s.rows-s.reported >= reportEvery {
+	s.bytes += len(s.buf)
+	if s.rows++; s.rows-s.reported >= reportEvery || s.bytes >= reportEveryBytes {
 		s.report()
 	}
 	return values, nil
@@ -86,7 +91,7 @@ func (s *summingCursor) Values() ([]any, error) {
 
 func (s *summingCursor) report() {
 	s.progress.Did(int(s.rows - s.reported))
-	s.reported = s.rows
+	s.reported, s.bytes = s.rows, 0
 }
 
 // appendValue encodes a value so that different rows of a table have different

@@ -94,8 +94,13 @@ func checkEmpty(ctx context.Context, to db.Source) error {
 	return nil
 }
 
-func count(ctx context.Context, s db.Source, t *db.Table) (n int64, err error) {
-	rows, err := s.Query(ctx, "SELECT count(*) FROM "+t.Name)
+func count(ctx context.Context, s db.Source, t *db.Table) (int64, error) {
+	return selectInt(ctx, s, "SELECT count(*) FROM "+t.Name)
+}
+
+// selectInt returns the number that a query selects, or 0 if it selects none.
+func selectInt(ctx context.Context, s db.Source, query string) (n int64, err error) {
+	rows, err := s.Query(ctx, query)
 	if err != nil {
 		return 0, err
 	}

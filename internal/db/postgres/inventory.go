@@ -13,12 +13,13 @@ import (
 
 // Parameters of a count: $1 is the first id of the range, $2 the last, $3 the category. The
 // columns are the counts by status, in the order of their stored values, and the next id.
-// Like the lists, it compares all columns of an index, which only that index can serve.
+// The next id of a category is found like a list, by comparing all columns of an index. For
+// a count that would read to the end of the status, because PostgreSQL doesn't stop where
+// such a comparison ends.
 var (
-	countPets = "SELECT " + forStatuses("(SELECT count(*) FROM pets WHERE (status, id) >= (%[1]d, $1) AND (status, id) <= (%[1]d, $2))") +
+	countPets = "SELECT " + forStatuses("(SELECT count(*) FROM pets WHERE status = %d AND id BETWEEN $1 AND $2)") +
 		", coalesce((SELECT min(id) FROM pets WHERE id > $2), 0)"
-	countPetsOfCategory = "SELECT " +
-		forStatuses("(SELECT count(*) FROM pets WHERE (category_id, status, id) >= ($3, %[1]d, $1) AND (category_id, status, id) <= ($3, %[1]d, $2))") +
+	countPetsOfCategory = "SELECT " + forStatuses("(SELECT count(*) FROM pets WHERE category_id = $3 AND status = %d AND id BETWEEN $1 AND $2)") +
 		", coalesce(least(" + forStatuses(`(SELECT id FROM pets WHERE (category_id, status, id) > ($3, %[1]d, $2) AND (category_id, status) <= ($3, %[1]d)
 			ORDER BY category_id, status, id LIMIT 1)`) + "), 0)"
 )

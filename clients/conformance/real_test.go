@@ -7,15 +7,12 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/client"
-	"animalstore/internal/testenv"
 )
 
 // TestWalk makes the same walk through the API of a real server with every client.
@@ -68,96 +65,6 @@ func TestWalkIsComplete(t *testing.T) {
 		if _, missing := missingOperations[m[1]]; called[m[1]] == missing {
 			t.Errorf("%s: called in the walk: %t, listed as missing: %t, want one of both", m[1], called[m[1]], missing)
 		}
-	}
-}
-
-// TestCreatesThroughKills: each client creates pets while the server is killed again and
-// again, on a key with 300 requests per minute. Every pet exists exactly once.
-func TestCreatesThroughKills(t *testing.T) {
-	t.Parallel()
-	each := testenv.Count(50, 1000)
-	pause := time.Duration(testenv.Count(300, 1000)) * time.Millisecond
-	server := startReal(t)
-	var creating sync.WaitGroup
-	for _, c := range clients {
-		a, key := c.start(t), server.newKey(c.name, 300)
-		creating.Go(func() { createPets(t, a, server.url, key, each) })
-	}
-	kills, stop := killRepeatedly(server, pause)
-	creating.Wait()
-	stop()
-	if *kills < 3 {
-		t.Errorf("the server was killed %d times, want at least 3", *kills)
-	}
-	names := map[string]int{}
-	for pet, err := range server.owner().ListPets(t.Context(), client.PetQuery{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		names[pet.Name]++
-	}
-	for _, c := range clients {
-		for n := range each {
-			if name := petName(c.name, n); names[name] != 1 {
-				t.Errorf("there are %d pets named %s, want 1", names[name], name)
-			}
-		}
-	}
-	if got, want := len(names), len(clients)*each; got != want {
-		t.Errorf("got %d names, want %d", got, want)
-	}
-}
-
-func petName(client string, n int) string { return client + " " + strconv.Itoa(n) }
-
-// createPets creates n pets, a few at a time, with pauses so that kills hit some of them.
-func createPets(t testing.TB, a *adapter, url, key string, n int) {
-	id := fmt.Sprintf("creates %d", clientNumber.Add(1))
-	args := map[string]any{"baseURL": url, "apiKey": key, "maxAttempts": 10_000, "backoffBase": 20, "backoffMax": 200, "attemptTimeout": 10_000}
-	if reply, err := a.do(command{Client: id, Call: "new", Args: args}); err != nil || reply["error"] != nil {
-		t.Errorf("%s: %v %v", a.name, err, reply)
-		return
-	}
-	numbers := make(chan int)
-	var running sync.WaitGroup
-	for range 4 {
-		running.Go(func() {
-			for n := range numbers {
-				reply, err := a.do(command{Client: id, Call: "createPet", Args: map[string]any{"pet": map[string]any{"name": petName(a.name, n), "categoryId": 7}}})
-				if err != nil || reply["error"] != nil {
-					t.Errorf("%s: pet %d: %v %v", a.name, n, err, show(reply["error"]))
-				}
-			}
-		})
-	}
-	for i := range n {
-		numbers <- i
-		time.Sleep(20 * time.Millisecond)
-	}
-	close(numbers)
-	running.Wait()
-}
-
-// killRepeatedly kills the server and starts it again, with pauses, until stop is called.
-func killRepeatedly(server *realServer, pause time.Duration) (kills *int, stop func()) {
-	kills = new(int)
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(pause):
-				server.restart(syscall.SIGKILL)
-				server.awaitReady()
-				*kills++
-			}
-		}
-	}()
-	return kills, func() {
-		close(done)
-		<-ended
 	}
 }
 

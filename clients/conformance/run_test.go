@@ -45,24 +45,25 @@ var clients = []struct {
 
 // TestScenarios runs every scenario with every client.
 func TestScenarios(t *testing.T) {
-	all := loadScenarios(t)
 	for _, c := range clients {
-		t.Run(c.name, func(t *testing.T) {
-			a := c.start(t)
-			for _, s := range all {
-				t.Run(s.file+"/"+s.Name, func(t *testing.T) {
-					if reason := s.Except[c.name]; reason != "" {
-						t.Skip(reason)
-					}
-					t.Parallel()
-					o := s.run(t, a)
-					for _, wrong := range s.check(o) {
-						t.Error(wrong)
-					}
-					if t.Failed() {
-						t.Logf("the promise: %s", s.Promise)
-					}
-				})
+		t.Run(c.name, func(t *testing.T) { runScenarios(t, c.start(t)) })
+	}
+}
+
+// runScenarios runs every scenario with one client.
+func runScenarios(t *testing.T, a *adapter) {
+	for _, s := range loadScenarios(t) {
+		t.Run(s.file+"/"+s.Name, func(t *testing.T) {
+			if reason := s.Except[a.name]; reason != "" {
+				t.Skip(reason)
+			}
+			t.Parallel()
+			o := s.run(t, a)
+			for _, wrong := range s.check(o) {
+				t.Error(wrong)
+			}
+			if t.Failed() {
+				t.Logf("the promise: %s", s.Promise)
 			}
 		})
 	}

@@ -34,9 +34,6 @@ type step struct {
 	Together []step         `json:"together,omitempty"`
 	Save     string         `json:"save,omitempty"`
 	Want     any            `json:"want,omitempty"`
-
-	// Except are clients that don't make this step of the walk, each with the reason.
-	Except map[string]string `json:"except,omitempty"`
 }
 
 // reply is what the scripted server does with one request.

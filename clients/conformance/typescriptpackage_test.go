@@ -38,16 +38,18 @@ func TestTypeScriptPackage(t *testing.T) {
 	})
 	app := installPackage(t, archive)
 	example := readmeExample(t)
-	t.Run("runs the example of its README in Node", func(t *testing.T) {
-		server := startReal(t)
-		write(t, filepath.Join(app, "example.mjs"), strings.ReplaceAll(example, "http://127.0.0.1:8080", server.url))
-		cmd := exec.CommandContext(t.Context(), "node", "example.mjs")
-		cmd.Dir, cmd.Env = app, append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
-		out, err := cmd.CombinedOutput()
-		if want := exampleOutput; err != nil || string(out) != want {
-			t.Errorf("got %q and error %v, want %q", out, err, want)
-		}
-	})
+	for _, runtime := range [][]string{{"node"}, {"deno", "run", "--allow-env", "--allow-net"}, {"bun", "run"}} {
+		t.Run("runs the example of its README in "+runtime[0], func(t *testing.T) {
+			server := startReal(t)
+			write(t, filepath.Join(app, runtime[0]+".mjs"), strings.ReplaceAll(example, "http://127.0.0.1:8080", server.url))
+			cmd := exec.CommandContext(t.Context(), runtimePath(t, runtime[0]), append(runtime[1:], runtime[0]+".mjs")...)
+			cmd.Dir, cmd.Env = app, append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
+			out, err := cmd.CombinedOutput()
+			if want := exampleOutput; err != nil || string(out) != want {
+				t.Errorf("got %q and error %v, want %q", out, err, want)
+			}
+		})
+	}
 	t.Run("runs the example of its README in Chromium", func(t *testing.T) { runInChromium(t, app, example) })
 	t.Run("has types", func(t *testing.T) { checkTypes(t, app, example) })
 	t.Run("passes publint", func(t *testing.T) { mustRun(t, app, tool(t, "publint"), "run", "--strict", archive) })

@@ -53,9 +53,9 @@ export interface Gate {
    */
   enter(scope: Scope, origin: Origin, waits: boolean, maxWait: number, onWait: (ms: number, why: RateLimitError) => void): Promise<Ticket>;
   /** Returns the ticket of a request without a response. charged says that it may have been charged. */
-  returnUnanswered(ticket: Ticket, charged: boolean): void;
+  lost(ticket: Ticket, charged: boolean): void;
   /** Returns the ticket of a request with a response. refusal is set if that was a 429. */
-  returnAnswered(ticket: Ticket, response: Response, refusal: Limit | undefined): void;
+  answered(ticket: Ticket, response: Response, refusal: Limit | undefined): void;
 }
 
 export function newGate(pacing: boolean): Gate {
@@ -206,13 +206,13 @@ export function newGate(pacing: boolean): Gate {
       }
     },
 
-    returnUnanswered(ticket, charged) {
+    lost(ticket, charged) {
       returned(ticket);
       uncertain += +charged;
       notify();
     },
 
-    returnAnswered(ticket, { status, headers }, refusal) {
+    answered(ticket, { status, headers }, refusal) {
       returned(ticket);
       const now = clock();
       if (refusal !== undefined) {

@@ -1,4 +1,4 @@
-// What the errors of fetch mean. Node gives them codes, Bun others, and browsers none.
+// What the errors of fetch mean. Node and Bun give them codes, Deno a text, browsers neither.
 
 const notConnected = /ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket/;
 const permanent = /ENOTFOUND|EPROTO|CERT|ERR_(TLS|SSL)|UNABLE_TO/;
@@ -9,8 +9,9 @@ function codesOf(error: any): string {
 }
 
 /** Whether there certainly was no connection, so that nothing can have been sent. */
-export function isNotConnected(error: unknown): boolean {
-  return notConnected.test(codesOf(error));
+export function isNotConnected(error: any): boolean {
+  // A URL has no space, so this isn't a part of one in Deno's text.
+  return notConnected.test(codesOf(error)) || / \(Connect\)/.test(error?.cause?.message);
 }
 
 /** Whether a retry would fail in the same way. */

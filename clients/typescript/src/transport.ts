@@ -52,11 +52,11 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
         Object.assign(result, { error: scope.error(k), retryable: false });
       }
       const refusal = "error" in result && result.error instanceof RateLimitError ? result.error : undefined;
-      gate.returnAnswered(ticket, response, refusal);
+      gate.answered(ticket, response, refusal);
       return result;
     } catch (error) {
       const failure = noResponse(k, scope, error, timed.timedOut);
-      gate.returnUnanswered(ticket, !failure.unchanged);
+      gate.lost(ticket, !failure.unchanged);
       return failure;
     } finally {
       timed.close();

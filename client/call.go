@@ -85,7 +85,7 @@ func (k *call) prepare(options []CallOption) error {
 	if err := enc.Encode(k.body); err != nil {
 		return fmt.Errorf("%s: encode the request: %w", k.operation, err)
 	}
-	k.content = b.Bytes()
+	k.content = bytes.TrimSuffix(b.Bytes(), []byte("\n")) // the same bytes as the other clients
 	return nil
 }
 

@@ -273,7 +273,7 @@ func TestSameRequestAgain(t *testing.T) {
 			t.Errorf("got %d requests, want 4: three with one key, one with another", len(s.sent))
 		}
 		for i, body := range s.bodies {
-			if want := `{"name":"<Rex>","categoryId":7}` + "\n"; body != want {
+			if want := `{"name":"<Rex>","categoryId":7}`; body != want {
 				t.Errorf("request %d: got body %q, want %q", i, body, want)
 			}
 		}

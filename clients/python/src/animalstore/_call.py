@@ -87,7 +87,8 @@ class Call(Generic[T]):
         if self.repeat is Repeat.REPLAYED:
             self.idempotency_key = self.options.get("idempotency_key", secrets.token_hex(16))
         if self.body is not None:
-            self.content = json.dumps(encode(self.body), ensure_ascii=False, allow_nan=False).encode()
+            text = json.dumps(encode(self.body), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            self.content = text.encode()
 
     def _check_options(self) -> None:
         """Refuses an option that would have no effect, because the caller relies on it."""

@@ -40,7 +40,7 @@ var bars = []struct {
 	{"quick", "first", "bare", bar{atLeast: 1.1}},
 	{"quick", "cursor", "bare", bar{atLeast: 0.7}},
 	{"quick", live + " create1", "base", bar{atLeast: 0.85}},
-	{"quick", "fairness", "", bar{atMost: 150}}, // ms
+	{"quick", "fairness uploads", "", bar{atMost: 150}}, // ms
 
 	{"inventory", "first cursor create16", uncounted, bar{atMost: 2}},
 

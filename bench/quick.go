@@ -11,7 +11,7 @@ const (
 	onPostgres = "postgres" // with Redis
 )
 
-var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness")
+var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness uploads")
 
 // quick compares the release build with the best that net/http can do and, with -base,
 // with the build of another commit, on both databases.
@@ -29,7 +29,7 @@ func quick(b *bench) []*table {
 		}
 		servers := start(base)
 		for _, name := range b.workloads {
-			if name == fairnessWork {
+			if name == fairnessWork || name == uploadsWork {
 				continue
 			}
 			w := workloadNamed(name)
@@ -39,6 +39,9 @@ func quick(b *bench) []*table {
 		for _, s := range servers {
 			if s.name != "bare" && slices.Contains(b.workloads, fairnessWork) {
 				r.costs = append(r.costs, b.measureFairness(engine, s)...)
+			}
+			if s.name == "ours" && slices.Contains(b.workloads, uploadsWork) {
+				r.costs = append(r.costs, b.measureUploads(engine, s))
 			}
 			s.stop()
 		}

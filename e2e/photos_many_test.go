@@ -102,7 +102,7 @@ func sumOfPhotos(t *testing.T, file string) string {
 // long. It returns what it printed.
 func runBounded(t *testing.T, args ...string) (output string) {
 	t.Helper()
-	const maxMemory, maxSilence = 160 << 20, 30 * time.Second
+	const maxMemory, maxSilence = 256 << 20, time.Minute
 	cmd := exec.Command(binary, args...)
 	cmd.Env, cmd.Dir = cleanEnv(), t.TempDir()
 	out := &attentive{last: time.Now()}

@@ -122,7 +122,7 @@ func (p *tab) addPhoto(s *server, pet int64, picture []byte) {
 func (p *tab) dropPhotos(s *server) {
 	p.t.Helper()
 	p.open(s, "/console/pets/6", "#files")
-	eval[any](p, `(async () => {
+	eval[any](p, `window.files = null; (async () => {
 		const canvas = Object.assign(document.createElement("canvas"), { width: 400, height: 300 });
 		canvas.getContext("2d").fillRect(10, 10, 200, 200);
 		const files = new DataTransfer();
@@ -130,11 +130,14 @@ func (p *tab) dropPhotos(s *server) {
 			const blob = await new Promise(done => canvas.toBlob(done, type));
 			files.items.add(new File([blob], "drawn." + type.slice(6), { type }));
 		}
-		const area = document.querySelector(".photos h2");
-		area.dispatchEvent(new DragEvent("dragover", { dataTransfer: files, bubbles: true, cancelable: true }));
-		window.marked = document.querySelector(".drop").classList.contains("over");
-		area.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+		window.files = files;
+		window.drag = name => document.querySelector(".photos h2").dispatchEvent(new DragEvent(name, { dataTransfer: files, bubbles: true, cancelable: true }));
 	})(); null`)
+	eventually(p.t, stepTimeout, "the files are drawn", func() bool { return eval[bool](p, `window.files !== null`) })
+	if !eval[bool](p, `drag("dragover"), document.querySelector(".drop.over") !== null`) {
+		p.t.Error("nothing shows that files can be dropped")
+	}
+	eval[any](p, `drag("drop"); null`)
 	p.do("see them", visible(".notice.done"), visible(".gallery li:nth-child(3)"))
 	p.wantAlts("Photo 1 of ", "Photo 2 of ", "Photo 3 of ")
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"mime/multipart"
 	"net/http"
 	"strconv"
@@ -78,8 +79,8 @@ type upload struct {
 // receive reads a form and adds its photos. The error is for a form that was refused as a
 // whole.
 func (u *upload) receive(form *multipart.Reader) error {
+	u.allowTime(uploadTimeout)
 	for {
-		u.allowTime(uploadTimeout)
 		part, err := form.NextPart()
 		if err == io.EOF {
 			return nil
@@ -101,6 +102,7 @@ func (u *upload) receive(form *multipart.Reader) error {
 		default:
 			u.files++
 			err := u.add(part)
+			u.allowTime(uploadTimeout) // for the next one
 			if codeOf(err) == animalstore.PetNotFound || codeOf(err) == animalstore.InvalidAPIKey {
 				return err
 			}
@@ -118,12 +120,14 @@ func (u *upload) add(part *multipart.Part) error {
 	}
 	file := &fileReader{from: part}
 	body := bufio.NewReaderSize(file, 512)
+	start, _ := body.Peek(512) // file has the error
+	contentType := typeOf(part.Header.Get("Content-Type"), start)
 	in, err := http.NewRequestWithContext(u.v.r.Context(), http.MethodPost, fmt.Sprintf("http://console/v1/pets/%d/photos", u.pet), body)
 	if err != nil {
 		return err
 	}
 	in.ContentLength = -1
-	in.Header.Set("Content-Type", contentType(part, body))
+	in.Header.Set("Content-Type", contentType)
 	in.Header.Set("Idempotency-Key", u.idempotencyKey(part.FileName()))
 	t := &transport{u.v.c.Server, u.v.r, &u.v.secret, u.v.w}
 	res, err := t.RoundTrip(in)
@@ -137,8 +141,11 @@ func (u *upload) add(part *multipart.Part) error {
 		return nil
 	}
 	err = refusal(res, u.v.c.Now())
-	if res.StatusCode == http.StatusTooManyRequests || codeOf(err) == animalstore.TooManyPhotos {
+	switch code := codeOf(err); {
+	case res.StatusCode == http.StatusTooManyRequests, code == animalstore.TooManyPhotos:
 		u.stop = err
+	case code == animalstore.InvalidImage && http.DetectContentType(start) != contentType:
+		return badField("", explainMismatch(start))
 	}
 	return err
 }
@@ -157,14 +164,26 @@ func (f *fileReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contentType is the type that the browser gave a file. One that doesn't know it may send
-// none.
-func contentType(part *multipart.Part, body *bufio.Reader) string {
-	if given := part.Header.Get("Content-Type"); given != "" && given != "application/octet-stream" {
-		return given
+// typeOf is the type to send a file with: the one that the browser gave it, by its name. One
+// that doesn't know the name gives none.
+func typeOf(given string, start []byte) string {
+	mediaType, _, err := mime.ParseMediaType(given)
+	if err != nil || mediaType == "application/octet-stream" {
+		return http.DetectContentType(start)
 	}
-	start, _ := body.Peek(512) // the API sees the error too
-	return http.DetectContentType(start)
+	return mediaType
+}
+
+// explainMismatch says why a file isn't a picture of the type that its name stands for.
+func explainMismatch(start []byte) string {
+	format := map[string]string{"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WebP"}[http.DetectContentType(start)]
+	switch {
+	case len(start) == 0:
+		return "it is empty"
+	case format == "":
+		return "it isn’t a picture, although its name says so"
+	}
+	return "it is a " + format + " picture, although its name says otherwise: rename it, then add it again"
 }
 
 // idempotencyKey adds each file of a form once, however often the form is sent.

@@ -1,0 +1,300 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/console"
+	"animalstore/internal/photo/phototest"
+	"animalstore/internal/server"
+)
+
+// file is a file in a form.
+type file struct {
+	name, contentType string
+	content           []byte
+}
+
+// multipartForm is a form with files, as browsers send it.
+func multipartForm(once string, files ...file) (contentType string, body []byte) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	w.WriteField("once", once)
+	for _, f := range files {
+		header := textproto.MIMEHeader{"Content-Disposition": {fmt.Sprintf(`form-data; name="photo"; filename=%q`, f.name)}}
+		if f.contentType != "" {
+			header.Set("Content-Type", f.contentType)
+		}
+		part, _ := w.CreatePart(header) // a bytes.Buffer never fails
+		part.Write(f.content)
+	}
+	w.Close()
+	return w.FormDataContentType(), b.Bytes()
+}
+
+// upload sends files with the form on the page of a pet.
+func (b *browser) upload(pet int64, files ...file) shown {
+	b.s.t.Helper()
+	path := fmt.Sprint("/console/pets/", pet)
+	return b.send(path+"/photos", b.get(path).form(b.s.t, path+"/photos").Get("once"), files...)
+}
+
+func (b *browser) send(path, once string, files ...file) shown {
+	b.s.t.Helper()
+	contentType, body := multipartForm(once, files...)
+	return b.sendBody(path, contentType, bytes.NewReader(body))
+}
+
+func (b *browser) sendBody(path, contentType string, body io.Reader) shown {
+	b.s.t.Helper()
+	req, err := http.NewRequest(http.MethodPost, b.s.url+path, body)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	req.Header = b.header.Clone()
+	req.Header.Set("Content-Type", contentType)
+	return b.roundTrip(req)
+}
+
+var (
+	jpegFile = file{"rex.jpg", "image/jpeg", phototest.JPEG(phototest.Drawing(300, 200))}
+	pngFile  = file{"rex.png", "image/png", phototest.PNG(phototest.Drawing(200, 300))}
+	webpFile = file{"rex.webp", "image/webp", phototest.WebP(320, 240, phototest.Grey)}
+)
+
+// as is the file with another name and type.
+func (f file) as(name, contentType string) file { return file{name, contentType, f.content} }
+
+// TestRefusedFiles: each file that can't be a photo is named with the reason, and the
+// others are added.
+func TestRefusedFiles(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	pet := s.pet("Rex")
+	polyglot := []byte("\xff\xd8\xff\xe0<html><script>alert(1)</script>")
+	p := b.upload(pet.ID, jpegFile,
+		file{"page.html", "text/html", []byte("<!doctype html><script>alert(1)</script>")},
+		file{"<b>both.jpg", "image/jpeg", polyglot},
+		file{"page.jpg", "", []byte("<!doctype html>")},
+		file{"moving.gif", "image/gif", []byte("GIF89a")},
+		file{"large.png", "image/png", append(phototest.PNG(phototest.Drawing(9, 9)), make([]byte, animalstore.MaxUpload)...)},
+		file{"cut.png", "image/png", pngFile.content[:50]},
+		file{"empty.jpg", "image/jpeg", nil},
+		pngFile.as("png.jpg", "image/jpeg"),
+		file{"html.jpg", "image/jpeg", []byte("<!doctype html>")},
+		pngFile,
+	)
+	p.want(t, "refused", http.StatusUnsupportedMediaType, "2 photos were added. 9 files weren’t added.",
+		"<bdi>page.html</bdi>: It isn’t a JPEG, PNG or WebP picture.",
+		"<bdi>&lt;b&gt;both.jpg</bdi>: The picture is damaged or incomplete",
+		"<bdi>page.jpg</bdi>: It isn’t a JPEG, PNG or WebP picture.",
+		"<bdi>moving.gif</bdi>: It isn’t a JPEG, PNG or WebP picture.",
+		"<bdi>large.png</bdi>: It is larger than 10 MiB.",
+		"<bdi>cut.png</bdi>: The picture is damaged or incomplete", "<bdi>empty.jpg</bdi>: It is empty.",
+		"<bdi>png.jpg</bdi>: It is a PNG picture, although its name says otherwise", "<bdi>html.jpg</bdi>: It isn’t a picture, although its name says so.", `role="alert"`, `data-here="/console/pets/1"`)
+	if got := b.gallery(pet.ID); len(got) != 2 {
+		t.Errorf("got the photos %q, want the two that are pictures", got)
+	}
+	p = b.upload(pet.ID, file{strings.Repeat("ü", 300) + "\xff", "text/plain", nil})
+	p.want(t, "a long name", http.StatusUnsupportedMediaType, strings.Repeat("ü", 80)+"…", "One file wasn’t added.")
+
+	var many []file
+	for i := range 12 {
+		many = append(many, jpegFile.as(fmt.Sprint("file ", i), "image/jpeg"))
+	}
+	p = b.upload(pet.ID, many...)
+	p.want(t, "too many", http.StatusConflict, "8 photos were added. 4 files weren’t added.", "<bdi>file 8</bdi>: The pet has 10 photos, which is the most it can have", "<bdi>file 11</bdi>")
+
+	other := s.pet("Max")
+	for len(many) < 40 {
+		many = append(many, file{"note", "text/plain", nil})
+	}
+	b.send(fmt.Sprint("/console/pets/", other.ID, "/photos"), "", many[12:]...).want(t, "very many", http.StatusUnsupportedMediaType, "21 files weren’t", "<li>Only the first 20 files were read")
+}
+
+// TestFullStore: photos that don't fit are refused, and those before them stay.
+func TestFullStore(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *server.Config) { c.PhotosLimit = 12_000 })
+	b := s.signedIn(everything)
+	pet := s.pet("Rex")
+	b.upload(pet.ID, jpegFile, jpegFile.as("second", "image/jpeg"), jpegFile.as("third", "image/jpeg")).want(t, "full", http.StatusServiceUnavailable, "<bdi>third</bdi>: The store has no space left for photos.", "added")
+	if got := b.gallery(pet.ID); len(got) == 0 {
+		t.Error("got no photos, want those that fit")
+	}
+}
+
+// TestRefusalTexts: what the API says to programs is said to people.
+func TestRefusalTexts(t *testing.T) {
+	for code, want := range map[animalstore.Code]string{
+		animalstore.Overloaded: "try again", animalstore.StorageFull: "no space", animalstore.TooManyPhotos: "remove one", animalstore.PayloadTooLarge: "10 MiB",
+		animalstore.InvalidImage: "The picture is damaged.", animalstore.KeyBanned: "banned",
+	} {
+		got := console.ExplainRefusal(animalstore.Errorf(code, "the picture is damaged"))
+		if !strings.Contains(got, want) || !strings.HasSuffix(got, ".") || got[0] >= 'a' {
+			t.Errorf("%s: got %q, want a sentence with %q", code, got, want)
+		}
+	}
+}
+
+// TestUploadOnce: a form with photos that is sent twice adds them once.
+func TestUploadOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	pet := s.pet("Rex")
+	path := fmt.Sprint("/console/pets/", pet.ID)
+	once := b.get(path).form(t, path+"/photos").Get("once")
+	for range 3 {
+		b.send(path+"/photos", once, jpegFile, jpegFile, pngFile).wantMoved(t, "sent", path)
+	}
+	if got := b.gallery(pet.ID); len(got) != 3 {
+		t.Errorf("got the photos %q, want the three of the form", got)
+	}
+	b.send(path+"/photos", once, pngFile.as(jpegFile.name, "image/png")).want(t, "another file", http.StatusUnprocessableEntity, "choose it again")
+}
+
+// TestUploadGuards: nothing is stored for another site, without a session, or without the
+// permission.
+func TestUploadGuards(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	pet := s.pet("Rex")
+	added := s.photo(pet.ID)
+	path := fmt.Sprint("/console/pets/", pet.ID)
+	remove := fmt.Sprint(path, "/photos/", added.ID, "/remove")
+	b, reader := s.signedIn(everything), s.signedIn(animalstore.Read)
+	before := s.content()
+	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://elsewhere.example"}}} {
+		b.header = header
+		b.send(path+"/photos", "", jpegFile).want(t, "another site adds", http.StatusForbidden, "another site")
+		b.post(remove, nil).want(t, "another site removes", http.StatusForbidden, "another site")
+	}
+	s.browser().send(path+"/photos", "", jpegFile).want(t, "signed out", http.StatusUnauthorized, "nothing was changed", `name="next" value="`+path+`"`)
+	page := reader.get(path)
+	page.want(t, "read only", http.StatusOK, "Photo 1 of Rex")
+	if strings.Contains(page.body, "/photos\"") || strings.Contains(page.body, "/remove") {
+		t.Errorf("a key that may only read gets forms:\n%s", page.body)
+	}
+	reader.send(path+"/photos", "", jpegFile).want(t, "read only", http.StatusForbidden)
+	if after := s.content(); after != before {
+		t.Errorf("the store changed from\n%s\nto\n%s", before, after)
+	}
+	writer := s.signedIn(animalstore.Write)
+	writer.send(path+"/photos", "", jpegFile).wantMoved(t, "write only", "/console/pets/new").wantDone(t, "photo-added")
+	writer.send(path+"/photos", "", file{"a", "text/plain", nil}).want(t, "write only", http.StatusUnsupportedMediaType)
+}
+
+// TestUploadOverLimit: photos are charged one by one. Over the limit, the page says how many
+// were added.
+func TestUploadOverLimit(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	secret, _ := s.key("shop", everything, 3)
+	pet := s.pet("Rex")
+	b := s.browser()
+	b.signIn(secret)
+	path := fmt.Sprint("/console/pets/", pet.ID)
+	p := b.send(path+"/photos", "", jpegFile, pngFile, webpFile, jpegFile)
+	p.want(t, "over the limit", http.StatusTooManyRequests, "2 photos were added. 2 files weren’t added.", "of this minute are used up", `href="`+path+`">Back</a>`)
+	if strings.Contains(p.body, "Send it again") {
+		t.Error("the page offers to send files again, which it doesn't have")
+	}
+	s.advance(time.Minute)
+	if got := b.gallery(pet.ID); len(got) != 0 { // 6 calls are too many for this key
+		t.Errorf("got %q, want a page over the limit", got)
+	}
+	s.signedIn(everything).get(path).want(t, "those before", http.StatusOK, "Photo 2 of Rex")
+}
+
+// TestUploadStreams: a file becomes a photo before the next one is sent, so no form is in
+// memory, and slow connections have time.
+func TestUploadStreams(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *server.Config) {
+		c.Timeouts = server.Timeouts{ReadHeader: time.Minute, Read: time.Second, Write: time.Second, Drain: time.Minute}
+	})
+	b := s.signedIn(everything)
+	pet := s.pet("Rex")
+	contentType, body := multipartForm("", jpegFile, pngFile)
+	reader, writer := io.Pipe()
+	go func() {
+		defer writer.Close()
+		for i, f := range []file{jpegFile, pngFile} {
+			end := min(len(body), bytes.Index(body, f.content)+len(f.content)+80) // with the boundary that ends it
+			for _, half := range [][]byte{body[:end/2], body[end/2 : end]} {
+				time.Sleep(1200 * time.Millisecond) // as a slow connection does
+				writer.Write(half)
+			}
+			body = body[end:]
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+				if _, err := s.db.Photo(t.Context(), int64(i+1)); err == nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Errorf("file %d isn't a photo before the next one is sent", i+1)
+					return
+				}
+			}
+		}
+		writer.Write(body)
+	}()
+	path := fmt.Sprint("/console/pets/", pet.ID)
+	b.sendBody(path+"/photos", contentType, reader).wantMoved(t, "slowly", path).wantDone(t, "photos-added")
+}
+
+// apiWithDeadlines is an API that only sets the deadlines of its connection, with a session
+// for everybody.
+type apiWithDeadlines struct {
+	console.Server
+	console.Sessions
+	read, write error
+}
+
+func (a *apiWithDeadlines) ServeAPI(w http.ResponseWriter, r *http.Request, _ *[32]byte) {
+	io.Copy(io.Discard, r.Body)
+	control := http.NewResponseController(w)
+	a.read, a.write = control.SetReadDeadline(time.Now().Add(time.Minute)), control.SetWriteDeadline(time.Now().Add(time.Minute))
+	if r.Method == http.MethodPost {
+		w.WriteHeader(http.StatusCreated)
+	}
+	w.Write([]byte("{}"))
+}
+
+func (a *apiWithDeadlines) KeyOf(*http.Request, [32]byte) (*animalstore.Key, error) {
+	return &animalstore.Key{ID: 1, Permissions: everything}, nil
+}
+
+func (a *apiWithDeadlines) IsHTTPS(*http.Request) bool { return false }
+
+func (a *apiWithDeadlines) FindSession(context.Context, [32]byte, time.Time) (secret [32]byte, found bool, err error) {
+	return secret, true, nil
+}
+
+// TestDeadlines: the API can give uploads and images more time, once their turn has come.
+func TestDeadlines(t *testing.T) {
+	api := &apiWithDeadlines{read: http.ErrNotSupported, write: http.ErrNotSupported}
+	listener := httptest.NewServer(console.New(console.Config{Now: time.Now, Server: api, Sessions: api}))
+	defer listener.Close()
+	b := &browser{s: &site{t: t, url: listener.URL}, cookie: "any", header: http.Header{}}
+	b.send("/console/pets/1/photos", "", jpegFile).wantMoved(t, "upload", "/console/pets/1")
+	if api.read != nil || api.write != nil {
+		t.Errorf("the deadlines of an upload: got %v and %v, want them set", api.read, api.write)
+	}
+	api.write = http.ErrNotSupported
+	b.get("/console/photos/1/image").want(t, "image", http.StatusOK)
+	if api.write != nil {
+		t.Errorf("the deadline of an image: got %v, want it set", api.write)
+	}
+}

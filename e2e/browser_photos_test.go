@@ -137,6 +137,15 @@ func (p *tab) dropPhotos(s *server) {
 	if !eval[bool](p, `drag("dragover"), document.querySelector(".drop.over") !== null`) {
 		p.t.Error("nothing shows that files can be dropped")
 	}
+	if got := eval[string](p, `(form => {
+		const { max } = form.dataset;
+		form.dataset.max = 10;
+		drag("drop");
+		form.dataset.max = max;
+		return document.querySelector("#files").validationMessage;
+	})(document.querySelector(".drop"))`); !strings.Contains(got, "add fewer at once") {
+		p.t.Errorf("too large files are refused with %q, want the reason", got)
+	}
 	eval[any](p, `drag("drop"); null`)
 	p.do("see them", visible(".notice.done"), visible(".gallery li:nth-child(3)"))
 	p.wantAlts("Photo 1 of ", "Photo 2 of ", "Photo 3 of ")

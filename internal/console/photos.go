@@ -22,6 +22,9 @@ type gallery struct {
 // Full reports whether the pet can have no more photos.
 func (g gallery) Full() bool { return len(g.Photos) >= animalstore.MaxPhotos }
 
+// MaxSize is how many bytes of files can be sent at once.
+func (g gallery) MaxSize() int64 { return maxFileBytes }
+
 type galleryPhoto struct {
 	animalstore.Photo
 	Number int

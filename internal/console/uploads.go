@@ -23,8 +23,9 @@ const (
 	// maxFiles is how many files of a form are read: more than a pet may have, so that each
 	// one can be named.
 	maxFiles = 2 * animalstore.MaxPhotos
-	// maxUpload is the size of a form with files.
-	maxUpload = maxFiles * animalstore.MaxUpload
+	// maxFileBytes is the size of all files of a form, maxUpload that of the form.
+	maxFileBytes = maxFiles * animalstore.MaxUpload
+	maxUpload    = maxFileBytes + 1<<20
 	// uploadTimeout is how long one file may take to arrive. The API has the same limit.
 	uploadTimeout = 60 * time.Second
 	// maxFileName is how many code points of a file's name a page shows.
@@ -283,7 +284,7 @@ func explainBroken(err error) error {
 	var network interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &limit):
-		return badField("", "the files are larger than "+strconv.Itoa(maxUpload>>20)+" MiB together: add fewer at once")
+		return badField("", "the files are larger than "+strconv.Itoa(maxFileBytes>>20)+" MiB together: add fewer at once")
 	case errors.As(err, &network) && network.Timeout():
 		return badField("", "it didn’t arrive within "+strconv.Itoa(int(uploadTimeout/time.Second))+" seconds: try again with fewer or smaller files")
 	}

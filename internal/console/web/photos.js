@@ -11,6 +11,13 @@
 
 	const mark = (over) => form.classList.toggle("over", over);
 
+	// The server doesn't read a form that is too large to its end, so nothing could be said then.
+	const check = () => {
+		const size = [...files.files].reduce((sum, file) => sum + file.size, 0);
+		files.setCustomValidity(size > form.dataset.max ? `These files are larger than ${form.dataset.max >> 20} MiB together: add fewer at once.` : "");
+	};
+
+	files.addEventListener("change", check);
 	area.addEventListener("dragover", (event) => {
 		if (hasFiles(event)) {
 			event.preventDefault();
@@ -27,6 +34,7 @@
 		if (hasFiles(event)) {
 			event.preventDefault();
 			files.files = event.dataTransfer.files;
+			check();
 			form.requestSubmit();
 		}
 	});

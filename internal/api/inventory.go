@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -57,12 +58,12 @@ const (
 	// maxInventories bounds the memory for counts, because callers may ask for any number
 	// of categories.
 	maxInventories = 10_000
-	// A count reads countSize ids at a time, which takes about two milliseconds, and pauses
-	// after each countWork for as long, but at most countPause. So it takes about half of
-	// one processor, and others don't wait for it. On a busy machine, where a read takes
-	// longer, it doesn't pause longer, because it must end in time.
+	// A count reads a range of ids at a time, for about countWork, and then pauses for as
+	// long, but at most countPause. So it takes about half of one processor, and others
+	// don't wait for it. On a busy machine, where a read takes longer, it neither pauses
+	// longer nor reads less than countSize ids, because it must end in time.
 	countSize  = 20_000
-	countWork  = time.Millisecond
+	countWork  = 2 * time.Millisecond
 	countPause = 2 * time.Millisecond
 )
 
@@ -179,7 +180,8 @@ func (i *inventories) count(of counted) (sum animalstore.Inventory, err error) {
 	if !of.all {
 		q.CategoryID = &of.category
 	}
-	for began := time.Now(); ; {
+	for {
+		began := time.Now()
 		part, next, err := i.db.CountPets(ctx, q)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return animalstore.Inventory{}, err
@@ -188,10 +190,19 @@ func (i *inventories) count(of counted) (sum animalstore.Inventory, err error) {
 		if next == 0 {
 			return sum, nil
 		}
-		q.From = next
-		if took := time.Since(began); took >= countWork {
-			time.Sleep(min(took, countPause))
-			began = time.Now()
-		}
+		took := time.Since(began)
+		q.From, q.Size = next, nextSize(q.Size, took)
+		time.Sleep(min(took, countPause))
 	}
+}
+
+// nextSize returns how many ids to read next. Few of them may be pets of the category.
+func nextSize(size int64, took time.Duration) int64 {
+	switch {
+	case took < countWork/2:
+		return min(2*size, math.MaxInt64/2)
+	case took > 2*countWork:
+		return max(size/2, countSize)
+	}
+	return size
 }

@@ -322,6 +322,53 @@ func TestInventoriesAreBounded(t *testing.T) {
 	})
 }
 
+// TestCountsAreRead: a count of few pets among many takes few reads, one of many pets short
+// ones, and on a slow machine it doesn't take ever more.
+func TestCountsAreRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			perPet              time.Duration
+			one                 int64 // pet in this many ids
+			atMost              int   // reads
+			longest, altogether time.Duration
+		}{
+			{100 * time.Nanosecond, 1, 300, 4 * time.Millisecond, 2 * time.Second},
+			{100 * time.Nanosecond, 10_000, 12, 4 * time.Millisecond, 100 * time.Millisecond},
+			{time.Microsecond, 1, 260, 20 * time.Millisecond, 6 * time.Second},
+		} {
+			d := &countedStore{perPet: c.perPet, one: c.one}
+			began := time.Now()
+			if _, err := api.NewInventories(d, time.Now).Get(t.Context(), 7); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); d.reads > c.atMost || d.longest > c.longest || took > c.altogether {
+				t.Errorf("%+v: got %d reads of up to %v in %v", c, d.reads, d.longest, took)
+			}
+		}
+	})
+}
+
+// countedStore has five million pets, of which a part is in the category.
+type countedStore struct {
+	perPet  time.Duration
+	one     int64
+	reads   int
+	longest time.Duration
+}
+
+func (s *countedStore) CountPets(_ context.Context, q db.CountQuery) (animalstore.Inventory, int64, error) {
+	const pets = 5_000_000
+	takes := time.Duration((min(q.Last(), pets)-q.From)/s.one) * s.perPet
+	time.Sleep(takes)
+	s.reads++
+	s.longest = max(s.longest, takes)
+	if q.Last() >= pets {
+		return animalstore.Inventory{}, 0, nil
+	}
+	return animalstore.Inventory{}, q.Last() + 1, nil
+}
+
 // countFunc is a database without pets. It is called for each count.
 type countFunc func(context.Context) error
 

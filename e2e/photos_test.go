@@ -19,8 +19,8 @@ import (
 )
 
 // TestReadsBesideUploads: while one key uploads large pictures over 16 connections, the
-// pages of another key come quickly. The benchmark has the percentile; this bound leaves
-// room for a busy machine.
+// pages of another key come quickly. The benchmark has the bound of 150 ms for the
+// percentile; the one here leaves room for a busy machine.
 func TestReadsBesideUploads(t *testing.T) {
 	testenv.Slow(t)
 	database := newDatabase(t)
@@ -59,14 +59,21 @@ func TestReadsBesideUploads(t *testing.T) {
 	slices.Sort(took)
 	p50, p99 := took[len(took)/2], took[len(took)*99/100]
 	t.Logf("%d pages beside %d uploads: p50 %v, p99 %v", len(took), uploads, p50, p99)
-	if p50 > 150*time.Millisecond || p99 > time.Second {
-		t.Errorf("p50 %v and p99 %v beside %d uploads, want at most 150 ms and 1 s", p50, p99, uploads)
+	if p50 > 50*time.Millisecond || p99 > 300*time.Millisecond {
+		t.Errorf("p50 %v and p99 %v beside %d uploads, want at most 50 ms and 300 ms", p50, p99, uploads)
 	}
-	for range len(stored) {
-		var refused *animalstore.Error // a busy machine may be too slow
-		if err := <-stored; err != nil && (!errors.As(err, &refused) || refused.Code != animalstore.Overloaded) {
+	refused := 0
+	for range uploads {
+		var coded *animalstore.Error
+		switch err := <-stored; {
+		case errors.As(err, &coded) && coded.Code == animalstore.Overloaded: // a busy machine may be too slow
+			refused++
+		case err != nil:
 			t.Errorf("an upload failed: %v", err)
 		}
+	}
+	if refused > uploads/2 {
+		t.Errorf("%d of %d uploads were refused as overloaded, want half of them at most", refused, uploads)
 	}
 }
 
@@ -82,10 +89,13 @@ func TestUploadMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plain := newClient(t, s, key)
 	before := s.peakMemory(t)
 	for _, u := range phototest.Bad(testenv.Count(70, 2000), 5) {
-		if _, err := c.AddPhoto(t.Context(), pet.ID, bytes.NewReader(u.Data)); err == nil && !strings.Contains(u.Name, " as ") {
-			t.Errorf("%s was accepted", u.Name)
+		began := time.Now()
+		res := plain.do(t, "POST", fmt.Sprintf("/v1/pets/%d/photos", pet.ID), string(u.Data), "Content-Type", u.ContentType)
+		if took := time.Since(began); res.status != 400 || !strings.Contains(res.body, "invalid_image") || took > 2*time.Second {
+			t.Errorf("%s: got %d %s after %v, want 400 invalid_image within 2 s", u.Name, res.status, res.body, took)
 		}
 	}
 	var uploading sync.WaitGroup

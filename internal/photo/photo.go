@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"io"
 	"runtime"
+	"runtime/debug"
 
 	"animalstore"
 
@@ -69,7 +70,7 @@ func decodeSmall(ctx context.Context, data []byte, header *Header) (small *image
 		}
 	}()
 	if header.memory > collectAbove {
-		runtime.GC()
+		debug.FreeOSMemory() // free memory in small pieces would not do for a large picture
 	}
 	full, err := header.format.decode(&contextReader{ctx: ctx, data: bytes.NewReader(data)})
 	if ctx.Err() != nil {

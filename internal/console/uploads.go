@@ -75,13 +75,15 @@ type upload struct {
 	sent  gallery
 	// stop is why no other file can be added; nil if they can.
 	stop error
+	// broken is whether the rest of the form can't be read.
+	broken bool
 }
 
 // receive reads a form and adds its photos. The error is for a form that was refused as a
 // whole.
 func (u *upload) receive(form *multipart.Reader) error {
 	u.allowTime(uploadTimeout)
-	for {
+	for !u.broken {
 		part, err := form.NextPart()
 		if err == io.EOF {
 			return nil
@@ -112,6 +114,7 @@ func (u *upload) receive(form *multipart.Reader) error {
 			}
 		}
 	}
+	return nil
 }
 
 // add sends a file to the API.
@@ -136,6 +139,7 @@ func (u *upload) add(part *multipart.Part) error {
 	case err != nil:
 		return err
 	case file.err != nil:
+		u.broken = true
 		return explainBroken(file.err)
 	case res.StatusCode == http.StatusCreated:
 		u.sent.Added++

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -296,5 +297,31 @@ func TestDeadlines(t *testing.T) {
 	b.get("/console/photos/1/image").want(t, "image", http.StatusOK)
 	if api.write != nil {
 		t.Errorf("the deadline of an image: got %v, want it set", api.write)
+	}
+}
+
+// TestBrokenUpload: a form that breaks off adds the files before, and nothing of the last.
+func TestBrokenUpload(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	pet := s.pet("Rex")
+	path := fmt.Sprint("/console/pets/", pet.ID)
+	contentType, body := multipartForm("", jpegFile, pngFile)
+	for what, end := range map[string]int{"in a file": len(body) - 200, "in the boundary": len(body) - 20} {
+		p := b.sendBody(path+"/photos", contentType, bytes.NewReader(body[:end]))
+		p.want(t, what, http.StatusBadRequest, "One photo was added. One file wasn’t added.", "<bdi>rex.png</bdi>: It didn’t arrive completely: try again.")
+	}
+	if got := b.gallery(pet.ID); len(got) != 2 {
+		t.Errorf("got the photos %q, want the first file of each form", got)
+	}
+	for err, want := range map[error]string{
+		os.ErrDeadlineExceeded:                   "within 60 seconds",
+		&http.MaxBytesError{}:                    "larger than 200 MiB together",
+		fmt.Errorf("part: %w", io.ErrNoProgress): "didn’t arrive completely",
+	} {
+		if got := console.ExplainBroken(err); !strings.Contains(got.Error(), want) {
+			t.Errorf("%v: got %q, want %q", err, got, want)
+		}
 	}
 }

@@ -559,7 +559,7 @@ func commandOutput(t *testing.T, s *server, key string, args ...string) string {
 }
 
 // TestWebhookGuide: the receivers shown in docs/webhooks.md are the ones that run, in
-// the examples of client/webhook and in interop.
+// the examples of client/webhook and in clients/conformance.
 func TestWebhookGuide(t *testing.T) {
 	t.Parallel()
 	read := func(path string) string {
@@ -580,8 +580,8 @@ func TestWebhookGuide(t *testing.T) {
 	}
 	for lang, want := range map[string]string{
 		"go":     goReceiver(t, read("../client/webhook/example_test.go")),
-		"js":     read("../interop/webhooks-js/receiver.js"),
-		"python": read("../interop/webhooks-python/receiver.py"),
+		"js":     read("../clients/conformance/testdata/receiver.js"),
+		"python": read("../clients/conformance/testdata/receiver.py"),
 	} {
 		if got := shown[lang]; len(got) != 1 || got[0] != want {
 			t.Errorf("the guide shows in %s:\n%s\nwant the receiver that is tested:\n%s", lang, strings.Join(got, "---\n"), want)

@@ -7,7 +7,7 @@ import (
 
 // exposed are the response headers that pages of an allowed origin may read.
 var exposed = strings.Join([]string{
-	"Accept-Encoding", "Accept-Patch", "Age", "Allow", "Ban-Lifted", "Content-Disposition", "Content-Security-Policy", "Deprecation", "ETag", "Idempotent-Replayed", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
+	"Accept-Encoding", "Accept-Patch", "Age", "Allow", "Ban-Lifted", "Content-Disposition", "Content-Security-Policy", "Date", "Deprecation", "ETag", "Idempotent-Replayed", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
 	"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }, ", ")
 

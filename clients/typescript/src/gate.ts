@@ -219,8 +219,8 @@ export function newGate(pacing: boolean): Gate {
         ahead = undefined; // the reason may be a wrong estimate of the clock
       }
       // A date is truncated to seconds and already a little old, so it gives a lower bound
-      // for how far the server is ahead; the largest value is the most accurate. Pages of
-      // another origin can't read it: there both clocks are assumed to agree.
+      // for how far the server is ahead; the largest value is the most accurate.
+      // Without it, both clocks are assumed to agree.
       const date = Date.parse(headers.get("Date") ?? "");
       if (date) {
         ahead = Math.max(ahead ?? -Infinity, date - now);

@@ -369,10 +369,7 @@ func (p *tab) browseProblems(s *server) {
 func withoutScript(t *testing.T, browser context.Context, s *server, key string) {
 	t.Helper()
 	p := openTab(t, browser, s)
-	p.do("turn JavaScript off", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-		return err
-	}))
+	p.disableScript()
 	p.do("open the console", chromedp.Navigate(s.url+"/console/pets/new"), visible("#key"))
 	p.do("sign in with Enter", write("#key", key), chromedp.KeyEvent("\r"), visible("#category"))
 	p.do("add a pet with Enter", write("#name", "Tab"), write("#category", "cats"), chromedp.KeyEvent("\r"), visible(".notice.done"))

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"animalstore"
@@ -202,35 +200,37 @@ var served = regexp.MustCompile(`msg=request .*path=(/\S*) status=200 bytes=([0-
 func (p *tab) wantLightList(s *server, what string) {
 	p.t.Helper()
 	p.do("leave", chromedp.Navigate("about:blank"))
-	view := func(first bool) (images, total int) {
+	view := func() (images, total int) {
 		before := len(s.stderr.String())
 		p.lookAs(1280, 4000, "light") // all of it is in view
 		p.open(s, "/console/pets", ".face")
 		eventually(p.t, stepTimeout, "all images are loaded", func() bool {
 			return eval[int](p, `[...document.querySelectorAll("img.face")].filter(i => i.complete && i.naturalWidth > 0).length`) == 20
 		})
-		eventually(p.t, stepTimeout, "the page is in the log", func() bool {
-			images, total = 0, 0
-			for _, m := range served.FindAllStringSubmatch(s.stderr.String()[before:], -1) {
-				if strings.HasPrefix(m[1], "/v1/") { // the console's own
-					continue
-				}
-				bytes, _ := strconv.Atoi(m[2]) // it has digits only
-				total += bytes
-				if strings.HasPrefix(m[1], "/console/photos/") {
-					images++
-				}
+		last := fmt.Sprint("last-", before)
+		newClient(p.t, s, "").do(p.t, "GET", "/livez", "", "X-Request-Id", last)
+		eventually(p.t, stepTimeout, "all requests are in the log", func() bool { return strings.Contains(s.stderr.String(), last) })
+		for _, m := range served.FindAllStringSubmatch(s.stderr.String()[before:], -1) {
+			if strings.HasPrefix(m[1], "/v1/") { // the console's own
+				continue
 			}
-			return total > 0 && (!first || images == 20)
-		})
+			bytes, _ := strconv.Atoi(m[2]) // it has digits only
+			total += bytes
+			if strings.HasPrefix(m[1], "/console/photos/") {
+				images++
+			}
+		}
 		return images, total
 	}
-	_, total := view(true)
+	images, total := view()
+	if images != 20 {
+		p.t.Errorf("%s: the first view loads %d images, want 20", what, images)
+	}
 	if total > 600_000 {
 		p.t.Errorf("%s: the first view takes %d bytes, want at most 600 KB", what, total)
 	}
 	p.checkPage("pets-" + strings.ReplaceAll(what, " ", "-"))
-	images, again := view(false)
+	images, again := view()
 	if images > 0 {
 		p.t.Errorf("%s: the second view loads %d images again, want none", what, images)
 	}
@@ -241,10 +241,7 @@ func (p *tab) wantLightList(s *server, what string) {
 func photosWithoutScript(t *testing.T, browser context.Context, s *server, files []string) {
 	t.Helper()
 	p := openTab(t, browser, s)
-	p.do("turn JavaScript off", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-		return err
-	}))
+	p.disableScript()
 	p.open(s, "/console/pets/8", "#files")
 	p.do("add one", choose(files[0]), click(".drop button"), visible(".notice.done"))
 	p.do("add several", choose(files...), click(".drop button"), visible(".notice.wrong li"))

@@ -166,6 +166,15 @@ func eval[T any](p *tab, expression string) T {
 	return v
 }
 
+// disableScript turns JavaScript off, except that of the test.
+func (p *tab) disableScript() {
+	p.t.Helper()
+	p.do("turn JavaScript off", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+}
+
 // text returns the visible text of an element, once it exists.
 func (p *tab) text(selector string) string {
 	p.t.Helper()

@@ -224,7 +224,7 @@ func TestUploadOverLimit(t *testing.T) {
 func TestUploadStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *server.Config) {
-		c.Timeouts = server.Timeouts{ReadHeader: time.Minute, Read: time.Second, Write: time.Second, Drain: time.Minute}
+		c.Timeouts = server.Timeouts{ReadHeader: time.Minute, Read: 2 * time.Second, Write: 2 * time.Second, Drain: time.Minute}
 	})
 	b := s.signedIn(everything)
 	pet := s.pet("Rex")
@@ -234,10 +234,8 @@ func TestUploadStreams(t *testing.T) {
 		defer writer.Close()
 		for i, f := range []file{jpegFile, pngFile} {
 			end := min(len(body), bytes.Index(body, f.content)+len(f.content)+80) // with the boundary that ends it
-			for _, half := range [][]byte{body[:end/2], body[end/2 : end]} {
-				time.Sleep(1200 * time.Millisecond) // as a slow connection does
-				writer.Write(half)
-			}
+			time.Sleep(2500 * time.Millisecond)                                   // as a slow connection takes
+			writer.Write(body[:end])
 			body = body[end:]
 			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 				if _, err := s.db.Photo(t.Context(), int64(i+1)); err == nil {

@@ -5,7 +5,7 @@
 	const form = document.querySelector(".drop");
 	const area = form.closest(".photos");
 	const files = form.querySelector("[type=file]");
-	const says = form.querySelector("[role=status]");
+	const status = form.querySelector("[role=status]");
 
 	const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
 
@@ -42,8 +42,8 @@
 	form.querySelector("small").append(", or drop them here");
 	form.addEventListener("submit", () => {
 		const n = files.files.length;
-		says.textContent = `Sending ${n === 1 ? "one photo" : `${n} photos`}…`;
-		says.hidden = false;
+		status.textContent = `Sending ${n === 1 ? "one photo" : `${n} photos`}…`;
+		status.hidden = false;
 	});
-	addEventListener("pageshow", () => { says.hidden = true; });
+	addEventListener("pageshow", () => { status.hidden = true; });
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,15 +78,15 @@ func TestSlowUploads(t *testing.T) {
 type steady struct {
 	rate  int // bytes per tenth of a second
 	until time.Time
-	cut   bool
+	cut   atomic.Bool
 }
 
-func (s *steady) cutOff() { s.cut = true }
+func (s *steady) cutOff() { s.cut.Store(true) }
 
 func (s *steady) Read(p []byte) (int, error) {
 	time.Sleep(time.Second / 10)
 	switch {
-	case s.cut:
+	case s.cut.Load():
 		return 0, errors.New("deadline exceeded")
 	case time.Now().After(s.until):
 		return 0, io.EOF

@@ -99,6 +99,9 @@ func readmeExample(t testing.TB) string {
 	if found == nil {
 		t.Fatal("the README has no example")
 	}
+	if lines := strings.Count(strings.ReplaceAll(string(found[1]), "\n\n", "\n"), "\n"); lines > 10 {
+		t.Errorf("the example in the README has %d lines, want at most 10", lines)
+	}
 	return string(found[1])
 }
 

@@ -27,7 +27,13 @@ async function take(entries, n, list) {
 /** A picture in one of the forms that addPhoto takes. */
 function picture({ picture, size, as }) {
   const bytes = picture === undefined ? new Uint8Array(size) : Uint8Array.from(atob(picture), (c) => c.charCodeAt(0));
-  const forms = { buffer: () => bytes.buffer, blob: () => new Blob([bytes]), stream: () => new Blob([bytes]).stream() };
+  const forms = {
+    buffer: () => bytes.buffer,
+    blob: () => new Blob([bytes]),
+    stream: () => new Blob([bytes]).stream(),
+    "silent stream": () => new ReadableStream(),
+    "broken stream": () => new ReadableStream({ start: (controller) => controller.error(new Error("the disk is gone")) }),
+  };
   return as === undefined ? bytes : forms[as]();
 }
 

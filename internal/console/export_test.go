@@ -22,5 +22,5 @@ func Initial(name string) string { return initial(name) }
 // ExplainRefusal says why a file isn't a photo.
 func ExplainRefusal(err error) string { return explainRefusal(err) }
 
-// ExplainBroken says why a form couldn't be read to its end.
-func ExplainBroken(err error) error { return explainBroken(err) }
+// ExplainBroken says why a file in a form couldn't be read to its end.
+func ExplainBroken(err error) error { return explainBroken("it", err) }

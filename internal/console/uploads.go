@@ -26,15 +26,18 @@ const (
 	// maxFileBytes is the size of all files of a form, maxUpload that of the form.
 	maxFileBytes = maxFiles * animalstore.MaxUpload
 	maxUpload    = maxFileBytes + 1<<20
+	// maxPartHeader is the size of what precedes a file in a form. It is kept in memory.
+	maxPartHeader = 64 << 10
 	// uploadTimeout is how long one file may take to arrive. The API has the same limit.
 	uploadTimeout = 60 * time.Second
 	// maxFileName is how many code points of a file's name a page shows.
 	maxFileName = 80
 )
 
-// isUpload reports whether a request sends photos.
+// isUpload reports whether a request sends photos. Any other form is kept in memory.
 func isUpload(r *http.Request) bool {
-	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/console/pets/") && strings.HasSuffix(r.URL.Path, "/photos")
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/console/pets/") && strings.HasSuffix(r.URL.Path, "/photos") &&
+		strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data")
 }
 
 // refusedFile is a file that didn't become a photo.
@@ -51,11 +54,16 @@ func (v *visit) addPhotos() error {
 	if err != nil {
 		return err
 	}
+	body := &io.LimitedReader{R: v.r.Body, N: maxPartHeader}
+	v.r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, v.r.Body}
 	form, err := v.r.MultipartReader()
 	if err != nil {
 		return badField("", "photos are sent with the form on the page of the pet")
 	}
-	u := upload{v: v, pet: id, once: newOnce()}
+	u := upload{v: v, pet: id, body: body, once: newOnce()}
 	if err := u.receive(form); err != nil {
 		return err
 	}
@@ -70,6 +78,7 @@ func (v *visit) addPhotos() error {
 type upload struct {
 	v     *visit
 	pet   int64
+	body  *io.LimitedReader
 	once  string
 	files int // seen so far
 	sent  gallery
@@ -84,14 +93,16 @@ type upload struct {
 func (u *upload) receive(form *multipart.Reader) error {
 	u.allowTime(uploadTimeout)
 	for !u.broken {
+		u.body.N = maxPartHeader
 		part, err := form.NextPart()
-		if err == io.EOF {
+		if err == io.EOF && u.body.N > 0 {
 			return nil
 		}
 		if err != nil {
-			u.refuse("", explainBroken(err))
+			u.refuse("", explainBroken("the form", err))
 			return nil
 		}
+		u.body.N = maxUpload
 		switch name := part.FileName(); {
 		case part.FormName() == "once":
 			text, err := io.ReadAll(io.LimitReader(part, 200))
@@ -113,6 +124,7 @@ func (u *upload) receive(form *multipart.Reader) error {
 				u.refuse(name, err)
 			}
 		}
+		part.Close() // skips the rest, which isn't limited like the header of the next one
 	}
 	return nil
 }
@@ -135,12 +147,12 @@ func (u *upload) add(part *multipart.Part) error {
 	in.Header.Set("Idempotency-Key", u.idempotencyKey(part.FileName()))
 	t := &transport{u.v.c.Server, u.v.r, &u.v.secret, u.v.w}
 	res, err := t.RoundTrip(in)
+	u.broken = file.err != nil
 	switch {
 	case err != nil:
 		return err
-	case file.err != nil:
-		u.broken = true
-		return explainBroken(file.err)
+	case u.broken && res.StatusCode != http.StatusServiceUnavailable: // the API may have cut it off
+		return explainBroken("it", file.err)
 	case res.StatusCode == http.StatusCreated:
 		u.sent.Added++
 		return nil
@@ -216,10 +228,11 @@ func (u *upload) refuse(name string, err error) {
 
 // respond shows the pet with its photos, and the files that were refused.
 func (u *upload) respond() error {
-	v, refused := u.v, u.sent.Refused
-	switch {
-	case len(refused) == 0 && u.sent.Added == 0:
+	v := u.v
+	if len(u.sent.Refused) == 0 && u.sent.Added == 0 {
 		u.refuse("", badField("", "choose at least one picture"))
+	}
+	switch refused := u.sent.Refused; {
 	case len(refused) == 0 && u.sent.Added == 1:
 		return v.goTo(v.petPath(u.pet), "photo-added")
 	case len(refused) == 0:
@@ -244,17 +257,29 @@ func (u *upload) respond() error {
 
 // Summary says how many files were added, and how many weren't.
 func (g gallery) Summary() string {
-	files := func(n int, one, many string) string {
-		if n == 1 {
-			return one
+	refused := 0
+	for _, f := range g.Refused {
+		if f.Name != "" {
+			refused++
 		}
-		return strconv.Itoa(n) + many
 	}
-	refused := files(len(g.Refused), "One file wasn’t added.", " files weren’t added.")
-	if g.Added == 0 {
-		return refused
+	var parts []string
+	for _, c := range []struct {
+		n         int
+		one, many string
+	}{{g.Added, "One photo was added.", " photos were added."}, {refused, "One file wasn’t added.", " files weren’t added."}} {
+		switch c.n {
+		case 0:
+		case 1:
+			parts = append(parts, c.one)
+		default:
+			parts = append(parts, strconv.Itoa(c.n)+c.many)
+		}
 	}
-	return files(g.Added, "One photo was added.", " photos were added.") + " " + refused
+	if parts == nil {
+		return "Nothing was added."
+	}
+	return strings.Join(parts, " ")
 }
 
 // refusalTexts are what people need to know where the API's message is for programs.
@@ -282,15 +307,15 @@ func explainRefusal(err error) string {
 	return "It couldn’t be stored. The server’s log says why."
 }
 
-// explainBroken says why a form couldn't be read to its end.
-func explainBroken(err error) error {
+// explainBroken says why a form, or a file in it, couldn't be read to its end.
+func explainBroken(what string, err error) error {
 	var limit *http.MaxBytesError
 	var network interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &limit):
 		return badField("", "the files are larger than "+strconv.Itoa(maxFileBytes>>20)+" MiB together: add fewer at once")
 	case errors.As(err, &network) && network.Timeout():
-		return badField("", "it didn’t arrive within "+strconv.Itoa(int(uploadTimeout/time.Second))+" seconds: try again with fewer or smaller files")
+		return badField("", what+" didn’t arrive within "+strconv.Itoa(int(uploadTimeout/time.Second))+" seconds: try again with fewer or smaller files")
 	}
-	return badField("", "it didn’t arrive completely: try again")
+	return badField("", what+" didn’t arrive completely: try again")
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,7 +123,7 @@ func TestRefusedFiles(t *testing.T) {
 	for len(many) < 40 {
 		many = append(many, file{"note", "text/plain", nil})
 	}
-	b.send(fmt.Sprint("/console/pets/", other.ID, "/photos"), "", many[12:]...).want(t, "very many", http.StatusUnsupportedMediaType, "21 files weren’t", "<li>Only the first 20 files were read")
+	b.send(fmt.Sprint("/console/pets/", other.ID, "/photos"), "", many[12:]...).want(t, "very many", http.StatusUnsupportedMediaType, "20 files weren’t", "<li>Only the first 20 files were read")
 }
 
 // TestFullStore: photos that don't fit are refused, and those before them stay.
@@ -195,6 +197,21 @@ func TestUploadGuards(t *testing.T) {
 	writer := s.signedIn(animalstore.Write)
 	writer.send(path+"/photos", "", jpegFile).wantMoved(t, "write only", "/console/pets/new").wantDone(t, "photo-added")
 	writer.send(path+"/photos", "", file{"a", "text/plain", nil}).want(t, "write only", http.StatusUnsupportedMediaType)
+	writer.send(path+"/photos", "").want(t, "write only, without a file", http.StatusBadRequest, "Choose at least one picture.")
+}
+
+// TestUploadMemory: only files may be large, because everything else is kept in memory.
+func TestUploadMemory(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	path := fmt.Sprint("/console/pets/", s.pet("Rex").ID, "/photos")
+	large := strings.Repeat("a", 100_000)
+	b.post(path, url.Values{"photo": {large}}).want(t, "not multipart", http.StatusRequestEntityTooLarge, "The form is too large")
+	b.send(path, "", jpegFile, pngFile.as(large, "image/png")).want(t, "a long header", http.StatusBadRequest, "One photo was added.", "<li>The form didn’t arrive completely: try again.")
+
+	larger := file{"larger.jpg", "image/jpeg", append(slices.Clone(jpegFile.content), large...)}
+	b.send(path, large, larger, larger, file{"note", "text/plain", []byte(large)}, larger).want(t, "large files", http.StatusUnsupportedMediaType, "3 photos were added. One file wasn’t added.")
 }
 
 // TestUploadOverLimit: photos are charged one by one. Over the limit, the page says how many
@@ -295,6 +312,36 @@ func TestDeadlines(t *testing.T) {
 	b.get("/console/photos/1/image").want(t, "image", http.StatusOK)
 	if api.write != nil {
 		t.Errorf("the deadline of an image: got %v, want it set", api.write)
+	}
+}
+
+// busyAPI is an API that cuts uploads off, because others wait for their turn.
+type busyAPI struct{ apiWithDeadlines }
+
+func (a *busyAPI) ServeAPI(w http.ResponseWriter, r *http.Request, _ *[32]byte) {
+	http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+	_, a.read = io.Copy(io.Discard, r.Body)
+	w.WriteHeader(http.StatusServiceUnavailable)
+	w.Write([]byte(`{"code": "overloaded", "message": "too slow", "status": 503}`))
+}
+
+func (a *busyAPI) KeyOf(*http.Request, [32]byte) (*animalstore.Key, error) {
+	return &animalstore.Key{ID: 1, Permissions: animalstore.Write}, nil
+}
+
+// TestCutOffUpload: a file that the API cuts off is refused for the API's reason.
+func TestCutOffUpload(t *testing.T) {
+	api := &busyAPI{}
+	listener := httptest.NewServer(console.New(console.Config{Now: time.Now, Server: api, Sessions: api}))
+	defer listener.Close()
+	b := &browser{s: &site{t: t, url: listener.URL}, cookie: "any", header: http.Header{}}
+	contentType, body := multipartForm("", jpegFile)
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	go writer.Write(body[:len(body)-200])
+	b.sendBody("/console/pets/1/photos", contentType, reader).want(t, "cut off", http.StatusServiceUnavailable, "Too slow.")
+	if api.read == nil {
+		t.Error("the file was read to its end, want it cut off")
 	}
 }
 

@@ -55,7 +55,7 @@ func bombs() []Upload {
 	add("16,384 × 16,384 WebP", "webp", WebP(16384, 16384, color.NRGBA{1, 2, 3, 255}))
 	add("lossless WebP that takes too much memory", "webp", WebP(6000, 4000, color.NRGBA{1, 2, 3, 255}))
 	add("WebP with a canvas of 2^24 × 2^24", "webp", RIFF("VP8X", append([]byte{0x10, 0, 0, 0}, bytes.Repeat([]byte{0xff}, 6)...)))
-	add("animated WebP", "webp", RIFF("VP8X", append([]byte{2, 0, 0, 0, 99, 0, 0, 99, 0, 0}, "ANIM\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)))
+	add("animated WebP", "webp", Resize(append(RIFF("VP8X", []byte{2, 0, 0, 0, 99, 0, 0, 99, 0, 0}), "ANIM\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)))
 	return all
 }
 

@@ -167,6 +167,12 @@ func RIFF(name string, body []byte) []byte {
 	return append(append(file, "WEBP"...), chunk...)
 }
 
+// Resize corrects the size in the header of a WebP file to which chunks were added.
+func Resize(file []byte) []byte {
+	binary.LittleEndian.PutUint32(file[4:], uint32(len(file)-8))
+	return file
+}
+
 // bits are written from the lowest.
 type bits struct {
 	all []bool

@@ -8,6 +8,7 @@ import (
 	"image"
 	_ "image/jpeg"
 	_ "image/png"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func TestUploadsAreRefused(t *testing.T) {
 		return c
 	}
 	streamed := func(c call) call {
-		c.stream, c.body = strings.NewReader(c.body), ""
+		c.stream, c.body = struct{ io.Reader }{strings.NewReader(c.body)}, "" // net/http knows the size of a strings.Reader
 		return c
 	}
 	noise := phototest.Drawing(1600, 1600) // larger than the limit of all photos
@@ -188,6 +189,9 @@ func TestUploadsAreRefused(t *testing.T) {
 			got.wantMessage(t, c.says)
 		})
 	}
+	// What the header says is enough.
+	s.raw(t, fmt.Sprintf("POST /v1/pets/%d/photos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: image/png\r\nContent-Length: %d\r\n\r\n",
+		pet, s.owner, animalstore.MaxUpload+1)).want(t, http.StatusRequestEntityTooLarge, animalstore.PayloadTooLarge)
 	s.do(t, call{method: "POST", path: "/v1/pets/abc/photos", header: http.Header{"Content-Type": {"image/jpeg"}}, body: smallJPEG, bad: true}).want(t, http.StatusNotFound, animalstore.PetNotFound)
 	if got, err := s.db.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet}, Limit: 10}); err != nil || len(got) != 0 {
 		t.Errorf("got photos %+v, %v, want none of what was refused", got, err)
@@ -228,6 +232,17 @@ func TestImageHeaders(t *testing.T) {
 			}
 		}
 		s.do(t, call{path: path, header: http.Header{"If-Match": {`"other"`}}}).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
+	}
+	// A store that was restored from a backup may assign an id again.
+	var tags []string
+	for range 2 {
+		restored := start(t)
+		restored.clock.advance(time.Duration(len(tags)) * time.Hour)
+		again := restored.addPhoto(t, restored.add(t, animalstore.NewPet{Name: "Rex"})[0].ID)
+		tags = append(tags, restored.do(t, call{path: fmt.Sprint("/v1/photos/", again.ID, "/image")}).header.Get("Etag"))
+	}
+	if tags[0] == tags[1] {
+		t.Errorf("two photos with the same id have the same ETag %s", tags[0])
 	}
 	one := s.do(t, call{path: fmt.Sprint("/v1/photos/", p.ID, "/image")}).header.Get("Etag")
 	if other := s.do(t, call{path: fmt.Sprint("/v1/photos/", p.ID, "/thumbnail")}).header.Get("Etag"); one == other {

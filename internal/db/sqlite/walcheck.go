@@ -15,7 +15,7 @@ import (
 // The sizes in SQLite's file formats: the WAL begins with a header, then each frame has a
 // header and a page. The index begins with two copies of its own header.
 const (
-	logHeaderSize   = 32
+	walHeaderSize   = 32
 	frameHeaderSize = 24
 	indexHeaderSize = 48
 )
@@ -56,35 +56,35 @@ func openWALCheck(path string) (*walCheck, error) {
 
 // close must come after all connections are closed: closing the index drops SQLite's
 // locks on it.
-func (l *walCheck) close() error {
-	if l == nil {
+func (c *walCheck) close() error {
+	if c == nil {
 		return nil
 	}
-	return errors.Join(l.wal.Close(), l.index.Close())
+	return errors.Join(c.wal.Close(), c.index.Close())
 }
 
 // errTruncatedWAL means that the WAL lacks something that its index has.
 var errTruncatedWAL = errors.New("truncated or overwritten")
 
 // check returns errTruncatedWAL if the WAL isn't complete.
-func (l *walCheck) check() error {
-	if l == nil {
+func (c *walCheck) check() error {
+	if c == nil {
 		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for {
-		before, err := l.readIndex()
+		before, err := c.readIndex()
 		if err != nil {
 			return err
 		}
-		failed := l.compare(before)
+		failed := c.compare(before)
 		if failed == nil {
 			return nil
 		}
 		// Another process may have started the WAL over meanwhile, and truncated it.
 		// It changes the index first.
-		after, err := l.readIndex()
+		after, err := c.readIndex()
 		if err != nil {
 			return err
 		}
@@ -109,10 +109,10 @@ func (i *walIndex) pageSize() int64 {
 // readIndex reads the header of the index. Its two copies differ for a moment while a
 // process changes it. If that process is killed, they differ until the next transaction
 // writes them again; until then there is nothing to compare with.
-func (l *walCheck) readIndex() (walIndex, error) {
+func (c *walCheck) readIndex() (walIndex, error) {
 	var copies [2 * indexHeaderSize]byte
 	for range 1000 {
-		if _, err := l.index.ReadAt(copies[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		if _, err := c.index.ReadAt(copies[:], 0); err != nil && !errors.Is(err, io.EOF) {
 			return walIndex{}, fmt.Errorf("read the index of the WAL: %w", err)
 		}
 		if first, second := walIndex(copies[:indexHeaderSize]), walIndex(copies[indexHeaderSize:]); first == second {
@@ -124,15 +124,15 @@ func (l *walCheck) readIndex() (walIndex, error) {
 }
 
 // compare compares the frames that are new since the last call, and the one before them.
-func (l *walCheck) compare(index walIndex) error {
+func (c *walCheck) compare(index walIndex) error {
 	frames := index.frames()
 	if frames == 0 { // everything is in the database file
 		return nil
 	}
-	from, sum := l.compared, l.sum
-	if l.salt != index.salt() || from >= frames {
-		var header [logHeaderSize]byte
-		if err := l.read(header[:], 0); err != nil {
+	from, sum := c.compared, c.sum
+	if c.salt != index.salt() || from >= frames {
+		var header [walHeaderSize]byte
+		if err := c.read(header[:], 0); err != nil {
 			return err
 		}
 		if !bytes.Equal(header[16:24], index[32:40]) {
@@ -141,27 +141,27 @@ func (l *walCheck) compare(index walIndex) error {
 		from, sum = 0, storedSum(header[24:])
 	}
 	size := frameHeaderSize + index.pageSize()
-	if int64(len(l.page)) != size {
-		l.page = make([]byte, size)
+	if int64(len(c.page)) != size {
+		c.page = make([]byte, size)
 	}
 	for n := from; n < frames; n++ {
-		if err := l.read(l.page, logHeaderSize+int64(n)*size); err != nil {
+		if err := c.read(c.page, walHeaderSize+int64(n)*size); err != nil {
 			return err
 		}
 		last := sum
-		sum = addSum(sum, l.page[:8], index.bigEndian())
-		sum = addSum(sum, l.page[frameHeaderSize:], index.bigEndian())
-		if !bytes.Equal(l.page[8:16], index[32:40]) || sum != storedSum(l.page[16:]) {
+		sum = addSum(sum, c.page[:8], index.bigEndian())
+		sum = addSum(sum, c.page[frameHeaderSize:], index.bigEndian())
+		if !bytes.Equal(c.page[8:16], index[32:40]) || sum != storedSum(c.page[16:]) {
 			return errTruncatedWAL
 		}
-		l.salt, l.compared, l.sum = index.salt(), n, last
+		c.salt, c.compared, c.sum = index.salt(), n, last
 	}
 	return nil
 }
 
 // read fills b from the WAL.
-func (l *walCheck) read(b []byte, at int64) error {
-	_, err := l.wal.ReadAt(b, at)
+func (c *walCheck) read(b []byte, at int64) error {
+	_, err := c.wal.ReadAt(b, at)
 	switch {
 	case errors.Is(err, io.EOF):
 		return errTruncatedWAL

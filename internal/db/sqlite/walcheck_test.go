@@ -85,7 +85,7 @@ func TestTruncatedWAL(t *testing.T) {
 		said string
 	}{
 		"emptied":             {truncate(func(int64) int64 { return 0 }), "truncated"},
-		"only a header":       {truncate(func(int64) int64 { return logHeaderSize }), "truncated"},
+		"only a header":       {truncate(func(int64) int64 { return walHeaderSize }), "truncated"},
 		"in the middle":       {truncate(func(size int64) int64 { return size / 2 }), "truncated"},
 		"without a frame":     {truncate(func(size int64) int64 { return size - 4096 - frameHeaderSize }), "truncated"},
 		"in the last frame":   {truncate(func(size int64) int64 { return size - 4096 }), "truncated"},

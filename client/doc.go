@@ -70,7 +70,7 @@
 //
 // Retries are safe:
 //
-//   - CreatePet and PlaceOrder send an Idempotency-Key: a random one for each
+//   - CreatePet, PlaceOrder and AddPhoto send an Idempotency-Key: a random one for each
 //     call, or yours ([IdempotencyKey]). The service responds to a repeated key
 //     as it did the first time, and [Meta.Replayed] is set.
 //   - UpdatePet, PutCategory, UpdateKey, RevokeKey and UnbanKey set a value, and

@@ -108,10 +108,10 @@ func IfNoneMatch(etag string) CallOption {
 }
 
 // IdempotencyKey identifies a request, so that it is carried out only once, however
-// often it is sent within 24 hours, even by different processes. By default CreatePet
-// and PlaceOrder use a random key for each call, which covers their own retries. Supply
-// one if you may have to repeat the call itself, for example after a crash: 1 to 255
-// visible ASCII characters, the same for the same content.
+// often it is sent within 24 hours, even by different processes. By default CreatePet,
+// PlaceOrder and AddPhoto use a random key for each call, which covers their own retries.
+// Supply one if you may have to repeat the call itself, for example after a crash: 1 to
+// 255 visible ASCII characters, the same for the same content.
 func IdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.idempotencyKey, o.keyGiven = key, true }
 }

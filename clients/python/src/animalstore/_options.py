@@ -131,7 +131,7 @@ class ListOptions(ReadOptions, total=False):
 
 
 class CreateOptions(CallOptions, total=False):
-    """Options of create_pet and place_order."""
+    """Options of create_pet, place_order and add_photo."""
 
     idempotency_key: str
     """Identifies the request, so that it is carried out only once, however often it is

@@ -316,8 +316,8 @@ func (v *visit) streamEvents() error {
 	return nil
 }
 
-// rowsOf turns events into rows, newest first. What was removed has no page, nor has a photo
-// that a newer row removes.
+// rowsOf turns events, newest first, into rows. A row has no link if it or a newer one
+// removes its subject.
 func rowsOf(events []animalstore.Event) []eventRow {
 	rows := make([]eventRow, len(events))
 	removed := map[string]bool{}

@@ -61,7 +61,7 @@ func initial(name string) string {
 	return fallback
 }
 
-// shorten cuts a text off after so many code points.
+// shorten returns the first code points of a text, at most limit.
 func shorten(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit])
@@ -92,8 +92,8 @@ func (v *visit) firstPhotos(petIDs []int64) (map[int64]animalstore.Photo, error)
 	return first, nil
 }
 
-// An image never changes, so browsers keep it by its path. The time is in it because another
-// store at the same address has other photos with the same ids.
+// imagePath is where browsers load an image, and keep it for good. It contains the time,
+// because another store at the same address has other photos with the same ids.
 func imagePath(p animalstore.Photo) string { return photoPath(p, "image") }
 
 func thumbnailPath(p animalstore.Photo) string { return photoPath(p, "thumbnail") }

@@ -212,7 +212,7 @@ type petPage struct {
 // showPet serves GET /console/pets/{id}.
 func (v *visit) showPet() error { return v.showPetWith(http.StatusOK, gallery{}) }
 
-// showPetWith shows a pet, and what became of photos that were sent.
+// showPetWith shows a pet, and which of the photos that were just sent were refused.
 func (v *visit) showPetWith(status int, sent gallery) error {
 	pet, etag, err := v.readPet()
 	if err != nil {

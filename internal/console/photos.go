@@ -11,7 +11,7 @@ import (
 	"animalstore/client"
 )
 
-// gallery is the photos of a pet, and what became of those that were just sent.
+// gallery is the photos of a pet, and the result of adding some.
 type gallery struct {
 	Photos  []galleryPhoto // oldest first
 	Once    string
@@ -33,7 +33,7 @@ type galleryPhoto struct {
 	Alt    string
 }
 
-// readGallery adds the photos of a pet to what became of those that were sent.
+// readGallery adds the photos of a pet to the result of adding some.
 func (v *visit) readGallery(pet animalstore.Pet, sent gallery) (gallery, error) {
 	photos, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
 		return v.api.ListPhotos(v.r.Context(), client.PhotoQuery{PetIDs: []int64{pet.ID}, PageSize: listedPhotos}, options...)

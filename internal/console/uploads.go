@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// maxFiles is how many files of a form are read: more than a pet may have, so that each
-	// one can be named.
+	// maxFiles is how many files of a form are read: more than a pet may have photos, so that
+	// the page can name those that were too many.
 	maxFiles = 2 * animalstore.MaxPhotos
-	// maxFileBytes is the size of all files of a form, maxUpload that of the form.
+	// maxFileBytes limits the size of all files of a form, maxUpload that of the form.
 	maxFileBytes = maxFiles * animalstore.MaxUpload
 	maxUpload    = maxFileBytes + 1<<20
-	// maxPartHeader is the size of what precedes a file in a form. It is kept in memory.
+	// maxPartHeader limits what precedes a file in a form, because it is kept in memory.
 	maxPartHeader = 64 << 10
 	// uploadTimeout is how long one file may take to arrive. The API has the same limit.
 	uploadTimeout = 60 * time.Second
@@ -67,7 +67,7 @@ func (v *visit) addPhotos() error {
 	if err := u.receive(form); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), pageTimeout) // the first one may be over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), pageTimeout) // the time for the page begins only now
 	defer cancel()
 	v.r = v.r.WithContext(ctx)
 	u.allowTime(pageTimeout)
@@ -181,8 +181,8 @@ func (f *fileReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// typeOf is the type to send a file with: the one that the browser gave it, by its name. One
-// that doesn't know the name gives none.
+// typeOf is the type to send a file with. Browsers derive it from the file's extension. If
+// they don't know the extension, it is detected.
 func typeOf(given string, start []byte) string {
 	mediaType, _, err := mime.ParseMediaType(given)
 	if err != nil || mediaType == "application/octet-stream" {
@@ -191,7 +191,7 @@ func typeOf(given string, start []byte) string {
 	return mediaType
 }
 
-// explainMismatch says why a file isn't a picture of the type that its name stands for.
+// explainMismatch says why a file isn't a picture of the type that its extension says.
 func explainMismatch(start []byte) string {
 	format := map[string]string{"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WebP"}[http.DetectContentType(start)]
 	switch {

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"animalstore/internal/photo/phototest"
+)
+
+// TestUploadsInProgress: a key has two uploads in progress at most, and all keys together
+// eight.
+func TestUploadsInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUploads()
+		ctx, cancel := context.WithCancel(t.Context())
+		inProgress := map[int64]int{}
+		for _, key := range []int64{1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 5} {
+			go func() {
+				if _, err := u.begin(ctx, key); err == nil {
+					inProgress[key]++
+				}
+			}()
+			synctest.Wait()
+		}
+		total := 0
+		for key, n := range inProgress {
+			if total += n; n > 2 {
+				t.Errorf("key %d has %d uploads in progress, want 2 at most", key, n)
+			}
+		}
+		if total != 8 || inProgress[5] != 1 {
+			t.Errorf("in progress: %v, want 8, one of them of key 5", inProgress)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// TestDecodersTakeTurns: one picture is decoded at a time, and a key that waits with two
+// gets one of them decoded, then another key gets its own.
+func TestDecodersTakeTurns(t *testing.T) {
+	picture := phototest.JPEG(phototest.Drawing(8, 8))
+	synctest.Test(t, func(t *testing.T) {
+		u := newUploads()
+		var slots int
+		for ; u.decoders.Waiting() == 0; slots++ { // takes all, and waits for one more
+			go u.decoders.Take(t.Context(), 9)
+			synctest.Wait()
+		}
+		var order []int64
+		for _, key := range []int64{1, 1, 2} {
+			go func() {
+				if _, err := u.process(t.Context(), key, picture, "image/jpeg"); err != nil {
+					t.Error(err)
+				}
+				order = append(order, key)
+			}()
+			synctest.Wait()
+		}
+		if len(order) > 0 {
+			t.Errorf("pictures of %d were decoded while others were", order)
+		}
+		u.decoders.Done(9) // the one that waits has it now
+		synctest.Wait()
+		u.decoders.Done(9)
+		synctest.Wait()
+		for range slots - 2 {
+			u.decoders.Done(9)
+		}
+		if want := []int64{1, 2, 1}; !slices.Equal(order, want) {
+			t.Errorf("decoded in the order of keys %d, want %d", order, want)
+		}
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -63,6 +62,7 @@ const (
 	// don't wait for it. On a busy machine, where a read takes longer, it neither pauses
 	// longer nor reads less than countSize ids, because it must end in time.
 	countSize  = 20_000
+	maxSize    = 16 * countSize // pets of a category may follow each other after a gap
 	countWork  = 2 * time.Millisecond
 	countPause = 2 * time.Millisecond
 )
@@ -200,7 +200,7 @@ func (i *inventories) count(of counted) (sum animalstore.Inventory, err error) {
 func nextSize(size int64, took time.Duration) int64 {
 	switch {
 	case took < countWork/2:
-		return min(2*size, math.MaxInt64/2)
+		return min(2*size, maxSize)
 	case took > 2*countWork:
 		return max(size/2, countSize)
 	}

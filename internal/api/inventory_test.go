@@ -334,7 +334,7 @@ func TestCountsAreRead(t *testing.T) {
 			longest, altogether time.Duration
 		}{
 			{100 * time.Nanosecond, 1, 300, 4 * time.Millisecond, 2 * time.Second},
-			{100 * time.Nanosecond, 10_000, 12, 4 * time.Millisecond, 100 * time.Millisecond},
+			{100 * time.Nanosecond, 10_000, 24, 4 * time.Millisecond, 100 * time.Millisecond},
 			{time.Microsecond, 1, 260, 20 * time.Millisecond, 6 * time.Second},
 		} {
 			d := &countedStore{perPet: c.perPet, one: c.one}

@@ -178,13 +178,9 @@ func (p *tab) disableScript() {
 // text returns the visible text of an element, once it exists.
 func (p *tab) text(selector string) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
-	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(selector)))
-	if err != nil {
-		p.t.Fatalf("read %s: %v\nthe console says %q", selector, err, p.noted(&p.console))
-	}
-	return text
+	// In one step, because a page that is still loading may replace its elements.
+	p.do("find "+selector, visible(selector))
+	return eval[string](p, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
 func visible(selector string) chromedp.Action[chromedp.Void] {

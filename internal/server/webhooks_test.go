@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,8 +58,14 @@ func newHookReceiver(t *testing.T, clock *movedClock, handle func(http.ResponseW
 		h.bodies[id] = string(body)
 		h.attempts++
 		h.mu.Unlock()
-		if err := (webhook.Verifier{Secrets: []string{secret}, Now: clock.now}).Verify(r.Header, body); err != nil {
+		// The clock may have been moved since it was sent.
+		seconds, _ := strconv.ParseInt(r.Header.Get("webhook-timestamp"), 10, 64)
+		sent := time.Unix(seconds, 0)
+		if err := (webhook.Verifier{Secrets: []string{secret}, Now: func() time.Time { return sent }}).Verify(r.Header, body); err != nil {
 			t.Errorf("%s: %v", id, err)
+		}
+		if now := clock.now(); sent.After(now) {
+			t.Errorf("%s: it is from %v, and now is %v", id, sent, now)
 		}
 		if before != "" && before != string(body) {
 			t.Errorf("%s: got %s, and before %s", id, body, before)

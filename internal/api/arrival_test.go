@@ -66,7 +66,8 @@ func TestSlowUploads(t *testing.T) {
 						cutOff++
 					}
 				}
-				if cutOff != c.cutOff || u.leaving != 0 {
+				// Another may be cut off before the turn of the last one is taken.
+				if cutOff < c.cutOff || cutOff > 2*c.cutOff || u.leaving != 0 {
 					t.Errorf("%d uploads were cut off and %d are leaving, want %d and none", cutOff, u.leaving, c.cutOff)
 				}
 			})

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -52,10 +53,10 @@ func TestDecodersTakeTurns(t *testing.T) {
 		var order []int64
 		for _, key := range []int64{1, 1, 2} {
 			go func() {
-				if _, err := u.process(t.Context(), key, picture, "image/jpeg"); err != nil {
+				begun := sync.OnceFunc(func() { order = append(order, key) })
+				if _, err := u.process(watchedContext{t.Context(), begun}, key, picture, "image/jpeg"); err != nil {
 					t.Error(err)
 				}
-				order = append(order, key)
 			}()
 			synctest.Wait()
 		}
@@ -73,4 +74,15 @@ func TestDecodersTakeTurns(t *testing.T) {
 			t.Errorf("decoded in the order of keys %d, want %d", order, want)
 		}
 	})
+}
+
+// watchedContext tells when it is first asked whether it has ended, which a decoder does.
+type watchedContext struct {
+	context.Context
+	asked func()
+}
+
+func (c watchedContext) Err() error {
+	c.asked()
+	return c.Context.Err()
 }

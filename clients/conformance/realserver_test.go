@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -38,7 +40,7 @@ func startReal(t testing.TB, args ...string) *realServer {
 	if _, err := program(); err != nil {
 		t.Fatal(err)
 	}
-	s := &realServer{t: t, url: closedAddress(t), dir: t.TempDir(), args: args}
+	s := &realServer{t: t, url: ownAddress(t), dir: t.TempDir(), args: args}
 	var err error
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		t.Fatal(err)
@@ -54,6 +56,21 @@ func startReal(t testing.TB, args ...string) *realServer {
 	})
 	s.awaitReady()
 	return s
+}
+
+// ownAddress is the URL of a server that keeps its address while it is down. Its port is
+// below those that systems assign, so that no other test gets it meanwhile.
+func ownAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(12_000)))
+		if err == nil {
+			defer l.Close()
+			return "http://" + l.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 func (s *realServer) start() {

@@ -31,6 +31,9 @@ func (m *Memory) DropIdle() {
 	}
 }
 
+// KeepAlive is how long a connection is idle before it is pinged.
+const KeepAlive = keepAlive
+
 // UseLongTimeout is for tests of Redis's decisions, which must not depend on the
 // machine's speed.
 func (r *Redis) UseLongTimeout() { r.timeout = time.Minute }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/redistest"
 )
 
@@ -68,6 +69,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 	key := enterprise(1, 1_000, 1_000)
 	f.burst(1, 1, key)
 	const drops = 6
+	began := time.Now()
 	for range drops {
 		proxy.Commands()
 		proxy.Drop()
@@ -81,6 +83,9 @@ func TestIdleConnectionEnds(t *testing.T) {
 	// A call of the server itself may be under way, or begin before the end is noticed.
 	if s := in.Stats(); s.Outages > drops/2 || s.Outages == 0 && (s.FallbackDecisions != 0 || in.log.String() != "") {
 		t.Errorf("got %+v, want no outage for most of %d; the log:\n%s", s, drops, in.log)
+	}
+	if took := time.Since(began); took > drops*ratelimit.KeepAlive {
+		t.Errorf("%d drops took %v, want each to be noticed before the next ping", drops, took)
 	}
 }
 

@@ -42,6 +42,14 @@ func startCluster(t testing.TB, redisURL string) *cluster {
 		t.Cleanup(transport.CloseIdleConnections)
 		c.hop = append(c.hop, &http.Client{Transport: transport, Timeout: 30 * time.Second})
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for i, s := range c.servers {
+				lines := strings.SplitAfter(s.stderr.String(), "\n")
+				t.Logf("the log of server %d ends with\n%s", i, strings.Join(lines[max(0, len(lines)-20):], ""))
+			}
+		}
+	})
 	return c
 }
 
@@ -116,6 +124,28 @@ func (c *cluster) burst(clients int, requests int64, key string) outcome {
 	return o
 }
 
+// load sends small bursts until end is called or the test ends.
+func (c *cluster) load(key string) (end func()) {
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	load.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(breather()):
+				c.burst(6, 30, key)
+			}
+		}
+	})
+	end = sync.OnceFunc(func() {
+		close(stop)
+		load.Wait()
+	})
+	c.t.Cleanup(end)
+	return end
+}
+
 // sum adds up a metric of all servers.
 func (c *cluster) sum(series string) (n float64) {
 	c.t.Helper()
@@ -159,12 +189,14 @@ func (c *cluster) exact(when, plan string, limit int64) {
 	c.t.Errorf("%s, plan %s: Redis was too slow in every round", when, plan)
 }
 
-// awaitShared waits until no server decides alone. On a busy machine that may take a
-// while: a server falls back again whenever one of its requests waits too long for
-// Redis.
+// awaitShared waits until every server has asked Redis again. On a busy machine they may
+// never do so all at the same time: a server falls back whenever one of its requests
+// waits too long for Redis.
 func (c *cluster) awaitShared() {
 	c.t.Helper()
-	eventually(c.t, 5*time.Minute, "limits are shared", func() bool { return c.sum(fallbackNow) == 0 })
+	for i, s := range c.servers {
+		eventually(c.t, 5*time.Minute, fmt.Sprintf("server %d shares its limits", i), func() bool { return s.metric(fallbackNow) == 0 })
+	}
 }
 
 // clusterPlans are all plans and their limits per minute.
@@ -231,18 +263,7 @@ func TestRedisOutages(t *testing.T) {
 		{"emptied", redis.Flush, func() {}, false},
 	} {
 		// Clients send all the time, with a key that is mostly refused.
-		stop := make(chan struct{})
-		var load sync.WaitGroup
-		load.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(breather()):
-					c.burst(6, 30, busy)
-				}
-			}
-		})
+		endLoad := c.load(busy)
 		outage.begin()
 		c.banned(outage.name, rude, banEnd)
 		if outage.gone {
@@ -263,8 +284,7 @@ func TestRedisOutages(t *testing.T) {
 		outage.end()
 		c.awaitShared()
 		c.banned(outage.name+", and back", rude, banEnd)
-		close(stop)
-		load.Wait()
+		endLoad()
 		c.exact("after Redis was "+outage.name, "60", 60)
 	}
 	for i, s := range c.servers {

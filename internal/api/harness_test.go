@@ -96,6 +96,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 			return s.db
 		},
 		NoBackground:    true,
+		PostgresTimeout: time.Minute, // for a busy machine; requests still have theirs
 		EventsEvery:     with.eventsEvery,
 		PhotosLimit:     with.photosLimit,
 		CheckWebhookURL: checkWebhookURL,

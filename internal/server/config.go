@@ -96,6 +96,8 @@ type Config struct {
 	EventsEvery time.Duration
 	// NoSync is [sqlite.Options.NoSync].
 	NoSync bool
+	// PostgresTimeout is [postgres.Options.Timeout].
+	PostgresTimeout time.Duration
 	// WebhookTLS replaces the system's certificate authorities for webhooks.
 	// CheckWebhookURL replaces the check of a URL's destination when it is saved.
 	WebhookTLS      *tls.Config

@@ -28,13 +28,17 @@ func CheckDatabaseURL(name, url string) error {
 // OpenDatabase opens a database by its URL: sqlite:FILE or postgres://…. PostgreSQL
 // ignores all options except MustExist and Progress.
 func OpenDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
+	return openDatabase(ctx, url, opts, postgres.Options{MustExist: opts.MustExist, Progress: opts.Progress})
+}
+
+func openDatabase(ctx context.Context, url string, embedded sqlite.Options, remote postgres.Options) (db.DB, error) {
 	if err := CheckDatabaseURL("the database", url); err != nil {
 		return nil, err
 	}
 	if postgres.Is(url) {
-		return postgres.Open(ctx, url, postgres.Options{MustExist: opts.MustExist, Progress: opts.Progress})
+		return postgres.Open(ctx, url, remote)
 	}
-	return sqlite.Open(ctx, sqliteFile(url), opts)
+	return sqlite.Open(ctx, sqliteFile(url), embedded)
 }
 
 // RedactDatabaseURL returns a database's URL without credentials.
@@ -88,7 +92,9 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	if fatal == nil {
 		fatal = func(err error) { panic(err) }
 	}
-	store, err := OpenDatabase(ctx, s.cfg.Database, sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.NoSync, Progress: s.cfg.UpdateProgress})
+	store, err := openDatabase(ctx, s.cfg.Database,
+		sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.NoSync, Progress: s.cfg.UpdateProgress},
+		postgres.Options{Timeout: s.cfg.PostgresTimeout, Progress: s.cfg.UpdateProgress})
 	if err != nil {
 		return err
 	}

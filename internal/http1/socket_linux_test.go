@@ -34,6 +34,7 @@ func testShutdownServesQueue(t *testing.T, config *tls.Config) {
 		t.Fatal(err)
 	}
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+	server.ReadHeaderTimeout, server.ReadTimeout = time.Minute, time.Minute // for handshakes on a busy machine
 	slow := slowListener{tcp.(*net.TCPListener), make(chan struct{})}
 	l := NewServer(slow, config, server, anyTarget, discard)
 	l.queueTime = time.Minute

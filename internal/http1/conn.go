@@ -121,7 +121,7 @@ func (c *conn) servePlain() (other bool) {
 
 // parse parses the next request, if it is plain and has arrived in full.
 func (c *conn) parse() (r http.Request, size int, ok bool) {
-	r, size, ok = parse(c.buf[c.start:c.end], c.server.plain)
+	r, size, ok = parse(c.buf[c.start:c.end], c.server.serves)
 	return r, size, ok && r.ContentLength <= int64(c.end-c.start-size)
 }
 

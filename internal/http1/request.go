@@ -12,7 +12,7 @@ import (
 // parse parses the head of the first request in received, which may be followed by a
 // body and further requests, and returns its size. ok is false if the request isn't
 // plain, valid or not. The parsed request shares no memory with other requests.
-func parse(received []byte, plain func(target string) bool) (r http.Request, size int, ok bool) {
+func parse(received []byte, serves func(target string) bool) (r http.Request, size int, ok bool) {
 	end := bytes.Index(received, []byte("\r\n\r\n"))
 	if end < 0 {
 		return r, 0, false
@@ -24,7 +24,7 @@ func parse(received []byte, plain func(target string) bool) (r http.Request, siz
 		return r, 0, false
 	}
 	u, ok := parseTarget(target)
-	if !ok || !plain(target) {
+	if !ok || !serves(target) {
 		return r, 0, false
 	}
 	r = http.Request{

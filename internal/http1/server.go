@@ -1,12 +1,12 @@
 // Package http1 serves an http.Handler faster than net/http does.
 //
 // Nearly every request is of the simplest kind: HTTP/1.1, a few header fields, a short
-// body or none, all in one packet. This package reads and answers those requests
-// directly (request.go defines which). At the first request of any other kind it hands
-// the connection over to net/http permanently, with every byte received since the last
-// response. So a request never means something different here than it does to net/http:
-// it is either understood completely or left alone. The same applies over TLS, above
-// the encryption. net/http serves all of HTTP/2.
+// body or none, all in one packet. Such a request is called plain here; request.go defines
+// which are. This package reads and answers plain requests directly. At the first one that
+// isn't plain it hands the connection over to net/http for good, with every byte received
+// since the last response. So a request never means something different here than it does
+// to net/http: it is either understood completely or left alone. The same applies over
+// TLS, above the encryption. net/http serves all of HTTP/2.
 package http1
 
 import (
@@ -28,11 +28,11 @@ type Server struct {
 	// Handshake is how long Shutdown waits for connections that are being set up.
 	Handshake time.Duration
 
-	inner net.Listener
-	tls   *tls.Config // nil without TLS
-	http  *http.Server
-	plain func(target string) bool
-	log   *slog.Logger
+	inner  net.Listener
+	tls    *tls.Config // nil without TLS
+	http   *http.Server
+	serves func(target string) bool
+	log    *slog.Logger
 
 	handovers chan net.Conn // to net/http
 	failures  chan error    // permanent errors from inner.Accept, to net/http
@@ -48,7 +48,7 @@ type Server struct {
 }
 
 // NewServer returns a Server for connections to inner, over TLS unless config is nil.
-// Requests whose target plain rejects are left to net/http. Failed accepts, and panics
+// Requests whose target serves rejects are left to net/http. Failed accepts, and panics
 // in handshakes and plain requests, are logged at level Error.
 //
 // The Server uses the Handler, ReadHeaderTimeout, WriteTimeout and IdleTimeout of
@@ -59,12 +59,12 @@ type Server struct {
 // statuses or trailers. The response is sent when the handler returns, or earlier if it
 // grows large. Nothing a handler keeps can reach another request, except the TLS state,
 // which belongs to the connection, as in net/http.
-func NewServer(inner net.Listener, config *tls.Config, server *http.Server, plain func(target string) bool, log *slog.Logger) *Server {
+func NewServer(inner net.Listener, config *tls.Config, server *http.Server, serves func(target string) bool, log *slog.Logger) *Server {
 	s := &Server{
 		inner:     inner,
 		tls:       config,
 		http:      server,
-		plain:     plain,
+		serves:    serves,
 		log:       log,
 		handovers: make(chan net.Conn),
 		failures:  make(chan error),

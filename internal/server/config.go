@@ -64,7 +64,7 @@ type Config struct {
 	WebhookNetworks []netip.Prefix
 	AccessLog       bool // logs a line for every request
 	// NoFastPath leaves every request to net/http. By default package http1 serves
-	// the plain ones.
+	// most of them.
 	NoFastPath bool
 	// NoConsole serves nothing at /console.
 	NoConsole bool

@@ -15,6 +15,7 @@
 //   - requests aren't logged in its second database: ours doesn't log them by
 //     default either;
 //   - created is indexed, and status with it, because lists are ordered by it;
+//   - names are indexed, because ours can find pets by name;
 //   - a create stores its event in the same transaction, as in ours.
 //
 // Rules admit anyone with the token of a record in the collection clients.
@@ -136,6 +137,7 @@ func seed(dir string) error {
 	}
 	pets.AddIndex("pets_created", false, "created", "")
 	pets.AddIndex("pets_status", false, "status, created", "")
+	pets.AddIndex("pets_name", false, "name COLLATE NOCASE, created", "")
 	if err := app.Save(pets); err != nil {
 		return fmt.Errorf("index pets: %w", err)
 	}

@@ -49,8 +49,11 @@ const SCHEMA: &str = "
     hash BLOB PRIMARY KEY -- SHA-256
   ) STRICT, WITHOUT ROWID;";
 
-// Created after the rows, which is faster. It covers whole rows, like ours.
-const INDEXES: &str = "CREATE INDEX pets_by_status ON pets (status, id, category_id, name)";
+// Created after the rows, which is faster. The first covers whole rows, like ours. The
+// second is for finding pets by name.
+const INDEXES: &str = "
+  CREATE INDEX pets_by_status ON pets (status, id, category_id, name);
+  CREATE INDEX pets_by_name ON pets (lower(name), id);";
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 

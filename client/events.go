@@ -95,7 +95,7 @@ func (c *Client) latestEventID(ctx context.Context, operation string, endless bo
 	if _, err := send(ctx, c, k, options, areEvents); err != nil {
 		return 0, err
 	}
-	// Without a link, k.next and thus the parameter are "".
+	// Without a link, k.next is "", and so is the parameter.
 	_, query, _ := strings.Cut(k.next, "?")
 	params, _ := url.ParseQuery(query)
 	id, err := strconv.ParseInt(params.Get("after"), 10, 64)

@@ -1,0 +1,324 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
+
+	"github.com/creack/pty"
+)
+
+// walkthrough runs the steps of one document in one shell, on a terminal, as a reader
+// does. Documents use fixed ports, so each session has its own network namespace, where
+// they are free. If the system doesn't allow that, sessions run one at a time.
+type walkthrough struct {
+	dir     string // where it begins: the root of a clone
+	scratch string // hidden from the reader
+	before  string // a script that runs before the document
+	steps   []step
+}
+
+// sessionTime is far more than any session takes, even on a busy machine.
+const sessionTime = 10 * time.Minute
+
+// ownNetwork is the command that runs another one in a new network namespace with only
+// a loopback interface; nil if this isn't possible.
+var ownNetwork = sync.OnceValue(func() []string {
+	unshare := []string{"unshare", "--net"}
+	if os.Getuid() != 0 {
+		unshare = append(unshare, "--map-root-user")
+	}
+	wrapper := append(unshare, "sh", "-c", `ip link set lo up && exec "$@"`, "sh")
+	if exec.Command(wrapper[0], append(wrapper[1:], "true")...).Run() != nil {
+		return nil
+	}
+	return wrapper
+})
+
+// usualPorts is held by a session without its own network namespace.
+var usualPorts sync.Mutex
+
+// awaitUsualPorts waits until this machine's ports are free for a session.
+func awaitUsualPorts(t *testing.T) {
+	t.Helper()
+	usualPorts.Lock()
+	t.Cleanup(usualPorts.Unlock)
+	// The server of the previous session may not be completely gone.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		l, err := net.Listen("tcp", "127.0.0.1:8080")
+		if err == nil {
+			l.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			testenv.Missing(t, "the documents' port is taken and no network namespace can be made: %v", err)
+		}
+	}
+}
+
+// preamble makes the shell strict, and saves the environment for new terminals.
+const preamble = `set -euo pipefail
+mapfile -d '' begin < <(env -0)
+begun_in=$PWD
+`
+
+// terminal runs a script as if typed into a new terminal, and waits until the server
+// there is ready.
+const terminal = `(cd "$begun_in" && exec env -i "${begin[@]}" bash -euo pipefail %[1]q) >%[2]q 2>&1 </dev/null &
+for ((i = 0; i < 1800; i++)); do
+	! grep -qE 'serving|Ready to accept' %[2]q || break
+	kill -0 $!
+	sleep 0.1
+done
+grep -qE 'serving|Ready to accept' %[2]q
+`
+
+// repeated runs a step again while one of the servers reports that Redis was late, as it is
+// on a busy machine: then each server decides on its own, which is not what the document
+// shows.
+const repeated = `late() { cat %[1]s/terminal*.txt | grep -c 'Redis does not answer'; }
+back() { cat %[1]s/terminal*.txt | grep -c 'Redis answers again'; }
+for ((attempt = 0; attempt < 20; attempt++)); do
+	while [[ $(late) != $(back) ]]; do sleep 0.1; done
+	late_before=$(late)
+	printf '%[2]c'
+%[3]s
+	[[ $(late) != "$late_before" ]] || break
+done
+`
+
+const (
+	mark  = '\x1e' // separates the output of steps
+	again = '\x1d' // separates the attempts at a step
+)
+
+// script is the whole session for bash. curl fails on an HTTP error if nothing else
+// would show it.
+func (w walkthrough) script() (string, error) {
+	text := preamble + w.before
+	withRedis := false
+	for i, step := range w.steps {
+		strict, curlrc := "set -e", "strict"
+		if step.output != nil && !step.terminal {
+			strict, curlrc = "set +e", "lenient"
+		}
+		text += fmt.Sprintf("printf '%c'; export CURL_HOME=%q; %s\n", mark, filepath.Join(w.scratch, curlrc), strict)
+		if !step.terminal {
+			if withRedis && step.output != nil {
+				text += fmt.Sprintf(repeated, w.scratch, again, step.script)
+			} else {
+				text += step.script
+			}
+			continue
+		}
+		withRedis = withRedis || strings.HasPrefix(step.script, "redis-server ")
+		script := filepath.Join(w.scratch, fmt.Sprintf("terminal%d.sh", i))
+		if err := os.WriteFile(script, []byte(step.script), 0o600); err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf(terminal, script, w.terminalOf(i))
+	}
+	return text + fmt.Sprintf("printf '%c'\n", mark), nil
+}
+
+// terminalOf is the file with what is printed in a step's own terminal.
+func (w walkthrough) terminalOf(step int) string {
+	return filepath.Join(w.scratch, fmt.Sprintf("terminal%d.txt", step))
+}
+
+// run performs all steps and returns the problems.
+func (w walkthrough) run(t *testing.T) (problems []string) {
+	t.Helper()
+	for name, curlrc := range map[string]string{
+		"strict":  "silent\nno-styled-output\nnoproxy = \"*\"\nshow-error\nfail-with-body\n",
+		"lenient": "silent\nno-styled-output\nnoproxy = \"*\"\n",
+	} {
+		dir := filepath.Join(w.scratch, name)
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, ".curlrc"), []byte(curlrc), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := w.script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ownNetwork() == nil {
+		awaitUsualPorts(t)
+	}
+	output, err := runOnTerminal(t, w.dir, append(slices.Clone(ownNetwork()), "bash", "-c", text))
+	return w.judge(strings.Split(output, string(mark)), err)
+}
+
+// runOnTerminal runs a program on a terminal to its end, kills everything it started,
+// and returns what was printed.
+func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), sessionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	// Go builds from the cache with the flags of the binary under test.
+	cmd.Env = append(cleanEnv(), "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS"), "CGO_ENABLED=0", "TERM=dumb", "PWD="+dir)
+	endAll := func() error { // the terminal makes it the leader of a group
+		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return nil
+		}
+		return err
+	}
+	cmd.Cancel = endAll
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 250})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	var printed bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		printed.ReadFrom(screen) // fails when the last process has closed it
+	}()
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("not done after %v", sessionTime)
+	}
+	err = errors.Join(err, endAll()) // servers in the background
+	<-read
+	return printed.String(), err
+}
+
+// judge compares the output, before and in each step, with the shown output, and finds
+// where a session ended early.
+func (w walkthrough) judge(printed []string, ended error) (problems []string) {
+	for i, step := range w.steps {
+		if len(printed) < 2 {
+			return []string{fmt.Sprintf(" the session doesn't start: %v\n%s", ended, indent(printed[0]))}
+		}
+		got := onScreen(printed[i+1][strings.LastIndexByte(printed[i+1], again)+1:])
+		if len(printed) == i+2 {
+			return append(problems, fmt.Sprintf("%d: the session ends here: %v\n%s\nprints:\n%s\n%s", step.line, ended, indent(step.script), indent(got), w.terminals()))
+		}
+		if step.terminal {
+			got = contents(w.terminalOf(i))
+		}
+		if step.output != nil && !prints(step.output.text, got) {
+			problems = append(problems, fmt.Sprintf("%d:\n%s\nprints:\n%s\nthe document shows, at %d:\n%s", step.line, indent(step.script), indent(got), step.output.line, indent(step.output.text)))
+		}
+	}
+	return problems
+}
+
+// terminals returns what was printed in separate terminals.
+func (w walkthrough) terminals() (all string) {
+	for i, step := range w.steps {
+		if step.terminal && exists(w.terminalOf(i)) {
+			all += fmt.Sprintf("in the terminal of line %d:\n%s\n", step.line, indent(contents(w.terminalOf(i))))
+		}
+	}
+	return all
+}
+
+// contents returns a file's contents, or the error if it can't be read.
+func contents(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func indent(text string) string {
+	return "\t" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t")
+}
+
+// A document that prints this finds an empty PostgreSQL server at that address.
+const documentedPostgres = "postgres://animalstore@127.0.0.1/"
+
+// usualPostgres is the address of that server.
+const usualPostgres = "127.0.0.1:5432"
+
+// bridge is set when this program runs as a forwarder between two networks: a session
+// has its own network namespace but shares the file system.
+const bridge = "ANIMALSTORE_E2E_BRIDGE"
+
+func init() {
+	socket := os.Getenv(bridge)
+	if socket == "" {
+		return
+	}
+	l, err := net.Listen("tcp", usualPostgres)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	forward(l, "unix", socket)
+}
+
+// providePostgres starts a server and returns the script that a session must run first
+// to make it available at the usual address.
+func providePostgres(t *testing.T) (script string) {
+	t.Helper()
+	server := pgtest.Start(t)
+	server.MustExec(t, "postgres", "CREATE DATABASE animalstore")
+	dir, err := os.MkdirTemp("", "animalstore-") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "postgres")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go forward(l, "tcp", server.Address())
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(usualPostgres, ":")
+	return fmt.Sprintf("%s=%q %q &\nuntil (: >/dev/tcp/%s/%s) 2>/dev/null; do kill -0 $!; sleep 0.05; done\n", bridge, socket, program, host, port)
+}
+
+// forward forwards connections until the listener is closed.
+func forward(l net.Listener, network, address string) {
+	for {
+		from, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer from.Close()
+			to, err := net.Dial(network, address)
+			if err != nil {
+				return
+			}
+			defer to.Close()
+			go func() {
+				io.Copy(to, from)
+				to.Close()
+			}()
+			io.Copy(from, to)
+		}()
+	}
+}

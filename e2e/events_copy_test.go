@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	goclient "animalstore/client"
+)
+
+// storeCopy is a copy of a store, maintained only by following its events.
+type storeCopy struct {
+	name string
+
+	mu    sync.Mutex
+	last  int64             // the id of the latest event
+	items map[string]string // by subject
+	wrong []string
+	seen  func(animalstore.Event) // may be nil
+}
+
+func newCopy(name string) *storeCopy { return &storeCopy{name: name, items: map[string]string{}} }
+
+// apply applies an event to the copy. Clients can't rely on consecutive ids, but here
+// they show that no event was skipped, repeated or out of order.
+func (c *storeCopy) apply(e animalstore.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.ID != c.last+1 && len(c.wrong) < 10 {
+		c.wrong = append(c.wrong, fmt.Sprintf("event %d after %d", e.ID, c.last))
+	}
+	c.last = e.ID
+	if strings.HasSuffix(string(e.Type), ".deleted") {
+		delete(c.items, e.Subject)
+	} else {
+		c.items[e.Subject] = string(e.Data)
+	}
+	if c.seen != nil {
+		c.seen(e)
+	}
+}
+
+func (c *storeCopy) position() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// followers keep copies, each in its own way, until they are stopped.
+type followers struct {
+	t      *testing.T
+	copies []*storeCopy
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// follow starts n followers of several instances. Half of them use the Go client with
+// one instance, and wait for it if it is down. The others read a stream and resume it
+// at another instance when it ends.
+func follow(t *testing.T, n int, urls []string, key string) *followers {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &followers{t: t, cancel: cancel}
+	t.Cleanup(f.stop)
+	for i := range n {
+		c := newCopy(fmt.Sprintf("follower %d", i))
+		f.copies = append(f.copies, c)
+		if i%2 == 0 {
+			f.wg.Go(func() { f.useClient(ctx, c, urls[i/2%len(urls)], key) })
+		} else {
+			f.wg.Go(func() { readStreams(ctx, c, urls, i/2, key) })
+		}
+	}
+	return f
+}
+
+func (f *followers) stop() {
+	f.cancel()
+	f.wg.Wait()
+}
+
+func (f *followers) useClient(ctx context.Context, copied *storeCopy, url, key string) {
+	c, err := goclient.New(url, key, goclient.WithBackoff(10*time.Millisecond, 100*time.Millisecond), goclient.WithAttemptTimeout(5*time.Second))
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	defer c.CloseIdleConnections()
+	for e, err := range c.Events(ctx, goclient.EventsOptions{}) {
+		if err != nil {
+			if ctx.Err() == nil {
+				f.t.Errorf("%s: %v", copied.name, err)
+			}
+			return
+		}
+		copied.apply(e)
+	}
+}
+
+// readStreams follows a stream, and resumes it at the next instance when it ends.
+func readStreams(ctx context.Context, copied *storeCopy, urls []string, at int, key string) {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	lastID := "0"
+	for ; ctx.Err() == nil; at++ {
+		readStream(ctx, transport, urls[at%len(urls)], key, &lastID, copied.apply)
+		time.Sleep(pause)
+	}
+}
+
+// readStream reads one stream to its end, starting after lastID. It returns nil if the
+// server ended it.
+func readStream(ctx context.Context, transport http.RoundTripper, url, key string, lastID *string, apply func(animalstore.Event)) error {
+	req, err := http.NewRequestWithContext(ctx, "GET", url+"/v1/events", nil)
+	if err != nil {
+		return err
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + key}, "Accept": {"text/event-stream"}, "Last-Event-Id": {*lastID}}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", res.StatusCode)
+	}
+	id, data := "", ""
+	lines := bufio.NewReader(res.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			if err.Error() == "EOF" {
+				return nil
+			}
+			return err
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch {
+		case name == "id":
+			id = value
+		case name == "data":
+			data = value
+		case line == "\n":
+			if data != "" {
+				var e animalstore.Event
+				if err := json.Unmarshal([]byte(data), &e); err != nil {
+					return err
+				}
+				apply(e)
+			}
+			if id != "" {
+				*lastID = id
+			}
+			data = ""
+		}
+	}
+}
+
+// storeContents reads everything in a store, as its lists show it.
+func storeContents(t testing.TB, c *client) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for resource, path := range map[string]string{"pet": "/v1/pets", "order": "/v1/store/orders", "category": "/v1/categories", "key": "/v1/keys"} {
+		for next := path + "?limit=100"; next != ""; {
+			a := c.get(t, next)
+			wantStatus(t, a, 200, "")
+			var items []json.RawMessage
+			if err := json.Unmarshal([]byte(a.body), &items); err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range items {
+				var id struct{ ID int64 }
+				if err := json.Unmarshal(item, &id); err != nil {
+					t.Fatal(err)
+				}
+				all[animalstore.EventSubject(resource, id.ID)] = string(item)
+			}
+			_, next, _ = strings.Cut(a.header.Get("Link"), `rel="first", <`)
+			next, _, _ = strings.Cut(next, ">")
+		}
+	}
+	return all
+}
+
+// comparable returns an item without the fields that change without an event.
+func comparable(subject, item string) string {
+	if !strings.HasPrefix(subject, "key/") {
+		return item
+	}
+	var key map[string]any
+	if err := json.Unmarshal([]byte(item), &key); err != nil {
+		return err.Error()
+	}
+	delete(key, "lastUsedAt")
+	b, err := json.Marshal(key)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// check waits until all copies are up to date and compares them with the store. Nobody
+// may change anything meanwhile.
+func (f *followers) check(c *client) {
+	f.t.Helper()
+	a := c.get(f.t, "/v1/events?after=latest")
+	wantStatus(f.t, a, 200, "")
+	_, text, _ := strings.Cut(a.header.Get("Link"), "after=")
+	text, _, _ = strings.Cut(text, ">")
+	newest, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		f.t.Fatalf("got %q: %v", a.header.Get("Link"), err)
+	}
+	for _, copied := range f.copies {
+		eventually(f.t, time.Minute, copied.name+" has every event", func() bool { return copied.position() >= newest })
+	}
+	f.stop()
+	want := storeContents(f.t, c)
+	for _, copied := range f.copies {
+		for _, wrong := range copied.wrong {
+			f.t.Errorf("%s: %s", copied.name, wrong)
+		}
+		differences := 0
+		for subject, item := range want {
+			if got := comparable(subject, copied.items[subject]); got != comparable(subject, item) {
+				if differences++; differences <= 3 {
+					f.t.Errorf("%s: %s is %s, in the store %s", copied.name, subject, got, item)
+				}
+			}
+		}
+		for subject := range copied.items {
+			if _, ok := want[subject]; !ok {
+				f.t.Errorf("%s has %s, which isn't in the store", copied.name, subject)
+			}
+		}
+		if copied.last != newest {
+			f.t.Errorf("%s has event %d, the newest was %d", copied.name, copied.last, newest)
+		}
+	}
+	f.t.Logf("%d events, %d resources in %d copies", newest, len(want), len(f.copies))
+}

@@ -1,0 +1,121 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"animalstore/internal/testenv"
+)
+
+const litestreamVersion = "v0.5.17"
+
+// litestream returns the path of the real program. It is built once, in the user's
+// cache, because it is too large for this module's tools.
+func litestream(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "animalstore-tests", "litestream-"+litestreamVersion)
+	program := filepath.Join(dir, "litestream")
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	cmd := exec.Command("go", "install", "github.com/benbjohnson/litestream/cmd/litestream@"+litestreamVersion)
+	cmd.Dir = t.TempDir() // outside of this module
+	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		testenv.Missing(t, "Litestream can't be built: %v\n%s", err, out)
+	}
+	return program
+}
+
+// highestSize watches the size of a file until the returned function is called.
+func highestSize(file string) func() int64 {
+	var highest atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if info, err := os.Stat(file); err == nil {
+				highest.Store(max(highest.Load(), info.Size()))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	return func() int64 {
+		cancel()
+		<-done
+		return highest.Load()
+	}
+}
+
+// TestLitestream runs Litestream beside a server under load and repeatedly kills both.
+// It must restore a state that the store was in and, after it has caught up, everything
+// that was acknowledged.
+func TestLitestream(t *testing.T) {
+	testenv.OnlySoak(t, "downloads and builds Litestream")
+	testenv.Need(t, "sqlite3")
+	program := litestream(t)
+	database := newDatabase(t)
+	key := loadKey(t, database)
+	replica := "file://" + filepath.Join(t.TempDir(), "replica")
+	l := &ledgerOfNumbers{sent: make([]int, 32), acknowledged: make([]int, 32)}
+	for round := range 4 {
+		s := start(t, onDatabase(database))
+		beside := startProgram(t, program, "replicate", database, replica)
+		size := highestSize(database + "-wal")
+		slowest := watchWrites(t, s, key)
+		stop := make(chan struct{})
+		writers := l.write(t, s, key, stop)
+		time.Sleep(10 * time.Second) // of full load
+		if round < 3 {
+			wait := slowest()
+			if round%2 == 0 { // alternate which one is killed first
+				beside.kill()
+				s.kill()
+			} else {
+				s.kill()
+				beside.kill()
+			}
+			close(stop)
+			writers.Wait()
+			sent, _ := l.counts()
+			wantReplica(t, program, replica, make([]int, len(sent)), sent)
+			t.Logf("round %d: the log had up to %d MB, the slowest write took %v", round, size()>>20, wait)
+			continue
+		}
+		wait := slowest()
+		close(stop)
+		writers.Wait()
+		sent, acknowledged := l.counts()
+		s.stop()
+		beside.signal(syscall.SIGTERM) // it sends the rest before it ends
+		beside.wait()
+		wantReplica(t, program, replica, acknowledged, sent)
+		t.Logf("round %d: the log had up to %d MB, the slowest write took %v; %v pets acknowledged", round, size()>>20, wait, acknowledged)
+	}
+}
+
+// wantReplica restores a replica and checks what it contains.
+func wantReplica(t *testing.T, program, replica string, least, most []int) {
+	t.Helper()
+	restored := newDatabase(t)
+	if out, err := exec.Command(program, "restore", "-o", restored, replica).CombinedOutput(); err != nil {
+		t.Fatalf("litestream restore: %v\n%s", err, out)
+	}
+	if out, err := exec.Command("sqlite3", restored, "DELETE FROM pets WHERE name = 'watched'").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wantState(t, restored, least, most)
+}

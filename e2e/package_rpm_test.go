@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"animalstore/internal/testenv"
+)
+
+// TestRPM lists what the package contains and would run.
+func TestRPM(t *testing.T) {
+	t.Parallel()
+	path := artifact(t, ".rpm")
+	testenv.Need(t, "rpm")
+	query := func(args ...string) string {
+		out, err := exec.Command("rpm", append([]string{"--nosignature", "-qp", path}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("rpm -qp %s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	list := query("--list")
+	for _, name := range []string{"/usr/bin/animalstore\n", "/usr/lib/systemd/system/animalstore.service\n", "/usr/share/zsh/site-functions/_animalstore\n", "/usr/share/man/man1/animalstore.1.gz\n"} {
+		if !strings.Contains(list, name) {
+			t.Errorf("%q is missing in\n%s", name, list)
+		}
+	}
+	if got := query("--configfiles"); got != "/etc/animalstore/animalstore.env\n" {
+		t.Errorf("configuration files are %q", got)
+	}
+	scripts := query("--scripts")
+	for _, part := range []string{"postinstall scriptlet", "useradd", "preuninstall scriptlet", "systemctl stop", "postuninstall scriptlet"} {
+		if !strings.Contains(scripts, part) {
+			t.Errorf("%q is missing in the scripts\n%s", part, scripts)
+		}
+	}
+	for line := range strings.Lines(query("--requires")) {
+		// rpmlib(...) is a feature of rpm itself, and the scripts need a shell.
+		if !strings.HasPrefix(line, "rpmlib(") && line != "/bin/sh\n" {
+			t.Errorf("it depends on %s", line)
+		}
+	}
+}
+
+// TestRPMLifecycle installs, reinstalls, upgrades and removes the package in a private
+// root directory. A fake systemctl records the calls.
+func TestRPMLifecycle(t *testing.T) {
+	t.Parallel()
+	path := artifact(t, ".rpm")
+	testenv.Need(t, "rpm")
+	root := privateRoot(t, "useradd")
+	for name, text := range map[string]string{"bin/systemctl": "#!/bin/sh\necho \"$@\" >>/run/systemctl.txt\n", "run/systemd/system/.keep": ""} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(argv ...string) string {
+		t.Helper()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(cleanEnv(), "PATH=/usr/sbin:/sbin:/usr/bin:/bin")
+		out, err := cmd.CombinedOutput()
+		// To rpm, a script that fails after the installation is only a warning.
+		if err != nil || strings.Contains(string(out), "scriptlet failed") {
+			t.Errorf("%s: %v\n%s", argv, err, out)
+		}
+		return string(out)
+	}
+	rpm := func(args ...string) string {
+		t.Helper()
+		return in(append([]string{"rpm", "--root", root, "--dbpath", "/var/lib/rpm", "--nosignature"}, args...)...)
+	}
+	wantSystemd := func(when string, calls ...string) {
+		t.Helper()
+		log := filepath.Join(root, "run/systemctl.txt")
+		if got, want := contents(log), strings.Join(calls, "\n")+"\n"; got != want {
+			t.Errorf("%s: systemctl was called with %q, want %q", when, got, want)
+		}
+		os.Remove(log)
+	}
+	settings, data := filepath.Join(root, "etc/animalstore/animalstore.env"), filepath.Join(root, "var/lib/animalstore/store.db")
+
+	if out := rpm("-i", path); !strings.Contains(out, "animalstore-admin keys create") {
+		t.Errorf("the package doesn't say how to create a key:\n%s", out)
+	}
+	wantSystemd("install", "daemon-reload", "enable animalstore", "--quiet is-enabled animalstore", "restart animalstore")
+	if out := in("chroot", root, "/usr/sbin/animalstore-admin", "keys", "create", "--yes", "--name", "me"); !strings.Contains(out, "ast_live_") {
+		t.Errorf("keys create: %s", out)
+	}
+	if info, err := os.Stat(filepath.Dir(data)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory of the data: %v, %v, want mode 0700", info, err)
+	}
+	if err := os.WriteFile(settings, append(mustRead(t, settings), "# mine\n"...), 0o640); err != nil {
+		t.Fatal(err)
+	}
+
+	rpm("-U", "--replacepkgs", path)
+	wantSystemd("install again", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
+	if !strings.HasSuffix(contents(settings), "# mine\n") {
+		t.Error("installing it again replaces the settings")
+	}
+
+	newer := newerRPM(t)
+	rpm("-U", newer.rpm)
+	wantSystemd("upgrade", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
+	if got := rpm("-q", "animalstore"); !strings.HasPrefix(got, "animalstore-1.0.1-") {
+		t.Errorf("after the upgrade, %q is installed, want version 1.0.1", got)
+	}
+	for name, want := range map[string]string{
+		"usr/bin/animalstore": newer.program, "usr/lib/systemd/system/animalstore.service": newer.service, "etc/animalstore/animalstore.env.rpmnew": newer.settings,
+	} {
+		if contents(filepath.Join(root, name)) != want {
+			t.Errorf("%s isn't from the new version", name)
+		}
+	}
+	if !strings.HasSuffix(contents(settings), "# mine\n") {
+		t.Error("an upgrade replaces the settings")
+	}
+	if out := in("chroot", root, "/usr/sbin/animalstore-admin", "keys", "list"); !strings.Contains(out, "\tme\t") {
+		t.Errorf("after the upgrade, the keys are\n%s\nwant the one from before", out)
+	}
+
+	rpm("-e", "animalstore")
+	wantSystemd("remove", "stop animalstore", "daemon-reload")
+	if exists(filepath.Join(root, "usr/bin/animalstore")) {
+		t.Error("removing leaves the binary")
+	}
+	if !exists(data) || !strings.HasSuffix(contents(settings+".rpmsave"), "# mine\n") {
+		t.Error("removing deletes data, or settings that were changed")
+	}
+}
+
+// newVersion is a package, and what files in it contain.
+type newVersion struct{ rpm, program, service, settings string }
+
+// newerRPM builds a package of version 1.0.1 with a program, a unit and settings that differ.
+func newerRPM(t *testing.T) newVersion {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("cp", "-R", "../packaging/linux", dir+"/install").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	changed := func(from, to, more string) string {
+		text := contents(from) + more
+		if err := os.WriteFile(to, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	v := newVersion{
+		rpm:      filepath.Join(dir, "out/animalstore_1.0.1_linux_"+runtime.GOARCH+".rpm"),
+		program:  changed(binary, dir+"/animalstore", "\n"), // still runs
+		service:  changed("../packaging/linux/animalstore.service", dir+"/install/animalstore.service", "# new\n"),
+		settings: changed("../packaging/linux/animalstore.env", dir+"/install/animalstore.env", "# new\n"),
+	}
+	if err := runDistWith([]string{"-out", dir + "/out", "-binary", dir + "/animalstore", "-version", "1.0.1", "-install", dir + "/install"}); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

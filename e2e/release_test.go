@@ -1,0 +1,207 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"animalstore"
+	"animalstore/internal/testenv"
+)
+
+// dist is a directory with the release for this machine, built from the binary under
+// test.
+var dist = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(filepath.Dir(binary), "dist")
+	return dir, runDist(dir)
+})
+
+// runDist builds the release 1.0.0.
+func runDist(out string, env ...string) error {
+	return runDistWith([]string{"-out", out, "-binary", binary, "-version", "1.0.0"}, env...)
+}
+
+// runDistWith compiles with -trimpath, like make test, so that it finds the standard
+// library in the build cache.
+func runDistWith(flags []string, env ...string) error {
+	argv := append([]string{"-C", "../tools", "run", "-trimpath", "./dist", "-platform", "linux/" + runtime.GOARCH, "-fast"}, flags...)
+	cmd := exec.Command("go", argv...)
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000"), env...)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return nil
+}
+
+// artifact returns the path of a file of the release. Compiling the release builder
+// takes 15 seconds of CPU time.
+func artifact(t *testing.T, extension string) string {
+	t.Helper()
+	testenv.Slow(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("packages are for Linux")
+	}
+	dir, err := dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "animalstore_1.0.0_linux_"+runtime.GOARCH+extension)
+}
+
+// TestRelease checks the other files of a release: the archive, the checksums and the
+// list of modules in the program.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	archive := readTar(t, artifact(t, ".tar.gz"))
+	dir := filepath.Dir(artifact(t, ""))
+	prefix := "animalstore_1.0.0_linux_" + runtime.GOARCH + "/"
+	for _, name := range []string{"README.md", "CHANGELOG.md", "man/man1/animalstore-serve.1", "completions/animalstore.bash", "completions/_animalstore", "completions/animalstore.fish"} {
+		if len(archive[prefix+name]) == 0 {
+			t.Errorf("the archive lacks %s", name)
+		}
+	}
+	if string(archive[prefix+"animalstore"]) != contents(binary) {
+		t.Error("the archive doesn't have the program")
+	}
+	var want strings.Builder
+	for _, name := range list(t, dir) {
+		if name != "SHA256SUMS" {
+			fmt.Fprintf(&want, "%x  %s\n", sha256.Sum256(mustRead(t, filepath.Join(dir, name))), name)
+		}
+	}
+	if got := contents(filepath.Join(dir, "SHA256SUMS")); got != want.String() {
+		t.Errorf("SHA256SUMS has\n%s\nwant\n%s", got, &want)
+	}
+	var sbom struct {
+		BOMFormat  string
+		Components []struct{ Name, Version, PURL string }
+	}
+	parse(t, mustRead(t, filepath.Join(dir, "animalstore_1.0.0_sbom.cdx.json")), &sbom)
+	modules := 0
+	for _, c := range sbom.Components {
+		if strings.HasPrefix(c.PURL, "pkg:golang/") && c.Version != "" {
+			modules++
+		}
+	}
+	if sbom.BOMFormat != "CycloneDX" || modules < 10 {
+		t.Errorf("the list is %q with %d modules, want CycloneDX with all of them", sbom.BOMFormat, modules)
+	}
+}
+
+// TestStaticBinary: the program needs no libraries.
+func TestStaticBinary(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has programs without libraries")
+	}
+	program, err := elf.Open(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("the program has a segment %s, want none", p.Type)
+		}
+	}
+}
+
+// TestOneVersion: a server shows the version in the file VERSION everywhere.
+func TestOneVersion(t *testing.T) {
+	t.Parallel()
+	want := strings.TrimSpace(string(mustRead(t, "../VERSION")))
+	if animalstore.Version() != want {
+		t.Errorf("the package says %q, want %q", animalstore.Version(), want)
+	}
+	s := start(t, withOps())
+	for what, text := range map[string]string{
+		"--version": run(t, "--version").stdout, "version": run(t, "version").stdout,
+		"/": newClient(t, s, "").get(t, "/").body, "metrics": firstLine(s.metrics(), "animalstore_build_info{"),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: got %.300s, want %s in it", what, text, want)
+		}
+	}
+}
+
+// firstLine is the first line that begins with a prefix, or "".
+func firstLine(text, prefix string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, prefix) {
+			return line
+		}
+	}
+	return ""
+}
+
+// TestReproducible builds the release for this machine again, in another time zone and
+// with another directory for temporary files: every file has the same bytes.
+func TestReproducible(t *testing.T) {
+	t.Parallel()
+	first := filepath.Dir(artifact(t, ".deb"))
+	second := filepath.Join(t.TempDir(), "again")
+	if err := runDist(second, "TZ=Asia/Kolkata", "LC_ALL=C", "TMPDIR="+t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if n := wantSameFiles(t, first, second); n < 6 { // .deb, .rpm, image, archive, SBOM, checksums
+		t.Errorf("the release has %d files, want all", n)
+	}
+}
+
+// TestReproducibleForAllPlatforms runs "make dist" in two clones and compares all
+// files.
+func TestReproducibleForAllPlatforms(t *testing.T) {
+	testenv.OnlySoak(t, "compiles for six platforms")
+	var outs []string
+	for _, name := range []string{"one", "another"} {
+		clone := filepath.Join(t.TempDir(), name)
+		for _, argv := range [][]string{
+			{"git", "-c", "safe.directory=*", "clone", "--quiet", "--no-hardlinks", "..", clone},
+			{"make", "--no-print-directory", "-C", clone, "dist"},
+		} {
+			if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", argv, err, out)
+			}
+		}
+		outs = append(outs, filepath.Join(clone, "dist"))
+	}
+	if n := wantSameFiles(t, outs[0], outs[1]); n < 14 {
+		t.Errorf("the release has %d files, want six archives, and four packages and two images for Linux", n)
+	}
+}
+
+// wantSameFiles compares the files of two directories, and returns how many there are.
+func wantSameFiles(t *testing.T, one, another string) int {
+	t.Helper()
+	files, others := list(t, one), list(t, another)
+	if strings.Join(files, "\n") != strings.Join(others, "\n") {
+		t.Fatalf("one release has the files %q, the other %q", files, others)
+	}
+	for _, name := range files {
+		if !bytes.Equal(mustRead(t, filepath.Join(one, name)), mustRead(t, filepath.Join(another, name))) {
+			t.Errorf("%s isn't the same when it is built again", name)
+		}
+	}
+	return len(files)
+}
+
+// list returns the names of a directory's files, in order.
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

@@ -152,16 +152,16 @@ func NextAttempt(attempts int, now Time, random float64, retryAfter time.Duratio
 	return At(now.Add(delay)), true
 }
 
-// DueDelivery is a delivery that this process has claimed, with all it takes to send
+// ClaimedDelivery is a delivery that this process has claimed, with all it takes to send
 // it. It contains secrets and must not be logged.
-type DueDelivery struct {
+type ClaimedDelivery struct {
 	ID        int64
 	WebhookID int64
 	EventID   int64 // 0: a ping
 	Type      EventType
 	Time      Time // of the event
 	Data      json.RawMessage
-	Tries     int // attempts so far
+	Tries     int // attempts since it was created or last retried by hand
 	URL       string
 	Secrets   []string // one, or two while they are rotated
 	Lease     Time     // until when nobody else sends it
@@ -170,7 +170,7 @@ type DueDelivery struct {
 
 // Holds reports whether a stored lease is the one of this claim. Otherwise somebody else
 // has claimed the delivery since.
-func (d *DueDelivery) Holds(lease Time) bool {
+func (d *ClaimedDelivery) Holds(lease Time) bool {
 	return lease.Milli() == d.Lease.Milli() || !d.NextLease.IsZero() && lease.Milli() == d.NextLease.Milli()
 }
 
@@ -188,15 +188,15 @@ type WebhookWork struct {
 }
 
 // String omits the secrets and the data.
-func (d DueDelivery) String() string {
+func (d ClaimedDelivery) String() string {
 	return fmt.Sprintf("delivery %d of %s to webhook %d", d.ID, d.MessageID(), d.WebhookID)
 }
 
 // GoString is String, for %#v.
-func (d DueDelivery) GoString() string { return d.String() }
+func (d ClaimedDelivery) GoString() string { return d.String() }
 
 // MessageID is the webhook-id header: the same in every attempt.
-func (d *DueDelivery) MessageID() string {
+func (d *ClaimedDelivery) MessageID() string {
 	if d.EventID == 0 {
 		return "ping_" + strconv.FormatInt(d.ID, 10)
 	}
@@ -204,7 +204,7 @@ func (d *DueDelivery) MessageID() string {
 }
 
 // Body is what is sent.
-func (d *DueDelivery) Body() []byte {
+func (d *ClaimedDelivery) Body() []byte {
 	body := fmt.Appendf(nil, `{"type":%q,"timestamp":"%s","data":`, d.Type, d.Time)
 	return append(append(body, d.Data...), '}')
 }
@@ -212,7 +212,7 @@ func (d *DueDelivery) Body() []byte {
 // DeliveryResult is the outcome of an attempt.
 type DeliveryResult struct {
 	Attempt
-	Delivery *DueDelivery
+	Delivery *ClaimedDelivery
 	State    DeliveryState // after the attempt
 	Next     Time          // the next attempt, if State is pending
 	Gone     bool          // the receiver wants no more: disable the webhook
@@ -220,7 +220,7 @@ type DeliveryResult struct {
 
 // Result returns what follows from an attempt. A ping is tried once. retryAfter and
 // random are those of [NextAttempt].
-func (d *DueDelivery) Result(a Attempt, random float64, retryAfter time.Duration) DeliveryResult {
+func (d *ClaimedDelivery) Result(a Attempt, random float64, retryAfter time.Duration) DeliveryResult {
 	r := DeliveryResult{Attempt: a, Delivery: d, State: DeliveryFailed}
 	r.Gone = a.Status != nil && *a.Status == 410
 	ended := At(a.Time.Add(time.Duration(a.DurationMs) * time.Millisecond))

@@ -242,7 +242,7 @@ func TestDeliveryResult(t *testing.T) {
 		{"ping", 0, 0, 204, DeliveryDelivered, Time{}, false},
 		{"ping failed", 0, 0, 500, DeliveryFailed, Time{}, false},
 	} {
-		d := &DueDelivery{EventID: test.event, Tries: test.tries}
+		d := &ClaimedDelivery{EventID: test.event, Tries: test.tries}
 		a := Attempt{Time: at, DurationMs: 250}
 		if test.status != 0 {
 			a.Status = &test.status
@@ -255,7 +255,7 @@ func TestDeliveryResult(t *testing.T) {
 }
 
 func TestDueDelivery(t *testing.T) {
-	d := DueDelivery{ID: 3, WebhookID: 2, EventID: 17, Type: PetCreated, Time: AtMilli(1614265330123), Data: json.RawMessage(`{"id":1}`), Secrets: []string{"whsec_canary"}}
+	d := ClaimedDelivery{ID: 3, WebhookID: 2, EventID: 17, Type: PetCreated, Time: AtMilli(1614265330123), Data: json.RawMessage(`{"id":1}`), Secrets: []string{"whsec_canary"}}
 	if want := `{"type":"pet.created","timestamp":"2021-02-25T15:02:10.123Z","data":{"id":1}}`; string(d.Body()) != want {
 		t.Errorf("got %s, want %s", d.Body(), want)
 	}

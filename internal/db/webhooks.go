@@ -88,22 +88,22 @@ type Webhooks interface {
 	// At most animalstore.MaxInFlight deliveries of a webhook are claimed at a time, by
 	// all workers together. Only active webhooks have due deliveries, except for pings.
 	// Deliveries returned with an error are claimed nevertheless.
-	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
+	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error)
 
 	// FinishDelivery stores the result of an attempt and ends the claim. It ignores the
 	// result if another worker has claimed the delivery since. It updates the webhook, and
 	// disables it if the receiver is gone or has failed for animalstore.DisableAfter:
 	// disabled is then the reason. If lease isn't zero, it claims another due delivery to
 	// the webhook until then, or returns nil if there is none.
-	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
+	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error)
 
 	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if another
 	// worker has claimed the delivery since. After any other error the claim may have
 	// either lease, so the call can be repeated, and the other methods accept both.
-	RenewDelivery(ctx context.Context, due animalstore.DueDelivery) error
+	RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
 
 	// ReleaseDeliveries ends claims without an attempt.
-	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
+	ReleaseDeliveries(ctx context.Context, due []animalstore.ClaimedDelivery) error
 }
 
 // WebhookQuery selects webhooks. A zero Before doesn't restrict the result.
@@ -154,7 +154,7 @@ type StoredDelivery struct {
 // WithBody returns the delivery of a row with the body it sends.
 func (s *StoredDelivery) WithBody() (animalstore.DeliveryWithBody, error) {
 	d, err := s.Delivery()
-	sent := animalstore.DueDelivery{Type: d.Type, Time: animalstore.AtMilli(s.EventTime), Data: json.RawMessage(s.Data)}
+	sent := animalstore.ClaimedDelivery{Type: d.Type, Time: animalstore.AtMilli(s.EventTime), Data: json.RawMessage(s.Data)}
 	return animalstore.DeliveryWithBody{Delivery: d, Body: sent.Body()}, err
 }
 

@@ -60,7 +60,7 @@ func (f *Forwarder) ForwardAll(ctx context.Context, events iter.Seq2[animalstore
 
 // Forward posts one event and returns what came back.
 func (f *Forwarder) Forward(ctx context.Context, e animalstore.Event) animalstore.Attempt {
-	return f.sender.Attempt(ctx, &animalstore.DueDelivery{
+	return f.sender.Attempt(ctx, &animalstore.ClaimedDelivery{
 		EventID: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, URL: f.url, Secrets: []string{f.secret},
 	}).Attempt
 }

@@ -124,8 +124,8 @@ func (l *listener) port() string {
 	return port
 }
 
-func due(to string) *animalstore.DueDelivery {
-	return &animalstore.DueDelivery{ID: 1, WebhookID: 1, EventID: 1, Type: animalstore.PetCreated, Time: animalstore.AtMilli(1), Data: json.RawMessage("{}"),
+func due(to string) *animalstore.ClaimedDelivery {
+	return &animalstore.ClaimedDelivery{ID: 1, WebhookID: 1, EventID: 1, Type: animalstore.PetCreated, Time: animalstore.AtMilli(1), Data: json.RawMessage("{}"),
 		URL: to, Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}
 }
 

@@ -18,7 +18,7 @@ import (
 // resultStore is a fakeStore with deliveries to claim, which notes what becomes of them.
 type resultStore struct {
 	fakeStore
-	due      []animalstore.DueDelivery
+	due      []animalstore.ClaimedDelivery
 	failures int           // of FinishDelivery, before it works
 	takes    time.Duration // by FinishDelivery
 	more     int           // how often there are more events to dispatch
@@ -38,7 +38,7 @@ func (s *resultStore) DispatchEvents(ctx context.Context, at animalstore.Time, m
 	return s.more >= 0, nil
 }
 
-func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error) {
+func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error) {
 	if _, err := s.fakeStore.ClaimDeliveries(ctx, now, lease); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstor
 	return due, nil
 }
 
-func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, lease animalstore.Time) (*animalstore.DueDelivery, animalstore.Reason, error) {
+func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, lease animalstore.Time) (*animalstore.ClaimedDelivery, animalstore.Reason, error) {
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryRe
 	return &following, "", nil
 }
 
-func (s *resultStore) ReleaseDeliveries(_ context.Context, due []animalstore.DueDelivery) error {
+func (s *resultStore) ReleaseDeliveries(_ context.Context, due []animalstore.ClaimedDelivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range due {
@@ -95,7 +95,7 @@ func startWorker(s Store, log io.Writer, attempt time.Duration) (stop func()) {
 }
 
 func dueStore() *resultStore {
-	return &resultStore{fakeStore: fakeStore{next: animalstore.WebhookWork{Webhooks: true, Due: true}}, due: []animalstore.DueDelivery{*due("nowhere")}}
+	return &resultStore{fakeStore: fakeStore{next: animalstore.WebhookWork{Webhooks: true, Due: true}}, due: []animalstore.ClaimedDelivery{*due("nowhere")}}
 }
 
 // TestResultOutlastsTheStorage: while the storage fails, a worker keeps the result of an
@@ -157,7 +157,7 @@ func TestLeases(t *testing.T) {
 			s := dueStore()
 			began := time.Now()
 			stored, left := animalstore.Time{}, failures
-			s.renew = func(d animalstore.DueDelivery) error {
+			s.renew = func(d animalstore.ClaimedDelivery) error {
 				if !d.Holds(stored) && !stored.IsZero() {
 					t.Errorf("renewed %v or %v to %v, but %v is stored", d.Lease, d.NextLease, d.NextLease, stored)
 				}

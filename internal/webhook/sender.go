@@ -135,7 +135,7 @@ func (s *Sender) connect(ctx context.Context, network, address, scheme string) (
 }
 
 // Attempt makes one attempt to deliver, and returns what to record.
-func (s *Sender) Attempt(ctx context.Context, d *animalstore.DueDelivery) animalstore.DeliveryResult {
+func (s *Sender) Attempt(ctx context.Context, d *animalstore.ClaimedDelivery) animalstore.DeliveryResult {
 	started := s.now()
 	status, retryAfter, err := s.post(ctx, d, started)
 	a := animalstore.Attempt{Time: animalstore.At(started), DurationMs: max(0, s.now().Sub(started).Milliseconds())}
@@ -149,7 +149,7 @@ func (s *Sender) Attempt(ctx context.Context, d *animalstore.DueDelivery) animal
 
 // post sends a delivery and returns the status of the response. A redirect is a response
 // like any other.
-func (s *Sender) post(ctx context.Context, d *animalstore.DueDelivery, at time.Time) (status int, retryAfter time.Duration, err error) {
+func (s *Sender) post(ctx context.Context, d *animalstore.ClaimedDelivery, at time.Time) (status int, retryAfter time.Duration, err error) {
 	u, err := url.Parse(d.URL)
 	if err != nil {
 		return 0, 0, err
@@ -196,7 +196,7 @@ func roundTrip(transport *http.Transport, r *http.Request) (*http.Response, erro
 }
 
 // newRequest is the signed request that delivers d.
-func newRequest(ctx context.Context, d *animalstore.DueDelivery, at time.Time, userAgent string) (*http.Request, error) {
+func newRequest(ctx context.Context, d *animalstore.ClaimedDelivery, at time.Time, userAgent string) (*http.Request, error) {
 	body := d.Body()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(body))
 	if err != nil {
@@ -211,7 +211,7 @@ func newRequest(ctx context.Context, d *animalstore.DueDelivery, at time.Time, u
 }
 
 // sign sets the headers of Standard Webhooks, with a signature by each secret.
-func sign(header http.Header, d *animalstore.DueDelivery, at time.Time, body []byte) error {
+func sign(header http.Header, d *animalstore.ClaimedDelivery, at time.Time, body []byte) error {
 	var signatures []string
 	for _, secret := range d.Secrets {
 		w, err := standardwebhooks.NewWebhook(secret)

@@ -17,10 +17,10 @@ import (
 type Store interface {
 	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
-	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.DueDelivery, error)
-	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error)
-	RenewDelivery(ctx context.Context, due animalstore.DueDelivery) error
-	ReleaseDeliveries(ctx context.Context, due []animalstore.DueDelivery) error
+	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error)
+	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error)
+	RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
+	ReleaseDeliveries(ctx context.Context, due []animalstore.ClaimedDelivery) error
 }
 
 // Observer is notified of attempts and disabled webhooks. Its methods must not block.
@@ -47,10 +47,10 @@ const (
 	renewEvery = 5 * time.Second
 	// dispatchBatch is how many events become deliveries in one transaction.
 	dispatchBatch = 500
-	// storeTimeout bounds one operation of the store.
+	// storeTimeout limits what a poll asks of the store, and any other operation of it.
 	storeTimeout = 5 * time.Second
 	// finishAttempts is how often a worker tries to record a result, a second apart.
-	// After that the delivery is sent again when its lease ends.
+	// After that it leaves the delivery to the next one that claims it.
 	finishAttempts = 10
 )
 
@@ -103,8 +103,8 @@ func (w *Worker) Notify() {
 	}
 }
 
-// Run delivers until ctx ends. It then begins nothing new and returns when the attempts
-// under way have ended, or after Grace.
+// Run delivers until ctx ends. It then begins nothing new and waits for the attempts under
+// way. After Grace it cancels them and waits until their deliveries are released.
 func (w *Worker) Run(ctx context.Context) {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
@@ -141,9 +141,9 @@ func (w *Worker) spacing() time.Duration {
 // poll turns new events into deliveries and starts those that are due. It returns how
 // long to wait until the next poll.
 func (w *Worker) poll(ctx, sending context.Context) time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	next, err := w.work(ctx, sending)
+	next, err := w.work(limited, sending)
 	if err != nil && ctx.Err() == nil && !w.failing {
 		w.Log.Warn("cannot deliver webhook events: storage error; retrying", "err", err)
 	}
@@ -205,7 +205,7 @@ func (w *Worker) claim(ctx, sending context.Context) error {
 func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(leaseTime)) }
 
 // deliver sends a delivery, and then others of the same webhook while there are any.
-func (w *Worker) deliver(ctx context.Context, d *animalstore.DueDelivery) {
+func (w *Worker) deliver(ctx context.Context, d *animalstore.ClaimedDelivery) {
 	for d != nil {
 		if w.stopped() {
 			w.release(d)
@@ -225,7 +225,7 @@ func (w *Worker) deliver(ctx context.Context, d *animalstore.DueDelivery) {
 
 // keepLease renews the lease of a delivery until stop is called. The delivery's leases
 // must not be used before that.
-func (w *Worker) keepLease(d *animalstore.DueDelivery) (stop func()) {
+func (w *Worker) keepLease(d *animalstore.ClaimedDelivery) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -243,7 +243,7 @@ func (w *Worker) keepLease(d *animalstore.DueDelivery) (stop func()) {
 
 // renew extends a lease. If that fails, the next renewal asks for the same lease again,
 // so that the store has one of only two leases.
-func (w *Worker) renew(d *animalstore.DueDelivery) {
+func (w *Worker) renew(d *animalstore.ClaimedDelivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	if d.NextLease.IsZero() {
@@ -271,10 +271,48 @@ func (w *Worker) observe(r animalstore.DeliveryResult) {
 	w.Observer.WebhookAttempt(outcome)
 }
 
-func (w *Worker) release(d *animalstore.DueDelivery) {
+// finish records a result and returns the webhook's next delivery, if one is due. It tries
+// again if the store fails. The lease isn't renewed meanwhile: if it ends, the delivery may
+// be sent again, and this result is then ignored.
+func (w *Worker) finish(r animalstore.DeliveryResult) *animalstore.ClaimedDelivery {
+	for try := 1; ; try++ {
+		next, err := w.tryFinish(r)
+		if err == nil {
+			return next
+		}
+		if try == finishAttempts || w.stopped() {
+			w.Log.Warn("storing the result of a delivery failed; it is sent again after its lease", "delivery", r.Delivery.ID, "webhook", r.Delivery.WebhookID, "err", err)
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-w.stopping:
+		}
+	}
+}
+
+func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.ClaimedDelivery, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	if err := w.Store.ReleaseDeliveries(ctx, []animalstore.DueDelivery{*d}); err != nil {
+	lease := w.lease()
+	if w.stopped() {
+		lease = animalstore.Time{} // claim nothing
+	}
+	next, disabled, err := w.Store.FinishDelivery(ctx, r, animalstore.At(w.now()), lease)
+	if err != nil {
+		return nil, err
+	}
+	if disabled != "" {
+		w.Observer.WebhookDisabled()
+		w.Log.Warn("a webhook was disabled", "webhook", r.Delivery.WebhookID, "reason", string(disabled))
+	}
+	return next, nil
+}
+
+func (w *Worker) release(d *animalstore.ClaimedDelivery) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := w.Store.ReleaseDeliveries(ctx, []animalstore.ClaimedDelivery{*d}); err != nil {
 		w.Log.Warn("releasing a delivery failed; it is retried after its lease", "delivery", d.ID, "err", err)
 	}
 }

@@ -1,8 +1,10 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,9 +21,10 @@ type fakeStore struct {
 	looks      []time.Time
 	dispatched []time.Time
 	claims     []animalstore.Time // the lease of each
-	renewals   []animalstore.DueDelivery
-	renew      func(animalstore.DueDelivery) error
-	finish     func(animalstore.DeliveryResult) (*animalstore.DueDelivery, animalstore.Reason, error)
+	renewals   []animalstore.ClaimedDelivery
+	hang       bool // until the context ends
+	renew      func(animalstore.ClaimedDelivery) error
+	finish     func(animalstore.DeliveryResult) (*animalstore.ClaimedDelivery, animalstore.Reason, error)
 }
 
 func (s *fakeStore) set(w animalstore.WebhookWork) {
@@ -30,7 +33,11 @@ func (s *fakeStore) set(w animalstore.WebhookWork) {
 	s.next, s.looks, s.dispatched, s.claims = w, nil, nil, nil
 }
 
-func (s *fakeStore) WebhookWork(context.Context, animalstore.Time) (animalstore.WebhookWork, error) {
+func (s *fakeStore) WebhookWork(ctx context.Context, _ animalstore.Time) (animalstore.WebhookWork, error) {
+	if s.hang {
+		<-ctx.Done()
+		return animalstore.WebhookWork{}, ctx.Err()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks = append(s.looks, time.Now())
@@ -49,21 +56,21 @@ func (s *fakeStore) DispatchEvents(context.Context, animalstore.Time, int) (bool
 	return false, nil
 }
 
-func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time) ([]animalstore.DueDelivery, error) {
+func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims = append(s.claims, lease)
 	return nil, nil
 }
 
-func (s *fakeStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, _ animalstore.Time) (*animalstore.DueDelivery, animalstore.Reason, error) {
+func (s *fakeStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, _ animalstore.Time) (*animalstore.ClaimedDelivery, animalstore.Reason, error) {
 	if s.finish == nil {
 		return nil, "", nil
 	}
 	return s.finish(r)
 }
 
-func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.DueDelivery) error {
+func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.renewals = append(s.renewals, due)
@@ -73,7 +80,9 @@ func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.DueDelivery
 	return s.renew(due)
 }
 
-func (s *fakeStore) ReleaseDeliveries(context.Context, []animalstore.DueDelivery) error { return nil }
+func (s *fakeStore) ReleaseDeliveries(context.Context, []animalstore.ClaimedDelivery) error {
+	return nil
+}
 
 // runWorker runs a worker until the test ends.
 func runWorker(t *testing.T, s *fakeStore) *Worker {
@@ -85,6 +94,20 @@ func runWorker(t *testing.T, s *fakeStore) *Worker {
 	t.Cleanup(func() { cancel(); <-done })
 	time.Sleep(spacing)
 	return w
+}
+
+// TestHangingStore: a store that never responds is reported once.
+func TestHangingStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		w := NewWorker(Config{Store: &fakeStore{hang: true}, Sender: NewSender(SenderConfig{Networks: NewNetworks(nil)}), Log: slog.New(slog.NewTextHandler(&log, nil))})
+		ctx, cancel := context.WithTimeout(t.Context(), 4*storeTimeout)
+		defer cancel()
+		w.Run(ctx)
+		if n := strings.Count(log.String(), "cannot deliver webhook events"); n != 1 {
+			t.Errorf("reported %d times, want once:\n%s", n, &log)
+		}
+	})
 }
 
 // TestNotifiedWorker: an event is dispatched when the worker is notified, not when it

@@ -22,7 +22,7 @@ func dispatch(t *testing.T, d db.DB, at animalstore.Time) {
 	}
 }
 
-func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.DueDelivery {
+func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.ClaimedDelivery {
 	t.Helper()
 	due, err := d.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
 	if err != nil {
@@ -32,7 +32,7 @@ func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.DueDeliver
 }
 
 // finish stores the result of an attempt without claiming another delivery.
-func finish(t *testing.T, d db.DB, due *animalstore.DueDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
+func finish(t *testing.T, d db.DB, due *animalstore.ClaimedDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
 	t.Helper()
 	a := animalstore.Attempt{Time: at, Status: &status, DurationMs: 5}
 	_, disabled, err := d.FinishDelivery(t.Context(), due.Result(a, 0.5, 0), at, animalstore.Time{})
@@ -103,7 +103,7 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if due := claim(t, d, animalstore.At(noon.Add(-time.Second))); len(due) != 0 {
 		t.Errorf("%d claimed before they are due", len(due))
 	}
-	seen := map[int64]*animalstore.DueDelivery{}
+	seen := map[int64]*animalstore.ClaimedDelivery{}
 	byWebhook := map[int64]int{}
 	for _, one := range claimTogether(t, d, 4) {
 		if seen[one.ID] != nil {
@@ -123,7 +123,7 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	// Released deliveries, and those whose lease has ended, are due again.
 	for _, due := range seen {
 		if due.WebhookID == one.ID {
-			if err := d.ReleaseDeliveries(t.Context(), []animalstore.DueDelivery{*due}); err != nil {
+			if err := d.ReleaseDeliveries(t.Context(), []animalstore.ClaimedDelivery{*due}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -148,13 +148,13 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if err != nil || next == nil || next.WebhookID != two.ID || next.ID == stale[0].ID || next.Lease != after(2*time.Minute) {
 		t.Fatalf("got %v, %v, want another delivery to the same webhook", next, err)
 	}
-	finishEach(t, d, two.ID, seen[stale[1].ID], append([]animalstore.DueDelivery{*next}, stale[1:4]...))
+	finishEach(t, d, two.ID, seen[stale[1].ID], append([]animalstore.ClaimedDelivery{*next}, stale[1:4]...))
 }
 
 // finishEach finishes the claimed deliveries of a webhook with various results,
 // including one for a claim that has ended. It expects one new claim for each result
 // that counts.
-func finishEach(t *testing.T, d db.DB, webhookID int64, ended *animalstore.DueDelivery, claimed []animalstore.DueDelivery) {
+func finishEach(t *testing.T, d db.DB, webhookID int64, ended *animalstore.ClaimedDelivery, claimed []animalstore.ClaimedDelivery) {
 	t.Helper()
 	now := after(61 * time.Second)
 	if next, disabled, err := d.FinishDelivery(t.Context(), ended.Result(animalstore.Attempt{Time: now, Status: new(500)}, 0, 0), now, after(2*time.Minute)); next != nil || disabled != "" || err != nil {
@@ -171,7 +171,7 @@ func finishEach(t *testing.T, d db.DB, webhookID int64, ended *animalstore.DueDe
 		if err != nil || disabled != "" || (next != nil) != (i < due) {
 			t.Errorf("result %d: got %v, %q, %v, want another delivery: %t", i, next, disabled, err, i < due)
 		}
-		if next != nil && slices.ContainsFunc(claimed, func(c animalstore.DueDelivery) bool { return c.ID == next.ID }) {
+		if next != nil && slices.ContainsFunc(claimed, func(c animalstore.ClaimedDelivery) bool { return c.ID == next.ID }) {
 			t.Errorf("%s was claimed again", next)
 		}
 		all := deliveriesOf(t, d, webhookID, r.State)

@@ -146,7 +146,7 @@ func leasesAreRenewed(t *testing.T, d db.DB) {
 
 // claimTogether claims deliveries for several workers at the same time and returns all
 // of them.
-func claimTogether(t *testing.T, d db.DB, claimants int) (all []animalstore.DueDelivery) {
+func claimTogether(t *testing.T, d db.DB, claimants int) (all []animalstore.ClaimedDelivery) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range claimants {
@@ -198,7 +198,7 @@ func finishAtOnce(t *testing.T, d db.DB) {
 	dispatch(t, d, noon)
 	var mu sync.Mutex
 	claimed := map[int64]int{} // times, by delivery
-	record := func(due ...animalstore.DueDelivery) int {
+	record := func(due ...animalstore.ClaimedDelivery) int {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range due {

@@ -87,7 +87,7 @@ func TestLeftBeforeRepeat(t *testing.T) {
 	var runs [4]int
 	newWrite := func(i int, f func() error) *write {
 		run := func(*sqlite.Conn) error { runs[i]++; return f() }
-		return &write{ctx: t.Context(), run: run, sure: true, done: make(chan struct{})}
+		return &write{ctx: t.Context(), run: run, noSavepoint: true, done: make(chan struct{})}
 	}
 	done := newWrite(0, func() error { return nil })
 	refused := newWrite(1, func() error { return animalstore.Errorf(animalstore.PetNotAvailable, "no") })
@@ -105,7 +105,7 @@ func TestLeftBeforeRepeat(t *testing.T) {
 	})
 	stays := newWrite(3, func() error { return nil })
 
-	d.writer.commit([]*write{done, refused, halfway, stays}) // nobody else writes
+	d.writer.carryOut([]*write{done, refused, halfway, stays}) // nobody else writes
 	if runs != [4]int{1, 1, 2, 1} {
 		t.Errorf("the writes ran %v times, want 1, 1, 2, 1", runs)
 	}

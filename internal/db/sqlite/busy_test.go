@@ -116,7 +116,7 @@ func TestBusyIsUnavailable(t *testing.T) {
 	if err := sqlitex.Execute(other, "BEGIN IMMEDIATE", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.writer.do(t.Context(), insertPet("never", 0)); !errors.Is(err, db.ErrUnavailable) {
+	if err := d.writer.do(t.Context(), insertNamed("never", 0)); !errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // memory: only the server that has locked the file claims deliveries, so no other process
 // has to know, and its claims end with it.
 //
-// mu is held from before deliveries are read until they are claimed, and a claim ends
-// only after its result was committed. So no delivery is claimed because of an outdated
-// read.
+// mu is held from before deliveries are read until they are claimed. A claim that isn't
+// released and doesn't run out ends only after its result was committed. So no delivery is
+// claimed because of an outdated read.
 type claims struct {
 	mu sync.Mutex
 	of map[int64]map[int64]claim // by webhook, then by delivery
@@ -49,12 +49,12 @@ func earlier(a, b int64) int64 {
 }
 
 // holds reports whether nobody has claimed a delivery since the given claim.
-func (cs *claims) holds(due *animalstore.DueDelivery) (claim, bool) {
+func (cs *claims) holds(due *animalstore.ClaimedDelivery) (claim, bool) {
 	one, found := cs.of[due.WebhookID][due.ID]
 	return one, found && due.Holds(animalstore.AtMilli(one.until))
 }
 
-func (cs *claims) end(due *animalstore.DueDelivery) {
+func (cs *claims) end(due *animalstore.ClaimedDelivery) {
 	if _, ours := cs.holds(due); ours {
 		delete(cs.of[due.WebhookID], due.ID)
 		if len(cs.of[due.WebhookID]) == 0 {
@@ -76,7 +76,7 @@ func pending(state animalstore.WebhookState) string {
 const dueColumns = "SELECT id, event_id, type, event_time, data, tries, attempts FROM deliveries "
 
 // scanDue completes what all deliveries of a webhook have in common.
-func scanDue(stmt *sqlite.Stmt, due animalstore.DueDelivery) animalstore.DueDelivery {
+func scanDue(stmt *sqlite.Stmt, due animalstore.ClaimedDelivery) animalstore.ClaimedDelivery {
 	due.ID = stmt.ColumnInt64(0)
 	due.EventID = stmt.ColumnInt64(1)
 	due.Type = db.DeliveryType(stmt.ColumnInt64(2))
@@ -87,10 +87,10 @@ func scanDue(stmt *sqlite.Stmt, due animalstore.DueDelivery) animalstore.DueDeli
 }
 
 // selectTarget returns a webhook's state and what all its deliveries have in common.
-func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state animalstore.WebhookState, common animalstore.DueDelivery, err error) {
-	common, err = selectOne(c, "select webhook", func(stmt *sqlite.Stmt) (animalstore.DueDelivery, error) {
+func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state animalstore.WebhookState, common animalstore.ClaimedDelivery, err error) {
+	common, err = selectOne(c, "select webhook", func(stmt *sqlite.Stmt) (animalstore.ClaimedDelivery, error) {
 		state = db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(0))
-		due := animalstore.DueDelivery{WebhookID: id, Lease: lease, URL: stmt.ColumnText(1), Secrets: []string{stmt.ColumnText(2)}}
+		due := animalstore.ClaimedDelivery{WebhookID: id, Lease: lease, URL: stmt.ColumnText(1), Secrets: []string{stmt.ColumnText(2)}}
 		if old := stmt.ColumnText(3); old != "" {
 			due.Secrets = append(due.Secrets, old)
 		}
@@ -100,7 +100,7 @@ func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state 
 }
 
 // claim claims at most n deliveries of a webhook. The caller holds mu.
-func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.Time, n int) (claimed []animalstore.DueDelivery, err error) {
+func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.Time, n int) (claimed []animalstore.ClaimedDelivery, err error) {
 	state, common, err := selectTarget(c, webhookID, now, lease)
 	if err != nil {
 		return nil, ignoreNotFound(err) // it was deleted
@@ -188,7 +188,7 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 }
 
 // ClaimDeliveries implements [db.DB].
-func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.DueDelivery, err error) {
+func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.ClaimedDelivery, err error) {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	err = d.read(ctx, func(c *sqlite.Conn) error {
@@ -198,7 +198,7 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 			if err != nil || n >= animalstore.MaxInFlight {
 				continue
 			}
-			var some []animalstore.DueDelivery
+			var some []animalstore.ClaimedDelivery
 			some, err = d.claims.claim(c, w.id, now, lease, animalstore.MaxInFlight-n)
 			claimed = append(claimed, some...)
 		}
@@ -208,7 +208,7 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 }
 
 // RenewDelivery implements [db.DB].
-func (d *DB) RenewDelivery(_ context.Context, due animalstore.DueDelivery) error {
+func (d *DB) RenewDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	one, ours := d.claims.holds(&due)
@@ -221,7 +221,7 @@ func (d *DB) RenewDelivery(_ context.Context, due animalstore.DueDelivery) error
 }
 
 // ReleaseDeliveries implements [db.DB].
-func (d *DB) ReleaseDeliveries(_ context.Context, due []animalstore.DueDelivery) error {
+func (d *DB) ReleaseDeliveries(_ context.Context, due []animalstore.ClaimedDelivery) error {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	for i := range due {

@@ -170,7 +170,7 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 	if err != nil || idle {
 		return false, err
 	}
-	return resultOf(ctx, d.writer.doSure, func(c *sqlite.Conn) (more bool, err error) {
+	return resultOf(ctx, d.writer.doWithoutSavepoint, func(c *sqlite.Conn) (more bool, err error) {
 		all, position, newest, err := receivers(c)
 		if err != nil {
 			return false, err
@@ -213,7 +213,7 @@ func dispatchRest(c *sqlite.Conn, webhookID int64) error {
 }
 
 // FinishDelivery implements [db.DB].
-func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.DueDelivery, disabled animalstore.Reason, err error) {
+func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error) {
 	attempts, ours, err := d.claims.after(&r)
 	if err != nil || !ours {
 		return nil, "", err

@@ -16,12 +16,13 @@ type replayable[T any] struct {
 	replayed bool
 }
 
-// writeOrReplay runs write, which sets result, unless there is an idempotency record
-// of it: then it sets result to the stored one. Write transactions run one at a time,
-// so the first write can't be in progress.
-func writeOrReplay(c *sqlite.Conn, idempotency *db.Idempotency, result any, write func() error) (replayed bool, err error) {
+// writeOrReplay returns the result of write, or the stored result if there is an
+// idempotency record. Write transactions run one at a time, so the first write can't be in
+// progress.
+func writeOrReplay[T any](c *sqlite.Conn, idempotency *db.Idempotency, write func() (T, error)) (r replayable[T], err error) {
 	if idempotency == nil {
-		return false, write()
+		r.result, err = write()
+		return r, err
 	}
 	var hash []byte
 	stored := ""
@@ -33,20 +34,20 @@ func writeOrReplay(c *sqlite.Conn, idempotency *db.Idempotency, result any, writ
 	}, "SELECT body_hash, answer FROM answers WHERE key_id = ? AND route = ? AND token = ? AND created_at > ?",
 		idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.ExpiredAt().Milli())
 	if err != nil {
-		return false, err
+		return r, err
 	}
 	if hash != nil {
-		err := idempotency.Replay(hash, stored, result)
-		return err == nil, err
+		r.replayed = true
+		return r, idempotency.Replay(hash, stored, &r.result)
 	}
-	if err := write(); err != nil {
-		return false, err
+	if r.result, err = write(); err != nil {
+		return r, err
 	}
-	answer, err := json.Marshal(result)
+	answer, err := json.Marshal(&r.result)
 	if err != nil {
-		return false, err
+		return r, err
 	}
-	return false, execute(c, "insert idempotency record",
+	return r, execute(c, "insert idempotency record",
 		"INSERT OR REPLACE INTO answers (key_id, route, token, body_hash, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
 		idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.BodyHash[:], string(answer), idempotency.At.Milli())
 }

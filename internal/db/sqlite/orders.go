@@ -16,30 +16,31 @@ const orderColumns = "id, pet_id, status, created_at, updated_at"
 // PlaceOrder implements [db.DB].
 func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (animalstore.Order, bool, error) {
 	by := db.ActorOf(ctx)
-	placed, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (r replayable[animalstore.Order], err error) {
-		order := &r.result
-		r.replayed, err = writeOrReplay(c, idempotency, order, func() error {
-			pet, err := selectPet(c, petID)
-			if err != nil {
-				return err
-			}
-			if *order, err = db.NewOrder(&pet, at); err != nil {
-				return err
-			}
-			err = execute(c, "insert order", "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)",
-				petID, db.StoredIndex(animalstore.OrderStatuses, order.Status), at.Milli())
-			if err != nil {
-				return err
-			}
-			order.ID = c.LastInsertRowID()
-			if err := insertEvent(c, by, animalstore.OrderCreated, order.ID, db.EventData(order)); err != nil {
-				return err
-			}
-			return updatePetStatus(c, by, &pet)
-		})
-		return r, err
+	placed, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (replayable[animalstore.Order], error) {
+		return writeOrReplay(c, idempotency, func() (animalstore.Order, error) { return insertOrder(c, by, petID, at) })
 	})
 	return placed.result, placed.replayed, err
+}
+
+// insertOrder inserts an order with its event, and changes the status of its pet.
+func insertOrder(c *sqlite.Conn, by db.Actor, petID int64, at animalstore.Time) (order animalstore.Order, err error) {
+	pet, err := selectPet(c, petID)
+	if err != nil {
+		return order, err
+	}
+	if order, err = db.NewOrder(&pet, at); err != nil {
+		return order, err
+	}
+	err = execute(c, "insert order", "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)",
+		petID, db.StoredIndex(animalstore.OrderStatuses, order.Status), at.Milli())
+	if err != nil {
+		return order, err
+	}
+	order.ID = c.LastInsertRowID()
+	if err := insertEvent(c, by, animalstore.OrderCreated, order.ID, db.EventData(&order)); err != nil {
+		return order, err
+	}
+	return order, updatePetStatus(c, by, &pet)
 }
 
 // updatePetStatus stores the status of a pet and its event.

@@ -22,24 +22,25 @@ const (
 // CreatePet implements [db.DB].
 func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (animalstore.Pet, bool, error) {
 	by := db.ActorOf(ctx)
-	created, err := resultOf(ctx, d.writer.doSure, func(c *sqlite.Conn) (r replayable[animalstore.Pet], err error) {
-		pet := &r.result
-		r.replayed, err = writeOrReplay(c, idempotency, pet, func() error {
-			*pet = p.Pet()
-			err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status, folded_name) VALUES (?, ?, ?, ?)",
-				pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
-			if err != nil {
-				return err
-			}
-			pet.ID = c.LastInsertRowID()
-			if err := insertEvent(c, by, animalstore.PetCreated, pet.ID, db.EventData(pet)); err != nil {
-				return err
-			}
-			return ensureCategory(c, by, pet.CategoryID)
-		})
-		return r, err
+	created, err := resultOf(ctx, d.writer.doWithoutSavepoint, func(c *sqlite.Conn) (replayable[animalstore.Pet], error) {
+		return writeOrReplay(c, idempotency, func() (animalstore.Pet, error) { return insertPet(c, by, p) })
 	})
 	return created.result, created.replayed, err
+}
+
+// insertPet inserts a pet with its event, and its category unless it exists.
+func insertPet(c *sqlite.Conn, by db.Actor, p animalstore.NewPet) (animalstore.Pet, error) {
+	pet := p.Pet()
+	err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status, folded_name) VALUES (?, ?, ?, ?)",
+		pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
+	if err != nil {
+		return pet, err
+	}
+	pet.ID = c.LastInsertRowID()
+	if err := insertEvent(c, by, animalstore.PetCreated, pet.ID, db.EventData(&pet)); err != nil {
+		return pet, err
+	}
+	return pet, ensureCategory(c, by, pet.CategoryID)
 }
 
 // Pet implements [db.DB].

@@ -14,34 +14,38 @@ const photoColumns = "id, pet_id, content_type, width, height, bytes, created_at
 // AddPhoto implements [db.DB].
 func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempotency *db.Idempotency) (animalstore.Photo, bool, error) {
 	by := db.ActorOf(ctx)
-	added, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (r replayable[animalstore.Photo], err error) {
-		photo := &r.result
-		r.replayed, err = writeOrReplay(c, idempotency, photo, func() error {
-			if _, err := selectPet(c, p.PetID); err != nil {
-				return err
+	added, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (replayable[animalstore.Photo], error) {
+		return writeOrReplay(c, idempotency, func() (photo animalstore.Photo, err error) {
+			if err := checkRoom(c, &p, limit); err != nil {
+				return photo, err
 			}
-			count, err := selectInt(c, "count photos", "SELECT count(*) FROM photos WHERE pet_id = ?", p.PetID)
-			if err != nil {
-				return err
+			if photo, err = insertPhoto(c, &p); err != nil {
+				return photo, err
 			}
-			if err := db.CheckPhotoCount(p.PetID, count); err != nil {
-				return err
-			}
-			total, err := selectInt(c, "select total of photos", "SELECT bytes FROM photo_total")
-			if err != nil {
-				return err
-			}
-			if err := db.CheckPhotosTotal(total+p.Stored(), limit); err != nil {
-				return err
-			}
-			if *photo, err = insertPhoto(c, &p); err != nil {
-				return err
-			}
-			return insertEvent(c, by, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
+			return photo, insertEvent(c, by, animalstore.PhotoCreated, photo.ID, db.EventData(&photo))
 		})
-		return r, err
 	})
 	return added.result, added.replayed, err
+}
+
+// checkRoom refuses a photo if its pet doesn't exist or has too many, or if all photos
+// would take more than limit bytes.
+func checkRoom(c *sqlite.Conn, p *db.NewPhoto, limit int64) error {
+	if _, err := selectPet(c, p.PetID); err != nil {
+		return err
+	}
+	count, err := selectInt(c, "count photos", "SELECT count(*) FROM photos WHERE pet_id = ?", p.PetID)
+	if err != nil {
+		return err
+	}
+	if err := db.CheckPhotoCount(p.PetID, count); err != nil {
+		return err
+	}
+	total, err := selectInt(c, "select total of photos", "SELECT bytes FROM photo_total")
+	if err != nil {
+		return err
+	}
+	return db.CheckPhotosTotal(total+p.Stored(), limit)
 }
 
 // insertPhoto adds a photo and its images.

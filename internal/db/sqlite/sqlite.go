@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"animalstore/internal/db"
@@ -357,52 +356,4 @@ func checkVersion() error {
 		return fmt.Errorf("built with SQLite %s: at least 3.51.3 is needed", sqlite.Version)
 	}
 	return nil
-}
-
-// explain tells an operator why a file can't be opened.
-func explain(path string, err error) error {
-	switch code := sqlite.ErrCode(err); {
-	case isFull(err), code.ToPrimary() == sqlite.ResultCantOpen && cannotCreate(filepath.Dir(path)):
-		return fmt.Errorf("%s cannot be opened, because its disk is full: free some space and try again (%w)", path, err)
-	case code.ToPrimary() == sqlite.ResultNotADB:
-		return &db.OpenError{Reason: db.Foreign, Text: path + " is not a SQLite database"}
-	case code.ToPrimary() == sqlite.ResultReadOnly, code.ToPrimary() == sqlite.ResultPerm, code.ToPrimary() == sqlite.ResultCantOpen:
-		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
-	case isFatal(err):
-		return fmt.Errorf("%s cannot be read: the disk failed or the file is damaged. Check the disk, run \"animalstore db check\", and restore a backup if it finds anything (%w)", path, err)
-	}
-	return fmt.Errorf("%s: %w", path, err)
-}
-
-// isFull reports whether err means that the disk is full. SQLite has a separate code for
-// a full disk that keeps the WAL's index from growing.
-func isFull(err error) bool {
-	code := sqlite.ErrCode(err)
-	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize || errors.Is(err, syscall.ENOSPC)
-}
-
-// cannotCreate reports whether a disk has no space for another file. SQLite doesn't say
-// why it couldn't create one.
-func cannotCreate(dir string) bool {
-	f, err := os.CreateTemp(dir, ".animalstore-*")
-	if err != nil {
-		return errors.Is(err, syscall.ENOSPC)
-	}
-	f.Close()
-	os.Remove(f.Name())
-	return false
-}
-
-// classify translates SQLite's errors into those of package db.
-func classify(err error) error {
-	if err == nil {
-		return nil
-	}
-	switch code := sqlite.ErrCode(err); {
-	case isFull(err):
-		return fmt.Errorf("%w: %w", db.ErrFull, err)
-	case code.ToPrimary() == sqlite.ResultBusy, code.ToPrimary() == sqlite.ResultLocked:
-		return fmt.Errorf("%w: %w", db.ErrUnavailable, err)
-	}
-	return err
 }

@@ -51,7 +51,7 @@ func queued(t *testing.T, d *DB, n int) {
 	}
 }
 
-func insertPet(name string, status int) func(*sqlite.Conn) error {
+func insertNamed(name string, status int) func(*sqlite.Conn) error {
 	return func(c *sqlite.Conn) error {
 		return sqlitex.Execute(c, "INSERT INTO pets (name, category_id, status) VALUES (?, 1, ?)", &sqlitex.ExecOptions{Args: []any{name, status}})
 	}
@@ -73,10 +73,10 @@ func names(t *testing.T, d *DB) map[string]bool {
 func TestOneBadWriteFailsAlone(t *testing.T) {
 	errBad := errors.New("bad")
 	bad := map[string]func(*sqlite.Conn) error{
-		"breaks a check":       insertPet("bad", 7),
-		"fails after a change": func(c *sqlite.Conn) error { return errors.Join(insertPet("bad", 0)(c), errBad) },
+		"breaks a check":       insertNamed("bad", 7),
+		"fails after a change": func(c *sqlite.Conn) error { return errors.Join(insertNamed("bad", 0)(c), errBad) },
 		"fails in its second change": func(c *sqlite.Conn) error {
-			return errors.Join(insertPet("bad", 0)(c), insertPet("bad too", -1)(c))
+			return errors.Join(insertNamed("bad", 0)(c), insertNamed("bad too", -1)(c))
 		},
 		"isn't SQL": func(c *sqlite.Conn) error { return sqlitex.Execute(c, "FROB THE PETS", nil) },
 	}
@@ -93,7 +93,7 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 					if i == badOne {
 						errs[i] = d.writer.do(t.Context(), run)
 					} else {
-						errs[i] = d.writer.do(t.Context(), insertPet(fmt.Sprint(i), 0))
+						errs[i] = d.writer.do(t.Context(), insertNamed(fmt.Sprint(i), 0))
 					}
 				})
 				queued(t, d, i+1) // in this order
@@ -124,7 +124,7 @@ func TestOneProcessorSharesCommits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, NoSync: true})
 	insert := func() {
-		if err := d.writer.do(t.Context(), insertPet("any", 0)); err != nil {
+		if err := d.writer.do(t.Context(), insertNamed("any", 0)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestFailedCommitFailsTheBatch(t *testing.T) {
 				if i == 2 { // a broken reference that is only checked on commit
 					return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99, 0)", nil)
 				}
-				return insertPet(fmt.Sprint(i), 0)(c)
+				return insertNamed(fmt.Sprint(i), 0)(c)
 			})
 		})
 		queued(t, d, i+1)
@@ -175,7 +175,7 @@ func TestFailedCommitFailsTheBatch(t *testing.T) {
 	if got := names(t, d); len(got) != 0 {
 		t.Errorf("stored are %v, want nothing", got)
 	}
-	if err := d.writer.do(t.Context(), insertPet("next", 0)); err != nil {
+	if err := d.writer.do(t.Context(), insertNamed("next", 0)); err != nil {
 		t.Errorf("the next write: %v", err)
 	}
 }
@@ -188,7 +188,7 @@ func TestWriteWhoseContextEnds(t *testing.T) {
 	// If its context ends while it is queued, it doesn't run.
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- d.writer.do(ctx, insertPet("cancelled early", 0)) }()
+	go func() { left <- d.writer.do(ctx, insertNamed("cancelled early", 0)) }()
 	queued(t, d, 1)
 	cancel()
 	release()
@@ -200,7 +200,7 @@ func TestWriteWhoseContextEnds(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	err := d.writer.do(ctx, func(c *sqlite.Conn) error {
 		cancel()
-		return insertPet("cancelled late", 0)(c)
+		return insertNamed("cancelled late", 0)(c)
 	})
 	if err != nil {
 		t.Errorf("a write whose context ended after it began: %v, want nil", err)
@@ -228,7 +228,7 @@ func TestWriteAtItsDeadline(t *testing.T) {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 			defer cancel()
-			result <- d.writer.do(ctx, insertPet(name, 0))
+			result <- d.writer.do(ctx, insertNamed(name, 0))
 		}()
 		return result
 	}
@@ -243,7 +243,7 @@ func TestWriteAtItsDeadline(t *testing.T) {
 	}
 	d.writer.conn.SetAuthorizer(nil) // the goroutine is in the old one
 	close(disk)
-	if err := d.writer.do(t.Context(), insertPet("after", 0)); err != nil {
+	if err := d.writer.do(t.Context(), insertNamed("after", 0)); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, d); !got["committing"] || got["behind"] || !got["after"] {
@@ -262,7 +262,7 @@ func TestWriteHangsAtItsDeadline(t *testing.T) {
 	go func() {
 		result, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (string, error) {
 			<-disk
-			return "late", insertPet("hanging", 0)(c)
+			return "late", insertNamed("hanging", 0)(c)
 		})
 		if result != "" {
 			t.Errorf("the result is %q, want none", result)
@@ -278,7 +278,7 @@ func TestWriteHangsAtItsDeadline(t *testing.T) {
 		t.Error("a write that hangs keeps its caller after the deadline")
 	}
 	close(disk)
-	if err := d.writer.do(t.Context(), insertPet("after", 0)); err != nil {
+	if err := d.writer.do(t.Context(), insertNamed("after", 0)); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, d); !got["hanging"] || !got["after"] {
@@ -294,7 +294,7 @@ func TestCloseFinishesEveryWrite(t *testing.T) {
 	errs := make([]error, waiting)
 	var wg sync.WaitGroup
 	for i := range waiting {
-		wg.Go(func() { errs[i] = d.writer.do(t.Context(), insertPet(fmt.Sprint(i), 0)) })
+		wg.Go(func() { errs[i] = d.writer.do(t.Context(), insertNamed(fmt.Sprint(i), 0)) })
 	}
 	queued(t, d, waiting)
 	closed := make(chan error, 1)

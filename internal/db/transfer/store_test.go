@@ -289,7 +289,7 @@ func oddWebhooks(t *testing.T, store db.DB) {
 		w := must[animalstore.Webhook](t)(store.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://example.com/?\\N", Types: "pet.*,webhook.*", Description: "é \\. '"}, "whsec_b25l", at(n)))
 		must[animalstore.Webhook](t)(store.RotateWebhook(ctx, w.ID, "whsec_dHdv", at(n+1), func(*animalstore.Webhook) error { return nil }))
 		must[animalstore.Delivery](t)(store.PingWebhook(ctx, w.ID, []animalstore.EventType{animalstore.WebhookPing, animalstore.PetCreated, animalstore.KeyBannedEvent}[n], at(n)))
-		for _, due := range must[[]animalstore.DueDelivery](t)(store.ClaimDeliveries(ctx, at(n), at(n+1))) {
+		for _, due := range must[[]animalstore.ClaimedDelivery](t)(store.ClaimDeliveries(ctx, at(n), at(n+1))) {
 			_, _, err := store.FinishDelivery(ctx, due.Result(animalstore.Attempt{Time: at(n), Error: "no response", DurationMs: 7}, 0, 0), at(n), animalstore.Time{})
 			if err != nil {
 				t.Fatal(err)

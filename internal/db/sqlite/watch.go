@@ -8,58 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"animalstore/internal/db"
-
-	"zombiezen.com/go/sqlite"
 )
-
-// errDamagedRow is in the chain of an error about a row that no version of this
-// program can have written.
-var errDamagedRow = errors.New("a stored row is damaged")
-
-// isFatal reports whether the file, or the system's cache of it, can't be trusted after
-// err. SQLite reports a read that failed with EIO as corruption. A WAL index that can't
-// grow means that the disk is full, which isn't fatal.
-func isFatal(err error) bool {
-	code := sqlite.ErrCode(err)
-	switch code.ToPrimary() {
-	case sqlite.ResultIOErr:
-		return code != sqlite.ResultIOErrSHMSize && code != sqlite.ResultIOErrNoMem
-	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
-		return true
-	}
-	return err != nil && errors.Is(err, errDamagedRow)
-}
-
-// reportDamage returns a function that calls fatal once, with the error and what to do
-// about it. A nil fatal leaves it to the caller, who gets the error as well.
-func reportDamage(path string, fatal func(error)) func(error) {
-	if fatal == nil {
-		return func(error) {}
-	}
-	var once sync.Once
-	return func(err error) {
-		once.Do(func() {
-			fatal(fmt.Errorf("%w. The disk failed or %s is damaged: check the disk, run \"animalstore db check\", and restore a backup if it finds anything", err, path))
-		})
-	}
-}
-
-// failed reports an I/O error or damage. A read or write may notice before the watch does
-// that the files were removed, replaced or truncated: then that is reported as the
-// reason.
-func (d *DB) failed(err error) {
-	if d.watch != nil {
-		if lost := d.watch.lost(); lost != nil {
-			err = fmt.Errorf("%w (%w)", lost, err)
-		}
-	}
-	d.fatal(err)
-}
 
 const (
 	watchEvery = 500 * time.Millisecond

@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// errClosed is returned by operations that start after Close.
+var errClosed = errors.New("database is closed")
+
+// classify translates SQLite's errors into those of package db.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch code := sqlite.ErrCode(err); {
+	case isFull(err):
+		return fmt.Errorf("%w: %w", db.ErrFull, err)
+	case code.ToPrimary() == sqlite.ResultBusy, code.ToPrimary() == sqlite.ResultLocked:
+		return fmt.Errorf("%w: %w", db.ErrUnavailable, err)
+	}
+	return err
+}
+
+// errDamagedRow is in the chain of an error about a row that no version of this
+// program can have written.
+var errDamagedRow = errors.New("a stored row is damaged")
+
+// isFatal reports whether the file, or the system's cache of it, can't be trusted after
+// err. SQLite reports a read that failed with EIO as corruption. A WAL index that can't
+// grow means that the disk is full, which isn't fatal.
+func isFatal(err error) bool {
+	code := sqlite.ErrCode(err)
+	switch code.ToPrimary() {
+	case sqlite.ResultIOErr:
+		return code != sqlite.ResultIOErrSHMSize && code != sqlite.ResultIOErrNoMem
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
+		return true
+	}
+	return err != nil && errors.Is(err, errDamagedRow)
+}
+
+// reportDamage returns a function that calls fatal once, with the error and what to do
+// about it. A nil fatal leaves it to the caller, who gets the error as well.
+func reportDamage(path string, fatal func(error)) func(error) {
+	if fatal == nil {
+		return func(error) {}
+	}
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() {
+			fatal(fmt.Errorf("%w. The disk failed or %s is damaged: check the disk, run \"animalstore db check\", and restore a backup if it finds anything", err, path))
+		})
+	}
+}
+
+// failed reports an I/O error or damage. A read or write may notice before the watch does
+// that the files were removed, replaced or truncated: then that is reported as the
+// reason.
+func (d *DB) failed(err error) {
+	if d.watch != nil {
+		if lost := d.watch.lost(); lost != nil {
+			err = fmt.Errorf("%w (%w)", lost, err)
+		}
+	}
+	d.fatal(err)
+}
+
+// explain tells an operator why a file can't be opened.
+func explain(path string, err error) error {
+	switch code := sqlite.ErrCode(err); {
+	case isFull(err), code.ToPrimary() == sqlite.ResultCantOpen && cannotCreate(filepath.Dir(path)):
+		return fmt.Errorf("%s cannot be opened, because its disk is full: free some space and try again (%w)", path, err)
+	case code.ToPrimary() == sqlite.ResultNotADB:
+		return &db.OpenError{Reason: db.Foreign, Text: path + " is not a SQLite database"}
+	case code.ToPrimary() == sqlite.ResultReadOnly, code.ToPrimary() == sqlite.ResultPerm, code.ToPrimary() == sqlite.ResultCantOpen:
+		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
+	case isFatal(err):
+		return fmt.Errorf("%s cannot be read: the disk failed or the file is damaged. Check the disk, run \"animalstore db check\", and restore a backup if it finds anything (%w)", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// isFull reports whether err means that the disk is full. SQLite has a separate code for
+// a full disk that keeps the WAL's index from growing.
+func isFull(err error) bool {
+	code := sqlite.ErrCode(err)
+	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize || errors.Is(err, syscall.ENOSPC)
+}
+
+// cannotCreate reports whether a disk has no space for another file. SQLite doesn't say
+// why it couldn't create one.
+func cannotCreate(dir string) bool {
+	f, err := os.CreateTemp(dir, ".animalstore-*")
+	if err != nil {
+		return errors.Is(err, syscall.ENOSPC)
+	}
+	f.Close()
+	os.Remove(f.Name())
+	return false
+}

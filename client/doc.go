@@ -82,10 +82,11 @@
 //   - UpdateOrder makes a step that is possible only once. If an attempt was lost
 //     and the next one is refused, that is [ErrOutcomeUnknown] for the same
 //     reason.
-//   - DeletePet succeeds if the pet is gone after an attempt that got no
-//     response. If it was gone before the first attempt, that is pet_not_found.
-//   - CreateKey and RotateKey create a new secret each time, so they are only
-//     retried if it's certain that nothing was done: because the response says
+//   - DeletePet, DeletePhoto and DeleteWebhook succeed if the resource is gone after
+//     an attempt that got no response. If it was gone before the first attempt, that
+//     is an error, such as pet_not_found.
+//   - CreateKey, RotateKey, CreateWebhook, RotateWebhook and PingWebhook do
+//     something new each time, so they are only retried if it's certain that nothing was done: because the response says
 //     so, or because there was no connection.
 //
 // # Limits

@@ -48,8 +48,8 @@ type PhotoQuery struct {
 	PageSize int     // see [PageQuery]
 }
 
-// ListPhotos lists the photos of pets, oldest first, with the guarantee of
-// [Client.ListPets].
+// ListPhotos lists the photos of pets, oldest first. Photos that exist during the whole
+// listing are listed exactly once; photos added meanwhile may be listed too.
 func (c *Client) ListPhotos(ctx context.Context, q PhotoQuery, options ...CallOption) iter.Seq2[animalstore.Photo, error] {
 	ids := make([]string, len(q.PetIDs))
 	for i, id := range q.PetIDs {

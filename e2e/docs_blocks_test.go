@@ -200,6 +200,7 @@ var importable = map[string]string{
 const fragmentMain = `package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 

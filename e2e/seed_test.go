@@ -119,7 +119,7 @@ func TestSeedOnTerminal(t *testing.T) {
 		t.Fatalf("Ctrl-C does not end it: %q", shown)
 	}
 	// A terminal's lines are broken between words.
-	stopped := regexp.MustCompile(`animalstore: stopped: added ([0-9,]+) of 100,000,000 pets, with 36 categories and ([0-9,]+) orders, and nothing is half done\. Add the rest with --pets ([0-9]+)$`)
+	stopped := regexp.MustCompile(`animalstore: stopped: added ([0-9,]+) of 100,000,000 pets, with 36 categories and ([0-9,]+) orders, all complete\. Add the rest with --pets ([0-9]+)$`)
 	var said []string
 	eventually(t, time.Minute, "it says what is stored", func() bool {
 		said = stopped.FindStringSubmatch(strings.Join(strings.Fields(shown.String()), " "))
@@ -162,7 +162,7 @@ func TestSeedOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	database := filepath.Join(tmpfs(t, 7<<20), "store.db")
 	r := run(t, "seed", "--pets", "1000000", "--database", "sqlite:"+database)
-	said := regexp.MustCompile(`the disk is full: added ([0-9,]+) of 1,000,000 pets, with 36 categories and [0-9,]+ orders, and nothing is half done\. Add the rest with --pets [0-9]+ when there is room\n$`).FindStringSubmatch(r.stderr)
+	said := regexp.MustCompile(`the disk is full: added ([0-9,]+) of 1,000,000 pets, with 36 categories and [0-9,]+ orders, all complete\. Add the rest with --pets [0-9]+ when there is space\n$`).FindStringSubmatch(r.stderr)
 	if r.code != 1 || said == nil {
 		t.Fatalf("exit code %d, want 1 and what to do.\n%s", r.code, r.stderr)
 	}

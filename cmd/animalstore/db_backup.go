@@ -23,12 +23,12 @@ func dbBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy a store into a new file",
-		Long: `Copy a store into a new file, while a server is running or not. The copy is the
-whole store at one instant. It is one file that only its owner can read.
+		Long: `Copy a store into a new file, whether or not a server is running. The copy is
+the whole store at one instant. It is one file that only its owner can read.
 
 FILE appears only when the copy is complete, on disk, and has passed the same
-checks as "db check". An existing file is never replaced. Until then the copy is
-called FILE.partial; if the command is killed, the next one removes that.`,
+checks as "db check". Until then it is called FILE.partial; if the command is
+killed, the next one removes that. An existing file is never replaced.`,
 		Example: `  animalstore db backup tuesday.db
   animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
 		Args: cli.OneFile("name the new file for the copy, such as: animalstore db backup monday.db"),

@@ -23,8 +23,9 @@ func dbMoveCommand() *cobra.Command {
 		Use:   "move",
 		Short: "Copy a whole store into an empty database",
 		Long: `Copy a whole store into an empty database, such as from a SQLite file to
-PostgreSQL or back: pets, photos, orders, categories, the next ids, events, keys
-with their secrets, limits, bans and usage, and idempotency records.
+PostgreSQL or back: pets, photos, orders, categories, the next ids, events,
+webhooks and their deliveries, keys with their secrets, limits, bans and usage,
+and idempotency records.
 
 The move is one transaction. If it fails or is interrupted, the new database is
 still empty and you can run the same command again. Before it commits, it reads

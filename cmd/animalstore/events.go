@@ -22,10 +22,10 @@ func eventsCommand() *cobra.Command {
 		Use:   "events",
 		Short: "Show the changes of the store, and follow new ones",
 		Long: `Show the changes of the store, the oldest first, or with --before the newest
-first. Each event says when and how a pet, order, category, key or webhook
-changed, what it was like afterwards, and
-which key made the change. Without the permission admin, your key doesn't see
-the events of keys and webhooks, or which other key made a change.
+first. Each event says when and how a pet, photo, order, category, key or
+webhook changed, what it was like afterwards, and who made the change. Without
+the permission admin, your key doesn't see the events of keys and webhooks, or
+which other key made a change.
 
 With --follow, show new events as they happen, or all after --after, until
 Ctrl-C. If the server can't be reached for a while, the command resumes where it

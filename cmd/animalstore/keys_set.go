@@ -22,7 +22,7 @@ func (f *keyPatchFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.name, "name", "", "its new name")
 	flags.StringVar(&f.permissions, "permissions", "", "its new permissions, comma-separated: read, write, admin")
 	cli.CompleteFlag(cmd, "permissions", cli.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
-	flags.StringVar(&f.expires, "expires", "", "how long it works from now, such as 90d, 12h or 30m, or never to let it work forever")
+	flags.StringVar(&f.expires, "expires", "", "how long it works from now, such as 90d, 12h or 30m; \"never\" removes the expiry")
 	f.planFlags.register(cmd, "")
 }
 
@@ -64,9 +64,9 @@ func keysSetCommand(at *keyLocation) *cobra.Command {
 		Use:     "set ID",
 		Aliases: []string{"set-plan"},
 		Short:   "Change a key's name, permissions, expiry, plan or limits",
-		Long: `Change a key's name, permissions, expiry, plan or limits. A plan comes with its
-limits, except that enterprise needs its own: a key that is already on it keeps
-them.`,
+		Long: `Change a key's name, permissions, expiry, plan or limits. Every plan
+has fixed limits except enterprise, which needs --per-minute and --per-day. A
+key that is already on enterprise keeps its limits unless you give new ones.`,
 		Example: `  animalstore keys set 2 --name till --permissions read
   animalstore keys set 2 --expires 90d
   animalstore keys set 2 --plan enterprise --per-minute 5000 --per-day 1000000`,

@@ -155,13 +155,13 @@ func samplePhotos(b sample.Batch) (photos []db.NewPhoto) {
 
 // seedError says what is stored, and how to add the rest.
 func seedError(ctx context.Context, err error, stored transfer.Loaded, pets int64) error {
-	rest := fmt.Sprintf("added %s of %s, with %s and %s, and nothing is half done. Add the rest with --pets %d",
+	rest := fmt.Sprintf("added %s of %s, with %s and %s, all complete. Add the rest with --pets %d",
 		terminal.Grouped(stored.Pets), terminal.Count(pets, "pet", "pets"), terminal.Count(stored.Categories, "category", "categories"), terminal.Count(stored.Orders, "order", "orders"), pets-stored.Pets)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped: %s", rest)
 	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the disk is full: %s when there is room", rest)
+		return fmt.Errorf("the disk is full: %s when there is space", rest)
 	}
 	return fmt.Errorf("%w: %s", err, rest)
 }

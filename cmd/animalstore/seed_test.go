@@ -189,7 +189,7 @@ func TestSeedInterrupted(t *testing.T) {
 				break
 			}
 			compareRows(t, everything(t, store), stored)
-			want := fmt.Sprintf("%sadded 1,000 of 3,000 pets, with 36 categories and %s orders, and nothing is half done. Add the rest with --pets 2000", test.want, terminal.Grouped(int64(len(stored.Orders))))
+			want := fmt.Sprintf("%sadded 1,000 of 3,000 pets, with 36 categories and %s orders, all complete. Add the rest with --pets 2000", test.want, terminal.Grouped(int64(len(stored.Orders))))
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v\nwant %s", err, want)
 			}

@@ -162,9 +162,9 @@ func webhooksSetCommand(conn *connection) *cobra.Command {
 	cmd := webhooks.onItem(conn, &cobra.Command{
 		Use:   "set ID",
 		Short: "Change, pause or resume a webhook",
-		Long: `Change a webhook, and print it. A webhook that is paused, or that the server has
-disabled because its receiver failed for days, gets events again when you set
-its state to active, but not those of the meantime.`,
+		Long: `Change a webhook, and print it. Set the state to active to resume a webhook that
+is paused, or that the server disabled because its receiver failed for days.
+Events from while it was paused or disabled are never sent.`,
 		Example: `  animalstore webhooks set 1 --types 'pet.*'
   animalstore webhooks set 1 --state paused`,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -42,16 +42,16 @@ can change at any time in between.`,
 				if err != nil {
 					return err
 				}
-				old := "the old one signs too until " + animalstore.At(time.Now().Add(grace)).String()
+				old := "deliveries are also signed with the old one until " + animalstore.At(time.Now().Add(grace)).String()
 				if grace == 0 {
-					old = "the old one no longer signs"
+					old = "the old one is no longer used"
 				}
 				s.Note("Webhook %d has a new secret; %s. Store the new one safely: it isn't shown again.", id, old)
 				return printSecret(s.Printer, "webhook", id, rotated.Secret, rotated)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret signs too, such as 7d, 12h or 0s")
+	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long to sign with the old secret too, such as 7d, 12h or 0s")
 	jsonFlag(cmd)
 	return cmd
 }

@@ -164,7 +164,7 @@ func (s *Server) idempotency(r *request, operation string) (*db.Idempotency, err
 	}, nil
 }
 
-// setReplayed marks a response that was already sent to an earlier request.
+// setReplayed marks a response that repeats the stored result of an earlier request.
 func setReplayed(w http.ResponseWriter, replayed bool) {
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")

@@ -28,23 +28,23 @@ func (s *Server) serveConsole(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// ServeAs serves a request as the key with this secret, without an Authorization header.
-// It is for the console, whose sessions don't know the secret itself. All checks and
-// limits apply, except that images aren't charged.
-func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, secret db.KeyHash) {
-	s.handle(w, r, &secret)
+// ServeAs serves a request as the key whose secret has this hash, without an Authorization
+// header. It is for the console, whose sessions don't know the secret itself. All checks
+// and limits apply, except that images aren't charged.
+func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, hash db.KeyHash) {
+	s.handle(w, r, &hash)
 }
 
 // isFree reports whether a request isn't charged: one for an image on a page of the
 // console, which is useless without it.
 func (r *request) isFree() bool {
-	return r.secret != nil && IsImage(r.URL.Path) && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	return r.session != nil && IsImage(r.URL.Path) && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// KeyOf returns the key with this secret. The error has code invalid_api_key if the key
-// doesn't work here, or no longer.
-func (s *Server) KeyOf(r *http.Request, secret db.KeyHash) (*animalstore.Key, error) {
-	return s.keys.CheckHash(r.Context(), secret)
+// KeyOf returns the key whose secret has this hash. The error has code invalid_api_key if
+// the key doesn't work here, or no longer.
+func (s *Server) KeyOf(r *http.Request, hash db.KeyHash) (*animalstore.Key, error) {
+	return s.keys.CheckHash(r.Context(), hash)
 }
 
 // ChargeAddress charges a request to the address it comes from, like one without a valid

@@ -34,8 +34,8 @@ func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 // checkCredential returns the key of a request: that of its bearer token, or of the
 // session it is from.
 func (s *Server) checkCredential(r *request) (*animalstore.Key, error) {
-	if r.secret != nil {
-		return s.keys.CheckHash(r.Context(), *r.secret)
+	if r.session != nil {
+		return s.keys.CheckHash(r.Context(), *r.session)
 	}
 	token, err := bearerToken(r.Header)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Server) checkCredential(r *request) (*animalstore.Key, error) {
 
 // secretHash is the hash of the secret of a request whose credential is valid.
 func (r *request) secretHash() db.KeyHash {
-	if r.secret != nil {
-		return *r.secret
+	if r.session != nil {
+		return *r.session
 	}
 	token, _ := bearerToken(r.Header)
 	return keys.Hash(token)

@@ -62,7 +62,7 @@ const (
 	// don't wait for it. On a busy machine, where a read takes longer, it neither pauses
 	// longer nor reads less than countSize ids, because it must end in time.
 	countSize  = 20_000
-	maxSize    = 16 * countSize // pets of a category may follow each other after a gap
+	maxSize    = 16 * countSize // bounds the first read of a dense range after a sparse one
 	countWork  = 2 * time.Millisecond
 	countPause = 2 * time.Millisecond
 )
@@ -122,7 +122,7 @@ func (i *inventories) renew(ctx context.Context, of counted, last int64) (count,
 		return c, nil
 	}
 	done := make(chan count, 1)
-	go func() { // goes on if the caller leaves, because others wait for it
+	go func() { // continues if the caller leaves, because others wait for it
 		defer i.turns.Done(caller)
 		c := count{began: i.now()}
 		c.Inventory, c.err = i.count(of)

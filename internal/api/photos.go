@@ -146,7 +146,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	}
 	control := http.NewResponseController(w)
 	for part := 1; ; part++ {
-		control.SetWriteDeadline(time.Now().Add(partTimeout)) // not supported in process, where nothing is slow
+		control.SetWriteDeadline(time.Now().Add(partTimeout)) // for the console, of the browser's connection
 		if _, err := w.Write(data); err != nil || int64(part)*db.PartSize >= image.Bytes {
 			return nil // the client is gone, or has it all
 		}

@@ -25,7 +25,7 @@ type request struct {
 	id      string // its X-Request-Id
 	began   time.Time
 	key     *animalstore.Key // nil until the credential is checked
-	secret  *db.KeyHash      // nil unless it is from a session: see ServeAs
+	session *db.KeyHash      // the hash of its key, if it is from a session: see ServeAs
 	pattern string           // of the path; "" until the route is found
 	param   string           // the value of the path's first {parameter}
 	second  string           // the value of its second, if it has two
@@ -74,9 +74,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handle(w,
 
 // handle gives every request an id, a response even after an error or a panic, and a
 // line in the access log.
-func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, secret *db.KeyHash) {
+func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, session *db.KeyHash) {
 	w := &response{ResponseWriter: rw}
-	r := &request{Request: hr, id: requestID(hr), began: time.Now(), secret: secret}
+	r := &request{Request: hr, id: requestID(hr), began: time.Now(), session: session}
 	r.restartClock()
 	defer func() { r.cancel() }()
 	s.observer.Begin()

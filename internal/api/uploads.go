@@ -45,7 +45,7 @@ type keyUploads struct {
 }
 
 func newUploads() *uploads {
-	decoders := 1 // others than uploads need the rest
+	decoders := 1 // other requests need the remaining processors
 	if runtime.GOMAXPROCS(0) >= 8 {
 		decoders = 2
 	}
@@ -111,7 +111,7 @@ func (u *uploads) read(w http.ResponseWriter, r *request) (contentType string, e
 		return "", uploadTooLarge()
 	}
 	began := time.Now()
-	control := http.NewResponseController(w) // its deadlines don't exist in process, where the body is there already
+	control := http.NewResponseController(w) // the console passes its deadlines on to the browser's connection
 	control.SetReadDeadline(began.Add(uploadTimeout))
 	control.SetWriteDeadline(began.Add(uploadTimeout + handlerTimeout + partTimeout))
 	contentType, typeErr := uploadType(r.Header)

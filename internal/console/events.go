@@ -337,7 +337,7 @@ func rowsOf(events []animalstore.Event) []eventRow {
 	return rows
 }
 
-// subjectPath is the page about what an event is about.
+// subjectPath is the page of an event's subject.
 func subjectPath(subject string, data eventData) string {
 	switch kind, id, _ := strings.Cut(subject, "/"); kind {
 	case "pet", "order", "key", "webhook":

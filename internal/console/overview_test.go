@@ -41,7 +41,7 @@ func TestOverview(t *testing.T) {
 	secret, _ := s.key("clerk", animalstore.Read|animalstore.Write, 100)
 	b := s.browser()
 	b.signIn(secret)
-	b.get("/console").want(t, "an empty store", http.StatusOK, `<span class="figure">0</span>`, "No order waits for approval or delivery.", "Nothing has happened lately.")
+	b.get("/console").want(t, "an empty store", http.StatusOK, `<span class="figure">0</span>`, "No orders are waiting for approval or delivery.", "Nothing has happened lately.")
 	for i := range 8 {
 		s.order(s.pet(fmt.Sprint("placed ", i)).ID)
 	}
@@ -185,5 +185,5 @@ func TestUncounted(t *testing.T) {
 	w := httptest.NewRecorder()
 	c.ServeHTTP(w, r)
 	p := shown{w.Code, w.Header(), w.Body.String()}
-	p.want(t, "the overview", http.StatusOK, `<span class="figure">?</span>`, "couldn’t be counted in time", "No order waits", "59 of 60 requests left")
+	p.want(t, "the overview", http.StatusOK, `<span class="figure">?</span>`, "couldn’t be counted in time", "No orders are waiting", "59 of 60 requests left")
 }

@@ -53,7 +53,7 @@ func codeIn(body io.Reader) animalstore.Code {
 	return e.Code
 }
 
-// refusal is the error of a response, like one of the client.
+// refusal returns the error in a response, as the client would.
 func refusal(res *http.Response, now time.Time) error {
 	var e animalstore.Error
 	if err := json.NewDecoder(res.Body).Decode(&e); err != nil {

@@ -295,7 +295,7 @@ var refusalTexts = map[animalstore.Code]string{
 	animalstore.KeyBanned:            "your key is banned for a while",
 }
 
-// explainRefusal says why a file isn't a photo now.
+// explainRefusal says why a file wasn't added.
 func explainRefusal(err error) string {
 	if text := refusalTexts[codeOf(err)]; text != "" {
 		return sentence(text)

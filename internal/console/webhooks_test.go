@@ -36,7 +36,7 @@ func TestWebhooks(t *testing.T) {
 	id := regexpFind(t, created.body, `href="(/console/webhooks/\d+)"`)
 	secret := regexp.MustCompile(`whsec_[^<]*`).FindString(created.body)
 	page := b.get(id)
-	page.want(t, "the webhook", http.StatusOK, "Nothing was sent yet.", "Pause", "&lt;b&gt;shop&lt;/b&gt;")
+	page.want(t, "the webhook", http.StatusOK, "Nothing has been sent yet.", "Pause", "&lt;b&gt;shop&lt;/b&gt;")
 	for _, p := range []shown{page, b.get("/console/webhooks")} {
 		if strings.Contains(p.body, secret) {
 			t.Error("the page shows the secret again")

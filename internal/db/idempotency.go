@@ -17,7 +17,7 @@ import (
 // stores no record.
 type Idempotency struct {
 	KeyID    int64
-	Route    string
+	Route    string // the operation, and what it applies to
 	Token    string
 	BodyHash [32]byte
 	At       animalstore.Time

@@ -10,9 +10,10 @@ import (
 
 // Webhooks stores webhooks and their deliveries.
 //
-// The dispatcher turns events into deliveries: one for each active webhook that has
-// selected the event. Its position is stored in the same transaction, so every event is
-// turned into deliveries exactly once, whatever is interrupted.
+// DispatchEvents turns events into deliveries: one for each webhook that was active, and
+// had selected the type, when the event was added. Its position is stored in the same
+// transaction, so every event is turned into deliveries exactly once, whatever is
+// interrupted.
 //
 // A delivery becomes due at a certain time. A worker claims it with a lease before it
 // sends it: nobody else sends it until the lease ends.
@@ -31,7 +32,7 @@ type Webhooks interface {
 	// UpdateWebhook calls change with a webhook and stores the result. A resumed
 	// webhook receives events from before the pause and after the resume, not those
 	// between. New types apply to the events of later changes. The times of its last
-	// deliveries can't be changed. If the dispatcher is far behind, it returns an error
+	// deliveries can't be changed. If DispatchEvents is far behind, it returns an error
 	// with the code overloaded.
 	UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error)
 
@@ -79,7 +80,7 @@ type Webhooks interface {
 	// WebhookWork returns what the worker has to do at now, with one read.
 	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
 
-	// DispatchEvents turns at most max visible events into deliveries that are due at
+	// DispatchEvents turns at most max published events into deliveries that are due at
 	// once. more reports whether there are more events. It writes nothing if no webhook
 	// can get an event, and does nothing while another process is dispatching.
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)

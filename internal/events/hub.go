@@ -3,8 +3,8 @@
 //
 // One goroutine per process, [Hub.Run], polls for new events and keeps the
 // latest in memory. It wakes the waiting followers. However many there are, an
-// event is read and encoded once, and a waiting follower holds no database
-// connection.
+// event is read once and encoded at most twice, and a waiting follower holds no
+// database connection.
 package events
 
 import (
@@ -47,7 +47,7 @@ const (
 	maxKept      = 4096    // events in memory
 	maxKeptBytes = 4 << 20 // their data, not counting the encoded form
 	readBatch    = 500
-	likelyMore   = 100 // so many new events at once: there may be more
+	likelyMore   = 100 // if a poll finds this many, there may be more
 )
 
 // Hub keeps the latest events in memory. Create one with [NewHub].

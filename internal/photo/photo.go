@@ -70,7 +70,7 @@ func decodeSmall(ctx context.Context, data []byte, header *Header) (small *image
 		}
 	}()
 	if header.memory > collectAbove {
-		debug.FreeOSMemory() // free memory in small pieces would not do for a large picture
+		debug.FreeOSMemory() // the heap has to grow for a large picture, because its free memory is fragmented
 	}
 	full, err := header.format.decode(&contextReader{ctx: ctx, data: bytes.NewReader(data)})
 	if ctx.Err() != nil {

@@ -6,7 +6,7 @@ import type { Scope } from "./scope.js";
 
 /** One call of an operation, which may take several attempts. */
 export interface Call {
-  /** The method that was called: the operationId in the OpenAPI document, or such as "findPet". */
+  /** The method that was called: the operationId in the OpenAPI document, or a method such as "findPet". */
   operation: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Below /v1, with the query unless that is separate. */

@@ -68,7 +68,7 @@ export interface Operations {
    */
   addPhoto(petId: number, picture: Picture, options?: CallOptions): Promise<api.Photo>;
 
-  /** Lists the photos of pets, oldest first, with the guarantee of `listPets`. */
+  /** Lists the photos of pets, oldest first. Photos that exist during the whole listing are listed exactly once; photos added meanwhile may be listed too. */
   listPhotos(query: PhotoQuery, options?: CallOptions): AsyncGenerator<api.Photo, void, undefined>;
 
   /** Returns one photo, without its image. */
@@ -181,7 +181,7 @@ export interface Operations {
   /** Returns one webhook. */
   getWebhook(webhookId: number, options?: CallOptions): Promise<api.Webhook>;
 
-  /** Changes a webhook and returns it. A webhook that is resumed never gets the events from in between. */
+  /** Changes a webhook and returns it. A resumed webhook never gets the events from while it was paused or disabled. */
   updateWebhook(webhookId: number, patch: api.WebhookPatch, options?: CallOptions): Promise<api.Webhook>;
 
   /** Removes a webhook with its deliveries. */
@@ -246,7 +246,7 @@ const accepted: Partial<Call> = { accepted: true };
  * - the request, a GET unless it says otherwise; {} is the next id among the arguments
  * - the check that a response must pass; without one, it has no body
  * - what the argument after the ids adds to the call, if there is one
- * - what else there is to know about the call
+ * - other properties of the call
  */
 export const operations: {
   [operation in keyof Operations]: [request: string, check?: Call["check"], input?: ((argument: any) => Partial<Call>) | null, more?: Partial<Call>];

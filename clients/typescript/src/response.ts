@@ -10,8 +10,8 @@ import type { Meta } from "./options.js";
 export const maxResponse = 16 << 20;
 
 /**
- * Reads a stream. It stops after more than most bytes, or at an error, which it returns
- * with what came before.
+ * Reads a stream. It stops once it has read more than `most` bytes, or at an error, which it
+ * returns with the content before it.
  */
 export async function readAll(open: () => ReadableStream<Uint8Array<ArrayBuffer>> | null | undefined, most: number): Promise<[content: Blob, error?: unknown]> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];

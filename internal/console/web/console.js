@@ -137,7 +137,7 @@ const show = (event) => {
 	time.dateTime = event.time;
 	time.dataset.style = "time";
 	const removed = event.type.endsWith(".deleted");
-	if (removed) { // there is nothing left that older rows could lead to
+	if (removed) { // older rows must no longer link to it
 		[...feed.querySelectorAll("td:nth-child(3) a")].filter((a) => a.textContent === event.subject).forEach((a) => a.replaceWith(event.subject));
 	}
 	const page = removed ? "" : pageOf(event);

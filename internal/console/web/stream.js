@@ -26,7 +26,7 @@ const tell = (open) => {
 };
 
 // Begin again whenever a tab comes or goes: somebody else may have signed in meanwhile.
-// After a lost connection, the browser goes on by itself after the last event.
+// After a lost connection, the browser resumes automatically after the last event.
 const restart = () => {
 	stream?.close();
 	stream = undefined;

@@ -13,9 +13,9 @@ import (
 
 // Parameters of a count: $1 is the first id of the range, $2 the last, $3 the category. The
 // columns are the counts by status, in the order of their stored values, and the next id.
-// The next id of a category is found like a list, by comparing all columns of an index. For
-// a count that would read to the end of the status, because PostgreSQL doesn't stop where
-// such a comparison ends.
+// The next id of a category is found as in a list, by comparing all columns of an index.
+// Counts don't do that: PostgreSQL wouldn't stop where such a comparison ends, and would read
+// to the end of the status.
 var (
 	countPets = "SELECT " + forStatuses("(SELECT count(*) FROM pets WHERE status = %d AND id BETWEEN $1 AND $2)") +
 		", coalesce((SELECT min(id) FROM pets WHERE id > $2), 0)"

@@ -222,8 +222,8 @@ class AsyncClient:
     def list_photos(
         self, pet_ids: Sequence[int], *, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]
     ) -> AsyncIterator[Photo]:
-        """Lists the photos of 1 to 100 pets, oldest first, with the guarantee of
-        `list_pets`."""
+        """Lists the photos of 1 to 100 pets, oldest first. Photos that exist during the
+        whole listing are listed exactly once; photos added meanwhile may be listed too."""
         query = {"petId": list(pet_ids)}
         return self._each(self._pages("listPhotos", "/photos", query, page_size, Photo.from_json, options))
 

@@ -222,11 +222,23 @@ func (s *same) losesRefusal(t testing.TB, text, got, want string) bool {
 		return false
 	}
 	refused, ok := skipRequests(text, strings.Count(got, "\n"))
-	if _, after, _ := strings.Cut(refused, "\r\n\r\n"); !ok || after == "" {
+	head, after, whole := strings.Cut(refused, "\r\n\r\n")
+	if !ok || !whole || after == "" && !s.refusesEarly(t, head) {
 		return false // there was nothing left to read
 	}
 	responses, end := s.talk(t, s.there, []string{text + strings.Repeat("x", 16<<10)})
 	return end == cutOff && responses == got
+}
+
+// refusesEarly reports whether net/http refuses a request before its last line.
+func (s *same) refusesEarly(t testing.TB, head string) bool {
+	t.Helper()
+	head = head[:max(0, strings.LastIndex(head, "\r\n"))]
+	if !strings.Contains(strings.ToLower(head), "\nhost:") {
+		head += "\r\nHost: a"
+	}
+	response, _ := s.talk(t, s.there, []string{head + "\r\n\r\n"})
+	return strings.HasPrefix(response, "400 ")
 }
 
 // skipRequests returns text without its first n requests.
@@ -390,8 +402,15 @@ func TestSameRefusal(t *testing.T) {
 	}
 	valid, handedOver, invalid := request(""), request("\x93"), request("\x00")
 	served := strings.Repeat(valid, 11) + handedOver + strings.Repeat(valid, 6)
-	s.check(t, served+invalid+valid)
-	s.check(t, served+invalid)
+	end := "\r\nX: " + strings.Repeat("x", 900) + "\r\n\r\n"
+	for _, text := range []string{
+		served + invalid + valid,
+		served + invalid,
+		served + valid + "GET\xf1 / HTTP/1.1\r\nHost: a" + end, // the first line is enough
+		served + valid + "GET / HTTP/1.1\r\nbad" + end,
+	} {
+		s.check(t, text)
+	}
 
 	got, _ := s.talk(t, s.there, []string{served})
 	want, _ := s.talk(t, s.there, []string{served + invalid})

@@ -74,14 +74,14 @@ func growth(b *bench) []*table {
 	b.prepare()
 	var all []cost
 	for _, engine := range b.engines {
-		all = append(all, b.measureGrowth(engine, b.pets)...)
+		all = append(all, b.measureGrowth(engine, b.pets, b.workloads)...)
 	}
 	return []*table{costTable(all)}
 }
 
 // measureGrowth compares reads in a large store with reads in a small one, and times
 // the start on a large file.
-func (b *bench) measureGrowth(engine string, most int) (all []cost) {
+func (b *bench) measureGrowth(engine string, most int, workloads []string) (all []cost) {
 	stores, suffix := []*server{}, ""
 	if engine == onPostgres {
 		suffix = ", PostgreSQL"
@@ -97,7 +97,7 @@ func (b *bench) measureGrowth(engine string, most int) (all []cost) {
 		defer store.stop()
 	}
 	for _, w := range growthWorkloads {
-		if !slices.Contains(b.workloads, w.name) || engine == onPostgres && slices.Contains(historyWork, w.name) {
+		if !slices.Contains(workloads, w.name) || engine == onPostgres && slices.Contains(historyWork, w.name) {
 			continue
 		}
 		results := b.race(w, stores...)

@@ -36,7 +36,9 @@ var extras = []struct {
 	{"events", (*report).measureEvents},
 	{"memory", (*report).measureMemory},
 	{fairnessWork, (*report).measureFairnesses}, // leaves large pets
-	{"growth", func(r *report) { r.costs = append(r.costs, r.measureGrowth(onSQLite, manyPets, namesOf(growthWorkloads))...) }},
+	{"growth", func(r *report) {
+		r.costs = append(r.costs, r.measureGrowth(onSQLite, manyPets, namesOf(growthWorkloads))...)
+	}},
 }
 
 // serverNames and workloadNames are the choices for flags.

@@ -173,7 +173,7 @@ func (s *same) check(t testing.TB, pieces ...string) {
 	text := strings.Join(pieces, "")
 	switch {
 	case got == want, s.differsInLimitOnly(t, text, got, want):
-	case gotEnd == cutOff && s.losesRefusal(t, text, got, want):
+	case gotEnd != complete && s.losesRefusal(t, text, got, want):
 	default:
 		t.Errorf("%.500q\ngot  %.9000s\nwant %.9000s", pieces, got, want)
 	}
@@ -227,7 +227,7 @@ func (s *same) losesRefusal(t testing.TB, text, got, want string) bool {
 		return false // there was nothing left to read
 	}
 	responses, end := s.talk(t, s.there, []string{text + strings.Repeat("x", 16<<10)})
-	return end == cutOff && responses == got
+	return end != complete && responses == got
 }
 
 // refusesEarly reports whether net/http refuses a request before its last line.

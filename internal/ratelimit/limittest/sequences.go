@@ -140,6 +140,7 @@ func (s *sequence) request(t *rapid.T) ratelimit.Decision {
 	s.coverRequest(before, d)
 	if d.BannedNow { // it is saved before the response
 		s.saved = s.model
+		s.store()
 	}
 	s.last, s.lastAt = d, s.now
 	s.steady = true

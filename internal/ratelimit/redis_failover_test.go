@@ -30,7 +30,7 @@ func TestClusterFailover(t *testing.T) {
 func TestSentinelFailover(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	testFailover(t, redistest.StartSentinel(t))
+	testFailover(t, redistest.StartSentinel(t, true))
 }
 
 // testFailover replaces the primary under load: killed, frozen, and as planned.

@@ -29,7 +29,7 @@ func TestRedisCluster(t *testing.T) {
 func TestRedisSentinel(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	testRedis(t, redistest.StartSentinel(t))
+	testRedis(t, redistest.StartSentinel(t, false))
 }
 
 // redisServer is a Redis of any topology.

@@ -19,8 +19,8 @@ type Cluster struct {
 	t testing.TB
 }
 
-// nodeTimeout is after how many milliseconds a Cluster with a replica replaces a primary
-// that doesn't answer.
+// nodeTimeout is after how many milliseconds a primary that doesn't respond is replaced, by a
+// Cluster with a replica or by sentinels.
 const nodeTimeout = "1000"
 
 // StartCluster runs a Cluster of three primaries, and a replica of the first if one is

@@ -23,16 +23,24 @@ type Sentinel struct {
 	t testing.TB
 }
 
-// StartSentinel runs the five servers. They are killed when the test ends.
-func StartSentinel(t testing.TB) *Sentinel {
+// patientSentinels is after how many milliseconds the sentinels of a test without failovers
+// would replace the primary: a busy machine may keep it from responding for some seconds.
+const patientSentinels = "600000"
+
+// StartSentinel runs the five servers. The sentinels replace a primary that doesn't respond
+// if failovers are wanted. All are killed when the test ends.
+func StartSentinel(t testing.TB, withFailover bool) *Sentinel {
 	t.Helper()
-	args := secure(t)
+	args, downAfter := secure(t), patientSentinels
+	if withFailover {
+		downAfter = nodeTimeout
+	}
 	s := &Sentinel{t: t}
 	s.Primary = start(t, true, args)
 	s.Replica = start(t, true, append(slices.Clone(args), "--replicaof", "127.0.0.1 "+s.Primary.port()))
 	s.Replica.EventuallyReplicates()
 	for range 3 {
-		one := s.startSentinel(args)
+		one := s.startSentinel(args, downAfter)
 		// Usually they ask each other and the servers every two and ten seconds.
 		one.must("SENTINEL", "DEBUG", "INFO-PERIOD", "500", "PUBLISH-PERIOD", "500")
 		s.Sentinels = append(s.Sentinels, one)
@@ -47,7 +55,7 @@ func StartSentinel(t testing.TB) *Sentinel {
 }
 
 // startSentinel runs a sentinel, whose configuration must be a file that it can rewrite.
-func (s *Sentinel) startSentinel(args []string) *Server {
+func (s *Sentinel) startSentinel(args []string, downAfter string) *Server {
 	s.t.Helper()
 	var conf strings.Builder
 	for i := 0; i < len(args); i += 2 {
@@ -57,7 +65,7 @@ func (s *Sentinel) startSentinel(args []string) *Server {
 	}
 	fmt.Fprintf(&conf, "sentinel monitor %s 127.0.0.1 %s 2\n", MasterSet, s.Primary.port())
 	fmt.Fprintf(&conf, "sentinel auth-pass %s %s\nsentinel sentinel-pass %s\n", MasterSet, password, password)
-	fmt.Fprintf(&conf, "sentinel down-after-milliseconds %s %s\nsentinel failover-timeout %s 10000\n", MasterSet, nodeTimeout, MasterSet)
+	fmt.Fprintf(&conf, "sentinel down-after-milliseconds %s %s\nsentinel failover-timeout %s 10000\n", MasterSet, downAfter, MasterSet)
 	return runSentinel(s.t, true, conf.String())
 }
 

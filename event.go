@@ -11,24 +11,24 @@ import (
 type EventType string
 
 const (
-	PetCreated      EventType = "pet.created"
-	PetUpdated      EventType = "pet.updated"
-	PetDeleted      EventType = "pet.deleted"
-	PhotoCreated    EventType = "photo.created"
-	PhotoDeleted    EventType = "photo.deleted"
-	OrderCreated    EventType = "order.created"
-	OrderUpdated    EventType = "order.updated"
-	CategoryUpdated EventType = "category.updated" // created or renamed
-	KeyCreated      EventType = "key.created"
-	KeyUpdated      EventType = "key.updated"
-	KeyRotated      EventType = "key.rotated"
-	KeyRevoked      EventType = "key.revoked"
-	KeyBannedEvent  EventType = "key.banned" // KeyBanned is an error code
-	KeyUnbanned     EventType = "key.unbanned"
-	WebhookCreated  EventType = "webhook.created"
-	WebhookUpdated  EventType = "webhook.updated"
-	WebhookDeleted  EventType = "webhook.deleted"
-	WebhookDisabled EventType = "webhook.disabled"
+	PetCreated           EventType = "pet.created"
+	PetUpdated           EventType = "pet.updated"
+	PetDeleted           EventType = "pet.deleted"
+	PhotoCreated         EventType = "photo.created"
+	PhotoDeleted         EventType = "photo.deleted"
+	OrderCreated         EventType = "order.created"
+	OrderUpdated         EventType = "order.updated"
+	CategoryUpdated      EventType = "category.updated" // created or renamed
+	KeyCreated           EventType = "key.created"
+	KeyUpdated           EventType = "key.updated"
+	KeyRotated           EventType = "key.rotated"
+	KeyRevoked           EventType = "key.revoked"
+	KeyBannedEvent       EventType = "key.banned" // KeyBanned is an error code
+	KeyUnbanned          EventType = "key.unbanned"
+	WebhookCreated       EventType = "webhook.created"
+	WebhookUpdated       EventType = "webhook.updated"
+	WebhookDeleted       EventType = "webhook.deleted"
+	WebhookDisabledEvent EventType = "webhook.disabled" // WebhookDisabled is a state
 )
 
 // EventTypes are all types. Databases store a type as its index, so a new one goes
@@ -38,7 +38,7 @@ var EventTypes = []EventType{
 	OrderCreated, OrderUpdated,
 	CategoryUpdated,
 	KeyCreated, KeyUpdated, KeyRotated, KeyRevoked, KeyBannedEvent, KeyUnbanned,
-	WebhookCreated, WebhookUpdated, WebhookDeleted, WebhookDisabled,
+	WebhookCreated, WebhookUpdated, WebhookDeleted, WebhookDisabledEvent,
 	PhotoCreated, PhotoDeleted,
 }
 

@@ -12,7 +12,7 @@ func TestParseEventTypes(t *testing.T) {
 		"order.created,pet.*":         {PetCreated, PetUpdated, PetDeleted, OrderCreated},
 		"category.*,category.updated": {CategoryUpdated},
 		"photo.*":                     {PhotoCreated, PhotoDeleted},
-		"webhook.disabled,key.banned": {KeyBannedEvent, WebhookDisabled},
+		"webhook.disabled,key.banned": {KeyBannedEvent, WebhookDisabledEvent},
 		"pet.*,order.*,category.*,key.*,webhook.*,photo.*": EventTypes,
 	} {
 		got, err := ParseEventTypes(list)

@@ -16,11 +16,11 @@ type WebhookState string
 const (
 	WebhookActive   WebhookState = "active"
 	WebhookPaused   WebhookState = "paused"   // by an administrator
-	WebhookInactive WebhookState = "disabled" // by the service; WebhookDisabled is the event
+	WebhookDisabled WebhookState = "disabled" // by the service
 )
 
 // WebhookStates are all states.
-var WebhookStates = []WebhookState{WebhookActive, WebhookPaused, WebhookInactive}
+var WebhookStates = []WebhookState{WebhookActive, WebhookPaused, WebhookDisabled}
 
 const (
 	// MaxWebhooks is how many webhooks a store can have.
@@ -168,7 +168,7 @@ func (w Webhook) Settings() Webhook {
 // active stays as it is.
 func (w *Webhook) Disable(why Reason) {
 	if w.State == WebhookActive {
-		w.State, w.DisabledReason = WebhookInactive, why
+		w.State, w.DisabledReason = WebhookDisabled, why
 	}
 }
 

@@ -120,7 +120,7 @@ func TestEventPatterns(t *testing.T) {
 	}{
 		{"order.*,pet.created", []EventType{PetCreated, OrderCreated, OrderUpdated}},
 		{"pet.created,pet.*", []EventType{PetCreated, PetUpdated, PetDeleted}},
-		{"webhook.*", []EventType{WebhookCreated, WebhookUpdated, WebhookDeleted, WebhookDisabled}},
+		{"webhook.*", []EventType{WebhookCreated, WebhookUpdated, WebhookDeleted, WebhookDisabledEvent}},
 	} {
 		if got := test.patterns.Types(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %v, want %v", test.patterns, got, test.want)
@@ -140,7 +140,7 @@ func TestWebhookPatch(t *testing.T) {
 	active := Webhook{ID: 4, URL: "https://example.com/hook", Types: "pet.*", Description: "shop", State: WebhookActive}
 	disabled := active
 	disabled.Disable("gone")
-	if disabled.State != WebhookInactive || disabled.DisabledReason != "gone" {
+	if disabled.State != WebhookDisabled || disabled.DisabledReason != "gone" {
 		t.Fatalf("Disable: got %+v", disabled)
 	}
 	paused := active
@@ -169,7 +169,7 @@ func TestWebhookPatch(t *testing.T) {
 		{"no types", active, WebhookPatch{Types: new(EventPatterns(""))}, active, "at least one type"},
 		{"an unknown type", active, WebhookPatch{Types: new(EventPatterns("pet.*,cat.*"))}, active, `not "cat.*"`},
 		{"a long description", active, WebhookPatch{Description: new(strings.Repeat("x", 501))}, active, "at most 500"},
-		{"disable", active, WebhookPatch{State: new(WebhookInactive)}, active, "state must be active or paused"},
+		{"disable", active, WebhookPatch{State: new(WebhookDisabled)}, active, "state must be active or paused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.webhook

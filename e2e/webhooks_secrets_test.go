@@ -123,7 +123,7 @@ func useWebhooks(t *testing.T, s *server, c *goclient.Client, key string, r *hoo
 	must(err)
 	eventually(t, time.Minute, "the webhook is disabled", func() bool {
 		w, err := c.GetWebhook(ctx, hook.ID)
-		return err == nil && w.State == animalstore.WebhookInactive
+		return err == nil && w.State == animalstore.WebhookDisabled
 	})
 	return append(secrets, hook.Secret, rotated.Secret, nowhere.Secret, other.Secret, otherKey.Secret, rotatedKey.Secret)
 }

@@ -156,11 +156,11 @@ func (s *Server) idempotency(r *request, operation string) (*db.Idempotency, err
 		return nil, animalstore.Errorf(animalstore.InvalidParameter, "Idempotency-Key must be given once, with 1 to 255 visible ASCII characters and no spaces")
 	}
 	return &db.Idempotency{
-		KeyID:    r.key.ID,
-		Route:    operation,
-		Token:    token,
-		BodyHash: sha256.Sum256(r.body),
-		At:       animalstore.At(s.now()),
+		KeyID:     r.key.ID,
+		Operation: operation,
+		Token:     token,
+		BodyHash:  sha256.Sum256(r.body),
+		At:        animalstore.At(s.now()),
 	}, nil
 }
 

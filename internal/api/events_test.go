@@ -551,7 +551,7 @@ func (s *service) provokeWebhookEvents(t testing.TB) []string {
 	rotated := s.make(t, path+"/rotate", "")
 	s.do(t, call{method: "PATCH", path: path, body: `{"description":"shop"}`, key: s.admin}).want(t, 200, "")
 	if _, err := s.db.UpdateWebhook(t.Context(), hook.ID, func(w *animalstore.Webhook) error {
-		w.State = animalstore.WebhookInactive
+		w.State = animalstore.WebhookDisabled
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -90,14 +90,14 @@ func TestTokensAreApart(t *testing.T) {
 			got.wantMessage(t, "Idempotency-Key", "another body", "new key")
 		})
 	}
-	// Another token, key or route is another write.
+	// Another token, key or operation is another write.
 	send(retried("/v1/pets", rex, "A"), secret).want(t, 201, "")
 	if got := send(retried("/v1/pets", rex, "a"), s.owner); got.status != 201 || got.header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("another key: got %v, want another pet", got)
 	}
 	order := send(retried("/v1/store/orders", `{"petId":1}`, "a"), secret)
 	if order.want(t, 201, ""); order.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("another route: got a replay, want an order")
+		t.Errorf("another operation: got a replay, want an order")
 	}
 	// A key keeps its id with a new secret.
 	rotated := keys.Mint(s.env)

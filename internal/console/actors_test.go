@@ -41,7 +41,7 @@ func TestActors(t *testing.T) {
 	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: clerkID, LimitState: ban}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.UpdateWebhook(t.Context(), 1, func(w *animalstore.Webhook) error { w.State = animalstore.WebhookInactive; return nil }); err != nil {
+	if _, err := s.db.UpdateWebhook(t.Context(), 1, func(w *animalstore.Webhook) error { w.State = animalstore.WebhookDisabled; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	admin.post("/console/webhooks/1", admin.get("/console/webhooks/1").form(t, "/console/webhooks/1", "description", "for the shop"))

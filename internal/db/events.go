@@ -166,7 +166,7 @@ func (a *Actor) kind(t animalstore.EventType) animalstore.Actor {
 	switch {
 	case a.KeyID > 0:
 		return animalstore.ActorKey
-	case *a == Service, t == animalstore.WebhookDisabled, t == animalstore.KeyBannedEvent:
+	case *a == Service, t == animalstore.WebhookDisabledEvent, t == animalstore.KeyBannedEvent:
 		return animalstore.ActorService
 	}
 	return animalstore.ActorCommandLine

@@ -10,17 +10,17 @@ import (
 
 // Idempotency lets a client retry a write without repeating it. The first write
 // stores its result in the same transaction, in an idempotency record. A write
-// with the same KeyID, Route and Token within [IdempotencyWindow] changes
+// with the same KeyID, Operation and Token within [IdempotencyWindow] changes
 // nothing: it returns the stored result and replayed = true if BodyHash is the
 // same, and otherwise an error with the code idempotency_key_reused. A retry that
 // arrives while the first write is in progress waits for it. A write that fails
 // stores no record.
 type Idempotency struct {
-	KeyID    int64
-	Route    string // the operation, and what it applies to
-	Token    string
-	BodyHash [32]byte
-	At       animalstore.Time
+	KeyID     int64
+	Operation string // its id, and what it applies to if that is in the path
+	Token     string
+	BodyHash  [32]byte
+	At        animalstore.Time
 }
 
 // IdempotencyWindow is how long an idempotency record is valid.

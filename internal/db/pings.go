@@ -69,7 +69,7 @@ func sampleWebhook(t animalstore.EventType, at animalstore.Time) animalstore.Web
 		ID: sampleID, URL: "https://example.com/sample", Types: animalstore.DefaultEventPatterns, Description: "Sample webhook",
 		State: animalstore.WebhookActive, CreatedAt: at,
 	}
-	if t == animalstore.WebhookDisabled {
+	if t == animalstore.WebhookDisabledEvent {
 		webhook.Disable("this is a sample")
 	}
 	return webhook

@@ -305,8 +305,8 @@ func CompareWebhooks(before, after animalstore.Webhook) (update WebhookUpdate, c
 		Deactivated:  was && !is,
 		Event:        animalstore.WebhookUpdated,
 	}
-	if after.State == animalstore.WebhookInactive && before.State != animalstore.WebhookInactive {
-		update.Event = animalstore.WebhookDisabled
+	if after.State == animalstore.WebhookDisabled && before.State != animalstore.WebhookDisabled {
+		update.Event = animalstore.WebhookDisabledEvent
 	}
 	return update, true
 }

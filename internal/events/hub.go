@@ -1,9 +1,9 @@
-// Package events follows the feed of events on behalf of all followers: the
+// Package events follows the feed of events on behalf of all readers: the
 // requests and streams that wait for the next event.
 //
 // One goroutine per process, [Hub.Run], polls for new events and keeps the
-// latest in memory. It wakes the waiting followers. However many there are, an
-// event is read once and encoded at most twice, and a waiting follower holds no
+// latest in memory. It wakes the waiting readers. However many there are, an
+// event is read once and encoded at most twice, and a waiting reader holds no
 // database connection.
 package events
 
@@ -39,8 +39,8 @@ const (
 	groupPause = time.Millisecond
 	// pollTimeout bounds one poll, in case the database doesn't respond.
 	pollTimeout = 5 * time.Second
-	// linger is how long events stay in memory after the last follower has
-	// left. A follower that sends one request after another is absent in
+	// linger is how long events stay in memory after the last reader has
+	// left. A client that sends one request after another has no reader in
 	// between.
 	linger = 10 * time.Second
 
@@ -141,7 +141,7 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 }
 
-// poll publishes events and, if there are followers, reads them.
+// poll publishes events and, if there are readers, reads them.
 func (h *Hub) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
@@ -181,7 +181,7 @@ func (h *Hub) state() (newest int64, following bool) {
 	return h.newest, h.newest >= 0 && (h.readers > 0 || time.Since(h.lastReader) < linger)
 }
 
-// jump drops all events up to newest from memory. Followers read the ones they
+// jump drops all events up to newest from memory. Readers get the ones they
 // missed from the database. It reports whether newest changed.
 func (h *Hub) jump(newest int64) bool {
 	h.mu.Lock()

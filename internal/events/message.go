@@ -9,7 +9,7 @@ import (
 	"animalstore"
 )
 
-// Message is an event ready to send. However many followers there are, it is
+// Message is an event ready to send. However many readers there are, it is
 // encoded at most twice: for readers who may see who made the change, and for
 // the others.
 type Message struct {

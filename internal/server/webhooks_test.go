@@ -247,7 +247,7 @@ func TestGoneReceiver(t *testing.T) {
 	addPets(t, s.DB(), 1)
 	within2Minutes(t, "the webhook is disabled", func() bool {
 		got, err := s.DB().Webhook(t.Context(), w.ID)
-		return err == nil && got.State == animalstore.WebhookInactive && strings.Contains(string(got.DisabledReason), "410")
+		return err == nil && got.State == animalstore.WebhookDisabled && strings.Contains(string(got.DisabledReason), "410")
 	})
 	events, _, err := s.DB().Events(t.Context(), db.EventQuery{Limit: 100})
 	if err != nil {
@@ -255,7 +255,7 @@ func TestGoneReceiver(t *testing.T) {
 	}
 	disabled := false
 	for _, e := range events {
-		disabled = disabled || e.Type == animalstore.WebhookDisabled
+		disabled = disabled || e.Type == animalstore.WebhookDisabledEvent
 		if strings.Contains(string(e.Data), "whsec_") {
 			t.Errorf("event %d shows the secret: %s", e.ID, e.Data)
 		}

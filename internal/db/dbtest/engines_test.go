@@ -180,7 +180,7 @@ func (n *numbered) retry(draw func(int) int) *db.Idempotency {
 	if draw(3) == 0 {
 		return nil
 	}
-	return &db.Idempotency{KeyID: int64(draw(2)), Route: oneOf(draw, "a", "b"), Token: fmt.Sprint(draw(6)), BodyHash: [32]byte{byte(draw(8) / 7)}, At: still(draw)}
+	return &db.Idempotency{KeyID: int64(draw(2)), Operation: oneOf(draw, "a", "b"), Token: fmt.Sprint(draw(6)), BodyHash: [32]byte{byte(draw(8) / 7)}, At: still(draw)}
 }
 
 func drawStatus(draw func(int) int) animalstore.PetStatus {
@@ -236,7 +236,7 @@ var calls = []call{
 	{"AddPhoto", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		retry := n.retry(draw)
 		if retry != nil {
-			retry.Route = "photo" // PostgreSQL skips ids of photos that are refused, which no record of another resource may show
+			retry.Operation = "photo" // PostgreSQL skips ids of photos that are refused, which no record of another resource may show
 		}
 		photo, replayed, err := n.db.AddPhoto(ctx, newPhoto(some(n.pets, draw), 1+draw(500), byte(n.step)), int64(1+draw(20))*300, retry)
 		if err == nil && !replayed {

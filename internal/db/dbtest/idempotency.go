@@ -15,7 +15,7 @@ import (
 
 // retryOf identifies a write with a token and a body.
 func retryOf(token, body string) *db.Idempotency {
-	return &db.Idempotency{KeyID: 1, Route: "createPet", Token: token, BodyHash: sha256.Sum256([]byte(body)), At: noon}
+	return &db.Idempotency{KeyID: 1, Operation: "createPet", Token: token, BodyHash: sha256.Sum256([]byte(body)), At: noon}
 }
 
 func (o otherwise) of(retry *db.Idempotency) *db.Idempotency {
@@ -76,7 +76,7 @@ func replaysOrders(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, rex)
 	place := func(wantReplayed bool) animalstore.Order {
 		t.Helper()
-		retry := otherwise(func(o *db.Idempotency) { o.Route = "placeOrder" }).of(retryOf("a", "body"))
+		retry := otherwise(func(o *db.Idempotency) { o.Operation = "placeOrder" }).of(retryOf("a", "body"))
 		order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
 		if err != nil || replayed != wantReplayed {
 			t.Fatalf("PlaceOrder = %+v, replayed %t, %v; want replayed %t", order, replayed, err, wantReplayed)
@@ -112,7 +112,7 @@ func tokensAreApart(t *testing.T, d db.DB) {
 	for name, change := range map[string]otherwise{
 		"token": func(o *db.Idempotency) { o.Token = "b" },
 		"case":  func(o *db.Idempotency) { o.Token = "A" },
-		"route": func(o *db.Idempotency) { o.Route = "other" },
+		"operation": func(o *db.Idempotency) { o.Operation = "other" },
 		"key":   func(o *db.Idempotency) { o.KeyID = 2 },
 	} {
 		t.Run("another "+name, func(t *testing.T) { mustCreateWith(t, d, rex, change.of(retry), false) })
@@ -210,7 +210,7 @@ func sentManyTimes(t *testing.T, d db.DB) {
 				}
 				return err
 			}
-			retry.Route = "placeOrder"
+			retry.Operation = "placeOrder"
 			got, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
 			mu.Lock()
 			defer mu.Unlock()

@@ -306,7 +306,7 @@ func disabledWebhooksContinue(t *testing.T, d db.DB) {
 	if reason := finish(t, d, &due[0], noon, 410); reason == "" {
 		t.Fatal("410 doesn't disable")
 	}
-	a.webhooks[0].State = animalstore.WebhookInactive
+	a.webhooks[0].State = animalstore.WebhookDisabled
 	a.add()
 	setState(animalstore.WebhookActive)(a)
 	a.add()

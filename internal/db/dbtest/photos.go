@@ -162,7 +162,7 @@ func photosHaveEvents(t *testing.T, d db.DB) {
 
 func replaysPhotos(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	retry := &db.Idempotency{KeyID: 1, Route: "addPhoto 1", Token: "x", At: noon}
+	retry := &db.Idempotency{KeyID: 1, Operation: "addPhoto 1", Token: "x", At: noon}
 	first, replayed, err := d.AddPhoto(t.Context(), newPhoto(pet.ID, 10, 1), noLimit, retry)
 	if err != nil || replayed {
 		t.Fatalf("AddPhoto: replayed %t, %v", replayed, err)

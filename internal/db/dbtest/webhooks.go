@@ -156,7 +156,7 @@ func webhooksAreDisabled(t *testing.T, d db.DB) {
 		t.Error("410 doesn't disable")
 	}
 	got, err := d.Webhook(t.Context(), gone.ID)
-	if err != nil || got.State != animalstore.WebhookInactive || got.DisabledReason == "" {
+	if err != nil || got.State != animalstore.WebhookDisabled || got.DisabledReason == "" {
 		t.Errorf("got %+v, %v, want it disabled", got, err)
 	}
 	log.want(t, "410", []string{subject("webhook.disabled", gone.ID)}, &got)

@@ -23,7 +23,7 @@ func writeOrReplay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, 
 	if idempotency == nil {
 		return false, write()
 	}
-	claimed, err := tx.Exec(ctx, claimRecord, idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.BodyHash[:], idempotency.At.Milli(), idempotency.ExpiredAt().Milli())
+	claimed, err := tx.Exec(ctx, claimRecord, idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.BodyHash[:], idempotency.At.Milli(), idempotency.ExpiredAt().Milli())
 	if err != nil {
 		return false, failed("claim idempotency record", err)
 	}
@@ -38,7 +38,7 @@ func writeOrReplay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, 
 	if err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, "UPDATE answers SET answer = $4 WHERE key_id = $1 AND route = $2 AND token = $3", idempotency.KeyID, idempotency.Route, idempotency.Token, string(stored))
+	_, err = tx.Exec(ctx, "UPDATE answers SET answer = $4 WHERE key_id = $1 AND route = $2 AND token = $3", idempotency.KeyID, idempotency.Operation, idempotency.Token, string(stored))
 	return false, failed("store idempotency record", err)
 }
 
@@ -47,7 +47,7 @@ func replay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, result 
 	var hash []byte
 	var stored string
 	err := tx.QueryRow(ctx, "SELECT body_hash, answer FROM answers WHERE key_id = $1 AND route = $2 AND token = $3",
-		idempotency.KeyID, idempotency.Route, idempotency.Token).Scan(&hash, &stored)
+		idempotency.KeyID, idempotency.Operation, idempotency.Token).Scan(&hash, &stored)
 	if err != nil {
 		return failed("select idempotency record", err)
 	}

@@ -44,7 +44,7 @@ func TestHalfway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true})
 	retry := func(body byte) *db.Idempotency {
-		return &db.Idempotency{KeyID: 1, Route: "pets", Token: "a", BodyHash: [32]byte{body}, At: animalstore.AtMilli(1)}
+		return &db.Idempotency{KeyID: 1, Operation: "pets", Token: "a", BodyHash: [32]byte{body}, At: animalstore.AtMilli(1)}
 	}
 	if err := create(d, "first", 1, retry(1))(t.Context()); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func writeOrReplay[T any](c *sqlite.Conn, idempotency *db.Idempotency, write fun
 		stored = stmt.ColumnText(1)
 		return nil
 	}, "SELECT body_hash, answer FROM answers WHERE key_id = ? AND route = ? AND token = ? AND created_at > ?",
-		idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.ExpiredAt().Milli())
+		idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.ExpiredAt().Milli())
 	if err != nil {
 		return r, err
 	}
@@ -49,7 +49,7 @@ func writeOrReplay[T any](c *sqlite.Conn, idempotency *db.Idempotency, write fun
 	}
 	return r, execute(c, "insert idempotency record",
 		"INSERT OR REPLACE INTO answers (key_id, route, token, body_hash, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-		idempotency.KeyID, idempotency.Route, idempotency.Token, idempotency.BodyHash[:], string(answer), idempotency.At.Milli())
+		idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.BodyHash[:], string(answer), idempotency.At.Milli())
 }
 
 // DropIdempotencyRecords implements [db.DB].

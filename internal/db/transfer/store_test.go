@@ -101,8 +101,8 @@ const oddSecrets = 7
 
 // retried returns two writes for which oddStore contains idempotency records.
 func retried(keyID int64) (pet, order *db.Idempotency) {
-	pet = &db.Idempotency{KeyID: keyID, Route: "POST /pets", Token: `~"\N'tok`, BodyHash: [32]byte{1, 0, 255}, At: at(1)}
-	order = &db.Idempotency{KeyID: keyID, Route: "POST /store/orders", Token: "a", BodyHash: [32]byte{}, At: at(2)}
+	pet = &db.Idempotency{KeyID: keyID, Operation: "POST /pets", Token: `~"\N'tok`, BodyHash: [32]byte{1, 0, 255}, At: at(1)}
+	order = &db.Idempotency{KeyID: keyID, Operation: "POST /store/orders", Token: "a", BodyHash: [32]byte{}, At: at(2)}
 	return pet, order
 }
 
@@ -299,7 +299,7 @@ func oddWebhooks(t *testing.T, store db.DB) {
 		must[bool](t)(store.DispatchEvents(ctx, at(n), 1000))
 		must[animalstore.Webhook](t)(store.UpdateWebhook(ctx, w.ID, func(w *animalstore.Webhook) error {
 			w.State = state
-			if state == animalstore.WebhookInactive {
+			if state == animalstore.WebhookDisabled {
 				w.DisabledReason = "gone"
 			}
 			return nil

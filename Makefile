@@ -63,9 +63,11 @@ UNWATCHED = github.com/getkin/... github.com/santhosh-tekuri/... github.com/anis
 # and so has internal/photo, whose tests run without the race detector.
 PICTURES = image/... compress/... golang.org/x/image/... animalstore/internal/photo/...
 
+# The packages run in this order. internal/ratelimit is first because it waits most: at the
+# end, it would run alone for minutes.
 test-race:
 	CGO_ENABLED=1 go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') $(PICTURES:%='-gcflags=%=-race=false -dwarf=false') \
-		-p 4 $(SHORT) -count=1 -timeout 15m $$(go list ./internal/... ./client/... | grep -v internal/photo)
+		-p 4 $(SHORT) -count=1 -timeout 15m $$(go list ./internal/ratelimit ./internal/... ./client/... | grep -v internal/photo)
 
 # All other packages run the program as it is released, in other processes, or have one
 # goroutine.

@@ -110,10 +110,10 @@ func tokensAreApart(t *testing.T, d db.DB) {
 		t.Error("a different body got a replay")
 	}
 	for name, change := range map[string]otherwise{
-		"token": func(o *db.Idempotency) { o.Token = "b" },
-		"case":  func(o *db.Idempotency) { o.Token = "A" },
+		"token":     func(o *db.Idempotency) { o.Token = "b" },
+		"case":      func(o *db.Idempotency) { o.Token = "A" },
 		"operation": func(o *db.Idempotency) { o.Operation = "other" },
-		"key":   func(o *db.Idempotency) { o.KeyID = 2 },
+		"key":       func(o *db.Idempotency) { o.KeyID = 2 },
 	} {
 		t.Run("another "+name, func(t *testing.T) { mustCreateWith(t, d, rex, change.of(retry), false) })
 	}

@@ -39,16 +39,14 @@ func TestUploadsInProgress(t *testing.T) {
 	})
 }
 
-// TestDecodersTakeTurns: one picture is decoded at a time, and a key that waits with two
+// TestDecodingTakesTurns: one picture is decoded at a time, and a key that waits with two
 // gets one of them decoded, then another key gets its own.
-func TestDecodersTakeTurns(t *testing.T) {
+func TestDecodingTakesTurns(t *testing.T) {
 	picture := phototest.JPEG(phototest.Drawing(8, 8))
 	synctest.Test(t, func(t *testing.T) {
 		u := newUploads()
-		var slots int
-		for ; u.decoders.Waiting() == 0; slots++ { // takes all, and waits for one more
-			go u.decoders.Take(t.Context(), 9)
-			synctest.Wait()
+		if err := u.decoder.Take(t.Context(), 9); err != nil {
+			t.Fatal(err)
 		}
 		var order []int64
 		for _, key := range []int64{1, 1, 2} {
@@ -61,15 +59,10 @@ func TestDecodersTakeTurns(t *testing.T) {
 			synctest.Wait()
 		}
 		if len(order) > 0 {
-			t.Errorf("pictures of %d were decoded while others were", order)
+			t.Errorf("pictures of %d were decoded while another was", order)
 		}
-		u.decoders.Done(9) // the one that waits has it now
+		u.decoder.Done(9)
 		synctest.Wait()
-		u.decoders.Done(9)
-		synctest.Wait()
-		for range slots - 2 {
-			u.decoders.Done(9)
-		}
 		if want := []int64{1, 2, 1}; !slices.Equal(order, want) {
 			t.Errorf("decoded in the order of keys %d, want %d", order, want)
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +29,8 @@ const (
 // uploads limits what pictures take: memory while they are received, and processors while
 // they are decoded. Keys take turns at both.
 type uploads struct {
-	all      *fair.Turns
-	decoders *fair.Turns
+	all     *fair.Turns
+	decoder *fair.Turns // other requests need the other processors
 
 	mu      sync.Mutex
 	byKey   map[int64]*keyUploads // those with uploads in progress
@@ -45,11 +44,7 @@ type keyUploads struct {
 }
 
 func newUploads() *uploads {
-	decoders := 1 // other requests need the remaining processors
-	if runtime.GOMAXPROCS(0) >= 8 {
-		decoders = 2
-	}
-	return &uploads{all: fair.NewTurns(maxUploads, 0), decoders: fair.NewTurns(decoders, 0), byKey: map[int64]*keyUploads{}}
+	return &uploads{all: fair.NewTurns(maxUploads, 0), decoder: fair.NewTurns(1, 0), byKey: map[int64]*keyUploads{}}
 }
 
 // begin waits for a turn to upload. If it returns no error, the caller must call end.
@@ -97,10 +92,10 @@ func (u *uploads) process(ctx context.Context, key int64, data []byte, contentTy
 	if _, err := photo.Inspect(data, contentType); err != nil {
 		return nil, err
 	}
-	if err := u.decoders.Take(ctx, key); err != nil {
+	if err := u.decoder.Take(ctx, key); err != nil {
 		return nil, err
 	}
-	defer u.decoders.Done(key)
+	defer u.decoder.Done(key)
 	return photo.Process(ctx, data, contentType)
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -39,8 +38,8 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 		wrong.add(named("--redis", ratelimit.CheckRedisURL(cfg.Redis)))
 	}
 	var err error
-	cfg.TrustedProxies, err = parseProxies(f.proxies)
-	wrong.add(err)
+	cfg.TrustedProxies, err = webhook.ParseNetworks(f.proxies)
+	wrong.add(named("--trusted-proxies", err))
 	cfg.WebhookNetworks, err = webhook.ParseNetworks(f.webhookNetworks)
 	wrong.add(named("--webhook-networks", err))
 	f.obtainCertificates(&cfg)
@@ -99,22 +98,6 @@ func checkListen(flag, listen string) error {
 		return fmt.Errorf("%s must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not %q", flag, listen)
 	}
 	return nil
-}
-
-// parseProxies reads networks. An address is a network of one.
-func parseProxies(networks []string) ([]netip.Prefix, error) {
-	var prefixes []netip.Prefix
-	for _, n := range networks {
-		prefix, err := netip.ParsePrefix(n)
-		if addr, addrErr := netip.ParseAddr(n); addrErr == nil {
-			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxies: %q is not a network: write it like 10.0.0.0/8 or 192.0.2.7", n)
-		}
-		prefixes = append(prefixes, prefix.Masked())
-	}
-	return prefixes, nil
 }
 
 // checkOrigins refuses what no browser sends as an origin.

@@ -67,7 +67,7 @@ func TestServeMistakes(t *testing.T) {
 		{"log", func(f *serveFlags) { f.logFormat = "xml" }, `--log-format must be text or json, not "xml"`},
 		{"ops", func(f *serveFlags) { f.OpsListen = "8081" }, `--ops-listen must be an address and a port, such as 127.0.0.1:8080 or :8080 for every address, not "8081"`},
 		{"Redis", func(f *serveFlags) { f.Redis = "limits" }, `--redis: not an address like redis://[user:password@]host:port[/database] or rediss://…`},
-		{"proxies", func(f *serveFlags) { f.proxies = []string{"ten"} }, `--trusted-proxies: "ten" is not a network: write it like 10.0.0.0/8 or 192.0.2.7`},
+		{"proxies", func(f *serveFlags) { f.proxies = []string{"ten"} }, `--trusted-proxies: "ten" isn't a network such as 10.1.0.0/16 or an address`},
 		{"networks", func(f *serveFlags) { f.webhookNetworks = []string{"ten"} }, `--webhook-networks: "ten" isn't a network such as 10.1.0.0/16 or an address`},
 		{"several", func(f *serveFlags) { f.logFormat, f.Listen, f.Backups.Keep = "xml", "", 0 }, `3 settings are wrong:
 - --backup-keep must be at least 1

@@ -32,9 +32,12 @@ func TestEveryConnectionHasABusyTimeout(t *testing.T) {
 	for name, opts := range map[string]Options{"a server": {Serve: true}, "a command": {}} {
 		d := mustOpen(t, path, opts)
 		wantBusyTimeout(t, "the writer of "+name, d.writer.conn)
-		for _, conn := range d.readers.stack {
-			wantBusyTimeout(t, "a reader of "+name, conn)
-		}
+		forEachReader(d, func() {
+			d.read(t.Context(), func(c *sqlite.Conn) error {
+				wantBusyTimeout(t, "a reader of "+name, c)
+				return nil
+			})
+		})
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}

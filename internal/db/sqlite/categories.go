@@ -21,12 +21,10 @@ func ensureCategory(c *sqlite.Conn, by db.Actor, id int64) error {
 }
 
 // Category implements [db.DB].
-func (d *DB) Category(ctx context.Context, id int64) (category animalstore.Category, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		category, err = selectCategory(c, id)
-		return err
+func (d *DB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Category, error) {
+		return selectCategory(c, id)
 	})
-	return category, err
 }
 
 func selectCategory(c *sqlite.Conn, id int64) (animalstore.Category, error) {
@@ -38,17 +36,15 @@ func scanCategory(stmt *sqlite.Stmt) (animalstore.Category, error) {
 }
 
 // Categories implements [db.DB].
-func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) (categories []animalstore.Category, err error) {
+func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.Category, error) {
 	// Every int64 is a valid id, so the first page includes the lowest.
 	query, from := "SELECT id, name FROM categories WHERE id >= ? ORDER BY id LIMIT +?", int64(math.MinInt64)
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT +?", *q.After
 	}
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		categories, err = selectAll(c, "select categories", scanCategory, query, from, q.Limit)
-		return err
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Category, error) {
+		return selectAll(c, "select categories", scanCategory, query, from, q.Limit)
 	})
-	return categories, err
 }
 
 // PutCategory implements [db.DB].

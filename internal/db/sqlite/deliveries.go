@@ -53,19 +53,17 @@ func storedDelivery(stmt *sqlite.Stmt) db.StoredDelivery {
 }
 
 // Deliveries implements [db.DB].
-func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) (deliveries []animalstore.Delivery, err error) {
+func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
 	query, args := listDeliveries, []any{db.UpperBound(q.Before), q.Limit, q.WebhookID}
 	if q.State != "" {
 		query, args = listDeliveriesByState, append(args, db.StoredIndex(animalstore.DeliveryStates, q.State))
 	}
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Delivery, error) {
 		if _, err := selectWebhook(c, q.WebhookID); err != nil {
-			return err
+			return nil, err
 		}
-		deliveries, err = selectAll(c, "select deliveries", scanDelivery, query, args...)
-		return err
+		return selectAll(c, "select deliveries", scanDelivery, query, args...)
 	})
-	return deliveries, err
 }
 
 func selectDelivery(c *sqlite.Conn, webhookID, id int64) (animalstore.Delivery, error) {
@@ -73,13 +71,11 @@ func selectDelivery(c *sqlite.Conn, webhookID, id int64) (animalstore.Delivery, 
 }
 
 // Delivery implements [db.DB].
-func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (delivery animalstore.DeliveryWithBody, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		delivery, err = selectOne(c, "select delivery", scanDeliveryWithBody,
+func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (animalstore.DeliveryWithBody, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.DeliveryWithBody, error) {
+		return selectOne(c, "select delivery", scanDeliveryWithBody,
 			"SELECT "+deliveryColumns+", event_time, data FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
-		return err
 	})
-	return delivery, err
 }
 
 // PingWebhook implements [db.DB].

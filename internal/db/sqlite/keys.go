@@ -91,21 +91,17 @@ func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
 }
 
 // Key implements [db.DB].
-func (d *DB) Key(ctx context.Context, id int64) (key animalstore.Key, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		key, err = keyByID(c, id)
-		return err
+func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Key, error) {
+		return keyByID(c, id)
 	})
-	return key, err
 }
 
 // Keys implements [db.DB].
-func (d *DB) Keys(ctx context.Context, q db.KeyQuery) (keys []animalstore.Key, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		keys, err = selectAll(c, "select keys", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
-		return err
+func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Key, error) {
+		return selectAll(c, "select keys", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
 	})
-	return keys, err
 }
 
 // UpdateKey implements [db.DB].

@@ -111,7 +111,7 @@ func addUsage(c *sqlite.Conn, row ...any) error {
 }
 
 // Usage implements [db.DB].
-func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) (usage []animalstore.Usage, err error) {
+func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
 	scan := func(stmt *sqlite.Stmt) (animalstore.Usage, error) {
 		return animalstore.Usage{
 			KeyID:    keyID,
@@ -120,12 +120,10 @@ func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) (us
 			Refused:  stmt.ColumnInt64(2),
 		}, nil
 	}
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		usage, err = selectAll(c, "select usage", scan,
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Usage, error) {
+		return selectAll(c, "select usage", scan,
 			"SELECT hour, admitted, refused FROM usage WHERE key_id = ? AND hour >= ? ORDER BY hour DESC", keyID, since.Milli())
-		return err
 	})
-	return usage, err
 }
 
 // DropUsage implements [db.DB].

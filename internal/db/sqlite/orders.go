@@ -53,12 +53,10 @@ func updatePetStatus(c *sqlite.Conn, by db.Actor, pet *animalstore.Pet) error {
 }
 
 // Order implements [db.DB].
-func (d *DB) Order(ctx context.Context, id int64) (order animalstore.Order, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		order, err = selectOrder(c, id)
-		return err
+func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Order, error) {
+		return selectOrder(c, id)
 	})
-	return order, err
 }
 
 func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
@@ -126,13 +124,11 @@ func orderListQuery(q db.OrderQuery) (query string, args []any) {
 }
 
 // Orders implements [db.DB].
-func (d *DB) Orders(ctx context.Context, q db.OrderQuery) (orders []animalstore.Order, err error) {
+func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
 	query, args := orderListQuery(q)
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		orders, err = selectAll(c, "select orders", scanOrder, query, args...)
-		return err
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Order, error) {
+		return selectAll(c, "select orders", scanOrder, query, args...)
 	})
-	return orders, err
 }
 
 func scanOrder(stmt *sqlite.Stmt) (animalstore.Order, error) {

@@ -44,12 +44,10 @@ func insertPet(c *sqlite.Conn, by db.Actor, p animalstore.NewPet) (animalstore.P
 }
 
 // Pet implements [db.DB].
-func (d *DB) Pet(ctx context.Context, id int64) (pet animalstore.Pet, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		pet, err = selectPet(c, id)
-		return err
+func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Pet, error) {
+		return selectPet(c, id)
 	})
-	return pet, err
 }
 
 func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
@@ -163,19 +161,18 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 }
 
 // Pets implements [db.DB].
-func (d *DB) Pets(ctx context.Context, q db.PetQuery) (pets []animalstore.Pet, err error) {
+func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query, args := petListQuery(q)
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Pet, error) {
 		if len(q.IDs) == 1 {
-			pets, err = selectListed(c, q)
-			return err
+			return selectListed(c, q)
 		}
-		if pets, err = selectAll(c, "select pets", scanPet, query, args...); err != nil {
-			return err
+		pets, err := selectAll(c, "select pets", scanPet, query, args...)
+		if err != nil {
+			return nil, err
 		}
-		return checkOrder(pets)
+		return pets, checkOrder(pets)
 	})
-	return pets, err
 }
 
 // selectListed is Pets for one id, which most such requests have. Reading it from a list of

@@ -72,12 +72,10 @@ func addToTotal(c *sqlite.Conn, bytes int64) error {
 }
 
 // Photo implements [db.DB].
-func (d *DB) Photo(ctx context.Context, id int64) (photo animalstore.Photo, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		photo, err = selectPhoto(c, id)
-		return err
+func (d *DB) Photo(ctx context.Context, id int64) (animalstore.Photo, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Photo, error) {
+		return selectPhoto(c, id)
 	})
-	return photo, err
 }
 
 func selectPhoto(c *sqlite.Conn, id int64) (animalstore.Photo, error) {
@@ -102,12 +100,10 @@ const listPhotos = "SELECT " + photoColumns + ` FROM photos INDEXED BY photos_by
 	WHERE pet_id IN (SELECT value FROM json_each(?1)) AND id > ?2 ORDER BY id LIMIT +?3`
 
 // Photos implements [db.DB].
-func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) (photos []animalstore.Photo, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		photos, err = selectAll(c, "select photos", scanPhoto, listPhotos, jsonArray(q.PetIDs), q.After, q.Limit)
-		return err
+func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Photo, error) {
+		return selectAll(c, "select photos", scanPhoto, listPhotos, jsonArray(q.PetIDs), q.After, q.Limit)
 	})
-	return photos, err
 }
 
 // DeletePhoto implements [db.DB].
@@ -156,13 +152,11 @@ func deletePhoto(c *sqlite.Conn, by db.Actor, photo animalstore.Photo) error {
 }
 
 // Image implements [db.DB].
-func (d *DB) Image(ctx context.Context, id int64, kind db.ImageKind) (image db.Image, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		image, err = selectOne(c, "select image", scanImage,
+func (d *DB) Image(ctx context.Context, id int64, kind db.ImageKind) (db.Image, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (db.Image, error) {
+		return selectOne(c, "select image", scanImage,
 			"SELECT content_type, CASE ?2 WHEN 0 THEN bytes ELSE thumbnail_bytes END, created_at FROM photos WHERE id = ?1", id, int64(kind))
-		return err
 	})
-	return image, err
 }
 
 func scanImage(stmt *sqlite.Stmt) (db.Image, error) {
@@ -170,14 +164,12 @@ func scanImage(stmt *sqlite.Stmt) (db.Image, error) {
 }
 
 // ImagePart implements [db.DB].
-func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) (data []byte, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		data, err = selectOne(c, "select part of image", func(stmt *sqlite.Stmt) ([]byte, error) {
+func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) ([]byte, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]byte, error) {
+		return selectOne(c, "select part of image", func(stmt *sqlite.Stmt) ([]byte, error) {
 			data := make([]byte, stmt.ColumnLen(0))
 			stmt.ColumnBytes(0, data)
 			return data, nil
 		}, "SELECT data FROM photo_parts WHERE photo_id = ? AND kind = ? AND part = ?", id, int64(kind), part)
-		return err
 	})
-	return data, err
 }

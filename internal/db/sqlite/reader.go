@@ -5,66 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 
 	"animalstore/internal/fair"
 
 	"zombiezen.com/go/sqlite"
 )
-
-// idleReaders are the idle read connections, as a stack: the one used last is used next,
-// because its pages are still in the processor's cache.
-type idleReaders struct {
-	mu       sync.Mutex
-	returned sync.Cond
-	stack    []*sqlite.Conn
-	closed   bool
-}
-
-// take waits for a connection. It returns nil once close was called.
-func (p *idleReaders) take() *sqlite.Conn {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.stack) == 0 && !p.closed {
-		p.returned.Wait()
-	}
-	if p.closed {
-		return nil
-	}
-	last := len(p.stack) - 1
-	conn := p.stack[last]
-	p.stack = p.stack[:last]
-	return conn
-}
-
-func (p *idleReaders) put(conn *sqlite.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stack = append(p.stack, conn)
-	p.returned.Signal()
-}
-
-// idle returns how many connections nobody uses.
-func (p *idleReaders) idle() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.stack)
-}
-
-// close makes take return nil, and closes all n connections as they are returned.
-func (p *idleReaders) close(n int) (err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.returned.Broadcast()
-	for len(p.stack) < n {
-		p.returned.Wait()
-	}
-	for _, conn := range p.stack {
-		err = errors.Join(err, conn.Close())
-	}
-	return err
-}
 
 func (d *DB) openReaders(serve bool) error {
 	n, reserved := 1, 0
@@ -73,16 +18,24 @@ func (d *DB) openReaders(serve bool) error {
 		n = max(4, 2*runtime.GOMAXPROCS(0)) + reserved
 	}
 	d.turns = fair.NewTurns(n, reserved)
-	d.readers.returned.L = &d.readers.mu
-	for d.nread < n {
+	d.readers = make(chan *sqlite.Conn, n)
+	for ; d.nread < n; d.nread++ {
 		conn, err := d.connect()
 		if err != nil {
 			return err
 		}
-		d.readers.put(conn)
-		d.nread++
+		d.readers <- conn
 	}
 	return nil
+}
+
+// closeReaders closes the readers as they become idle.
+func (d *DB) closeReaders() (err error) {
+	for range d.nread {
+		err = errors.Join(err, (<-d.readers).Close())
+	}
+	close(d.readers)
+	return err
 }
 
 // read calls f with a connection that sees the current state of the file. The
@@ -101,8 +54,8 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 		return err
 	}
 	defer d.turns.Done(caller)
-	conn := d.readers.take()
-	if conn == nil {
+	conn, ok := <-d.readers // doesn't wait, unless the readers are being closed
+	if !ok {
 		return errClosed
 	}
 	finished := false
@@ -110,7 +63,7 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 		if !finished {
 			unwind(conn)
 		}
-		d.readers.put(conn)
+		d.readers <- conn
 	}()
 	err := f(conn)
 	finished = true

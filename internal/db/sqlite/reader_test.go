@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +15,11 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// forEachReader calls f once for each reader, which must be idle: f's first read uses
-// that one.
+// forEachReader calls f, which must read once, for each reader: idle readers are used in the
+// order in which they became idle.
 func forEachReader(d *DB, f func()) {
 	for range d.nread {
 		f()
-		d.readers.mu.Lock()
-		last := d.nread - 1
-		d.readers.stack = slices.Concat(d.readers.stack[last:], d.readers.stack[:last])
-		d.readers.mu.Unlock()
 	}
 }
 
@@ -50,21 +45,6 @@ func TestIdleReadersLetTheWALRestart(t *testing.T) {
 	}
 	if pages := wal.Size() / 4096; pages > 2*checkpointPages {
 		t.Errorf("the WAL grew to %d pages, want about %d", pages, checkpointPages)
-	}
-}
-
-// TestSameReaderAgain: reads that follow each other use the same reader, because the
-// processor has cached its pages.
-func TestSameReaderAgain(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	used := map[*sqlite.Conn]bool{}
-	for range 10 {
-		if err := d.read(t.Context(), func(c *sqlite.Conn) error { used[c] = true; return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(used) != 1 {
-		t.Errorf("10 reads used %d readers, want 1", len(used))
 	}
 }
 

@@ -90,9 +90,9 @@ type DB struct {
 	watch   *watch      // of a server's files, otherwise nil
 	fatal   func(error)
 	noSync  bool
-	turns   *fair.Turns // shares the readers
-	readers idleReaders
-	nread   int // number of readers
+	turns   *fair.Turns       // shares the readers
+	readers chan *sqlite.Conn // the idle ones
+	nread   int               // number of readers
 	writer  *writer
 	claims  claims // of deliveries
 	closing sync.Once
@@ -196,7 +196,7 @@ func (d *DB) Close() (err error) {
 			d.turns.Close()
 		}
 		if d.nread > 0 {
-			errs = append(errs, d.readers.close(d.nread))
+			errs = append(errs, d.closeReaders())
 		}
 		if d.writer != nil {
 			errs = append(errs, d.writer.close())

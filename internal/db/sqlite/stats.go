@@ -29,7 +29,7 @@ func (d *DB) Stats() Stats {
 		Commits:      d.writer.counts.commits.Load(),
 		Writes:       d.writer.counts.writes.Load(),
 		Readers:      d.nread,
-		BusyReaders:  d.nread - d.readers.idle(),
+		BusyReaders:  d.nread - len(d.readers),
 		WaitingReads: d.turns.Waiting(),
 		FileBytes:    fileSize(d.path),
 		WALBytes:     fileSize(d.path + "-wal"),

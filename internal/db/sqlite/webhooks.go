@@ -58,22 +58,18 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 }
 
 // Webhook implements [db.DB].
-func (d *DB) Webhook(ctx context.Context, id int64) (webhook animalstore.Webhook, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		webhook, err = selectWebhook(c, id)
-		return err
+func (d *DB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Webhook, error) {
+		return selectWebhook(c, id)
 	})
-	return webhook, err
 }
 
 // Webhooks implements [db.DB].
-func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) (webhooks []animalstore.Webhook, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		webhooks, err = selectAll(c, "select webhooks", scanWebhook,
+func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Webhook, error) {
+		return selectAll(c, "select webhooks", scanWebhook,
 			"SELECT "+webhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
-		return err
 	})
-	return webhooks, err
 }
 
 // UpdateWebhook implements [db.DB].

@@ -20,15 +20,6 @@ const (
 // DeliveryStates are all states.
 var DeliveryStates = []DeliveryState{DeliveryPending, DeliveryDelivered, DeliveryFailed}
 
-// ParseDeliveryState reads one of [DeliveryStates].
-func ParseDeliveryState(s string) (DeliveryState, bool) {
-	switch s := DeliveryState(s); s {
-	case DeliveryPending, DeliveryDelivered, DeliveryFailed:
-		return s, true
-	}
-	return "", false
-}
-
 // WebhookPing is the type of a delivery that isn't about an event, but lets an
 // administrator try a webhook. A ping can also have the type of an event, with sample data.
 const WebhookPing EventType = "webhook.ping"
@@ -67,18 +58,12 @@ type RetriedDeliveries struct {
 // are resent only when selecting by Since alone.
 var RetryStates = []DeliveryState{DeliveryPending, DeliveryFailed}
 
-// ParseRetryState reads one of [RetryStates].
-func ParseRetryState(s string) (DeliveryState, bool) {
-	return DeliveryState(s), slices.Contains(RetryStates, DeliveryState(s))
-}
-
 // Validate checks r as of now.
 func (r DeliveryRetry) Validate(now Time) error {
-	_, known := ParseRetryState(string(r.State))
 	switch {
 	case r == DeliveryRetry{}:
 		return Errorf(ValidationFailed, "state or since is required: say which deliveries to repeat")
-	case r.State != "" && !known:
+	case r.State != "" && !slices.Contains(RetryStates, r.State):
 		return Errorf(ValidationFailed, "state %s", MustBeOneOf(RetryStates))
 	case r.Since.After(now.Time):
 		return Errorf(ValidationFailed, "since must not be in the future: it is %s now", now)

@@ -2,6 +2,7 @@ package animalstore
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -278,7 +279,7 @@ func (patch KeyPatch) validatePlan() error {
 	if patch.Plan == nil {
 		return nil
 	}
-	if _, ok := ParsePlan(string(*patch.Plan)); !ok {
+	if !slices.Contains(Plans, *patch.Plan) {
 		return Errorf(ValidationFailed, "plan %s", MustBeOneOf(Plans))
 	}
 	if patch.Limits == nil {

@@ -16,15 +16,6 @@ const (
 // them.
 var OrderStatuses = []OrderStatus{OrderPlaced, OrderApproved, OrderDelivered, OrderCancelled}
 
-// ParseOrderStatus reads one of [OrderStatuses], exactly as spelled there.
-func ParseOrderStatus(s string) (OrderStatus, bool) {
-	switch s := OrderStatus(s); s {
-	case OrderPlaced, OrderApproved, OrderDelivered, OrderCancelled:
-		return s, true
-	}
-	return "", false
-}
-
 // NewOrder is an order to place.
 type NewOrder struct {
 	PetID int64 `json:"petId"`
@@ -81,7 +72,7 @@ func (patch OrderPatch) Validate() error {
 	if patch.Status == nil {
 		return Errorf(ValidationFailed, "status is required")
 	}
-	if _, ok := ParseOrderStatus(string(*patch.Status)); !ok {
+	if !slices.Contains(OrderStatuses, *patch.Status) {
 		return Errorf(ValidationFailed, "status %s", MustBeOneOf(OrderStatuses))
 	}
 	return nil

@@ -21,15 +21,6 @@ const (
 // PetStatuses are all statuses, in the order a pet usually goes through them.
 var PetStatuses = []PetStatus{PetAvailable, PetPending, PetSold}
 
-// ParsePetStatus reads one of [PetStatuses], exactly as spelled there.
-func ParsePetStatus(s string) (PetStatus, bool) {
-	switch s := PetStatus(s); s {
-	case PetAvailable, PetPending, PetSold:
-		return s, true
-	}
-	return "", false
-}
-
 // NewPet is a pet to add.
 type NewPet struct {
 	Name       string    `json:"name"`
@@ -106,7 +97,7 @@ func (p NewPet) Validate() error {
 }
 
 func validatePetStatus(s PetStatus) error {
-	if _, ok := ParsePetStatus(string(s)); !ok {
+	if !slices.Contains(PetStatuses, s) {
 		return Errorf(ValidationFailed, "status %s", MustBeOneOf(PetStatuses))
 	}
 	return nil

@@ -56,33 +56,6 @@ func TestNewPetValidate(t *testing.T) {
 	}
 }
 
-func TestParseStatuses(t *testing.T) {
-	for _, want := range PetStatuses {
-		if got, ok := ParsePetStatus(string(want)); got != want || !ok {
-			t.Errorf("got %q, %t, want %q", got, ok, want)
-		}
-	}
-	for _, want := range OrderStatuses {
-		if got, ok := ParseOrderStatus(string(want)); got != want || !ok {
-			t.Errorf("got %q, %t, want %q", got, ok, want)
-		}
-	}
-	for _, s := range []string{"", "Sold", "SOLD", " sold", "sold ", "lost", "available,sold", "sold\x00", "Placed", "canceled"} {
-		if got, ok := ParsePetStatus(s); got != "" || ok {
-			t.Errorf("ParsePetStatus(%q): got %q, %t, want nothing", s, got, ok)
-		}
-		if got, ok := ParseOrderStatus(s); got != "" || ok {
-			t.Errorf("ParseOrderStatus(%q): got %q, %t, want nothing", s, got, ok)
-		}
-	}
-	if _, ok := ParsePetStatus("placed"); ok {
-		t.Error("got a pet status for an order status")
-	}
-	if _, ok := ParseOrderStatus("sold"); ok {
-		t.Error("got an order status for a pet status")
-	}
-}
-
 func TestPetJSON(t *testing.T) {
 	got, err := json.Marshal(Pet{ID: 1, Name: "Rex", CategoryID: 7, Status: PetSold})
 	if want := `{"id":1,"name":"Rex","categoryId":7,"status":"sold"}`; err != nil || string(got) != want {

@@ -1,7 +1,5 @@
 package animalstore
 
-import "slices"
-
 // Plan determines the limits of a key.
 type Plan string
 
@@ -14,12 +12,6 @@ const (
 
 // Plans are all plans, smallest first.
 var Plans = []Plan{PlanFree, PlanPro, PlanBusiness, PlanEnterprise}
-
-// ParsePlan reads one of [Plans], exactly as spelled there.
-func ParsePlan(s string) (Plan, bool) {
-	p := Plan(s)
-	return p, slices.Contains(Plans, p)
-}
 
 // Limits are the numbers of requests that a key may send.
 type Limits struct {

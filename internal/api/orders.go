@@ -15,7 +15,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	status, err := statusFilter(q, animalstore.ParseOrderStatus, animalstore.OrderStatuses)
+	status, err := filterOneOf(q, "status", animalstore.OrderStatuses)
 	if err != nil {
 		return err
 	}

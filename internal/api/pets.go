@@ -54,7 +54,7 @@ func petQuery(q *listQuery) (query db.PetQuery, err error) {
 
 // petFilters are the filters that every list of pets has.
 func petFilters(q *listQuery) (status animalstore.PetStatus, categoryID *int64, err error) {
-	if status, err = statusFilter(q, animalstore.ParsePetStatus, animalstore.PetStatuses); err != nil {
+	if status, err = filterOneOf(q, "status", animalstore.PetStatuses); err != nil {
 		return "", nil, err
 	}
 	if text, ok := q.filters["categoryId"]; ok {

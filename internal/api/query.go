@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -224,17 +225,13 @@ func (q *listQuery) invalidFilter(name, want string) error {
 	return animalstore.Errorf(animalstore.InvalidParameter, "%s %s", name, want)
 }
 
-// statusFilter is the status a list is restricted to, or "".
-func statusFilter[S ~string](q *listQuery, parse func(string) (S, bool), all []S) (S, error) {
-	text, ok := q.filters["status"]
-	if !ok {
-		return "", nil
+// filterOneOf is the status or state a list is restricted to, or "".
+func filterOneOf[S ~string](q *listQuery, name string, values []S) (S, error) {
+	text, ok := q.filters[name]
+	if ok && !slices.Contains(values, S(text)) {
+		return "", q.invalidFilter(name, animalstore.MustBeOneOf(values))
 	}
-	status, ok := parse(text)
-	if !ok {
-		return "", q.invalidFilter("status", animalstore.MustBeOneOf(all))
-	}
-	return status, nil
+	return S(text), nil
 }
 
 // idFilter is the positive id a list is restricted to, or 0.

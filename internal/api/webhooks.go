@@ -169,10 +169,8 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	query := db.DeliveryQuery{Limit: q.limit + 1}
-	if text, ok := q.filters["state"]; ok {
-		if query.State, ok = animalstore.ParseDeliveryState(text); !ok {
-			return q.invalidFilter("state", animalstore.MustBeOneOf(animalstore.DeliveryStates))
-		}
+	if query.State, err = filterOneOf(q, "state", animalstore.DeliveryStates); err != nil {
+		return err
 	}
 	if query.Before, err = q.positiveID(); err != nil {
 		return err

@@ -19,7 +19,7 @@ func DecodeNewPet(text []byte) (animalstore.NewPet, error) {
 	err := decodeObject(text,
 		required("name", &pet.Name, readString),
 		required("categoryId", &pet.CategoryID, readInteger),
-		optional("status", &pet.Status, readPetStatus))
+		optional("status", &pet.Status, readOneOf(animalstore.PetStatuses)))
 	return pet, err
 }
 
@@ -28,7 +28,7 @@ func DecodePetPatch(text []byte) (patch animalstore.PetPatch, err error) {
 	err = decodeObject(text,
 		patched("name", &patch.Name, readString),
 		patched("categoryId", &patch.CategoryID, readInteger),
-		patched("status", &patch.Status, readPetStatus))
+		patched("status", &patch.Status, readOneOf(animalstore.PetStatuses)))
 	return patch, err
 }
 
@@ -40,7 +40,7 @@ func DecodeNewOrder(text []byte) (order animalstore.NewOrder, err error) {
 
 // DecodeOrderPatch reads changes to an order.
 func DecodeOrderPatch(text []byte) (patch animalstore.OrderPatch, err error) {
-	err = decodeObject(text, patched("status", &patch.Status, readOrderStatus))
+	err = decodeObject(text, patched("status", &patch.Status, readOneOf(animalstore.OrderStatuses)))
 	return patch, err
 }
 
@@ -56,7 +56,7 @@ func DecodeNewKey(text []byte) (animalstore.NewKey, error) {
 	key := animalstore.NewKey{Plan: animalstore.PlanFree, Permissions: animalstore.Read | animalstore.Write}
 	err := decodeObject(text,
 		required("name", &key.Name, readString),
-		optional("plan", &key.Plan, readPlan),
+		optional("plan", &key.Plan, readOneOf(animalstore.Plans)),
 		optional("limits", &key.Limits, readLimits),
 		optional("permissions", &key.Permissions, readPermissions),
 		optional("expiresAt", &key.ExpiresAt, readExpiry))
@@ -67,7 +67,7 @@ func DecodeNewKey(text []byte) (animalstore.NewKey, error) {
 func DecodeKeyPatch(text []byte) (patch animalstore.KeyPatch, err error) {
 	err = decodeObject(text,
 		patched("name", &patch.Name, readString),
-		patched("plan", &patch.Plan, readPlan),
+		patched("plan", &patch.Plan, readOneOf(animalstore.Plans)),
 		patched("limits", &patch.Limits, readLimits),
 		patched("permissions", &patch.Permissions, readPermissions),
 		patched("expiresAt", &patch.ExpiresAt, readExpiry))
@@ -119,13 +119,9 @@ func readPingType(v jsontext.Value) (animalstore.EventType, error) {
 // DecodeDeliveryRetry reads which deliveries to repeat.
 func DecodeDeliveryRetry(text []byte) (which animalstore.DeliveryRetry, err error) {
 	err = decodeObject(text,
-		optional("state", &which.State, readRetryState),
+		optional("state", &which.State, readOneOf(animalstore.RetryStates)),
 		optional("since", &which.Since, readTime))
 	return which, err
-}
-
-func readRetryState(v jsontext.Value) (animalstore.DeliveryState, error) {
-	return readOneOf(v, animalstore.ParseRetryState, animalstore.RetryStates)
 }
 
 // readWebhookState reads the states that a client can set.
@@ -148,18 +144,6 @@ func readEventPatterns(v jsontext.Value) (animalstore.EventPatterns, error) {
 		return "", errors.New(strings.TrimPrefix(invalid.Message, "types "))
 	}
 	return patterns, err
-}
-
-func readPetStatus(v jsontext.Value) (animalstore.PetStatus, error) {
-	return readOneOf(v, animalstore.ParsePetStatus, animalstore.PetStatuses)
-}
-
-func readOrderStatus(v jsontext.Value) (animalstore.OrderStatus, error) {
-	return readOneOf(v, animalstore.ParseOrderStatus, animalstore.OrderStatuses)
-}
-
-func readPlan(v jsontext.Value) (animalstore.Plan, error) {
-	return readOneOf(v, animalstore.ParsePlan, animalstore.Plans)
 }
 
 func readLimits(v jsontext.Value) (limits animalstore.Limits, err error) {

@@ -127,14 +127,14 @@ func readPositive(v jsontext.Value) (int64, error) {
 	return n, err
 }
 
-// readOneOf reads a string that parse accepts; values are those it accepts.
-func readOneOf[S ~string](v jsontext.Value, parse func(string) (S, bool), values []S) (S, error) {
-	if s, err := readString(v); err == nil {
-		if value, ok := parse(s); ok {
-			return value, nil
+// readOneOf returns a function that reads one of the values, exactly as spelled here.
+func readOneOf[S ~string](values []S) func(jsontext.Value) (S, error) {
+	return func(v jsontext.Value) (S, error) {
+		if s, err := readString(v); err == nil && slices.Contains(values, S(s)) {
+			return S(s), nil
 		}
+		return "", errors.New(animalstore.MustBeOneOf(values))
 	}
-	return "", errors.New(animalstore.MustBeOneOf(values))
 }
 
 func readStrings(v jsontext.Value) ([]string, error) {

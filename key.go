@@ -82,6 +82,21 @@ func (p Permissions) String() string { return strings.Join(p.Names(), ",") }
 // MarshalJSON writes the set as an array of names.
 func (p Permissions) MarshalJSON() ([]byte, error) { return json.Marshal(p.Names()) }
 
+// UnmarshalJSON reads an array of names and ignores unknown ones: a newer service may have
+// more permissions.
+func (p *Permissions) UnmarshalJSON(text []byte) error {
+	var names []string
+	if err := json.Unmarshal(text, &names); err != nil {
+		return err
+	}
+	*p = 0
+	for _, name := range names {
+		known, _ := ParsePermission(name)
+		*p |= known
+	}
+	return nil
+}
+
 // NewKey is a key to create. The secret isn't part of it: the store only gets
 // the secret's hash.
 type NewKey struct {

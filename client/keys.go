@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -48,13 +47,7 @@ const DefaultGrace = 24 * time.Hour
 // ListKeys lists keys, the newest first, including revoked and expired ones. Like
 // all operations on keys it needs a key with the permission admin.
 func (c *Client) ListKeys(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Key, error] {
-	return func(yield func(animalstore.Key, error) bool) {
-		for k, err := range list(ctx, c, "listKeys", "/keys", url.Values{}, q.PageSize, options, isKey) {
-			if !yield(animalstore.Key(k), err) {
-				return
-			}
-		}
-	}
+	return list(ctx, c, "listKeys", "/keys", url.Values{}, q.PageSize, options, isKey)
 }
 
 // CreateKey creates a key. Store its secret: it is not shown again. The service doesn't
@@ -63,19 +56,19 @@ func (c *Client) ListKeys(ctx context.Context, q PageQuery, options ...CallOptio
 // look for the key in the list and revoke it.
 func (c *Client) CreateKey(ctx context.Context, key NewKey, options ...CallOption) (KeyWithSecret, error) {
 	k := &call{operation: "createKey", method: http.MethodPost, path: "/keys", body: key, name: key.Name, repeat: harmful, secret: true}
-	return sendForSecret(ctx, c, k, options)
+	return send(ctx, c, k, options, isKeyWithSecret)
 }
 
 // GetKey returns one key.
 func (c *Client) GetKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
-	return sendForKey(ctx, c, &call{operation: "getKey", method: http.MethodGet, path: keyPath(id)}, options)
+	return send(ctx, c, &call{operation: "getKey", method: http.MethodGet, path: keyPath(id)}, options, isKey)
 }
 
 // UpdateKey changes a key and returns the changed key. The change takes effect within a
 // second. Use [IfMatch] to change it only if it is still in the state you read; using
 // the key in between doesn't count as a change.
 func (c *Client) UpdateKey(ctx context.Context, id int64, patch animalstore.KeyPatch, options ...CallOption) (animalstore.Key, error) {
-	return sendForKey(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, name: deref(patch.Name), conditional: true}, options)
+	return send(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, name: deref(patch.Name), conditional: true}, options, isKey)
 }
 
 // RevokeKey disables a key permanently. Revoking it again is not an error.
@@ -88,7 +81,7 @@ func (c *Client) RevokeKey(ctx context.Context, id int64, options ...CallOption)
 // [Client.CreateKey] it's only retried if it's certain that nothing was done.
 // After [ErrOutcomeUnknown], rotate the key again.
 func (c *Client) RotateKey(ctx context.Context, id int64, grace time.Duration, options ...CallOption) (KeyWithSecret, error) {
-	return sendForSecret(ctx, c, rotation("rotateKey", keyPath(id), grace), options)
+	return send(ctx, c, rotation("rotateKey", keyPath(id), grace), options, isKeyWithSecret)
 }
 
 // rotation is the call that gives a key or a webhook a new secret.
@@ -101,7 +94,7 @@ func rotation(operation, path string, grace time.Duration) *call {
 
 // UnbanKey lifts the ban of a key, if it has one; [Meta.BanLifted] says whether it did.
 func (c *Client) UnbanKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
-	return sendForKey(ctx, c, &call{operation: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options)
+	return send(ctx, c, &call{operation: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options, isKey)
 }
 
 // GetKeyUsage is like [Client.GetUsage], for any key.
@@ -112,49 +105,6 @@ func (c *Client) GetKeyUsage(ctx context.Context, id int64, hours int, options .
 
 func keyPath(id int64) string { return "/keys/" + decimal(id) }
 
-// key is a key in the JSON form, where permissions are names.
-type key animalstore.Key
+func isKey(k *animalstore.Key) bool { return k.ID > 0 && k.Name != "" && k.Plan != "" }
 
-func (k *key) UnmarshalJSON(text []byte) error {
-	type plain key // without this method
-	in := struct {
-		*plain
-		Permissions []string `json:"permissions"`
-	}{plain: (*plain)(k)}
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	k.Permissions = 0
-	for _, name := range in.Permissions {
-		p, _ := animalstore.ParsePermission(name) // unknown ones are ignored
-		k.Permissions |= p
-	}
-	return nil
-}
-
-func isKey(k *key) bool { return k.ID > 0 && k.Name != "" && k.Plan != "" }
-
-func sendForKey(ctx context.Context, c *Client, k *call, options []CallOption) (animalstore.Key, error) {
-	got, err := send(ctx, c, k, options, isKey)
-	return animalstore.Key(got), err
-}
-
-// secretKey is a key with its secret in the JSON form.
-type secretKey struct {
-	key    key
-	Secret string
-}
-
-func (s *secretKey) UnmarshalJSON(text []byte) error {
-	var in struct{ Secret string }
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	s.Secret = in.Secret
-	return json.Unmarshal(text, &s.key)
-}
-
-func sendForSecret(ctx context.Context, c *Client, k *call, options []CallOption) (KeyWithSecret, error) {
-	got, err := send(ctx, c, k, options, func(s *secretKey) bool { return isKey(&s.key) && s.Secret != "" })
-	return KeyWithSecret{animalstore.Key(got.key), got.Secret}, err
-}
+func isKeyWithSecret(k *KeyWithSecret) bool { return isKey(&k.Key) && k.Secret != "" }

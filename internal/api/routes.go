@@ -66,13 +66,11 @@ var routes = []route{
 	{"POST", "/v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry", "retryDelivery", animalstore.Admin, (*Server).retryDelivery},
 }
 
-// deprecated are the operations that will be removed.
-var deprecated = map[string]*deprecation{
-	"getPet": newDeprecation(
-		time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC),
-		time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC),
-		"/v1/pets"),
-}
+// getPet is the only deprecated operation.
+var (
+	getPetDeprecated = time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
+	getPetRemoved    = time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC)
+)
 
 // route is one operation. Its path has at most two {parameters}, which are whole
 // segments.
@@ -186,39 +184,20 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 		w.Header().Set("Allow", res.allow)
 		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not allowed here: use one of %s", printable(r.Method), res.allow)
 	}
-	if d, ok := deprecated[route.operation]; ok {
-		return route, d.announce(w, s.now())
+	if route.operation == "getPet" {
+		return route, announceRemoval(w, s.now())
 	}
 	return route, nil
 }
 
-// deprecation is the announced removal of an operation.
-type deprecation struct {
-	sunset    time.Time
-	successor string
-
-	header [][2]string // the fields that announce it
-}
-
-func newDeprecation(since, sunset time.Time, successor string) *deprecation {
-	return &deprecation{
-		sunset:    sunset,
-		successor: successor,
-		header: [][2]string{
-			{"Deprecation", "@" + strconv.FormatInt(since.Unix(), 10)},
-			{"Link", "<" + successor + `>; rel="successor-version"`},
-			{"Sunset", sunset.Format(http.TimeFormat)},
-		},
-	}
-}
-
-// announce sets the headers, and returns an error after the sunset.
-func (d *deprecation) announce(w http.ResponseWriter, now time.Time) error {
-	for _, f := range d.header {
-		setHeader(w, f[0], f[1])
-	}
-	if now.Before(d.sunset) {
+// announceRemoval sets the headers of the deprecated getPet, and returns an error once it is
+// removed.
+func announceRemoval(w http.ResponseWriter, now time.Time) error {
+	setHeader(w, "Deprecation", "@"+strconv.FormatInt(getPetDeprecated.Unix(), 10))
+	setHeader(w, "Link", `</v1/pets>; rel="successor-version"`)
+	setHeader(w, "Sunset", getPetRemoved.Format(http.TimeFormat))
+	if now.Before(getPetRemoved) {
 		return nil
 	}
-	return animalstore.Errorf(animalstore.EndpointRemoved, "this operation was removed on %s: use GET %s", d.sunset.Format("2 January 2006"), d.successor)
+	return animalstore.Errorf(animalstore.EndpointRemoved, "this operation was removed on %s: use GET /v1/pets", getPetRemoved.Format("2 January 2006"))
 }

@@ -103,8 +103,8 @@ type Webhooks interface {
 	// either lease, so the call can be repeated, and the other methods accept both.
 	RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
 
-	// ReleaseDeliveries ends claims without an attempt.
-	ReleaseDeliveries(ctx context.Context, due []animalstore.ClaimedDelivery) error
+	// ReleaseDelivery ends a claim without an attempt.
+	ReleaseDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
 }
 
 // WebhookQuery selects webhooks. A zero Before doesn't restrict the result.

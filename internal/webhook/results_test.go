@@ -66,12 +66,10 @@ func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryRe
 	return &following, "", nil
 }
 
-func (s *resultStore) ReleaseDeliveries(_ context.Context, due []animalstore.ClaimedDelivery) error {
+func (s *resultStore) ReleaseDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range due {
-		s.given = append(s.given, d.ID)
-	}
+	s.given = append(s.given, due.ID)
 	return nil
 }
 

@@ -20,7 +20,7 @@ type Store interface {
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error)
 	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error)
 	RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
-	ReleaseDeliveries(ctx context.Context, due []animalstore.ClaimedDelivery) error
+	ReleaseDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
 }
 
 // Observer is notified of attempts and disabled webhooks. Its methods must not block.
@@ -312,7 +312,7 @@ func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.ClaimedDe
 func (w *Worker) release(d *animalstore.ClaimedDelivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	if err := w.Store.ReleaseDeliveries(ctx, []animalstore.ClaimedDelivery{*d}); err != nil {
+	if err := w.Store.ReleaseDelivery(ctx, *d); err != nil {
 		w.Log.Warn("releasing a delivery failed; it is retried after its lease", "delivery", d.ID, "err", err)
 	}
 }

@@ -80,7 +80,7 @@ func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.ClaimedDeli
 	return s.renew(due)
 }
 
-func (s *fakeStore) ReleaseDeliveries(context.Context, []animalstore.ClaimedDelivery) error {
+func (s *fakeStore) ReleaseDelivery(context.Context, animalstore.ClaimedDelivery) error {
 	return nil
 }
 

@@ -123,7 +123,7 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	// Released deliveries, and those whose lease has ended, are due again.
 	for _, due := range seen {
 		if due.WebhookID == one.ID {
-			if err := d.ReleaseDeliveries(t.Context(), []animalstore.ClaimedDelivery{*due}); err != nil {
+			if err := d.ReleaseDelivery(t.Context(), *due); err != nil {
 				t.Fatal(err)
 			}
 		}

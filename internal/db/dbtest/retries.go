@@ -115,7 +115,7 @@ func deliveriesAreRetried(t *testing.T, d db.DB) {
 		ids = append(ids, deliveriesOf(t, d, webhook.ID, "")[0].ID)
 		if due := claim(t, d, at); status != 0 {
 			finish(t, d, &due[0], at, status)
-		} else if err := d.ReleaseDeliveries(t.Context(), due); err != nil {
+		} else if err := d.ReleaseDelivery(t.Context(), due[0]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -146,7 +146,7 @@ func webhooksAreDisabled(t *testing.T, d db.DB) {
 		for _, due := range claim(t, d, at) {
 			if due.WebhookID == webhookID && disabled == "" {
 				disabled = finish(t, d, &due, at, status)
-			} else if err := d.ReleaseDeliveries(t.Context(), []animalstore.ClaimedDelivery{due}); err != nil {
+			} else if err := d.ReleaseDelivery(t.Context(), due); err != nil {
 				t.Fatal(err)
 			}
 		}

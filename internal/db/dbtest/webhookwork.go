@@ -128,7 +128,7 @@ func leasesAreRenewed(t *testing.T, d db.DB) {
 	if err := d.RenewDelivery(t.Context(), due[0]); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("renewing a finished one: got %v, want ErrNotFound", err)
 	}
-	if err := d.ReleaseDeliveries(t.Context(), due[1:2]); err != nil {
+	if err := d.ReleaseDelivery(t.Context(), due[1]); err != nil {
 		t.Fatal(err)
 	}
 	if again := claim(t, d, noon); len(again) != 1 || again[0].ID != due[1].ID {
@@ -181,8 +181,10 @@ func claimsAtOnce(t *testing.T, d db.DB) {
 		if len(all) != animalstore.MaxInFlight || len(ids) != len(all) {
 			t.Fatalf("round %d: %d claims of %d deliveries at once, want %d", round, len(all), len(ids), animalstore.MaxInFlight)
 		}
-		if err := d.ReleaseDeliveries(t.Context(), all); err != nil {
-			t.Fatal(err)
+		for _, due := range all {
+			if err := d.ReleaseDelivery(t.Context(), due); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

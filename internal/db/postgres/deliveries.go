@@ -410,15 +410,10 @@ func (d *DB) RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery)
 	})
 }
 
-// ReleaseDeliveries implements [db.DB].
-func (d *DB) ReleaseDeliveries(ctx context.Context, due []animalstore.ClaimedDelivery) error {
+// ReleaseDelivery implements [db.DB].
+func (d *DB) ReleaseDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		for i := range due {
-			_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until IN ($2, $3)", due[i].ID, due[i].Lease.Milli(), due[i].NextLease.Milli())
-			if err != nil {
-				return failed("release delivery", err)
-			}
-		}
-		return nil
+		_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
+		return failed("release delivery", err)
 	})
 }

@@ -220,12 +220,10 @@ func (d *DB) RenewDelivery(_ context.Context, due animalstore.ClaimedDelivery) e
 	return nil
 }
 
-// ReleaseDeliveries implements [db.DB].
-func (d *DB) ReleaseDeliveries(_ context.Context, due []animalstore.ClaimedDelivery) error {
+// ReleaseDelivery implements [db.DB].
+func (d *DB) ReleaseDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
-	for i := range due {
-		d.claims.end(&due[i])
-	}
+	d.claims.end(&due)
 	return nil
 }

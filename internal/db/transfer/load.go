@@ -14,24 +14,10 @@ type Loaded struct{ Pets, Categories, Orders, Photos int64 }
 
 // Load adds batches of rows to a store, each in one step, and calls progress with the
 // number of pets after each. The pets and orders of a batch have ids from 1 and use
-// them to refer to each other. Load replaces them with the next ids of the store. While
-// one batch is written, the next is generated. After an error, exactly the counted rows
-// are stored.
+// them to refer to each other. Load replaces them with the next ids of the store. After an
+// error, exactly the counted rows are stored.
 func Load(ctx context.Context, bulk db.Bulk, batches iter.Seq[db.Rows], progress func(pets int)) (stored Loaded, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	generated := make(chan db.Rows, 1)
-	go func() {
-		defer close(generated)
-		for rows := range batches {
-			select {
-			case generated <- rows:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	for rows := range generated {
+	for rows := range batches {
 		lastPet, lastOrder, err := bulk.Reserve(ctx, int64(len(rows.Pets)), int64(len(rows.Orders)))
 		if err != nil {
 			return stored, err

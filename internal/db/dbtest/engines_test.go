@@ -70,7 +70,7 @@ func TestEnginesAgree(t *testing.T) {
 		}
 	})
 	for _, call := range calls {
-		if called[call.name] < 5 {
+		if called[call.name] < 5 && !testing.Short() { // a fifth of the sequences may lack some
 			t.Errorf("%s was called %d times, want at least 5", call.name, called[call.name])
 		}
 	}

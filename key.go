@@ -32,7 +32,7 @@ type Permissions uint8
 const (
 	Read  Permissions = 1 << iota // GET and HEAD
 	Write                         // every change in the store
-	Admin                         // managing keys
+	Admin                         // keys, webhooks and the state of the service
 )
 
 var permissionNames = []struct {

@@ -30,7 +30,7 @@ func (w *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// has reports whether setHeader was called with this name.
+// has reports whether setHeader has set the field, whose name is spelled as there.
 func (w *response) has(name string) bool { return w.Header()[name] != nil }
 
 // Unwrap lets http.ResponseController reach the connection.

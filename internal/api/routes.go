@@ -147,11 +147,12 @@ func (rt *router) find(path string) (res *resource, param, second string) {
 			continue
 		}
 		param, ok := strings.CutSuffix(rest, res.suffix)
-		second := "none"
+		second := ""
 		if ok && res.middle != "" {
 			param, second, ok = strings.Cut(param, res.middle)
+			ok = ok && isSegment(second)
 		}
-		if ok && isSegment(param) && isSegment(second) {
+		if ok && isSegment(param) {
 			return res, param, second
 		}
 	}

@@ -17,7 +17,7 @@ const deliveryColumns = "id, event_id, type, state, due_at, created_at, attempts
 
 const selectDelivery = "SELECT " + deliveryColumns + " FROM deliveries WHERE id = $1 AND webhook_id = $2"
 
-// The parameters are those of the lists of pets.
+// $1 is the upper bound of ids, $2 the limit, $3 the webhook and $4 the state.
 var (
 	listDeliveries, listDeliveriesByState = listsOfDeliveries(deliveryColumns)
 	listTimes, listTimesByState           = listsOfDeliveries("id, state, due_at, created_at")

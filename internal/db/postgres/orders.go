@@ -83,7 +83,7 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// The parameters are those of the lists of pets.
+// $1 is the upper bound of ids, $2 the limit, $3 and $4 the values of the filters.
 var (
 	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2"
 	listOrdersByStatus = "SELECT " + orderColumns + ` FROM orders

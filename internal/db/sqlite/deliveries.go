@@ -13,7 +13,7 @@ import (
 
 const deliveryColumns = "id, event_id, type, state, due_at, created_at, attempts"
 
-// The parameters are those of the lists of pets.
+// ?1 is the upper bound of ids, ?2 the limit, ?3 the webhook and ?4 the state.
 var (
 	listDeliveries, listDeliveriesByState = listsOfDeliveries(deliveryColumns)
 	listTimes, listTimesByState           = listsOfDeliveries("id, state, due_at, created_at")

@@ -101,7 +101,7 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	return found != 0, err
 }
 
-// The parameters are those of the lists of pets.
+// ?1 is the upper bound of ids, ?2 the limit, ?3 and ?4 the values of the filters.
 var (
 	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
 	listOrdersByStatus = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"

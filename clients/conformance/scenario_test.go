@@ -45,6 +45,7 @@ type reply struct {
 	Text    string         `json:"text"`
 	Padding int            `json:"padding"` // this many spaces instead of a body
 	Delay   int            `json:"delay"`   // milliseconds
+	Awaits  int            `json:"awaits"`  // wait until there were this many requests
 	Cut     string         `json:"cut"`     // "before", "headers", "body" or "stall"
 	Hang    bool           `json:"hang"`
 	Times   int            `json:"times"` // 0 means once

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"animalstore"
@@ -22,7 +24,16 @@ import (
 // TestEventsFollow: the loop gets past and new events, in order, each once.
 func TestEventsFollow(t *testing.T) {
 	t.Parallel()
-	store := clienttest.New(t)
+	knowsLatest := make(chan struct{})
+	responded := sync.OnceFunc(func() { close(knowsLatest) })
+	store := clienttest.New(t, clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			service.ServeHTTP(w, r)
+			if r.URL.Query().Get("after") == "latest" {
+				responded()
+			}
+		})
+	}))
 	c := store.Client
 	add(t, c, "before")
 	follow(t, c, client.EventsOptions{Types: "pet.*"}, []string{"before", "pet 0", "pet 1", "pet 2"}, func() {
@@ -41,26 +52,25 @@ func TestEventsFollow(t *testing.T) {
 		t.Errorf("got %+v, want the event of one pet", all)
 	}
 	follow(t, c, client.EventsOptions{After: all[0].ID, Types: "pet.created"}, []string{"pet 1", "pet 2"}, func() {})
-	follow(t, c, client.EventsOptions{Latest: true, Types: "pet.created"}, []string{"late"}, func() { add(t, c, "late") })
+	follow(t, c, client.EventsOptions{Latest: true, Types: "pet.created"}, []string{"late"}, func() {
+		select {
+		case <-knowsLatest:
+		case <-time.After(time.Minute): // the follower has failed
+		}
+		add(t, c, "late")
+	})
 }
 
-// follow runs change once the loop has begun, and expects the events of pets with these
-// names.
+// follow runs change while the loop runs, and expects the events of pets with these names.
 func follow(t *testing.T, c *client.Client, o client.EventsOptions, want []string, change func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	begun := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		<-begun
-		if o.Latest { // it must know the newest id before anything happens
-			time.Sleep(300 * time.Millisecond)
-		}
 		change()
 	}()
-	close(begun)
 	var got []string
 	for e, err := range c.Events(ctx, o) {
 		if err != nil {
@@ -121,76 +131,59 @@ func TestEventsSurviveFaults(t *testing.T) {
 	}
 }
 
-func TestEventsExpired(t *testing.T) {
-	t.Parallel()
-	store := clienttest.New(t)
-	for _, err := range store.Client.Events(t.Context(), client.EventsOptions{After: 1 << 40}) {
-		wantCode(t, err, animalstore.EventsExpired)
-		var response *client.Error
-		if !errors.As(err, &response) || response.Status != http.StatusGone {
-			t.Errorf("got %v, want the response", err)
-		}
-	}
-	for _, err := range store.Client.Events(t.Context(), client.EventsOptions{Types: "dog.*"}) {
-		wantCode(t, err, animalstore.InvalidParameter)
-	}
-	for _, err := range store.Client.Events(t.Context(), client.EventsOptions{After: 1, Latest: true}) {
-		if err == nil {
-			t.Error("got no error, want one: both can't be set")
-		}
-	}
-}
-
 // TestEventsWaitWithTheServer: a follower sends only one request while nothing happens,
 // even if its attempts are short, and ends with its context.
 func TestEventsWaitWithTheServer(t *testing.T) {
-	t.Parallel()
-	var requests atomic.Int64
-	store := clienttest.New(t, clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			requests.Add(1)
-			service.ServeHTTP(w, r)
-		})
-	}))
-	follower := store.NewClient(store.Key, client.WithAttemptTimeout(300*time.Millisecond), client.WithBackoff(time.Millisecond, time.Millisecond))
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-	defer cancel()
-	var last error
-	for e, err := range follower.Events(ctx, client.EventsOptions{Types: "order.*"}) {
-		last = err
-		if err == nil {
-			t.Errorf("got %+v, want nothing", e)
+	synctest.Test(t, func(t *testing.T) {
+		var responses tally
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(responses.middleware))
+		follower := store.NewClient(store.Key, client.WithAttemptTimeout(300*time.Millisecond), client.WithBackoff(time.Millisecond, time.Millisecond))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		began := time.Now()
+		var last error
+		for e, err := range follower.Events(ctx, client.EventsOptions{Types: "order.*"}) {
+			last = err
+			if err == nil {
+				t.Errorf("got %+v, want nothing", e)
+			}
 		}
-	}
-	if !errors.Is(last, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the context's error", last)
-	}
-	if n := requests.Load(); n != 1 {
-		t.Errorf("got %d requests, want 1", n)
-	}
+		if !errors.Is(last, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error", last)
+		}
+		if took := time.Since(began); took != 20*time.Second {
+			t.Errorf("took %v, want 20s", took)
+		}
+		time.Sleep(time.Second) // until the service has noticed, and checks the key no more
+		if n := responses.total(); n != 1 {
+			t.Errorf("got %d requests, want 1", n)
+		}
+	})
 }
 
 // TestEventsDoNotHoldUpOthers: while a follower waits, other calls of the same client
 // continue, even with pacing and at the start of a new window.
 func TestEventsDoNotHoldUpOthers(t *testing.T) {
-	t.Parallel()
-	store := clienttest.New(t)
-	c := store.NewClient(store.Key, client.WithPacing())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range c.Events(ctx, client.EventsOptions{Types: "order.*"}) {
+	synctest.Test(t, func(t *testing.T) {
+		store := clienttest.New(t, clienttest.InMemory())
+		c := store.NewClient(store.Key, client.WithPacing())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range c.Events(ctx, client.EventsOptions{Types: "order.*"}) {
+			}
+		}()
+		synctest.Wait() // until the follower's request is the first, and waits
+		began := time.Now()
+		for i := range 3 {
+			add(t, c, fmt.Sprint("pet ", i))
 		}
-	}()
-	began := time.Now()
-	for i := range 3 {
-		time.Sleep(50 * time.Millisecond) // the follower's request is likely the first
-		add(t, c, fmt.Sprint("pet ", i))
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("three calls took %v during a follower's wait, want no time", took)
-	}
-	cancel()
-	<-done
+		if took := time.Since(began); took != 0 {
+			t.Errorf("three calls took %v during a follower's wait, want no time", took)
+		}
+		cancel()
+		<-done
+		time.Sleep(time.Second) // until the service checks the key no more
+	})
 }

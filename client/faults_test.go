@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,25 +209,4 @@ func (c *tallyCount) add() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++
-}
-
-// TestUnavailableMayBeDone: a server also sends this code if it doesn't know whether a
-// change was made, so changes that are unsafe to repeat aren't retried.
-func TestUnavailableMayBeDone(t *testing.T) {
-	var sent atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		sent.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, `{"code":"unavailable","message":"the response was lost","status":503}`)
-	}))
-	defer server.Close()
-	c, err := client.New(server.URL, "ast_live_key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = c.CreateKey(t.Context(), client.NewKey{Name: "x"}); !errors.Is(err, client.ErrOutcomeUnknown) || sent.Load() != 1 {
-		t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after one", err, sent.Load())
-	}
 }

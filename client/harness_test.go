@@ -126,14 +126,6 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func readAll(r io.Reader) string {
-	body, err := io.ReadAll(r)
-	if err != nil {
-		return err.Error()
-	}
-	return string(body)
-}
-
 func readCloser(body string) io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }
 
 // collect returns all entries of a list.

@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -257,77 +256,6 @@ func TestUnsentIsSentAgain(t *testing.T) {
 			t.Errorf("after a fault of the service: got %v after %d requests, want ErrOutcomeUnknown after one", err, len(s.sent))
 		}
 	})
-}
-
-// TestSameRequestAgain: a retry has the same bytes, and the same Idempotency-Key.
-func TestSameRequestAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), response(502, ""), response(201, petJSON)})
-		for range 2 {
-			if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "<Rex>", CategoryID: 7}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		key := func(i int) string { return s.sent[i].Header.Get("Idempotency-Key") }
-		if len(s.sent) != 4 || key(0) == "" || key(0) != key(1) || key(1) != key(2) || key(3) == key(0) {
-			t.Errorf("got %d requests, want 4: three with one key, one with another", len(s.sent))
-		}
-		for i, body := range s.bodies {
-			if want := `{"name":"<Rex>","categoryId":7}`; body != want {
-				t.Errorf("request %d: got body %q, want %q", i, body, want)
-			}
-		}
-	})
-}
-
-// TestLostAndRefused tests what a refusal means after an attempt whose response was
-// lost, for each operation.
-func TestLostAndRefused(t *testing.T) {
-	lost := broken(errors.New("cut"))
-	tests := map[string]struct {
-		refusal reply
-		call    func(context.Context, *client.Client) error
-		done    bool
-		unknown bool
-	}{
-		"gone after a deletion":        {apiError(404, animalstore.PetNotFound), deletePet, true, false},
-		"there after a deletion":       {apiError(409, animalstore.InvalidTransition), deletePet, false, false},
-		"no such path":                 {apiError(404, animalstore.RouteNotFound), deletePet, false, false},
-		"key revoked after a deletion": {apiError(401, animalstore.InvalidAPIKey), deletePet, false, true},
-		"changed after a change":       {apiError(412, animalstore.PreconditionFailed), updatePet, false, true},
-		"no such pet after a change":   {apiError(404, animalstore.PetNotFound), updatePet, false, true},
-		"moved after a move":           {apiError(409, animalstore.InvalidTransition), updateOrder, false, true},
-		"taken after an order":         {apiError(409, animalstore.PetNotAvailable), placeOrder, false, false},
-		"key revoked after an order":   {apiError(401, animalstore.InvalidAPIKey), placeOrder, false, true},
-		"no permission after an order": {apiError(403, animalstore.InsufficientPermission), placeOrder, false, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c, s := scriptedClient(t, []reply{lost, test.refusal})
-				err := test.call(t.Context(), c)
-				if (err == nil) != test.done || errors.Is(err, client.ErrOutcomeUnknown) != test.unknown || len(s.sent) != 2 {
-					t.Errorf("got %v after %d requests, want done %t, unknown %t after 2", err, len(s.sent), test.done, test.unknown)
-				}
-				// The same refusal of a first attempt is certain.
-				c, _ = scriptedClient(t, []reply{test.refusal})
-				if err := test.call(t.Context(), c); err == nil || errors.Is(err, client.ErrOutcomeUnknown) {
-					t.Errorf("first attempt: got %v, want a certain refusal", err)
-				}
-			})
-		})
-	}
-}
-
-func deletePet(ctx context.Context, c *client.Client) error { return c.DeletePet(ctx, 1) }
-func placeOrder(ctx context.Context, c *client.Client) error {
-	return only(c.PlaceOrder(ctx, 1))
-}
-func updatePet(ctx context.Context, c *client.Client) error {
-	return only(c.UpdatePet(ctx, 1, animalstore.PetPatch{}, client.IfMatch(`"a"`)))
-}
-func updateOrder(ctx context.Context, c *client.Client) error {
-	return only(c.UpdateOrder(ctx, 1, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}))
 }
 
 // TestRealRefusals: errors of the real service have their code, status and message.

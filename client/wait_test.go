@@ -3,10 +3,8 @@ package client_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,16 +18,10 @@ import (
 type scripted struct {
 	responses []func(*http.Request) (*http.Response, error)
 	sent      []*http.Request
-	bodies    []string
 }
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.sent = append(s.sent, r)
-	body := ""
-	if r.Body != nil {
-		body = readAll(r.Body)
-	}
-	s.bodies = append(s.bodies, body)
 	return s.responses[min(len(s.sent), len(s.responses))-1](r)
 }
 
@@ -153,60 +145,6 @@ func TestJitterIsFull(t *testing.T) {
 	})
 }
 
-// TestTooLongToWait: a call that can't wait long enough fails immediately, with the
-// limit it would have had to wait for.
-func TestTooLongToWait(t *testing.T) {
-	headers := []string{"X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "946684860", "Retry-After", "60"}
-	reset := time.Unix(946684860, 0).UTC()
-	tests := map[animalstore.Code]client.Window{
-		animalstore.RateLimitExceeded:  client.WindowMinute,
-		animalstore.DailyQuotaExceeded: client.WindowDay,
-		animalstore.KeyBanned:          client.WindowBan,
-	}
-	for code, window := range tests {
-		for _, bound := range []string{"deadline", "longest wait"} {
-			t.Run(string(code)+" by "+bound, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ctx, cancel := context.WithCancel(t.Context())
-					var options []client.Option
-					if bound == "deadline" {
-						ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
-					} else {
-						options = append(options, client.WithMaxWait(30*time.Second))
-					}
-					defer cancel()
-					c, s := scriptedClient(t, []reply{apiError(429, code, headers...)}, options...)
-					began := time.Now()
-					for i := range 3 { // only the first one sends a request
-						_, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex"})
-						wantCode(t, err, code)
-						if errors.Is(err, client.ErrOutcomeUnknown) {
-							t.Errorf("got %v, want no ErrOutcomeUnknown", err)
-						}
-						var limit *client.RateLimitError
-						if !errors.As(err, &limit) {
-							t.Fatalf("got %v, want a RateLimitError", err)
-						}
-						want := client.RateLimitError{Window: window, Limit: 60, Reset: reset, RetryAfter: time.Minute, Err: limit.Err}
-						if *limit != want {
-							t.Errorf("call %d: got %+v, want %+v", i, *limit, want)
-						}
-						if !strings.Contains(err.Error(), "createPet") {
-							t.Errorf("got %q, want it to name the operation", err)
-						}
-					}
-					if got := time.Since(began); got > 0 {
-						t.Errorf("took %v, want no time at all", got)
-					}
-					if len(s.sent) != 1 {
-						t.Errorf("sent %d requests, want 1", len(s.sent))
-					}
-				})
-			})
-		}
-	}
-}
-
 // TestLiftedBan: a client checks from time to time whether its ban was lifted, and
 // continues.
 func TestLiftedBan(t *testing.T) {
@@ -327,47 +265,4 @@ func TestNeverPastTheMemory(t *testing.T) {
 			t.Errorf("got %v after %d requests, want success after 2", err, len(s.sent))
 		}
 	})
-}
-
-// TestSilence: an attempt without a response times out and is retried.
-func TestSilence(t *testing.T) {
-	for name, silent := range map[string]http.HandlerFunc{
-		"before the response": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"half way": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(w, `{"plan":`)
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				asked := 0
-				store := clienttest.New(t, clienttest.InMemory(),
-					clienttest.WithClientOptions(client.WithAttemptTimeout(5*time.Second), client.WithRandom(func() float64 { return 1 })),
-					clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-							if asked++; asked == 1 {
-								silent(w, r)
-								return
-							}
-							service.ServeHTTP(w, r)
-						})
-					}))
-				began := time.Now()
-				if _, err := store.Client.GetLimits(t.Context()); err != nil || asked != 2 {
-					t.Errorf("got %v after %d requests, want success after 2", err, asked)
-				}
-				if got, want := time.Since(began), 5500*time.Millisecond; got != want {
-					t.Errorf("took %v, want %v", got, want)
-				}
-				asked = 0
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				if _, err := store.Client.GetLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("got %v, want context.DeadlineExceeded", err)
-				}
-			})
-		})
-	}
 }

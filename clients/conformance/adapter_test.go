@@ -66,7 +66,7 @@ func startProcess(t testing.TB, name string, dir string, argv ...string) *adapte
 		in.Close()
 		select {
 		case <-done:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			_ = cmd.Process.Kill()
 			<-done
 			t.Errorf("the adapter for %s didn't end with its input", name)

@@ -20,24 +20,24 @@ import (
 
 // TestCreatesThroughKills: each client creates pets while the server is killed again and
 // again and some responses are lost, on a key with 300 requests per minute. Every pet
-// exists exactly once.
+// exists exactly once. They go on until there were enough kills.
 func TestCreatesThroughKills(t *testing.T) {
 	t.Parallel()
 	each := testenv.Count(50, 1000)
 	pause := time.Duration(testenv.Count(300, 1000)) * time.Millisecond
 	server := startReal(t)
 	var creating sync.WaitGroup
-	lost := make([]atomic.Int64, len(clients))
+	var kills atomic.Int64
+	lost, created := make([]atomic.Int64, len(clients)), make([]int, len(clients))
 	for i, c := range clients {
 		a, key, url := c.start(t), server.newKey(c.name, 300), startLossy(t, server.url, &lost[i])
-		creating.Go(func() { createPets(t, a, url, key, each) })
+		creating.Go(func() {
+			created[i] = createPets(t, a, url, key, func(n int) bool { return n < each || kills.Load() < 3 })
+		})
 	}
-	kills, stop := killRepeatedly(server, pause)
+	stop := killRepeatedly(server, pause, &kills)
 	creating.Wait()
 	stop()
-	if *kills < 3 {
-		t.Errorf("the server was killed %d times, want at least 3", *kills)
-	}
 	for i, c := range clients {
 		if got, want := lost[i].Load(), int64(each/lossRate/2); got < want {
 			t.Errorf("%s: %d responses were lost, want at least %d", c.name, got, want)
@@ -50,27 +50,30 @@ func TestCreatesThroughKills(t *testing.T) {
 		}
 		names[pet.Name]++
 	}
-	for _, c := range clients {
-		for n := range each {
+	want := 0
+	for i, c := range clients {
+		want += created[i]
+		for n := range created[i] {
 			if name := petName(c.name, n); names[name] != 1 {
 				t.Errorf("there are %d pets named %s, want 1", names[name], name)
 			}
 		}
 	}
-	if got, want := len(names), len(clients)*each; got != want {
+	if got := len(names); got != want {
 		t.Errorf("got %d names, want %d", got, want)
 	}
 }
 
 func petName(client string, n int) string { return client + " " + strconv.Itoa(n) }
 
-// createPets creates n pets, a few at a time, with pauses so that kills hit some of them.
-func createPets(t testing.TB, a *adapter, url, key string, n int) {
+// createPets creates pets, a few at a time, while more says so, with pauses so that kills
+// hit some of them. It returns their number.
+func createPets(t testing.TB, a *adapter, url, key string, more func(n int) bool) (n int) {
 	id := fmt.Sprintf("creates %d", clientNumber.Add(1))
 	args := map[string]any{"baseURL": url, "apiKey": key, "maxAttempts": 10_000, "backoffBase": 20, "backoffMax": 200, "attemptTimeout": 10_000}
 	if reply, err := a.do(command{Client: id, Call: "new", Args: args}); err != nil || reply["error"] != nil {
 		t.Errorf("%s: %v %v", a.name, err, reply)
-		return
+		return 0
 	}
 	numbers := make(chan int)
 	var running sync.WaitGroup
@@ -84,17 +87,17 @@ func createPets(t testing.TB, a *adapter, url, key string, n int) {
 			}
 		})
 	}
-	for i := range n {
-		numbers <- i
+	for ; more(n); n++ {
+		numbers <- n
 		time.Sleep(20 * time.Millisecond)
 	}
 	close(numbers)
 	running.Wait()
+	return n
 }
 
 // killRepeatedly kills the server and starts it again, with pauses, until stop is called.
-func killRepeatedly(server *realServer, pause time.Duration) (kills *int, stop func()) {
-	kills = new(int)
+func killRepeatedly(server *realServer, pause time.Duration, kills *atomic.Int64) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -105,11 +108,11 @@ func killRepeatedly(server *realServer, pause time.Duration) (kills *int, stop f
 			case <-time.After(pause):
 				server.restart(syscall.SIGKILL)
 				server.awaitReady()
-				*kills++
+				kills.Add(1)
 			}
 		}
 	}()
-	return kills, func() {
+	return func() {
 		close(done)
 		<-ended
 	}

@@ -150,16 +150,20 @@ func prepareRequest(want any, got []map[string]any) any {
 			headers := map[string]any{}
 			for name, value := range value.(map[string]any) {
 				name = strings.ToLower(name)
-				headers[name] = referTo(value, name, got)
+				headers[name] = referTo(value, got, func(r map[string]any) any { return r["headers"].(map[string]any)[name] })
 			}
 			value = headers
+		case "text":
+			value = referTo(value, got, func(r map[string]any) any { return r["text"] })
 		}
 		prepared[name] = value
 	}
 	return prepared
 }
 
-func referTo(value any, header string, got []map[string]any) any {
+// referTo replaces a reference to a part of another request with a comparison with that
+// part.
+func referTo(value any, got []map[string]any, part func(request map[string]any) any) any {
 	object, _ := value.(map[string]any)
 	name, operand, ok := matcher(object)
 	if !ok || name != "$sameAs" && name != "$differsFrom" {
@@ -169,7 +173,7 @@ func referTo(value any, header string, got []map[string]any) any {
 	if number < 1 || number > len(got) {
 		return math.NaN() // equal to nothing
 	}
-	other := got[number-1]["headers"].(map[string]any)[header]
+	other := part(got[number-1])
 	if name == "$sameAs" {
 		return other
 	}

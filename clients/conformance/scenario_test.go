@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -44,6 +45,7 @@ type reply struct {
 	Text    string         `json:"text"`
 	Padding int            `json:"padding"` // this many spaces instead of a body
 	Delay   int            `json:"delay"`   // milliseconds
+	Awaits  int            `json:"awaits"`  // wait until there were this many requests
 	Cut     string         `json:"cut"`     // "before", "headers", "body" or "stall"
 	Hang    bool           `json:"hang"`
 	Times   int            `json:"times"` // 0 means once
@@ -64,11 +66,19 @@ func loadScenarios(t testing.TB) (all []scenario) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list []scenario
-		if err := decodeStrictly(text, &list); err != nil {
+		var content struct {
+			Args      map[string]any `json:"args"`
+			Scenarios []scenario     `json:"scenarios"`
+		}
+		var into any = &content.Scenarios
+		if text[0] == '{' {
+			into = &content
+		}
+		if err := decodeStrictly(text, into); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		for _, s := range list {
+		for _, s := range content.Scenarios {
+			addArgs(s.Steps, content.Args)
 			s.file = strings.TrimSuffix(filepath.Base(file), ".json")
 			if s.Name == "" || s.Promise == "" || len(s.Steps) == 0 || seen[s.Name] {
 				t.Fatalf("%s: scenario %q needs a unique name, a promise and steps", file, s.Name)
@@ -78,6 +88,31 @@ func loadScenarios(t testing.TB) (all []scenario) {
 		}
 	}
 	return all
+}
+
+// addArgs adds the common arguments of a file to steps.
+func addArgs(steps []step, common map[string]any) {
+	for i := range steps {
+		steps[i].Args = patched(common, steps[i].Args)
+		addArgs(steps[i].Together, common)
+	}
+}
+
+// patched returns a copy of an object with a merge patch applied: null removes a field.
+func patched(object, patch map[string]any) map[string]any {
+	result := maps.Clone(orEmpty(object))
+	for name, value := range patch {
+		fields, isObject := value.(map[string]any)
+		switch {
+		case isObject:
+			result[name] = patched(asObject(result[name]), fields)
+		case value == nil:
+			delete(result, name)
+		default:
+			result[name] = value
+		}
+	}
+	return result
 }
 
 func decodeStrictly(text []byte, into any) error {

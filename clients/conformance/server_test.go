@@ -22,6 +22,7 @@ type scriptedServer struct {
 	mu     sync.Mutex
 	script []reply
 	seen   []map[string]any
+	more   chan struct{} // closed and replaced with each request
 	last   time.Time
 	closed chan struct{}
 }
@@ -31,7 +32,7 @@ type scriptedServer struct {
 // itself.
 func startScripted(t testing.TB, script []reply) *scriptedServer {
 	t.Helper()
-	s := &scriptedServer{closed: make(chan struct{})}
+	s := &scriptedServer{more: make(chan struct{}), closed: make(chan struct{})}
 	for _, r := range script {
 		for range max(r.Times, 1) {
 			s.script = append(s.script, r)
@@ -92,7 +93,26 @@ func (s *scriptedServer) record(r *http.Request, where string) int {
 	}
 	s.last = now
 	s.seen = append(s.seen, request)
+	close(s.more)
+	s.more = make(chan struct{})
 	return len(s.seen) - 1
+}
+
+// await waits until there were n requests.
+func (s *scriptedServer) await(n int) {
+	for {
+		s.mu.Lock()
+		seen, more := len(s.seen), s.more
+		s.mu.Unlock()
+		if seen >= n {
+			return
+		}
+		select {
+		case <-more:
+		case <-s.closed:
+			return
+		}
+	}
 }
 
 func (s *scriptedServer) requests() []map[string]any {
@@ -116,6 +136,7 @@ func (y *reply) serve(w http.ResponseWriter, r *http.Request, s *scriptedServer,
 	case <-s.closed:
 		return
 	}
+	s.await(y.Awaits)
 	if y.Hang {
 		select {
 		case <-r.Context().Done():

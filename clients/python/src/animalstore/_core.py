@@ -158,8 +158,10 @@ class Core:
             self.gate.return_lost(ticket)
             raise
         if isinstance(got, Received):
-            got.interrupted = call.interruption() is not None
             failure = self._reader.read(call, got)
+            interruption = interrupted(call, got.timed_out and limit < timeout)
+            if failure and got.broken and interruption:
+                failure.error, failure.retryable = interruption, False
             self.gate.return_answered(
                 ticket,
                 got.status,
@@ -173,7 +175,7 @@ class Core:
             self.gate.return_unsent(ticket)
         else:
             self.gate.return_lost(ticket)
-        return no_response(call, got, limit < timeout)
+        return no_response(call, got, interrupted(call, got.timed_out and limit < timeout))
 
     def _pause(
         self, call: Call[T], failure: Failure, attempt: int, unresolved: float | None
@@ -227,13 +229,18 @@ def settles(call: Call[Any], failure: Failure) -> bool:
     return call.method == "DELETE" and (call.operation, failure.code) != ("revokeKey", "precondition_failed")
 
 
-def no_response(call: Call[Any], lost: Lost, by_deadline: bool) -> Failure:
+def interrupted(call: Call[Any], by_deadline: bool) -> AnimalStoreError | None:
+    """Returns an error if an attempt ended because its caller cancelled the call, or at the
+    deadline: that may be a little earlier than the call's own clock says."""
+    if by_deadline:
+        return CallTimeoutError("the timeout passed", operation=call.operation, request=call.request)
+    return call.interruption()
+
+
+def no_response(call: Call[Any], lost: Lost, interruption: AnimalStoreError | None) -> Failure:
     """Returns the failure of a request without a response."""
-    error = call.interruption()
-    if error is None and lost.timed_out and by_deadline:
-        error = CallTimeoutError("the timeout passed", operation=call.operation, request=call.request)
-    if error:
-        return Failure(error, unchanged=lost.unsent)
+    if interruption:
+        return Failure(interruption, unchanged=lost.unsent)
     reason = NOT_IN_TIME if lost.timed_out else str(lost.error) or type(lost.error).__name__
     error = NetworkError(reason, operation=call.operation, request=call.request)
     error.__cause__ = lost.error

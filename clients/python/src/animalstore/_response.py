@@ -46,8 +46,8 @@ class Received:
     broken: str = ""
     """Why the body is incomplete."""
     too_large: bool = False
-    interrupted: bool = False
-    """The call was cancelled or timed out while the body was read."""
+    timed_out: bool = False
+    """The body took too long."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Reader:
             return Failure(NotModifiedError("not modified", operation=call.operation, request=call.request), status)
         if got.broken:
             failure = Failure(self._unexpected(call, got, f"reading the body: {got.broken}"))
-            failure.retryable = not got.too_large and not got.interrupted
+            failure.retryable = not got.too_large
             failure.unchanged = 400 <= status < 500
         elif 300 <= status < 400 and location:
             target = excerpt(self._conceal(location))

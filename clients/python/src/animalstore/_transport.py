@@ -95,10 +95,10 @@ class Runner:
                 if too_large(got):
                     break
                 if time.monotonic() > deadline:
-                    got.broken = NOT_IN_TIME
+                    got.broken, got.timed_out = NOT_IN_TIME, True
                     break
         except httpx.TimeoutException:
-            got.broken = NOT_IN_TIME
+            got.broken, got.timed_out = NOT_IN_TIME, True
         except httpx.RequestError as e:
             got.broken = describe(e)
         finally:

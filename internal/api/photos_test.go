@@ -140,6 +140,7 @@ func TestListPhotos(t *testing.T) {
 
 // TestUploadsAreRefused: each in the order of the contract.
 func TestUploadsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(with *setup) { with.photosLimit = 100_000 })
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
 	full := s.add(t, animalstore.NewPet{Name: "Mia"})[0].ID
@@ -327,6 +328,7 @@ func TestPhotoEvents(t *testing.T) {
 // Package photo has tests of how long that takes and how much memory.
 func TestBadUploads(t *testing.T) {
 	sqliteOnly(t, "bad uploads never reach the database")
+	t.Parallel()
 	s := start(t)
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
 	for _, u := range phototest.Bad(testenv.Count(70, 2000), 7) {

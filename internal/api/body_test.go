@@ -69,6 +69,7 @@ func TestRefusedBody(t *testing.T) {
 		code       animalstore.Code
 		message    string // part of it
 	}{
+		{"nothing", "", malformed, "empty"},
 		{"white space only", " \n", malformed, "empty"},
 		{"null", `null`, malformed, "object"},
 		{"true", `true`, malformed, "object"},
@@ -154,13 +155,6 @@ func TestRefusedBody(t *testing.T) {
 	if got := s.do(t, call{path: "/v1/pets"}); string(got.body) != "[]\n" {
 		t.Errorf("after refusals alone: got %v, want an empty store", got)
 	}
-}
-
-func TestEmptyBody(t *testing.T) {
-	s := start(t)
-	got := s.do(t, call{method: "POST", path: "/v1/pets", bad: true})
-	got.want(t, http.StatusBadRequest, animalstore.MalformedJSON)
-	got.wantMessage(t, "empty")
 }
 
 // TestNumbers is how an integer may be written.

@@ -179,24 +179,3 @@ func TestStaging(t *testing.T) {
 		t.Errorf("got %d lines in the log on a key of the other deployment, want 1", len(got))
 	}
 }
-
-// TestKeyChangesCount: what happens to a key counts within a second.
-func TestKeyChangesCount(t *testing.T) {
-	s := start(t)
-	revoked, id := s.makeKey(t, keys.Mint(s.env))
-	expiring, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
-		k.ExpiresAt = animalstore.At(s.clock.Now().Add(300 * time.Millisecond))
-	})
-	for _, key := range []string{revoked, expiring} {
-		s.do(t, call{path: "/v1/pets", key: key}).want(t, http.StatusOK, "")
-	}
-	if _, err := s.revoke(t, id); err != nil {
-		t.Fatal(err)
-	}
-	s.clock.advance(299 * time.Millisecond)
-	s.do(t, call{path: "/v1/pets", key: expiring}).want(t, http.StatusOK, "")
-	s.clock.advance(time.Millisecond)
-	s.do(t, call{path: "/v1/pets", key: expiring}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
-	s.clock.advance(700 * time.Millisecond)
-	s.do(t, call{path: "/v1/pets", key: revoked}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
-}

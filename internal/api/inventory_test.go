@@ -261,6 +261,7 @@ func TestInventoryTakesTurns(t *testing.T) {
 // TestInventoryGoesOn: a count that takes longer than its request may wait serves later
 // requests, unless it takes so long that it would be too old.
 func TestInventoryGoesOn(t *testing.T) {
+	sqliteOnly(t, "it uses no database")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for takes, want := range map[time.Duration]struct {
@@ -293,6 +294,7 @@ func TestInventoryGoesOn(t *testing.T) {
 // TestInventoriesAreBounded: asking for any number of categories takes a limited amount of
 // memory, and those counted last are kept.
 func TestInventoriesAreBounded(t *testing.T) {
+	sqliteOnly(t, "it uses no database")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var noPets countFunc = func(context.Context) error { return nil }
@@ -325,6 +327,7 @@ func TestInventoriesAreBounded(t *testing.T) {
 // TestCountsAreRead: a count of few pets among many takes few reads, one of many pets short
 // ones, and on a slow machine it doesn't take ever more.
 func TestCountsAreRead(t *testing.T) {
+	sqliteOnly(t, "it uses no database")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {

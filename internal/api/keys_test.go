@@ -539,6 +539,9 @@ func TestKeyNotFound(t *testing.T) {
 				got := s.do(t, call{method: op.method, path: "/v1/keys/" + id + op.rest, body: op.body, key: s.admin, bad: true})
 				got.want(t, http.StatusNotFound, animalstore.KeyNotFound)
 				got.wantMessage(t, "there is no")
+				if id == "99" {
+					got.wantMessage(t, "key with id 99")
+				}
 			})
 		}
 	}

@@ -235,6 +235,9 @@ func (h *history) ask(q question) (porcupine.Operation, error) {
 		method, path, body = "POST", "/v1/pets", fmt.Sprintf(`{"name":%q,"categoryId":1}`, q.create)
 	case q.list > 0:
 		path = fmt.Sprintf("/v1/pets?limit=%d", q.list)
+		if q.list == 3 {
+			path += "&status=available" // which all of them are
+		}
 	}
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+h.key)

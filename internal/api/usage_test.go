@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -87,88 +86,4 @@ func TestUsage(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestUsageIsDropped: usage older than 90 days is dropped, and all younger usage is kept.
-func TestUsageIsDropped(t *testing.T) {
-	s := start(t)
-	_, id := s.with(t, readWrite, nil)
-	now := animalstore.At(s.clock.Now())
-	old := animalstore.At(now.Add(-animalstore.UsageKept - time.Hour))
-	young := animalstore.At(now.Add(-animalstore.UsageKept + time.Hour))
-	if err := s.db.SaveUsage(t.Context(), []animalstore.Usage{
-		{KeyID: id, Hour: old, Admitted: 1}, {KeyID: id, Hour: young, Admitted: 2}, {KeyID: id, Hour: now, Refused: 3},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := s.db.DropUsage(t.Context(), animalstore.At(now.Add(-animalstore.UsageKept)), 100); n != 1 || err != nil {
-		t.Errorf("got %d dropped, %v, want 1", n, err)
-	}
-	want := []hour{{now.String(), 0, 3}, {young.String(), 2, 0}}
-	if got := s.asAdmin(t, "GET", keyPath(id, "/usage?hours=2160"), "").hours(t); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	all, err := s.db.Usage(t.Context(), id, animalstore.Time{})
-	if len(all) != 2 || err != nil {
-		t.Errorf("got %v, %v in the database, want two hours", all, err)
-	}
-}
-
-// TestUsageAddsUp: whatever many clients at once count, over hours and saves in
-// between, is what the store has in the end.
-func TestUsageAddsUp(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	const clients, rounds = 4, 6
-	type count struct{ admitted, refused int64 }
-	type client struct {
-		secret string
-		id     int64
-		count
-	}
-	all := make([]client, clients)
-	for i := range all {
-		secret, id := s.with(t, animalstore.Read, func(k *animalstore.NewKey) {
-			k.Limits = animalstore.Limits{PerMinute: int64(10 + 5*i), PerDay: 100}
-		})
-		all[i] = client{secret: secret, id: id}
-	}
-	for range rounds {
-		var group sync.WaitGroup
-		var mu sync.Mutex
-		for i := range all {
-			for j := range 25 {
-				group.Go(func() {
-					path := []string{"/v1/pets", "/v1/pets/99", "/v1/nothing", "/v1/keys", "/v1/usage"}[j%5]
-					got, err := s.send(t.Context(), call{path: path, key: all[i].secret})
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					if got.status == http.StatusTooManyRequests {
-						all[i].refused++
-					} else {
-						all[i].admitted++
-					}
-				})
-			}
-		}
-		group.Wait()
-		s.clock.advance(37 * time.Minute)
-	}
-	for i, c := range all {
-		var got count
-		for _, h := range s.asAdmin(t, "GET", keyPath(c.id, "/usage?hours=100"), "").hours(t) {
-			got.admitted += h.Admitted
-			got.refused += h.Refused
-		}
-		if got != c.count || c.admitted+c.refused != 25*rounds || c.refused == 0 && i == 0 {
-			t.Errorf("client %d: got %+v, want what it counted, %+v", i, got, c.count)
-		}
-		if c.admitted > 100 {
-			t.Errorf("client %d: got %d admitted in a day, want at most 100", i, c.admitted)
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,90 +13,6 @@ import (
 	"animalstore"
 	"animalstore/internal/testenv"
 )
-
-// TestWalkWhileOthersAdd: a client that walks the pages while pets are added sees
-// every pet that was there all the time exactly once.
-func TestWalkWhileOthersAdd(t *testing.T) {
-	s := start(t)
-	before := s.add(t, some(60)...)
-	slices.Reverse(before)
-	sold := slices.DeleteFunc(slices.Clone(before), func(p animalstore.Pet) bool { return p.Status != animalstore.PetSold })
-
-	var done atomic.Bool
-	var adders, walkers sync.WaitGroup
-	var added atomic.Int64
-	for i := range 3 {
-		adders.Go(func() {
-			for !done.Load() {
-				if _, _, err := s.db.CreatePet(t.Context(), animalstore.NewPet{Name: "new", Status: animalstore.PetStatuses[i]}, nil); err != nil {
-					t.Error(err)
-					return
-				}
-				added.Add(1)
-			}
-		})
-	}
-	for _, walk := range []struct {
-		path string
-		want []animalstore.Pet
-	}{
-		{"/v1/pets?limit=7", before}, {"/v1/pets", before}, {"/v1/pets?limit=100", before},
-		{"/v1/pets?limit=3&status=sold", sold}, {"/v1/pets?status=sold", sold},
-	} {
-		walkers.Go(func() {
-			pages, err := s.walk(t.Context(), walk.path)
-			if err != nil {
-				t.Errorf("%s: %v", walk.path, err)
-				return
-			}
-			got := slices.Concat(pages...)
-			if !slices.IsSortedFunc(got, func(a, b animalstore.Pet) int { return int(b.ID - a.ID) }) {
-				t.Errorf("%s: got ids %d, want each once and descending", walk.path, ids(got))
-			}
-			old := slices.DeleteFunc(got, func(p animalstore.Pet) bool { return p.ID > before[0].ID })
-			if !slices.Equal(old, walk.want) {
-				t.Errorf("%s: got the old pets %d, want %d", walk.path, ids(old), ids(walk.want))
-			}
-		})
-	}
-	walkers.Wait()
-	done.Store(true)
-	adders.Wait()
-	if added.Load() == 0 {
-		t.Error("no pet was added meanwhile: the test showed nothing")
-	}
-}
-
-// TestReadYourWrites: a pet is on page one from the moment its 201 is
-// there, however often that page is asked for.
-func TestReadYourWrites(t *testing.T) {
-	s := start(t)
-	var group sync.WaitGroup
-	for i := range 4 {
-		group.Go(func() {
-			for j := range 12 {
-				name := fmt.Sprintf("pet %d of %d", j, i)
-				pet, _, err := s.db.CreatePet(t.Context(), animalstore.NewPet{Name: name}, nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for _, path := range []string{"/v1/pets?limit=100", "/v1/pets?limit=100&status=available"} {
-					pages, err := s.walk(t.Context(), path)
-					got := slices.Concat(pages...)
-					if err != nil || !slices.ContainsFunc(got, func(p animalstore.Pet) bool { return p.ID == pet.ID && p.Name == name }) {
-						t.Errorf("%s: got %d (%v), want %d among them", path, ids(got), err, pet.ID)
-						return
-					}
-				}
-			}
-		})
-	}
-	group.Wait()
-	if got := s.do(t, call{path: "/v1/pets?limit=100"}); got.status != http.StatusOK || len(got.pets(t)) != 48 {
-		t.Errorf("got %d pets, want 48", len(got.pets(t)))
-	}
-}
 
 // TestCursorOutlivesItsRow: the last pet of each page is taken out of the list
 // right after it was seen. The next page goes on as if nothing had happened.
@@ -202,11 +117,11 @@ func TestWalkWhileOthersChange(t *testing.T) {
 	}
 }
 
-// stir changes one of the moving pets, or adds and removes one.
+// stir changes one of the moving pets, or adds one, which half of the time is removed.
 func (s *service) stir(ctx context.Context, moving []animalstore.Pet, random *rand.Rand) error {
 	path := petPath(moving[random.IntN(len(moving))].ID)
 	calls := [][]call{
-		{post("/v1/pets", `{"name":"passing","categoryId":1}`)},
+		{post("/v1/pets", fmt.Sprintf(`{"name":"new","categoryId":%d,"status":%q}`, 1+random.IntN(2), animalstore.PetStatuses[random.IntN(3)]))},
 		{patch(path, fmt.Sprintf(`{"categoryId":%d}`, 1+random.IntN(2)))},
 		{patch(path, fmt.Sprintf(`{"status":%q}`, animalstore.PetStatuses[random.IntN(2)]))},
 	}[random.IntN(3)]
@@ -218,7 +133,7 @@ func (s *service) stir(ctx context.Context, moving []animalstore.Pet, random *ra
 		if got.status >= 300 {
 			return fmt.Errorf("%s %s %s: got %v", c.method, c.path, c.body, got)
 		}
-		if location := got.header.Get("Location"); location != "" {
+		if location := got.header.Get("Location"); location != "" && random.IntN(2) == 0 {
 			if _, err := s.send(ctx, remove(location)); err != nil {
 				return err
 			}

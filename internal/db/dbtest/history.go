@@ -70,7 +70,7 @@ func linearizablePets(t *testing.T, open func(*testing.T) db.DB) {
 	for round := range testenv.Count(3, 500) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			d := open(t)
-			history := record(t, d, uint64(round), 6, 100, singles)
+			history := record(t, d, uint64(round), 16, 40, singles)
 			for _, part := range byPet(history) {
 				checkHistory(t, part)
 			}

@@ -161,6 +161,9 @@ func orderOutlivesPet(t *testing.T, d db.DB) {
 		pet, order := orderInStatus(t, d, status)
 		mustDeletePet(t, d, pet.ID)
 		wantOrder(t, d, order)
+		if got := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 10}); !slices.Equal(got, []animalstore.Order{order}) {
+			t.Errorf("got orders %+v of the removed pet, want %+v alone", got, order)
+		}
 		if _, err := d.UpdateOrder(t.Context(), order.ID, func(o *animalstore.Order) error { return o.Move(animalstore.OrderApproved, later) }); err == nil {
 			t.Errorf("a %s order was approved", status)
 		}

@@ -58,16 +58,6 @@ func statusDefaults(t *testing.T, d db.DB) {
 	}
 }
 
-func idsRise(t *testing.T, d db.DB) {
-	last := int64(0)
-	for _, p := range slices.Backward(fill(t, d, 200)) {
-		if p.ID <= last {
-			t.Fatalf("id %d was assigned after id %d", p.ID, last)
-		}
-		last = p.ID
-	}
-}
-
 func petNotFound(t *testing.T, d db.DB) {
 	last := fill(t, d, 1)[0].ID
 	for _, id := range []int64{0, -1, last + 1, math.MaxInt64, math.MinInt64} {
@@ -149,56 +139,6 @@ func listIsOneState(t *testing.T, d db.DB) {
 			if ofA != ofB && ofA != ofB+1 {
 				t.Fatalf("%s has %d and %d, which the store never had together", name, ofA, ofB)
 			}
-		}
-	}
-}
-
-func pagingBesideInserts(t *testing.T, d db.DB) {
-	old := fill(t, d, 150)
-	stop := make(chan struct{})
-	inserted := make(chan error, 1)
-	defer func() {
-		close(stop)
-		if err := <-inserted; err != nil {
-			t.Errorf("CreatePet during the paging: %v", err)
-		}
-	}()
-	go func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				inserted <- nil
-				return
-			default:
-			}
-			_, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("late ", i), CategoryID: 1, Status: animalstore.PetStatuses[i%3]}, nil)
-			if err != nil {
-				inserted <- err
-				return
-			}
-		}
-	}()
-	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
-		var got []animalstore.Pet
-		q := db.PetQuery{Status: status, Limit: 7}
-		for {
-			page := mustList(t, d, q)
-			got = append(got, page...)
-			if len(page) < q.Limit {
-				break
-			}
-			q.Before = page[len(page)-1].ID
-		}
-		for i := 1; i < len(got); i++ {
-			if got[i].ID >= got[i-1].ID {
-				t.Fatalf("id %d came after id %d", got[i].ID, got[i-1].ID)
-			}
-		}
-		// New pets may or may not come first; none of the old ones may be missing.
-		i := slices.IndexFunc(got, func(p animalstore.Pet) bool { return p.ID <= old[0].ID })
-		want := selected(old, db.PetQuery{Status: status, Limit: len(old)})
-		if i < 0 || !slices.Equal(got[i:], want) {
-			t.Errorf("status %q: paging found %d of the %d pets that existed before", status, len(got)-max(i, 0), len(want))
 		}
 	}
 }

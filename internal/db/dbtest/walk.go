@@ -119,13 +119,14 @@ func walksBesideChanges(t *testing.T, d db.DB) {
 	})
 }
 
-// stir changes something about the moving pets, or adds and removes one.
+// stir changes something about the moving pets, or adds a pet, which half of the time is
+// removed.
 func stir(t *testing.T, d db.DB, moving []animalstore.Pet, random *rand.Rand) error {
 	id := moving[random.IntN(len(moving))].ID
 	switch random.IntN(4) {
 	case 0:
-		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "passing", CategoryID: 1 + random.Int64N(2)}, nil)
-		if err != nil {
+		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "new", CategoryID: 1 + random.Int64N(2), Status: animalstore.PetStatuses[random.IntN(3)]}, nil)
+		if err != nil || random.IntN(2) == 0 {
 			return err
 		}
 		return d.DeletePet(t.Context(), pet.ID, allow)

@@ -107,44 +107,6 @@ func look(t *testing.T, d db.DB, id int64) error {
 	return nil
 }
 
-func creatorsAtOnce(t *testing.T, d db.DB) {
-	const creators, each = 32, 10
-	ids := make([][]int64, creators)
-	together(t, creators, func(i int) error {
-		for n := range each {
-			want := animalstore.NewPet{Name: fmt.Sprintf("of %d, number %d", i, n), CategoryID: int64(i), Status: animalstore.PetStatuses[n%3]}
-			pet, _, err := d.CreatePet(t.Context(), want, nil)
-			if err != nil {
-				return err
-			}
-			got, err := d.Pet(t.Context(), pet.ID)
-			if err != nil {
-				return fmt.Errorf("read my own pet %d: %w", pet.ID, err)
-			}
-			if got != pet || got.Name != want.Name || got.CategoryID != want.CategoryID || got.Status != want.Status {
-				return fmt.Errorf("created %+v, got %+v, read %+v", want, pet, got)
-			}
-			ids[i] = append(ids[i], pet.ID)
-		}
-		return nil
-	})
-	owner := map[int64]int{}
-	for i, mine := range ids {
-		for n, id := range mine {
-			if other, taken := owner[id]; taken {
-				t.Errorf("id %d was assigned to creator %d and to %d", id, other, i)
-			}
-			owner[id] = i
-			if n > 0 && id <= mine[n-1] {
-				t.Errorf("creator %d got id %d after %d", i, id, mine[n-1])
-			}
-		}
-	}
-	if len(owner) != creators*each {
-		t.Errorf("got %d different ids, want %d", len(owner), creators*each)
-	}
-}
-
 // generationHolds reads while others write and records the results in each stable
 // generation: no two reads of one generation may differ.
 func generationHolds(t *testing.T, d db.DB) {

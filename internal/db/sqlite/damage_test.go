@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,13 +18,13 @@ import (
 func TestFlippedBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	d := mustOpen(t, path, Options{Serve: true, NoSync: true})
-	want := map[int64]animalstore.Pet{}
+	var want []animalstore.Pet
 	for i := range 300 {
 		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprintf("Rex the %dth", i), CategoryID: int64(i % 7), Status: animalstore.PetStatuses[i%3]}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[pet.ID] = pet
+		want = append(want, pet)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -48,7 +47,7 @@ func TestFlippedBytes(t *testing.T) {
 			refused++
 			continue
 		}
-		wrong := servesWrong(d, want)
+		wrong := readsWrong(d, want)
 		d.Close()
 		switch {
 		case failed:
@@ -62,42 +61,6 @@ func TestFlippedBytes(t *testing.T) {
 	if refused == 0 {
 		t.Error("no flip was noticed: the test checks nothing")
 	}
-}
-
-// servesWrong reads every pet in every way and describes the first that is wrong.
-func servesWrong(d *DB, want map[int64]animalstore.Pet) string {
-	ctx := context.Background()
-	for id, pet := range want {
-		if got, err := d.Pet(ctx, id); err != nil || got != pet {
-			return fmt.Sprintf("pet %d is %+v, %v", id, got, err)
-		}
-	}
-	queries := []db.PetQuery{{}}
-	for _, status := range animalstore.PetStatuses {
-		queries = append(queries, db.PetQuery{Status: status})
-	}
-	for i := range int64(7) {
-		queries = append(queries, db.PetQuery{CategoryID: &i})
-	}
-	for _, q := range queries {
-		q.Limit = 1000
-		n := 0
-		pets, err := d.Pets(ctx, q)
-		for _, p := range want {
-			if (q.Status == "" || p.Status == q.Status) && (q.CategoryID == nil || p.CategoryID == *q.CategoryID) {
-				n++
-			}
-		}
-		if err != nil || len(pets) != n {
-			return fmt.Sprintf("%+v has %d pets, %v, want %d", q, len(pets), err, n)
-		}
-		for _, p := range pets {
-			if want[p.ID] != p {
-				return fmt.Sprintf("%+v has %+v, want %+v", q, p, want[p.ID])
-			}
-		}
-	}
-	return ""
 }
 
 // TestDamagedRowStops: a row that breaks the rules isn't served.

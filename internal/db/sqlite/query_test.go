@@ -181,11 +181,14 @@ func ran(t *testing.T, d *DB, run func(context.Context, *DB) error) string {
 	return queries[0]
 }
 
-// TestEventsBeforeUseTheirIndex: a page of events, newest first, is read from one index,
-// without sorting, and costs the same however many events there are.
-func TestEventsBeforeUseTheirIndex(t *testing.T) {
+// TestEventsUseTheirIndex: a page of events, oldest or newest first, all or those of one
+// resource, is read from one index, without sorting, and costs the same however many
+// events there are.
+func TestEventsUseTheirIndex(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	for query, want := range map[string]string{
+		listEvents:          "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+		listEventsBySubject: "SEARCH events USING INDEX events_by_subject (subject_id=? AND rowid>? AND rowid<?)",
 		eventsBefore:        "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 		subjectEventsBefore: "SEARCH events USING INDEX events_by_subject (subject_id=? AND rowid>? AND rowid<?)",
 	} {

@@ -256,10 +256,18 @@ func TestWriteAtItsDeadline(t *testing.T) {
 	behind := write("behind")
 	queued(t, d, 1)
 	ctx.expire()
-	if err := <-committing; !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+	returned := func(result chan error) error {
+		select {
+		case err := <-result:
+			return err
+		case <-time.After(time.Minute):
+			return errors.New("it keeps its caller after the deadline")
+		}
+	}
+	if err := returned(committing); !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a write whose commit hangs: %v, want that its outcome is unknown", err)
 	}
-	if err := <-behind; errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := returned(behind); errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a write behind it: %v, want that its deadline has passed", err)
 	}
 	d.writer.conn.SetAuthorizer(nil) // the goroutine is in the old one

@@ -266,7 +266,7 @@ func (p *tab) browseKeys(s *server) {
 	p.do("rotate it", click(`form[action$="/rotate"] button`), visible("#secret"))
 	p.do("open the key", click("main .primary"), visible("#revoke"))
 	p.do("revoke it", click(".danger summary"), click("[name=confirm]"), click(`form[action$="/revoke"] button`), visible(".tag.revoked"))
-	eventually(p.t, 5*time.Second, "the key is refused", func() bool {
+	eventually(p.t, stepTimeout, "the key is refused", func() bool {
 		return newClient(p.t, s, secret).get(p.t, "/v1/pets").status == 401
 	})
 	p.do("open the own key", chromedp.Navigate(s.url+"/console/keys/1"), visible(".plot svg"))

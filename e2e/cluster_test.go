@@ -356,6 +356,8 @@ func TestClusterFailover(t *testing.T) {
 		}
 		standby.Promote(t)
 		promoted := time.Now()
+		slowest := watchAlive(t, instances[0].server)
+		first := make([]time.Duration, len(instances)) // write of each
 		var wg sync.WaitGroup
 		for i, in := range instances {
 			c := newClient(t, in.server, key)
@@ -364,13 +366,10 @@ func TestClusterFailover(t *testing.T) {
 					a, err := c.try("PUT", "/v1/categories/7", fmt.Sprintf(`{"name":"of round %d"}`, round))
 					took := time.Since(promoted)
 					if err == nil && (a.status == 200 || a.status == 201) {
-						t.Logf("round %d: instance %d writes again after %v", round, i, took)
-						if took > 5*time.Second {
-							t.Errorf("round %d: instance %d took %v, want at most 5s", round, i, took)
-						}
+						first[i] = took
 						return
 					}
-					if took > 30*time.Second {
+					if took > time.Minute {
 						t.Errorf("round %d: instance %d does not write again: %d %s, %v", round, i, a.status, a.body, err)
 						return
 					}
@@ -379,6 +378,11 @@ func TestClusterFailover(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		busy := slowest()
+		t.Logf("round %d: the instances write again after %v", round, first)
+		if took := slices.Max(first); took > 5*time.Second+10*busy {
+			t.Errorf("round %d: an instance took %v, want at most 5s, with a machine that takes up to %v for anything", round, took, busy)
+		}
 		load.awaitMore(20)
 		// The former primary comes back as the standby.
 		primary.Follow(t, standby)

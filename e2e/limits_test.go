@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -235,14 +234,16 @@ func TestClientsGoAway(t *testing.T) {
 	if !strings.Contains(stacks, "goroutine ") {
 		t.Fatalf("no stacks to look at:\n%s", stacks)
 	}
-	if n := strings.Count(stacks, "net/http.(*conn).serve("); n > 0 {
-		t.Errorf("%d goroutines still serve connections that are gone:\n%s", n, stacks)
+	for _, serve := range []string{"net/http.(*conn).serve(", "animalstore/internal/http1.(*conn).serve("} {
+		if n := strings.Count(stacks, serve); n > 0 {
+			t.Errorf("%d goroutines are still in %s…) for connections that are gone:\n%s", n, serve, stacks)
+		}
 	}
 }
 
 // TestOutOfDescriptors opens more connections than the server has descriptors. Open
-// connections are still served without delay, including those that need net/http, and
-// new clients soon after the attack.
+// connections are still served, including those that need net/http, and new clients after
+// the attack. http1 has a test that they are served without delay.
 func TestOutOfDescriptors(t *testing.T) {
 	const descriptors, attackers, clients = 2048, 5000, 20
 	var limit syscall.Rlimit
@@ -261,45 +262,33 @@ func TestOutOfDescriptors(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer open[i].Close()
-		if _, err := exchange(open[i], plain); err != nil {
+		if err := exchange(open[i], plain); err != nil {
 			t.Fatalf("before the attack: %v", err)
 		}
 	}
 
 	end := attack(t, addr, attackers)
-	eventually(t, 10*time.Second, "the server is out of descriptors", func() bool {
+	eventually(t, time.Minute, "the server is out of descriptors", func() bool {
 		return strings.Contains(s.stderr.String(), "too many open files")
 	})
-	took := make([]time.Duration, clients)
 	var waiting sync.WaitGroup
-	for i, c := range open { // all at once, before the attackers' time is up
+	for _, c := range open { // all at once, before the attackers' time is up
 		waiting.Go(func() {
-			var err error
-			if took[i], err = exchange(c, other); err != nil {
+			if err := exchange(c, other); err != nil {
 				t.Errorf("during the attack: %v", err)
 			}
 		})
 	}
 	waiting.Wait()
 	end()
-	ended := time.Now()
-
-	// The median, because a busy machine may delay any single request.
-	slices.Sort(took)
-	t.Logf("requests during the attack took %v to %v, in the median %v", took[0], took[clients-1], took[clients/2])
-	if median := took[clients/2]; median > 100*time.Millisecond {
-		t.Errorf("requests during the attack took %v in the median, want at most 100ms", median)
-	}
-	eventually(t, 6*time.Second, "new clients are served again", func() bool {
-		c, err := net.DialTimeout("tcp", addr, time.Second)
+	eventually(t, time.Minute, "new clients are served again", func() bool {
+		c, err := net.DialTimeout("tcp", addr, 10*time.Second)
 		if err != nil {
 			return false
 		}
 		defer c.Close()
-		_, err = exchange(c, plain)
-		return err == nil
+		return exchange(c, plain) == nil
 	})
-	t.Logf("a new client was served %v after the attack", time.Since(ended))
 	if line := lineWith(s.stderr.String(), "too many open files"); !strings.Contains(line, "level=ERROR") {
 		t.Errorf("got log line %q, want it at level ERROR", line)
 	}
@@ -337,26 +326,24 @@ func attack(t *testing.T, addr string, count int) (end func()) {
 	return end
 }
 
-// exchange sends a request and returns how long its response took, which must be
-// 200.
-func exchange(c net.Conn, request string) (time.Duration, error) {
-	began := time.Now()
-	c.SetDeadline(began.Add(10 * time.Second))
+// exchange sends a request, whose response must be 200.
+func exchange(c net.Conn, request string) error {
+	c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(c, request); err != nil {
-		return 0, err
+		return err
 	}
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer res.Body.Close()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return 0, err
+		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("got %s, want 200", res.Status)
+		return fmt.Errorf("got %s, want 200", res.Status)
 	}
-	return time.Since(began), nil
+	return nil
 }
 
 // lineWith returns the first line of text that contains part.

@@ -291,8 +291,8 @@ func testGone(t *testing.T, s *server, key string, trouble trouble) {
 	}
 	delay := busy()
 	for what, took := range slowest {
-		if took > trouble.within+delay {
-			t.Errorf("%s took %v, want at most %v, plus %v because the machine is busy", what, took, trouble.within, delay)
+		if took > trouble.within+10*delay {
+			t.Errorf("%s took %v, want at most %v, with a machine that takes up to %v for anything", what, took, trouble.within, delay)
 		}
 	}
 	t.Logf("slowest: %v", slowest)

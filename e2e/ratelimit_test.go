@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"animalstore/internal/testenv"
 )
 
 // standing is the response of GET /v1/limits.
@@ -126,93 +124,6 @@ func TestCountsSurviveTermination(t *testing.T) {
 			used++
 		})
 		s = start(t, onDatabase(s.database))
-	}
-}
-
-var leftToday = regexp.MustCompile(`Left today\s+(\d+) of (\d+)`)
-
-// savedToday is how many requests of this day the database has.
-func savedToday(t testing.TB, database, id string) int64 {
-	t.Helper()
-	m := leftToday.FindStringSubmatch(command(t, database, "show", id).stdout)
-	if m == nil {
-		t.Fatal("keys show doesn't say what is left of the day")
-	}
-	left, _ := strconv.ParseInt(m[1], 10, 64)
-	limit, _ := strconv.ParseInt(m[2], 10, 64)
-	return limit - left
-}
-
-// TestCountsSurviveKill: a killed server loses at most the counts of its last second,
-// and never counts requests that were not sent.
-func TestCountsSurviveKill(t *testing.T) {
-	testenv.Slow(t)
-	t.Parallel()
-	awayFromMidnight(t)
-	s := start(t)
-	owner := s.ownerKey()
-	key := loadKey(t, s.database)
-	id := keyID(t, s.database, "load")
-	known := int64(0) // charged for certain
-	for round := range 3 {
-		c := newClient(t, s, key)
-		var answered []time.Time
-		stall, write := watchStalls(), watchWrites(t, s, owner)
-		for begun := time.Now(); time.Since(begun) < time.Duration(1500+round*200)*time.Millisecond; {
-			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
-			answered = append(answered, time.Now())
-			time.Sleep(time.Millisecond)
-		}
-		allowed := time.Second + write()
-		killed := time.Now()
-		s.kill()
-		allowed += stall()
-		due := 0
-		for due < len(answered) && killed.Sub(answered[due]) > allowed {
-			due++
-		}
-		s = start(t, onDatabase(s.database))
-		got := savedToday(t, s.database, id)
-		if least, most := known+int64(due), known+int64(len(answered)); got < least || got > most {
-			t.Errorf("round %d: %d requests are counted after a kill, want %d to %d", round, got, least, most)
-		}
-		known = got
-
-		// Counts saved before a kill are all there after it.
-		c = newClient(t, s, key)
-		for range 10 {
-			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
-			known++
-		}
-		eventually(t, time.Minute, "the counts are saved", func() bool { return savedToday(t, s.database, id) == known })
-		s.kill()
-		s = start(t, onDatabase(s.database))
-		if got := savedToday(t, s.database, id); got != known {
-			t.Errorf("round %d: %d requests are counted after a kill of an idle server, want %d", round, got, known)
-		}
-	}
-}
-
-// watchStalls returns a function that returns the longest time for which this machine
-// has kept a process waiting since.
-func watchStalls() (worst func() time.Duration) {
-	stop, result := make(chan struct{}), make(chan time.Duration)
-	go func() {
-		var longest time.Duration
-		for last := time.Now(); ; {
-			select {
-			case <-stop:
-				result <- longest
-				return
-			case <-time.After(5 * time.Millisecond):
-				longest = max(longest, time.Since(last)-5*time.Millisecond)
-				last = time.Now()
-			}
-		}
-	}()
-	return func() time.Duration {
-		close(stop)
-		return <-result
 	}
 }
 

@@ -99,7 +99,7 @@ func TestDiskFull(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if slowest, allowed := time.Duration(l.slowest.Load()), time.Second+busy(); slowest > allowed {
+		if slowest, allowed := time.Duration(l.slowest.Load()), 5*time.Second+busy(); slowest > allowed {
 			t.Errorf("round %d: the slowest write took %v, want at most %v", round, slowest, allowed)
 		}
 		for code, n := range l.refusals() {
@@ -144,7 +144,7 @@ func readWhileFull(t *testing.T, s *server, c *client, l *load) {
 		wantStatus(t, c.get(t, path), 200, "")
 		took[path] = time.Since(begun)
 	}
-	allowed := time.Second + busy()
+	allowed := 5*time.Second + busy()
 	for path, took := range took {
 		if took > allowed {
 			t.Errorf("GET %s took %v on a full disk, want at most %v", path, took, allowed)
@@ -194,7 +194,7 @@ func TestStorageLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			lost := time.Now()
-			s.wantStorageFailure(20*time.Second, c.said) // 5 s on a machine with time to spare
+			s.wantStorageFailure(time.Minute, c.said) // 5 s on a machine with time to spare
 			t.Logf("noticed after %v", time.Since(lost))
 		})
 	}
@@ -247,7 +247,7 @@ func TestReadError(t *testing.T) {
 			}
 		}
 	}
-	s.wantStorageFailure(20 * time.Second)
+	s.wantStorageFailure(time.Minute)
 }
 
 // inject makes a system call of a running server fail or hang, until it is stopped.
@@ -264,7 +264,7 @@ func (s *server) inject(calls, what string) (stop func()) {
 		strace.Wait()
 	})
 	s.t.Cleanup(stop)
-	eventually(s.t, 20*time.Second, "every thread is traced", func() bool { return s.ended() || traced(pid) })
+	eventually(s.t, time.Minute, "every thread is traced", func() bool { return s.ended() || traced(pid) })
 	return stop
 }
 
@@ -414,24 +414,21 @@ func TestHangingDisk(t *testing.T) {
 	key := loadKey(t, s.database)
 	c := newClient(t, s, key)
 	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("before", 1, "sold")), 201, "")
-	stop := s.inject("fsync,fdatasync", "delay_enter=9000000")
-	var wg sync.WaitGroup
+	stop := s.inject("fsync,fdatasync", "delay_enter=120000000")
+	// The second write is sent when the first one has its response, while that still
+	// hangs: it has to queue.
 	for i, want := range []string{"may or may not have been made", "nothing was changed"} {
-		wg.Go(func() {
-			time.Sleep(time.Duration(i) * time.Second) // the second one queues
-			begun := time.Now()
-			a := newClient(t, s, key).do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("during ", i), 1, "sold"))
-			took := time.Since(begun)
-			t.Logf("write %d: %d after %v: %s", i, a.status, took, a.body)
-			if a.status != 503 || a.header.Get("Retry-After") == "" || took > 8*time.Second {
-				t.Errorf("write %d: got %d %s after %v, want 503 after 5 s", i, a.status, a.body, took)
-			}
-			if i == 1 && !strings.Contains(a.body, want) || i == 0 && !strings.Contains(a.body, want) && !strings.Contains(a.body, "nothing was changed") {
-				t.Errorf("write %d: got %s, want %q in it", i, a.body, want)
-			}
-		})
+		begun := time.Now()
+		a := c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("during ", i), 1, "sold"))
+		took := time.Since(begun)
+		t.Logf("write %d: %d after %v: %s", i, a.status, took, a.body)
+		if a.status != 503 || a.header.Get("Retry-After") == "" || took > 25*time.Second {
+			t.Errorf("write %d: got %d %s after %v, want 503 after 5 s", i, a.status, a.body, took)
+		}
+		if i == 1 && !strings.Contains(a.body, want) || i == 0 && !strings.Contains(a.body, want) && !strings.Contains(a.body, "nothing was changed") {
+			t.Errorf("write %d: got %s, want %q in it", i, a.body, want)
+		}
 	}
-	wg.Wait()
 	stop()
 	eventually(t, time.Minute, "writes work again", func() bool {
 		a, err := c.try("POST", "/v1/pets", newPetBody("after", 1, "sold"))

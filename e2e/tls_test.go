@@ -22,7 +22,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -102,16 +101,8 @@ func TestTLS(t *testing.T) {
 	// Idle connections of both kinds are still open.
 	begun := time.Now()
 	s.stop()
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > 9*time.Second { // the limit for requests is 10 s
 		t.Errorf("it took %v to stop a server with idle connections", took)
-	}
-}
-
-// moveFile replaces a file with another.
-func moveFile(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -133,66 +124,6 @@ func get(c *http.Client, url string) (int, error) {
 	}
 	res.Body.Close()
 	return res.StatusCode, nil
-}
-
-// TestCertificateReload: a running server uses a new certificate within ten seconds,
-// without a failed request, and keeps the old one if the new one is broken.
-func TestCertificateReload(t *testing.T) {
-	t.Parallel()
-	certFile, keyFile, roots := selfSigned(t)
-	s := start(t, withOps(), withArgs("--tls-cert", certFile, "--tls-key", keyFile))
-
-	ended := make(chan struct{})
-	var load sync.WaitGroup
-	stopLoad := sync.OnceFunc(func() {
-		close(ended)
-		load.Wait()
-	})
-	defer stopLoad() // before the server is ended, if the test fails
-	for range 2 {
-		load.Go(func() {
-			c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-			for {
-				if status, err := get(c, s.url+"/livez"); status != 200 {
-					t.Errorf("got %d, %v, want 200", status, err)
-				}
-				select {
-				case <-ended:
-					return
-				case <-time.After(breather()):
-				}
-			}
-		})
-	}
-	swaps := testenv.Count(2, 100)
-	for range swaps {
-		newCert, newKey, newRoots := selfSigned(t)
-		moveFile(t, newCert, certFile)
-		moveFile(t, newKey, keyFile)
-		eventually(t, 10*time.Second, "the server uses the new certificate", func() bool {
-			status, _ := get(trusts(newRoots), s.url+"/livez")
-			return status == 200
-		})
-		if _, err := get(trusts(roots), s.url+"/livez"); err == nil {
-			t.Error("a client that knows only the old certificate accepts the new one")
-		}
-		roots = newRoots
-	}
-	if n := strings.Count(s.stderr.String(), "certificate replaced"); n < swaps {
-		t.Errorf("%d replacements are in the log, want %d:\n%s", n, swaps, s.stderr)
-	}
-
-	good := mustRead(t, certFile)
-	if err := os.WriteFile(certFile, good[:100], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	refused := regexp.MustCompile(`level=ERROR msg="the new certificate can't be used, so the server keeps the old one: fix the files[^"]*".* err=`)
-	eventually(t, 10*time.Second, "the log says that the certificate is broken", func() bool { return refused.MatchString(s.stderr.String()) })
-	if status, err := get(trusts(roots), s.url+"/livez"); status != 200 {
-		t.Errorf("with a broken file: got %d, %v, want 200 with the old certificate", status, err)
-	}
-	stopLoad()
-	s.stop()
 }
 
 func mustRead(t *testing.T, path string) []byte {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -36,17 +35,16 @@ type hookReceiver struct {
 
 	mu       sync.Mutex
 	secrets  []string
-	busy     map[string]int       // requests in progress by webhook-id
-	bodies   map[string]string    // by webhook-id
-	ids      map[string]string    // webhook-ids by body
-	accepted map[string]int       // by webhook-id
-	arrived  map[string]time.Time // the first attempt, by webhook-id
+	busy     map[string]int    // requests in progress by webhook-id
+	bodies   map[string]string // by webhook-id
+	ids      map[string]string // webhook-ids by body
+	accepted map[string]int    // by webhook-id
 	attempts int
 }
 
 func newHookReceiver(t *testing.T, respond func(http.ResponseWriter, *http.Request)) *hookReceiver {
 	t.Helper()
-	h := &hookReceiver{t: t, respond: respond, busy: map[string]int{}, bodies: map[string]string{}, ids: map[string]string{}, accepted: map[string]int{}, arrived: map[string]time.Time{}}
+	h := &hookReceiver{t: t, respond: respond, busy: map[string]int{}, bodies: map[string]string{}, ids: map[string]string{}, accepted: map[string]int{}}
 	h.Server = httptest.NewUnstartedServer(h)
 	h.Config.ErrorLog = log.New(io.Discard, "", 0) // about connections that were cut off
 	h.StartTLS()
@@ -77,9 +75,6 @@ func (h *hookReceiver) begin(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.attempts++
-	if _, before := h.arrived[id]; !before {
-		h.arrived[id] = time.Now()
-	}
 	if h.busy[id]++; h.busy[id] > 1 {
 		h.t.Errorf("%s is sent %d times at once", id, h.busy[id])
 	}
@@ -258,12 +253,13 @@ func TestWebhookTakeover(t *testing.T) {
 	hangs.Store(false)
 	instances[0].kill()
 	killed := time.Now()
+	slowest := watchAlive(t, others[0].server)
 	want := petEvents(t, hookClient(t, others[0].url, key))
 	eventually(t, 2*time.Minute, "everything arrives", func() bool { return len(missing(r, want)) == 0 })
 	took := time.Since(killed)
 	t.Logf("%d events arrived %v after the kill", len(want), took)
-	if took > 22*time.Second { // on a busy machine
-		t.Errorf("the last event arrived after %v, want 20 s", took)
+	if busy := slowest(); took > 21*time.Second+10*busy {
+		t.Errorf("the last event arrived after %v, want 20 s, with a machine that takes up to %v for anything", took, busy)
 	}
 }
 
@@ -333,58 +329,6 @@ func retryFailed(t *testing.T, c *goclient.Client, webhookID int64) {
 			}
 		}
 	}
-}
-
-// arrivals returns when each pet's event first arrived.
-func (h *hookReceiver) arrivals() map[int64]time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at := map[int64]time.Time{}
-	for id, body := range h.bodies {
-		var event struct{ Data animalstore.Pet }
-		if err := json.Unmarshal([]byte(body), &event); err != nil {
-			h.t.Errorf("%s: %v", id, err)
-		}
-		at[event.Data.ID] = h.arrived[id]
-	}
-	return at
-}
-
-// TestWebhooksAreIsolated: a receiver that hangs and one that fails don't delay
-// deliveries to a third.
-func TestWebhooksAreIsolated(t *testing.T) {
-	testenv.Slow(t)
-	t.Parallel()
-	onEachEngine(t, func(t *testing.T, database string, count int) {
-		pets, every := 60, 5*time.Millisecond
-		if testenv.Soak {
-			pets, every = 4000, 25*time.Millisecond // far beyond the timeout of an attempt
-		}
-		hangs := newHookReceiver(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		fails := newHookReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
-		works := newHookReceiver(t, func(http.ResponseWriter, *http.Request) {})
-		instances := startInstances(t, count, database, works.trusted()...)
-		key := adminKey(t, database)
-		var clients []*goclient.Client
-		for _, in := range instances {
-			clients = append(clients, hookClient(t, in.url, key))
-		}
-		for _, r := range []*hookReceiver{hangs, fails, works} {
-			r.subscribe(clients[0], "pet.created")
-		}
-		for n := range pets {
-			_, err := clients[n%len(clients)].CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(every)
-		}
-		// This is less than the timeout of the hanging receiver.
-		eventually(t, animalstore.AttemptTimeout*2/3, "the working receiver gets all events", func() bool { return len(works.arrivals()) == pets })
-		if hangs.inProgress() == 0 || len(fails.arrivals()) == 0 {
-			t.Error("nothing hangs or fails: the test proves nothing")
-		}
-	})
 }
 
 // TestWebhookGuide: the receivers shown in docs/webhooks.md are the ones that run, in

@@ -94,7 +94,7 @@ func TestFollowers(t *testing.T) {
 				return
 			}
 			args := map[string]any{"events": map[string]any{"types": []string{"pet.*"}}}
-			reply, err := a.do(command{Client: id, Call: "events", Args: args, Options: map[string]any{"take": changes, "timeout": 120_000}})
+			reply, err := a.do(command{Client: id, Call: "events", Args: args, Options: map[string]any{"take": changes, "timeout": 170_000}})
 			results[i].events, _ = reply["result"].([]any)
 			if results[i].err = err; err == nil {
 				results[i].err = reply["error"]

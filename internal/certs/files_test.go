@@ -2,6 +2,7 @@ package certs
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -185,6 +187,23 @@ func TestCertificateFilesBehindLinks(t *testing.T) {
 	link("v1/key.pem", "key.pem")
 	w.check()
 	w.want(t, "after a swap of both files", 1)
+}
+
+// TestCertificateFilesAreReadEverySecond: a server reads them again without being told.
+func TestCertificateFilesAreReadEverySecond(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		newPair(t, 1, time.Hour).write(t, dir)
+		w := watch(t, dir)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go w.Run(ctx)
+		newPair(t, 2, time.Hour).write(t, dir)
+		w.want(t, "before a second has passed", 1)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.want(t, "after a second", 2)
+	})
 }
 
 // TestBrokenCertificateFiles: the old certificate stays in use, and the log says once

@@ -241,7 +241,7 @@ func TestUploadOverLimit(t *testing.T) {
 func TestUploadStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *server.Config) {
-		c.Timeouts = server.Timeouts{ReadHeader: time.Minute, Read: 2 * time.Second, Write: 2 * time.Second, Drain: time.Minute}
+		c.Timeouts = server.Timeouts{ReadHeader: time.Minute, Read: 4 * time.Second, Write: 4 * time.Second, Drain: time.Minute}
 	})
 	b := s.signedIn(everything)
 	pet := s.pet("Rex")
@@ -251,7 +251,7 @@ func TestUploadStreams(t *testing.T) {
 		defer writer.Close()
 		for i, f := range []file{jpegFile, pngFile} {
 			end := min(len(body), bytes.Index(body, f.content)+len(f.content)+80) // with the boundary that ends it
-			time.Sleep(2500 * time.Millisecond)                                   // as a slow connection takes
+			time.Sleep(4500 * time.Millisecond)                                   // as a slow connection takes
 			writer.Write(body[:end])
 			body = body[end:]
 			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {

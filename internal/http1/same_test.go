@@ -61,7 +61,7 @@ func serve(t testing.TB, l *Server) {
 	done := make(chan error, 1)
 	go func() { done <- l.Serve() }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := l.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)

@@ -102,11 +102,9 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestFrozenRedisDelaysNoRequest: no request waits for Redis longer than 100 ms, and
-// none waits at all once the outage is noticed. A generous margin allows for a busy
-// machine.
+// TestFrozenRedisDelaysNoRequest: no request is stuck waiting for Redis, and none calls it
+// once the outage is noticed. TestFrozenRedisDelaysNoneOfMany has the exact bounds.
 func TestFrozenRedisDelaysNoRequest(t *testing.T) {
-	const margin = time.Second
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	key := enterprise(1, 1_000_000, 1_000_000_000)
@@ -115,17 +113,18 @@ func TestFrozenRedisDelaysNoRequest(t *testing.T) {
 		f.eventually("limits are shared", func() bool { return !f.anyFallback() })
 		server.Stop()
 		first := f.burst(64, 3, key)
-		if allowed := 100*time.Millisecond + margin; first.slowest > allowed {
-			t.Errorf("round %d: a request took %v as Redis froze, want at most %v", round, first.slowest, allowed)
+		if first.slowest > stuck {
+			t.Errorf("round %d: a request took %v as Redis froze, want %v or so", round, first.slowest, longestWait)
 		}
 		if !f.allFallback() {
 			t.Fatalf("round %d: the frozen Redis wasn't noticed", round)
 		}
-		before, begun := f.servers[0].Stats(), f.servers[0].calls.Load()
+		before, begun, began := f.servers[0].Stats(), f.servers[0].calls.Load(), time.Now()
 		then := f.burst(64, 50, key)
 		after := f.servers[0].Stats()
-		// The background may make a call meanwhile.
-		if f.servers[0].calls.Load() > begun+1 || after.Shared != before.Shared || after.FallbackDecisions-before.FallbackDecisions != 64*50 {
+		// The background calls too, less often the longer the outage lasts.
+		background := 3 + int64(time.Since(began)/(200*time.Millisecond))
+		if f.servers[0].calls.Load() > begun+background || after.Shared != before.Shared || after.FallbackDecisions-before.FallbackDecisions != 64*50 {
 			t.Errorf("round %d: got %+v and then %+v, want every request decided without a call", round, before, after)
 		}
 		t.Logf("slowest request: %v as it froze, %v afterwards", first.slowest, then.slowest)

@@ -16,6 +16,10 @@ import (
 // longestWait is how long a request may wait for Redis.
 const longestWait = 100 * time.Millisecond
 
+// stuck is longer than a busy machine takes for a request that waits for longestWait. The
+// tests in this file check longestWait itself, in fake time.
+const stuck = 10 * time.Second
+
 // onFakeRedis runs a test with a limiter on a Redis that exists only in memory.
 func onFakeRedis(t *testing.T, test func(t *testing.T, redis *fakeRedis, r *ratelimit.Redis)) {
 	t.Helper()

@@ -38,7 +38,7 @@ func TestSlowUpload(t *testing.T) {
 			t.Parallel()
 			cfg := localConfig(t)
 			cfg.NoFastPath = noFastPath
-			cfg.Timeouts = server.Timeouts{ReadHeader: 5 * time.Second, Read: 200 * time.Millisecond, Write: 300 * time.Millisecond, Drain: wait}
+			cfg.Timeouts = server.Timeouts{ReadHeader: wait, Read: 4 * time.Second, Write: 5 * time.Second, Drain: wait}
 			s := run(t, cfg)
 			secret := keys.Mint(animalstore.Production)
 			k := animalstore.NewKey{Name: "shop", Plan: animalstore.PlanBusiness, Permissions: animalstore.Read | animalstore.Write, Environment: animalstore.Production}
@@ -52,7 +52,7 @@ func TestSlowUpload(t *testing.T) {
 				t.Fatal(err)
 			}
 			picture := phototest.JPEG(phototest.Drawing(300, 200))
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/v1/pets/1/photos", &slowly{picture, len(picture)/8 + 1, 100 * time.Millisecond})
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/v1/pets/1/photos", &slowly{picture, len(picture)/8 + 1, 750 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,6 +29,21 @@ func mustCreate(t *testing.T, d *DB, name string) {
 	}
 }
 
+// awaitCreate adds a pet to a database whose timeout is so short that a busy machine may
+// need several attempts.
+func awaitCreate(t *testing.T, d *DB, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		err := create(t, d, name, nil)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("CreatePet: %v", err)
+		}
+	}
+}
+
 func names(t *testing.T, d *DB) map[string]int {
 	t.Helper()
 	pets, err := d.Pets(t.Context(), db.PetQuery{Limit: 10000})
@@ -194,7 +209,7 @@ func TestUnconfirmedCommit(t *testing.T) {
 	if err := create(t, impatient, "hanging", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
 		t.Errorf("got %v, want ErrOutcomeUnknown", err)
 	}
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > time.Minute { // a busy machine may need most of that
 		t.Errorf("it took %v, want a second or so", took)
 	}
 }
@@ -207,7 +222,7 @@ func TestServerGone(t *testing.T) {
 	url := server.NewDatabase(t, "")
 	const timeout = time.Second
 	d := mustOpen(t, url, Options{Timeout: timeout})
-	mustCreate(t, d, "before")
+	awaitCreate(t, d, "before")
 	for _, trouble := range []struct {
 		name       string
 		begin, end func()
@@ -239,32 +254,24 @@ func TestServerGone(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if took := time.Since(begun); took > 10*timeout { // a busy machine needs most of that
+				if took := time.Since(begun); took > time.Minute { // a busy machine may need most of that
 					t.Errorf("it took %v, want about %v", took, timeout)
 				}
 			}
 			// Many operations in sequence don't wait for one timeout each.
+			const sequence = 120
 			begun := time.Now()
-			for range 20 {
+			for range sequence {
 				if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
 					t.Errorf("Ping: %v, want ErrUnavailable", err)
 				}
 			}
-			if took := time.Since(begun); took > 10*timeout {
-				t.Errorf("20 operations took %v, want no more than one does", took)
+			if took := time.Since(begun); took > sequence*timeout/2 {
+				t.Errorf("%d operations took %v, want no more than one does", sequence, took)
 			}
 			trouble.end()
-			deadline := time.Now().Add(time.Minute)
-			for i := range 2 * defaultConns {
-				for {
-					err := create(t, d, fmt.Sprint("after ", trouble.name), nil)
-					if err == nil {
-						break
-					}
-					if time.Now().After(deadline) {
-						t.Fatalf("write %d afterwards: %v", i, err)
-					}
-				}
+			for range 2 * defaultConns {
+				awaitCreate(t, d, fmt.Sprint("after ", trouble.name))
 			}
 		})
 	}
@@ -309,8 +316,8 @@ func TestBusyLocks(t *testing.T) {
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: time.Second})
-	mustCreate(t, d, "locked")
-	holder, err := d.pool.Acquire(t.Context())
+	awaitCreate(t, d, "locked")
+	holder, err := mustOpen(t, url, Options{Timeout: patient}).pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,10 +325,10 @@ func TestBusyLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "SELECT * FROM pets FOR UPDATE"); err != nil {
+	if _, err := tx.Exec(t.Context(), "SET idle_in_transaction_session_timeout = 0"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "SET idle_in_transaction_session_timeout = 0"); err != nil {
+	if _, err := tx.Exec(t.Context(), "SELECT * FROM pets FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -335,14 +342,14 @@ func TestBusyLocks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > time.Minute { // a busy machine may need most of that
 		t.Errorf("it took %v, want about a second", took)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	holder.Release()
-	deadline := time.Now().Add(30 * time.Second) // a busy machine needs more than a second
+	deadline := time.Now().Add(time.Minute) // a busy machine needs more than a second
 	for {
 		_, err := d.UpdatePet(t.Context(), 1, func(p *animalstore.Pet, _ bool) error { p.Name = "free"; return nil })
 		if err == nil {
@@ -373,7 +380,7 @@ func TestDemotedServer(t *testing.T) {
 	first.Set(t, "default_transaction_read_only", "on")
 	there := mustOpen(t, second.URL("store"), Options{Timeout: patient})
 	refusals := 0
-	for deadline := time.Now().Add(30 * time.Second); names(t, there)["second"] == 0; {
+	for deadline := time.Now().Add(time.Minute); names(t, there)["second"] == 0; {
 		// The first server needs a moment to notice, and accepts some writes until then.
 		if err := create(t, d, "second", nil); err != nil {
 			refusals++

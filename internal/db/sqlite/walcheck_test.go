@@ -201,7 +201,7 @@ func TestTruncatedWALWithoutWrites(t *testing.T) {
 	select {
 	case reason := <-reasons:
 		t.Logf("%v after %v", reason, time.Since(begun)) // at most a second on a machine with time to spare
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the server doesn't notice")
 	}
 }
@@ -211,7 +211,8 @@ func TestTruncatedWALWithoutWrites(t *testing.T) {
 func TestWALOfOthers(t *testing.T) {
 	t.Parallel()
 	d, reasons := openNotes(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	background := make(chan error)
 	repeat := func(f func() error) {
@@ -247,6 +248,10 @@ func TestWALOfOthers(t *testing.T) {
 		return sqlitex.ExecuteTransient(other, "PRAGMA wal_checkpoint(TRUNCATE)", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 			if stmt.ColumnInt(0) == 0 {
 				truncated++
+			}
+			// On a busy machine the first one may take longer than a second.
+			if truncated > 0 && time.Since(begun) > time.Second {
+				cancel()
 			}
 			return nil
 		}})

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image/color"
 	"os"
@@ -21,7 +22,7 @@ func TestUploadMemory(t *testing.T) {
 	database := newDatabase(t)
 	key := loadKey(t, database)
 	s := start(t, onDatabase(database))
-	c := uploader(t, s, key, 20)
+	c := uploader(t, s, key, 1)
 	pet, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +38,9 @@ func TestUploadMemory(t *testing.T) {
 	var uploading sync.WaitGroup
 	for _, picture := range [][]byte{phototest.Progressive(6000, 4000, 10), phototest.WebP(4700, 4000, color.NRGBA{1, 2, 3, 255}), phototest.Progressive(6000, 4000, 5)} {
 		uploading.Go(func() {
-			if _, err := c.AddPhoto(t.Context(), pet.ID, bytes.NewReader(picture)); err != nil {
+			// A busy machine may be too slow for these. They cost memory all the same.
+			var coded *animalstore.Error
+			if _, err := c.AddPhoto(t.Context(), pet.ID, bytes.NewReader(picture)); err != nil && (!errors.As(err, &coded) || coded.Code != animalstore.Overloaded) {
 				t.Error(err)
 			}
 		})

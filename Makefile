@@ -67,13 +67,13 @@ PICTURES = image/... compress/... golang.org/x/image/... animalstore/internal/ph
 # end, it would run alone for minutes.
 test-race:
 	CGO_ENABLED=1 go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') $(PICTURES:%='-gcflags=%=-race=false -dwarf=false') \
-		-p 4 $(SHORT) -count=1 -timeout 15m $$(go list ./internal/ratelimit ./internal/... ./client/... | grep -v internal/photo)
+		-p 4 $(SHORT) -count=1 -timeout 30m $$(go list ./internal/ratelimit ./internal/... ./client/... | grep -v internal/photo)
 
 # All other packages run the program as it is released, in other processes, or have one
 # goroutine.
 test-plain:
 	@pkgs=$$(go list ./... | grep -Ev '^animalstore/(internal|client)(/|$$)') && \
-	go test $(SHORT) -count=1 -timeout 15m $$pkgs ./internal/photo/...
+	go test $(SHORT) -count=1 -timeout 30m $$pkgs ./internal/photo/...
 
 rules: ## check and test the alert rules for Prometheus
 	@scripts/setup promtool:prometheus

@@ -34,7 +34,7 @@ func TestRedisOverTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if got := r.Stats().Fallback; got != c.fallback {
+		if got := fallsBack(t, r, c.fallback); got != c.fallback {
 			t.Errorf("%s: got fallback %v, want %v", c.url, got, c.fallback)
 		}
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -84,6 +85,21 @@ func (c *client) do(t testing.TB, method, path, body string, headers ...string) 
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return a
+}
+
+// tryUntilStored is like try, but sends a write again while the disk is too slow for it:
+// another process may keep it from storing anything for longer than the server waits.
+func (c *client) tryUntilStored(method, path, body string) (got response, err error) {
+	var once []string
+	if method == "POST" {
+		once = []string{"Idempotency-Key", rand.Text()}
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		got, err = c.try(method, path, body, once...)
+		if err != nil || got.status != http.StatusServiceUnavailable || time.Now().After(deadline) {
+			return got, err
+		}
+	}
 }
 
 func (c *client) get(t testing.TB, path string) response {

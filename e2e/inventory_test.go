@@ -97,7 +97,7 @@ func TestInventoryUnderLoad(t *testing.T) {
 				pet := wantPet(t, writer, n%2)
 				created.add(&created.acknowledged)
 				sold.add(&sold.sent)
-				if got, err := writer.try("PATCH", fmt.Sprint("/v1/pets/", pet), `{"status":"sold"}`); err != nil || got.status != 200 {
+				if got, err := writer.tryUntilStored("PATCH", fmt.Sprint("/v1/pets/", pet), `{"status":"sold"}`); err != nil || got.status != 200 {
 					t.Errorf("got %d %s, %v, want 200", got.status, got.body, err)
 				}
 				sold.add(&sold.acknowledged)
@@ -141,7 +141,7 @@ func TestInventoryUnderLoad(t *testing.T) {
 
 // wantPet adds a pet and returns its id.
 func wantPet(t *testing.T, c *client, category int) int64 {
-	got, err := c.try("POST", "/v1/pets", newPetBody("Rex", int64(category), "available"))
+	got, err := c.tryUntilStored("POST", "/v1/pets", newPetBody("Rex", int64(category), "available"))
 	if err != nil || got.status != 201 {
 		t.Errorf("got %d %s, %v, want 201", got.status, got.body, err)
 		return 0

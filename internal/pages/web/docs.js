@@ -231,11 +231,17 @@
 	};
 
 	// agreed asks for confirmation before a request that removes or revokes something,
-	// and names the deployment.
+	// and names the deployment. It doesn't wait for the dialog's event "close": on a busy
+	// machine that comes late, and the button that asked would stay disabled.
 	const dialog = document.getElementById("confirm");
+	let answer = () => {};
 	for (const button of all("button", dialog)) {
-		button.addEventListener("click", () => dialog.close(button.value));
+		button.addEventListener("click", () => {
+			dialog.close();
+			answer(button.value === "send");
+		});
 	}
+	dialog.addEventListener("cancel", () => answer(false)); // the Escape key
 	const agreed = (form, request) => {
 		if (form.dataset.asks === undefined) {
 			return true;
@@ -243,10 +249,9 @@
 		const deployment = document.querySelector(".environment").textContent;
 		dialog.querySelector("h2").textContent = `${form.dataset.asks} in ${deployment}?`;
 		dialog.querySelector("p").textContent = `${request.method} ${request.url}. This can’t be undone.`;
-		dialog.returnValue = "";
 		dialog.showModal();
 		return new Promise((resolve) => {
-			dialog.addEventListener("close", () => resolve(dialog.returnValue === "send"), { once: true });
+			answer = resolve;
 		});
 	};
 

@@ -279,9 +279,9 @@ func (p *tab) reloadForms(s *server) {
 	p.t.Helper()
 	reload := func(what, then string) {
 		p.t.Helper()
-		eval[any](p, `window.before = true; location.reload(); null`)
-		eventually(p.t, stepTimeout, what, func() bool { return eval[bool](p, `!window.before && document.readyState === "complete"`) })
-		p.do(what, visible(then))
+		eval[any](p, `document.documentElement.dataset.before = "yes"; location.reload(); null`)
+		p.do(what, visible("html:not([data-before]) "+then)) // JavaScript can fail while the page is replaced
+		eventually(p.t, stepTimeout, what, func() bool { return eval[bool](p, `document.readyState === "complete"`) })
 	}
 	p.open(s, "/console/keys/new", "#name")
 	p.do("create a key", write("#name", "reloaded"), click("main form .primary"), visible("#secret"))

@@ -460,17 +460,18 @@ func TestRotate(t *testing.T) {
 			if !reflect.DeepEqual(got, before) || got.Secret == old {
 				t.Errorf("got %+v, want the same key with a new secret", got)
 			}
+			s.clock.advance(time.Second) // by then the rotation has an effect
 			left := int64(7)
 			for _, secret := range []string{old, got.Secret} {
 				if secret == old && grace == 0 {
 					s.do(t, call{path: "/v1/pets", key: old}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
 					continue
 				}
-				s.do(t, call{path: "/v1/pets", key: secret}).wantLimits(t, 9, left, s.clock.Now().Add(58*time.Second))
+				s.do(t, call{path: "/v1/pets", key: secret}).wantLimits(t, 9, left, s.clock.Now().Add(57*time.Second))
 				left--
 			}
 			if grace > 0 {
-				end := s.clock.Now().Add(grace)
+				end := s.clock.Now().Add(grace - time.Second)
 				s.clock.set(end.Add(-time.Millisecond))
 				s.do(t, call{path: "/v1/pets", key: old}).want(t, http.StatusOK, "")
 				s.clock.set(end)

@@ -10,9 +10,9 @@ import (
 )
 
 // updateAttempts is how often, every updateEvery, a command checks whether another
-// process has finished updating the tables.
+// process has done the next step of updating the tables. A slow disk needs seconds for one.
 const (
-	updateAttempts = 10
+	updateAttempts = 50
 	updateEvery    = 100 * time.Millisecond
 )
 
@@ -21,6 +21,7 @@ const (
 // writing in the old way, for example without events. It must be called before any
 // connection is open.
 func (d *DB) updateTables(ctx context.Context, progress func(db.Update)) error {
+	seen := -1
 	for attempt := 1; ; attempt++ {
 		lock, err := lockServer(d.path)
 		if err == nil {
@@ -33,6 +34,9 @@ func (d *DB) updateTables(ctx context.Context, progress func(db.Update)) error {
 		// A server or command of this version may be updating them right now.
 		time.Sleep(updateEvery)
 		version, err := checkOurs(d.path)
+		if version != seen { // another step of the update is done
+			seen, attempt = version, 0
+		}
 		switch known := len(schema.Migrations); {
 		case err != nil || version == known:
 			return err

@@ -14,7 +14,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitemigration"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // oldStore creates a store as an older version left it: with the tables of its version and
@@ -22,6 +21,22 @@ import (
 func oldStore(t *testing.T, version int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
+	createTables(t, path, version)
+	script(t, path, `
+		INSERT INTO categories VALUES (7, 'dogs');
+		INSERT INTO pets (id, name, category_id, status) VALUES (1, 'Rex', 7, 1), (3, 'Zoë', 7, 0);
+		INSERT INTO orders VALUES (5, 1, 0, 1000, 1000);
+		INSERT INTO keys VALUES (2, 'shop', 'free', 60, 1000, 3, 'production', 1000, 0, 0, 0, 0);
+		INSERT INTO key_secrets VALUES (zeroblob(32), 2, 0);
+		INSERT INTO usage VALUES (2, 0, 1, 0);
+		INSERT INTO limit_states VALUES (2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+		INSERT INTO answers VALUES (2, 'createPet', 'a', zeroblob(32), '{}', 1000);`)
+	return path
+}
+
+// createTables creates the tables of an older version, or updates older ones to it.
+func createTables(t *testing.T, path string, version int) {
+	t.Helper()
 	conn, err := sqlite.OpenConn(path)
 	if err != nil {
 		t.Fatal(err)
@@ -30,22 +45,9 @@ func oldStore(t *testing.T, version int) string {
 	if err := sqlitemigration.Migrate(t.Context(), conn, old); err != nil {
 		t.Fatal(err)
 	}
-	err = sqlitex.ExecuteScript(conn, `
-		INSERT INTO categories VALUES (7, 'dogs');
-		INSERT INTO pets (id, name, category_id, status) VALUES (1, 'Rex', 7, 1), (3, 'Zoë', 7, 0);
-		INSERT INTO orders VALUES (5, 1, 0, 1000, 1000);
-		INSERT INTO keys VALUES (2, 'shop', 'free', 60, 1000, 3, 'production', 1000, 0, 0, 0, 0);
-		INSERT INTO key_secrets VALUES (zeroblob(32), 2, 0);
-		INSERT INTO usage VALUES (2, 0, 1, 0);
-		INSERT INTO limit_states VALUES (2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
-		INSERT INTO answers VALUES (2, 'createPet', 'a', zeroblob(32), '{}', 1000);`, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 // wantOldStore checks that a store has what oldStore put there, and that it works.
@@ -129,6 +131,7 @@ func TestActorsOfOldEvents(t *testing.T) {
 // TestOldServerKeepsItsTables: a newer command doesn't update the tables of a running
 // server of an older version, which would add no events. It works as soon as that ends.
 func TestOldServerKeepsItsTables(t *testing.T) {
+	t.Parallel() // it waits
 	path := oldStore(t, 1)
 	old, err := lockServer(path) // what a running server holds
 	if err != nil {
@@ -184,7 +187,11 @@ func TestCommandWaitsForAnUpdate(t *testing.T) {
 				defer lock.Close()
 				updated := make(chan error, 1)
 				go func() { updated <- (&DB{path: path}).updateTables(t.Context(), nil) }()
-				time.Sleep(500 * time.Millisecond) // so long an update may take
+				for _, version := range []int{2, 3} {
+					time.Sleep((updateAttempts - 1) * updateEvery) // so long a step may take
+					createTables(t, path, version)
+				}
+				time.Sleep((updateAttempts - 1) * updateEvery)
 				if err := (&DB{path: path}).migrate(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}

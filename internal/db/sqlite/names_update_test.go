@@ -86,6 +86,7 @@ func TestInterruptedUpdateContinues(t *testing.T) {
 // TestCommandDuringAnUpdate: a command that would have to wait long for an update by
 // another process says so.
 func TestCommandDuringAnUpdate(t *testing.T) {
+	t.Parallel() // it waits
 	path, _ := manyOldPets(t, 1)
 	_, err := Open(t.Context(), path, Options{Serve: true, Progress: func(u db.Update) {
 		if u.Done == foldBatch {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"testing"
 )
 
 // coverage counts the situations that random sequences reached, so that the test
@@ -64,27 +63,36 @@ func (c *coverage) sawIf(condition bool, situation string) {
 	}
 }
 
-// check fails if a situation was reached too rarely.
-func (c *coverage) check(t *testing.T, forgets bool) {
-	t.Helper()
-	want := situations
-	if forgets {
-		want = append(want[:len(want):len(want)], forgetful...)
-	}
+// missed says what was reached too rarely.
+func (c *coverage) missed(forgets bool) (missed []string) {
 	// Sizes vary about as much as their mean, so the mean of a short run is less
 	// certain: five standard errors allow for chance.
 	atLeast := min(50, meanSize*(1-5/math.Sqrt(float64(c.sequences))))
 	if mean := float64(c.operations) / float64(c.sequences); mean < atLeast {
-		t.Errorf("sequences have %.1f operations on average, want at least %.1f", mean, atLeast)
+		missed = append(missed, fmt.Sprintf("sequences have %.1f operations on average, want at least %.1f", mean, atLeast))
 	}
 	least := c.sequences / 50
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d sequences, %d operations, %d requests\n", c.sequences, c.operations, c.requests)
-	for _, s := range want {
-		fmt.Fprintf(&b, "%9d  %s\n", c.count[s], s)
+	for _, s := range wanted(forgets) {
 		if c.count[s] < least {
-			t.Errorf("%q was reached %d times in %d sequences, want at least %d", s, c.count[s], c.sequences, least)
+			missed = append(missed, fmt.Sprintf("%q was reached %d times in %d sequences, want at least %d", s, c.count[s], c.sequences, least))
 		}
 	}
-	t.Log(b.String())
+	return missed
+}
+
+func (c *coverage) table(forgets bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d sequences, %d operations, %d requests\n", c.sequences, c.operations, c.requests)
+	for _, s := range wanted(forgets) {
+		fmt.Fprintf(&b, "%9d  %s\n", c.count[s], s)
+	}
+	return b.String()
+}
+
+// wanted are the situations that a run must reach.
+func wanted(forgets bool) []string {
+	if forgets {
+		return append(situations[:len(situations):len(situations)], forgetful...)
+	}
+	return situations
 }

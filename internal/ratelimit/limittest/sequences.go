@@ -32,15 +32,21 @@ func testSequences(t *testing.T, newSubject New) {
 	cover := &coverage{count: make(map[string]int64)}
 	forgets := subject.KillForgets()
 	start := time.Now()
-	rapid.Check(t, func(rt *rapid.T) {
-		cover.sequences++
-		s := newSequence(rt, newSubject(t), cover)
-		rt.Repeat(map[string]func(*rapid.T){"step": s.step})
-	})
-	if !t.Failed() {
-		cover.check(t, forgets)
-		t.Logf("took %s", time.Since(start).Round(time.Millisecond))
+	var missed []string
+	for range 10 { // by chance, a short run may miss a rare situation
+		rapid.Check(t, func(rt *rapid.T) {
+			cover.sequences++
+			s := newSequence(rt, newSubject(t), cover)
+			rt.Repeat(map[string]func(*rapid.T){"step": s.step})
+		})
+		if missed = cover.missed(forgets); len(missed) == 0 || t.Failed() {
+			break
+		}
 	}
+	for _, m := range missed {
+		t.Error(m)
+	}
+	t.Logf("%stook %s", cover.table(forgets), time.Since(start).Round(time.Millisecond))
 }
 
 // configureRapid sets the size of the run, unless the command line does. A failure

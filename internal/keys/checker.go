@@ -2,7 +2,6 @@ package keys
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -26,11 +25,8 @@ type Store interface {
 // revocation, expiry and changes take effect within a second.
 const freshFor = 900 * time.Millisecond
 
-// maxCached limits the cached keys per shard. A key that was dropped is looked up
-// again.
-const maxCached = 4096
-
-const shards = 32
+// maxCached limits the cached keys. A key that was dropped is looked up again.
+const maxCached = 1 << 17
 
 // Checker checks whether a token is valid for this deployment. It looks up a key when it
 // is first used, and again after any key has changed. See version.go.
@@ -39,7 +35,9 @@ type Checker struct {
 	store Store
 	log   *slog.Logger
 	now   func() time.Time
-	shard [shards]shard
+
+	mu   sync.RWMutex
+	keys map[[32]byte]*cachedKey // by the hash of their secrets
 
 	version    atomic.Pointer[version] // never nil
 	refreshing atomic.Bool             // the version is being read
@@ -47,13 +45,7 @@ type Checker struct {
 	warned atomic.Int64 // the second of the last warning
 }
 
-type shard struct {
-	mu   sync.RWMutex
-	keys map[uint64]*cachedKey // by the start of the hash, because small keys are faster
-}
-
 type cachedKey struct {
-	hash    [32]byte
 	key     animalstore.Key
 	read    time.Time // when the lookup started
 	changes int64     // the version's changes at that time
@@ -74,11 +66,8 @@ func isFresh(read, now time.Time) bool {
 
 // NewChecker returns a Checker for one deployment.
 func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now func() time.Time) *Checker {
-	c := &Checker{env: env, store: store, log: log, now: now}
+	c := &Checker{env: env, store: store, log: log, now: now, keys: make(map[[32]byte]*cachedKey)}
 	c.version.Store(&version{})
-	for i := range c.shard {
-		c.shard[i].keys = make(map[uint64]*cachedKey)
-	}
 	return c
 }
 
@@ -148,19 +137,13 @@ func (c *Checker) warn(ctx context.Context, env animalstore.Environment, now tim
 // cached returns a key that is fresh and live. Keys that aren't live are never cached: a
 // faster refusal would reveal that the secret once worked.
 func (c *Checker) cached(hash [32]byte, now time.Time) (*animalstore.Key, bool) {
-	s, start := c.shardOf(hash)
-	s.mu.RLock()
-	hit := s.keys[start]
-	s.mu.RUnlock()
-	if hit == nil || hit.hash != hash || !hit.fresh(now, c.version.Load()) || !hit.key.Live(now) {
+	c.mu.RLock()
+	hit := c.keys[hash]
+	c.mu.RUnlock()
+	if hit == nil || !hit.fresh(now, c.version.Load()) || !hit.key.Live(now) {
 		return nil, false
 	}
 	return &hit.key, true
-}
-
-// shardOf returns where a key is cached: its shard, and the start of its hash.
-func (c *Checker) shardOf(hash [32]byte) (*shard, uint64) {
-	return &c.shard[hash[0]%shards], binary.LittleEndian.Uint64(hash[:])
 }
 
 // lookUp looks up the key with this hash in the store. It returns nil if there
@@ -171,18 +154,20 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 	if err != nil {
 		return nil, err
 	}
-	s, start := c.shardOf(hash)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.keys, hash)
 	if !found || !key.Live(now) {
-		delete(s.keys, start)
 		return nil, nil
 	}
-	if len(s.keys) >= maxCached {
-		s.dropStale(now, known)
+	if len(c.keys) >= maxCached {
+		for other := range c.keys {
+			delete(c.keys, other)
+			break
+		}
 	}
-	cached := &cachedKey{hash, key, now, known.changes}
-	s.keys[start] = cached
+	cached := &cachedKey{key, now, known.changes}
+	c.keys[hash] = cached
 	return &cached.key, nil
 }
 
@@ -198,17 +183,4 @@ func (c *Checker) Recheck(ctx context.Context, hash [32]byte) (*animalstore.Key,
 		return nil, nil
 	}
 	return key, nil
-}
-
-// dropStale drops the stale keys, or all keys if none is stale.
-func (s *shard) dropStale(now time.Time, v *version) {
-	before := len(s.keys)
-	for start, e := range s.keys {
-		if !e.fresh(now, v) {
-			delete(s.keys, start)
-		}
-	}
-	if len(s.keys) == before {
-		clear(s.keys)
-	}
 }

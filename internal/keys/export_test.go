@@ -1,17 +1,10 @@
 package keys
 
-const (
-	MaxCached = maxCached
-	Shards    = shards
-)
+const MaxCached = maxCached
 
 // Cached is the number of keys in the cache.
-func (c *Checker) Cached() (n int) {
-	for i := range c.shard {
-		s := &c.shard[i]
-		s.mu.RLock()
-		n += len(s.keys)
-		s.mu.RUnlock()
-	}
-	return n
+func (c *Checker) Cached() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.keys)
 }

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	memoryShards = 64
 	// saveEvery is well below a second, because we promise that a killed process
 	// loses at most its last second.
 	saveEvery = 500 * time.Millisecond
@@ -21,23 +20,20 @@ const (
 	// idleFor is how long an unused key stays in memory. After that, its state is
 	// only in the store.
 	idleFor = 2 * time.Minute
+	// dropEvery is how many saves there are between two scans for idle keys.
+	dropEvery = 60
 )
 
 // Memory is the [Limiter] of a single process. It reads a key's counters from the
 // store at the key's first request, and saves them twice a second.
 type Memory struct {
-	store Store
-	now   func() time.Time
-	log   *slog.Logger
-	shard [memoryShards]shard
+	store   Store
+	now     func() time.Time
+	log     *slog.Logger
+	entries sync.Map // of *entry, by key ID; dropping idle keys must not block requests
 
 	dirtyMu sync.Mutex
 	dirty   []*entry // changed since they were last saved
-}
-
-type shard struct {
-	mu   sync.RWMutex
-	keys map[int64]*entry
 }
 
 // entry is one key's counters.
@@ -47,7 +43,7 @@ type entry struct {
 	used   int64 // Unix milliseconds of the last use
 	loaded bool
 	dirty  bool // is in Memory.dirty
-	gone   bool // was dropped from its shard: look it up again
+	gone   bool // was dropped from memory: look it up again
 	state  animalstore.LimitState
 	// dayShortened says that the clock shortened the day since it was last saved.
 	dayShortened bool
@@ -60,11 +56,7 @@ type entry struct {
 
 // NewMemory returns a Memory. It saves nothing until Run is called.
 func NewMemory(store Store, now func() time.Time, log *slog.Logger) *Memory {
-	m := &Memory{store: store, now: now, log: log}
-	for i := range m.shard {
-		m.shard[i].keys = make(map[int64]*entry)
-	}
-	return m
+	return &Memory{store: store, now: now, log: log}
 }
 
 // Take implements [Limiter].
@@ -160,29 +152,21 @@ func (m *Memory) markDirty(e *entry) {
 }
 
 func (m *Memory) entry(keyID int64) *entry {
-	s := &m.shard[uint64(keyID)%memoryShards]
-	s.mu.RLock()
-	e := s.keys[keyID]
-	s.mu.RUnlock()
-	if e != nil {
-		return e
+	e, found := m.entries.Load(keyID)
+	if !found {
+		e, _ = m.entries.LoadOrStore(keyID, &entry{keyID: keyID})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e = s.keys[keyID]; e == nil {
-		e = &entry{keyID: keyID}
-		s.keys[keyID] = e
-	}
-	return e
+	return e.(*entry)
 }
 
 // Run saves changes twice a second and drops idle keys until ctx ends. It saves
 // once more before it returns.
 func (m *Memory) Run(ctx context.Context) {
-	next := 0
+	saves := 0
 	saveRegularly(ctx, m.log, "limits", m.Save, func() {
-		m.dropIdle(&m.shard[next%memoryShards])
-		next++
+		if saves++; saves%dropEvery == 0 {
+			m.dropIdle()
+		}
 	})
 }
 
@@ -257,18 +241,17 @@ func (m *Memory) keepDirty(batch []animalstore.KeyLimitState, tried, untried []*
 	}
 }
 
-// dropIdle removes a shard's keys that are saved and weren't used recently.
-func (m *Memory) dropIdle(s *shard) {
+// dropIdle removes the keys that are saved and weren't used recently.
+func (m *Memory) dropIdle() {
 	idle := m.now().Add(-idleFor).UnixMilli()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, e := range s.keys {
+	for _, value := range m.entries.Range {
+		e := value.(*entry)
 		if !e.mu.TryLock() {
 			continue // in use
 		}
 		if !e.dirty && !e.unsynced && e.used < idle {
 			e.gone = true
-			delete(s.keys, id)
+			m.entries.Delete(e.keyID)
 		}
 		e.mu.Unlock()
 	}
@@ -276,11 +259,8 @@ func (m *Memory) dropIdle(s *shard) {
 
 // Tracked returns how many keys are in memory.
 func (m *Memory) Tracked() (n int) {
-	for i := range m.shard {
-		s := &m.shard[i]
-		s.mu.RLock()
-		n += len(s.keys)
-		s.mu.RUnlock()
+	for range m.entries.Range {
+		n++
 	}
 	return n
 }

@@ -24,8 +24,12 @@ func NewRedisOn(c RedisConfig, dial func() net.Conn) (*Redis, error) {
 	return r, r.probe(dialTimeout)
 }
 
-// DropIdle drops the idle keys now.
-func (m *Memory) DropIdle() { m.dropIdle() }
+// DropIdle drops the idle keys of all shards at once; Run does one at a time.
+func (m *Memory) DropIdle() {
+	for i := range m.shard {
+		m.dropIdle(&m.shard[i])
+	}
+}
 
 // KeepAlive is how long a connection is idle before it is pinged.
 const KeepAlive = keepAlive

@@ -256,7 +256,7 @@ func TestIdleKeysLeaveMemory(t *testing.T) {
 		store := newMemoryStore()
 		m := run(t, store)
 		defer m.stop()
-		const keys = 200
+		const keys = 200 // some in every shard
 		for id := range int64(keys) {
 			m.take(3, id+1)
 		}

@@ -161,7 +161,7 @@ func cleanEnv() []string {
 var serving = regexp.MustCompile(`\bapi"?[=:]"?(https?://[^/"\s]+)/v1`)
 
 func (s *server) awaitServing() bool {
-	eventually(s.t, time.Minute, "the server serves or ends", func() bool {
+	eventually(s.t, 5*time.Minute, "the server serves or ends", func() bool {
 		if m := serving.FindStringSubmatch(s.stderr.String()); m != nil {
 			s.url = m[1]
 			return true

@@ -33,7 +33,7 @@ func TestClientAddress(t *testing.T) {
 		{"a proxy that says nothing", "10.0.0.1:1", nil, "10.0.0.1"},
 		{"a proxy that says nothing at all", "10.0.0.1:1", []string{""}, "10.0.0.1"},
 		{"a proxy", "10.0.0.1:1", []string{"203.0.113.9"}, "203.0.113.9"},
-		{"a proxy with an address of its own", "192.0.2.7:1", []string{"203.0.113.9"}, "203.0.113.9"},
+		{"a proxy with its own address", "192.0.2.7:1", []string{"203.0.113.9"}, "203.0.113.9"},
 		{"a client that forges a hop", "10.0.0.1:1", []string{"1.2.3.4, 203.0.113.9"}, "203.0.113.9"},
 		{"a client that forges a trusted hop", "10.0.0.1:1", []string{"10.9.9.9, 203.0.113.9"}, "203.0.113.9"},
 		{"two proxies", "10.0.0.1:1", []string{"203.0.113.9, 10.0.0.2"}, "203.0.113.9"},

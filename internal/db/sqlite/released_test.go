@@ -27,7 +27,7 @@ func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {
 		case i >= len(released):
 			t.Errorf("migration %d is new: add %q to released. From then on it can't change any more", i+1, got)
 		case got != released[i]:
-			t.Errorf("migration %d was changed, and existing stores would not get the change: undo it, and write a new migration that makes the change, with a file of its own, at the end of schema.Migrations (got %s, want %s)", i+1, got, released[i])
+			t.Errorf("migration %d was changed, and existing stores would not get the change: undo it, and write a new migration that makes the change, in its own file, at the end of schema.Migrations (got %s, want %s)", i+1, got, released[i])
 		}
 	}
 	if len(schema.Migrations) < len(released) {

@@ -31,7 +31,7 @@ write -- before a negative one.
 	return cli.Group(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
 }
 
-var categories = resource[animalstore.Category]{"category", "categories", categoryColumns, func(c animalstore.Category) string { return c.Name }, listAll((*client.Client).ListCategories)}
+var categories = resource[animalstore.Category]{"category", "categories", categoryColumns}
 
 var categoryColumns = []terminal.Column[animalstore.Category]{
 	{Title: "ID", Text: func(c animalstore.Category) string { return decimal(c.ID) }},
@@ -62,11 +62,10 @@ func categoriesShowCommand(conn *connection) *cobra.Command {
 
 func categoriesCreateCommand(conn *connection) *cobra.Command {
 	return categoriesPutCommand(conn, &cobra.Command{
-		Use:               "create ID",
-		ValidArgsFunction: cobra.NoFileCompletions, // not those that exist
-		Short:             "Add a category",
-		Long:              `Add a category with a name, and print it. It must not exist yet.`,
-		Example:           "  animalstore categories create 70 --name Dogs",
+		Use:     "create ID",
+		Short:   "Add a category",
+		Long:    `Add a category with a name, and print it. It must not exist yet.`,
+		Example: "  animalstore categories create 70 --name Dogs",
 	}, client.IfNoneMatch("*"))
 }
 

@@ -53,8 +53,6 @@ var impostors = map[string]func(w http.ResponseWriter, r *http.Request, n int64)
 		w.Header().Set("X-Request-Id", "req-4711")
 		refuse(w, http.StatusServiceUnavailable, 1, `{"code":"storage_full","message":"the disk is full","status":503}`)
 	},
-	// Takes a request and never responds.
-	"silent": func(_ http.ResponseWriter, r *http.Request, _ int64) { <-r.Context().Done() },
 	// the service behind a network that loses every response
 	"lost": func(http.ResponseWriter, *http.Request, int64) {
 		panic(http.ErrAbortHandler)

@@ -38,7 +38,6 @@ category. The counts may be up to ten seconds old.
 	}
 	conn.register(cmd, cmd.Flags())
 	cmd.Flags().Int64Var(&category, "category", 0, "only pets in the category with this `id`")
-	cli.CompleteFlag(cmd, "category", categories.completeIDs(&conn))
 	jsonFlag(cmd)
 	return cmd
 }

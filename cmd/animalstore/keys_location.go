@@ -89,7 +89,6 @@ func confirmNewStore(cmd *cobra.Command, absent *db.OpenError) error {
 // the keys belongs in cmd.PreRunE.
 func (at *keyLocation) onKey(cmd *cobra.Command, run func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error) *cobra.Command {
 	cmd.Args = cli.OneID("key", "keys")
-	cmd.ValidArgsFunction = cli.CompleteFirst(keyResource.completeFrom(at.listKeys))
 	jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id := cli.IDs(args)[0]

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/client"
 	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
@@ -40,7 +39,7 @@ func keysListCommand(at *keyLocation) *cobra.Command {
 	return cmd
 }
 
-var keyResource = resource[animalstore.Key]{"key", "keys", keyColumns(time.Now()), func(k animalstore.Key) string { return k.Name }, listAll((*client.Client).ListKeys)}
+var keyResource = resource[animalstore.Key]{"key", "keys", keyColumns(time.Now())}
 
 func keysShowCommand(at *keyLocation) *cobra.Command {
 	return at.onKey(&cobra.Command{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"iter"
 	"time"
 
@@ -32,7 +31,7 @@ pet is pending while the order is open, and sold or available afterwards.
 	return cli.Group(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
 }
 
-var orders = resource[animalstore.Order]{"order", "orders", orderColumns, func(o animalstore.Order) string { return fmt.Sprintf("%s, pet %d", o.Status, o.PetID) }, listAll((*client.Client).ListOrders)}
+var orders = resource[animalstore.Order]{"order", "orders", orderColumns}
 
 var orderColumns = []terminal.Column[animalstore.Order]{
 	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
@@ -76,17 +75,15 @@ func ordersListCommand(conn *connection) *cobra.Command {
 	})
 	registerOrderStatus(cmd, &q.Status, "only orders with this status: ")
 	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only orders for the pet with this `id`")
-	cli.CompleteFlag(cmd, "pet", pets.completeIDs(conn))
 	return cmd
 }
 
 func ordersCreateCommand(conn *connection) *cobra.Command {
 	var idempotencyKey string
 	cmd := orders.onItem(conn, &cobra.Command{
-		Use:               "create PET",
-		ValidArgsFunction: pets.completeOneID(conn),
-		Aliases:           []string{"place"},
-		Short:             "Order a pet",
+		Use:     "create PET",
+		Aliases: []string{"place"},
+		Short:   "Order a pet",
 		Long: `Order a pet, by its id, and print the order. The pet has to be available, and
 becomes pending. If several people order the same pet, only one of them gets it.
 

@@ -30,7 +30,7 @@ func petsCommand() *cobra.Command {
 		petsRemoveCommand(&conn), petsImportCommand(&conn), petsExportCommand(&conn), petsPhotosCommand(&conn))
 }
 
-var pets = resource[animalstore.Pet]{"pet", "pets", petColumns, func(p animalstore.Pet) string { return p.Name }, listPetsBeginning}
+var pets = resource[animalstore.Pet]{"pet", "pets", petColumns}
 
 var petColumns = []terminal.Column[animalstore.Pet]{
 	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
@@ -55,10 +55,9 @@ type petFilter struct {
 	category int64
 }
 
-func (f *petFilter) register(cmd *cobra.Command, conn *connection) {
+func (f *petFilter) register(cmd *cobra.Command) {
 	registerPetStatus(cmd, &f.status, "only pets with this status: available, pending or sold")
 	cmd.Flags().Int64Var(&f.category, "category", 0, "only pets in the category with this `id`")
-	completeCategory(cmd, conn)
 }
 
 func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
@@ -67,10 +66,6 @@ func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
 		q.CategoryID = &f.category
 	}
 	return q
-}
-
-func completeCategory(cmd *cobra.Command, conn *connection) {
-	cli.CompleteFlag(cmd, "category", categories.completeIDs(conn))
 }
 
 func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage string) {
@@ -110,11 +105,9 @@ func petsListCommand(conn *connection) *cobra.Command {
 		q.IDs, q.Name, q.PageSize = ids, name, pageSize
 		return s.ListPets(cmd.Context(), q)
 	})
-	filter.register(cmd, conn)
+	filter.register(cmd)
 	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
-	cli.CompleteFlag(cmd, "id", pets.completeIDs(conn))
 	cmd.Flags().StringVar(&name, "name", "", "only pets whose name begins with this `text`, ignoring case, sorted by name")
-	cli.CompleteFlag(cmd, "name", completeNames(conn))
 	return cmd
 }
 
@@ -169,7 +162,6 @@ the same pet.`,
 	}
 	cmd.Flags().StringVar(&pet.Name, "name", "", "the pet's name (required)")
 	cmd.Flags().Int64Var(&pet.CategoryID, "category", 0, "`id` of its category (required)")
-	completeCategory(cmd, conn)
 	registerPetStatus(cmd, &pet.Status, "available, pending or sold (default available)")
 	registerIdempotencyKey(cmd, &idempotencyKey)
 	registerETag(cmd)

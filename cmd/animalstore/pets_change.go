@@ -21,10 +21,9 @@ type petPatchFlags struct {
 	status   animalstore.PetStatus
 }
 
-func (f *petPatchFlags) register(cmd *cobra.Command, conn *connection) {
+func (f *petPatchFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "name", "", "its new name")
 	cmd.Flags().Int64Var(&f.category, "category", 0, "`id` of its new category")
-	completeCategory(cmd, conn)
 	registerPetStatus(cmd, &f.status, "its new status: available, pending or sold")
 }
 
@@ -77,7 +76,7 @@ ETag with --etag.`,
 		}
 		return pet, err
 	})
-	f.register(cmd, conn)
+	f.register(cmd)
 	cmd.Flags().StringVar(&ifMatch, "if-match", "", "change it only if it still has this `ETag`")
 	registerETag(cmd)
 	return cmd
@@ -93,9 +92,8 @@ func quotedETag(etag string) string {
 
 func petsRemoveCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "remove ID...",
-		ValidArgsFunction: pets.completeIDs(conn),
-		Short:             "Remove pets permanently",
+		Use:   "remove ID...",
+		Short: "Remove pets permanently",
 		Long: `Remove pets permanently, and print them. If one of the ids doesn't exist,
 nothing is removed. A pet with an open order can't be removed. On a terminal,
 you are asked for confirmation.`,

@@ -59,7 +59,7 @@ preserves every name exactly.`,
 		},
 	}
 	cli.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name, else csv)")
-	filter.register(cmd, conn)
+	filter.register(cmd)
 	yesFlag(cmd)
 	return cmd
 }

@@ -31,10 +31,7 @@ metadata, such as where a picture was taken.`,
 	return cli.Group(cmd, photosAddCommand(conn), photosListCommand(conn), photosShowCommand(conn), photosRemoveCommand(conn))
 }
 
-var photos = resource[animalstore.Photo]{
-	singular: "photo", plural: "pets photos", columns: photoColumns,
-	describe: func(p animalstore.Photo) string { return fmt.Sprintf("pet %d", p.PetID) },
-}
+var photos = resource[animalstore.Photo]{"photo", "pets photos", photoColumns}
 
 var photoColumns = []terminal.Column[animalstore.Photo]{
 	{Title: "ID", Text: func(p animalstore.Photo) string { return decimal(p.ID) }},
@@ -92,7 +89,6 @@ stay.`,
 		},
 	}
 	cmd.Flags().Int64Var(&petID, "pet", 0, "`id` of the pet (required)")
-	cli.CompleteFlag(cmd, "pet", pets.completeIDs(conn))
 	photos.registerOutput(cmd)
 	return cmd
 }
@@ -143,7 +139,6 @@ func photosListCommand(conn *connection) *cobra.Command {
 		return s.ListPhotos(cmd.Context(), client.PhotoQuery{PetIDs: ids, PageSize: pageSize})
 	})
 	cmd.Flags().Var(&ids, "pet", "the comma-separated `ids` of the pets (required)")
-	cli.CompleteFlag(cmd, "pet", pets.completeIDs(conn))
 	return cmd
 }
 
@@ -151,9 +146,8 @@ func photosShowCommand(conn *connection) *cobra.Command {
 	var output string
 	var thumbnail bool
 	cmd := photos.onItem(conn, &cobra.Command{
-		Use:               "show ID",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Show one photo, or save its image",
+		Use:   "show ID",
+		Short: "Show one photo, or save its image",
 		Long: `Show one photo. With --output, its image is saved in a new file. An existing
 file is not replaced.`,
 		Example: `  animalstore pets photos show 1
@@ -208,9 +202,8 @@ func writeNewFile(path string, data []byte) error {
 
 func photosRemoveCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "remove ID...",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Remove photos permanently",
+		Use:   "remove ID...",
+		Short: "Remove photos permanently",
 		Long: `Remove photos permanently, by their ids, and print them. On a terminal, you are
 asked for confirmation.`,
 		Example: `  animalstore pets photos remove 1 --yes

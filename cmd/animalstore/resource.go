@@ -15,8 +15,6 @@ type resource[T any] struct {
 	singular string
 	plural   string // also the name of the group of commands
 	columns  []terminal.Column[T]
-	describe func(T) string // for completion, next to the id
-	list     lister[T]      // for completion; nil if the commands have their own
 }
 
 // registerOutput adds the flags that say how to print the resource.
@@ -35,9 +33,6 @@ func (r resource[T]) chosen(cmd *cobra.Command) ([]terminal.Column[T], error) {
 func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *cobra.Command, s session, id int64) (T, error)) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = cli.OneID(r.singular, r.plural)
-	}
-	if cmd.ValidArgsFunction == nil {
-		cmd.ValidArgsFunction = r.completeOneID(conn)
 	}
 	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

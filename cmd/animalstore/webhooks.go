@@ -37,7 +37,7 @@ All of them but "listen" need a key with the permission admin.
 		webhooksDeliveriesCommand(&conn), webhooksDeliveryCommand(&conn), webhooksRetryCommand(&conn), webhooksListenCommand(&conn))
 }
 
-var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", webhookColumns, func(w animalstore.Webhook) string { return fmt.Sprintf("%s, %s", w.URL, w.State) }, listAll((*client.Client).ListWebhooks)}
+var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", webhookColumns}
 
 var webhookColumns = []terminal.Column[animalstore.Webhook]{
 	{Title: "ID", Text: func(w animalstore.Webhook) string { return decimal(w.ID) }},

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"iter"
 	"strconv"
 	"time"
@@ -20,9 +18,8 @@ func webhooksRotateCommand(conn *connection) *cobra.Command {
 	var graceText string
 	var grace time.Duration
 	cmd := &cobra.Command{
-		Use:               "rotate ID",
-		ValidArgsFunction: webhooks.completeOneID(conn),
-		Short:             "Give a webhook a new secret and print it",
+		Use:   "rotate ID",
+		Short: "Give a webhook a new secret and print it",
 		Long: `Give a webhook a new secret and print it to standard output, with nothing else.
 For a grace period, events are signed with both secrets, so that the receiver
 can change at any time in between.`,
@@ -56,7 +53,7 @@ can change at any time in between.`,
 	return cmd
 }
 
-var deliveries = resource[animalstore.Delivery]{"delivery", "deliveries", deliveryColumns, func(d animalstore.Delivery) string { return fmt.Sprintf("%s, %s", d.Type, d.State) }, nil}
+var deliveries = resource[animalstore.Delivery]{"delivery", "deliveries", deliveryColumns}
 
 var deliveryColumns = []terminal.Column[animalstore.Delivery]{
 	{Title: "ID", Text: func(d animalstore.Delivery) string { return decimal(d.ID) }},
@@ -104,9 +101,8 @@ func attemptResult(a animalstore.Attempt) string {
 func webhooksPingCommand(conn *connection) *cobra.Command {
 	var eventType animalstore.EventType
 	cmd := deliveries.onItem(conn, &cobra.Command{
-		Use:               "ping ID",
-		ValidArgsFunction: webhooks.completeOneID(conn),
-		Short:             "Send a test message to a webhook",
+		Use:   "ping ID",
+		Short: "Send a test message to a webhook",
 		Long: `Send a message of the type webhook.ping to a webhook, whatever its state, and
 print the delivery. With --type, the message is one of that type of event with
 sample data, whether or not the webhook gets such events. It is tried once.`,
@@ -127,9 +123,8 @@ sample data, whether or not the webhook gets such events. It is tried once.`,
 func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
 	var q client.DeliveryQuery
 	cmd := deliveries.onList(conn, &cobra.Command{
-		Use:               "deliveries WEBHOOK",
-		ValidArgsFunction: webhooks.completeOneID(conn),
-		Short:             "List what was sent to a webhook, the latest first",
+		Use:   "deliveries WEBHOOK",
+		Short: "List what was sent to a webhook, the latest first",
 		Long: `List the deliveries to a webhook, the latest first, with the result of the last
 attempt. "delivery" shows all attempts of one, and what is sent. Deliveries are
 kept for 30 days.`,
@@ -142,18 +137,4 @@ kept for 30 days.`,
 	})
 	cli.RegisterOneOf(cmd, &q.State, animalstore.DeliveryStates, "state", "only deliveries in this state: "+animalstore.JoinOr(animalstore.DeliveryStates))
 	return cmd
-}
-
-// completeDelivery offers webhooks, and then the deliveries of the one that was chosen.
-func completeDelivery(conn *connection) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) != 1 {
-			return webhooks.completeOneID(conn)(cmd, args, typed)
-		}
-		webhook, _ := cli.ParseInteger(args[0])
-		list := listOver(conn, func(ctx context.Context, c *client.Client, _ string) iter.Seq2[animalstore.Delivery, error] {
-			return c.ListDeliveries(ctx, webhook, client.DeliveryQuery{})
-		})
-		return deliveries.completeFrom(list)(cmd, nil, typed)
-	}
 }

@@ -54,9 +54,8 @@ var sentColumns = func() (columns []terminal.Column[animalstore.DeliveryWithBody
 
 func webhooksDeliveryCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "delivery WEBHOOK DELIVERY",
-		ValidArgsFunction: completeDelivery(conn),
-		Short:             "Show what is sent to a webhook, and every attempt",
+		Use:   "delivery WEBHOOK DELIVERY",
+		Short: "Show what is sent to a webhook, and every attempt",
 		Long: `Show one delivery to a webhook: the body that is sent and the result of every
 attempt. In a pipe, the body is the last column. The server stores nothing of
 the receiver's responses but their status and how long they took.`,
@@ -141,9 +140,8 @@ func webhooksRetryCommand(conn *connection) *cobra.Command {
 	var f retryFlags
 	var which animalstore.DeliveryRetry
 	cmd := deliveries.onItem(conn, &cobra.Command{
-		Use:               "retry WEBHOOK [DELIVERY]",
-		ValidArgsFunction: completeDelivery(conn),
-		Short:             "Send a delivery again, or many",
+		Use:   "retry WEBHOOK [DELIVERY]",
+		Short: "Send a delivery again, or many",
 		Long: `Make a delivery due at once, whatever its state, and print it. With --state or
 --since, do so with all that match, and print how many: --since alone includes
 what was delivered. Any that fails is tried again like a new one. While the

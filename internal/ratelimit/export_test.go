@@ -69,40 +69,9 @@ func Matters(s animalstore.LimitState, now int64) bool { return stillMatters(&s,
 // LookWith sends Redis a key's state and returns Redis's state afterwards.
 func (r *Redis) LookWith(t testing.TB, keyID int64, s animalstore.LimitState) animalstore.LimitState {
 	t.Helper()
-	rep, err := r.call(time.Minute, r.prefix+decimal(keyID), 0, &animalstore.Key{ID: keyID}, stateText(s))
+	rep, err := r.call(time.Minute, r.prefix+decimal(keyID), opRead, &animalstore.Key{ID: keyID}, stateText(s))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return rep.state
-}
-
-// StateText is s as Redis stores it.
-func StateText(s animalstore.LimitState) string { return stateText(s) }
-
-// TakeTogether decides several requests of a key in one call, and returns the state
-// afterwards.
-func (r *Redis) TakeTogether(t testing.TB, key *animalstore.Key, requests int64) ([]Decision, animalstore.LimitState) {
-	t.Helper()
-	rep, err := r.call(time.Minute, r.prefix+decimal(key.ID), requests, key, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	decisions := make([]Decision, requests)
-	for i := range decisions {
-		if decisions[i], err = rep.decision(int64(i), key.Limits); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return decisions, rep.state
-}
-
-// DecideEach decides requests one after the other at now.
-func DecideEach(key *animalstore.Key, requests int64, s animalstore.LimitState, now int64) ([]Decision, animalstore.LimitState) {
-	followClock(&s, now)
-	liftBan(&s, key)
-	decisions := make([]Decision, requests)
-	for i := range decisions {
-		decisions[i] = decide(&s, now, key)
-	}
-	return decisions, s
 }

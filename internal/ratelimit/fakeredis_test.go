@@ -95,8 +95,8 @@ func replyTo(command []string) string {
 		return "%2\r\n+version\r\n+7.0.0\r\n+proto\r\n:3\r\n"
 	case "EVALSHA":
 		outcome := "read"
-		if requests := command[4]; requests != "0" {
-			outcome = "admitted=" + requests
+		if command[4] == "take" {
+			outcome = "admitted"
 		}
 		now := time.Now()
 		text := fmt.Sprintf("%s %d 1 %d 0 1 %d 0 0 0 0 0 0", outcome, now.UnixMilli(), now.Add(time.Minute).UnixMilli(), now.Add(time.Hour).UnixMilli())

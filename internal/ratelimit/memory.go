@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/batch"
 )
 
 const (
@@ -57,8 +56,7 @@ type entry struct {
 
 	// Used only by the Memory of a Redis.
 	gap      gap
-	unsynced bool                                   // is in Redis.unsynced
-	takes    *batch.Batcher[takeRequest, takeReply] // of a Redis, nil until the first request
+	unsynced bool // is in Redis.unsynced
 }
 
 // NewMemory returns a Memory. It saves nothing until Run is called.

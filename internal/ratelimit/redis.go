@@ -25,8 +25,8 @@ type SharedStore interface {
 	Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error)
 }
 
-// Redis is the [Limiter] that several servers share. A call of a script decides
-// requests by Redis's own clock, so it makes no difference which server a client
+// Redis is the [Limiter] that several servers share. One call of a script decides
+// a request by Redis's own clock, so it makes no difference which server a client
 // talks to.
 //
 // Each server also keeps the last known state of the keys it serves in memory and
@@ -110,11 +110,11 @@ func (r *Redis) Now() time.Time { return r.now().Add(time.Duration(r.ahead.Load(
 
 // Take implements [Limiter].
 func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error) {
-	rep, place, err := r.take(ctx, key)
+	rep, err := r.query(ctx, opTake, key)
 	var d Decision
 	if err == nil {
-		if d, err = rep.decision(place, key.Limits); err != nil {
-			r.recordFailure(time.Now(), 1, err)
+		if d, err = rep.decision(key.Limits); err != nil {
+			r.recordFailure(time.Now(), err)
 			err = errNoRedis
 		}
 	}
@@ -134,7 +134,7 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 
 // Status implements [Limiter].
 func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error) {
-	rep, err := r.query(ctx, 0, r.timeout, key)
+	rep, err := r.query(ctx, opRead, key)
 	if errors.Is(err, errNoRedis) {
 		return r.local.Status(ctx, key)
 	}
@@ -147,10 +147,19 @@ func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error
 // errNoRedis means that Redis didn't answer, or wasn't called because of that.
 var errNoRedis = errors.New("redis does not answer")
 
-// query calls the script for some requests of a key, or none. It also sends the key's
-// state if Redis may not know it: with the key's first request to this server, after a
-// fallback, and when Redis has forgotten the key.
-func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration, key *animalstore.Key) (reply, error) {
+// operation is what the script is asked to do.
+type operation string
+
+const (
+	opTake operation = "take" // decide a request
+	opRead operation = "read"
+)
+
+// query calls the script for a key. It also sends the key's state if Redis may not know
+// it: with the key's first request to this server, after a fallback, and when Redis has
+// forgotten the key.
+func (r *Redis) query(ctx context.Context, op operation, key *animalstore.Key) (reply, error) {
+	timeout := r.timeout
 	for range 2 {
 		if r.fallback.Load() {
 			return reply{}, errNoRedis
@@ -160,9 +169,9 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 			return reply{}, err
 		}
 		began := time.Now()
-		rep, err := r.call(timeout, r.prefix+decimal(key.ID), requests, key, seed)
+		rep, err := r.call(timeout, r.prefix+decimal(key.ID), op, key, seed)
 		if err != nil {
-			r.recordFailure(began, requests, err)
+			r.recordFailure(began, err)
 			return reply{}, errNoRedis
 		}
 		if !rep.unknown() {
@@ -171,7 +180,7 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 				r.saveShortened(ctx, e, state)
 			}
 			if !inTime {
-				r.stats.failures.Add(max(1, requests))
+				r.stats.failures.Add(1)
 				return reply{}, errNoRedis
 			}
 			return rep, nil
@@ -180,13 +189,13 @@ func (r *Redis) query(ctx context.Context, requests int64, timeout time.Duration
 		timeout -= time.Since(began)
 	}
 	// A Redis that forgot the key twice within one request can't be used.
-	r.recordFailure(time.Now(), requests, errors.New("redis loses the data it is sent"))
+	r.recordFailure(time.Now(), errors.New("redis loses the data it is sent"))
 	return reply{}, errNoRedis
 }
 
 // call runs the script once, for the key whose state has a name in Redis.
-func (r *Redis) call(timeout time.Duration, name string, requests int64, key *animalstore.Key, seed string) (reply, error) {
-	args := []string{decimal(requests), decimal(key.Limits.PerMinute), decimal(key.Limits.PerDay), decimal(key.UnbannedAt.Milli()), seed}
+func (r *Redis) call(timeout time.Duration, name string, op operation, key *animalstore.Key, seed string) (reply, error) {
+	args := []string{string(op), decimal(key.Limits.PerMinute), decimal(key.Limits.PerDay), decimal(key.UnbannedAt.Milli()), seed}
 	if r.clock != nil {
 		args = append(args, decimal(r.clock()))
 	}

@@ -12,24 +12,28 @@ import (
 	"testing"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/ratelimit/redistest"
 )
 
-// BenchmarkRedisTake measures a decision by Redis when some number of requests are
-// decided at once, with the processor time that this process and Redis spend on it.
+// BenchmarkRedisTake measures a decision by Redis when requests of a thousand keys are
+// decided concurrently, with the processor time that this process and Redis spend on it.
 func BenchmarkRedisTake(b *testing.B) {
 	for _, n := range []int{1, 16, 128} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			server := redistest.Start(b)
 			r := newRedis(b, server, newMemoryStore(), time.Now)
-			key := enterprise(1, 1_000_000_000, 1_000_000_000)
+			keys := make([]*animalstore.Key, 1_000)
+			for i := range keys {
+				keys[i] = enterprise(int64(i+1), 1_000_000_000, 1_000_000_000)
+			}
 			take := func(times int64) {
 				var taken atomic.Int64
 				var wg sync.WaitGroup
 				for range n {
 					wg.Go(func() {
-						for taken.Add(1) <= times {
-							if _, err := r.Take(context.Background(), key); err != nil {
+						for i := taken.Add(1); i <= times; i = taken.Add(1) {
+							if _, err := r.Take(context.Background(), keys[i%int64(len(keys))]); err != nil {
 								b.Error(err)
 								return
 							}

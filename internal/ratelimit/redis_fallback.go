@@ -56,16 +56,10 @@ func (r *Redis) Stats() RedisStats {
 	}
 }
 
-// recordFailure records a failed call for some requests and starts the fallback, so that
-// no request waits for Redis. Calls that began before the last fallback ended don't count.
-func (r *Redis) recordFailure(began time.Time, requests int64, err error) {
-	r.stats.failures.Add(max(1, requests))
-	r.startFallbackSince(began, err)
-}
-
-// startFallbackSince starts the fallback after a failure, unless what failed began before
-// the last fallback ended.
-func (r *Redis) startFallbackSince(began time.Time, err error) {
+// recordFailure records a failed call and starts the fallback, so that no request waits
+// for Redis. Calls that began before the last fallback ended don't start another.
+func (r *Redis) recordFailure(began time.Time, err error) {
+	r.stats.failures.Add(1)
 	if began.UnixNano() >= r.returned.Load() {
 		r.startFallback(err)
 	}
@@ -174,9 +168,9 @@ func (r *Redis) probe(timeout time.Duration) error {
 	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
 	for _, name := range names {
 		began := time.Now()
-		_, err := r.call(max(timeout, dialTimeout), name, 1, &probeKey, stateText(animalstore.LimitState{}))
+		_, err := r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(animalstore.LimitState{}))
 		if err == nil && time.Since(began) > timeout { // it may have opened a connection
-			_, err = r.call(timeout, name, 1, &probeKey, stateText(animalstore.LimitState{}))
+			_, err = r.call(timeout, name, opTake, &probeKey, stateText(animalstore.LimitState{}))
 		}
 		if err != nil {
 			return err
@@ -278,6 +272,6 @@ func (r *Redis) sendState(ctx context.Context, e *entry) error {
 	e.mu.Lock()
 	e.gap = stale
 	e.mu.Unlock()
-	_, err := r.query(ctx, 0, r.timeout, &animalstore.Key{ID: e.keyID})
+	_, err := r.query(ctx, opRead, &animalstore.Key{ID: e.keyID})
 	return err
 }

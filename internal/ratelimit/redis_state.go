@@ -21,22 +21,15 @@ const (
 	outcomeBans     outcome = "bans" // this request caused the ban
 )
 
-// reply is the script's reply: the outcomes of its requests, the time and the key's
-// state after all of them.
+// reply is the script's reply: the outcome, the time and the key's state afterwards.
 type reply struct {
-	outcomes []outcomeRun
-	now      int64
-	state    animalstore.LimitState
-}
-
-// outcomeRun is the outcome of some requests in a row.
-type outcomeRun struct {
 	outcome outcome
-	count   int64
+	now     int64
+	state   animalstore.LimitState
 }
 
 // unknown reports whether Redis decided nothing because it has no state of the key.
-func (r *reply) unknown() bool { return r.outcomes[0].outcome == outcomeUnknown }
+func (r *reply) unknown() bool { return r.outcome == outcomeUnknown }
 
 // stateFields are the fields of s in the order in which Redis stores them.
 func stateFields(s *animalstore.LimitState) [11]*int64 {
@@ -63,18 +56,7 @@ func stateText(s animalstore.LimitState) string {
 // parseReply parses the script's reply.
 func parseReply(text string) (reply, error) {
 	word, rest, _ := strings.Cut(text, " ")
-	r := reply{outcomes: make([]outcomeRun, 0, 1)}
-	for run := range strings.SplitSeq(word, ",") {
-		name, digits, counted := strings.Cut(run, "=")
-		count, err := int64(0), error(nil)
-		if counted {
-			count, err = strconv.ParseInt(digits, 10, 64)
-		}
-		if err != nil {
-			return reply{}, fmt.Errorf("parse the script's reply %.200q: %w", text, err)
-		}
-		r.outcomes = append(r.outcomes, outcomeRun{outcome(name), count})
-	}
+	r := reply{outcome: outcome(word)}
 	if r.unknown() {
 		return r, nil
 	}
@@ -95,23 +77,13 @@ func parseReply(text string) (reply, error) {
 	return r, nil
 }
 
-// decision returns the result of the request at a place, from 0. The script decided it;
-// the header values are computed here, where every limit is exact.
-func (r *reply) decision(place int64, limits animalstore.Limits) (Decision, error) {
-	s, run := &r.state, outcomeRun{}
-	for _, run = range r.outcomes {
-		if place < run.count {
-			break
-		}
-		place -= run.count
-	}
-	switch run.outcome {
+// decision returns the result of a request. The script decided it; the header values are
+// computed here, where every limit is exact.
+func (r *reply) decision(limits animalstore.Limits) (Decision, error) {
+	s := &r.state
+	switch r.outcome {
 	case outcomeAdmitted:
-		// Those admitted after it, at the same time, have only added to the counts.
-		then, later := *s, run.count-1-place
-		then.Minute.Used -= later
-		then.Day.Used -= later
-		w, _ := bindingWindow(&then, r.now, limits)
+		w, _ := bindingWindow(s, r.now, limits)
 		return Decision{Allowed: true, Limit: w.limit, Remaining: w.left, Reset: w.window.End / 1000}, nil
 	case outcomeMinute:
 		return refusal(animalstore.RateLimitExceeded, limits.PerMinute, s.Minute.End, r.now), nil
@@ -119,10 +91,10 @@ func (r *reply) decision(place int64, limits animalstore.Limits) (Decision, erro
 		return refusal(animalstore.DailyQuotaExceeded, limits.PerDay, s.Day.End, r.now), nil
 	case outcomeBanned, outcomeBans:
 		d := refusal(animalstore.KeyBanned, limits.PerMinute, s.BannedUntil, r.now)
-		d.BannedNow = run.outcome == outcomeBans
+		d.BannedNow = r.outcome == outcomeBans
 		return d, nil
 	}
-	return Decision{}, fmt.Errorf("the script replied %q to a request", run.outcome)
+	return Decision{}, fmt.Errorf("the script replied %q to a request", r.outcome)
 }
 
 // mergeStates adds to s what only o knows. If s is a later state of the same

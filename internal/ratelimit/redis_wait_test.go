@@ -43,8 +43,7 @@ func onFakeRedis(t *testing.T, test func(t *testing.T, redis *fakeRedis, r *rate
 	})
 }
 
-// slowestOf makes concurrent requests and reads, each with its own key so that they share
-// no calls, and returns how long the slowest took.
+// slowestOf makes concurrent requests and reads and returns how long the slowest took.
 func slowestOf(t *testing.T, r *ratelimit.Redis, requests int) time.Duration {
 	t.Helper()
 	var slowest atomic.Int64
@@ -87,7 +86,7 @@ func TestBrokenReplies(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []string{
 		"$-1\r\n", "_\r\n", ":1\r\n", "+OK\r\n", "-ERR out of order\r\n", "*0\r\n", "*1\r\n$2\r\nhi\r\n", "%0\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n",
-		"$0\r\n\r\n", "$7\r\nunknown\r\n", bulk("admitted=1"), bulk("admitted=x 1 1 1 0 1 1 0 0 0 0 0 0"),
+		"$0\r\n\r\n", "$7\r\nunknown\r\n", bulk("admitted"), bulk("admitted x 1 1 1 0 1 1 0 0 0 0 0 0"),
 		bulk("read 1 1 1 0 1 1 0 0 0 0 0 0"), bulk("sold 1 1 1 0 1 1 0 0 0 0 0 0"),
 	} {
 		onFakeRedis(t, func(t *testing.T, redis *fakeRedis, r *ratelimit.Redis) {

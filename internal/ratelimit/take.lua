@@ -1,16 +1,16 @@
--- Decides and charges requests of one key in one step, by Redis's own clock.
+-- Decides and charges a request of one key in one step, by Redis's own clock.
 -- The rules are those of decide.go, and the same tests check both.
 --
 -- KEYS[1]  contains the whole state of the API key
--- ARGV[1]  how many requests to decide, one after the other, or 0 to read the state
+-- ARGV[1]  "take" to decide a request, "read" to return the state only
 -- ARGV[2]  requests per minute
 -- ARGV[3]  requests per day
 -- ARGV[4]  when an operator last lifted bans, 0 for never
 -- ARGV[5]  the caller's state of the key, to be merged first, or ""
 -- ARGV[6]  the time, only in tests
 --
--- Returns a string: the outcomes in order, each with how many requests in a row had it,
--- the time, and the state after all of them. Times are Unix milliseconds.
+-- Returns a string: the outcome, the time and the state afterwards. Times are Unix
+-- milliseconds.
 --
 -- Numbers are doubles, exact up to 2^53: counts and times stay far below. A limit above
 -- that is compared with counts that can't reach it, and the caller computes what remains
@@ -19,7 +19,7 @@
 local SECOND, MINUTE, DAY = 1000, 60000, 86400000
 local STRIKE_WINDOW, LEVEL_MEMORY = 10 * MINUTE, DAY
 
-local wanted, seed = tonumber(ARGV[1]), ARGV[5]
+local operation, seed = ARGV[1], ARGV[5]
 local per_minute, per_day, unbanned_at = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = tonumber(ARGV[6])
 if not now then
@@ -28,22 +28,6 @@ if not now then
 end
 
 local stored = redis.call('GET', KEYS[1])
-
--- Most keys were never refused and have room in both open windows. For them the rest of
--- the script decides the same, but takes twice as long.
-if stored and seed == '' and wanted > 0 then
-  local m, m_till, d, d_till = string.match(stored, '^(%d+) (%d+) 0 (%d+) (%d+) 0 0 0 0 0 0$')
-  if m then
-    m, m_till, d, d_till = tonumber(m), tonumber(m_till), tonumber(d), tonumber(d_till)
-    if now < m_till and m_till <= now + MINUTE and wanted <= per_minute - m and
-       now < d_till and d_till <= now + DAY - SECOND and wanted <= per_day - d then
-      local text = string.format('%d %d 0 %d %d 0 0 0 0 0 0', m + wanted, m_till, d + wanted, d_till)
-      local ttl = math.max(m_till, d_till) - now + (ARGV[6] and 60 * MINUTE or 0)
-      redis.call('SET', KEYS[1], text, 'PX', string.format('%d', ttl))
-      return string.format('admitted=%d %d %s', wanted, now, text)
-    end
-  end
-end
 
 -- parse reads a state. It returns nil for anything else that was stored there.
 local function parse(text)
@@ -115,37 +99,20 @@ local function strike(s, w)
   return true
 end
 
--- take decides up to n requests and returns their outcome and how many had it.
-local function take(s, n)
-  if now < s.banned_till and s.banned_at > unbanned_at then return 'banned', n end
+-- take decides a request and returns the outcome.
+local function take(s)
+  if now < s.banned_till and s.banned_at > unbanned_at then return 'banned' end
   local minute_left, day_left = left(s.minute, per_minute), left(s.day, per_day)
   if minute_left == 0 or day_left == 0 then
     local by_day = day_left < minute_left or day_left == minute_left and s.day.till > s.minute.till
-    if strike(s, by_day and s.day or s.minute) then return 'bans', 1 end
-    return by_day and 'day' or 'minute', 1
+    if strike(s, by_day and s.day or s.minute) then return 'bans' end
+    return by_day and 'day' or 'minute'
   end
   if now >= s.minute.till then s.minute = {used = 0, till = ceil_second(now + MINUTE), refused = 0} end
   if now >= s.day.till then s.day = {used = 0, till = (math.floor(now / DAY) + 1) * DAY, refused = 0} end
-  n = math.min(n, minute_left, day_left)
-  s.minute.used = s.minute.used + n
-  s.day.used = s.day.used + n
-  return 'admitted', n
-end
-
--- take_all decides all requests and returns their outcomes, such as "admitted=3,minute=1".
-local function take_all(s)
-  local outcomes, last, count = '', take(s, wanted)
-  wanted = wanted - count
-  while wanted > 0 do
-    local outcome, n = take(s, wanted)
-    wanted = wanted - n
-    if outcome ~= last then
-      outcomes = outcomes .. last .. '=' .. count .. ','
-      last, count = outcome, 0
-    end
-    count = count + n
-  end
-  return outcomes .. last .. '=' .. count
+  s.minute.used = s.minute.used + 1
+  s.day.used = s.day.used + 1
+  return 'admitted'
 end
 
 local state = stored and parse(stored)
@@ -161,10 +128,10 @@ if unbanned_at >= state.banned_at and state.banned_till > unbanned_at then
 end
 
 local outcome = 'read'
-if wanted > 0 then
+if operation == 'take' then
   if now >= state.strikes_since + STRIKE_WINDOW then state.strikes, state.strikes_since = 0, 0 end
   if now >= state.banned_till + LEVEL_MEMORY then state.level = 0 end
-  outcome = take_all(state)
+  outcome = take(state)
 end
 
 local text = format(state)

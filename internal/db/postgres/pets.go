@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/batch"
 	"animalstore/internal/db"
 
 	"github.com/jackc/pgx/v5"
@@ -71,11 +70,11 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *d
 	by := db.ActorOf(ctx)
 	if idempotency == nil {
 		pet = p.Pet()
-		created, err := d.creates.Do(ctx, newPet{pet, by})
+		created, err := d.creates.do(ctx, newPet{pet, by})
 		switch {
-		case errors.Is(err, batch.ErrBegun):
+		case errors.Is(err, errBatchBegun):
 			err = fmt.Errorf("insert pet: %w: %w", db.ErrOutcomeUnknown, err)
-		case errors.Is(err, batch.ErrLate):
+		case errors.Is(err, errBatchLate):
 			err = fmt.Errorf("insert pet: %w: %w", db.ErrUnavailable, err)
 		}
 		pet.ID = created.id
@@ -255,8 +254,8 @@ func petListQuery(q db.PetQuery) (query string, args []any) {
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
 	query, args := petListQuery(q)
 	if query == listPets && q.Limit <= longPage {
-		pets, err := d.pages.Do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
-		if errors.Is(err, batch.ErrLate) {
+		pets, err := d.pages.do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
+		if errors.Is(err, errBatchLate) {
 			err = fmt.Errorf("select pets: %w: %w", db.ErrUnavailable, err)
 		}
 		return pets, err

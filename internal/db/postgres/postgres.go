@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/batch"
 	"animalstore/internal/db"
 	"animalstore/internal/fair"
 
@@ -58,8 +57,8 @@ type DB struct {
 	watch   *watch
 	hosts   *hosts
 	sampled sampledSize
-	creates batch.Batcher[newPet, createdPet]
-	pages   batch.Batcher[petPage, []animalstore.Pet]
+	creates batcher[newPet, createdPet]
+	pages   batcher[petPage, []animalstore.Pet]
 }
 
 var _ db.DB = (*DB)(nil)
@@ -92,8 +91,8 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		watch:   newWatch(),
 		hosts:   hosts,
 	}
-	d.creates.Run, d.creates.Timeout = d.createPets, d.timeout
-	d.pages.Run, d.pages.Timeout = d.petPages, d.timeout
+	d.creates.run, d.creates.timeout = d.createPets, d.timeout
+	d.pages.run, d.pages.timeout = d.petPages, d.timeout
 	return d, nil
 }
 

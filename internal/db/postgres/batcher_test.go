@@ -1,4 +1,4 @@
-package batch
+package postgres
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func TestBatcher(t *testing.T) {
 			end  chan error
 		}
 		begun := make(chan running, 10)
-		b := Batcher[string, string]{Timeout: time.Minute, Run: func(_ context.Context, reqs []string) ([]string, error) {
+		b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
 			end := make(chan error)
 			begun <- running{reqs, end}
 			results := slices.Clone(reqs)
@@ -36,7 +36,7 @@ func TestBatcher(t *testing.T) {
 		var calls sync.WaitGroup
 		call := func(req string, want error) {
 			calls.Go(func() {
-				got, err := b.Do(t.Context(), req)
+				got, err := b.do(t.Context(), req)
 				if !errors.Is(err, want) || err == nil && got != req+"!" {
 					t.Errorf("%s: got %q, %v, want %v", req, got, err, want)
 				}
@@ -93,7 +93,7 @@ func TestBatcher(t *testing.T) {
 func TestBatcherGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, end := make(chan []string, 10), make(chan func())
-		b := Batcher[string, string]{Timeout: time.Minute, Run: func(_ context.Context, reqs []string) ([]string, error) {
+		b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
 			begun <- reqs
 			(<-end)()
 			return reqs, nil
@@ -101,7 +101,7 @@ func TestBatcherGivesUp(t *testing.T) {
 		var calls sync.WaitGroup
 		call := func(ctx context.Context, req string, check func(error) bool) {
 			calls.Go(func() {
-				if got, err := b.Do(ctx, req); !check(err) || err == nil && got != req {
+				if got, err := b.do(ctx, req); !check(err) || err == nil && got != req {
 					t.Errorf("%s: got %q, %v", req, got, err)
 				}
 			})
@@ -112,8 +112,8 @@ func TestBatcherGivesUp(t *testing.T) {
 		late, leaveLate := context.WithCancel(t.Context())
 		call(t.Context(), "first", succeeds)
 		<-begun
-		call(early, "early", func(err error) bool { return errors.Is(err, context.Canceled) && !errors.Is(err, ErrBegun) })
-		call(late, "late", func(err error) bool { return errors.Is(err, context.Canceled) && errors.Is(err, ErrBegun) })
+		call(early, "early", func(err error) bool { return errors.Is(err, context.Canceled) && !errors.Is(err, errBatchBegun) })
+		call(late, "late", func(err error) bool { return errors.Is(err, context.Canceled) && errors.Is(err, errBatchBegun) })
 		call(t.Context(), "patient", succeeds)
 		leaveEarly()
 		synctest.Wait()
@@ -136,12 +136,12 @@ func TestBatcherGivesUp(t *testing.T) {
 	})
 }
 
-// TestBatcherTimeout: a call waits no longer than its timeout, for the batches before it
+// TestBatchertimeout: a call waits no longer than its timeout, for the batches before it
 // and for its own together.
 func TestBatcherTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
-		b := Batcher[string, string]{Timeout: 2 * time.Second, Run: func(_ context.Context, reqs []string) ([]string, error) {
+		b := batcher[string, string]{timeout: 2 * time.Second, run: func(_ context.Context, reqs []string) ([]string, error) {
 			<-end
 			return reqs, nil
 		}}
@@ -149,11 +149,11 @@ func TestBatcherTimeout(t *testing.T) {
 		for n := range maxBatches + 1 {
 			calls.Go(func() {
 				begun := time.Now()
-				_, err := b.Do(t.Context(), "slow")
-				if took := time.Since(begun); took != 2*time.Second || !errors.Is(err, ErrLate) {
-					t.Errorf("call %d: got %v after %v, want %v after 2s", n, err, took, ErrLate)
+				_, err := b.do(t.Context(), "slow")
+				if took := time.Since(begun); took != 2*time.Second || !errors.Is(err, errBatchLate) {
+					t.Errorf("call %d: got %v after %v, want %v after 2s", n, err, took, errBatchLate)
 				}
-				if running := n < maxBatches; errors.Is(err, ErrBegun) != running {
+				if running := n < maxBatches; errors.Is(err, errBatchBegun) != running {
 					t.Errorf("call %d: got %v, want that it has begun: %t", n, err, running)
 				}
 			})
@@ -167,7 +167,7 @@ func TestBatcherTimeout(t *testing.T) {
 // TestBatcherEndedContext: a call whose context has ended isn't run.
 func TestBatcherEndedContext(t *testing.T) {
 	var ran atomic.Int64
-	b := Batcher[string, string]{Timeout: time.Minute, Run: func(_ context.Context, reqs []string) ([]string, error) {
+	b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
 		ran.Add(int64(len(reqs)))
 		return reqs, nil
 	}}
@@ -177,7 +177,7 @@ func TestBatcherEndedContext(t *testing.T) {
 	for range 8 {
 		calls.Go(func() {
 			for range 5000 { // a worker seldom takes the call before its caller leaves
-				if _, err := b.Do(ended, "late"); !errors.Is(err, context.Canceled) || errors.Is(err, ErrBegun) {
+				if _, err := b.do(ended, "late"); !errors.Is(err, context.Canceled) || errors.Is(err, errBatchBegun) {
 					t.Errorf("got %v, want that it was cancelled", err)
 					return
 				}
@@ -188,30 +188,4 @@ func TestBatcherEndedContext(t *testing.T) {
 	if n := ran.Load(); n > 0 {
 		t.Errorf("%d calls were run, want none", n)
 	}
-}
-
-// TestBatcherMaxWait: a call that has waited for a batch for too long begins another one
-// beside it, with those that came meanwhile.
-func TestBatcherMaxWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := Batcher[string, int]{Timeout: time.Minute, MaxWait: time.Millisecond, Parallel: 10, Run: func(_ context.Context, reqs []string) ([]int, error) {
-			time.Sleep(40 * time.Millisecond)
-			return slices.Repeat([]int{len(reqs)}, len(reqs)), nil
-		}}
-		var calls sync.WaitGroup
-		for n := range 30 {
-			calls.Go(func() {
-				begun := time.Now()
-				got, err := b.Do(t.Context(), "far")
-				if took := time.Since(begun); err != nil || took > 41*time.Millisecond {
-					t.Errorf("call %d: got %d, %v after %v, want a reply within 41 ms", n, got, err, took)
-				}
-				if n > 0 && got == 1 {
-					t.Errorf("call %d was alone in its batch, want it to share one", n)
-				}
-			})
-			time.Sleep(100 * time.Microsecond)
-		}
-		calls.Wait()
-	})
 }

@@ -304,7 +304,7 @@ func TestOneServer(t *testing.T) {
 	}
 	refused("a hard link", link)
 	for _, command := range [][]string{
-		{"keys", "create", "--name", "x"}, {"keys", "list"}, {"seed", "--animals", "10"}, {"db", "check"},
+		{"keys", "create", "--name", "x"}, {"keys", "list"}, {"seed", "--pets", "10"}, {"db", "check"},
 	} {
 		if r := run(t, append(command, "--database", "sqlite:"+link)...); r.code == 0 {
 			t.Errorf("%v through a hard link worked beside a server: it would use another log", command)
@@ -314,7 +314,7 @@ func TestOneServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("without the lock file", s.database)
-	if r := run(t, "seed", "--animals", "10", "--database", "sqlite:"+s.database); r.code == 0 {
+	if r := run(t, "seed", "--pets", "10", "--database", "sqlite:"+s.database); r.code == 0 {
 		t.Error("seed worked beside a server whose lock file was deleted")
 	}
 	newKey(t, s.database, "--name", "beside") // commands still work under the file's own name

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"animalstore/internal/cli"
@@ -55,15 +54,12 @@ func stopAfter(err error) {
 	os.Exit(exitError)
 }
 
-// open opens the database as a server does. If it updates the tables, notes shows how far
-// that is.
-func (d databaseFlag) open(ctx context.Context, opts sqlite.Options, notes io.Writer) (db.DB, error) {
+// open opens the database as a server does.
+func (d databaseFlag) open(ctx context.Context, opts sqlite.Options) (db.DB, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	progress, end := showUpdate(notes)
-	defer end()
-	opts.Fatal, opts.Progress = stopAfter, progress
+	opts.Fatal = stopAfter
 	store, err := server.OpenDatabase(ctx, d.url, opts)
 	return store, d.explain(err)
 }
@@ -101,9 +97,8 @@ func dbMigrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Create or update a database's tables",
 		Long: `Create a database's tables, or update them to this version. A server does the
-same when it starts. Use this to do it earlier, or as a user with more rights.
-In a store with millions of pets it can take minutes. If it is interrupted, run
-it again: it continues where it was.`,
+same when it starts. Use this to do it in advance, or as a user with more
+rights.`,
 		Example: `  animalstore db migrate --database sqlite:/var/lib/animalstore/store.db
   animalstore db migrate --database postgres://owner@db1/store`,
 		Args: cli.NoArguments,
@@ -129,7 +124,7 @@ func (d databaseFlag) migrate(ctx context.Context, p *terminal.Printer) error {
 	}
 	text := fmt.Sprintf("The tables are up to date: version %d.", to)
 	if from != to {
-		store, err := d.open(ctx, sqlite.Options{Serve: true}, p.Notes)
+		store, err := d.open(ctx, sqlite.Options{Serve: true})
 		if err != nil {
 			return err
 		}

@@ -68,16 +68,15 @@ func backUpStore(ctx context.Context, database, file string, p *terminal.Printer
 
 // copyResult is what backup and restore print as JSON.
 type copyResult struct {
-	File    string `json:"file"`
-	Bytes   int64  `json:"bytes"`
-	Checks  int    `json:"checks"`
-	Current bool   `json:"current"` // false: a server updates its tables when it starts
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+	Checks int    `json:"checks"`
 
 	PausedWebhooks *int `json:"pausedWebhooks,omitempty"` // by restore
 }
 
 func newCopyResult(file string, c transfer.Copied) copyResult {
-	return copyResult{File: file, Bytes: c.Size, Checks: c.Checks, Current: c.Current}
+	return copyResult{File: file, Bytes: c.Size, Checks: c.Checks}
 }
 
 // fileOf is the path of a SQLite database.

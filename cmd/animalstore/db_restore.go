@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -28,9 +27,8 @@ stop the server and move the old database out of the way first. The database
 appears only when the copy is complete, on disk, and has passed the checks of
 "db check". The backup itself is only read.
 
-A backup from an older version can be restored too: the restored database has
-the tables of this version. Webhooks are paused, because they would send again
-what was delivered after the backup.`,
+Webhooks are paused, because they would send again what was delivered after the
+backup.`,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
   animalstore db restore monday.db --database sqlite:/var/lib/animalstore/store.db`,
 		Args: cli.OneFile("name the backup, such as: animalstore db restore monday.db"),
@@ -60,7 +58,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	began, show := time.Now(), &copyProgress{w: p.Notes}
 	var paused int
 	pause := func(path string) (err error) {
-		paused, err = pauseWebhooks(ctx, path, p.Notes)
+		paused, err = pauseWebhooks(ctx, path)
 		return err
 	}
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, store, pause, show)
@@ -70,7 +68,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	}
 	if p.JSON {
 		result := newCopyResult(store, copied)
-		result.PausedWebhooks, result.Current = &paused, true // pausing updated the tables
+		result.PausedWebhooks = &paused
 		return p.PrintJSON(result)
 	}
 	p.Note("Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
@@ -79,20 +77,14 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		p.Note("Paused %s, because they would send events again that were delivered after the backup: resume each when its receiver is ready for that.",
 			terminal.Count(int64(paused), "webhook", "webhooks"))
 	}
-	if !copied.Current {
-		p.Note("The backup was from an older version: the restored store has the tables of this one.")
-	}
 	p.Note(`Next: run "animalstore serve" with the same --database.`)
 	return nil
 }
 
 // pauseWebhooks pauses the webhooks of a store that is being restored, because they would
-// send events again that were delivered after the backup. It first updates the tables of
-// an older version, so that all versions are changed in the same way.
-func pauseWebhooks(ctx context.Context, path string, notes io.Writer) (paused int, err error) {
-	progress, end := showUpdate(notes)
-	d, err := sqlite.Open(ctx, path, sqlite.Options{MustExist: true, Progress: progress})
-	end()
+// send events again that were delivered after the backup.
+func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
+	d, err := sqlite.Open(ctx, path, sqlite.Options{MustExist: true})
 	if err != nil {
 		return 0, fmt.Errorf("pause webhooks: %w", err)
 	}

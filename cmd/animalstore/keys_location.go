@@ -59,13 +59,13 @@ func (at *keyLocation) do(cmd *cobra.Command, f func(keyStore, *terminal.Printer
 // see the key.
 func (at *keyLocation) withDatabase(cmd *cobra.Command, f func(db.DB) error) error {
 	adds := cmd.Name() == "create" || cmd.Name() == "import"
-	store, err := at.database.open(cmd.Context(), sqlite.Options{MustExist: true}, cmd.ErrOrStderr())
+	store, err := at.database.open(cmd.Context(), sqlite.Options{MustExist: true})
 	var failed *db.OpenError
 	if adds && errors.As(err, &failed) && failed.Reason == db.Absent {
 		if err := confirmNewStore(cmd, failed); err != nil {
 			return err
 		}
-		store, err = at.database.open(cmd.Context(), sqlite.Options{}, cmd.ErrOrStderr())
+		store, err = at.database.open(cmd.Context(), sqlite.Options{})
 	}
 	if err != nil {
 		return err

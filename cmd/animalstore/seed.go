@@ -29,7 +29,6 @@ type seedFlags struct {
 
 func seedCommand() *cobra.Command {
 	var f seedFlags
-	var animals int64 // the old name of --pets
 	cmd := &cobra.Command{
 		Use:   "seed",
 		Short: "Fill a store with sample pets",
@@ -46,9 +45,6 @@ same time. Ctrl-C stops it cleanly.`,
   animalstore seed --pets 1000000 --database postgres://animalstore@db1/store`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("pets") {
-				f.pets = animals
-			}
 			if f.pets < 1 || f.pets > sample.MaxPets {
 				return cli.Usagef("--pets must be the number of pets to add: 1 to %d", sample.MaxPets)
 			}
@@ -65,8 +61,6 @@ same time. Ctrl-C stops it cleanly.`,
 	f.database.register(flags)
 	flags.Int64Var(&f.pets, "pets", 0, "the number of pets to add (required)")
 	flags.Int64Var(&f.photos, "photos", 0, "how many of the latest of them get a photo")
-	flags.Int64Var(&animals, "animals", 0, "the old name of --pets")
-	flags.MarkHidden("animals")
 	flags.Uint64Var(&f.seed, "seed", 1, "which sample to generate: any number")
 	jsonFlag(cmd)
 	return cmd
@@ -81,13 +75,11 @@ func seedDatabase(ctx context.Context, d databaseFlag, s sample.Store, p *termin
 	var store db.DB
 	var err error
 	if postgres.Is(d.url) {
-		progress, end := showUpdate(p.Notes)
-		store, err = postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout, Progress: progress})
-		end()
+		store, err = postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
 		err = d.explain(err)
 	} else {
 		// Serve keeps servers from using the file: they wouldn't notice the new rows.
-		store, err = d.open(ctx, sqlite.Options{Serve: true}, p.Notes)
+		store, err = d.open(ctx, sqlite.Options{Serve: true})
 	}
 	if err != nil {
 		return err

@@ -101,11 +101,7 @@ func runServer(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		cfg.Log.Error("storage failed: stopping, so that nothing wrong is served and nothing is acknowledged that isn't on disk", "err", err)
 		os.Exit(exitError)
 	}
-	socket := os.Getenv("NOTIFY_SOCKET")
-	update := &startupUpdate{log: cfg.Log, socket: socket}
-	cfg.UpdateProgress = update.show
 	s, err := server.New(ctx, cfg)
-	update.stop()
 	if err != nil {
 		return explainStartError(err)
 	}
@@ -120,6 +116,6 @@ func runServer(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if !shown && terminal.ScreenOf(stderr).Terminal {
 		fmt.Fprintln(stderr, serverAddresses(s, cfg))
 	}
-	notify(socket, "READY=1", cfg.Log)
+	notify(os.Getenv("NOTIFY_SOCKET"), "READY=1", cfg.Log)
 	return s.Run(ctx)
 }

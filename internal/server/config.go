@@ -69,10 +69,6 @@ type Config struct {
 	// NoConsole serves nothing at /console.
 	NoConsole bool
 
-	// UpdateProgress, unless nil, is told how far an update of the database's tables is
-	// while the server starts.
-	UpdateProgress func(db.Update)
-
 	// Fatal is called once when storage fails so badly that it can no longer be
 	// trusted. It must end the process. If nil, the server panics.
 	Fatal func(error)

@@ -26,9 +26,9 @@ func CheckDatabaseURL(name, url string) error {
 }
 
 // OpenDatabase opens a database by its URL: sqlite:FILE or postgres://…. PostgreSQL
-// ignores all options except MustExist and Progress.
+// ignores all options except MustExist.
 func OpenDatabase(ctx context.Context, url string, opts sqlite.Options) (db.DB, error) {
-	return openDatabase(ctx, url, opts, postgres.Options{MustExist: opts.MustExist, Progress: opts.Progress})
+	return openDatabase(ctx, url, opts, postgres.Options{MustExist: opts.MustExist})
 }
 
 func openDatabase(ctx context.Context, url string, embedded sqlite.Options, remote postgres.Options) (db.DB, error) {
@@ -93,8 +93,8 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		fatal = func(err error) { panic(err) }
 	}
 	store, err := openDatabase(ctx, s.cfg.Database,
-		sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.NoSync, Progress: s.cfg.UpdateProgress},
-		postgres.Options{Timeout: s.cfg.PostgresTimeout, Progress: s.cfg.UpdateProgress})
+		sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.NoSync},
+		postgres.Options{Timeout: s.cfg.PostgresTimeout})
 	if err != nil {
 		return err
 	}

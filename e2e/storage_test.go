@@ -170,8 +170,8 @@ func (s *server) wantStorageFailure(atMost time.Duration, said ...string) {
 	}
 }
 
-// TestStorageLost removes, replaces and damages the files of a running server. It must
-// notice by itself: no request is sent.
+// TestStorageLost removes and replaces the files of a running server, which notices without
+// a request.
 func TestStorageLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -181,11 +181,7 @@ func TestStorageLost(t *testing.T) {
 		"removed":      {os.Remove, "store.db was removed"},
 		"renamed":      {func(db string) error { return os.Rename(db, db+".old") }, "store.db was removed"},
 		"renamed over": {func(db string) error { return renameOver(db) }, "store.db was replaced"},
-		"truncated":    {func(db string) error { return os.Truncate(db, 3*4096) }, "store.db was truncated"},
-		"emptied":      {func(db string) error { return os.Truncate(db, 0) }, "store.db was truncated"},
-		"overwritten":  {func(db string) error { return overwrite(db, strings.Repeat("x", 1<<20)) }, "store.db was truncated or overwritten"},
 		"log removed":  {func(db string) error { return os.Remove(db + "-wal") }, "store.db-wal was removed"},
-		"index gone":   {func(db string) error { return os.Remove(db + "-shm") }, "store.db-shm was removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,7 +190,7 @@ func TestStorageLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			lost := time.Now()
-			s.wantStorageFailure(time.Minute, c.said) // 5 s on a machine with time to spare
+			s.wantStorageFailure(time.Minute, c.said) // a second on a machine with time to spare
 			t.Logf("noticed after %v", time.Since(lost))
 		})
 	}
@@ -205,30 +201,6 @@ func renameOver(database string) error {
 		return err
 	}
 	return os.Rename(database+".copy", database)
-}
-
-func overwrite(path, content string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteString(content)
-	return err
-}
-
-// TestLegitimateShrinking: another process may make the file smaller with VACUUM.
-func TestLegitimateShrinking(t *testing.T) {
-	t.Parallel()
-	testenv.Need(t, "sqlite3")
-	s := start(t)
-	if out, err := exec.Command("sqlite3", s.database, "CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(4000000))", "PRAGMA wal_checkpoint",
-		"DROP TABLE t", "VACUUM", "PRAGMA wal_checkpoint").CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
-	time.Sleep(3 * time.Second) // to see that nothing happens
-	wantStatus(t, newClient(t, s, "").get(t, "/readyz"), 200, "")
-	s.stop()
 }
 
 // TestReadError makes every read system call of a running server fail.

@@ -46,8 +46,6 @@ func (w *writer) checkpointIfDue() {
 }
 
 func (w *writer) checkpoint(mode string) error {
-	w.moving.Store(true)
-	defer w.moving.Store(false)
 	return w.exec("PRAGMA wal_checkpoint(" + mode + ")")
 }
 

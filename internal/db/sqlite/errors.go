@@ -62,18 +62,6 @@ func reportDamage(path string, fatal func(error)) func(error) {
 	}
 }
 
-// failed reports an I/O error or damage. A read or write may notice before the watch does
-// that the files were removed, replaced or truncated: then that is reported as the
-// reason.
-func (d *DB) failed(err error) {
-	if d.watch != nil {
-		if lost := d.watch.lost(); lost != nil {
-			err = fmt.Errorf("%w (%w)", lost, err)
-		}
-	}
-	d.fatal(err)
-}
-
 // explain tells an operator why a file can't be opened.
 func explain(path string, err error) error {
 	switch code := sqlite.ErrCode(err); {

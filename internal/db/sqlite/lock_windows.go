@@ -16,10 +16,8 @@ var errServed error = &db.OpenError{Reason: db.Served, Text: "another animalstor
 // serverLock keeps other servers away from a database file, until it is closed or the
 // process ends, even if it is killed.
 type serverLock struct {
-	// file is always nil: on Windows a lock on the database file itself would keep
-	// SQLite from reading it.
-	file *os.File
-	// named is FILE.lock.
+	// named is FILE.lock. A lock on the database file itself would keep SQLite from
+	// reading it on Windows.
 	named *os.File
 }
 

@@ -68,7 +68,7 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 	err := f(conn)
 	finished = true
 	if isFatal(err) {
-		d.failed(fmt.Errorf("database read: %w", err))
+		d.fatal(fmt.Errorf("database read: %w", err))
 	}
 	return classify(err)
 }

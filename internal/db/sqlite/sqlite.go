@@ -71,9 +71,9 @@ type Options struct {
 	// MustExist makes Open fail instead of creating a file.
 	MustExist bool
 	// Fatal is called at most once: when a read or write finds an I/O error or
-	// damage, or when a file of a server is removed, replaced or truncated. It must
-	// end the process, because what was read from or written to the file can't be
-	// trusted any more. If it is nil, errors are only returned.
+	// damage, or when a file of a server is removed or replaced. It must end the
+	// process, because what was read from or written to the file can't be trusted any
+	// more. If it is nil, errors are only returned.
 	Fatal func(error)
 	// Progress, unless nil, is told how far an update of the tables is, if it takes a
 	// while.
@@ -87,7 +87,7 @@ type Options struct {
 type DB struct {
 	path    string
 	lock    *serverLock // held while serving, otherwise nil
-	watch   *watch      // of a server's files, otherwise nil
+	guard   *fileGuard  // of a server's files, otherwise nil
 	fatal   func(error)
 	noSync  bool
 	turns   *fair.Turns       // shares the readers
@@ -131,7 +131,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	d.writer = startWriter(conn, d.failed)
+	d.writer = startWriter(conn, d.fatal)
 	if opts.Serve {
 		if err := checkAtStart(path, conn); err != nil {
 			return nil, explain(path, err)
@@ -147,10 +147,10 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 		return nil, explain(path, err)
 	}
 	if opts.Serve {
-		if err := d.startWatch(); err != nil {
+		if d.guard, err = startFileGuard(path, d.fatal); err != nil {
 			return nil, explain(path, err)
 		}
-		d.writer.checkWAL = d.watch.reportWAL
+		d.writer.checkWAL = d.guard.checkWAL
 	}
 	return d, nil
 }
@@ -189,8 +189,8 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 func (d *DB) Close() (err error) {
 	d.closing.Do(func() {
 		var errs []error
-		if d.watch != nil {
-			errs = append(errs, d.watch.close())
+		if d.guard != nil {
+			d.guard.close()
 		}
 		if d.turns != nil {
 			d.turns.Close()
@@ -200,9 +200,6 @@ func (d *DB) Close() (err error) {
 		}
 		if d.writer != nil {
 			errs = append(errs, d.writer.close())
-		}
-		if d.watch != nil {
-			errs = append(errs, d.watch.wal.close())
 		}
 		if d.lock != nil {
 			errs = append(errs, d.lock.Close())

@@ -33,8 +33,7 @@ type writer struct {
 
 	maxBatch int // writes in a transaction: the first waits for the last
 	fatal    func(error)
-	checkWAL func() error // fails, and calls fatal, if the WAL was removed, replaced or truncated
-	moving   atomic.Bool  // a checkpoint is moving the WAL into the file
+	checkWAL func() error // fails, and calls fatal, if the WAL was removed or replaced
 
 	// Once the database is open, only the goroutine uses these.
 	conn    *sqlite.Conn
@@ -217,15 +216,11 @@ func (w *writer) nextBatch() (batch []*write) {
 	return batch
 }
 
-// carryOut stores a batch and wakes its callers. It checks the WAL twice: before, so
-// that nothing is added to a truncated one, and after, because somebody may have truncated
-// it meanwhile.
+// carryOut stores a batch and wakes its callers.
 func (w *writer) carryOut(batch []*write) {
-	err := w.checkWAL()
+	err := w.transact(batch)
 	if err == nil {
-		if err = w.transact(batch); err == nil {
-			err = w.checkWAL()
-		}
+		err = w.checkWAL()
 	}
 	if isFatal(err) {
 		w.fatal(fmt.Errorf("database write: %w", err))

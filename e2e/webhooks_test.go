@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	goclient "animalstore/client"
 	"animalstore/client/webhook"
 	"animalstore/internal/db/postgres/pgtest"
@@ -247,8 +248,8 @@ func TestWebhookTakeover(t *testing.T) {
 	key := adminKey(t, database)
 	r.subscribe(hookClient(t, instances[0].url, key), "pet.*")
 	var created atomic.Int64
-	createPets(t, instances, key, animalstore.MaxInFlight+10, &created)
-	eventually(t, time.Minute, "as much as possible is being sent", func() bool { return r.inProgress() == animalstore.MaxInFlight })
+	createPets(t, instances, key, db.MaxInFlight+10, &created)
+	eventually(t, time.Minute, "as much as possible is being sent", func() bool { return r.inProgress() == db.MaxInFlight })
 	others := startInstances(t, 1, database, r.trusted()...)
 	hangs.Store(false)
 	instances[0].kill()

@@ -137,8 +137,8 @@ func banned(ts *testscript.TestScript, _ bool, args []string) {
 		now = now.Add(ahead)
 	}
 	inStore(ts, args[0], func(store db.DB) error {
-		return store.SaveLimitStates(context.Background(), []animalstore.KeyLimitState{{KeyID: number(ts, args[1]), LimitState: animalstore.LimitState{
-			Day:      animalstore.Window{Used: 12, End: now.Add(time.Hour).UnixMilli()},
+		return store.SaveLimitStates(context.Background(), []db.KeyLimitState{{KeyID: number(ts, args[1]), LimitState: db.LimitState{
+			Day:      db.Window{Used: 12, End: now.Add(time.Hour).UnixMilli()},
 			BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 1,
 		}}})
 	})

@@ -161,7 +161,7 @@ func TestNotCharged(t *testing.T) {
 	}
 	s.db.arm("KeyByHash", nil)
 	s.do(t, strange(from)).wantLimits(t, 3_000, 2_998, s.clock.Now().Add(time.Minute))
-	if got := s.used(t, id); got != (animalstore.LimitState{}) {
+	if got := s.used(t, id); got != (db.LimitState{}) {
 		t.Errorf("got %+v charged to the key, want nothing", got)
 	}
 	for range 2_998 {

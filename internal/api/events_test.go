@@ -539,8 +539,8 @@ func (s *service) provokeKeyEvents(t testing.TB) []string {
 	rotated := s.make(t, path+"/rotate", "")
 	s.do(t, call{method: "PATCH", path: path, body: `{"name":"bird"}`, key: s.admin}).want(t, 200, "")
 	now := s.clock.Now()
-	ban := animalstore.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 1}
-	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: ban}}); err != nil {
+	ban := db.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 1}
+	if err := s.db.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: key.ID, LimitState: ban}}); err != nil {
 		t.Fatal(err)
 	}
 	s.do(t, call{method: "POST", path: path + "/unban", key: s.admin}).want(t, 200, "")

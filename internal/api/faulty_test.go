@@ -264,7 +264,7 @@ func (f *faultyDB) Usage(ctx context.Context, keyID int64, since animalstore.Tim
 	return f.DB.Usage(ctx, keyID, since)
 }
 
-func (f *faultyDB) LimitState(ctx context.Context, keyID int64) (state animalstore.LimitState, err error) {
+func (f *faultyDB) LimitState(ctx context.Context, keyID int64) (state db.LimitState, err error) {
 	if err = f.hit(ctx, "LimitState"); err != nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/api"
 	"animalstore/internal/keys"
 )
@@ -32,7 +33,7 @@ func (s *service) with(t *testing.T, p animalstore.Permissions, change func(*ani
 }
 
 // limited creates a key with a stored limit state.
-func limited(state func(now int64) animalstore.LimitState) func(*testing.T, *service, animalstore.Permissions) string {
+func limited(state func(now int64) db.LimitState) func(*testing.T, *service, animalstore.Permissions) string {
 	return func(t *testing.T, s *service, p animalstore.Permissions) string {
 		secret, id := s.with(t, p, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 5, PerDay: 10} })
 		s.remember(t, id, state(s.clock.Now().UnixMilli()))
@@ -41,9 +42,9 @@ func limited(state func(now int64) animalstore.LimitState) func(*testing.T, *ser
 }
 
 // remember stores the limit state of a key, as if it had been used before.
-func (s *service) remember(t testing.TB, keyID int64, state animalstore.LimitState) {
+func (s *service) remember(t testing.TB, keyID int64, state db.LimitState) {
 	t.Helper()
-	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: keyID, LimitState: state}}); err != nil {
+	if err := s.db.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: keyID, LimitState: state}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -90,14 +91,14 @@ var keyStates = []keyState{
 		secret, _ := s.makeKey(t, keys.Mint(animalstore.Staging), func(k *animalstore.NewKey) { k.Permissions, k.Environment = p, animalstore.Staging })
 		return secret
 	}},
-	{"with its minute used up", 429, "rate_limit_exceeded", limited(func(now int64) animalstore.LimitState {
-		return animalstore.LimitState{Minute: animalstore.Window{Used: 5, End: now + 30_000}}
+	{"with its minute used up", 429, "rate_limit_exceeded", limited(func(now int64) db.LimitState {
+		return db.LimitState{Minute: db.Window{Used: 5, End: now + 30_000}}
 	})},
-	{"with its day used up", 429, "daily_quota_exceeded", limited(func(now int64) animalstore.LimitState {
-		return animalstore.LimitState{Day: animalstore.Window{Used: 10, End: now + 3_600_000}}
+	{"with its day used up", 429, "daily_quota_exceeded", limited(func(now int64) db.LimitState {
+		return db.LimitState{Day: db.Window{Used: 10, End: now + 3_600_000}}
 	})},
-	{"banned", 429, "key_banned", limited(func(now int64) animalstore.LimitState {
-		return animalstore.LimitState{BannedAt: now - 1, BannedUntil: now + 300_000, BanLevel: 1}
+	{"banned", 429, "key_banned", limited(func(now int64) db.LimitState {
+		return db.LimitState{BannedAt: now - 1, BannedUntil: now + 300_000, BanLevel: 1}
 	})},
 }
 

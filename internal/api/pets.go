@@ -159,7 +159,7 @@ func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
 }
 
 func encodePet(p *animalstore.Pet) []byte {
-	return append(p.AppendJSON(make([]byte, 0, 128)), '\n')
+	return append(db.AppendPet(make([]byte, 0, 128), p), '\n')
 }
 
 func writePet(w http.ResponseWriter, r *request, status int, pet *animalstore.Pet) error {
@@ -176,7 +176,7 @@ func encodePets(pets []animalstore.Pet) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = pets[i].AppendJSON(b)
+		b = db.AppendPet(b, &pets[i])
 	}
 	return append(b, "]\n"...)
 }

@@ -52,7 +52,7 @@ func TestLargePlans(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %v", test.plan, test.limits), func(t *testing.T) {
 			now := s.clock.Now()
 			reset := now.Add(time.Minute)
-			use := func(before animalstore.LimitState, times int64) (last, next response) {
+			use := func(before db.LimitState, times int64) (last, next response) {
 				secret, id := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
 					if k.Plan, k.Limits = test.plan, test.limits; test.plan != animalstore.PlanEnterprise {
 						k.Limits = animalstore.Limits{}
@@ -66,14 +66,14 @@ func TestLargePlans(t *testing.T) {
 				return last, s.do(t, call{path: "/v1/pets", key: secret})
 			}
 			times := min(test.limits.PerMinute, 1_000)
-			used := animalstore.Window{Used: test.limits.PerMinute - times, End: reset.UnixMilli()}
-			last, next := use(animalstore.LimitState{Minute: used}, times)
+			used := db.Window{Used: test.limits.PerMinute - times, End: reset.UnixMilli()}
+			last, next := use(db.LimitState{Minute: used}, times)
 			last.wantLimits(t, test.limits.PerMinute, 0, reset)
 			next.want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
 			next.wantLimits(t, test.limits.PerMinute, 0, reset)
 
-			used = animalstore.Window{Used: test.limits.PerDay - 1, End: midnight.UnixMilli()}
-			last, next = use(animalstore.LimitState{Day: used}, 1)
+			used = db.Window{Used: test.limits.PerDay - 1, End: midnight.UnixMilli()}
+			last, next = use(db.LimitState{Day: used}, 1)
 			last.wantLimits(t, test.limits.PerDay, 0, midnight)
 			next.want(t, http.StatusTooManyRequests, animalstore.DailyQuotaExceeded)
 			next.wantLimits(t, test.limits.PerDay, 0, midnight)
@@ -142,7 +142,7 @@ func TestCharged(t *testing.T) {
 }
 
 // used returns the counters of a key by way of the database.
-func (s *service) used(t testing.TB, keyID int64) animalstore.LimitState {
+func (s *service) used(t testing.TB, keyID int64) db.LimitState {
 	t.Helper()
 	if err := s.server.Save(t.Context()); err != nil {
 		t.Fatal(err)

@@ -37,8 +37,8 @@ func TestActors(t *testing.T) {
 	form := clerk.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", "dogs")
 	clerk.post("/console/pets", form)
 	s.webhook()
-	ban := animalstore.LimitState{BannedAt: 1, BannedUntil: 2, BanLevel: 1}
-	if err := s.db.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: clerkID, LimitState: ban}}); err != nil {
+	ban := db.LimitState{BannedAt: 1, BannedUntil: 2, BanLevel: 1}
+	if err := s.db.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: clerkID, LimitState: ban}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.db.UpdateWebhook(t.Context(), 1, func(w *animalstore.Webhook) error { w.State = animalstore.WebhookDisabled; return nil }); err != nil {

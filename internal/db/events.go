@@ -176,7 +176,7 @@ func (a *Actor) kind(t animalstore.EventType) animalstore.Actor {
 // the line end.
 func EventData(resource any) string {
 	if pet, ok := resource.(*animalstore.Pet); ok {
-		return string(pet.AppendJSON(make([]byte, 0, 128)))
+		return string(AppendPet(make([]byte, 0, 128), pet))
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -22,7 +22,7 @@ type Limits interface {
 
 	// LimitState returns the last saved state of a key's limits, or the zero value if
 	// there is none.
-	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
+	LimitState(ctx context.Context, keyID int64) (LimitState, error)
 
 	// SaveLimitStates replaces the saved limits of keys, for all of them or none.
 	// Servers that share keys each save what they know, and the last to save may know
@@ -30,14 +30,45 @@ type Limits interface {
 	// BannedAt, then Day.End, then Day.Used. With DayShortened, only BannedAt is
 	// compared. A new ban that wasn't lifted before it was saved adds a key.banned
 	// event: one per key, with its last ban.
-	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
+	SaveLimitStates(ctx context.Context, states []KeyLimitState) error
+}
+
+// LimitState is the stored state of a key's limits, so that limits and bans
+// survive a restart. The zero value is for a key that was never used. Times are
+// Unix milliseconds; 0 means never.
+type LimitState struct {
+	Minute, Day Window
+
+	Strikes      int64 // since StrikesSince
+	StrikesSince int64
+	BannedAt     int64 // when the last ban began; later if the clock was set back, so that it only grows
+	BannedUntil  int64
+	BanLevel     int64 // number of consecutive bans; each makes the next one longer
+}
+
+// Window is a time window and the requests charged to it.
+type Window struct {
+	Used    int64
+	End     int64
+	Refused int64 // when the window first refused a request; 0 if it hasn't
+}
+
+// KeyLimitState is the LimitState of one key.
+type KeyLimitState struct {
+	KeyID int64
+	LimitState
+
+	// DayShortened says that the day was shortened since the state was last saved,
+	// because the clock was set back. The state may then have a day that ends earlier
+	// or has a lower count than the saved one, and is newer nevertheless.
+	DayShortened bool
 }
 
 // LimitColumns are the columns of a saved limit state, in the order of [LimitFields].
 const LimitColumns = "minute_used, minute_end, minute_refused, day_used, day_end, day_refused, strikes, strikes_since, banned_at, banned_until, ban_level"
 
 // LimitFields returns the fields of s in the order of [LimitColumns].
-func LimitFields(s *animalstore.LimitState) [11]*int64 {
+func LimitFields(s *LimitState) [11]*int64 {
 	return [...]*int64{
 		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
 		&s.Day.Used, &s.Day.End, &s.Day.Refused,

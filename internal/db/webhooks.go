@@ -78,7 +78,7 @@ type Webhooks interface {
 	WebhookStats(ctx context.Context, now animalstore.Time) (WebhookStats, error)
 
 	// WebhookWork returns what the worker has to do at now, with one read.
-	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
+	WebhookWork(ctx context.Context, now animalstore.Time) (WebhookWork, error)
 
 	// DispatchEvents turns at most max published events into deliveries that are due at
 	// once. more reports whether there are more events. It writes nothing if no webhook
@@ -86,25 +86,25 @@ type Webhooks interface {
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 
 	// ClaimDeliveries claims deliveries that are due at now, oldest first, until lease.
-	// At most animalstore.MaxInFlight deliveries of a webhook are claimed at a time, by
+	// At most MaxInFlight deliveries of a webhook are claimed at a time, by
 	// all workers together. Only active webhooks have due deliveries, except for pings.
 	// Deliveries returned with an error are claimed nevertheless.
-	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error)
+	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]ClaimedDelivery, error)
 
 	// FinishDelivery stores the result of an attempt and ends the claim. It ignores the
 	// result if another worker has claimed the delivery since. It updates the webhook, and
-	// disables it if the receiver is gone or has failed for animalstore.DisableAfter:
+	// disables it if the receiver is gone or has failed for DisableAfter:
 	// disabled is then the reason. If lease isn't zero, it claims another due delivery to
 	// the webhook until then, or returns nil if there is none.
-	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error)
+	FinishDelivery(ctx context.Context, r DeliveryResult, now, lease animalstore.Time) (next *ClaimedDelivery, disabled animalstore.Reason, err error)
 
 	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if another
 	// worker has claimed the delivery since. After any other error the claim may have
 	// either lease, so the call can be repeated, and the other methods accept both.
-	RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
+	RenewDelivery(ctx context.Context, due ClaimedDelivery) error
 
 	// ReleaseDelivery ends a claim without an attempt.
-	ReleaseDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
+	ReleaseDelivery(ctx context.Context, due ClaimedDelivery) error
 }
 
 // WebhookQuery selects webhooks. A zero Before doesn't restrict the result.
@@ -155,7 +155,7 @@ type StoredDelivery struct {
 // WithBody returns the delivery of a row with the body it sends.
 func (s *StoredDelivery) WithBody() (animalstore.DeliveryWithBody, error) {
 	d, err := s.Delivery()
-	sent := animalstore.ClaimedDelivery{Type: d.Type, Time: animalstore.AtMilli(s.EventTime), Data: json.RawMessage(s.Data)}
+	sent := ClaimedDelivery{Type: d.Type, Time: animalstore.AtMilli(s.EventTime), Data: json.RawMessage(s.Data)}
 	return animalstore.DeliveryWithBody{Delivery: d, Body: sent.Body()}, err
 }
 
@@ -199,7 +199,8 @@ func AddAttempt(text string, a animalstore.Attempt) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	added, err := json.Marshal(a.AppendTo(attempts))
+	attempts = append(attempts, a)
+	added, err := json.Marshal(attempts[max(0, len(attempts)-animalstore.MaxAttemptsShown):])
 	return string(added), err
 }
 
@@ -215,7 +216,7 @@ const healthEvery = 1000
 
 // After returns the health after a result, whether it must be stored, and the reason to
 // disable the webhook, if any.
-func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
+func (h WebhookHealth) After(r *DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
 	at, after := r.Attempt.Time.Milli(), h
 	if r.Succeeded() {
 		after.DeliveredAt, after.FailingSince = at, 0
@@ -228,7 +229,7 @@ func (h WebhookHealth) After(r *animalstore.DeliveryResult) (after WebhookHealth
 	switch {
 	case r.Gone:
 		disable = "the receiver responded with 410 Gone"
-	case after.FailingSince != 0 && at-after.FailingSince >= animalstore.DisableAfter.Milliseconds():
+	case after.FailingSince != 0 && at-after.FailingSince >= DisableAfter.Milliseconds():
 		disable = "no delivery succeeded in five days of attempts"
 	}
 	return after, disable != "" || at-h.FailedAt >= healthEvery || after.FailingSince != h.FailingSince, disable

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // PerAddress is the number of requests without a valid key that an address may
@@ -21,13 +22,13 @@ type Addresses struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	windows map[netip.Addr]animalstore.Window
+	windows map[netip.Addr]db.Window
 	scanned int64 // when makeRoom last scanned all of them
 }
 
 // NewAddresses returns an Addresses that uses the given clock.
 func NewAddresses(now func() time.Time) *Addresses {
-	return &Addresses{now: now, windows: make(map[netip.Addr]animalstore.Window)}
+	return &Addresses{now: now, windows: make(map[netip.Addr]db.Window)}
 }
 
 // addressKey has the limits of an address. The daily limit can't be reached.
@@ -46,7 +47,7 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 	defer a.mu.Unlock()
 	window, known := a.windows[addr]
 	if !charge {
-		st := status(animalstore.LimitState{Minute: window}, now, &addressKey)
+		st := status(db.LimitState{Minute: window}, now, &addressKey)
 		return Decision{Allowed: true, Limit: st.Minute.Limit, Remaining: st.Minute.Remaining, Reset: st.Minute.Reset.Unix()}
 	}
 	if !known && len(a.windows) >= maxAddresses {
@@ -55,7 +56,7 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 	if remaining(window, now, PerAddress) == 0 {
 		return refusal(animalstore.RateLimitExceeded, PerAddress, window.End, now)
 	}
-	state := animalstore.LimitState{Minute: window}
+	state := db.LimitState{Minute: window}
 	d := decide(&state, now, &addressKey)
 	a.windows[addr] = state.Minute
 	return d

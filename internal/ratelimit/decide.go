@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // The rules for bans. A refused request is a strike if its window has been refusing
@@ -28,7 +29,7 @@ func threshold(l animalstore.Limits) int64 { return max(minThreshold, l.PerMinut
 // A window or ban applies until now reaches its end, even if now is before its
 // start. So a clock that is set back doesn't open a second one. For the same reason
 // a window that is over stays until a charge opens the next.
-func decide(s *animalstore.LimitState, now int64, key *animalstore.Key) Decision {
+func decide(s *db.LimitState, now int64, key *animalstore.Key) Decision {
 	limits := key.Limits
 	expireStrikes(s, now)
 	if banned(s, now, key) {
@@ -56,7 +57,7 @@ func decide(s *animalstore.LimitState, now int64, key *animalstore.Key) Decision
 //
 // Bans aren't shortened: an operator can lift them, and a server whose own clock is
 // behind must not lift the bans of others.
-func followClock(s *animalstore.LimitState, now int64) (changed, dayShortened bool) {
+func followClock(s *db.LimitState, now int64) (changed, dayShortened bool) {
 	minuteEnd := ceilSecond(now + time.Minute.Milliseconds())
 	dayEnd := floorSecond(now + 24*time.Hour.Milliseconds())
 	if s.Minute.End <= minuteEnd && s.Day.End <= dayEnd && s.StrikesSince <= now {
@@ -70,17 +71,17 @@ func followClock(s *animalstore.LimitState, now int64) (changed, dayShortened bo
 }
 
 // openWindows replaces the windows that are over at now with new ones.
-func openWindows(s *animalstore.LimitState, now int64) {
+func openWindows(s *db.LimitState, now int64) {
 	if now >= s.Minute.End {
-		s.Minute = animalstore.Window{End: ceilSecond(now + time.Minute.Milliseconds())}
+		s.Minute = db.Window{End: ceilSecond(now + time.Minute.Milliseconds())}
 	}
 	if now >= s.Day.End {
-		s.Day = animalstore.Window{End: nextMidnight(now)}
+		s.Day = db.Window{End: nextMidnight(now)}
 	}
 }
 
 // expireStrikes clears the strikes and the ban level if they have expired at now.
-func expireStrikes(s *animalstore.LimitState, now int64) {
+func expireStrikes(s *db.LimitState, now int64) {
 	if now >= s.StrikesSince+strikeWindow.Milliseconds() {
 		s.Strikes, s.StrikesSince = 0, 0
 	}
@@ -91,13 +92,13 @@ func expireStrikes(s *animalstore.LimitState, now int64) {
 
 // budget is the rest of one window.
 type budget struct {
-	window      *animalstore.Window
+	window      *db.Window
 	limit, left int64
 }
 
 // bindingWindow returns the window that limits the caller: the minute, unless the
 // day has fewer requests left. If neither has any, it is the one that resets later.
-func bindingWindow(s *animalstore.LimitState, now int64, limits animalstore.Limits) (budget, animalstore.Code) {
+func bindingWindow(s *db.LimitState, now int64, limits animalstore.Limits) (budget, animalstore.Code) {
 	minute := budget{&s.Minute, limits.PerMinute, remaining(s.Minute, now, limits.PerMinute)}
 	day := budget{&s.Day, limits.PerDay, remaining(s.Day, now, limits.PerDay)}
 	if day.left < minute.left || day.left == 0 && minute.left == 0 && s.Day.End > s.Minute.End {
@@ -108,7 +109,7 @@ func bindingWindow(s *animalstore.LimitState, now int64, limits animalstore.Limi
 
 // remaining is the number of requests that w still admits; all of them if it is
 // over at now.
-func remaining(w animalstore.Window, now, limit int64) int64 {
+func remaining(w db.Window, now, limit int64) int64 {
 	if now >= w.End {
 		return limit
 	}
@@ -117,12 +118,12 @@ func remaining(w animalstore.Window, now, limit int64) int64 {
 
 // banned reports whether the key is banned at now. A lifted ban stays lifted, even
 // if the clock is set back to before its end.
-func banned(s *animalstore.LimitState, now int64, key *animalstore.Key) bool {
+func banned(s *db.LimitState, now int64, key *animalstore.Key) bool {
 	return now < s.BannedUntil && s.BannedAt > key.UnbannedAt.Milli()
 }
 
 // addStrike records a refusal by w and reports whether it caused a ban.
-func addStrike(s *animalstore.LimitState, w *animalstore.Window, now int64, key *animalstore.Key) bool {
+func addStrike(s *db.LimitState, w *db.Window, now int64, key *animalstore.Key) bool {
 	if w.Refused == 0 {
 		w.Refused = now
 	}
@@ -150,7 +151,7 @@ func addStrike(s *animalstore.LimitState, w *animalstore.Window, now int64, key 
 // liftBan ends a ban that an operator lifted, as if it had expired then, and reports
 // whether it changed s. The end is a whole second, like every other end, so that
 // Reset can express it.
-func liftBan(s *animalstore.LimitState, key *animalstore.Key) (changed bool) {
+func liftBan(s *db.LimitState, key *animalstore.Key) (changed bool) {
 	unbannedAt := key.UnbannedAt.Milli()
 	if unbannedAt < s.BannedAt || s.BannedUntil <= unbannedAt {
 		return false

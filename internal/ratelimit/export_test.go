@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // NewRedisOn returns a Redis whose connections are opened by dial.
@@ -58,16 +59,16 @@ func (r *Redis) Save(ctx context.Context) error { return r.local.Save(ctx) }
 func (r *Redis) SyncDue(ctx context.Context) { r.syncDue(ctx) }
 
 // Merged returns a merged with b.
-func Merged(a, b animalstore.LimitState) animalstore.LimitState {
+func Merged(a, b db.LimitState) db.LimitState {
 	mergeStates(&a, b)
 	return a
 }
 
 // Matters reports whether anything in s applies at now.
-func Matters(s animalstore.LimitState, now int64) bool { return stillMatters(&s, now) }
+func Matters(s db.LimitState, now int64) bool { return stillMatters(&s, now) }
 
 // LookWith sends Redis a key's state and returns Redis's state afterwards.
-func (r *Redis) LookWith(t testing.TB, keyID int64, s animalstore.LimitState) animalstore.LimitState {
+func (r *Redis) LookWith(t testing.TB, keyID int64, s db.LimitState) db.LimitState {
 	t.Helper()
 	rep, err := r.call(time.Minute, r.prefix+decimal(keyID), opRead, &animalstore.Key{ID: keyID}, stateText(s))
 	if err != nil {

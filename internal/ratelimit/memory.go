@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 const (
@@ -50,7 +51,7 @@ type entry struct {
 	loaded bool
 	dirty  bool // is in Memory.dirty
 	gone   bool // was dropped from its shard: look it up again
-	state  animalstore.LimitState
+	state  db.LimitState
 	// dayShortened says that the clock shortened the day since it was last saved.
 	dayShortened bool
 
@@ -82,7 +83,7 @@ func (m *Memory) Take(ctx context.Context, key *animalstore.Key) (Decision, erro
 	}
 	state := e.state
 	e.mu.Unlock()
-	_ = saveNow(ctx, m.store, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
+	_ = saveNow(ctx, m.store, db.KeyLimitState{KeyID: key.ID, LimitState: state})
 	return d, nil
 }
 
@@ -91,10 +92,10 @@ const saveNowTimeout = time.Second
 // saveNow saves a state before the response is sent, such as one with a new ban, so
 // that every server and the operator see it at once. If saving fails, the next Save
 // includes it.
-func saveNow(ctx context.Context, store Store, state animalstore.KeyLimitState) error {
+func saveNow(ctx context.Context, store Store, state db.KeyLimitState) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveNowTimeout)
 	defer cancel()
-	return store.SaveLimitStates(ctx, []animalstore.KeyLimitState{state})
+	return store.SaveLimitStates(ctx, []db.KeyLimitState{state})
 }
 
 // Status implements [Limiter].
@@ -225,13 +226,13 @@ func (m *Memory) Save(ctx context.Context) error {
 	// this order changes few pages.
 	slices.SortFunc(dirty, func(a, b *entry) int { return cmp.Compare(a.keyID, b.keyID) })
 
-	batch := make([]animalstore.KeyLimitState, 0, min(saveBatch, len(dirty)))
+	batch := make([]db.KeyLimitState, 0, min(saveBatch, len(dirty)))
 	for len(dirty) > 0 {
 		n := min(saveBatch, len(dirty))
 		batch = batch[:0]
 		for _, e := range dirty[:n] {
 			e.mu.Lock()
-			batch = append(batch, animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: e.dayShortened})
+			batch = append(batch, db.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: e.dayShortened})
 			e.dirty, e.dayShortened = false, false
 			e.mu.Unlock()
 		}
@@ -246,7 +247,7 @@ func (m *Memory) Save(ctx context.Context) error {
 
 // keepDirty queues entries again that weren't saved: the ones tried in batch, unless a
 // Take already queued them, and the untried ones.
-func (m *Memory) keepDirty(batch []animalstore.KeyLimitState, tried, untried []*entry) {
+func (m *Memory) keepDirty(batch []db.KeyLimitState, tried, untried []*entry) {
 	m.dirtyMu.Lock()
 	m.dirty = append(m.dirty, untried...)
 	m.dirtyMu.Unlock()

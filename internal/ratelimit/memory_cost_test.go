@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/testenv"
 )
@@ -16,10 +17,10 @@ import (
 // measured.
 type nowhere struct{}
 
-func (nowhere) LimitState(context.Context, int64) (animalstore.LimitState, error) {
-	return animalstore.LimitState{}, nil
+func (nowhere) LimitState(context.Context, int64) (db.LimitState, error) {
+	return db.LimitState{}, nil
 }
-func (nowhere) SaveLimitStates(context.Context, []animalstore.KeyLimitState) error { return nil }
+func (nowhere) SaveLimitStates(context.Context, []db.KeyLimitState) error { return nil }
 
 func newCostMemory() *ratelimit.Memory {
 	return ratelimit.NewMemory(nowhere{}, time.Now, slog.New(slog.DiscardHandler))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 )
 
@@ -105,7 +106,7 @@ func TestNothingIsLostWhenDroppedInUse(t *testing.T) {
 func TestLiftedBanIsSaved(t *testing.T) {
 	store := newMemoryStore()
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-	store.states[1] = animalstore.LimitState{
+	store.states[1] = db.LimitState{
 		BannedAt: now.Add(-time.Minute).UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 3,
 	}
 	m := ratelimit.NewMemory(store, func() time.Time { return now }, slog.New(slog.DiscardHandler))

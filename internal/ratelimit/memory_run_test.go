@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 )
 
@@ -221,7 +222,7 @@ type secondBatchFails struct {
 	calls int
 }
 
-func (s *secondBatchFails) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+func (s *secondBatchFails) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) error {
 	if s.calls++; s.calls == 2 {
 		return errors.New("disk failed")
 	}
@@ -231,7 +232,7 @@ func (s *secondBatchFails) SaveLimitStates(ctx context.Context, states []animals
 func TestLoadErrorReachesTheCaller(t *testing.T) {
 	broken := errors.New("disk failed")
 	store := newMemoryStore()
-	store.states[1] = animalstore.LimitState{Day: animalstore.Window{Used: 4_999, End: 1 << 50}}
+	store.states[1] = db.LimitState{Day: db.Window{Used: 4_999, End: 1 << 50}}
 	m := ratelimit.NewMemory(store, time.Now, slog.New(slog.DiscardHandler))
 	store.fail(broken, nil)
 	if _, err := m.Take(t.Context(), smallKey(1)); !errors.Is(err, broken) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/limittest"
 )
@@ -52,7 +53,7 @@ func (s *memorySubject) KillForgets() bool { return true }
 // memoryStore is a Store in memory that can be made to fail.
 type memoryStore struct {
 	mu      sync.Mutex
-	states  map[int64]animalstore.LimitState
+	states  map[int64]db.LimitState
 	loads   int
 	batches []int // the number of states in each save
 	loadErr error
@@ -61,17 +62,17 @@ type memoryStore struct {
 }
 
 func newMemoryStore() *memoryStore {
-	return &memoryStore{states: make(map[int64]animalstore.LimitState)}
+	return &memoryStore{states: make(map[int64]db.LimitState)}
 }
 
-func (s *memoryStore) LimitState(_ context.Context, keyID int64) (animalstore.LimitState, error) {
+func (s *memoryStore) LimitState(_ context.Context, keyID int64) (db.LimitState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++
 	return s.states[keyID], s.loadErr
 }
 
-func (s *memoryStore) SaveLimitStates(_ context.Context, states []animalstore.KeyLimitState) error {
+func (s *memoryStore) SaveLimitStates(_ context.Context, states []db.KeyLimitState) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.saveErr != nil {
@@ -87,7 +88,7 @@ func (s *memoryStore) SaveLimitStates(_ context.Context, states []animalstore.Ke
 }
 
 // older reports whether a database would keep o instead of replacing it with s.
-func older(s animalstore.KeyLimitState, o animalstore.LimitState) bool {
+func older(s db.KeyLimitState, o db.LimitState) bool {
 	return s.BannedAt < o.BannedAt || s.BannedAt == o.BannedAt && !s.DayShortened &&
 		cmp.Or(cmp.Compare(s.Day.End, o.Day.End), cmp.Compare(s.Day.Used, o.Day.Used)) < 0
 }
@@ -121,7 +122,7 @@ func (s *memoryStore) fail(load, save error) {
 }
 
 // state is the saved state of a key.
-func (s *memoryStore) state(keyID int64) animalstore.LimitState {
+func (s *memoryStore) state(keyID int64) db.LimitState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.states[keyID]

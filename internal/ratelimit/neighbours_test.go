@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 )
 
@@ -22,11 +23,11 @@ func (s *pagesStore) count(n int, id func(int) int64) {
 	s.pages += len(changed)
 }
 
-func (s *pagesStore) LimitState(context.Context, int64) (animalstore.LimitState, error) {
-	return animalstore.LimitState{}, nil
+func (s *pagesStore) LimitState(context.Context, int64) (db.LimitState, error) {
+	return db.LimitState{}, nil
 }
 
-func (s *pagesStore) SaveLimitStates(_ context.Context, states []animalstore.KeyLimitState) error {
+func (s *pagesStore) SaveLimitStates(_ context.Context, states []db.KeyLimitState) error {
 	s.count(len(states), func(i int) int64 { return states[i].KeyID })
 	return nil
 }

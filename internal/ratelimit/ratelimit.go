@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // Limiter counts every key's requests. Its methods may be called concurrently.
@@ -55,20 +56,20 @@ type WindowStatus struct {
 // Store is where limits survive a restart.
 type Store interface {
 	// LimitState returns the last saved state of a key, or the zero value.
-	LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error)
+	LimitState(ctx context.Context, keyID int64) (db.LimitState, error)
 	// SaveLimitStates saves all states or none.
-	SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error
+	SaveLimitStates(ctx context.Context, states []db.KeyLimitState) error
 }
 
 // StatusOf returns a key's status from its saved state, which may be a second old.
-func StatusOf(s animalstore.LimitState, key *animalstore.Key, now time.Time) Status {
+func StatusOf(s db.LimitState, key *animalstore.Key, now time.Time) Status {
 	followClock(&s, now.UnixMilli())
 	liftBan(&s, key)
 	return status(s, now.UnixMilli(), key)
 }
 
 // status is the status of a key with state s at now.
-func status(s animalstore.LimitState, now int64, key *animalstore.Key) Status {
+func status(s db.LimitState, now int64, key *animalstore.Key) Status {
 	limits := key.Limits
 	expireStrikes(&s, now)
 	openWindows(&s, now)

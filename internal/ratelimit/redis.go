@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // requestTimeout is how long one request waits for Redis in total, even if it needs
@@ -127,7 +128,7 @@ func (r *Redis) Take(ctx context.Context, key *animalstore.Key) (Decision, error
 	}
 	r.stats.shared.Add(1)
 	if d.BannedNow {
-		_ = saveNow(ctx, r.store, animalstore.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
+		_ = saveNow(ctx, r.store, db.KeyLimitState{KeyID: key.ID, LimitState: rep.state})
 	}
 	return d, nil
 }
@@ -286,7 +287,7 @@ func (r *Redis) reload(ctx context.Context, e *entry) error {
 //
 // A reply isn't in time if there was a fallback since the call began: what it admits may
 // come on top of all that this process has admitted on its own.
-func (r *Redis) recordReply(e *entry, rep reply, sent bool, began time.Time) (merged animalstore.KeyLimitState, shortened, inTime bool) {
+func (r *Redis) recordReply(e *entry, rep reply, sent bool, began time.Time) (merged db.KeyLimitState, shortened, inTime bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	inTime = !r.fallback.Load() && began.UnixNano() >= r.returned.Load()
@@ -307,7 +308,7 @@ func (r *Redis) recordReply(e *entry, rep reply, sent bool, began time.Time) (me
 		e.gap = unsent // it lost a ban
 	}
 	r.local.markDirty(e)
-	return animalstore.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: dayShortened}, shortened, inTime
+	return db.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: dayShortened}, shortened, inTime
 }
 
 // recordForgotten records that Redis no longer knows a key.
@@ -325,7 +326,7 @@ func (r *Redis) recordForgotten(e *entry) {
 // what all servers admitted today.
 type usageAwareStore struct{ r *Redis }
 
-func (m usageAwareStore) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
+func (m usageAwareStore) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
 	state, err := m.r.store.LimitState(ctx, keyID)
 	if err != nil {
 		return state, err
@@ -335,7 +336,7 @@ func (m usageAwareStore) LimitState(ctx context.Context, keyID int64) (animalsto
 	if err != nil {
 		return state, err
 	}
-	today := animalstore.Window{End: midnight}
+	today := db.Window{End: midnight}
 	for _, h := range hours {
 		if h.Hour.Milli() < midnight {
 			today.Used += h.Admitted
@@ -347,7 +348,7 @@ func (m usageAwareStore) LimitState(ctx context.Context, keyID int64) (animalsto
 	return state, nil
 }
 
-func (m usageAwareStore) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+func (m usageAwareStore) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) error {
 	return m.r.store.SaveLimitStates(ctx, states)
 }
 

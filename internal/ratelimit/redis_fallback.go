@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 const (
@@ -90,14 +91,14 @@ func (r *Redis) takeFallback(ctx context.Context, key *animalstore.Key) (Decisio
 	state := e.state
 	e.mu.Unlock()
 	if d.BannedNow {
-		_ = saveNow(ctx, r.store, animalstore.KeyLimitState{KeyID: key.ID, LimitState: state})
+		_ = saveNow(ctx, r.store, db.KeyLimitState{KeyID: key.ID, LimitState: state})
 	}
 	return d, nil
 }
 
 // saveShortened saves e's state after the clock shortened a window. If that fails,
 // the next Save knows whether it was the day.
-func (r *Redis) saveShortened(ctx context.Context, e *entry, state animalstore.KeyLimitState) {
+func (r *Redis) saveShortened(ctx context.Context, e *entry, state db.KeyLimitState) {
 	if err := saveNow(ctx, r.store, state); err == nil {
 		return
 	}
@@ -168,9 +169,9 @@ func (r *Redis) probe(timeout time.Duration) error {
 	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
 	for _, name := range names {
 		began := time.Now()
-		_, err := r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(animalstore.LimitState{}))
+		_, err := r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(db.LimitState{}))
 		if err == nil && time.Since(began) > timeout { // it may have opened a connection
-			_, err = r.call(timeout, name, opTake, &probeKey, stateText(animalstore.LimitState{}))
+			_, err = r.call(timeout, name, opTake, &probeKey, stateText(db.LimitState{}))
 		}
 		if err != nil {
 			return err

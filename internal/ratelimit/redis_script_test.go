@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/redistest"
 )
@@ -42,10 +43,10 @@ func TestScriptMergesLikeGo(t *testing.T) {
 	// Few values, so that ends and bans are often the same.
 	some := func(values ...int64) int64 { return values[random.IntN(len(values))] }
 	at := clock.UnixMilli()
-	state := func() animalstore.LimitState {
-		s := animalstore.LimitState{
-			Minute:  animalstore.Window{Used: some(0, 3, 9), End: some(0, at-1, at+500, at+60_000), Refused: some(0, at-2000, at)},
-			Day:     animalstore.Window{Used: some(0, 3, 9, 1<<52), End: some(0, at, at/1000*1000+86_400_000), Refused: some(0, at-5000)},
+	state := func() db.LimitState {
+		s := db.LimitState{
+			Minute:  db.Window{Used: some(0, 3, 9), End: some(0, at-1, at+500, at+60_000), Refused: some(0, at-2000, at)},
+			Day:     db.Window{Used: some(0, 3, 9, 1<<52), End: some(0, at, at/1000*1000+86_400_000), Refused: some(0, at-5000)},
 			Strikes: some(0, 1, 99), StrikesSince: some(0, at-700_000, at-5),
 		}
 		if s.BannedAt = some(0, at-10_000, at-9_000); s.BannedAt > 0 {
@@ -73,7 +74,7 @@ func TestMergeKeepsTheLater(t *testing.T) {
 	store := newMemoryStore()
 	clock := noon
 	m := ratelimit.NewMemory(store, func() time.Time { return clock }, discard)
-	var history []animalstore.LimitState
+	var history []db.LimitState
 	for i := range 4_000 {
 		mustTake(t, m, key)
 		clock = clock.Add(time.Duration(i%700) * time.Millisecond)
@@ -113,14 +114,14 @@ func TestStatesExpire(t *testing.T) {
 	midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	for i, c := range []struct {
 		name  string
-		state animalstore.LimitState
+		state db.LimitState
 		till  time.Time
 	}{
-		{"a minute", animalstore.LimitState{Minute: animalstore.Window{Used: 1, End: now.Add(40 * time.Second).UnixMilli()}}, now.Add(40 * time.Second)},
-		{"a day", animalstore.LimitState{Day: animalstore.Window{Used: 1, End: midnight.UnixMilli()}}, midnight},
-		{"strikes", animalstore.LimitState{Strikes: 3, StrikesSince: now.UnixMilli()}, now.Add(10 * time.Minute)},
-		{"a ban", animalstore.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 2}, now.Add(25 * time.Hour)},
-		{"a ban that was lifted in the day", animalstore.LimitState{BannedAt: now.UnixMilli() - 5000, BannedUntil: now.UnixMilli() - 1000, BanLevel: 2}, now.Add(24*time.Hour - time.Second)},
+		{"a minute", db.LimitState{Minute: db.Window{Used: 1, End: now.Add(40 * time.Second).UnixMilli()}}, now.Add(40 * time.Second)},
+		{"a day", db.LimitState{Day: db.Window{Used: 1, End: midnight.UnixMilli()}}, midnight},
+		{"strikes", db.LimitState{Strikes: 3, StrikesSince: now.UnixMilli()}, now.Add(10 * time.Minute)},
+		{"a ban", db.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 2}, now.Add(25 * time.Hour)},
+		{"a ban that was lifted in the day", db.LimitState{BannedAt: now.UnixMilli() - 5000, BannedUntil: now.UnixMilli() - 1000, BanLevel: 2}, now.Add(24*time.Hour - time.Second)},
 	} {
 		r.LookWith(t, int64(i+1), c.state)
 		want := time.Until(c.till)
@@ -128,7 +129,7 @@ func TestStatesExpire(t *testing.T) {
 			t.Errorf("%s: expires in %v, want %v", c.name, got, want)
 		}
 	}
-	r.LookWith(t, 100, animalstore.LimitState{Minute: animalstore.Window{Used: 9, End: now.UnixMilli() - 1}})
+	r.LookWith(t, 100, db.LimitState{Minute: db.Window{Used: 9, End: now.UnixMilli() - 1}})
 	if n, err := server.Do("EXISTS", "animalstore:production:limits:100").AsInt64(); err != nil || n != 0 {
 		t.Errorf("a state that doesn't matter: got %d stored, %v, want none", n, err)
 	}
@@ -169,8 +170,8 @@ func TestLimitsOfAnySize(t *testing.T) {
 	// The largest count that can be compared exactly is never reached, but a state
 	// may contain it.
 	key := &animalstore.Key{ID: 500, Limits: animalstore.Limits{PerMinute: 1 << 53, PerDay: 1 << 53}}
-	used := animalstore.Window{Used: 1<<53 - 1, End: noon.UnixMilli() + 30_000}
-	r.LookWith(t, 500, animalstore.LimitState{Minute: used, Day: used})
+	used := db.Window{Used: 1<<53 - 1, End: noon.UnixMilli() + 30_000}
+	r.LookWith(t, 500, db.LimitState{Minute: used, Day: used})
 	if got := mustTake(t, r, key); !got.Allowed || got.Remaining != 0 {
 		t.Errorf("the last request of 2^53: got %+v, want it admitted with none remaining", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // outcome is what the script decided.
@@ -25,14 +26,14 @@ const (
 type reply struct {
 	outcome outcome
 	now     int64
-	state   animalstore.LimitState
+	state   db.LimitState
 }
 
 // unknown reports whether Redis decided nothing because it has no state of the key.
 func (r *reply) unknown() bool { return r.outcome == outcomeUnknown }
 
 // stateFields are the fields of s in the order in which Redis stores them.
-func stateFields(s *animalstore.LimitState) [11]*int64 {
+func stateFields(s *db.LimitState) [11]*int64 {
 	return [...]*int64{
 		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
 		&s.Day.Used, &s.Day.End, &s.Day.Refused,
@@ -42,7 +43,7 @@ func stateFields(s *animalstore.LimitState) [11]*int64 {
 }
 
 // stateText is s as Redis stores it.
-func stateText(s animalstore.LimitState) string {
+func stateText(s db.LimitState) string {
 	text := make([]byte, 0, 128)
 	for i, field := range stateFields(&s) {
 		if i > 0 {
@@ -101,7 +102,7 @@ func (r *reply) decision(limits animalstore.Limits) (Decision, error) {
 // history, it stays as it is, because a window's end and count and the start of a
 // ban only ever grow. If the two diverged, s gets the later window, the higher
 // count in the same window, and the later ban.
-func mergeStates(s *animalstore.LimitState, o animalstore.LimitState) {
+func mergeStates(s *db.LimitState, o db.LimitState) {
 	mergeWindow(&s.Minute, o.Minute)
 	mergeWindow(&s.Day, o.Day)
 	switch {
@@ -113,7 +114,7 @@ func mergeStates(s *animalstore.LimitState, o animalstore.LimitState) {
 	}
 }
 
-func mergeWindow(w *animalstore.Window, o animalstore.Window) {
+func mergeWindow(w *db.Window, o db.Window) {
 	switch {
 	case o.End > w.End:
 		*w = o
@@ -127,7 +128,7 @@ func mergeWindow(w *animalstore.Window, o animalstore.Window) {
 
 // stillMatters reports whether anything in s still applies at now. Redis drops a
 // state when nothing does.
-func stillMatters(s *animalstore.LimitState, now int64) bool {
+func stillMatters(s *db.LimitState, now int64) bool {
 	return now < s.Minute.End || now < s.Day.End || now < s.BannedUntil ||
 		s.Strikes > 0 && now < s.StrikesSince+strikeWindow.Milliseconds() ||
 		s.BanLevel > 0 && now < s.BannedUntil+levelMemory.Milliseconds()

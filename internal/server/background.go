@@ -158,7 +158,7 @@ func (s *Server) sweep(ctx context.Context) {
 func (s *Server) sweepOnce(ctx context.Context) {
 	now := s.cfg.Now()
 	sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
-	sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-animalstore.DeliveriesKept)))
+	sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-db.DeliveriesKept)))
 	sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
 	sweepBatches(ctx, s.db.DropSessions, animalstore.At(now))
 	sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow)))

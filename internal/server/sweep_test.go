@@ -94,7 +94,7 @@ func TestSweepDeliveries(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ids []int64
-	for _, age := range []time.Duration{animalstore.DeliveriesKept + time.Hour, animalstore.DeliveriesKept + time.Second, animalstore.DeliveriesKept, time.Hour} {
+	for _, age := range []time.Duration{db.DeliveriesKept + time.Hour, db.DeliveriesKept + time.Second, db.DeliveriesKept, time.Hour} {
 		ping, err := store.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(now.Add(-age)))
 		if err != nil {
 			t.Fatal(err)

@@ -225,13 +225,13 @@ func TestIsolation(t *testing.T) {
 	addPets(t, s.DB(), 50)
 	within2Minutes(t, "the working webhook gets all events", func() bool { return works.count() == 50 })
 	// This is far less than the timeout of the hanging webhook.
-	if took := time.Since(began); took > animalstore.AttemptTimeout {
+	if took := time.Since(began); took > db.AttemptTimeout {
 		t.Errorf("took %s, want no wait for the others", took)
 	}
 	hangs.mu.Lock()
 	defer hangs.mu.Unlock()
-	if hangs.attempts > animalstore.MaxInFlight {
-		t.Errorf("%d attempts at once to one webhook, want at most %d", hangs.attempts, animalstore.MaxInFlight)
+	if hangs.attempts > db.MaxInFlight {
+		t.Errorf("%d attempts at once to one webhook, want at most %d", hangs.attempts, db.MaxInFlight)
 	}
 }
 

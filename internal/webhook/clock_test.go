@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // slowClock is a store whose clock is a minute ahead. It reads it at the end of an
@@ -17,11 +18,11 @@ type slowClock struct {
 	looks int
 }
 
-func (s *slowClock) WebhookWork(context.Context, animalstore.Time) (animalstore.WebhookWork, error) {
+func (s *slowClock) WebhookWork(context.Context, animalstore.Time) (db.WebhookWork, error) {
 	if s.looks++; s.looks%2 == 0 {
 		time.Sleep(2 * time.Second)
 	}
-	return animalstore.WebhookWork{Webhooks: true, Clock: animalstore.At(time.Now().Add(time.Minute))}, nil
+	return db.WebhookWork{Webhooks: true, Clock: animalstore.At(time.Now().Add(time.Minute))}, nil
 }
 
 // TestSharedClockIsSteady: the clock doesn't jump after a slow look, which says little

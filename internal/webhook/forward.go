@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"animalstore"
+	"animalstore/internal/db"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -60,7 +61,7 @@ func (f *Forwarder) ForwardAll(ctx context.Context, events iter.Seq2[animalstore
 
 // Forward posts one event and returns what came back.
 func (f *Forwarder) Forward(ctx context.Context, e animalstore.Event) animalstore.Attempt {
-	return f.sender.Attempt(ctx, &animalstore.ClaimedDelivery{
+	return f.sender.Attempt(ctx, &db.ClaimedDelivery{
 		EventID: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, URL: f.url, Secrets: []string{f.secret},
 	}).Attempt
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // inside are addresses that webhooks may not reach.
@@ -124,8 +125,8 @@ func (l *listener) port() string {
 	return port
 }
 
-func due(to string) *animalstore.ClaimedDelivery {
-	return &animalstore.ClaimedDelivery{ID: 1, WebhookID: 1, EventID: 1, Type: animalstore.PetCreated, Time: animalstore.AtMilli(1), Data: json.RawMessage("{}"),
+func due(to string) *db.ClaimedDelivery {
+	return &db.ClaimedDelivery{ID: 1, WebhookID: 1, EventID: 1, Type: animalstore.PetCreated, Time: animalstore.AtMilli(1), Data: json.RawMessage("{}"),
 		URL: to, Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 var (
@@ -59,7 +60,7 @@ func describe(err error) animalstore.Reason {
 	case errors.Is(err, errPlainHTTP):
 		return "http is not allowed for this address"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout() && !errors.As(err, &dns):
-		return animalstore.Reason(fmt.Sprintf("no response within %s", animalstore.AttemptTimeout))
+		return animalstore.Reason(fmt.Sprintf("no response within %s", db.AttemptTimeout))
 	case errors.As(err, &dns):
 		return "the host name does not resolve"
 	case errors.As(err, &handshake):

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // resultStore is a fakeStore with deliveries to claim, which notes what becomes of them.
 type resultStore struct {
 	fakeStore
-	due      []animalstore.ClaimedDelivery
+	due      []db.ClaimedDelivery
 	failures int           // of FinishDelivery, before it works
 	takes    time.Duration // by FinishDelivery
 	more     int           // how often there are more events to dispatch
@@ -38,7 +39,7 @@ func (s *resultStore) DispatchEvents(ctx context.Context, at animalstore.Time, m
 	return s.more >= 0, nil
 }
 
-func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error) {
+func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]db.ClaimedDelivery, error) {
 	if _, err := s.fakeStore.ClaimDeliveries(ctx, now, lease); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (s *resultStore) ClaimDeliveries(ctx context.Context, now, lease animalstor
 	return due, nil
 }
 
-func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, lease animalstore.Time) (*animalstore.ClaimedDelivery, animalstore.Reason, error) {
+func (s *resultStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, lease animalstore.Time) (*db.ClaimedDelivery, animalstore.Reason, error) {
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +67,7 @@ func (s *resultStore) FinishDelivery(_ context.Context, r animalstore.DeliveryRe
 	return &following, "", nil
 }
 
-func (s *resultStore) ReleaseDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
+func (s *resultStore) ReleaseDelivery(_ context.Context, due db.ClaimedDelivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.given = append(s.given, due.ID)
@@ -93,7 +94,7 @@ func startWorker(s Store, log io.Writer, attempt time.Duration) (stop func()) {
 }
 
 func dueStore() *resultStore {
-	return &resultStore{fakeStore: fakeStore{next: animalstore.WebhookWork{Webhooks: true, Due: true}}, due: []animalstore.ClaimedDelivery{*due("nowhere")}}
+	return &resultStore{fakeStore: fakeStore{next: db.WebhookWork{Webhooks: true, Due: true}}, due: []db.ClaimedDelivery{*due("nowhere")}}
 }
 
 // TestResultOutlastsTheStorage: while the storage fails, a worker keeps the result of an
@@ -155,7 +156,7 @@ func TestLeases(t *testing.T) {
 			s := dueStore()
 			began := time.Now()
 			stored, left := animalstore.Time{}, failures
-			s.renew = func(d animalstore.ClaimedDelivery) error {
+			s.renew = func(d db.ClaimedDelivery) error {
 				if !d.Holds(stored) && !stored.IsZero() {
 					t.Errorf("renewed %v or %v to %v, but %v is stored", d.Lease, d.NextLease, d.NextLease, stored)
 				}
@@ -169,8 +170,8 @@ func TestLeases(t *testing.T) {
 				return nil
 			}
 			s.due[0].Lease = animalstore.At(began.Add(leaseTime))
-			stop := startWorker(s, io.Discard, animalstore.AttemptTimeout)
-			time.Sleep(animalstore.AttemptTimeout - time.Second)
+			stop := startWorker(s, io.Discard, db.AttemptTimeout)
+			time.Sleep(db.AttemptTimeout - time.Second)
 			s.mu.Lock()
 			if remains := time.Until(stored.Time); remains > 20*time.Second || remains < 5*time.Second || len(s.renewals) != 2 {
 				t.Errorf("%d renewals, and the lease lasts another %v, want 2, and 5 to 20 s", len(s.renewals), remains)
@@ -192,7 +193,7 @@ func TestLeases(t *testing.T) {
 // follows soon.
 func TestDispatchGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &resultStore{fakeStore: fakeStore{next: animalstore.WebhookWork{Webhooks: true, Events: true}}, more: 5}
+		s := &resultStore{fakeStore: fakeStore{next: db.WebhookWork{Webhooks: true, Events: true}}, more: 5}
 		stop := startWorker(s, io.Discard, 0)
 		time.Sleep(pollEvery)
 		stop()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -45,14 +46,14 @@ type SenderConfig struct {
 	Networks  *Networks
 	UserAgent string
 	TLS       *tls.Config   // nil: the system's certificate authorities
-	Timeout   time.Duration // zero: animalstore.AttemptTimeout
+	Timeout   time.Duration // zero: db.AttemptTimeout
 }
 
 // NewSender returns a sender.
 func NewSender(c SenderConfig) *Sender {
 	s := &Sender{networks: c.Networks, userAgent: c.UserAgent, now: time.Now, timeout: c.Timeout}
 	if s.timeout == 0 {
-		s.timeout = animalstore.AttemptTimeout
+		s.timeout = db.AttemptTimeout
 	}
 	s.tls = &tls.Config{}
 	if c.TLS != nil {
@@ -64,7 +65,7 @@ func NewSender(c SenderConfig) *Sender {
 		DialContext:            s.dial,
 		DialTLSContext:         s.dialTLS,
 		MaxResponseHeaderBytes: maxHeader,
-		MaxIdleConnsPerHost:    animalstore.MaxInFlight,
+		MaxIdleConnsPerHost:    db.MaxInFlight,
 		IdleConnTimeout:        idleTime,
 		DisableCompression:     true,
 	}
@@ -135,7 +136,7 @@ func (s *Sender) connect(ctx context.Context, network, address, scheme string) (
 }
 
 // Attempt makes one attempt to deliver, and returns what to record.
-func (s *Sender) Attempt(ctx context.Context, d *animalstore.ClaimedDelivery) animalstore.DeliveryResult {
+func (s *Sender) Attempt(ctx context.Context, d *db.ClaimedDelivery) db.DeliveryResult {
 	started := s.now()
 	status, retryAfter, err := s.post(ctx, d, started)
 	a := animalstore.Attempt{Time: animalstore.At(started), DurationMs: max(0, s.now().Sub(started).Milliseconds())}
@@ -149,7 +150,7 @@ func (s *Sender) Attempt(ctx context.Context, d *animalstore.ClaimedDelivery) an
 
 // post sends a delivery and returns the status of the response. A redirect is a response
 // like any other.
-func (s *Sender) post(ctx context.Context, d *animalstore.ClaimedDelivery, at time.Time) (status int, retryAfter time.Duration, err error) {
+func (s *Sender) post(ctx context.Context, d *db.ClaimedDelivery, at time.Time) (status int, retryAfter time.Duration, err error) {
 	u, err := url.Parse(d.URL)
 	if err != nil {
 		return 0, 0, err
@@ -196,7 +197,7 @@ func roundTrip(transport *http.Transport, r *http.Request) (*http.Response, erro
 }
 
 // newRequest is the signed request that delivers d.
-func newRequest(ctx context.Context, d *animalstore.ClaimedDelivery, at time.Time, userAgent string) (*http.Request, error) {
+func newRequest(ctx context.Context, d *db.ClaimedDelivery, at time.Time, userAgent string) (*http.Request, error) {
 	body := d.Body()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(body))
 	if err != nil {
@@ -211,7 +212,7 @@ func newRequest(ctx context.Context, d *animalstore.ClaimedDelivery, at time.Tim
 }
 
 // sign sets the headers of Standard Webhooks, with a signature by each secret.
-func sign(header http.Header, d *animalstore.ClaimedDelivery, at time.Time, body []byte) error {
+func sign(header http.Header, d *db.ClaimedDelivery, at time.Time, body []byte) error {
 	var signatures []string
 	for _, secret := range d.Secrets {
 		w, err := standardwebhooks.NewWebhook(secret)

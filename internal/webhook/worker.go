@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // Store is where webhooks and deliveries are stored. Package db has the contract of each
 // method.
 type Store interface {
-	WebhookWork(ctx context.Context, now animalstore.Time) (animalstore.WebhookWork, error)
+	WebhookWork(ctx context.Context, now animalstore.Time) (db.WebhookWork, error)
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
-	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error)
-	FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error)
-	RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
-	ReleaseDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error
+	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]db.ClaimedDelivery, error)
+	FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.Reason, err error)
+	RenewDelivery(ctx context.Context, due db.ClaimedDelivery) error
+	ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error
 }
 
 // Observer is notified of attempts and disabled webhooks. Its methods must not block.
@@ -205,7 +206,7 @@ func (w *Worker) claim(ctx, sending context.Context) error {
 func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(leaseTime)) }
 
 // deliver sends a delivery, and then others of the same webhook while there are any.
-func (w *Worker) deliver(ctx context.Context, d *animalstore.ClaimedDelivery) {
+func (w *Worker) deliver(ctx context.Context, d *db.ClaimedDelivery) {
 	for d != nil {
 		if w.stopped() {
 			w.release(d)
@@ -225,7 +226,7 @@ func (w *Worker) deliver(ctx context.Context, d *animalstore.ClaimedDelivery) {
 
 // keepLease renews the lease of a delivery until stop is called. The delivery's leases
 // must not be used before that.
-func (w *Worker) keepLease(d *animalstore.ClaimedDelivery) (stop func()) {
+func (w *Worker) keepLease(d *db.ClaimedDelivery) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -243,7 +244,7 @@ func (w *Worker) keepLease(d *animalstore.ClaimedDelivery) (stop func()) {
 
 // renew extends a lease. If that fails, the next renewal asks for the same lease again,
 // so that the store has one of only two leases.
-func (w *Worker) renew(d *animalstore.ClaimedDelivery) {
+func (w *Worker) renew(d *db.ClaimedDelivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	if d.NextLease.IsZero() {
@@ -263,7 +264,7 @@ func (w *Worker) stopped() bool {
 	}
 }
 
-func (w *Worker) observe(r animalstore.DeliveryResult) {
+func (w *Worker) observe(r db.DeliveryResult) {
 	outcome := string(r.State)
 	if r.State == animalstore.DeliveryPending {
 		outcome = "retry"
@@ -274,7 +275,7 @@ func (w *Worker) observe(r animalstore.DeliveryResult) {
 // finish records a result and returns the webhook's next delivery, if one is due. It tries
 // again if the store fails. The lease isn't renewed meanwhile: if it ends, the delivery may
 // be sent again, and this result is then ignored.
-func (w *Worker) finish(r animalstore.DeliveryResult) *animalstore.ClaimedDelivery {
+func (w *Worker) finish(r db.DeliveryResult) *db.ClaimedDelivery {
 	for try := 1; ; try++ {
 		next, err := w.tryFinish(r)
 		if err == nil {
@@ -291,7 +292,7 @@ func (w *Worker) finish(r animalstore.DeliveryResult) *animalstore.ClaimedDelive
 	}
 }
 
-func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.ClaimedDelivery, error) {
+func (w *Worker) tryFinish(r db.DeliveryResult) (*db.ClaimedDelivery, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	lease := w.lease()
@@ -309,7 +310,7 @@ func (w *Worker) tryFinish(r animalstore.DeliveryResult) (*animalstore.ClaimedDe
 	return next, nil
 }
 
-func (w *Worker) release(d *animalstore.ClaimedDelivery) {
+func (w *Worker) release(d *db.ClaimedDelivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	if err := w.Store.ReleaseDelivery(ctx, *d); err != nil {

@@ -11,32 +11,33 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // fakeStore has work that tests set, and notes when a worker asks for it.
 type fakeStore struct {
 	mu         sync.Mutex
-	next       animalstore.WebhookWork
+	next       db.WebhookWork
 	ahead      time.Duration // of the shared clock, if not zero
 	looks      []time.Time
 	dispatched []time.Time
 	claims     []animalstore.Time // the lease of each
-	renewals   []animalstore.ClaimedDelivery
+	renewals   []db.ClaimedDelivery
 	hang       bool // until the context ends
-	renew      func(animalstore.ClaimedDelivery) error
-	finish     func(animalstore.DeliveryResult) (*animalstore.ClaimedDelivery, animalstore.Reason, error)
+	renew      func(db.ClaimedDelivery) error
+	finish     func(db.DeliveryResult) (*db.ClaimedDelivery, animalstore.Reason, error)
 }
 
-func (s *fakeStore) set(w animalstore.WebhookWork) {
+func (s *fakeStore) set(w db.WebhookWork) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next, s.looks, s.dispatched, s.claims = w, nil, nil, nil
 }
 
-func (s *fakeStore) WebhookWork(ctx context.Context, _ animalstore.Time) (animalstore.WebhookWork, error) {
+func (s *fakeStore) WebhookWork(ctx context.Context, _ animalstore.Time) (db.WebhookWork, error) {
 	if s.hang {
 		<-ctx.Done()
-		return animalstore.WebhookWork{}, ctx.Err()
+		return db.WebhookWork{}, ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,21 +57,21 @@ func (s *fakeStore) DispatchEvents(context.Context, animalstore.Time, int) (bool
 	return false, nil
 }
 
-func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error) {
+func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time) ([]db.ClaimedDelivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims = append(s.claims, lease)
 	return nil, nil
 }
 
-func (s *fakeStore) FinishDelivery(_ context.Context, r animalstore.DeliveryResult, _, _ animalstore.Time) (*animalstore.ClaimedDelivery, animalstore.Reason, error) {
+func (s *fakeStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, _ animalstore.Time) (*db.ClaimedDelivery, animalstore.Reason, error) {
 	if s.finish == nil {
 		return nil, "", nil
 	}
 	return s.finish(r)
 }
 
-func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
+func (s *fakeStore) RenewDelivery(_ context.Context, due db.ClaimedDelivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.renewals = append(s.renewals, due)
@@ -80,7 +81,7 @@ func (s *fakeStore) RenewDelivery(_ context.Context, due animalstore.ClaimedDeli
 	return s.renew(due)
 }
 
-func (s *fakeStore) ReleaseDelivery(context.Context, animalstore.ClaimedDelivery) error {
+func (s *fakeStore) ReleaseDelivery(context.Context, db.ClaimedDelivery) error {
 	return nil
 }
 
@@ -114,11 +115,11 @@ func TestHangingStore(t *testing.T) {
 // would have looked anyway.
 func TestNotifiedWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &fakeStore{next: animalstore.WebhookWork{Webhooks: true}}
+		s := &fakeStore{next: db.WebhookWork{Webhooks: true}}
 		w := runWorker(t, s)
 		for range 10 {
 			time.Sleep(pollEvery / 3)
-			s.set(animalstore.WebhookWork{Webhooks: true, Events: true})
+			s.set(db.WebhookWork{Webhooks: true, Events: true})
 			began := time.Now()
 			w.Notify()
 			time.Sleep(2 * spacing)
@@ -136,7 +137,7 @@ func TestWorkerWithoutWebhooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeStore{}
 		w := runWorker(t, s)
-		s.set(animalstore.WebhookWork{})
+		s.set(db.WebhookWork{})
 		const seconds = 10
 		for range seconds * 1000 {
 			w.Notify()
@@ -153,10 +154,10 @@ func TestWorkerWithoutWebhooks(t *testing.T) {
 // TestWorkerWaitsForTheNext: it looks when a delivery becomes due.
 func TestWorkerWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &fakeStore{next: animalstore.WebhookWork{Webhooks: true}}
+		s := &fakeStore{next: db.WebhookWork{Webhooks: true}}
 		runWorker(t, s)
 		due := animalstore.At(time.Now().Add(2*pollEvery + 77*time.Millisecond))
-		s.set(animalstore.WebhookWork{Webhooks: true, Next: due})
+		s.set(db.WebhookWork{Webhooks: true, Next: due})
 		time.Sleep(time.Until(due.Time) + 2*spacing)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -174,7 +175,7 @@ func TestWorkerWaitsForTheNext(t *testing.T) {
 func TestSharedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
-			s := &fakeStore{next: animalstore.WebhookWork{Webhooks: true, Due: true}, ahead: ahead}
+			s := &fakeStore{next: db.WebhookWork{Webhooks: true, Due: true}, ahead: ahead}
 			w := runWorker(t, s)
 			s.mu.Lock()
 			want := time.Now().Add(ahead + leaseTime)

@@ -32,8 +32,8 @@ func bansOfKeys(t *testing.T, d db.DB) {
 	}
 	save := func(bannedAt, until animalstore.Time, level int64) {
 		t.Helper()
-		state := animalstore.LimitState{BannedAt: bannedAt.Milli(), BannedUntil: until.Milli(), BanLevel: level}
-		if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: state}}); err != nil {
+		state := db.LimitState{BannedAt: bannedAt.Milli(), BannedUntil: until.Milli(), BanLevel: level}
+		if err := d.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: key.ID, LimitState: state}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,11 +56,11 @@ func oneEventPerSave(t *testing.T, d db.DB) {
 	first, second := mustCreateKey(t, d, plainKey(t, "first"), "first"), mustCreateKey(t, d, plainKey(t, "second"), "second")
 	log := eventLog{d: d, last: mustPublish(t, d)}
 	next := animalstore.AtMilli(noon.Milli() + 1)
-	state := func(key animalstore.Key, at animalstore.Time, ban animalstore.Ban) animalstore.KeyLimitState {
-		return animalstore.KeyLimitState{KeyID: key.ID, LimitState: animalstore.LimitState{BannedAt: at.Milli(), BannedUntil: ban.Until.Milli(), BanLevel: ban.Level}}
+	state := func(key animalstore.Key, at animalstore.Time, ban animalstore.Ban) db.KeyLimitState {
+		return db.KeyLimitState{KeyID: key.ID, LimitState: db.LimitState{BannedAt: at.Milli(), BannedUntil: ban.Until.Milli(), BanLevel: ban.Level}}
 	}
 	weak, strong := animalstore.Ban{Until: later, Level: 1}, animalstore.Ban{Until: later, Level: 2}
-	err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{
+	err := d.SaveLimitStates(t.Context(), []db.KeyLimitState{
 		state(second, noon, weak), state(first, noon, weak), state(second, next, strong), state(second, noon, weak),
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func oneEventPerSave(t *testing.T, d db.DB) {
 	}
 	first.Ban, second.Ban = weak, strong
 	log.want(t, "two bans of one key", []string{subject("key.banned", first.ID), subject("key.banned", second.ID)}, first, second)
-	err = d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{state(first, next, animalstore.Ban{}), state(first, next, strong)})
+	err = d.SaveLimitStates(t.Context(), []db.KeyLimitState{state(first, next, animalstore.Ban{}), state(first, next, strong)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func dispatch(t *testing.T, d db.DB, at animalstore.Time) {
 	}
 }
 
-func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.ClaimedDelivery {
+func claim(t *testing.T, d db.DB, now animalstore.Time) []db.ClaimedDelivery {
 	t.Helper()
 	due, err := d.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
 	if err != nil {
@@ -32,7 +32,7 @@ func claim(t *testing.T, d db.DB, now animalstore.Time) []animalstore.ClaimedDel
 }
 
 // finish stores the result of an attempt without claiming another delivery.
-func finish(t *testing.T, d db.DB, due *animalstore.ClaimedDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
+func finish(t *testing.T, d db.DB, due *db.ClaimedDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
 	t.Helper()
 	a := animalstore.Attempt{Time: at, Status: &status, DurationMs: 5}
 	_, disabled, err := d.FinishDelivery(t.Context(), due.Result(a, 0.5, 0), at, animalstore.Time{})
@@ -103,7 +103,7 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if due := claim(t, d, animalstore.At(noon.Add(-time.Second))); len(due) != 0 {
 		t.Errorf("%d claimed before they are due", len(due))
 	}
-	seen := map[int64]*animalstore.ClaimedDelivery{}
+	seen := map[int64]*db.ClaimedDelivery{}
 	byWebhook := map[int64]int{}
 	for _, one := range claimTogether(t, d, 4) {
 		if seen[one.ID] != nil {
@@ -116,8 +116,8 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 		}
 	}
 	for _, w := range []animalstore.Webhook{one, two} {
-		if byWebhook[w.ID] != animalstore.MaxInFlight {
-			t.Errorf("%d of webhook %d were claimed, want %d", byWebhook[w.ID], w.ID, animalstore.MaxInFlight)
+		if byWebhook[w.ID] != db.MaxInFlight {
+			t.Errorf("%d of webhook %d were claimed, want %d", byWebhook[w.ID], w.ID, db.MaxInFlight)
 		}
 	}
 	// Released deliveries, and those whose lease has ended, are due again.
@@ -129,12 +129,12 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 		}
 	}
 	again := claim(t, d, after(time.Second))
-	if len(again) != animalstore.MaxInFlight || again[0].WebhookID != one.ID {
-		t.Errorf("%d claimed after a release, want %d", len(again), animalstore.MaxInFlight)
+	if len(again) != db.MaxInFlight || again[0].WebhookID != one.ID {
+		t.Errorf("%d claimed after a release, want %d", len(again), db.MaxInFlight)
 	}
 	stale := claim(t, d, after(time.Minute))
-	if len(stale) != animalstore.MaxInFlight || stale[0].WebhookID != two.ID {
-		t.Errorf("%d claimed after the lease, want %d", len(stale), animalstore.MaxInFlight)
+	if len(stale) != db.MaxInFlight || stale[0].WebhookID != two.ID {
+		t.Errorf("%d claimed after the lease, want %d", len(stale), db.MaxInFlight)
 	}
 	// The result of a claim that has ended is ignored.
 	for _, status := range []int{500, 200} {
@@ -148,19 +148,19 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if err != nil || next == nil || next.WebhookID != two.ID || next.ID == stale[0].ID || next.Lease != after(2*time.Minute) {
 		t.Fatalf("got %v, %v, want another delivery to the same webhook", next, err)
 	}
-	finishEach(t, d, two.ID, seen[stale[1].ID], append([]animalstore.ClaimedDelivery{*next}, stale[1:4]...))
+	finishEach(t, d, two.ID, seen[stale[1].ID], append([]db.ClaimedDelivery{*next}, stale[1:4]...))
 }
 
 // finishEach finishes the claimed deliveries of a webhook with various results,
 // including one for a claim that has ended. It expects one new claim for each result
 // that counts.
-func finishEach(t *testing.T, d db.DB, webhookID int64, ended *animalstore.ClaimedDelivery, claimed []animalstore.ClaimedDelivery) {
+func finishEach(t *testing.T, d db.DB, webhookID int64, ended *db.ClaimedDelivery, claimed []db.ClaimedDelivery) {
 	t.Helper()
 	now := after(61 * time.Second)
 	if next, disabled, err := d.FinishDelivery(t.Context(), ended.Result(animalstore.Attempt{Time: now, Status: new(500)}, 0, 0), now, after(2*time.Minute)); next != nil || disabled != "" || err != nil {
 		t.Errorf("a claim that has ended: got %v, %q, %v, want nothing", next, disabled, err)
 	}
-	due := len(deliveriesOf(t, d, webhookID, animalstore.DeliveryPending)) - animalstore.MaxInFlight
+	due := len(deliveriesOf(t, d, webhookID, animalstore.DeliveryPending)) - db.MaxInFlight
 	for i := range claimed {
 		status := 204
 		if i == 1 {
@@ -171,7 +171,7 @@ func finishEach(t *testing.T, d db.DB, webhookID int64, ended *animalstore.Claim
 		if err != nil || disabled != "" || (next != nil) != (i < due) {
 			t.Errorf("result %d: got %v, %q, %v, want another delivery: %t", i, next, disabled, err, i < due)
 		}
-		if next != nil && slices.ContainsFunc(claimed, func(c animalstore.ClaimedDelivery) bool { return c.ID == next.ID }) {
+		if next != nil && slices.ContainsFunc(claimed, func(c db.ClaimedDelivery) bool { return c.ID == next.ID }) {
 			t.Errorf("%s was claimed again", next)
 		}
 		all := deliveriesOf(t, d, webhookID, r.State)
@@ -206,7 +206,7 @@ func attemptsAreStored(t *testing.T, d db.DB) {
 		if got.State != animalstore.DeliveryPending {
 			break
 		}
-		if next, _ := animalstore.NextAttempt(want, animalstore.At(now.Add(5*time.Millisecond)), 0.5, 0); got.NextAttemptAt != next {
+		if next, _ := db.NextAttempt(want, animalstore.At(now.Add(5*time.Millisecond)), 0.5, 0); got.NextAttemptAt != next {
 			t.Errorf("attempt %d is due at %s, want %s", want+1, got.NextAttemptAt, next)
 		}
 		if early := claim(t, d, animalstore.At(got.NextAttemptAt.Add(-time.Millisecond))); len(early) != 0 {

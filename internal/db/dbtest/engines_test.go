@@ -391,9 +391,9 @@ var calls = []call{
 		return n.db.LimitState(ctx, some(n.keys, draw))
 	}},
 	{"SaveLimitStates", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		var states []animalstore.KeyLimitState
+		var states []db.KeyLimitState
 		for range draw(4) {
-			s := animalstore.KeyLimitState{KeyID: some(n.keys, draw)}
+			s := db.KeyLimitState{KeyID: some(n.keys, draw)}
 			s.Minute.Used, s.Day.End, s.BanLevel = int64(draw(9)), int64(draw(9)), int64(draw(9))
 			s.Day.Used, s.BannedAt, s.DayShortened = int64(draw(3)), int64(draw(3)), draw(4) == 0
 			states = append(states, s)

@@ -131,8 +131,8 @@ func keyChangesHaveEvents(t *testing.T, d db.DB) {
 	log.want(t, "rotation", []string{subject("key.rotated", key.ID)}, rotated)
 	ban := func(at animalstore.Time, level int64) {
 		t.Helper()
-		state := animalstore.LimitState{BannedAt: at.Milli(), BannedUntil: later.Milli(), BanLevel: level}
-		if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: state}, {KeyID: owner.ID}}); err != nil {
+		state := db.LimitState{BannedAt: at.Milli(), BannedUntil: later.Milli(), BanLevel: level}
+		if err := d.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: key.ID, LimitState: state}, {KeyID: owner.ID}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,7 +195,7 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 			return d.SaveUsage(ctx, []animalstore.Usage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
 		},
 		"limits": func() error {
-			return d.SaveLimitStates(ctx, []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: animalstore.LimitState{Strikes: 5}}})
+			return d.SaveLimitStates(ctx, []db.KeyLimitState{{KeyID: key.ID, LimitState: db.LimitState{Strikes: 5}}})
 		},
 	} {
 		err := write()
@@ -249,8 +249,8 @@ func eventsHaveActors(t *testing.T, d db.DB) {
 	}
 	want("the service", animalstore.ActorService, 1)
 	// The key's own request is over its limit, but it doesn't ban itself.
-	ban := animalstore.LimitState{BannedAt: noon.Milli(), BannedUntil: later.Milli(), BanLevel: 1}
-	if err := d.SaveLimitStates(key, []animalstore.KeyLimitState{{KeyID: created.ID, LimitState: ban}}); err != nil {
+	ban := db.LimitState{BannedAt: noon.Milli(), BannedUntil: later.Milli(), BanLevel: 1}
+	if err := d.SaveLimitStates(key, []db.KeyLimitState{{KeyID: created.ID, LimitState: ban}}); err != nil {
 		t.Fatal(err)
 	}
 	want("a ban", animalstore.ActorService, 1)

@@ -101,8 +101,8 @@ func changeSomeKey(ctx context.Context, d db.DB, draw func(int) int, name string
 		_, err = revoke(ctx, d, id, noon)
 	case 2:
 		at := int64(1 + draw(1000))
-		state := animalstore.LimitState{BannedAt: at, BannedUntil: later.Milli() + at, BanLevel: 1}
-		err = d.SaveLimitStates(ctx, []animalstore.KeyLimitState{{KeyID: id, LimitState: state}})
+		state := db.LimitState{BannedAt: at, BannedUntil: later.Milli() + at, BanLevel: 1}
+		err = d.SaveLimitStates(ctx, []db.KeyLimitState{{KeyID: id, LimitState: state}})
 	default:
 		_, err = d.UpdateKey(ctx, id, noon, func(k *animalstore.Key, _ bool) error { k.Name = name; return nil })
 	}

@@ -241,30 +241,30 @@ func dropsUsage(t *testing.T, d db.DB) {
 
 func limitsReadBack(t *testing.T, d db.DB) {
 	one, two := mustCreateKey(t, d, plainKey(t, "one"), "one"), mustCreateKey(t, d, plainKey(t, "two"), "two")
-	want := func(id int64, want animalstore.LimitState) {
+	want := func(id int64, want db.LimitState) {
 		t.Helper()
 		if got, err := d.LimitState(t.Context(), id); err != nil || got != want {
 			t.Errorf("LimitState(%d) = %+v, %v, want %+v", id, got, err, want)
 		}
 	}
-	want(one.ID, animalstore.LimitState{})
-	want(999, animalstore.LimitState{})
-	full := animalstore.LimitState{
-		Minute: animalstore.Window{Used: 1, End: 2, Refused: 3}, Day: animalstore.Window{Used: 4, End: 5, Refused: 6},
+	want(one.ID, db.LimitState{})
+	want(999, db.LimitState{})
+	full := db.LimitState{
+		Minute: db.Window{Used: 1, End: 2, Refused: 3}, Day: db.Window{Used: 4, End: 5, Refused: 6},
 		Strikes: 7, StrikesSince: 8, BannedAt: 9, BannedUntil: 10, BanLevel: 1 << 62,
 	}
-	save := func(states ...animalstore.KeyLimitState) error { return d.SaveLimitStates(t.Context(), states) }
-	if err := save(animalstore.KeyLimitState{KeyID: one.ID, LimitState: full}, animalstore.KeyLimitState{KeyID: two.ID, LimitState: animalstore.LimitState{Strikes: 1}}); err != nil {
+	save := func(states ...db.KeyLimitState) error { return d.SaveLimitStates(t.Context(), states) }
+	if err := save(db.KeyLimitState{KeyID: one.ID, LimitState: full}, db.KeyLimitState{KeyID: two.ID, LimitState: db.LimitState{Strikes: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	want(one.ID, full)
-	want(two.ID, animalstore.LimitState{Strikes: 1})
-	if err := save(animalstore.KeyLimitState{KeyID: two.ID, LimitState: animalstore.LimitState{BanLevel: 2}}); err != nil {
+	want(two.ID, db.LimitState{Strikes: 1})
+	if err := save(db.KeyLimitState{KeyID: two.ID, LimitState: db.LimitState{BanLevel: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	want(one.ID, full)
-	want(two.ID, animalstore.LimitState{BanLevel: 2})
-	if err := save(animalstore.KeyLimitState{KeyID: one.ID}, animalstore.KeyLimitState{KeyID: 999}); err == nil {
+	want(two.ID, db.LimitState{BanLevel: 2})
+	if err := save(db.KeyLimitState{KeyID: one.ID}, db.KeyLimitState{KeyID: 999}); err == nil {
 		t.Error("SaveLimitStates of a key that does not exist returned nil")
 	}
 	want(one.ID, full)
@@ -275,20 +275,20 @@ func limitsReadBack(t *testing.T, d db.DB) {
 func olderLimits(t *testing.T, d db.DB) {
 	const day = 24 * 60 * 60 * 1000
 	const midnight = 20_000 * day
-	state := func(bannedAt, dayEnd, dayUsed, strikes int64) animalstore.LimitState {
-		return animalstore.LimitState{BannedAt: bannedAt, Day: animalstore.Window{End: dayEnd, Used: dayUsed}, Strikes: strikes}
+	state := func(bannedAt, dayEnd, dayUsed, strikes int64) db.LimitState {
+		return db.LimitState{BannedAt: bannedAt, Day: db.Window{End: dayEnd, Used: dayUsed}, Strikes: strikes}
 	}
 	type test struct {
 		name          string
-		before, after animalstore.LimitState
+		before, after db.LimitState
 		replaces      bool
 	}
 	check := func(c test, dayShortened bool) {
 		key := mustCreateKey(t, d, plainKey(t, "limited"), "limited: "+c.name)
-		first := animalstore.KeyLimitState{KeyID: key.ID, LimitState: c.before}
-		second := animalstore.KeyLimitState{KeyID: key.ID, LimitState: c.after, DayShortened: dayShortened}
-		for _, s := range []animalstore.KeyLimitState{first, second} {
-			if err := d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{s}); err != nil {
+		first := db.KeyLimitState{KeyID: key.ID, LimitState: c.before}
+		second := db.KeyLimitState{KeyID: key.ID, LimitState: c.after, DayShortened: dayShortened}
+		for _, s := range []db.KeyLimitState{first, second} {
+			if err := d.SaveLimitStates(t.Context(), []db.KeyLimitState{s}); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 		}
@@ -311,7 +311,7 @@ func olderLimits(t *testing.T, d db.DB) {
 		{"a ban, and less of the day", state(0, midnight, 7, 99), state(midnight, midnight, 6, 0), true},
 		{"no ban, and more of the day", state(midnight, midnight, 7, 0), state(0, midnight, 8, 99), false},
 		{"an earlier ban", state(midnight, midnight, 7, 0), state(midnight-1, midnight, 9, 0), false},
-		{"nothing", state(midnight, midnight, 7, 0), animalstore.LimitState{}, false},
+		{"nothing", state(midnight, midnight, 7, 0), db.LimitState{}, false},
 	} {
 		check(c, false)
 	}

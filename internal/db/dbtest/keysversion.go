@@ -52,7 +52,7 @@ func keysVersionChanges(t *testing.T, d db.DB) {
 			return d.SaveUsage(t.Context(), []animalstore.Usage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
 		}, false},
 		{"limits", func() error {
-			return d.SaveLimitStates(t.Context(), []animalstore.KeyLimitState{{KeyID: key.ID, LimitState: animalstore.LimitState{Strikes: 1}}})
+			return d.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: key.ID, LimitState: db.LimitState{Strikes: 1}}})
 		}, false},
 		{"a pet", func() error { mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1}); return nil }, false},
 		{"a change that is refused", func() error {

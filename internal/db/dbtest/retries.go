@@ -206,7 +206,7 @@ func retriesInSteps(t *testing.T, d db.DB) {
 // pending deliveries doesn't retry one that was delivered after it was selected.
 func retriesBesideResults(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
-	for range animalstore.MaxInFlight {
+	for range db.MaxInFlight {
 		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 	}
 	for round := range 20 {
@@ -227,8 +227,8 @@ func retriesBesideResults(t *testing.T, d db.DB) {
 			})
 		}
 		wg.Wait()
-		if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(got) != animalstore.MaxInFlight {
-			t.Fatalf("round %d: %d are delivered, want %d", round, len(got), animalstore.MaxInFlight)
+		if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(got) != db.MaxInFlight {
+			t.Fatalf("round %d: %d are delivered, want %d", round, len(got), db.MaxInFlight)
 		}
 	}
 }

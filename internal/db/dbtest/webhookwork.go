@@ -12,7 +12,7 @@ import (
 
 // wantWork checks which work is pending at a time. It ignores the clock, which differs
 // between engines.
-func wantWork(t *testing.T, d db.DB, doing string, now animalstore.Time, want animalstore.WebhookWork) {
+func wantWork(t *testing.T, d db.DB, doing string, now animalstore.Time, want db.WebhookWork) {
 	t.Helper()
 	got, err := d.WebhookWork(t.Context(), now)
 	got.Clock = animalstore.Time{}
@@ -30,49 +30,49 @@ func workIsFound(t *testing.T, d db.DB) {
 		mustPublish(t, d)
 	}
 	add(1)
-	wantWork(t, d, "no webhooks", noon, animalstore.WebhookWork{})
+	wantWork(t, d, "no webhooks", noon, db.WebhookWork{})
 	webhook := mustCreateWebhook(t, d, "pet.*")
 	mustPublish(t, d)
 	dispatch(t, d, noon)
-	wantWork(t, d, "nothing happened", noon, animalstore.WebhookWork{Webhooks: true})
+	wantWork(t, d, "nothing happened", noon, db.WebhookWork{Webhooks: true})
 	add(1)
-	wantWork(t, d, "a new event", noon, animalstore.WebhookWork{Webhooks: true, Events: true})
+	wantWork(t, d, "a new event", noon, db.WebhookWork{Webhooks: true, Events: true})
 	dispatch(t, d, noon)
-	wantWork(t, d, "dispatched", noon, animalstore.WebhookWork{Webhooks: true, Due: true})
-	wantWork(t, d, "not due yet", after(-time.Second), animalstore.WebhookWork{Webhooks: true, Next: noon})
+	wantWork(t, d, "dispatched", noon, db.WebhookWork{Webhooks: true, Due: true})
+	wantWork(t, d, "not due yet", after(-time.Second), db.WebhookWork{Webhooks: true, Next: noon})
 
 	due := claim(t, d, noon)
 	lease := after(time.Minute)
-	wantWork(t, d, "claimed", noon, animalstore.WebhookWork{Webhooks: true, Next: lease})
-	wantWork(t, d, "the lease has ended", lease, animalstore.WebhookWork{Webhooks: true, Due: true})
+	wantWork(t, d, "claimed", noon, db.WebhookWork{Webhooks: true, Next: lease})
+	wantWork(t, d, "the lease has ended", lease, db.WebhookWork{Webhooks: true, Due: true})
 	finish(t, d, &due[0], noon, 500)
 	next := deliveriesOf(t, d, webhook.ID, "")[0].NextAttemptAt
-	wantWork(t, d, "failed", noon, animalstore.WebhookWork{Webhooks: true, Next: next})
+	wantWork(t, d, "failed", noon, db.WebhookWork{Webhooks: true, Next: next})
 
 	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
 	mustPublish(t, d)
 	dispatch(t, d, noon)
-	wantWork(t, d, "paused", noon, animalstore.WebhookWork{Webhooks: true})
-	wantWork(t, d, "paused and due", next, animalstore.WebhookWork{Webhooks: true})
+	wantWork(t, d, "paused", noon, db.WebhookWork{Webhooks: true})
+	wantWork(t, d, "paused and due", next, db.WebhookWork{Webhooks: true})
 	if _, err := d.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, next); err != nil {
 		t.Fatal(err)
 	}
-	wantWork(t, d, "a ping to come", noon, animalstore.WebhookWork{Webhooks: true, Next: next})
-	wantWork(t, d, "a ping", next, animalstore.WebhookWork{Webhooks: true, Due: true})
+	wantWork(t, d, "a ping to come", noon, db.WebhookWork{Webhooks: true, Next: next})
+	wantWork(t, d, "a ping", next, db.WebhookWork{Webhooks: true, Due: true})
 	for _, ping := range claim(t, d, next) {
 		finish(t, d, &ping, next, 200)
 	}
 
 	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookActive)})
-	add(animalstore.MaxInFlight + 4)
+	add(db.MaxInFlight + 4)
 	dispatch(t, d, next)
 	due = claim(t, d, next)
-	if len(due) != animalstore.MaxInFlight {
-		t.Fatalf("%d claimed, want %d", len(due), animalstore.MaxInFlight)
+	if len(due) != db.MaxInFlight {
+		t.Fatalf("%d claimed, want %d", len(due), db.MaxInFlight)
 	}
-	wantWork(t, d, "no more at once", next, animalstore.WebhookWork{Webhooks: true, Next: animalstore.At(next.Add(time.Minute))})
+	wantWork(t, d, "no more at once", next, db.WebhookWork{Webhooks: true, Next: animalstore.At(next.Add(time.Minute))})
 	finish(t, d, &due[0], next, 200)
-	wantWork(t, d, "one more at once", next, animalstore.WebhookWork{Webhooks: true, Due: true, Next: animalstore.At(next.Add(time.Minute))})
+	wantWork(t, d, "one more at once", next, db.WebhookWork{Webhooks: true, Due: true, Next: animalstore.At(next.Add(time.Minute))})
 }
 
 // leasesAreExclusive has fewer deliveries than may be in flight at once, so that only
@@ -146,7 +146,7 @@ func leasesAreRenewed(t *testing.T, d db.DB) {
 
 // claimTogether claims deliveries for several workers at the same time and returns all
 // of them.
-func claimTogether(t *testing.T, d db.DB, claimants int) (all []animalstore.ClaimedDelivery) {
+func claimTogether(t *testing.T, d db.DB, claimants int) (all []db.ClaimedDelivery) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range claimants {
@@ -168,7 +168,7 @@ func claimTogether(t *testing.T, d db.DB, claimants int) (all []animalstore.Clai
 // never have more than may be in flight at once, and nothing twice.
 func claimsAtOnce(t *testing.T, d db.DB) {
 	mustCreateWebhook(t, d, "pet.*")
-	for range 5 * animalstore.MaxInFlight {
+	for range 5 * db.MaxInFlight {
 		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 	}
 	dispatch(t, d, noon)
@@ -178,8 +178,8 @@ func claimsAtOnce(t *testing.T, d db.DB) {
 		for _, due := range all {
 			ids[due.ID] = true
 		}
-		if len(all) != animalstore.MaxInFlight || len(ids) != len(all) {
-			t.Fatalf("round %d: %d claims of %d deliveries at once, want %d", round, len(all), len(ids), animalstore.MaxInFlight)
+		if len(all) != db.MaxInFlight || len(ids) != len(all) {
+			t.Fatalf("round %d: %d claims of %d deliveries at once, want %d", round, len(all), len(ids), db.MaxInFlight)
 		}
 		for _, due := range all {
 			if err := d.ReleaseDelivery(t.Context(), due); err != nil {
@@ -200,7 +200,7 @@ func finishAtOnce(t *testing.T, d db.DB) {
 	dispatch(t, d, noon)
 	var mu sync.Mutex
 	claimed := map[int64]int{} // times, by delivery
-	record := func(due ...animalstore.ClaimedDelivery) int {
+	record := func(due ...db.ClaimedDelivery) int {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range due {
@@ -245,7 +245,7 @@ func finishAtOnce(t *testing.T, d db.DB) {
 
 func pausedFinish(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
-	for range 2 * animalstore.MaxInFlight {
+	for range 2 * db.MaxInFlight {
 		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 	}
 	dispatch(t, d, noon)

@@ -229,9 +229,9 @@ const (
 	claimPings = claimSome + "AND " + db.SQLPing + claimRest
 )
 
-// claimFor claims deliveries of a webhook until animalstore.MaxInFlight are claimed. It
+// claimFor claims deliveries of a webhook until db.MaxInFlight are claimed. It
 // claims none if another session has locked the webhook.
-func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animalstore.Time) ([]animalstore.ClaimedDelivery, error) {
+func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animalstore.Time) ([]db.ClaimedDelivery, error) {
 	webhook, err := selectOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook+" FOR NO KEY UPDATE SKIP LOCKED", webhookID)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil, nil
@@ -241,20 +241,20 @@ func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animal
 	}
 	claimed, err := selectOne(ctx, tx, "count claims", scanValue[int],
 		"SELECT count(*) FROM deliveries WHERE webhook_id = $1 AND leased_until <> 0 AND leased_until > $2", webhookID, now.Milli())
-	if err != nil || claimed >= animalstore.MaxInFlight {
+	if err != nil || claimed >= db.MaxInFlight {
 		return nil, err
 	}
 	query := claimDue
 	if webhook.State != animalstore.WebhookActive {
 		query = claimPings
 	}
-	return selectAll(ctx, tx, "claim deliveries", scanClaimed(lease), query, webhookID, now.Milli(), animalstore.MaxInFlight-claimed, lease.Milli())
+	return selectAll(ctx, tx, "claim deliveries", scanClaimed(lease), query, webhookID, now.Milli(), db.MaxInFlight-claimed, lease.Milli())
 }
 
 // scanClaimed returns a function that scans a row of a claim.
-func scanClaimed(lease animalstore.Time) func(pgx.Row) (animalstore.ClaimedDelivery, error) {
-	return func(row pgx.Row) (animalstore.ClaimedDelivery, error) {
-		due := animalstore.ClaimedDelivery{Lease: lease, Secrets: make([]string, 1)}
+func scanClaimed(lease animalstore.Time) func(pgx.Row) (db.ClaimedDelivery, error) {
+	return func(row pgx.Row) (db.ClaimedDelivery, error) {
+		due := db.ClaimedDelivery{Lease: lease, Secrets: make([]string, 1)}
 		var eventType, at int64
 		var data, old string
 		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.URL, &due.Secrets[0], &old)
@@ -288,11 +288,11 @@ const selectWork = `SELECT count(*) > 0,
 		coalesce((SELECT event_id FROM webhook_position WHERE id = 1), 0) AS position) AS at`
 
 // WebhookWork implements [db.DB].
-func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animalstore.WebhookWork, err error) {
+func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work db.WebhookWork, err error) {
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		var next int64
 		var clock time.Time
-		err := c.QueryRow(ctx, selectWork, now.Milli(), animalstore.MaxInFlight).Scan(&work.Webhooks, &work.Events, &work.Due, &next, &clock)
+		err := c.QueryRow(ctx, selectWork, now.Milli(), db.MaxInFlight).Scan(&work.Webhooks, &work.Events, &work.Due, &next, &clock)
 		work.Next, work.Clock = animalstore.AtMilli(next), animalstore.At(clock)
 		return failed("look for deliveries", err)
 	})
@@ -301,13 +301,13 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 
 // ClaimDeliveries implements [db.DB]. It locks each webhook in a separate transaction, so
 // that two sessions together don't claim more than MaxInFlight.
-func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.ClaimedDelivery, err error) {
-	ids, err := list(ctx, d, "look for due deliveries", scanValue[int64], webhooksWithDue, now.Milli(), animalstore.MaxInFlight)
+func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []db.ClaimedDelivery, err error) {
+	ids, err := list(ctx, d, "look for due deliveries", scanValue[int64], webhooksWithDue, now.Milli(), db.MaxInFlight)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
-		var some []animalstore.ClaimedDelivery
+		var some []db.ClaimedDelivery
 		err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 			some, err = claimFor(ctx, tx, id, now, lease)
 			return err
@@ -321,7 +321,7 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 }
 
 // FinishDelivery implements [db.DB].
-func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error) {
+func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.Reason, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		next, disabled = nil, ""
 		f, err := lockFinished(ctx, tx, r.Delivery)
@@ -369,7 +369,7 @@ type finished struct {
 }
 
 // lockFinished locks a webhook and then a delivery to it, as all others that lock both do.
-func lockFinished(ctx context.Context, tx pgx.Tx, due *animalstore.ClaimedDelivery) (f finished, err error) {
+func lockFinished(ctx context.Context, tx pgx.Tx, due *db.ClaimedDelivery) (f finished, err error) {
 	var batch pgx.Batch
 	batch.Queue(selectWebhook+" FOR NO KEY UPDATE", due.WebhookID).QueryRow(func(row pgx.Row) (err error) {
 		f.webhook, err = scanWebhook(row)
@@ -400,7 +400,7 @@ func ignoreNoRows(err error) error {
 }
 
 // RenewDelivery implements [db.DB].
-func (d *DB) RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error {
+func (d *DB) RenewDelivery(ctx context.Context, due db.ClaimedDelivery) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = $3 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
 		if err == nil && tag.RowsAffected() == 0 {
@@ -411,7 +411,7 @@ func (d *DB) RenewDelivery(ctx context.Context, due animalstore.ClaimedDelivery)
 }
 
 // ReleaseDelivery implements [db.DB].
-func (d *DB) ReleaseDelivery(ctx context.Context, due animalstore.ClaimedDelivery) error {
+func (d *DB) ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
 		return failed("release delivery", err)

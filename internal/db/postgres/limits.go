@@ -14,9 +14,9 @@ import (
 )
 
 // LimitState implements [db.DB].
-func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
-	scan := func(row pgx.Row) (animalstore.LimitState, error) {
-		var s animalstore.LimitState
+func (d *DB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
+	scan := func(row pgx.Row) (db.LimitState, error) {
+		var s db.LimitState
 		var into []any
 		for _, field := range db.LimitFields(&s) {
 			into = append(into, field)
@@ -42,7 +42,7 @@ const saveLimits = `INSERT INTO limit_states (key_id, ` + db.LimitColumns + `)
 		(excluded.key_id = ANY($13::bigint[]) OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
 // older reports whether s is skipped if other is saved. It is the rule of saveLimits.
-func older(s, other *animalstore.KeyLimitState) bool {
+func older(s, other *db.KeyLimitState) bool {
 	if s.BannedAt != other.BannedAt {
 		return s.BannedAt < other.BannedAt
 	}
@@ -53,8 +53,8 @@ func older(s, other *animalstore.KeyLimitState) bool {
 
 // latestStates returns the state to save of each key. A key may appear twice in
 // states, but a statement can't update a row twice.
-func latestStates(states []animalstore.KeyLimitState) map[int64]animalstore.KeyLimitState {
-	latest := make(map[int64]animalstore.KeyLimitState, len(states))
+func latestStates(states []db.KeyLimitState) map[int64]db.KeyLimitState {
+	latest := make(map[int64]db.KeyLimitState, len(states))
 	for _, s := range states {
 		before, found := latest[s.KeyID]
 		if found && older(&s, &before) {
@@ -67,7 +67,7 @@ func latestStates(states []animalstore.KeyLimitState) map[int64]animalstore.KeyL
 }
 
 // SaveLimitStates implements [db.DB].
-func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+func (d *DB) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) error {
 	latest := latestStates(states)
 	if len(latest) == 0 {
 		return ctx.Err()

@@ -49,7 +49,7 @@ type newPet struct {
 // insertPetArgs are the arguments of insertPet.
 func insertPetArgs(p newPet) []any {
 	return []any{p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status),
-		string(p.pet.AppendJSONAfterID(make([]byte, 0, 128))), time.Now().UnixMilli(), p.by.KeyID, p.by.RequestID, db.FoldName(p.pet.Name)}
+		string(db.AppendPetAfterID(make([]byte, 0, 128), &p.pet)), time.Now().UnixMilli(), p.by.KeyID, p.by.RequestID, db.FoldName(p.pet.Name)}
 }
 
 // insertPetsArgs are the arguments of insertPets.
@@ -59,7 +59,7 @@ func insertPetsArgs(pets []newPet) []any {
 	times, keys, requests, folded := make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)
 	for i, p := range pets {
 		names[i], categories[i], statuses[i] = p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status)
-		data[i] = string(p.pet.AppendJSONAfterID(make([]byte, 0, 128)))
+		data[i] = string(db.AppendPetAfterID(make([]byte, 0, 128), &p.pet))
 		times[i], keys[i], requests[i], folded[i] = now, p.by.KeyID, p.by.RequestID, db.FoldName(p.pet.Name)
 	}
 	return []any{names, categories, statuses, data, times, keys, requests, folded}

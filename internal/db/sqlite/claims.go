@@ -49,12 +49,12 @@ func earlier(a, b int64) int64 {
 }
 
 // holds reports whether nobody has claimed a delivery since the given claim.
-func (cs *claims) holds(due *animalstore.ClaimedDelivery) (claim, bool) {
+func (cs *claims) holds(due *db.ClaimedDelivery) (claim, bool) {
 	one, found := cs.of[due.WebhookID][due.ID]
 	return one, found && due.Holds(animalstore.AtMilli(one.until))
 }
 
-func (cs *claims) end(due *animalstore.ClaimedDelivery) {
+func (cs *claims) end(due *db.ClaimedDelivery) {
 	if _, ours := cs.holds(due); ours {
 		delete(cs.of[due.WebhookID], due.ID)
 		if len(cs.of[due.WebhookID]) == 0 {
@@ -76,7 +76,7 @@ func pending(state animalstore.WebhookState) string {
 const dueColumns = "SELECT id, event_id, type, event_time, data, tries, attempts FROM deliveries "
 
 // scanDue completes what all deliveries of a webhook have in common.
-func scanDue(stmt *sqlite.Stmt, due animalstore.ClaimedDelivery) animalstore.ClaimedDelivery {
+func scanDue(stmt *sqlite.Stmt, due db.ClaimedDelivery) db.ClaimedDelivery {
 	due.ID = stmt.ColumnInt64(0)
 	due.EventID = stmt.ColumnInt64(1)
 	due.Type = db.DeliveryType(stmt.ColumnInt64(2))
@@ -87,10 +87,10 @@ func scanDue(stmt *sqlite.Stmt, due animalstore.ClaimedDelivery) animalstore.Cla
 }
 
 // selectTarget returns a webhook's state and what all its deliveries have in common.
-func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state animalstore.WebhookState, common animalstore.ClaimedDelivery, err error) {
-	common, err = selectOne(c, "select webhook", func(stmt *sqlite.Stmt) (animalstore.ClaimedDelivery, error) {
+func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state animalstore.WebhookState, common db.ClaimedDelivery, err error) {
+	common, err = selectOne(c, "select webhook", func(stmt *sqlite.Stmt) (db.ClaimedDelivery, error) {
 		state = db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(0))
-		due := animalstore.ClaimedDelivery{WebhookID: id, Lease: lease, URL: stmt.ColumnText(1), Secrets: []string{stmt.ColumnText(2)}}
+		due := db.ClaimedDelivery{WebhookID: id, Lease: lease, URL: stmt.ColumnText(1), Secrets: []string{stmt.ColumnText(2)}}
 		if old := stmt.ColumnText(3); old != "" {
 			due.Secrets = append(due.Secrets, old)
 		}
@@ -100,7 +100,7 @@ func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state 
 }
 
 // claim claims at most n deliveries of a webhook. The caller holds mu.
-func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.Time, n int) (claimed []animalstore.ClaimedDelivery, err error) {
+func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.Time, n int) (claimed []db.ClaimedDelivery, err error) {
 	state, common, err := selectTarget(c, webhookID, now, lease)
 	if err != nil {
 		return nil, ignoreNotFound(err) // it was deleted
@@ -136,7 +136,7 @@ func webhookStates(c *sqlite.Conn) ([]webhookState, error) {
 
 // due reports whether a delivery of a webhook may be claimed.
 func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due bool, err error) {
-	if n, _ := cs.count(w.id, now); n >= animalstore.MaxInFlight {
+	if n, _ := cs.count(w.id, now); n >= db.MaxInFlight {
 		return false, nil
 	}
 	err = selectEach(c, "look for due deliveries", func(stmt *sqlite.Stmt) error {
@@ -153,11 +153,11 @@ func nextDue(c *sqlite.Conn, w webhookState, now animalstore.Time) (int64, error
 }
 
 // WebhookWork implements [db.DB].
-func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animalstore.WebhookWork, err error) {
+func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work db.WebhookWork, err error) {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	err = d.read(ctx, func(c *sqlite.Conn) error {
-		work = animalstore.WebhookWork{}
+		work = db.WebhookWork{}
 		all, err := webhookStates(c)
 		if err != nil || len(all) == 0 {
 			return err
@@ -166,7 +166,7 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 		if err != nil {
 			return err
 		}
-		work = animalstore.WebhookWork{Webhooks: true, Events: len(getting) > 0 && position < newest}
+		work = db.WebhookWork{Webhooks: true, Events: len(getting) > 0 && position < newest}
 		next := int64(0)
 		for _, w := range all {
 			due, err := d.claims.due(c, w, now)
@@ -188,18 +188,18 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work animal
 }
 
 // ClaimDeliveries implements [db.DB].
-func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []animalstore.ClaimedDelivery, err error) {
+func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []db.ClaimedDelivery, err error) {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		all, err := webhookStates(c)
 		for _, w := range all {
 			n, _ := d.claims.count(w.id, now)
-			if err != nil || n >= animalstore.MaxInFlight {
+			if err != nil || n >= db.MaxInFlight {
 				continue
 			}
-			var some []animalstore.ClaimedDelivery
-			some, err = d.claims.claim(c, w.id, now, lease, animalstore.MaxInFlight-n)
+			var some []db.ClaimedDelivery
+			some, err = d.claims.claim(c, w.id, now, lease, db.MaxInFlight-n)
 			claimed = append(claimed, some...)
 		}
 		return err
@@ -208,7 +208,7 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 }
 
 // RenewDelivery implements [db.DB].
-func (d *DB) RenewDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
+func (d *DB) RenewDelivery(_ context.Context, due db.ClaimedDelivery) error {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	one, ours := d.claims.holds(&due)
@@ -221,7 +221,7 @@ func (d *DB) RenewDelivery(_ context.Context, due animalstore.ClaimedDelivery) e
 }
 
 // ReleaseDelivery implements [db.DB].
-func (d *DB) ReleaseDelivery(_ context.Context, due animalstore.ClaimedDelivery) error {
+func (d *DB) ReleaseDelivery(_ context.Context, due db.ClaimedDelivery) error {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	d.claims.end(&due)

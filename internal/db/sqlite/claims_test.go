@@ -13,7 +13,7 @@ import (
 
 // claimStore is a store with a webhook and one delivery, a ping, and a function that claims
 // what is due and expects a number of deliveries.
-func claimStore(t *testing.T) (d *DB, now animalstore.Time, claim func(d *DB, want int) []animalstore.ClaimedDelivery) {
+func claimStore(t *testing.T) (d *DB, now animalstore.Time, claim func(d *DB, want int) []db.ClaimedDelivery) {
 	d = mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	now = animalstore.At(time.Now())
 	webhook, err := d.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com", Types: "pet.*"}, "whsec_b25l", now)
@@ -23,7 +23,7 @@ func claimStore(t *testing.T) (d *DB, now animalstore.Time, claim func(d *DB, wa
 	if _, err := d.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, now); err != nil {
 		t.Fatal(err)
 	}
-	return d, now, func(d *DB, want int) []animalstore.ClaimedDelivery {
+	return d, now, func(d *DB, want int) []db.ClaimedDelivery {
 		t.Helper()
 		due, err := d.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
 		if err != nil || len(due) != want {

@@ -209,7 +209,7 @@ func dispatchRest(c *sqlite.Conn, webhookID int64) error {
 }
 
 // FinishDelivery implements [db.DB].
-func (d *DB) FinishDelivery(ctx context.Context, r animalstore.DeliveryResult, now, lease animalstore.Time) (next *animalstore.ClaimedDelivery, disabled animalstore.Reason, err error) {
+func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.Reason, err error) {
 	attempts, ours, err := d.claims.after(&r)
 	if err != nil || !ours {
 		return nil, "", err
@@ -259,7 +259,7 @@ func ignoreNotFound(err error) error {
 }
 
 // after returns the attempts to store with a result, if we still hold the claim.
-func (cs *claims) after(r *animalstore.DeliveryResult) (attempts string, ours bool, err error) {
+func (cs *claims) after(r *db.DeliveryResult) (attempts string, ours bool, err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	one, ours := cs.holds(r.Delivery)
@@ -272,13 +272,13 @@ func (cs *claims) after(r *animalstore.DeliveryResult) (attempts string, ours bo
 
 // storeResult updates a delivery. It can be repeated, if it isn't known whether it was
 // stored.
-func storeResult(c *sqlite.Conn, r *animalstore.DeliveryResult, attempts string) error {
+func storeResult(c *sqlite.Conn, r *db.DeliveryResult, attempts string) error {
 	return execute(c, "store attempt", "UPDATE deliveries SET state = ?, tries = ?, attempts = ?, due_at = ? WHERE id = ?",
 		db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli(), r.Delivery.ID)
 }
 
 // storeHealth updates a webhook after an attempt.
-func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, r *animalstore.DeliveryResult) (disabled animalstore.Reason, err error) {
+func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, r *db.DeliveryResult) (disabled animalstore.Reason, err error) {
 	health := db.WebhookHealth{DeliveredAt: webhook.LastDeliveredAt.Milli(), FailedAt: webhook.LastFailedAt.Milli()}
 	health.FailingSince, err = selectInt(c, "select failures", "SELECT failing_since FROM webhooks WHERE id = ?", webhook.ID)
 	if err != nil {

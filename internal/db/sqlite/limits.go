@@ -13,8 +13,8 @@ import (
 )
 
 // LimitState implements [db.DB].
-func (d *DB) LimitState(ctx context.Context, keyID int64) (animalstore.LimitState, error) {
-	var s animalstore.LimitState
+func (d *DB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
+	var s db.LimitState
 	err := d.readFor(ctx, fair.LookupCallerOf(keyID), func(c *sqlite.Conn) error {
 		return selectEach(c, "select limit state", func(stmt *sqlite.Stmt) error {
 			for i, field := range db.LimitFields(&s) {
@@ -35,7 +35,7 @@ const saveLimitState = `
 		(?13 OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
 // SaveLimitStates implements [db.DB].
-func (d *DB) SaveLimitStates(ctx context.Context, states []animalstore.KeyLimitState) error {
+func (d *DB) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		before := map[int64]int64{} // when the last ban of each banned key began
 		for i := range states {

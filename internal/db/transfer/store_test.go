@@ -178,12 +178,12 @@ func oddStore(t *testing.T, store db.DB) {
 		{KeyID: owner, Hour: at(1), Admitted: math.MaxInt64, Refused: 0, LastUsed: at(9)},
 		{KeyID: big, Hour: at(1), Admitted: 3, Refused: 4, LastUsed: at(10)},
 	}))
-	check(store.SaveLimitStates(ctx, []animalstore.KeyLimitState{
-		{KeyID: big, LimitState: animalstore.LimitState{
-			Minute: animalstore.Window{Used: 1, End: 2, Refused: 3}, Day: animalstore.Window{Used: 4, End: 5, Refused: 6},
+	check(store.SaveLimitStates(ctx, []db.KeyLimitState{
+		{KeyID: big, LimitState: db.LimitState{
+			Minute: db.Window{Used: 1, End: 2, Refused: 3}, Day: db.Window{Used: 4, End: 5, Refused: 6},
 			Strikes: 7, StrikesSince: 8, BannedAt: 9, BannedUntil: math.MaxInt64, BanLevel: 3,
 		}},
-		{KeyID: owner, LimitState: animalstore.LimitState{Day: animalstore.Window{Used: 99, End: at(24).Milli()}}},
+		{KeyID: owner, LimitState: db.LimitState{Day: db.Window{Used: 99, End: at(24).Milli()}}},
 	}))
 
 	petRecord, orderRecord := retried(owner)
@@ -228,7 +228,7 @@ func content(t *testing.T, url string) string {
 		for _, k := range keys {
 			put("key", k)
 			put("unbanned", k.UnbannedAt)
-			put("limits", must[animalstore.LimitState](t)(store.LimitState(t.Context(), k.ID)))
+			put("limits", must[db.LimitState](t)(store.LimitState(t.Context(), k.ID)))
 			put("usage", must[[]animalstore.Usage](t)(store.Usage(t.Context(), k.ID, animalstore.Time{})))
 		}
 		for secret := range oddSecrets + 1 {
@@ -289,7 +289,7 @@ func oddWebhooks(t *testing.T, store db.DB) {
 		w := must[animalstore.Webhook](t)(store.CreateWebhook(ctx, animalstore.NewWebhook{URL: "https://example.com/?\\N", Types: "pet.*,webhook.*", Description: "é \\. '"}, "whsec_b25l", at(n)))
 		must[animalstore.Webhook](t)(store.RotateWebhook(ctx, w.ID, "whsec_dHdv", at(n+1), func(*animalstore.Webhook) error { return nil }))
 		must[animalstore.Delivery](t)(store.PingWebhook(ctx, w.ID, []animalstore.EventType{animalstore.WebhookPing, animalstore.PetCreated, animalstore.KeyBannedEvent}[n], at(n)))
-		for _, due := range must[[]animalstore.ClaimedDelivery](t)(store.ClaimDeliveries(ctx, at(n), at(n+1))) {
+		for _, due := range must[[]db.ClaimedDelivery](t)(store.ClaimDeliveries(ctx, at(n), at(n+1))) {
 			_, _, err := store.FinishDelivery(ctx, due.Result(animalstore.Attempt{Time: at(n), Error: "no response", DurationMs: 7}, 0, 0), at(n), animalstore.Time{})
 			if err != nil {
 				t.Fatal(err)

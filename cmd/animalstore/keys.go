@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"animalstore/internal/cli"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
+	"animalstore/internal/ratelimit"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -179,4 +181,319 @@ func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 		return animalstore.Time{}, cli.Usagef("--expires must be a duration such as 90d, 12h or 30m, not %q", s)
 	}
 	return animalstore.At(now.Add(validity)), nil
+}
+
+func keysListCommand(at *keyLocation) *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List keys, the latest first, without their secrets",
+		Example: `  animalstore keys list
+  animalstore keys list --json`,
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			columns, err := keyResource.chosen(cmd)
+			if err != nil {
+				return err
+			}
+			return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
+				return keyResource.printPages(p, &f, columns, func(pageSize int) iter.Seq2[animalstore.Key, error] {
+					return store.List(cmd.Context(), pageSize)
+				})
+			})
+		},
+	}
+	f.register(cmd, 0)
+	keyResource.registerOutput(cmd)
+	return cmd
+}
+
+var keyResource = resource[animalstore.Key]{"key", "keys", keyColumns(time.Now())}
+
+func keysShowCommand(at *keyLocation) *cobra.Command {
+	return at.onKey(&cobra.Command{
+		Use:   "show ID",
+		Short: "Show one key, without its secret",
+		Long: `Show one key, without its secret. With --database it also shows how many
+requests the key has left. A server shows that only to the key itself: see
+"animalstore limits".`,
+		Example: `  animalstore keys show 2
+  animalstore keys show 2 --json`,
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, limits, err := store.Show(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		return printKey(p, key, limits, time.Now())
+	})
+}
+
+// keyPatchFlags are the flags that say what to change in a key.
+type keyPatchFlags struct {
+	planFlags
+	name, permissions, expires string
+}
+
+func (f *keyPatchFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "its new name")
+	flags.StringVar(&f.permissions, "permissions", "", "its new permissions, comma-separated: read, write, admin")
+	cli.CompleteFlag(cmd, "permissions", cli.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
+	flags.StringVar(&f.expires, "expires", "", "how long it works from now, such as 90d, 12h or 30m; \"never\" removes the expiry")
+	f.planFlags.register(cmd, "")
+}
+
+func (f *keyPatchFlags) patch(cmd *cobra.Command, now time.Time) (patch animalstore.KeyPatch, err error) {
+	if cmd.Flag("name").Changed {
+		patch.Name = &f.name
+	}
+	if f.plan != "" {
+		patch.Plan = new(animalstore.Plan(f.plan))
+	}
+	if f.limits != (animalstore.Limits{}) {
+		patch.Limits = &f.limits
+	}
+	if cmd.Flag("permissions").Changed {
+		permissions, err := animalstore.ParsePermissions(f.permissions)
+		if err != nil {
+			return patch, err
+		}
+		patch.Permissions = &permissions
+	}
+	if cmd.Flag("expires").Changed {
+		patch.ExpiresAt = new(animalstore.Time)
+		if f.expires != "never" {
+			if *patch.ExpiresAt, err = parseExpiry(f.expires, now); err != nil {
+				return patch, err
+			}
+		}
+	}
+	if patch == (animalstore.KeyPatch{}) {
+		return patch, cli.Usagef("nothing to change: use --name, --permissions, --expires, --plan, or --per-minute and --per-day")
+	}
+	return patch, patch.Validate(now)
+}
+
+func keysSetCommand(at *keyLocation) *cobra.Command {
+	var f keyPatchFlags
+	var patch animalstore.KeyPatch
+	cmd := at.onKey(&cobra.Command{
+		Use:     "set ID",
+		Aliases: []string{"set-plan"},
+		Short:   "Change a key's name, permissions, expiry, plan or limits",
+		Long: `Change a key's name, permissions, expiry, plan or limits. Every plan
+has fixed limits except enterprise, which needs --per-minute and --per-day. A
+key that is already on enterprise keeps its limits unless you give new ones.`,
+		Example: `  animalstore keys set 2 --name till --permissions read
+  animalstore keys set 2 --expires 90d
+  animalstore keys set 2 --plan enterprise --per-minute 5000 --per-day 1000000`,
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			patch, err = f.patch(cmd, time.Now())
+			return err
+		},
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, err := store.Update(cmd.Context(), id, patch)
+		if err != nil {
+			return err
+		}
+		expires := ""
+		if !key.ExpiresAt.IsZero() {
+			expires = fmt.Sprintf(" It expires at %s.", key.ExpiresAt)
+		}
+		return p.Result(key, "Changed %s%s A running server follows within a second.", keySentence(key), expires)
+	})
+	f.register(cmd)
+	return cmd
+}
+
+func keysRevokeCommand(at *keyLocation) *cobra.Command {
+	cmd := at.onKey(&cobra.Command{
+		Use:     "revoke ID",
+		Aliases: append([]string{"remove"}, cli.VerbAliases["remove"]...),
+		Short:   "Revoke a key permanently",
+		Long: `Revoke a key permanently. It stays in the list. On a terminal, you are asked for
+confirmation.`,
+		Example: "  animalstore keys revoke 2 --yes",
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		if needsConfirmation(cmd) {
+			key, _, err := store.Show(cmd.Context(), id)
+			if err == nil {
+				err = requireConfirmation(cmd, fmt.Sprintf("Revoke key %d (%s) permanently?", key.ID, terminal.Visible(key.Name)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		key, err := store.Revoke(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		return p.Result(key, "%s was revoked at %s. A running server refuses it within a second.", keyTitle(key), key.RevokedAt)
+	})
+	yesFlag(cmd)
+	return cmd
+}
+
+func keysUnbanCommand(at *keyLocation) *cobra.Command {
+	return at.onKey(&cobra.Command{
+		Use:   "unban ID",
+		Short: "Lift the ban of a key",
+		Long: `Lift the ban of a key that kept sending requests after it was told to wait. Its
+limits don't change, and the next ban, if it comes within a day, is even longer.`,
+		Example: "  animalstore keys unban 2",
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, lifted, err := store.Unban(cmd.Context(), id)
+		switch {
+		case err != nil:
+			return err
+		case lifted:
+			return p.Result(key, "Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
+		}
+		return p.Result(key, "%s isn't banned.", keyTitle(key))
+	})
+}
+
+func keysRotateCommand(at *keyLocation) *cobra.Command {
+	var graceText string
+	var grace time.Duration
+	cmd := at.onKey(&cobra.Command{
+		Use:   "rotate ID",
+		Short: "Give a key a new secret and print it",
+		Long: `Give a key a new secret and print it to standard output, with nothing else. The
+key keeps its id, plan and usage. The old secret keeps working for a grace
+period.`,
+		Example: `  animalstore keys rotate 2
+  animalstore keys rotate 2 --grace 0s`,
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 {
+				return cli.Usagef("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)
+			}
+			return nil
+		},
+	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		if _, remote := store.(serverKeys); remote && grace > maxServerGrace {
+			return cli.Usagef("--grace must be at most 90d, which is the most a server allows")
+		}
+		key, secret, err := store.Rotate(cmd.Context(), id, grace)
+		if err != nil {
+			return err
+		}
+		old := "works until " + animalstore.At(time.Now().Add(grace)).String()
+		if grace == 0 {
+			old = "no longer works"
+		}
+		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
+		return printSecret(p, "key", key.ID, secret, client.KeyWithSecret{Key: key, Secret: secret})
+	})
+	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")
+	return cmd
+}
+
+// keyColumns are the columns of keys, whose state depends on the time.
+func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
+	return []terminal.Column[animalstore.Key]{
+		{Title: "ID", Text: func(k animalstore.Key) string { return decimal(k.ID) }},
+		{Title: "NAME", Text: func(k animalstore.Key) string { return k.Name }, Shrink: true},
+		{Title: "PLAN", Text: func(k animalstore.Key) string { return string(k.Plan) }, Drop: 2},
+		{Title: "PER MINUTE", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerMinute) }, Drop: 7},
+		{Title: "PER DAY", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerDay) }, Drop: 8},
+		{Title: "PERMISSIONS", Text: func(k animalstore.Key) string { return k.Permissions.String() }, Drop: 3},
+		{Title: "ENVIRONMENT", Text: func(k animalstore.Key) string { return string(k.Environment) }, Drop: 9},
+		{Title: "LAST USED", Time: func(k animalstore.Key) time.Time { return k.LastUsedAt.Time }, Relative: true, Drop: 4},
+		{Title: "EXPIRES", Time: func(k animalstore.Key) time.Time { return k.ExpiresAt.Time }, Relative: true, Drop: 5},
+		{Title: "STATE",
+			Text:   func(k animalstore.Key) string { return k.State(now) },
+			Colour: func(k animalstore.Key) terminal.Colour { return keyColour(&k, now) }},
+		{Title: "BANNED UNTIL", Time: func(k animalstore.Key) time.Time { return k.Ban.Until.Time }, Relative: true, Never: "-", Drop: 6},
+	}
+}
+
+// printKey prints the details of a key. limits is nil if they are unknown.
+func printKey(p *terminal.Printer, k animalstore.Key, limits *ratelimit.Status, now time.Time) error {
+	switch {
+	case !p.JSON:
+		return p.PrintFields(keyFields(&k, limits, now))
+	case limits == nil:
+		return p.PrintJSON(k)
+	}
+	return p.PrintJSON(struct {
+		animalstore.Key
+		LeftThisMinute int64            `json:"leftThisMinute"`
+		LeftToday      int64            `json:"leftToday"`
+		BannedUntil    animalstore.Time `json:"bannedUntil"`
+	}{k, limits.Minute.Remaining, limits.Day.Remaining, limits.BannedUntil})
+}
+
+func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []terminal.Field {
+	perMinute := terminal.Field{Name: "Requests a minute", Value: decimal(k.Limits.PerMinute)}
+	perDay := terminal.Field{Name: "Requests a day", Value: decimal(k.Limits.PerDay)}
+	if limits != nil {
+		perMinute = terminal.Field{Name: "Left this minute", Value: fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)}
+		perDay = terminal.Field{Name: "Left today", Value: fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)}
+	}
+	return []terminal.Field{
+		{Name: "ID", Value: decimal(k.ID)},
+		{Name: "Name", Value: k.Name},
+		{Name: "State", Value: k.State(now), Colour: keyColour(k, now)},
+		{Name: "Plan", Value: string(k.Plan)},
+		perMinute,
+		perDay,
+		{Name: "Permissions", Value: k.Permissions.String()},
+		{Name: "Environment", Value: string(k.Environment)},
+		{Name: "Created", Value: terminal.DateTime(k.CreatedAt.Time)},
+		{Name: "Last used", Value: terminal.DateTime(k.LastUsedAt.Time)},
+		{Name: "Expires", Value: terminal.DateTime(k.ExpiresAt.Time)},
+		{Name: "Revoked", Value: terminal.DateTime(k.RevokedAt.Time)},
+		banField(k.Ban.Until),
+	}
+}
+
+func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
+	switch k.State(now) {
+	case "live":
+		return terminal.Green
+	case "banned":
+		return terminal.Yellow
+	}
+	return terminal.Red
+}
+
+// keySentence is a key as a sentence.
+func keySentence(k animalstore.Key) string {
+	return fmt.Sprintf("key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s.",
+		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
+}
+
+// keyTitle is a key at the beginning of a sentence.
+func keyTitle(k animalstore.Key) string {
+	if k.Name == "" {
+		return fmt.Sprintf("Key %d", k.ID)
+	}
+	return fmt.Sprintf("Key %d (%s)", k.ID, terminal.Visible(k.Name))
+}
+
+// banField shows the end of a ban; the zero time is no ban.
+func banField(until animalstore.Time) terminal.Field {
+	if until.IsZero() {
+		return terminal.Field{Name: "Banned", Value: "no"}
+	}
+	return terminal.Field{Name: "Banned", Value: "until " + terminal.DateTime(until.Time) + " UTC", Colour: terminal.Red}
+}
+
+// printSecret prints the secret of a key or webhook alone on standard output or, as JSON,
+// with its owner.
+func printSecret(p *terminal.Printer, owner string, id int64, secret string, withOwner any) error {
+	var err error
+	if p.JSON {
+		err = p.PrintJSON(withOwner)
+	} else {
+		_, err = fmt.Fprintln(p.Out, secret)
+	}
+	if err != nil {
+		return fmt.Errorf("the secret of %s %d couldn't be printed and is lost: %w. Create a new one with \"animalstore %ss rotate %d\"", owner, id, err, owner, id)
+	}
+	return nil
 }

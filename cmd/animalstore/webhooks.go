@@ -231,3 +231,42 @@ while, pause it instead. On a terminal, you are asked for confirmation.`,
 	yesFlag(cmd)
 	return cmd
 }
+
+func webhooksRotateCommand(conn *connection) *cobra.Command {
+	var graceText string
+	var grace time.Duration
+	cmd := &cobra.Command{
+		Use:   "rotate ID",
+		Short: "Give a webhook a new secret and print it",
+		Long: `Give a webhook a new secret and print it to standard output, with nothing else.
+For a grace period, events are signed with both secrets, so that the receiver
+can change at any time in between.`,
+		Example: `  animalstore webhooks rotate 1
+  animalstore webhooks rotate 1 --grace 0s`,
+		Args: cli.OneID("webhook", "webhooks"),
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 || grace > maxServerGrace {
+				return cli.Usagef("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := cli.IDs(args)[0]
+			return conn.do(cmd, func(s session) error {
+				rotated, err := s.RotateWebhook(cmd.Context(), id, grace)
+				if err != nil {
+					return err
+				}
+				old := "deliveries are also signed with the old one until " + animalstore.At(time.Now().Add(grace)).String()
+				if grace == 0 {
+					old = "the old one is no longer used"
+				}
+				s.Note("Webhook %d has a new secret; %s. Store the new one safely: it isn't shown again.", id, old)
+				return printSecret(s.Printer, "webhook", id, rotated.Secret, rotated)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long to sign with the old secret too, such as 7d, 12h or 0s")
+	jsonFlag(cmd)
+	return cmd
+}

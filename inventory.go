@@ -19,8 +19,3 @@ func (i Inventory) Of(status PetStatus) int64 {
 	}
 	return 0
 }
-
-// Plus returns the sum of two inventories.
-func (i Inventory) Plus(other Inventory) Inventory {
-	return Inventory{i.Available + other.Available, i.Pending + other.Pending, i.Sold + other.Sold}
-}

@@ -68,7 +68,11 @@ func startPhotoLoad(t testing.TB, s *server, key string, seed int) *photoLoad {
 	c := uploader(t, s, key, 1)
 	for worker := range 4 {
 		picture := phototest.JPEG(noise(700+10*worker, 500, byte(seed*4+worker)))
-		kept, err := photo.Process(t.Context(), picture, "image/jpeg")
+		header, err := photo.Inspect(picture, "image/jpeg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := photo.Process(t.Context(), picture, header)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,11 +99,11 @@ func (f *faultyDB) PetsByName(ctx context.Context, q db.NameQuery) (pets []anima
 	return f.DB.PetsByName(ctx, q)
 }
 
-func (f *faultyDB) CountPets(ctx context.Context, q db.CountQuery) (counted animalstore.Inventory, next int64, err error) {
+func (f *faultyDB) CountPets(ctx context.Context, categoryID *int64) (counted animalstore.Inventory, err error) {
 	if err = f.hit(ctx, "CountPets"); err != nil {
 		return
 	}
-	return f.DB.CountPets(ctx, q)
+	return f.DB.CountPets(ctx, categoryID)
 }
 
 func (f *faultyDB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, once *db.Idempotency) (photo animalstore.Photo, replayed bool, err error) {

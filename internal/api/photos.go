@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,8 +12,8 @@ import (
 	"animalstore/internal/db"
 )
 
-// addPhoto serves POST /v1/pets/{petId}/photos. The turn to upload ends with the request,
-// because the body stays in memory until then.
+// addPhoto serves POST /v1/pets/{petId}/photos. Its slot is released at the end of the
+// request, because the body stays in memory until then.
 func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	r.limitTime(uploadTimeout)
 	end, err := s.uploads.begin(r.Context(), r.key.ID)
@@ -20,11 +21,7 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer end()
-	contentType, err := s.uploads.read(w, r)
-	if err != nil {
-		return err
-	}
-	picture, err := s.uploads.process(r.Context(), r.key.ID, r.body, contentType)
+	header, err := readUpload(w, r)
 	if err != nil {
 		return err
 	}
@@ -34,6 +31,13 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	}
 	// The pet isn't in the body, so it is part of what makes two requests the same.
 	idempotency, err := s.idempotency(r, "addPhoto "+strconv.FormatInt(petID, 10))
+	if err != nil {
+		return err
+	}
+	if err := s.checkPet(r, petID, idempotency); err != nil {
+		return err
+	}
+	picture, err := s.uploads.process(r.Context(), r.key.ID, r.body, header)
 	if err != nil {
 		return err
 	}
@@ -47,6 +51,16 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	setReplayed(w, replayed)
 	setHeader(w, "Location", "/v1/photos/"+strconv.FormatInt(added.ID, 10))
 	return writeResource(w, r, http.StatusCreated, added)
+}
+
+// checkPet returns an error if there is no such pet, before its picture is decoded. A
+// retried upload gets its first response even if the pet is gone.
+func (s *Server) checkPet(r *request, id int64, idempotency *db.Idempotency) error {
+	_, err := s.db.Pet(r.Context(), id)
+	if idempotency != nil && errors.Is(err, db.ErrNotFound) {
+		return nil
+	}
+	return petKind.explain(err, id)
 }
 
 // listPhotos serves GET /v1/photos.

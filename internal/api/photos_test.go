@@ -179,6 +179,7 @@ func TestUploadsAreRefused(t *testing.T) {
 		{"another format", upload(pet, "image/png", smallJPEG), 400, "invalid_image", "Content-Type: image/jpeg"},
 		{"no body", upload(pet, "image/jpeg", ""), 400, "invalid_image", "JPEG"},
 		{"an invalid Idempotency-Key", headers(upload(pet, "image/jpeg", smallJPEG), "Idempotency-Key", "a b"), 400, "invalid_parameter", "Idempotency-Key"},
+		{"pet before pixels", upload(99, "image/jpeg", smallJPEG[:len(smallJPEG)-10]), 404, "pet_not_found", "99"},
 		{"no such pet", upload(99, "image/jpeg", smallJPEG), 404, "pet_not_found", "99"},
 		{"too many", upload(full, "image/jpeg", smallJPEG), 409, "too_many_photos", "remove one"},
 		{"no space", upload(pet, "image/jpeg", string(phototest.JPEG(noise))), 503, "storage_full", "no space left for photos"},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,11 +92,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) ping(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
-		}
-	}()
+	defer recoverError(&err)
 	return s.db.Ping(ctx)
 }
 

@@ -151,6 +151,13 @@ func (s *Server) recovered(w *response, r *request, v any) {
 	s.writeError(w, r, err)
 }
 
+// recoverError, if deferred, turns a panic into an error.
+func recoverError(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+	}
+}
+
 // A generated id is unique in this process because of its counter, and among
 // processes because of its random prefix.
 var (

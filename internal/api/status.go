@@ -96,8 +96,7 @@ type Stats struct {
 
 // Stats returns the statistics of s.
 func (s *Server) Stats() Stats {
-	stats := Stats{PageHits: s.cache.hits.Load(), PageMisses: s.cache.misses.Load(), Addresses: s.anonymous.Tracked()}
-	_, stats.InventoryCounts = s.inventories.find(counted{})
+	stats := Stats{PageHits: s.cache.hits.Load(), PageMisses: s.cache.misses.Load(), Addresses: s.anonymous.Tracked(), InventoryCounts: s.inventories.countsMade()}
 	s.followers.mu.Lock()
 	defer s.followers.mu.Unlock()
 	stats.Streams, stats.Waiting, stats.CutStreams = s.followers.all, s.followers.waiting, s.followers.cut

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"animalstore/internal/photo"
 	"animalstore/internal/photo/phototest"
 )
 
@@ -43,6 +44,10 @@ func TestUploadsInProgress(t *testing.T) {
 // gets one of them decoded, then another key gets its own.
 func TestDecodingTakesTurns(t *testing.T) {
 	picture := phototest.JPEG(phototest.Drawing(8, 8))
+	header, err := photo.Inspect(picture, "image/jpeg")
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		u := newUploads()
 		if err := u.decoder.Take(t.Context(), 9); err != nil {
@@ -52,7 +57,7 @@ func TestDecodingTakesTurns(t *testing.T) {
 		for _, key := range []int64{1, 1, 2} {
 			go func() {
 				begun := sync.OnceFunc(func() { order = append(order, key) })
-				if _, err := u.process(watchedContext{t.Context(), begun}, key, picture, "image/jpeg"); err != nil {
+				if _, err := u.process(watchedContext{t.Context(), begun}, key, picture, header); err != nil {
 					t.Error(err)
 				}
 			}()

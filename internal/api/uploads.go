@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// uploadTimeout is how long an upload may take, including its wait for a turn.
+	// uploadTimeout is how long an upload may take, including its wait for a slot.
 	uploadTimeout = 60 * time.Second
 
 	// Uploads in memory: all of them, and those of one key. The others wait before they
@@ -30,80 +30,55 @@ const (
 // they are decoded. Keys take turns at both.
 type uploads struct {
 	all     *fair.Turns
-	decoder *fair.Turns // other requests need the other processors
+	decoder *fair.Turns // one slot: other requests need the other processors
 
-	mu      sync.Mutex
-	byKey   map[int64]*keyUploads // those with uploads in progress
-	leaving int                   // uploads that were cut off and still have their turn
-}
-
-// keyUploads are the uploads of a key.
-type keyUploads struct {
-	turns *fair.Turns
-	count int // in progress or waiting
+	mu    sync.Mutex
+	byKey map[int64]*fair.Turns // of every key that has uploaded something
 }
 
 func newUploads() *uploads {
-	return &uploads{all: fair.NewTurns(maxUploads, 0), decoder: fair.NewTurns(1, 0), byKey: map[int64]*keyUploads{}}
+	return &uploads{all: fair.NewTurns(maxUploads, 0), decoder: fair.NewTurns(1, 0), byKey: map[int64]*fair.Turns{}}
 }
 
-// begin waits for a turn to upload. If it returns no error, the caller must call end.
+// begin waits for a slot to upload. If it returns no error, the caller must call end.
 func (u *uploads) begin(ctx context.Context, key int64) (end func(), err error) {
-	own := u.join(key)
-	if err := own.turns.Take(ctx, key); err != nil {
-		u.leave(key)
+	own := u.ofKey(key)
+	if err := own.Take(ctx, key); err != nil {
 		return nil, err
 	}
 	if err := u.all.Take(ctx, key); err != nil {
-		own.turns.Done(key)
-		u.leave(key)
+		own.Done(key)
 		return nil, err
 	}
 	return func() {
 		u.all.Done(key)
-		own.turns.Done(key)
-		u.leave(key)
+		own.Done(key)
 	}, nil
 }
 
-func (u *uploads) join(key int64) *keyUploads {
+func (u *uploads) ofKey(key int64) *fair.Turns {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	own := u.byKey[key]
-	if own == nil {
-		own = &keyUploads{turns: fair.NewTurns(maxUploadsPerKey, 0)}
-		u.byKey[key] = own
+	if u.byKey[key] == nil {
+		u.byKey[key] = fair.NewTurns(maxUploadsPerKey, 0)
 	}
-	own.count++
-	return own
+	return u.byKey[key]
 }
 
-func (u *uploads) leave(key int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.byKey[key].count--; u.byKey[key].count == 0 {
-		delete(u.byKey, key)
-	}
-}
-
-// process turns an upload into the picture to keep. What its header rules out doesn't wait
-// for a turn.
-func (u *uploads) process(ctx context.Context, key int64, data []byte, contentType string) (*photo.Picture, error) {
-	if _, err := photo.Inspect(data, contentType); err != nil {
-		return nil, err
-	}
+// process waits for the decoder and makes the picture to keep.
+func (u *uploads) process(ctx context.Context, key int64, data []byte, header *photo.Header) (*photo.Picture, error) {
 	if err := u.decoder.Take(ctx, key); err != nil {
 		return nil, err
 	}
 	defer u.decoder.Done(key)
-	return photo.Process(ctx, data, contentType)
+	return photo.Process(ctx, data, header)
 }
 
-// read reads a picture into the request's body and returns its type. The handler's
-// time begins when all of it is there.
-func (u *uploads) read(w http.ResponseWriter, r *request) (contentType string, err error) {
+// readUpload reads a picture into the request's body and checks its header. The
+// handler's time begins when all of it has arrived.
+func readUpload(w http.ResponseWriter, r *request) (*photo.Header, error) {
 	if r.ContentLength > animalstore.MaxUpload {
-		return "", uploadTooLarge()
+		return nil, uploadTooLarge()
 	}
 	began := time.Now()
 	control := http.NewResponseController(w) // the console passes its deadlines on to the browser's connection
@@ -117,23 +92,19 @@ func (u *uploads) read(w http.ResponseWriter, r *request) (contentType string, e
 	} else if r.ContentLength > 0 {
 		body.Grow(int(r.ContentLength))
 	}
-	arriving := u.watch(r.Body, func() { control.SetReadDeadline(began) })
-	n, err := io.Copy(target, io.LimitReader(arriving, animalstore.MaxUpload+1))
-	tooSlow := u.unwatch(arriving)
+	n, err := io.Copy(target, io.LimitReader(r.Body, animalstore.MaxUpload+1))
 	r.waited += time.Since(began)
 	switch {
-	case tooSlow:
-		return "", animalstore.Errorf(animalstore.Overloaded, "the picture arrived too slowly while others were waiting to upload: try again in a moment")
 	case err != nil:
-		return "", unreadable(r, err, animalstore.InvalidImage)
+		return nil, unreadable(r, err, animalstore.InvalidImage)
 	case n > animalstore.MaxUpload:
-		return "", uploadTooLarge()
+		return nil, uploadTooLarge()
 	case typeErr != nil:
-		return "", typeErr
+		return nil, typeErr
 	}
-	r.limitTime(handlerTimeout)
+	r.restartClock()
 	r.body = body.Bytes()
-	return contentType, nil
+	return photo.Inspect(r.body, contentType)
 }
 
 func uploadTooLarge() error {

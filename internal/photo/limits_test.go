@@ -29,7 +29,7 @@ func TestPixels(t *testing.T) {
 		return append(phototest.PNGHeader(6000, height, 8, 0, 0), phototest.Zeros(int(height)*6001)...)
 	}
 	process(t, "image/png", grey(4000))
-	_, err := Process(t.Context(), grey(4001), "image/png")
+	_, err := inspectAndProcess(t.Context(), grey(4001), "image/png")
 	wantInvalid(t, err, "at most 24 megapixels, not 6000 × 4001")
 }
 
@@ -37,7 +37,7 @@ func TestPixels(t *testing.T) {
 func TestAnimated(t *testing.T) {
 	all := phototest.Bad(100, 1)
 	i := slices.IndexFunc(all, func(u phototest.Upload) bool { return u.Name == "animated WebP" })
-	_, err := Process(t.Context(), all[i].Data, all[i].ContentType)
+	_, err := inspectAndProcess(t.Context(), all[i].Data, all[i].ContentType)
 	wantInvalid(t, err, "send a still picture")
 }
 

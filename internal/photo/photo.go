@@ -33,16 +33,12 @@ type Picture struct {
 	Thumbnail     []byte
 }
 
-// Process decodes an upload and makes the picture to keep. Errors with the code
-// invalid_image are for the client; the only other one is that of ctx. The header alone
-// decides whether the upload may be decoded: see [Inspect].
+// Process decodes an upload whose header [Inspect] has accepted, and makes the picture to
+// keep. Errors with the code invalid_image are for the client; the only other one is that
+// of ctx.
 //
 // Process may use MaxMemory and some 50 MiB, so callers limit how many run at once.
-func Process(ctx context.Context, data []byte, contentType string) (*Picture, error) {
-	header, err := Inspect(data, contentType)
-	if err != nil {
-		return nil, err
-	}
+func Process(ctx context.Context, data []byte, header *Header) (*Picture, error) {
 	small, err := decodeSmall(ctx, data, header)
 	if err != nil {
 		return nil, err

@@ -17,9 +17,17 @@ import (
 	"animalstore/internal/testenv"
 )
 
+func inspectAndProcess(ctx context.Context, data []byte, contentType string) (*Picture, error) {
+	header, err := Inspect(data, contentType)
+	if err != nil {
+		return nil, err
+	}
+	return Process(ctx, data, header)
+}
+
 func process(t *testing.T, contentType string, data []byte) *Picture {
 	t.Helper()
-	p, err := Process(t.Context(), data, contentType)
+	p, err := inspectAndProcess(t.Context(), data, contentType)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +213,7 @@ func checkBad(t *testing.T, uploads []phototest.Upload) {
 	t.Helper()
 	for _, u := range uploads {
 		start := time.Now()
-		_, err := Process(t.Context(), u.Data, u.ContentType)
+		_, err := inspectAndProcess(t.Context(), u.Data, u.ContentType)
 		var coded *animalstore.Error
 		if !errors.As(err, &coded) || coded.Code != animalstore.InvalidImage {
 			t.Errorf("%s: got %v, want invalid_image", u.Name, err)
@@ -220,7 +228,7 @@ func checkBad(t *testing.T, uploads []phototest.Upload) {
 func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Process(ctx, phototest.JPEG(phototest.Drawing(3000, 2000)), "image/jpeg"); !errors.Is(err, context.Canceled) {
+	if _, err := inspectAndProcess(ctx, phototest.JPEG(phototest.Drawing(3000, 2000)), "image/jpeg"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
@@ -241,7 +249,7 @@ func FuzzProcess(f *testing.F) {
 		if h, err := Inspect(data, contentType); err == nil && h.Width*h.Height > 50_000 {
 			return // takes the fuzzer too long
 		}
-		p, err := Process(t.Context(), data, contentType)
+		p, err := inspectAndProcess(t.Context(), data, contentType)
 		var coded *animalstore.Error
 		switch {
 		case err == nil:

@@ -105,12 +105,12 @@ type brokenCounts struct {
 	broken atomic.Bool
 }
 
-func (b *brokenCounts) CountPets(ctx context.Context, q db.CountQuery) (animalstore.Inventory, int64, error) {
+func (b *brokenCounts) CountPets(ctx context.Context, categoryID *int64) (animalstore.Inventory, error) {
 	if b.broken.Load() {
 		<-ctx.Done()
-		return animalstore.Inventory{}, 0, ctx.Err()
+		return animalstore.Inventory{}, ctx.Err()
 	}
-	return b.DB.CountPets(ctx, q)
+	return b.DB.CountPets(ctx, categoryID)
 }
 
 // TestPetFigures: the metrics have the pets by status, and scrapes make at most one count

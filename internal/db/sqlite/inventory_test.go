@@ -7,19 +7,16 @@ import (
 	"testing"
 )
 
-// TestCountsUseTheirIndex: a count reads only the entries of its range.
+// TestCountsUseTheirIndex: a count reads an index alone, and only the entries of its
+// category.
 func TestCountsUseTheirIndex(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	const byCategory = "SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=? AND id>"
-	for query, want := range map[string][]string{
-		countPets: append(slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>? AND id<?)"}, 3),
-			"SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)"),
-		countPetsOfCategory: append(slices.Repeat([]string{byCategory + "? AND id<?)"}, 3), slices.Repeat([]string{byCategory + "?)"}, 3)...),
+	for query, each := range map[string]string{
+		countPets:           "SEARCH pets USING COVERING INDEX pets_by_status (status=?)",
+		countPetsOfCategory: "SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=?)",
 	} {
-		got := slices.DeleteFunc(plan(t, d, query), func(step string) bool {
-			return !strings.HasPrefix(step, "SEARCH pets") && !strings.HasPrefix(step, "SCAN pets")
-		})
-		if !slices.Equal(got, want) {
+		got := slices.DeleteFunc(plan(t, d, query), func(step string) bool { return !strings.Contains(step, " pets") })
+		if want := slices.Repeat([]string{each}, 3); !slices.Equal(got, want) {
 			t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
 		}
 	}

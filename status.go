@@ -16,7 +16,7 @@ type Status struct {
 
 // Backup is a scheduled copy of the store.
 type Backup struct {
-	At        Time  `json:"at"`
+	At        Time  `json:"at"` // when it began, the instant it shows
 	SizeBytes int64 `json:"sizeBytes"`
 	Failures  int64 `json:"failures"` // failed attempts since the server started
 }

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/db"
 	goclient "animalstore/client"
 	"animalstore/client/webhook"
+	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/testenv"
 )

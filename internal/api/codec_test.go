@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"animalstore"
-	"animalstore/internal/db"
 	"animalstore/internal/api"
+	"animalstore/internal/db"
 )
 
 // standardJSON is v as encoding/json writes it without escapes for HTML.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/db"
 	"animalstore/internal/api"
+	"animalstore/internal/db"
 	"animalstore/internal/keys"
 )
 

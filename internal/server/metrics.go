@@ -8,7 +8,6 @@ import (
 	"animalstore/internal/api"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
-	"animalstore/internal/db/transfer"
 	"animalstore/internal/metrics"
 	"animalstore/internal/ratelimit"
 )
@@ -45,7 +44,7 @@ func (s *Server) state() api.ServerState {
 	}
 	if s.backups != nil {
 		if last := s.backups.Last(); !last.At.IsZero() {
-			state.LastBackup = &animalstore.Backup{At: animalstore.At(last.At), SizeBytes: last.Size, Failures: last.Failures}
+			state.LastBackup = &last
 		}
 	}
 	return state
@@ -131,14 +130,14 @@ func (s *Server) petFigures() []metrics.Figure {
 	return figures
 }
 
-func backupFigures(last transfer.LastBackup) []metrics.Figure {
+func backupFigures(last animalstore.Backup) []metrics.Figure {
 	at := int64(0)
 	if !last.At.IsZero() {
 		at = last.At.Unix()
 	}
 	return []metrics.Figure{
 		gauge("animalstore_backup_last_success_timestamp_seconds", "When the newest backup began, in Unix time; 0 if there is none.", at),
-		gauge("animalstore_backup_last_size_bytes", "Size of the newest backup.", last.Size),
+		gauge("animalstore_backup_last_size_bytes", "Size of the newest backup.", last.SizeBytes),
 		counter("animalstore_backup_failures_total", "Backups that failed since the server started.", last.Failures),
 	}
 }

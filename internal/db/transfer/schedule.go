@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"animalstore"
 )
 
 // Schedule says when and where to back up a store that is one file.
@@ -20,14 +22,6 @@ type Schedule struct {
 	Dir   string        // directory of the backups; "" makes none
 	Every time.Duration // at least a second
 	Keep  int           // how many; older ones are deleted
-}
-
-// LastBackup describes the newest backup.
-type LastBackup struct {
-	File     string
-	At       time.Time // when the backup began, the instant it shows; zero if there is none
-	Size     int64
-	Failures int64 // since the server started
 }
 
 // DirectoryError reports a directory that can't be used for backups.
@@ -52,7 +46,7 @@ type Scheduler struct {
 	release func() error
 
 	mu   sync.Mutex
-	last LastBackup
+	last animalstore.Backup
 }
 
 // NewScheduler prepares the backups of a store. It reserves their directory until
@@ -72,13 +66,13 @@ func NewScheduler(engine Files, store string, schedule Schedule, now func() time
 		return nil, errors.Join(&DirectoryError{err}, release())
 	}
 	if len(files) > 0 {
-		s.last = files[0]
+		s.last = animalstore.Backup{At: animalstore.At(files[0].at), SizeBytes: files[0].size}
 	}
 	return s, nil
 }
 
-// Last returns the newest backup. It has no File if there is none.
-func (s *Scheduler) Last() LastBackup {
+// Last returns the newest backup. Its time is zero if there is none.
+func (s *Scheduler) Last() animalstore.Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
@@ -114,7 +108,7 @@ func backupPrefix(store string) string {
 // Run makes backups until ctx ends. The first is due when the newest existing backup is
 // old enough, so that restarts don't add extra ones.
 func (s *Scheduler) Run(ctx context.Context) {
-	attempted := s.last.At
+	attempted := s.last.At.Time
 	for {
 		now := s.now()
 		if attempted.After(now) { // the clock was set back
@@ -153,7 +147,7 @@ func (s *Scheduler) make(ctx context.Context, at time.Time) {
 		return
 	}
 	s.mu.Lock()
-	s.last = LastBackup{File: file, At: at, Size: size, Failures: s.last.Failures}
+	s.last = animalstore.Backup{At: animalstore.At(at), SizeBytes: size, Failures: s.last.Failures}
 	s.mu.Unlock()
 	s.log.Info("backed up", "file", file, "bytes", size, "took_ms", s.now().Sub(at).Milliseconds())
 	if err := s.prune(); err != nil {
@@ -169,19 +163,25 @@ func (s *Scheduler) prune() error {
 	}
 	var errs []error
 	for _, f := range files[min(s.Keep, len(files)):] {
-		errs = append(errs, os.Remove(f.File))
+		errs = append(errs, os.Remove(f.path))
 	}
 	return errors.Join(errs...)
 }
 
+type backupFile struct {
+	path string
+	at   time.Time // when the backup began
+	size int64
+}
+
 // list returns the backups of this store, newest first. It recognizes them by their
 // names and ignores other files.
-func (s *Scheduler) list() ([]LastBackup, error) {
+func (s *Scheduler) list() ([]backupFile, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
 		return nil, err
 	}
-	var files []LastBackup
+	var files []backupFile
 	for _, e := range entries {
 		at, ok := s.timeOf(e.Name())
 		if !ok || !e.Type().IsRegular() {
@@ -191,9 +191,9 @@ func (s *Scheduler) list() ([]LastBackup, error) {
 		if err != nil {
 			continue // just removed
 		}
-		files = append(files, LastBackup{File: filepath.Join(s.Dir, e.Name()), At: at, Size: info.Size()})
+		files = append(files, backupFile{filepath.Join(s.Dir, e.Name()), at, info.Size()})
 	}
-	slices.SortFunc(files, func(x, y LastBackup) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.File, y.File)) })
+	slices.SortFunc(files, func(x, y backupFile) int { return cmp.Or(y.at.Compare(x.at), strings.Compare(x.path, y.path)) })
 	return files, nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"animalstore"
 )
 
 // newScheduler returns a scheduler whose backups are small files in a directory, in the
@@ -36,7 +38,7 @@ func newScheduler(t *testing.T, dir string, existing ...string) *Scheduler {
 		t.Fatal(err)
 	}
 	if len(files) > 0 {
-		b.last = files[0]
+		b.last = animalstore.Backup{At: animalstore.At(files[0].at)}
 	}
 	return b
 }
@@ -143,7 +145,7 @@ func TestBackupFails(t *testing.T) {
 		if got, want := names(t, dir), []string{"store-20000101T033000Z.db"}; !slices.Equal(got, want) || calls.Load() != 4 {
 			t.Errorf("after the slow backup: got %q, %d calls, want %q and 4 calls", got, calls.Load(), want)
 		}
-		if b.last.Failures != 1 || b.last.Size != 6 || !strings.HasSuffix(b.last.File, "store-20000101T033000Z.db") {
+		if b.last.Failures != 1 || b.last.SizeBytes != 6 || b.last.At.Format(backupTime) != "20000101T033000Z" {
 			t.Errorf("got the last backup %+v", b.last)
 		}
 	})

@@ -1,17 +1,15 @@
 import { InvalidArgumentError, type AnimalStoreError, type Origin } from "./errors.js";
-import type { Query } from "./lists.js";
 import { checkRules, type CallOptions } from "./options.js";
 import { readPicture, type Picture } from "./pictures.js";
 import type { Scope } from "./scope.js";
 
-/** One call of an operation, which may take several attempts. */
-export interface Call {
+/** One call of an operation, which may take several attempts. Its result is a T. */
+export interface Call<T> {
   /** The method that was called: the operationId in the OpenAPI document, or a method such as "findPet". */
   operation: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below /v1, with the query unless that is separate. */
+  /** Below /v1, with the query. */
   path: string;
-  query?: Query;
   body?: object | undefined;
   /** Sent instead of a body. */
   picture?: Picture;
@@ -32,16 +30,12 @@ export interface Call {
   wait?: number;
   /** The response is an image. */
   image?: boolean;
-  /** The field of the response that the method returns, instead of all of it. */
-  result?: string;
-  /** The response is a page of a list. */
-  list?: boolean;
-  /** Whether a decoded body, or each entry of a list, is plausible. Without it, the response has no body. */
-  check?: ((value: any) => unknown) | undefined;
+  /** Whether a decoded body is plausible. Without it, the response has no body. */
+  check?: (value: any) => value is T;
 }
 
 /** A call with everything that its attempts share. */
-export interface Prepared extends Call, Origin {
+export interface Prepared<T> extends Call<T>, Origin {
   request: string;
   headers: Record<string, string>;
   /** The encoded body, the same in every attempt. */
@@ -50,8 +44,8 @@ export interface Prepared extends Call, Origin {
 }
 
 /** The result of a call. */
-export interface Outcome {
-  value: any;
+export interface Outcome<T> {
+  value: T;
   /** For a list, the path of the next page; "" after the last. */
   next: string;
 }
@@ -72,13 +66,13 @@ export interface Failure {
 }
 
 /** Checks the options of a call and encodes its body. */
-export async function prepare(call: Call, url: string, options: CallOptions, scope: Scope): Promise<Prepared> {
+export async function prepare<T>(call: Call<T>, url: string, options: CallOptions, scope: Scope): Promise<Prepared<T>> {
   const origin = { operation: call.operation, request: `${call.method} ${url}` };
   checkOptions(call, options, origin);
   const json = "application/json";
   // Errors are JSON.
   const headers: Record<string, string> = { Accept: call.image ? "image/*, " + json : json };
-  let content: Prepared["content"];
+  let content: Prepared<T>["content"];
   if (call.picture) {
     content = await readPicture(call.picture, scope, origin);
     headers["Content-Type"] = content.type;
@@ -99,7 +93,7 @@ export async function prepare(call: Call, url: string, options: CallOptions, sco
 }
 
 /** Throws for an option that would have no effect, because the caller relies on it. */
-function checkOptions(call: Call, options: CallOptions, origin: Origin): void {
+function checkOptions(call: Call<unknown>, options: CallOptions, origin: Origin): void {
   const { ifMatch, ifNoneMatch, idempotencyKey, timeout = 0 } = options;
   checkRules(
     [

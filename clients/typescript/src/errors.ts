@@ -6,12 +6,18 @@ export interface Origin {
   request?: string;
 }
 
+// Every class sets its name explicitly, because minifiers rename classes.
+
 /** The base class of all errors that this package throws. */
 export class AnimalStoreError extends Error {
+  static {
+    this.prototype.name = "AnimalStoreError";
+  }
+
   /** The method that was called, such as "createPet". */
-  declare readonly operation: string;
+  readonly operation: string;
   /** Its HTTP method and full URL; "" if there was no request. */
-  declare readonly request: string;
+  readonly request: string;
   /** The number of attempts before this error. */
   attempts = 0;
   /**
@@ -21,31 +27,65 @@ export class AnimalStoreError extends Error {
   outcomeUnknown = false;
 
   /** @internal */
-  constructor(message: string, { operation, request = "" }: Origin, fields: object = {}) {
-    super(message);
-    Object.assign(this, { operation, request }, fields);
+  constructor(message: string, origin: Origin, options?: ErrorOptions) {
+    super(message, options);
+    this.operation = origin.operation;
+    this.request = origin.request ?? "";
   }
 
   override toString(): string {
-    const { name, operation, request, status, code, message, excerpt, attempts, requestId } = this as Record<string, unknown> & this;
-    const text = [name, operation, request, status, code, message, excerpt && JSON.stringify(excerpt)].filter(Boolean).join(": ");
-    const id = Number(status) >= 500 && requestId ? ` (request ${requestId})` : "";
-    const tries = attempts > 1 ? ` (after ${attempts} attempts)` : "";
-    return text + id + tries + (this.outcomeUnknown ? "; it is unknown whether the change was made" : "");
+    const text = [this.name, this.operation, this.request, this.describe()].filter((part) => part !== "").join(": ");
+    const attempts = this.attempts > 1 ? ` (after ${this.attempts} attempts)` : "";
+    const outcome = this.outcomeUnknown ? "; it is unknown whether the change was made" : "";
+    return text + attempts + outcome;
+  }
+
+  /** The message, with details that only some errors have. */
+  protected describe(): string {
+    return this.message;
   }
 }
 
 /** An argument or option that can't work. Nothing was sent. */
-export class InvalidArgumentError extends AnimalStoreError {}
+export class InvalidArgumentError extends AnimalStoreError {
+  static {
+    this.prototype.name = "InvalidArgumentError";
+  }
+}
+
+/** The fields of an error response. */
+export interface ServiceErrorFields {
+  code: string;
+  status: number;
+  requestId: string;
+}
 
 /** An error response of the service. `message` is the service's message. */
 export class ServiceError extends AnimalStoreError {
+  static {
+    this.prototype.name = "ServiceError";
+  }
+
   /** The service's code. Codes never change, but new ones may be added. */
-  declare readonly code: string;
+  readonly code: string;
   /** The HTTP status; 0 if the client knew the error without a request. */
-  declare readonly status: number;
+  readonly status: number;
   /** Identifies the request in the server's log. */
-  declare readonly requestId: string;
+  readonly requestId: string;
+
+  /** @internal */
+  constructor(message: string, origin: Origin, fields: ServiceErrorFields) {
+    super(message, origin);
+    this.code = fields.code;
+    this.status = fields.status;
+    this.requestId = fields.requestId;
+  }
+
+  protected override describe(): string {
+    const status = this.status > 0 ? `${this.status}: ` : "";
+    const id = this.status >= 500 && this.requestId ? ` (request ${this.requestId})` : "";
+    return `${status}${this.code}: ${this.message}${id}`;
+  }
 }
 
 /** An error of the service that the client knows without a request. */
@@ -75,29 +115,60 @@ export interface Limit {
  * limit and sent nothing, it has the code that the service would have used.
  */
 export class RateLimitError extends ServiceError implements Limit {
-  declare readonly window: Window;
-  declare readonly limit: number;
-  declare readonly reset: Date | undefined;
+  static {
+    this.prototype.name = "RateLimitError";
+  }
+
+  readonly window: Window;
+  /** The number of requests in the window; 0 if unknown. */
+  readonly limit: number;
+  /** When the window ends, by the server's clock; undefined if unknown. */
+  readonly reset: Date | undefined;
   /** The time until `reset` when the error occurred, in milliseconds. */
-  declare readonly retryAfter: number;
+  readonly retryAfter: number;
+
+  /** @internal */
+  constructor(message: string, origin: Origin, fields: ServiceErrorFields & Limit) {
+    super(message, origin, fields);
+    this.window = fields.window;
+    this.limit = fields.limit;
+    this.reset = fields.reset;
+    this.retryAfter = fields.retryAfter;
+  }
 }
 
-const windows: Record<string, Window> = {
-  rate_limit_exceeded: "minute",
-  daily_quota_exceeded: "day",
-  key_banned: "ban",
-};
-
 export function windowOf(code: string): Window {
-  return windows[code] ?? "";
+  switch (code) {
+    case "rate_limit_exceeded":
+      return "minute";
+    case "daily_quota_exceeded":
+      return "day";
+    case "key_banned":
+      return "ban";
+    default:
+      return "";
+  }
 }
 
 /** The error of a call that was not sent because of a known limit. */
-export function notSent({ window, limit, reset }: Limit, retryAfter: number, origin: Origin): RateLimitError {
-  const code = Object.keys(windows).find((code) => windows[code] === window) ?? "rate_limit_exceeded";
-  const what = window === "ban" ? "this key is banned" : `the ${limit} requests of this ${window} are used up`;
-  const message = `${what} according to an earlier response, so nothing was sent: wait ${Math.round(retryAfter / 1000)} s`;
-  return new RateLimitError(message, origin, { code, status: 0, requestId: "", window, limit, reset, retryAfter });
+export function notSent(known: Limit, retryAfter: number, origin: Origin): RateLimitError {
+  const [code, reason] = describeLimit(known);
+  const message = `${reason}, so nothing was sent: retry in ${Math.round(retryAfter / 1000)} s`;
+  return new RateLimitError(message, origin, { ...known, code, status: 0, requestId: "", retryAfter });
+}
+
+/** The code that the service has for a limit, and the reason in words. */
+function describeLimit({ window, limit }: Limit): [code: string, reason: string] {
+  switch (window) {
+    case "minute":
+      return ["rate_limit_exceeded", `limit of ${limit} requests per minute reached`];
+    case "day":
+      return ["daily_quota_exceeded", `limit of ${limit} requests per day (UTC) reached`];
+    case "ban":
+      return ["key_banned", "this key is banned"];
+    case "":
+      return ["rate_limit_exceeded", "rate limit reached"];
+  }
 }
 
 /**
@@ -105,28 +176,57 @@ export function notSent({ window, limit, reset }: Limit, retryAfter: number, ori
  * another server's response.
  */
 export class ResponseError extends AnimalStoreError {
-  declare readonly status: number;
-  declare readonly contentType: string;
+  static {
+    this.prototype.name = "ResponseError";
+  }
+
+  /** The HTTP status; 0 for a redirect in a browser, which doesn't show it. */
+  readonly status: number;
+  readonly contentType: string;
   /** The beginning of the body. */
-  declare readonly excerpt: string;
+  readonly excerpt: string;
+
+  /** @internal */
+  constructor(message: string, origin: Origin, fields: { status: number; contentType: string; excerpt: string }) {
+    super(message, origin);
+    this.status = fields.status;
+    this.contentType = fields.contentType;
+    this.excerpt = fields.excerpt;
+  }
+
+  protected override describe(): string {
+    const status = this.status > 0 ? `${this.status}: ` : "";
+    const excerpt = this.excerpt === "" ? "" : ": " + JSON.stringify(this.excerpt);
+    return status + this.message + excerpt;
+  }
 }
 
 /** There was no response. `cause` is the error of `fetch`. */
-export class NetworkError extends AnimalStoreError {}
+export class NetworkError extends AnimalStoreError {
+  static {
+    this.prototype.name = "NetworkError";
+  }
+}
 
 /** The call's `timeout` passed. */
-export class TimeoutError extends AnimalStoreError {}
+export class TimeoutError extends AnimalStoreError {
+  static {
+    this.prototype.name = "TimeoutError";
+  }
+}
 
 /** The call's `signal` was aborted. `cause` is the signal's reason. */
-export class AbortError extends AnimalStoreError {}
+export class AbortError extends AnimalStoreError {
+  static {
+    this.prototype.name = "AbortError";
+  }
+}
 
 /** The resource still has the ETag in `ifNoneMatch`. */
-export class NotModifiedError extends AnimalStoreError {}
-
-/** Set explicitly, because minifiers rename classes. */
-const names = { AnimalStoreError, InvalidArgumentError, ServiceError, RateLimitError, ResponseError, NetworkError, TimeoutError, AbortError, NotModifiedError };
-for (const [name, type] of Object.entries(names)) {
-  type.prototype.name = name;
+export class NotModifiedError extends AnimalStoreError {
+  static {
+    this.prototype.name = "NotModifiedError";
+  }
 }
 
 const excerptLength = 200;

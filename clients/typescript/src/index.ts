@@ -1,5 +1,4 @@
-export { Client } from "./client.js";
-export { defaultGraceSeconds, type DeliveryQuery, type InventoryQuery, type Operations, type OrderQuery, type PetQuery, type PhotoQuery } from "./operations.js";
+export { Client, defaultGraceSeconds } from "./client.js";
 export * from "./types.js";
 export {
   AbortError,
@@ -13,7 +12,8 @@ export {
   TimeoutError,
   type Window,
 } from "./errors.js";
-export type { EventPage, EventsQuery, PageQuery } from "./lists.js";
+export type { EventPage } from "./lists.js";
 export type { CallOptions, ClientOptions, Meta, RateLimit, Wait } from "./options.js";
 export type { Picture } from "./pictures.js";
+export type { DeliveryQuery, EventsQuery, InventoryQuery, OrderQuery, PageQuery, PetQuery, PhotoQuery } from "./queries.js";
 export { verifyWebhook, WebhookError, webhookTolerance, type WebhookHeaders, type WebhookReason } from "./webhook.js";

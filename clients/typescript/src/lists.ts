@@ -1,38 +1,26 @@
 import type { Call } from "./call.js";
+import { isEvent } from "./checks.js";
 import { AnimalStoreError, InvalidArgumentError } from "./errors.js";
 import { paramOf } from "./headers.js";
 import type { CallOptions } from "./options.js";
+import { withQuery, type QueryValues } from "./paths.js";
+import type { EventsQuery } from "./queries.js";
 import { Scope } from "./scope.js";
 import type { Transport } from "./transport.js";
 import type { Event } from "./types.js";
 
-/** The query of a list without filters. */
-export interface PageQuery {
-  /** The number of entries per page, 1 to 100. By default 100, because every page is a request that counts. */
-  pageSize?: number;
-}
-
 const maxPageSize = 100;
-
-export type Query = Record<string, string | number | number[] | undefined>;
-
-/** Makes a query string. Values that are undefined or empty are left out. */
-export function queryOf(values: Query = {}): string {
-  const given = Object.entries(values).filter(([, value]) => String(value ?? "") !== "") as [string, string][];
-  const query = String(new URLSearchParams(given));
-  return query && "?" + query;
-}
 
 /**
  * Iterates over the entries of all pages. follow returns the path of the page after one,
  * "" after the last, or an error that comes after the page's entries.
  */
-async function* pages<T>(transport: Transport, call: Call, options: CallOptions, scope: Scope, follow: (next: string, at: string) => string | Error): AsyncGenerator<T, void, undefined> {
+async function* pages<T>(transport: Transport, call: Call<T[]>, options: CallOptions, scope: Scope, follow: (next: string, at: string) => string | Error): AsyncGenerator<T, void, undefined> {
   let page = options;
   for (let at = call.path; at !== ""; ) {
     const { value, next } = await transport.do({ ...call, path: at }, page, scope);
     const following = follow(next, at);
-    yield* value as T[];
+    yield* value;
     if (following instanceof Error) {
       throw following;
     }
@@ -43,13 +31,27 @@ async function* pages<T>(transport: Transport, call: Call, options: CallOptions,
   }
 }
 
+/** A list of the API, and the filters for its entries. */
+interface List<T> {
+  operation: string;
+  path: string;
+  /** The filters, and optionally the size of a page. */
+  query: QueryValues & { pageSize?: number };
+  /** Whether an entry is plausible. */
+  check: (value: any) => value is T;
+}
+
 /** Iterates over a list. It requests a page when its first entry is needed. */
-export async function* list(transport: Transport, { query, check, ...others }: Call, options: CallOptions = {}): AsyncGenerator<any, void, undefined> {
+export async function* list<T>(transport: Transport, { operation, path, query, check }: List<T>, options: CallOptions = {}): AsyncGenerator<T, void, undefined> {
+  const { pageSize = maxPageSize, ...filters } = query;
+  const call: Call<T[]> = {
+    operation,
+    method: "GET",
+    path: withQuery(path, { ...filters, limit: pageSize, cursor: options.cursor }),
+    check: arrayOf(check),
+  };
   const scope = new Scope(options);
-  const { pageSize = maxPageSize, ...filters } = query!;
   try {
-    const path = others.path + queryOf({ ...filters, limit: pageSize, cursor: options.cursor });
-    const call: Call = { ...others, path, check: (value) => Array.isArray(value) && value.every(check!) };
     yield* pages(transport, call, options, scope, (next, at) => {
       if (next === at) {
         throw brokenLink(transport, call, "the list's link to the next page leads to the same page");
@@ -61,35 +63,20 @@ export async function* list(transport: Transport, { query, check, ...others }: C
   }
 }
 
-function brokenLink(transport: Transport, { operation, path }: Call, message: string): AnimalStoreError {
-  return new AnimalStoreError(message, { operation, request: "GET " + transport.base.href + path });
+/** Checks every entry of a list. */
+function arrayOf<T>(check: (value: any) => value is T) {
+  return (value: any): value is T[] => Array.isArray(value) && value.every(check);
 }
 
-/** Selects events. By default all kept events. */
-export interface EventsQuery {
-  /** Only events after this id. */
-  after?: number;
-  /** Only events from now on, instead of `after`. */
-  latest?: boolean;
-  /** Only events before this id, newest first; not in `events`. */
-  before?: number;
-  /** All events, newest first, instead of `before`. */
-  newest?: boolean;
-  /** Such as "pet.created", or "pet.*" for all of a resource. */
-  types?: string[];
-  /** A resource, such as "pet/17". */
-  subject?: string;
+function brokenLink(transport: Transport, { operation, path }: Call<unknown>, message: string): AnimalStoreError {
+  return new AnimalStoreError(message, { operation, request: "GET " + transport.base.href + path });
 }
 
 /** How many seconds the service waits for an event: the maximum it allows. */
 const eventsWait = 30;
 
-function areEvents(value: Event[]): boolean {
-  return Array.isArray(value) && value.every((e) => e?.id >= 1 && e.type && e.data && typeof e.data === "object");
-}
-
 /** The parameters of a request for events. */
-function eventsQuery(operation: string, q: EventsQuery, limit: number): Query {
+function eventsQuery(operation: string, q: EventsQuery, limit: number): QueryValues {
   if ([q.after, q.latest, q.before, q.newest].filter(Boolean).length > 1) {
     throw new InvalidArgumentError("only one of after, latest, before and newest can be set", { operation });
   }
@@ -102,13 +89,13 @@ function eventsQuery(operation: string, q: EventsQuery, limit: number): Query {
   };
 }
 
-function eventsCall(operation: string, query: Query, endless: boolean): Call {
+function eventsCall(operation: string, query: QueryValues, endless: boolean): Call<Event[]> {
   const wait = query.wait ? eventsWait * 1000 : 0;
-  return { operation, method: "GET", path: "/events" + queryOf(query), endless, wait, check: areEvents };
+  return { operation, method: "GET", path: withQuery("/events", query), endless, wait, check: arrayOf(isEvent) };
 }
 
 /** Iterates over the events so far, or with follow also over later ones, without end. */
-export async function* eventsOf(transport: Transport, operation: string, q: EventsQuery, follow: boolean, options: CallOptions): AsyncGenerator<Event, void, undefined> {
+export async function* eventsOf(transport: Transport, operation: string, q: EventsQuery, follow: boolean, options: CallOptions = {}): AsyncGenerator<Event, void, undefined> {
   const query = eventsQuery(operation, q, maxPageSize);
   const back = query.before !== "";
   if (follow && back) {
@@ -122,7 +109,7 @@ export async function* eventsOf(transport: Transport, operation: string, q: Even
       query.after = (await eventPage(transport, operation, { latest: true }, 1, options, follow, scope)).next;
     }
     const call = eventsCall(operation, follow ? { ...query, wait: eventsWait } : query, follow);
-    yield* pages<Event>(transport, call, options, scope, (next, at) => {
+    yield* pages(transport, call, options, scope, (next, at) => {
       if (next === "" && !back) {
         return noNextEvents(transport, call);
       }
@@ -133,7 +120,7 @@ export async function* eventsOf(transport: Transport, operation: string, q: Even
   }
 }
 
-function noNextEvents(transport: Transport, call: Call): AnimalStoreError {
+function noNextEvents(transport: Transport, call: Call<unknown>): AnimalStoreError {
   return brokenLink(transport, call, "the response has no link to the next events");
 }
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, knownError, type Origin } from "./errors.js";
-import { readAll } from "./response.js";
 import type { Scope } from "./scope.js";
+import { readAll } from "./streams.js";
 
 /** A JPEG, PNG or WebP file of at most 10 MiB. The type of a blob doesn't matter. */
 export type Picture = Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;

@@ -9,25 +9,6 @@ import type { Meta } from "./options.js";
  */
 export const maxResponse = 16 << 20;
 
-/**
- * Reads a stream. It stops once it has read more than `most` bytes, or at an error, which it
- * returns with the content before it.
- */
-export async function readAll(open: () => ReadableStream<Uint8Array<ArrayBuffer>> | null | undefined, most: number): Promise<[content: Blob, error?: unknown]> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let left = most;
-  try {
-    const reader = open()?.getReader();
-    for (let part; left >= 0 && (part = await reader?.read())?.value; left -= part.value.length) {
-      chunks.push(part.value);
-    }
-    void reader?.cancel().catch(() => {});
-  } catch (error) {
-    return [new Blob(chunks), error ?? "unknown"];
-  }
-  return [new Blob(chunks)];
-}
-
 export function readMeta(response: Response | undefined, attempts: number): Meta {
   const headers = response?.headers ?? new Headers();
   const header = (name: string) => headers.get(name) ?? "";
@@ -45,7 +26,7 @@ export function readMeta(response: Response | undefined, attempts: number): Meta
 }
 
 /** Reads the response to a call. problem says why its content is incomplete. */
-export async function readResponse(k: Prepared, response: Response, content: Blob, problem: string, base: URL, conceal: (text: string) => string): Promise<Outcome | Failure> {
+export async function readResponse<T>(k: Prepared<T>, response: Response, content: Blob, problem: string, base: URL, conceal: (text: string) => string): Promise<Outcome<T> | Failure> {
   const { status, headers } = response;
   const text = await content.text();
   const header = (name: string) => excerpt(conceal(headers.get(name) ?? ""));
@@ -60,7 +41,7 @@ export async function readResponse(k: Prepared, response: Response, content: Blo
   const mediaType = contentType.replace(/\s*;.*/, "").toLowerCase();
   const isJSON = mediaType === "application/json";
 
-  const read = (): Outcome | Failure => {
+  const read = (): Outcome<T> | Failure => {
     if (problem || content.size > maxResponse) {
       return unexpected(problem || "the body is larger than 16 MiB", !!problem, status >= 400 && status < 500);
     }
@@ -84,9 +65,9 @@ export async function readResponse(k: Prepared, response: Response, content: Blo
 
   // A retry may get a good response if the body is incomplete, but a different kind of
   // response isn't from the service.
-  const readSuccess = (): Outcome | Failure => {
+  const readSuccess = (): Outcome<T> | Failure => {
     if (status === 204 && !k.check) {
-      return { value: undefined, next: "" };
+      return { value: undefined as T, next: "" };
     }
     if (!k.check || !(k.accepted ? [202] : [200, 201]).includes(status)) {
       return unexpected("the status is not the expected one", false, false);

@@ -3,9 +3,10 @@ import { AnimalStoreError, NetworkError, RateLimitError } from "./errors.js";
 import { newGate, type Gate, type Ticket } from "./gate.js";
 import { checkKey, checkSettings, parseBase, type CallOptions, type ClientOptions } from "./options.js";
 import { isNotConnected, isPermanent } from "./network.js";
-import { maxResponse, readAll, readMeta, readResponse } from "./response.js";
 import { uploadTime } from "./pictures.js";
+import { maxResponse, readMeta, readResponse } from "./response.js";
 import { clock, Scope } from "./scope.js";
+import { readAll } from "./streams.js";
 
 /**
  * How long a change may be retried after an attempt that may have been carried out. The
@@ -19,7 +20,7 @@ export interface Transport {
   base: URL;
   gate: Gate;
   /** Makes a call: sends it until it succeeds or must not be retried. */
-  do(call: Call, options?: CallOptions, within?: Scope): Promise<Outcome>;
+  do<T>(call: Call<T>, options?: CallOptions, within?: Scope): Promise<Outcome<T>>;
 }
 
 export function newTransport(baseURL: string, apiKey: string, options: ClientOptions): Transport {
@@ -31,7 +32,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
   const conceal = (text: string) => text.replaceAll(apiKey, "[API key]");
 
   /** Sends a call once. */
-  async function send(k: Prepared, scope: Scope, ticket: Ticket, attempts: number): Promise<Outcome | Failure> {
+  async function send<T>(k: Prepared<T>, scope: Scope, ticket: Ticket, attempts: number): Promise<Outcome<T> | Failure> {
     const timed = new Scope({ signal: scope.signal, timeout: attemptTimeout + (k.wait ?? 0) + (k.picture ? uploadTime : 0) });
     let response: Response | undefined;
     try {
@@ -65,7 +66,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
   }
 
   /** Waits until a call may be retried, or throws the call's error if it may not. */
-  async function pause(k: Prepared, scope: Scope, failure: Failure, attempt: number, unresolved: number): Promise<void> {
+  async function pause(k: Prepared<unknown>, scope: Scope, failure: Failure, attempt: number, unresolved: number): Promise<void> {
     // In addition to Retry-After, a random part of the whole span, so that clients that
     // failed together don't retry together.
     const wait = failure.after + Math.random() * Math.min(backoff.max, backoff.base * 2 ** (attempt - 1));
@@ -94,7 +95,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
   return {
     base,
     gate,
-    async do(call, options = {}, within) {
+    async do<T>(call: Call<T>, options: CallOptions = {}, within?: Scope): Promise<Outcome<T>> {
       const scope = within ?? new Scope(options);
       let unresolved = Infinity; // when the first possibly successful attempt was sent
       let attempt = 0;
@@ -111,7 +112,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
           }
           if (unresolved < Infinity && settles(k, result)) {
             if (isDone(k, result)) {
-              return { value: undefined, next: "" };
+              return { value: undefined as T, next: "" };
             }
             unresolved = Infinity;
           }
@@ -141,12 +142,12 @@ const late = "no response in time";
  * Whether a failure shows that an earlier attempt succeeded: if an earlier attempt may have
  * removed a pet and the pet doesn't exist, it was removed.
  */
-function isDone(k: Call, failure: Failure): boolean {
+function isDone(k: Call<unknown>, failure: Failure): boolean {
   return k.method === "DELETE" && /^(pet|photo)_not_found$/.test(failure.code);
 }
 
 /** Whether a failure shows the outcome of the earlier attempts that got no response. */
-function settles(k: Call, { code, status }: Failure): boolean {
+function settles(k: Call<unknown>, { code, status }: Failure): boolean {
   // After 401 and 403 the service checked nothing else.
   if (code === "" || status >= 500 || [401, 403, 429].includes(status)) {
     return false;
@@ -161,7 +162,7 @@ function settles(k: Call, { code, status }: Failure): boolean {
 }
 
 /** The failure of a request without a response. */
-function noResponse(k: Prepared, scope: Scope, error: any, timedOut: boolean): Failure {
+function noResponse(k: Prepared<unknown>, scope: Scope, error: any, timedOut: boolean): Failure {
   const aborted = scope.signal.aborted;
   // fetch hides the reason in the cause of its error.
   const reason = error?.cause?.message || error?.cause?.code || error?.message || error;

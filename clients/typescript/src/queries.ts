@@ -1,0 +1,55 @@
+import type * as api from "./types.js";
+
+/** The query of a list without filters. */
+export interface PageQuery {
+  /** The number of entries per page, 1 to 100. By default 100, because every page is a request that counts. */
+  pageSize?: number;
+}
+
+/** Selects pets. Omitted filters match all pets. */
+export interface PetQuery extends PageQuery {
+  status?: api.PetStatus;
+  categoryId?: number;
+  /** At most 100. */
+  ids?: number[];
+  /** The beginning of the name, ignoring case. The pets are then sorted by name. */
+  name?: string;
+}
+
+/** Selects orders. Omitted filters match all orders. */
+export interface OrderQuery extends PageQuery {
+  status?: api.OrderStatus;
+  petId?: number;
+}
+
+/** Selects the photos of pets. */
+export interface PhotoQuery extends PageQuery {
+  /** 1 to 100. */
+  petIds: number[];
+}
+
+/** Selects the pets to count: those in a category, or by default all. */
+export interface InventoryQuery {
+  categoryId?: number;
+}
+
+/** Selects deliveries. Omitted filters match all deliveries. */
+export interface DeliveryQuery extends PageQuery {
+  state?: api.DeliveryState;
+}
+
+/** Selects events. By default all kept events. */
+export interface EventsQuery {
+  /** Only events after this id. */
+  after?: number;
+  /** Only events from now on, instead of `after`. */
+  latest?: boolean;
+  /** Only events before this id, newest first; not in `events`. */
+  before?: number;
+  /** All events, newest first, instead of `before`. */
+  newest?: boolean;
+  /** Such as "pet.created", or "pet.*" for all of a resource. */
+  types?: string[];
+  /** A resource, such as "pet/17". */
+  subject?: string;
+}

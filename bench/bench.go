@@ -48,20 +48,30 @@ func (b *bench) prepare() {
 	raiseFileLimit()
 	b.load = newGenerator(b.work)
 	b.sync = syncTime(b.work)
-	b.release = b.build("release", b.root)
+	b.release = b.buildRelease("release", b.root)
 }
 
-// build compiles the server in a source tree.
-func (b *bench) build(name, root string) (bin string) {
+// buildRelease compiles the server in a source tree as "make dist" does.
+func (b *bench) buildRelease(name, root string) (bin string) {
+	profile := filepath.Join(root, releaseProfile)
+	if _, err := os.Stat(profile); err != nil {
+		profile = "off" // an older commit without one
+	}
+	return b.build(name, root, profile)
+}
+
+// build compiles the server in a source tree, guided by a profile unless that is "off".
+func (b *bench) build(name, root, profile string) (bin string) {
 	progress("building %s", name)
 	bin = filepath.Join(b.work, "bin-"+name)
-	b.goBuild(root, "./cmd/animalstore", bin)
+	b.goBuild(root, "./cmd/animalstore", bin, "-pgo", profile)
 	return bin
 }
 
 // goBuild compiles a package of the module in dir with the flags of a release.
-func (b *bench) goBuild(dir, pkg, bin string) {
-	b.output(dir, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin, pkg)
+func (b *bench) goBuild(dir, pkg, bin string, flags ...string) {
+	args := []string{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin}
+	b.output(dir, slices.Concat(args, flags, []string{pkg})...)
 }
 
 // buildRevision compiles the server of another commit, in a worktree that is removed
@@ -70,7 +80,7 @@ func (b *bench) buildRevision(name, revision string) (bin string) {
 	tree := filepath.Join(b.work, "tree-"+name)
 	b.output(b.root, "git", "worktree", "add", "--quiet", "--detach", tree, revision)
 	defer exec.Command("git", "-C", b.root, "worktree", "remove", "--force", tree).Run()
-	return b.build(name, tree)
+	return b.buildRelease(name, tree)
 }
 
 // output runs a command in dir and returns the first line it prints.

@@ -197,7 +197,8 @@ func (r *release) compile(given string) error {
 		if path == "" {
 			path = filepath.Join(dir, system+"-"+arch)
 			fmt.Println("building for", platform)
-			if err := r.goBuild(path, "GOOS="+system, "GOARCH="+arch); err != nil {
+			flags := []string{"-pgo", "packaging/profile/animalstore.pgo"}
+			if err := r.goBuild(path, flags, "GOOS="+system, "GOARCH="+arch); err != nil {
 				return err
 			}
 		}
@@ -210,14 +211,14 @@ func (r *release) compile(given string) error {
 	return nil
 }
 
-// goBuild compiles the program like "make build".
-func (r *release) goBuild(path string, env ...string) error {
+// goBuild compiles the program like "make build", with more flags.
+func (r *release) goBuild(path string, flags []string, env ...string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	args := []string{"-C", r.root, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.commit=" + r.commit}
-	cmd := exec.Command("go", append(args, "-o", path, "./cmd/animalstore")...)
+	args := []string{"-C", r.root, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.commit=" + r.commit, "-o", path}
+	cmd := exec.Command("go", slices.Concat(args, flags, []string{"./cmd/animalstore"})...)
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
@@ -233,7 +234,7 @@ func (r *release) generateExtras() ([]file, error) {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "animalstore")
-	if err := r.goBuild(program, "GOFLAGS="+os.Getenv("GOFLAGS")+" -tags=man", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH); err != nil {
+	if err := r.goBuild(program, []string{"-tags", "man"}, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH); err != nil {
 		return nil, err
 	}
 	man := filepath.Join(dir, "man")

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	// releaseProfile is the profile that releases are compiled with.
+	releaseProfile = "packaging/profile/animalstore.pgo"
+	profileKeys    = 1000
+	profileLength  = 12 * time.Second // of each workload
+)
+
+// profileWork is what most requests to a store are: pages and creates.
+var profileWork = []string{"first", "cursor", "create16", "mix"}
+
+// profile runs the server under each workload, with many keys, and writes what it spends
+// its processor time on to releaseProfile.
+func profile(b *bench) []*table {
+	raiseFileLimit()
+	b.load = newGenerator(b.work)
+	s, database := b.seededCopy("ours", profileKeys)
+	s.rotateKeys = true
+	ops := freeAddr()
+	// Without the previous profile, so that the new one doesn't depend on it.
+	ours := b.startBuild(s, b.build("unprofiled", b.root, "off"), database, "--ops-listen", ops)
+	var files []string
+	for _, name := range profileWork {
+		w := workloadNamed(name)
+		progress("profiling: %s, %d connections", w.title, w.connections)
+		files = append(files, b.profileUnder(w, ours, ops))
+	}
+	path := filepath.Join(b.root, releaseProfile)
+	b.output("", slices.Concat([]string{"go", "tool", "pprof", "-proto", "-output", path}, files)...)
+	progress("wrote %s, %d KB", path, must(os.Stat(path)).Size()/1024)
+	return nil
+}
+
+// profileUnder profiles a server under a workload, and returns the profile's path.
+func (b *bench) profileUnder(w workload, s *server, ops string) (path string) {
+	requests := b.writeRequests(w, s)
+	loaded := make(chan error, 1)
+	go func() {
+		_, err := b.load.turn(b.ctx, w, s, requests, profileLength+2*time.Second)
+		loaded <- err
+	}()
+	// Not client, whose timeout is for requests of the API.
+	got := must(http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", ops, int(profileLength.Seconds()))))
+	defer got.Body.Close()
+	content := must(io.ReadAll(got.Body))
+	if got.StatusCode != http.StatusOK {
+		check(fmt.Errorf("profile: %s: %s", got.Status, content))
+	}
+	path = filepath.Join(b.work, w.name+".pprof")
+	check(os.WriteFile(path, content, 0o600))
+	check(<-loaded)
+	return path
+}

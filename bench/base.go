@@ -8,25 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"animalstore/internal/db/sqlite"
-
 	sqlitedb "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // copyForBase creates a SQLite file for the build of another commit, with the rows of
-// one of our stores. A build with fewer tables than this one refuses our store, so it
-// creates its own, which gets the rows.
+// one of our stores. Its tables may differ from ours, so the build creates them.
 func (b *bench) copyForBase(bin, from string) (copied string) {
-	own, same := filepath.Join(b.work, "base-own.db"), filepath.Join(b.work, "base.db")
-	b.output("", bin, "db", "migrate", "--database", "sqlite:"+own)
-	if have, known, err := sqlite.Versions(own); err == nil && have == known {
-		b.copyTree(same, from)
-		return same
-	}
-	copyRows(own, from)
-	b.output("", "sync", "-f", own)
-	return own
+	copied = filepath.Join(b.work, "base.db")
+	b.output("", bin, "db", "migrate", "--database", "sqlite:"+copied)
+	copyRows(copied, from)
+	b.output("", "sync", "-f", copied)
+	return copied
 }
 
 // copyForBase does the same on PostgreSQL, in the cluster of the store at url.

@@ -14,7 +14,6 @@ import (
 const (
 	fewPets  = 100_000
 	manyPets = 5_000_000
-	starts   = 7
 	// scattered is the number of places that are read. They lie on many more pages than
 	// SQLite keeps in memory, so no read benefits from an earlier one.
 	scattered = 30_000
@@ -79,8 +78,7 @@ func growth(b *bench) []*table {
 	return []*table{costTable(all)}
 }
 
-// measureGrowth compares reads in a large store with reads in a small one, and times
-// the start on a large file.
+// measureGrowth compares reads in a large store with reads in a small one.
 func (b *bench) measureGrowth(engine string, most int, workloads []string) (all []cost) {
 	stores, suffix := []*server{}, ""
 	if engine == onPostgres {
@@ -88,9 +86,6 @@ func (b *bench) measureGrowth(engine string, most int, workloads []string) (all 
 	}
 	for _, pets := range []int{fewPets, most} {
 		s, database := b.grownStore(engine, pets)
-		if pets == most && engine == onSQLite {
-			all = append(all, b.timeStarts(s, database))
-		}
 		store := b.startBuild(s, b.release, database)
 		checkCursors(store)
 		stores = append(stores, store)
@@ -123,17 +118,4 @@ func (b *bench) grownStore(engine string, pets int) (s server, database string) 
 	s = b.withKeys(name, database, pets, 1)
 	s.backends = []*process{cluster}
 	return s, database
-}
-
-// timeStarts measures the time from exec of the release build to its first page of
-// pets.
-func (b *bench) timeStarts(s server, database string) cost {
-	progress("starting %d times", starts)
-	var took []float64
-	for range starts {
-		started := b.startBuild(s, b.release, database)
-		started.stop()
-		took = append(took, float64(started.startup.Microseconds())/1000)
-	}
-	return cost{fmt.Sprintf("start to first response, %s pets: ms", grouped(s.pets)), "", nil, took, bar{}}
 }

@@ -64,7 +64,6 @@ type turn struct {
 	seconds  float64
 	cpu      time.Duration // of the server and its backends, user and system
 	backends []time.Duration
-	p50, p99 time.Duration // from request to response
 }
 
 func (t turn) perSecond() float64 { return float64(t.requests) / t.seconds }
@@ -75,16 +74,11 @@ func backendMicros(i int) func(turn) float64 {
 	return func(t turn) float64 { return float64(t.backends[i].Microseconds()) / float64(t.requests) }
 }
 
-func (t turn) micros() float64    { return 1e6 * t.seconds / float64(t.requests) }
-func (t turn) p50Millis() float64 { return float64(t.p50.Microseconds()) / 1000 }
-func (t turn) p99Millis() float64 { return float64(t.p99.Microseconds()) / 1000 }
+func (t turn) micros() float64 { return 1e6 * t.seconds / float64(t.requests) }
 
 // burst sends a file of requests to a server, as fast as each connection gets
 // responses. A response that isn't a success is an error.
 func (g *generator) burst(ctx context.Context, w workload, s *server, file string, length time.Duration) (turn, error) {
-	if s.during != nil {
-		defer s.during()()
-	}
 	cpu, backends := s.cpu()
 	busyBefore, allBefore := machineTime()
 	t, used, err := g.runWrk(ctx, w, s, file, length)
@@ -142,8 +136,8 @@ type refusedError struct{ error }
 
 // parseDone reads the last line of load.lua.
 func parseDone(line string) (turn, error) {
-	var requests, micros, status, socket, p50, p99 int
-	if _, err := fmt.Sscanf(line, "done %d %d %d %d %d %d", &requests, &micros, &status, &socket, &p50, &p99); err != nil {
+	var requests, micros, status, socket int
+	if _, err := fmt.Sscanf(line, "done %d %d %d %d", &requests, &micros, &status, &socket); err != nil {
 		return turn{}, fmt.Errorf("wrk ended with %q instead of a summary", line)
 	}
 	switch {
@@ -152,12 +146,7 @@ func parseDone(line string) (turn, error) {
 	case requests == 0 || micros == 0:
 		return turn{}, errNothing
 	}
-	t := turn{
-		requests: requests,
-		seconds:  float64(micros) / 1e6,
-		p50:      time.Duration(p50) * time.Microsecond,
-		p99:      time.Duration(p99) * time.Microsecond,
-	}
+	t := turn{requests: requests, seconds: float64(micros) / 1e6}
 	if status > 0 {
 		return t, refusedError{fmt.Errorf("%d of %d responses were errors", status, requests)}
 	}

@@ -32,8 +32,8 @@ function request()
   return requests[at]
 end
 
-function done(summary, latency)
+function done(summary)
   local e = summary.errors
-  io.stderr:write(string.format("done %d %d %d %d %d %d\n", summary.requests, summary.duration,
-    e.status, e.connect + e.read + e.write + e.timeout, latency:percentile(50), latency:percentile(99)))
+  io.stderr:write(string.format("done %d %d %d %d\n", summary.requests, summary.duration,
+    e.status, e.connect + e.read + e.write + e.timeout))
 end

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,7 +32,6 @@ var extras = []struct {
 }{
 	{"keys", (*report).measureKeys},
 	{"onecore", (*report).measureOneCore},
-	{"events", (*report).measureEvents},
 	{"memory", (*report).measureMemory},
 	{fairnessWork, (*report).measureFairnesses}, // leaves large pets
 	{"growth", func(r *report) {
@@ -94,7 +92,6 @@ func (r *report) startAll() {
 	s, database := r.seededCopy("ours", manyKeys)
 	s.about = "the release build with default flags, SQLite"
 	ours := r.startBuild(s, r.release, database)
-	r.idle, _ = ours.memory()
 	r.running = []*server{ours}
 	for _, other := range otherServers {
 		if !slices.Contains(r.servers, other.name) {
@@ -137,28 +134,14 @@ func (r *report) measureKeys() {
 	r.compare([]string{"first"}, ", ten thousand keys", r.withManyKeys(), &one)
 }
 
-// measureMemory measures our memory after a load of reads and creates with many
-// keys, and that of the others after their loads.
+// measureMemory measures our peak of memory after a load of reads and creates with many
+// keys.
 func (r *report) measureMemory() {
 	ours, w := r.withManyKeys(), workloadNamed("mix")
 	file := r.writeRequests(w, ours)
-	add := func(what string, mib float64, limit bar) {
-		r.costs = append(r.costs, cost{what + ": MiB", "", nil, []float64{mib}, limit})
-	}
-	add("the binary", float64(must(os.Stat(r.release)).Size())/(1<<20), bar{})
-	add(fmt.Sprintf("memory of ours when idle, %s pets, %s keys", grouped(r.pets), grouped(manyKeys)), r.idle, bar{})
 	for _, w.connections = range []int{connections, 128} {
 		progress("memory under a mix with %d keys, %d connections", manyKeys, w.connections)
 		must(r.load.burst(r.ctx, w, ours, file, 3*time.Second))
 	}
-	for _, s := range r.running {
-		if s.backends == nil { // PostgreSQL's shared memory would count once for each process
-			limit := bar{}
-			if s.name == "ours" {
-				limit = barFor("peers", "memory", "")
-			}
-			_, peak := s.memory()
-			add("memory of "+s.name+" under load, peak", peak, limit)
-		}
-	}
+	r.costs = append(r.costs, cost{"memory under load, peak: MiB", "", nil, []float64{ours.peakMemory()}, barFor("peers", "memory", "")})
 }

@@ -126,27 +126,22 @@ func (p *process) cpu() (sum time.Duration) {
 	return sum
 }
 
-// memory is the resident memory of the process and its descendants in MiB, now
-// and at its peak.
-func (p *process) memory() (now, peak float64) {
+// peakMemory is the most resident memory that the process and its descendants have had,
+// in MiB.
+func (p *process) peakMemory() (sum float64) {
 	for pid := range family(p.cmd.Process.Pid) {
-		rss, highest := parseMemory(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))))
-		now, peak = now+rss, peak+highest
+		sum += parsePeak(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))))
 	}
-	return now, peak
+	return sum
 }
 
-func parseMemory(status string) (rss, peak float64) {
+func parsePeak(status string) (mib float64) {
 	for line := range strings.Lines(status) {
-		for name, into := range map[string]*float64{"VmRSS:": &rss, "VmHWM:": &peak} {
-			if value, ok := strings.CutPrefix(line, name); ok {
-				must(fmt.Sscanf(value, "%f kB", into))
-				*into /= 1024
-			}
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			must(fmt.Sscanf(value, "%f kB", &mib))
+			return mib / 1024
 		}
 	}
-	if rss == 0 || peak == 0 {
-		check(fmt.Errorf("there is no VmRSS or VmHWM in %q", status))
-	}
-	return rss, peak
+	check(fmt.Errorf("there is no VmHWM in %q", status))
+	return 0
 }

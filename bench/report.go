@@ -41,7 +41,6 @@ type report struct {
 	*bench
 	when    time.Time
 	running []*server // ours first
-	idle    float64   // MiB that ours took before any load
 	skipped []string  // servers that are left out, and why
 	results []result
 	costs   []cost
@@ -73,7 +72,7 @@ func (r *report) barsTable() *table {
 }
 
 func resultTable(results []result) *table {
-	t := &table{title: "Every server", head: []string{"work", "connections", "server", "requests/s", "p50 ms", "p99 ms", "CPU µs per request", "ours is", "our CPU is"}}
+	t := &table{title: "Every server", head: []string{"work", "connections", "server", "requests/s", "CPU µs per request", "ours is", "our CPU is"}}
 	for _, r := range results {
 		times, cpu := "", ""
 		if &r.turns[0] != &r.ours[0] {
@@ -85,7 +84,6 @@ func resultTable(results []result) *table {
 			used += fmt.Sprintf(" (PostgreSQL %.1f, Redis %.1f)", r.median(backendMicros(0)), r.median(backendMicros(1)))
 		}
 		t.rows = append(t.rows, []string{r.work, strconv.Itoa(r.connections), r.server, fmt.Sprintf("%.0f", r.median(turn.perSecond)),
-			fmt.Sprintf("%.2f", r.median(turn.p50Millis)), fmt.Sprintf("%.2f", r.median(turn.p99Millis)),
 			used, times, cpu})
 	}
 	return t

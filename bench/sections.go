@@ -1,23 +1,11 @@
 package main
 
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"runtime"
-	"time"
-)
+import "runtime"
 
 // Names of servers that variants of ours are compared with.
 const (
-	oneKey     = "one key"
-	allCores   = "all cores"
-	unfollowed = "unfollowed"
-	unhooked   = "unhooked"
-	uncounted  = "uncounted"
+	oneKey   = "one key"
+	allCores = "all cores"
 )
 
 // compare compares the first server with the others under some workloads.
@@ -51,64 +39,4 @@ func (r *report) measureOneCore() {
 // pinned is a command that runs another one on a single processor.
 func pinned(cpu string, args ...string) []string {
 	return append([]string{"taskset", "-c", cpu}, args...)
-}
-
-// measureEvents compares creates while somebody follows their events, and while a
-// webhook receives them, with creates without followers.
-func (r *report) measureEvents() {
-	works := []string{"create16", "create128"}
-	start := func(name string, flags ...string) *server {
-		s, database := r.seededCopy(name, 1)
-		return r.startBuild(s, r.release, database, flags...)
-	}
-	alone := start(unfollowed)
-	defer alone.stop()
-	followed := *alone
-	followed.name, followed.during = "ours, followed", alone.follow
-	r.compare(works, ", with a stream", &followed, alone)
-
-	receiver := must(net.Listen("tcp", "127.0.0.1:0"))
-	defer receiver.Close()
-	go http.Serve(receiver, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	hooked := start("hooked", "--webhook-networks", "127.0.0.0/8")
-	defer hooked.stop()
-	var webhook struct{ ID int64 }
-	hooked.decode(http.MethodPost, "/v1/webhooks", fmt.Sprintf(`{"url":"http://%s/"}`, receiver.Addr()), &webhook)
-	uri := fmt.Sprintf("/v1/webhooks/%d", webhook.ID)
-	setState := func(state string) { hooked.send(http.MethodPatch, uri, `{"state":"`+state+`"}`) }
-	setState("paused")
-	hooked.during = func() func() {
-		setState("active")
-		return func() { setState("paused"); hooked.settle() } // otherwise it would disturb the other's turn
-	}
-	alone.name = unhooked
-	r.compare(works, ", with a webhook", hooked, alone)
-	var backlog []json.RawMessage
-	if hooked.decode(http.MethodGet, uri+"/deliveries?state=pending", "", &backlog); len(backlog) < 20 {
-		check(errors.New("the webhook keeps up with the creates: a backlog was to be measured"))
-	}
-}
-
-// follow reads the stream of events until it is stopped.
-func (s *server) follow() (stop func()) {
-	stream := s.open(http.MethodGet, "/v1/events?after=latest", "", "text/event-stream")
-	read := make(chan int64)
-	go func() {
-		n, _ := io.Copy(io.Discard, stream.Body)
-		read <- n
-	}()
-	return func() {
-		s.settle() // with the rest of the events
-		stream.Body.Close()
-		if <-read == 0 {
-			check(errors.New("the stream had no event"))
-		}
-	}
-}
-
-// settle waits until the server is idle.
-func (s *server) settle() {
-	for before := time.Duration(-1); s.process.cpu() != before; time.Sleep(100 * time.Millisecond) {
-		before = s.process.cpu()
-	}
 }

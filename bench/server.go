@@ -22,26 +22,22 @@ type server struct {
 	about    string // versions and settings, for the report
 	file     string // its SQLite database, if it has one
 
-	during     func() (stop func()) // runs during its turns besides the load; may be nil
-	wrkCPU     string               // the processor that wrk runs on; "" for any
-	rotateKeys bool                 // send load with all its keys, one after another
-	peer       bool                 // not our code: failed turns are repeated
+	wrkCPU     string // the processor that wrk runs on; "" for any
+	rotateKeys bool   // send load with all its keys, sequentially
+	peer       bool   // not our code: failed turns are repeated
 
 	*process
 	addr     string
-	startup  time.Duration // from its start to its first response
-	backends []*process    // PostgreSQL and Redis, if it uses them; their CPU time counts as its own
+	backends []*process // PostgreSQL and Redis, if it uses them; their CPU time counts as its own
 }
 
 // start starts a server that s describes, on a free port, and returns once it
 // lists pets.
 func (b *bench) start(s server, args func(addr string) []string) *server {
 	s.addr = freeAddr()
-	started := time.Now()
 	s.process = b.launch(s.name, syscall.SIGTERM, nil, args(s.addr)...)
 	probe := s.api.list(page{limit: 20})
 	b.await(s.process, func() { s.send(http.MethodGet, probe, "") })
-	s.startup = time.Since(started)
 	return &s
 }
 
@@ -86,26 +82,19 @@ func (r *response) differs(other *response) bool {
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true}}
 
-// open sends one request and leaves the response's body to be read. A response that
-// isn't a success is an error.
-func (s *server) open(method, uri, body, accept string) *http.Response {
+// send sends one request. A response that isn't a success is an error.
+func (s *server) send(method, uri, body string) *response {
 	r := must(http.NewRequest(method, "http://"+s.addr+uri, strings.NewReader(body)))
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", accept)
+	r.Header.Set("Accept", "*/*")
 	got := must(client.Do(r))
-	if got.StatusCode != http.StatusOK && got.StatusCode != http.StatusCreated {
-		defer got.Body.Close()
-		check(fmt.Errorf("%s: %s %s: %s, not a success: %s", s.name, method, uri, got.Status, must(io.ReadAll(got.Body))))
-	}
-	return got
-}
-
-// send sends one request.
-func (s *server) send(method, uri, body string) *response {
-	got := s.open(method, uri, body, "*/*")
 	defer got.Body.Close()
-	return &response{method, uri, got.StatusCode, got.Header, must(io.ReadAll(got.Body))}
+	content := must(io.ReadAll(got.Body))
+	if got.StatusCode != http.StatusOK && got.StatusCode != http.StatusCreated {
+		check(fmt.Errorf("%s: %s %s: %s, not a success: %s", s.name, method, uri, got.Status, content))
+	}
+	return &response{method, uri, got.StatusCode, got.Header, content}
 }
 
 // decode sends one request and decodes the response's body.

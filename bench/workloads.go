@@ -30,7 +30,6 @@ var workloads = []workload{
 	{"cursor", "list 20, random cursor", connections, cursorPages},
 	{"status", "list 100 of a status", connections, statusPages},
 	{"one", "list of one random id", connections, singles},
-	{"get", "get (deprecated), random id", connections, gets},
 	{"create1", "durable create", 1, creates},
 	{"create16", "durable create", 16, creates},
 	{"create128", "durable create", 128, creates},
@@ -64,20 +63,11 @@ func randomPages(a api, pets, count int) []string {
 	})
 }
 
-// singles read one pet at a time with a list of its id, or with a get if the server has
-// no such list.
+// singles read one pet at a time.
 func singles(a api, pets int) []string { return randomSingles(a, pets, pool) }
 
 func randomSingles(a api, pets, count int) []string {
-	if a.one != nil {
-		a.get = a.one
-	}
-	return randomReads(count, func(random *rand.Rand) string { return a.get(1 + random.Int64N(int64(pets))) })
-}
-
-func gets(a api, pets int) []string {
-	a.one = nil
-	return singles(a, pets)
+	return randomReads(count, func(random *rand.Rand) string { return a.one(1 + random.Int64N(int64(pets))) })
 }
 
 // randomReads are GETs of random targets, the same ones each time.

@@ -24,15 +24,14 @@ import (
 var fastPath = true
 
 // TestFastPath: the setting decides whether package http1 or net/http serves a
-// plain request, also over TLS. HTTP/2 is always net/http's.
+// simple request. TLS is always net/http's.
 func TestFastPath(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	certificates := certified.TLS.Certificates
 	certified.Close()
 	for name, config := range map[string]*tls.Config{
-		"HTTP/1.1":          nil,
-		"HTTP/1.1 over TLS": {Certificates: certificates, NextProtos: []string{"http/1.1"}},
-		"HTTP/2":            {Certificates: certificates, NextProtos: []string{"h2", "http/1.1"}},
+		"HTTP/1.1": nil,
+		"TLS":      {Certificates: certificates, NextProtos: []string{"http/1.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(with *setup) { with.tls = config })
@@ -42,7 +41,7 @@ func TestFastPath(t *testing.T) {
 				return nil
 			})
 			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
-			if got, want := server == nil, fastPath && name != "HTTP/2"; got != want {
+			if got, want := server == nil, fastPath && config == nil; got != want {
 				t.Errorf("got a request on the fast path: %t, want %t", got, want)
 			}
 		})
@@ -50,8 +49,8 @@ func TestFastPath(t *testing.T) {
 }
 
 // TestHalfClosedClient: a client that has closed its sending half still waits for
-// its responses, one for each request that it pipelined, and its changes are made. Only a
-// read on a slow machine is given up.
+// its responses, one for each request that it pipelined, and its changes are made.
+// net/http may give up a read.
 func TestHalfClosedClient(t *testing.T) {
 	s := start(t)
 	const body = `{"name":"Rex","categoryId":7}`
@@ -62,9 +61,9 @@ func TestHalfClosedClient(t *testing.T) {
 		"changes":                 strings.Repeat(post, 5),
 		"reads":                   strings.Repeat(get, 5),
 		"both":                    strings.Repeat(post+get, 5),
-		"more than one buffer":    strings.Repeat(get+post, 20), // a read that net/http serves may be given up
-		"the last is not plain":   get + post + strings.Replace(post, "Host: x", "Host: x\r\nPragma: x", 1),
-		"the first is not plain":  strings.Replace(post, "Host: x", "Host: x\r\nPragma: x", 1) + post + post,
+		"more than one buffer":    strings.Repeat(post, 40),
+		"the last is not simple":  get + post + strings.Replace(post, "Host: x", "Host: x\r\nPragma: x", 1),
+		"the first is not simple": strings.Replace(post, "Host: x", "Host: x\r\nPragma: x", 1) + post + post,
 		"the last closes it":      post + strings.Replace(post, "Host: x", "Host: x\r\nConnection: close", 1),
 		"a change not in a piece": post + post[:len(post)-10] + "|" + post[len(post)-10:],
 	} {
@@ -72,7 +71,6 @@ func TestHalfClosedClient(t *testing.T) {
 			methods := regexp.MustCompile("(?:GET|POST) /v1").FindAllString(requests, -1)
 			want := len(methods)
 			for range 10 {
-				began := time.Now()
 				conn, err := net.Dial("tcp", s.addr)
 				if err != nil {
 					t.Fatal(err)
@@ -90,8 +88,8 @@ func TestHalfClosedClient(t *testing.T) {
 						t.Fatalf("response %d of %d: %v", i+1, want, err)
 					}
 					_, err = io.Copy(io.Discard, res.Body)
-					// A read that takes longer is given up, because its client may have left.
-					givenUp := res.StatusCode == http.StatusServiceUnavailable && methods[i] == "GET /v1" && time.Since(began) > 100*time.Millisecond
+					// net/http can't tell whether the client has left.
+					givenUp := !fastPath && res.StatusCode == http.StatusServiceUnavailable && methods[i] == "GET /v1"
 					if err != nil || res.StatusCode/100 != 2 && !givenUp {
 						t.Errorf("response %d of %d: got %d, %v, want success", i+1, want, res.StatusCode, err)
 					}

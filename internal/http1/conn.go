@@ -3,7 +3,6 @@ package http1
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -20,33 +19,24 @@ const (
 	ended              // closed while idle
 )
 
-// maxPlain limits the size of a plain request, header and body, in bytes.
-const maxPlain = 4 << 10
+// maxSimple limits the size of a simple request, header and body, in bytes.
+const maxSimple = 4 << 10
 
 // conn is a connection of a [Server]. It serves requests directly until one
-// arrives that isn't plain. From then on net/http reads from it and writes to it.
+// arrives that isn't simple. From then on net/http reads from it and writes to it.
 type conn struct {
-	net.Conn // the socket, or TLS on top of it
-	socket   net.Conn
-	server   *Server
-	state    atomic.Int32
-	secured  *tls.ConnectionState // nil unless this is HTTP/1 over TLS
+	net.Conn
+	server *Server
+	state  atomic.Int32
 
-	buf        []byte
-	start, end int  // the unanswered bytes in buf
-	full       bool // the last read filled buf, so a request may be cut off
+	buf        []byte // the only memory kept between requests
+	start, end int    // the unanswered bytes in buf
 	remote     string
-	served     bool     // at least one response was sent
-	posted     bool     // the last request was a POST
-	out        []byte   // memory for the response
-	names      []string // memory for the names of its fields
+	served     bool // at least one response was sent
+	posted     bool // the last request was a POST
 
-	running atomic.Pointer[context.CancelFunc] // cancels the request in progress
-	watched *context.CancelFunc                // the value of running when watchClients last checked
-
-	// A request's time starts when its connection is accepted, after the handshake with
-	// TLS, or, if it isn't the first, when its first byte arrives. Zero: not started
-	// yet.
+	// A request's time starts when its connection is accepted or, if it isn't the first,
+	// when its first byte arrives. Zero: not started yet.
 	started time.Time
 
 	handedOver atomic.Bool // net/http serves it
@@ -57,18 +47,15 @@ type conn struct {
 	deadlines atomic.Int32 // set since the handover
 }
 
-func newConn(raw net.Conn, s *Server) *conn {
-	c := &conn{Conn: raw, socket: raw, server: s, started: time.Now()}
-	if s.tls != nil {
-		c.Conn = tls.Server(raw, s.tls)
-	}
+func newConn(socket net.Conn, s *Server) *conn {
+	c := &conn{Conn: socket, server: s, started: time.Now()}
 	c.state.Store(busy) // its first request is expected right away
 	return c
 }
 
 // serve answers requests until the connection ends or is handed over.
 func (c *conn) serve() {
-	defer func() { // also if a handler called runtime.Goexit, or the handshake panicked
+	defer func() { // also if a handler called runtime.Goexit
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
 			c.server.log.Error("panic while serving a client", "peer", c.RemoteAddr(), "panic", v, "stack", string(debug.Stack()))
 		}
@@ -77,36 +64,28 @@ func (c *conn) serve() {
 			c.server.forget(c)
 		}
 	}()
-	if c.handshake() && !c.servePlain() {
-		return
+	if c.serveSimple() {
+		c.handOver()
 	}
-	c.handOver()
 }
 
 // handOver hands the connection over to net/http.
 func (c *conn) handOver() {
-	c.out, c.names = nil, nil
 	if !c.started.IsZero() {
 		c.late = time.Since(c.started)
 	}
 	c.handedOver.Store(true)
-	c.server.handOver(c.forServer())
+	c.server.handOver(c)
 }
 
-// servePlain answers plain requests until the connection ends or another kind of
+// serveSimple answers simple requests until the connection ends or another kind of
 // request arrives, and reports whether one did.
-func (c *conn) servePlain() (other bool) {
-	c.buf = make([]byte, maxPlain)
+func (c *conn) serveSimple() (other bool) {
+	c.buf = make([]byte, maxSimple)
 	c.remote = c.RemoteAddr().String()
-	for {
-		if !c.awaitRequest() {
-			return false
-		}
-		r, size, ok := c.parse()
-		if !ok && c.full && hasUnread(c.socket) && c.fill() {
-			r, size, ok = c.parse() // it had been cut off by the end of the buffer
-		}
-		if !ok {
+	for c.awaitRequest() {
+		r, size, ok := parse(c.buf[c.start:c.end], c.server.serves)
+		if !ok || r.ContentLength > int64(c.end-c.start-size) {
 			return true
 		}
 		c.start += size
@@ -117,16 +96,11 @@ func (c *conn) servePlain() (other bool) {
 		c.start += len(body)
 		c.served, c.posted, c.started = true, r.Method == http.MethodPost, time.Time{}
 	}
-}
-
-// parse parses the next request, if it is plain and has arrived in full.
-func (c *conn) parse() (r http.Request, size int, ok bool) {
-	r, size, ok = parse(c.buf[c.start:c.end], c.server.serves)
-	return r, size, ok && r.ContentLength <= int64(c.end-c.start-size)
+	return false
 }
 
 // awaitRequest waits for the next request to start arriving. It doesn't wait for the
-// rest: a request that arrives in pieces isn't plain.
+// rest: a request that arrives in pieces isn't simple.
 func (c *conn) awaitRequest() bool {
 	c.end = copy(c.buf, c.buf[c.start:c.end])
 	c.start = 0
@@ -157,7 +131,6 @@ func (c *conn) awaitRequest() bool {
 func (c *conn) fill() bool {
 	n, _ := c.Conn.Read(c.buf[c.end:])
 	c.end += n
-	c.full = c.end == len(c.buf)
 	return n > 0
 }
 
@@ -183,16 +156,11 @@ const usualFields = 12
 
 // handle runs the handler for the request that was just parsed, sends the response and
 // reports whether the connection can be used for another request.
-//
-// The context ends when the handler returns, or when watchClients finds that the client
-// has disconnected.
 func (c *conn) handle(r *http.Request, body []byte) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c.running.Store(&cancel)
-	defer c.running.Store(nil)
 	r = r.WithContext(ctx)
-	r.RemoteAddr, r.TLS, r.Body = c.remote, c.secured, http.NoBody
+	r.RemoteAddr, r.Body = c.remote, http.NoBody
 	if len(body) > 0 {
 		r.Body = io.NopCloser(bytes.NewReader(bytes.Clone(body)))
 	}
@@ -201,6 +169,9 @@ func (c *conn) handle(r *http.Request, body []byte) bool {
 	c.server.http.Handler.ServeHTTP(w, r)
 	return w.finish()
 }
+
+// NetConn returns the socket.
+func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite lets net/http close its side of the connection first.
 func (c *conn) CloseWrite() error {

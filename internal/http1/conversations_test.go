@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// anyNumber means that the number of plain requests depends on how they arrive.
+// anyNumber means that the number of simple requests depends on how they arrive.
 const anyNumber = -1
 
 // conversations are what clients might send on one connection, and how many of the
-// requests are plain.
+// requests are simple.
 var conversations = []struct {
-	text  string
-	plain int64
+	text   string
+	simple int64
 }{
 	{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
 	{"GET /x/y-z_1.2~?a=b&c=%20 HTTP/1.1\r\nHost: localhost:80\r\nAccept: */*\r\nx-a:  b \t\r\nX-A: c\r\nX-Empty:\r\n\r\n", 1},
@@ -41,7 +41,7 @@ var conversations = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 1},
 	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n", 1},
 	{"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: 1\n\r\n", 1},
-	// After a request that isn't plain, no request is.
+	// After a request that isn't simple, no request is.
 	{"GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /%61 HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n", 1},
 	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
 	{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n2\r\nhi\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 0},

@@ -3,7 +3,6 @@ package http1
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,9 +14,7 @@ import (
 // TestHandlerCannotReachNextRequest: a handler keeps everything it gets and uses it
 // from another goroutine while the next request on the connection is being served. That
 // request consists of the same bytes.
-func TestHandlerCannotReachNextRequest(t *testing.T) { overBoth(t, testHandlerCannotReachNextRequest) }
-
-func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
+func TestHandlerCannotReachNextRequest(t *testing.T) {
 	const request = "POST /path?query HTTP/1.1\r\nHost: a\r\nX-Kept: one\r\nContent-Length: 4\r\n\r\nbody"
 	type kept struct {
 		w      http.ResponseWriter
@@ -44,7 +41,7 @@ func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
 		content, _ = io.ReadAll(k.r.Body)
 		<-k.r.Context().Done()
 	}
-	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Header().Set("X-Seen", "seen")
 		if first == nil {
@@ -87,11 +84,9 @@ func testHandlerCannotReachNextRequest(t *testing.T, config *tls.Config) {
 
 // TestLateWritesUnderLoad: handlers return while a goroutine still writes. The writes
 // may end up in the handler's response, but never in another.
-func TestLateWritesUnderLoad(t *testing.T) { overBoth(t, testLateWritesUnderLoad) }
-
-func testLateWritesUnderLoad(t *testing.T, config *tls.Config) {
+func TestLateWritesUnderLoad(t *testing.T) {
 	var writers sync.WaitGroup
-	l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.URL.RawQuery
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusOK)

@@ -11,7 +11,7 @@ import (
 
 // parse parses the head of the first request in received, which may be followed by a
 // body and further requests, and returns its size. ok is false if the request isn't
-// plain, valid or not. The parsed request shares no memory with other requests.
+// simple, valid or not. The parsed request shares no memory with other requests.
 func parse(received []byte, serves func(target string) bool) (r http.Request, size int, ok bool) {
 	end := bytes.Index(received, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -20,7 +20,7 @@ func parse(received []byte, serves func(target string) bool) (r http.Request, si
 	line, fields, _ := strings.Cut(string(received[:end+2]), "\r\n")
 	line, ok = strings.CutSuffix(line, " HTTP/1.1")
 	method, target, _ := strings.Cut(line, " ")
-	if !ok || !isPlainMethod(method) {
+	if !ok || !isSimpleMethod(method) {
 		return r, 0, false
 	}
 	u, ok := parseTarget(target)
@@ -39,7 +39,7 @@ func parse(received []byte, serves func(target string) bool) (r http.Request, si
 	return r, end + 4, ok
 }
 
-func isPlainMethod(method string) bool {
+func isSimpleMethod(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		return true
@@ -57,7 +57,7 @@ func parseTarget(target string) (*url.URL, bool) {
 	return &url.URL{Path: path, RawQuery: query}, true
 }
 
-// parseFields parses the header fields and reports whether they belong to a plain request.
+// parseFields parses the header fields and reports whether they belong to a simple request.
 // They don't if one of them changes how the request must be read or answered.
 func parseFields(r *http.Request, fields string) bool {
 	n := strings.Count(fields, "\n")
@@ -86,7 +86,7 @@ func parseFields(r *http.Request, fields string) bool {
 	return r.Host != ""
 }
 
-// readField applies a field to the request and reports whether a plain request may have
+// readField applies a field to the request and reports whether a simple request may have
 // it.
 func readField(r *http.Request, name, value string) bool {
 	switch name {
@@ -109,7 +109,7 @@ func readField(r *http.Request, name, value string) bool {
 	return true
 }
 
-// The characters allowed in each part of a plain request.
+// The characters allowed in each part of a simple request.
 const (
 	inPath  = 1 << iota // unreserved characters and slashes
 	inName              // a token as defined by RFC 9110

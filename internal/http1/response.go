@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// writer is the [http.ResponseWriter] of one plain request. It buffers its output, so
+// writer is the [http.ResponseWriter] of one simple request. It buffers its output, so
 // that a response of ordinary size takes one write. A handler may keep it and use it
 // later, even from another goroutine: it writes nothing after the handler has returned.
 type writer struct {
@@ -30,6 +30,9 @@ type writer struct {
 }
 
 var errReturned = errors.New("http1: the handler has returned")
+
+// usualSize is the size of most responses.
+const usualSize = 4 << 10
 
 // flushSize is the size at which a response is sent before it is complete.
 const flushSize = 64 << 10
@@ -67,7 +70,7 @@ func (w *writer) writeHeader(status int) {
 	now := time.Now()
 	w.conn.SetWriteDeadline(deadlineAfter(now, w.conn.server.http.WriteTimeout))
 	w.inspectHeader()
-	b := append(w.conn.out[:0], "HTTP/1.1 "...)
+	b := append(make([]byte, 0, usualSize), "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
 	b = append(b, statusText(status)...)
@@ -104,12 +107,11 @@ func (w *writer) inspectHeader() {
 // appendHeader appends the fields sorted by name, like net/http, and leaves out those
 // that must not be sent.
 func (w *writer) appendHeader(b []byte) []byte {
-	names := w.conn.names[:0]
+	names := make([]string, 0, 2*usualFields) // on the stack
 	for name := range w.header {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	w.conn.names = names
 	for _, name := range names {
 		switch {
 		case name == "" || !consistsOf(name, inName):
@@ -192,14 +194,10 @@ func (w *writer) finish() bool {
 	return complete && !w.last && w.err == nil
 }
 
-// detach separates the writer from the connection, which keeps the buffer for its next
-// response.
+// detach separates the writer from the connection.
 func (w *writer) detach() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if cap(w.out) <= flushSize {
-		w.conn.out = w.out[:0]
-	}
 	w.conn, w.out = nil, nil
 }
 

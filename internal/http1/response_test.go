@@ -2,7 +2,6 @@ package http1
 
 import (
 	"bufio"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,16 +11,14 @@ import (
 
 // TestWrongLength: a handler writes a body whose length differs from the declared one.
 // The rest must not be mistaken for the next response.
-func TestWrongLength(t *testing.T) { overBoth(t, testWrongLength) }
-
-func testWrongLength(t *testing.T, config *tls.Config) {
+func TestWrongLength(t *testing.T) {
 	for _, wrote := range []string{"", "four", "six..."} {
-		l := listen(t, config, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "5")
 			io.WriteString(w, wrote)
 		})))
 		c := dial(t, l)
-		fmt.Fprint(c, plainGet+plainGet)
+		fmt.Fprint(c, simpleGet+simpleGet)
 		b, err := io.ReadAll(c)
 		if n := strings.Count(string(b), "HTTP/1.1"); n != 1 || err != nil {
 			t.Errorf("with a body of %q got %d responses, %v, want one and EOF:\n%s", wrote, n, err, b)
@@ -33,13 +30,13 @@ func testWrongLength(t *testing.T, config *tls.Config) {
 // can be trusted.
 func TestOwnFields(t *testing.T) {
 	const date = "Thu, 01 Jan 1970 00:00:00 GMT"
-	l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Length"] = []string{"3", "4"}
 		w.Header().Set("Date", date)
 		io.WriteString(w, "hello")
 	})))
 	c := dial(t, l)
-	io.WriteString(c, plainGet)
+	io.WriteString(c, simpleGet)
 	res, text := readText(t, c)
 	if dates := res.Header["Date"]; len(dates) != 1 || dates[0] != date || text != "hello" {
 		t.Errorf("got %q %q, want one date and hello", dates, text)
@@ -48,9 +45,7 @@ func TestOwnFields(t *testing.T) {
 
 // TestUnusualHandlers: handlers do things that no response can express. A client sees
 // the same response as from net/http.
-func TestUnusualHandlers(t *testing.T) { overBoth(t, testUnusualHandlers) }
-
-func testUnusualHandlers(t *testing.T, config *tls.Config) {
+func TestUnusualHandlers(t *testing.T) {
 	set := func(name string, values ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Content-Type"] = []string{"text/plain"}
@@ -84,9 +79,9 @@ func testUnusualHandlers(t *testing.T, config *tls.Config) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := listen(t, config, newServer(handler))
+			l := listen(t, newServer(handler))
 			const other = "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"
-			got, _ := talk(t, dial(t, l), []string{plainGet + plainGet})
+			got, _ := talk(t, dial(t, l), []string{simpleGet + simpleGet})
 			want, _ := talk(t, dial(t, l), []string{other + other})
 			if got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
@@ -98,7 +93,7 @@ func testUnusualHandlers(t *testing.T, config *tls.Config) {
 // TestOrderOfSuccessiveResponses sends different fields in successive responses, often
 // the same number as before. Each response has only its own fields, sorted by name.
 func TestOrderOfSuccessiveResponses(t *testing.T) {
-	l := listen(t, nil, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for i, name := range strings.Split(r.URL.RawQuery, ",") {
 			w.Header()[name] = append(w.Header()[name], fmt.Sprint(i))
 		}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -44,14 +43,14 @@ func anyTarget(string) bool { return true }
 
 var discard = slog.New(slog.DiscardHandler)
 
-// listen serves on a free port until the test ends, over TLS unless config is nil.
-func listen(t testing.TB, config *tls.Config, server *http.Server) *Server {
+// listen serves on a free port until the test ends.
+func listen(t testing.TB, server *http.Server) *Server {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewServer(tcp, config, server, anyTarget, discard)
+	l := NewServer(tcp, server, anyTarget, discard)
 	serve(t, l)
 	return l
 }
@@ -74,11 +73,11 @@ func serve(t testing.TB, l *Server) {
 
 // echo responds with everything it sees of a request. It counts the requests served
 // without net/http.
-type echo struct{ plain atomic.Int64 }
+type echo struct{ simple atomic.Int64 }
 
 func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, ok := w.(*writer); ok {
-		e.plain.Add(1)
+		e.simple.Add(1)
 	}
 	body, err := io.ReadAll(r.Body)
 	h := w.Header()
@@ -113,9 +112,6 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	fmt.Fprintf(w, "%s %s %s %d.%d\n", r.Method, r.RequestURI, r.Proto, r.ProtoMajor, r.ProtoMinor)
 	fmt.Fprintf(w, "%q %q %q %v\n", r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.URL.ForceQuery)
-	if r.TLS != nil {
-		fmt.Fprintf(w, "%s %v\n", tls.VersionName(r.TLS.Version), r.TLS.NegotiatedProtocol)
-	}
 	fmt.Fprintf(w, "%q %d %v %v %v\n", r.Host, r.ContentLength, r.TransferEncoding, r.Close, r.Trailer)
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		fmt.Fprintf(w, "%s: %q\n", name, r.Header[name])
@@ -126,27 +122,23 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // same compares a server of this package with one that uses only net/http.
 type same struct {
 	here, there string // their addresses
-	secure      bool   // both have TLS
 	echo        *echo
 }
 
-// newSame starts both servers, over TLS unless config is nil.
-func newSame(t testing.TB, config *tls.Config) *same {
+// newSame starts both servers.
+func newSame(t testing.TB) *same {
 	e := &echo{}
 	there := httptest.NewUnstartedServer(&echo{})
 	there.Config = newServer(there.Config.Handler)
-	if config != nil {
-		there.Listener = tls.NewListener(there.Listener, config)
-	}
 	there.Start()
 	t.Cleanup(there.Close)
-	return &same{listen(t, config, newServer(e)).inner.Addr().String(), there.Listener.Addr().String(), config != nil, e}
+	return &same{listen(t, newServer(e)).inner.Addr().String(), there.Listener.Addr().String(), e}
 }
 
 // talk sends the pieces to one of the servers.
 func (s *same) talk(t testing.TB, addr string, pieces []string) (responses string, end ending) {
 	t.Helper()
-	return talk(t, dialAddr(t, addr, s.secure), pieces)
+	return talk(t, dialAddr(t, addr), pieces)
 }
 
 // check sends the pieces to both servers and compares their responses.
@@ -308,32 +300,25 @@ func readResponse(br *bufio.Reader) (string, error) {
 }
 
 // TestSame compares every response with net/http's.
-func TestSame(t *testing.T) { overBoth(t, testSame) }
-
-func testSame(t *testing.T, config *tls.Config) {
-	s := newSame(t, config)
+func TestSame(t *testing.T) {
+	s := newSame(t)
 	for _, c := range conversations {
-		s.echo.plain.Store(0)
+		s.echo.simple.Store(0)
 		s.check(t, c.text)
-		if got := s.echo.plain.Load(); got != c.plain && c.plain != anyNumber {
-			t.Errorf("%.200q\n%d requests were served as plain, want %d", c.text, got, c.plain)
+		if got := s.echo.simple.Load(); got != c.simple && c.simple != anyNumber {
+			t.Errorf("%.200q\n%d requests were served as simple, want %d", c.text, got, c.simple)
 		}
 	}
 }
 
 // TestSameInPieces sends each conversation in two pieces, split at many places.
-func TestSameInPieces(t *testing.T) { overBoth(t, testSameInPieces) }
-
-func testSameInPieces(t *testing.T, config *tls.Config) {
-	s := newSame(t, config)
+func TestSameInPieces(t *testing.T) {
+	s := newSame(t)
 	for _, c := range conversations {
 		if len(c.text) > 300 {
 			continue
 		}
 		step := 1 + len(c.text)/testenv.Count(8, 40)
-		if config != nil {
-			step *= 12 // because of the handshakes
-		}
 		for i := 1; i < len(c.text); i += step {
 			s.check(t, c.text[:i], c.text[i:])
 		}
@@ -341,10 +326,8 @@ func testSameInPieces(t *testing.T, config *tls.Config) {
 }
 
 // TestSameRandom builds conversations from valid and invalid parts.
-func TestSameRandom(t *testing.T) { overBoth(t, testSameRandom) }
-
-func testSameRandom(t *testing.T, config *tls.Config) {
-	s := newSame(t, config)
+func TestSameRandom(t *testing.T) {
+	s := newSame(t)
 	for start := time.Now(); time.Since(start) < time.Duration(testenv.Count(1, 10))*time.Second && !t.Failed(); {
 		var text string
 		for range 1 + rand.IntN(4) {
@@ -357,25 +340,17 @@ func testSameRandom(t *testing.T, config *tls.Config) {
 }
 
 // TestSameHeadLength: a response to HEAD states the body's length up to a certain size.
-func TestSameHeadLength(t *testing.T) { overBoth(t, testSameHeadLength) }
-
-func testSameHeadLength(t *testing.T, config *tls.Config) {
-	s := newSame(t, config)
-	step := 1
-	if config != nil {
-		step = 6 // because of the handshakes; the code is the same
-	}
-	for size := 1950; size < 2060; size += step {
+func TestSameHeadLength(t *testing.T) {
+	s := newSame(t)
+	for size := 1950; size < 2060; size++ {
 		s.check(t, "HEAD / HTTP/1.1\r\nHost: "+strings.Repeat("a", size)+"\r\n\r\n")
 	}
 }
 
 // TestSameOverLimit tests the one allowed difference, and similar ones that aren't
 // allowed.
-func TestSameOverLimit(t *testing.T) { overBoth(t, testSameOverLimit) }
-
-func testSameOverLimit(t *testing.T, config *tls.Config) {
-	s := newSame(t, config)
+func TestSameOverLimit(t *testing.T) {
+	s := newSame(t)
 	const first = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 	over := func(size int, end string) string {
 		return "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", size) + end
@@ -405,7 +380,7 @@ func testSameOverLimit(t *testing.T, config *tls.Config) {
 // TestSameRefusal tests the other allowed difference, and similar ones that aren't
 // allowed.
 func TestSameRefusal(t *testing.T) {
-	s := newSame(t, nil)
+	s := newSame(t)
 	request := func(end string) string {
 		return "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 900) + end + "\r\n\r\n"
 	}
@@ -439,14 +414,12 @@ func TestSameRefusal(t *testing.T) {
 	}
 }
 
-func FuzzSame(f *testing.F)    { fuzzSame(f, nil) }
-func FuzzSameTLS(f *testing.F) { fuzzSame(f, serverTLS()) }
-
-func fuzzSame(f *testing.F, config *tls.Config) {
+// FuzzSame is run before each release.
+func FuzzSame(f *testing.F) {
 	for _, c := range conversations {
 		f.Add(c.text)
 	}
-	s := newSame(f, config)
+	s := newSame(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		s.check(t, text)
 		if i := len(text) / 2; i > 0 {

@@ -2,7 +2,6 @@ package http1
 
 import (
 	"bufio"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,12 +18,12 @@ import (
 	"time"
 )
 
-const plainGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+const simpleGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 // get sends a request and returns the body of the response.
 func get(t testing.TB, c net.Conn) string {
 	t.Helper()
-	fmt.Fprint(c, plainGet)
+	fmt.Fprint(c, simpleGet)
 	return body(t, c)
 }
 
@@ -49,9 +48,7 @@ func readText(t testing.TB, c net.Conn) (*http.Response, string) {
 }
 
 // TestPanic: handlers panic before and after they write.
-func TestPanic(t *testing.T) { overBoth(t, testPanic) }
-
-func testPanic(t *testing.T, config *tls.Config) {
+func TestPanic(t *testing.T) {
 	logged := make(lines, 10)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,9 +61,9 @@ func testPanic(t *testing.T, config *tls.Config) {
 		io.WriteString(w, "half a resp")
 		panic("a mistake")
 	}))
-	l := NewServer(tcp, config, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
+	l := NewServer(tcp, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
 	serve(t, l)
-	for _, request := range []string{plainGet, "POST / HTTP/1.1\r\nHost: a\r\n\r\n"} {
+	for _, request := range []string{simpleGet, "POST / HTTP/1.1\r\nHost: a\r\n\r\n"} {
 		c := dial(t, l)
 		fmt.Fprint(c, request)
 		if b, err := io.ReadAll(c); len(b) > 0 || err != nil {
@@ -92,12 +89,10 @@ func (l lines) Write(b []byte) (int, error) {
 }
 
 // TestGoexit: a handler ends its goroutine, as a failing test does.
-func TestGoexit(t *testing.T) { overBoth(t, testGoexit) }
-
-func testGoexit(t *testing.T, config *tls.Config) {
-	l := listen(t, config, newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() })))
+func TestGoexit(t *testing.T) {
+	l := listen(t, newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() })))
 	c := dial(t, l)
-	fmt.Fprint(c, plainGet)
+	fmt.Fprint(c, simpleGet)
 	if b, err := io.ReadAll(c); len(b) > 0 || err != nil {
 		t.Errorf("got %q, %v, want the connection closed", b, err)
 	}
@@ -110,7 +105,7 @@ func TestListenerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := newServer(http.NotFoundHandler())
-	l := NewServer(tcp, nil, server, anyTarget, discard)
+	l := NewServer(tcp, server, anyTarget, discard)
 	tcp.Close()
 	if err := l.Serve(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want %v", err, net.ErrClosed)
@@ -141,14 +136,12 @@ func (l *outOfDescriptors) Accept() (net.Conn, error) {
 // TestOutOfDescriptors: while no connection can be accepted, open connections are
 // served without delay, including those that net/http serves. Afterwards new clients
 // are served soon. The log reports the failures, but not every one.
-func TestOutOfDescriptors(t *testing.T) { overBoth(t, testOutOfDescriptors) }
-
-func testOutOfDescriptors(t *testing.T, config *tls.Config) {
+func TestOutOfDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := make(lines, 100)
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 		inner := &outOfDescriptors{pipes: make(pipes)}
-		l := NewServer(inner, config, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
+		l := NewServer(inner, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
 		go l.Serve()
 		defer func() { // also if the test fails
 			inner.failing.Store(false)
@@ -157,7 +150,7 @@ func testOutOfDescriptors(t *testing.T, config *tls.Config) {
 			}
 		}()
 		connect := func() net.Conn {
-			client := inner.connect(config)
+			client := inner.connect()
 			client.SetDeadline(time.Now().Add(time.Hour))
 			return client
 		}
@@ -169,7 +162,7 @@ func testOutOfDescriptors(t *testing.T, config *tls.Config) {
 		inner.pipes <- far // ends the Accept that waits
 		const outage = 10 * time.Second
 		for start := time.Now(); time.Since(start) < outage; time.Sleep(time.Second + time.Millisecond) {
-			for request, c := range map[string]net.Conn{plainGet: plain, "GET / HTTP/1.1\r\nHost: a\r\nPragma: no-cache\r\n\r\n": other} {
+			for request, c := range map[string]net.Conn{simpleGet: plain, "GET / HTTP/1.1\r\nHost: a\r\nPragma: no-cache\r\n\r\n": other} {
 				sent := time.Now()
 				if time.Since(start) == 0 && c == other {
 					continue // the first request of this connection comes later
@@ -200,12 +193,10 @@ func testOutOfDescriptors(t *testing.T, config *tls.Config) {
 
 // TestRespondsImmediately: clients that sent something other than a valid request get a
 // response as soon as net/http can tell.
-func TestRespondsImmediately(t *testing.T) { overBoth(t, testRespondsImmediately) }
-
-func testRespondsImmediately(t *testing.T, config *tls.Config) {
+func TestRespondsImmediately(t *testing.T) {
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	server.ReadHeaderTimeout, server.ReadTimeout = time.Hour, time.Hour // the client gives up sooner
-	l := listen(t, config, server)
+	l := listen(t, server)
 	for text, want := range map[string]string{
 		"\x16\x03\x01\x00\x0a\n": "400",
 		"GET /\r\n":              "400",

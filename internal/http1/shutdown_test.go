@@ -2,9 +2,7 @@ package http1
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +15,7 @@ import (
 )
 
 // TestShutdown stops a server with clients in every state.
-func TestShutdown(t *testing.T) { overBoth(t, testShutdown) }
-
-func testShutdown(t *testing.T, config *tls.Config) {
+func TestShutdown(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +28,7 @@ func testShutdown(t *testing.T, config *tls.Config) {
 		}
 		io.WriteString(w, "whole")
 	}))
-	l := NewServer(tcp, config, server, anyTarget, discard)
+	l := NewServer(tcp, server, anyTarget, discard)
 	go l.Serve()
 
 	idle, otherIdle, busy, otherBusy := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
@@ -52,7 +48,7 @@ func testShutdown(t *testing.T, config *tls.Config) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	close(leave)
-	for name, c := range map[string]net.Conn{"plain": busy, "handed over": otherBusy} {
+	for name, c := range map[string]net.Conn{"simple": busy, "handed over": otherBusy} {
 		if got := body(t, c); got != "whole" {
 			t.Errorf("%s: got %q, want a whole response", name, got)
 		}
@@ -71,13 +67,51 @@ func testShutdown(t *testing.T, config *tls.Config) {
 	}
 }
 
+// slowListener accepts no connection before the shutdown.
+type slowListener struct {
+	*net.TCPListener
+	released chan struct{}
+}
+
+func (l slowListener) Accept() (net.Conn, error) {
+	<-l.released
+	return l.TCPListener.Accept()
+}
+
+func (l slowListener) SetDeadline(t time.Time) error {
+	defer close(l.released)
+	return l.TCPListener.SetDeadline(t.Add(time.Second)) // more time, for a busy machine
+}
+
+// TestShutdownServesQueue stops a server while connections with requests are waiting to
+// be accepted.
+func TestShutdownServesQueue(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+	l := NewServer(slowListener{tcp.(*net.TCPListener), make(chan struct{})}, server, anyTarget, discard)
+	go l.Serve()
+	var queued []net.Conn
+	for range 20 {
+		c := dial(t, l)
+		fmt.Fprint(c, simpleGet)
+		queued = append(queued, c)
+	}
+	if err := l.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for i, c := range queued {
+		if got := body(t, c); got != "hello" {
+			t.Errorf("connection %d: got %q, want hello", i, got)
+		}
+	}
+}
+
 // TestShutdownServesAcceptedConnections: silent connections send their first request
 // after the shutdown has begun. They get a response, from net/http too.
 func TestShutdownServesAcceptedConnections(t *testing.T) {
-	overBoth(t, testShutdownServesAcceptedConnections)
-}
-
-func testShutdownServesAcceptedConnections(t *testing.T, config *tls.Config) {
 	for range 20 {
 		tcp, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -87,9 +121,9 @@ func testShutdownServesAcceptedConnections(t *testing.T, config *tls.Config) {
 			w.Header().Set("Connection", "close")
 			io.WriteString(w, "hello")
 		}))
-		l := NewServer(tcp, config, server, anyTarget, discard)
+		l := NewServer(tcp, server, anyTarget, discard)
 		go l.Serve()
-		conns := map[string]net.Conn{plainGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
+		conns := map[string]net.Conn{simpleGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
 		ended := make(chan error)
 		for len(l.connections()) < len(conns) { // until they are accepted
 			time.Sleep(time.Millisecond)
@@ -109,9 +143,7 @@ func testShutdownServesAcceptedConnections(t *testing.T, config *tls.Config) {
 }
 
 // TestShutdownIsFinal: once no client is waiting, no new request is served.
-func TestShutdownIsFinal(t *testing.T) { overBoth(t, testShutdownIsFinal) }
-
-func testShutdownIsFinal(t *testing.T, config *tls.Config) {
+func TestShutdownIsFinal(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -121,14 +153,15 @@ func testShutdownIsFinal(t *testing.T, config *tls.Config) {
 		requests.Add(1)
 		io.WriteString(w, "hello")
 	}))
-	l := NewServer(tcp, config, server, anyTarget, discard)
+	l := NewServer(tcp, server, anyTarget, discard)
 	go l.Serve()
 	c := dial(t, l)
 	get(t, c)
-	if err := errors.Join(l.stop(), l.drain(t.Context())); err != nil {
+	l.stop()
+	if err := l.drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(c, plainGet)
+	fmt.Fprint(c, simpleGet)
 	if b, _ := io.ReadAll(c); len(b) > 0 || requests.Load() != 1 {
 		t.Errorf("a request was served after the drain: %q", b)
 	}
@@ -137,54 +170,8 @@ func testShutdownIsFinal(t *testing.T, config *tls.Config) {
 	}
 }
 
-// TestShutdownOverTLS: each connection ends as its protocol requires.
-func TestShutdownOverTLS(t *testing.T) {
-	for _, c := range []struct{ name, protocol, send string }{
-		{"plain", "http/1.1", plainGet},
-		{"handed over", "http/1.1", "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"},
-		{"HTTP 2", "h2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			tcp, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-			l := NewServer(tcp, serverTLS(), server, anyTarget, discard)
-			go l.Serve()
-			conn, err := tls.Dial("tcp", l.inner.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{c.protocol}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(30 * time.Second))
-			fmt.Fprint(conn, c.send)
-			if c.protocol == "h2" {
-				io.ReadFull(conn, make([]byte, 9)) // the header of the first frame
-			} else {
-				body(t, conn)
-			}
-			if err := l.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if c.protocol == "h2" {
-				goAway := []byte{7, 0, 0, 0, 0, 0}
-				if rest, err := io.ReadAll(conn); err != nil || !bytes.Contains(rest, goAway) {
-					t.Errorf("the connection ended with %x, %v, want GOAWAY", rest, err)
-				}
-				return
-			}
-			if rest, err := io.ReadAll(conn.NetConn()); err != nil || len(rest) == 0 {
-				t.Errorf("the connection ended with %x, %v, want close_notify", rest, err)
-			}
-		})
-	}
-}
-
 // TestShutdownTimeout: a request doesn't end.
-func TestShutdownTimeout(t *testing.T) { overBoth(t, testShutdownTimeout) }
-
-func testShutdownTimeout(t *testing.T, config *tls.Config) {
+func TestShutdownTimeout(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -194,10 +181,10 @@ func testShutdownTimeout(t *testing.T, config *tls.Config) {
 		close(entered)
 		<-leave
 	}))
-	l := NewServer(tcp, config, server, anyTarget, discard)
+	l := NewServer(tcp, server, anyTarget, discard)
 	go l.Serve()
 	c := dial(t, l)
-	fmt.Fprint(c, plainGet)
+	fmt.Fprint(c, simpleGet)
 	<-entered
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -213,9 +200,7 @@ func testShutdownTimeout(t *testing.T, config *tls.Config) {
 // TestShutdownUnderLoad stops a server whose clients keep sending requests until a
 // response closes the connection. A client may find its connection closed, but
 // every response is complete.
-func TestShutdownUnderLoad(t *testing.T) { overBoth(t, testShutdownUnderLoad) }
-
-func testShutdownUnderLoad(t *testing.T, config *tls.Config) {
+func TestShutdownUnderLoad(t *testing.T) {
 	for range 20 {
 		var draining atomic.Bool
 		tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -228,12 +213,12 @@ func testShutdownUnderLoad(t *testing.T, config *tls.Config) {
 			}
 			io.WriteString(w, "whole")
 		}))
-		l := NewServer(tcp, config, server, anyTarget, discard)
+		l := NewServer(tcp, server, anyTarget, discard)
 		go l.Serve()
 		var clients sync.WaitGroup
 		for i := range 16 {
 			c := dial(t, l)
-			request := plainGet
+			request := simpleGet
 			if i%2 == 1 {
 				request = "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"
 			}

@@ -64,7 +64,7 @@ type Config struct {
 	WebhookNetworks []netip.Prefix
 	AccessLog       bool // logs a line for every request
 	// NoFastPath leaves every request to net/http. By default package http1 serves
-	// most of them.
+	// most of those that arrive without TLS.
 	NoFastPath bool
 	// NoConsole serves nothing at /console.
 	NoConsole bool
@@ -110,22 +110,19 @@ type Timeouts struct {
 	// stop. The responses ask clients to reconnect elsewhere, so that no busy
 	// connection is cut off without notice.
 	DrainNotice time.Duration
-	// DrainHandshake is how long clients that began to connect before then get to
-	// complete the connection. Their requests are still served.
-	DrainHandshake time.Duration
 	// Drain is how long requests in progress may still take after that.
 	Drain time.Duration
 }
 
-// DefaultTimeouts prevent clients from holding a connection forever.
+// DefaultTimeouts prevent clients from holding a connection forever. Read is shorter than
+// Drain, so that nobody can make a shutdown fail by never sending the rest of a request.
 var DefaultTimeouts = Timeouts{
-	ReadHeader:     5 * time.Second,
-	Read:           10 * time.Second,
-	Write:          15 * time.Second,
-	Idle:           60 * time.Second,
-	DrainNotice:    500 * time.Millisecond,
-	DrainHandshake: 250 * time.Millisecond,
-	Drain:          10 * time.Second,
+	ReadHeader:  5 * time.Second,
+	Read:        9 * time.Second,
+	Write:       15 * time.Second,
+	Idle:        60 * time.Second,
+	DrainNotice: 500 * time.Millisecond,
+	Drain:       10 * time.Second,
 }
 
 // DefaultEventsRetention is how long a server keeps events by default.

@@ -83,7 +83,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := s.serveOps(); err != nil {
 		return nil, err
 	}
-	if err := s.listen(ctx); err != nil {
+	if err := s.listen(); err != nil {
 		return nil, err
 	}
 	if err := s.serveRedirects(); err != nil {
@@ -122,11 +122,9 @@ func (s *Server) newHandler() *api.Server {
 	})
 }
 
-func (s *Server) listen(ctx context.Context) error {
+func (s *Server) listen() error {
 	if s.listener = s.cfg.Listener; s.listener == nil {
-		var config net.ListenConfig
-		config.SetMultipathTCP(false) // otherwise http1 couldn't close it without losing connections
-		l, err := config.Listen(ctx, "tcp", s.cfg.Listen)
+		l, err := net.Listen("tcp", s.cfg.Listen)
 		if err != nil {
 			return &ListenError{Err: err}
 		}
@@ -182,22 +180,21 @@ type frontend interface {
 	Shutdown(context.Context) error
 }
 
-// newFrontend returns package http1's server, which is faster, or net/http's.
+// newFrontend returns package http1's server, which is faster, or net/http's, which TLS
+// needs.
 func (s *Server) newFrontend(secure *tls.Config) frontend {
 	srv := s.newHTTPServer()
-	if s.cfg.NoFastPath || s.cfg.Middleware != nil {
+	if secure != nil || s.cfg.NoFastPath || s.cfg.Middleware != nil {
 		srv.TLSConfig = secure
 		return netHTTP{srv, s.listener}
 	}
-	front := http1.NewServer(s.listener, secure, srv, isPlain, s.cfg.Log)
-	front.Handshake = s.cfg.Timeouts.DrainHandshake
-	return front
+	return http1.NewServer(s.listener, srv, onFastPath, s.cfg.Log)
 }
 
-// isPlain reports whether package http1 may serve requests for a target. It may serve
+// onFastPath reports whether package http1 may serve requests for a target. It may serve
 // the API, which writes each response in one piece, except event streams, uploads and
 // images.
-func isPlain(target string) bool {
+func onFastPath(target string) bool {
 	path, _, _ := strings.Cut(target, "?")
 	switch {
 	case !strings.HasPrefix(path, "/v1/"), path == "/v1/events",

@@ -29,37 +29,6 @@ func TestJSONIsTheYAML(t *testing.T) {
 	}
 }
 
-func TestToJSON(t *testing.T) {
-	tests := []struct{ name, yaml, want string }{
-		{"order is kept", "b: 1\na: 2", `{"b":1,"a":2}`},
-		{"scalars", `[1, 1.5, true, null, "1", 3.1.0, </v1>]`, `[1,1.5,true,null,"1","3.1.0","</v1>"]`},
-		{"nesting", "a: [{b: []}, {}]", `{"a":[{"b":[]},{}]}`},
-		{"a large integer", "9223372036854775807", `9223372036854775807`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			indented, err := toJSON([]byte(test.yaml))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if err := json.Compact(&got, indented); err != nil {
-				t.Fatal(err)
-			}
-			if got.String() != test.want {
-				t.Errorf("got %s, want %s", got.String(), test.want)
-			}
-		})
-	}
-	for name, yaml := range map[string]string{"an anchor": "a: &x 1\nb: *x", "a name given twice": "a: 1\na: 2"} {
-		t.Run(name, func(t *testing.T) {
-			if got, err := toJSON([]byte(yaml)); err == nil {
-				t.Errorf("got %s, want an error", got)
-			}
-		})
-	}
-}
-
 // toJSON renders a YAML document as indented JSON with its fields in the same
 // order.
 func toJSON(document []byte) ([]byte, error) {

@@ -1,13 +1,14 @@
 package pages
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 var contentTypes = map[string]string{
@@ -31,7 +32,7 @@ var loadAssets = sync.OnceValue(func() *assets {
 	if err != nil {
 		panic(err) // the pattern is valid
 	}
-	all := sha256.New()
+	all := xxhash.New()
 	for _, file := range files { // in the order of their names
 		contentType, ok := contentTypes[path.Ext(file)]
 		if !ok {
@@ -44,7 +45,7 @@ var loadAssets = sync.OnceValue(func() *assets {
 		all.Write(body)
 		a.byName[path.Base(file)] = newContent(contentType, body)
 	}
-	a.prefix = "/assets/" + hex.EncodeToString(all.Sum(nil)[:6]) + "/"
+	a.prefix = "/assets/" + strconv.FormatUint(all.Sum64(), 16) + "/"
 	return a
 })
 

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // content is a response that is the same for every client. Both forms are kept, because
@@ -38,8 +38,7 @@ func newContent(contentType string, body []byte) *content {
 }
 
 func newForm(body []byte) form {
-	sum := sha256.Sum256(body)
-	return form{body, fmt.Sprintf("%q", base64.RawURLEncoding.EncodeToString(sum[:12]))}
+	return form{body, fmt.Sprintf(`"%016x"`, xxhash.Sum64(body))}
 }
 
 func (c *content) serve(w http.ResponseWriter, r *http.Request) {

@@ -30,13 +30,13 @@ func classify(err error) error {
 	return err
 }
 
-// errDamagedRow is in the chain of an error about a row that no version of this
-// program can have written.
+// errDamagedRow means that this program can't have written a row as it is stored. Only the
+// request that reads it fails.
 var errDamagedRow = errors.New("a stored row is damaged")
 
-// isFatal reports whether the file, or the system's cache of it, can't be trusted after
-// err. SQLite reports a read that failed with EIO as corruption. A WAL index that can't
-// grow means that the disk is full, which isn't fatal.
+// isFatal reports whether an error in a write means that the file, or the system's cache
+// of it, can't be trusted any more. A WAL index that can't grow means that the disk is
+// full, which isn't fatal.
 func isFatal(err error) bool {
 	code := sqlite.ErrCode(err)
 	switch code.ToPrimary() {
@@ -45,20 +45,19 @@ func isFatal(err error) bool {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return true
 	}
-	return err != nil && errors.Is(err, errDamagedRow)
+	return false
 }
 
-// reportDamage returns a function that calls fatal once, with the error and what to do
-// about it. A nil fatal leaves it to the caller, who gets the error as well.
-func reportDamage(path string, fatal func(error)) func(error) {
-	if fatal == nil {
-		return func(error) {}
-	}
+const checkAdvice = "Check the disk, run \"animalstore db check\", and restore a backup if it finds anything"
+
+// callOnce returns a function that calls fatal at most once, with the error and what to do
+// about it. fatal may be nil.
+func callOnce(fatal func(error)) func(error) {
 	var once sync.Once
 	return func(err error) {
-		once.Do(func() {
-			fatal(fmt.Errorf("%w. The disk failed or %s is damaged: check the disk, run \"animalstore db check\", and restore a backup if it finds anything", err, path))
-		})
+		if fatal != nil {
+			once.Do(func() { fatal(fmt.Errorf("%w. %s", err, checkAdvice)) })
+		}
 	}
 }
 
@@ -72,7 +71,7 @@ func explain(path string, err error) error {
 	case code.ToPrimary() == sqlite.ResultReadOnly, code.ToPrimary() == sqlite.ResultPerm, code.ToPrimary() == sqlite.ResultCantOpen:
 		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
 	case isFatal(err):
-		return fmt.Errorf("%s cannot be read: the disk failed or the file is damaged. Check the disk, run \"animalstore db check\", and restore a backup if it finds anything (%w)", path, err)
+		return fmt.Errorf("%s cannot be read: the disk failed or the file is damaged. %s (%w)", path, checkAdvice, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -48,11 +47,7 @@ func selectPetsByName(c *sqlite.Conn, q db.NameQuery) (pets []animalstore.Pet, n
 			if err != nil {
 				return err
 			}
-			position := db.NamePosition{Folded: stmt.ColumnText(4), ID: pet.ID}
-			if position.Folded < last.Folded || position.Folded == last.Folded && position.ID <= last.ID {
-				return fmt.Errorf("%w: pet %d is out of order", errDamagedRow, pet.ID)
-			}
-			pets, last = append(pets, pet), position
+			pets, last = append(pets, pet), db.NamePosition{Folded: stmt.ColumnText(4), ID: pet.ID}
 		}
 		if read == db.MaxNamesRead {
 			next = &db.NamePosition{Folded: stmt.ColumnText(4), ID: stmt.ColumnInt64(0)}

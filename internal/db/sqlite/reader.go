@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 
 	"animalstore/internal/fair"
@@ -67,9 +66,6 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 	}()
 	err := f(conn)
 	finished = true
-	if isFatal(err) {
-		d.fatal(fmt.Errorf("database read: %w", err))
-	}
 	return classify(err)
 }
 

@@ -70,10 +70,10 @@ type Options struct {
 	Serve bool
 	// MustExist makes Open fail instead of creating a file.
 	MustExist bool
-	// Fatal is called at most once: when a read or write finds an I/O error or
-	// damage, or when a file of a server is removed or replaced. It must end the
-	// process, because what was read from or written to the file can't be trusted any
-	// more. If it is nil, errors are only returned.
+	// Fatal is called at most once: when a write meets an I/O error or a damaged file,
+	// or when a server's database file or WAL is removed or replaced. It must end the
+	// process, because what was written can't be trusted any more. If it is nil, errors
+	// are only returned.
 	Fatal func(error)
 	// Progress, unless nil, is told how far an update of the tables is, if it takes a
 	// while.
@@ -114,7 +114,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: reportDamage(path, opts.Fatal), noSync: opts.NoSync, claims: claims{of: map[int64]map[int64]claim{}}}
+	d := &DB{path: path, fatal: callOnce(opts.Fatal), noSync: opts.NoSync, claims: claims{of: map[int64]map[int64]claim{}}}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -133,9 +133,6 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	}
 	d.writer = startWriter(conn, d.fatal)
 	if opts.Serve {
-		if err := checkAtStart(path, conn); err != nil {
-			return nil, explain(path, err)
-		}
 		// A server that stopped on a failed write may have left frames in the WAL
 		// that are in the system's cache but not on disk. Moving the whole WAL into
 		// the database writes them again.

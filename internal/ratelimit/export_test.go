@@ -13,15 +13,13 @@ import (
 
 // NewRedisOn returns a Redis whose connections are opened by dial.
 func NewRedisOn(c RedisConfig, dial func() net.Conn) (*Redis, error) {
-	client, err := newRedisClient("redis://")
+	options, err := parseRedisURL("redis://")
 	if err != nil {
 		return nil, err
 	}
-	client.options.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
-		return client.watch(dial()), nil
-	}
+	options.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial(), nil }
 	r := newRedis(c)
-	r.client = client
+	r.client = &redisClient{options: options}
 	return r, r.probe(dialTimeout)
 }
 
@@ -31,9 +29,6 @@ func (m *Memory) DropIdle() {
 		m.dropIdle(&m.shard[i])
 	}
 }
-
-// KeepAlive is how long a connection is idle before it is pinged.
-const KeepAlive = keepAlive
 
 // UseLongTimeout is for tests of Redis's decisions, which must not depend on the
 // machine's speed.
@@ -54,9 +49,6 @@ func (r *Redis) StartFallback() { r.startFallback(errLate) }
 
 // Save writes all changes to the store now.
 func (r *Redis) Save(ctx context.Context) error { return r.local.Save(ctx) }
-
-// SyncDue sends the states that are due to Redis.
-func (r *Redis) SyncDue(ctx context.Context) { r.syncDue(ctx) }
 
 // Merged returns a merged with b.
 func Merged(a, b db.LimitState) db.LimitState {

@@ -19,7 +19,6 @@ type fakeRedis struct {
 	frozen bool   // it reads, but doesn't answer
 	broken string // the reply to a script, unless ""
 	conns  []net.Conn
-	hellos int // connections that were begun
 }
 
 func (r *fakeRedis) dial() net.Conn {
@@ -54,12 +53,6 @@ func (r *fakeRedis) drop() {
 	r.conns = nil
 }
 
-func (r *fakeRedis) connections() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.hellos
-}
-
 func (r *fakeRedis) serve(conn net.Conn) {
 	in, out := bufio.NewReader(conn), make(chan string, 10_000)
 	defer close(out)
@@ -74,9 +67,6 @@ func (r *fakeRedis) serve(conn net.Conn) {
 			return
 		}
 		r.mu.Lock()
-		if command[0] == "HELLO" {
-			r.hellos++
-		}
 		switch {
 		case r.frozen:
 		case r.broken != "" && command[0] == "EVALSHA":

@@ -56,8 +56,8 @@ type entry struct {
 	dayShortened bool
 
 	// Used only by the Memory of a Redis.
-	gap      gap
-	unsynced bool // is in Redis.unsynced
+	gap        gap
+	unreported bool // is in Redis.reports
 }
 
 // NewMemory returns a Memory. It saves nothing until Run is called.
@@ -118,9 +118,12 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 			continue
 		}
 		if !e.loaded {
-			if err := m.load(ctx, e); err != nil {
+			state, err := m.store.LimitState(ctx, e.keyID)
+			if err != nil {
+				e.mu.Unlock()
 				return nil, err
 			}
+			e.state, e.loaded = state, true
 		}
 		// Reading the clock under the lock keeps the times of successive requests
 		// in order.
@@ -132,22 +135,6 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 		}
 		return e, nil
 	}
-}
-
-// load fills e, which is locked, from the store. If that fails, or the store
-// panics, it unlocks e, so that the next request doesn't wait forever.
-func (m *Memory) load(ctx context.Context, e *entry) error {
-	defer func() {
-		if !e.loaded {
-			e.mu.Unlock()
-		}
-	}()
-	state, err := m.store.LimitState(ctx, e.keyID)
-	if err != nil {
-		return err
-	}
-	e.state, e.loaded = state, true
-	return nil
 }
 
 // markDirty queues an entry, which is locked, to be saved.
@@ -268,7 +255,7 @@ func (m *Memory) dropIdle(s *shard) {
 		if !e.mu.TryLock() {
 			continue // in use
 		}
-		if !e.dirty && !e.unsynced && e.used < idle {
+		if !e.dirty && !e.unreported && e.used < idle {
 			e.gone = true
 			delete(s.keys, id)
 		}

@@ -51,8 +51,11 @@ type Redis struct {
 	fallbackStarted chan struct{} // signals that fallback was set
 	returned        atomic.Int64  // when fallback last ended, Unix nanoseconds
 
-	unsyncedMu sync.Mutex
-	unsynced   []unsynced
+	// failedName is the name in Redis of the key whose call started the fallback.
+	failedName atomic.Pointer[string]
+
+	reportsMu sync.Mutex
+	reports   []report
 
 	stats redisStats
 }
@@ -71,15 +74,15 @@ type RedisConfig struct {
 // own. The error never repeats the URL, which may contain a password. Until Run is
 // called, nothing is saved and the fallback doesn't end.
 func NewRedis(c RedisConfig) (*Redis, error) {
-	client, err := newRedisClient(c.URL)
+	options, err := parseRedisURL(c.URL)
 	if err != nil {
 		return nil, err
 	}
-	if err := client.checkTopology(); err != nil {
+	if err := checkTopology(options); err != nil {
 		return nil, err
 	}
 	r := newRedis(c)
-	r.client = client
+	r.client = &redisClient{options: options}
 	if err := r.probe(dialTimeout); err != nil {
 		r.startFallback(err)
 	}
@@ -169,9 +172,10 @@ func (r *Redis) query(ctx context.Context, op operation, key *animalstore.Key) (
 		if err != nil {
 			return reply{}, err
 		}
-		began := time.Now()
-		rep, err := r.call(timeout, r.prefix+decimal(key.ID), op, key, seed)
+		began, name := time.Now(), r.prefix+decimal(key.ID)
+		rep, err := r.call(timeout, name, op, key, seed)
 		if err != nil {
+			r.failedName.Store(&name)
 			r.recordFailure(began, err)
 			return reply{}, errNoRedis
 		}
@@ -241,6 +245,7 @@ func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (*entry, stri
 		}
 		if !e.loaded || e.gap == stale {
 			if err := r.reload(ctx, e); err != nil {
+				e.mu.Unlock()
 				return nil, "", err
 			}
 		}
@@ -258,15 +263,8 @@ func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (*entry, stri
 	}
 }
 
-// reload merges the stored state into e, which is locked. If that fails, or the
-// store panics, it unlocks e.
+// reload merges the stored state into e, which is locked.
 func (r *Redis) reload(ctx context.Context, e *entry) error {
-	done := false
-	defer func() {
-		if !done {
-			e.mu.Unlock()
-		}
-	}()
 	saved, err := usageAwareStore{r}.LimitState(ctx, e.keyID)
 	if err != nil {
 		return err
@@ -276,7 +274,7 @@ func (r *Redis) reload(ctx context.Context, e *entry) error {
 	} else {
 		e.state, e.loaded = saved, true
 	}
-	e.gap, done = unsent, true
+	e.gap = unsent
 	return nil
 }
 
@@ -305,7 +303,7 @@ func (r *Redis) recordReply(e *entry, rep reply, sent bool, began time.Time) (me
 	case sent && e.gap == unsent:
 		e.gap = synced
 	case known.BannedAt > rep.state.BannedAt && e.gap == synced:
-		e.gap = unsent // it lost a ban
+		e.gap = unsent // Redis lost a ban
 	}
 	r.local.markDirty(e)
 	return db.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: dayShortened}, shortened, inTime
@@ -319,7 +317,7 @@ func (r *Redis) recordForgotten(e *entry) {
 	if e.gap == synced {
 		e.gap = stale
 	}
-	r.syncLater(e)
+	r.reportLater(e)
 }
 
 // usageAwareStore is the store for the Memory of a [Redis]. A key's state includes

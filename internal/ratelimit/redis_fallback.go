@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,17 +16,15 @@ import (
 const (
 	// dialTimeout is for connecting, which no request waits for.
 	dialTimeout = time.Second
-	// Redis is probed after probeFirst, then after twice as long each time, up to
-	// probeLast.
-	probeFirst = 50 * time.Millisecond
-	probeLast  = time.Second
-	// newOutageAfter is how long Redis must have answered for probing to start with
-	// probeFirst again.
-	newOutageAfter = 10 * time.Second
-	// syncEvery is how often the states of unsynced keys are sent to Redis.
-	syncEvery = 250 * time.Millisecond
-	// finalSyncTimeout limits the last sync at shutdown.
-	finalSyncTimeout = time.Second
+	// probeEvery is how often a Redis that doesn't answer is probed.
+	probeEvery = 500 * time.Millisecond
+	// reportAfter is how long after an outage its counts are sent to Redis. By then all
+	// servers have saved theirs, and the database has the sum.
+	reportAfter = time.Second
+	// reportTick is how often reports are checked for due ones.
+	reportTick = 250 * time.Millisecond
+	// finalReportTimeout limits the reports at shutdown.
+	finalReportTimeout = time.Second
 )
 
 // redisStats are the counters behind [RedisStats].
@@ -86,7 +85,7 @@ func (r *Redis) takeFallback(ctx context.Context, key *animalstore.Key) (Decisio
 	}
 	d := decide(&e.state, e.used, key)
 	e.gap = stale
-	r.syncLater(e)
+	r.reportLater(e)
 	r.local.markDirty(e)
 	state := e.state
 	e.mu.Unlock()
@@ -109,40 +108,28 @@ func (r *Redis) saveShortened(ctx context.Context, e *entry, state db.KeyLimitSt
 }
 
 // Run saves the states of keys as [Memory.Run] does, probes a Redis that doesn't
-// answer and sends it what it missed, until ctx ends.
+// answer and reports to it what it missed, until ctx ends.
 func (r *Redis) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { r.local.Run(ctx) })
 	wg.Go(func() { r.runProbe(ctx) })
-	wg.Go(func() { r.runSync(ctx) })
+	wg.Go(func() { r.runReports(ctx) })
 	wg.Wait()
 }
 
 // runProbe probes Redis while it doesn't answer.
 func (r *Redis) runProbe(ctx context.Context) {
-	delay := probeFirst
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.fallbackStarted:
-		case <-r.client.lost:
-			// Redis also closes connections that are idle, which is no outage.
-			if !r.fallback.Load() {
-				if err := r.probe(r.timeout); err != nil {
-					r.startFallback(err)
-				}
-			}
-			continue
-		}
-		if time.Since(time.Unix(0, r.returned.Load())) > newOutageAfter {
-			delay = probeFirst
 		}
 		for r.fallback.Load() {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(delay):
+			case <-time.After(probeEvery):
 			}
 			if r.probe(r.timeout) == nil {
 				r.endFallback()
@@ -151,128 +138,114 @@ func (r *Redis) runProbe(ctx context.Context) {
 				// replica keeps its connections, and refuses every call.
 				r.client.close()
 			}
-			delay = min(2*delay, probeLast)
 		}
 	}
 }
 
-// probe makes a request as key 0, which doesn't exist, to every primary, over new
-// connections where there are none. Unlike a ping, it fails on a read-only Redis.
+// probe makes a request as a key that doesn't exist, over new connections if there are
+// none. Unlike a ping, it fails on a read-only Redis. In a Cluster it calls the primary
+// whose failure started the fallback, because the braces put both names into one slot.
 func (r *Redis) probe(timeout time.Duration) error {
 	if err := r.client.connect(); err != nil {
 		return fmt.Errorf("connect to Redis: %w", err)
 	}
-	names, err := r.client.probeNames(r.prefix + "0")
-	if err != nil {
-		return err
+	name := r.prefix + "0"
+	if failed := r.failedName.Load(); failed != nil {
+		name = r.prefix + "{" + *failed + "}"
 	}
 	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
-	for _, name := range names {
-		began := time.Now()
-		_, err := r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(db.LimitState{}))
-		if err == nil && time.Since(began) > timeout { // it may have opened a connection
-			_, err = r.call(timeout, name, opTake, &probeKey, stateText(db.LimitState{}))
-		}
-		if err != nil {
-			return err
-		}
+	began := time.Now()
+	_, err := r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(db.LimitState{}))
+	if err == nil && time.Since(began) > timeout { // it may have opened a connection
+		_, err = r.call(timeout, name, opTake, &probeKey, stateText(db.LimitState{}))
 	}
-	return nil
+	return err
 }
 
 func (r *Redis) endFallback() {
-	r.returned.Store(time.Now().UnixNano())
-	r.unsyncedMu.Lock()
-	for i := range r.unsynced {
-		r.unsynced[i].round, r.unsynced[i].due = 0, time.Time{}
+	now := time.Now()
+	r.returned.Store(now.UnixNano())
+	r.reportsMu.Lock()
+	for i := range r.reports {
+		r.reports[i].due = now.Add(reportAfter)
 	}
-	r.unsyncedMu.Unlock()
+	r.reportsMu.Unlock()
 	r.fallback.Store(false)
 	r.log.Info("Redis answers again: limits are shared between instances")
 }
 
-// unsynced is a key with requests that Redis didn't see.
-type unsynced struct {
+// report is a key with requests that Redis didn't see, to be sent to it.
+type report struct {
 	entry *entry
-	due   time.Time // when to send the state next
-	round int
+	due   time.Time
 }
 
-// resyncAfter are the pauses before a key's state is sent to Redis again. What
-// other servers admitted in their last half second may not have been in the store
-// before. All rounds are over within a minute.
-var resyncAfter = [...]time.Duration{2 * time.Second, 10 * time.Second, 45 * time.Second}
-
-// syncLater queues an entry, which is locked, to be sent to Redis.
-func (r *Redis) syncLater(e *entry) {
-	if e.unsynced {
+// reportLater queues an entry, which is locked, to be sent to Redis.
+func (r *Redis) reportLater(e *entry) {
+	if e.unreported {
 		return
 	}
-	e.unsynced = true
-	r.unsyncedMu.Lock()
-	r.unsynced = append(r.unsynced, unsynced{entry: e})
-	r.unsyncedMu.Unlock()
+	e.unreported = true
+	r.reportsMu.Lock()
+	r.reports = append(r.reports, report{e, time.Now().Add(reportAfter)})
+	r.reportsMu.Unlock()
 }
 
-// runSync sends unsynced states to Redis until ctx ends, and once more then.
-func (r *Redis) runSync(ctx context.Context) {
-	tick := time.NewTicker(syncEvery)
+// runReports sends reports to Redis when they are due until ctx ends, and the rest then.
+func (r *Redis) runReports(ctx context.Context) {
+	tick := time.NewTicker(reportTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSyncTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalReportTimeout)
 			defer cancel()
-			r.syncDue(ctx)
+			r.sendReports(ctx, time.Now().Add(reportAfter))
 			return
 		case <-tick.C:
-			r.syncDue(ctx)
+			r.sendReports(ctx, time.Now())
 		}
 	}
 }
 
-// syncDue sends the states that are due to Redis. Requests do the same for their
-// own keys; this is for keys that aren't used any more.
-func (r *Redis) syncDue(ctx context.Context) {
+// sendReports sends Redis the states of the keys whose reports are due. Requests do the
+// same for their own keys; this is for keys that aren't used any more.
+func (r *Redis) sendReports(ctx context.Context, now time.Time) {
 	if r.fallback.Load() {
 		return
 	}
-	r.unsyncedMu.Lock()
-	all := r.unsynced
-	r.unsynced = nil
-	r.unsyncedMu.Unlock()
+	r.reportsMu.Lock()
+	var due []report
+	r.reports = slices.DeleteFunc(r.reports, func(p report) bool {
+		if p.due.After(now) {
+			return false
+		}
+		due = append(due, p)
+		return true
+	})
+	r.reportsMu.Unlock()
 
-	now := time.Now()
-	var rest []unsynced
-	for i, u := range all {
-		if now.Before(u.due) {
-			rest = append(rest, u)
-			continue
+	for i, p := range due {
+		if err := r.sendState(ctx, p.entry); err != nil {
+			r.reportsMu.Lock()
+			r.reports = append(r.reports, due[i+1:]...)
+			r.reportsMu.Unlock()
+			return
 		}
-		if err := r.sendState(ctx, u.entry); err != nil {
-			rest = append(rest, all[i:]...) // at the next tick
-			break
-		}
-		if u.round < len(resyncAfter) {
-			u.due = now.Add(resyncAfter[u.round])
-			u.round++
-			rest = append(rest, u)
-			continue
-		}
-		u.entry.mu.Lock()
-		u.entry.unsynced = false
-		u.entry.mu.Unlock()
 	}
-	r.unsyncedMu.Lock()
-	r.unsynced = append(r.unsynced, rest...)
-	r.unsyncedMu.Unlock()
 }
 
-// sendState sends Redis the state of a key from this process and the store.
+// sendState sends Redis the state of a key from this process and the store, or queues it
+// again.
 func (r *Redis) sendState(ctx context.Context, e *entry) error {
 	e.mu.Lock()
-	e.gap = stale
+	e.gap, e.unreported = stale, false
 	e.mu.Unlock()
 	_, err := r.query(ctx, opRead, &animalstore.Key{ID: e.keyID})
+	if err != nil {
+		e.mu.Lock()
+		r.reportLater(e)
+		e.mu.Unlock()
+	}
 	return err
 }

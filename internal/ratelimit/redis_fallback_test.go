@@ -122,7 +122,7 @@ func TestFrozenRedisDelaysNoRequest(t *testing.T) {
 		before, begun, began := f.servers[0].Stats(), f.servers[0].calls.Load(), time.Now()
 		then := f.burst(64, 50, key)
 		after := f.servers[0].Stats()
-		// The background calls too, less often the longer the outage lasts.
+		// The background calls too.
 		background := 3 + int64(time.Since(began)/(200*time.Millisecond))
 		if f.servers[0].calls.Load() > begun+background || after.Shared != before.Shared || after.FallbackDecisions-before.FallbackDecisions != 64*50 {
 			t.Errorf("round %d: got %+v and then %+v, want every request decided without a call", round, before, after)

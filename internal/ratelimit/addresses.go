@@ -23,7 +23,6 @@ type Addresses struct {
 
 	mu      sync.Mutex
 	windows map[netip.Addr]db.Window
-	scanned int64 // when makeRoom last scanned all of them
 }
 
 // NewAddresses returns an Addresses that uses the given clock.
@@ -51,7 +50,7 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 		return Decision{Allowed: true, Limit: st.Minute.Limit, Remaining: st.Minute.Remaining, Reset: st.Minute.Reset.Unix()}
 	}
 	if !known && len(a.windows) >= maxAddresses {
-		a.makeRoom(now)
+		a.evict()
 	}
 	if remaining(window, now, PerAddress) == 0 {
 		return refusal(animalstore.RateLimitExceeded, PerAddress, window.End, now)
@@ -62,23 +61,11 @@ func (a *Addresses) decide(addr netip.Addr, charge bool) Decision {
 	return d
 }
 
-// makeRoom removes windows that are over, or any window if none is. It scans for them
-// at most once a second, because a flood of new addresses would make more scans
-// expensive.
-func (a *Addresses) makeRoom(now int64) {
-	if now-a.scanned >= 1000 || now < a.scanned {
-		a.scanned = now
-		for addr, w := range a.windows {
-			if now >= w.End {
-				delete(a.windows, addr)
-			}
-		}
-	}
+// evict removes a random address.
+func (a *Addresses) evict() {
 	for addr := range a.windows {
-		if len(a.windows) < maxAddresses {
-			return
-		}
 		delete(a.windows, addr)
+		return
 	}
 }
 

@@ -171,27 +171,6 @@ func TestAddressesAreBounded(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// TestExpiredAddressesMakeRoom uses more addresses than fit, but enough of their
-// windows are over and can be removed.
-func TestExpiredAddressesMakeRoom(t *testing.T) {
-	s := newAddressTest(t)
-	come := func(from, to int) {
-		for i := from; i < to; i++ {
-			s.Take(numbered(i))
-		}
-	}
-	come(0, 30_000)
-	s.now = s.now.Add(50 * time.Second)
-	come(30_000, 50_000)
-	s.now = s.now.Add(20 * time.Second) // the first are over
-	come(50_000, 80_000)
-	for i := 30_000; i < 80_000; i++ {
-		if d := s.Peek(numbered(i)); d.Remaining != 2999 {
-			t.Fatalf("address %d: got %d remaining, want 2999", i, d.Remaining)
-		}
-	}
-}
-
 func TestAddressAtOnce(t *testing.T) {
 	s := newAddressTest(t)
 	addr := netip.MustParseAddr("192.0.2.1")

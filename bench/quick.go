@@ -73,7 +73,7 @@ func (b *bench) quickOnSQLite(base string) []*server {
 func (b *bench) quickOnPostgres(base string) []*server {
 	pg := findPostgres(b)
 	cluster, url := pg.runSeeded(b.pets, false)
-	s := b.withKeys("ours", url, b.pets, 1+heavyKeys)
+	s := b.withKeys("ours", url, b.pets, redisKeys)
 	var others []*server
 	if base != "" {
 		other := s

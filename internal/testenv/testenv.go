@@ -1,14 +1,31 @@
-// Package testenv tells tests how they are run.
+// Package testenv tells tests how they are run, and lets them wait.
 //
-// go test -short leaves out slow tests. Nothing else chooses tests: make soak runs all of
-// them with larger counts, and CI=true fails a test that this machine can't run.
+// Three commands choose what runs: make test is go test -short, make check leaves out
+// -short, and make soak sets ANIMALSTORE_SOAK. CI=true fails a test that this machine
+// can't run.
 package testenv
 
 import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 )
+
+// Deadline is how long any test waits for something that must happen. It is generous,
+// because a test that passes never waits that long.
+const Deadline = 2 * time.Minute
+
+// Eventually waits until done returns true. It is for what happens in another process:
+// a test can be told of everything else.
+func Eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for begun := time.Now(); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > Deadline {
+			t.Fatalf("waited %s in vain: %s", Deadline, what)
+		}
+	}
+}
 
 // Soak is whether make soak runs the tests, for hours.
 var Soak = os.Getenv("ANIMALSTORE_SOAK") != ""
@@ -21,15 +38,16 @@ func Count(usual, soak int) int {
 	return usual
 }
 
-// Slow skips a slow test in a short run.
+// Slow skips a test of make check in make test.
 func Slow(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("slow: run it without -short")
+		t.Skip("runs in make check, without -short")
 	}
 }
 
-// OnlySoak skips a test of which a smaller version would check nothing.
+// OnlySoak skips a test that takes many minutes, or needs more than two cores to be
+// reliable.
 func OnlySoak(t testing.TB, why string) {
 	t.Helper()
 	if !Soak {
@@ -41,7 +59,7 @@ func OnlySoak(t testing.TB, why string) {
 func Need(t testing.TB, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
-		Missing(t, "%s is not installed: run scripts/setup", program)
+		Missing(t, "%s is not installed: make check installs it as root with apt-get", program)
 	}
 }
 

@@ -240,7 +240,7 @@ export class Client {
    * that takes, so no event is skipped or repeated.
    *
    * The error has code events_expired if the events after this position are no longer
-   * kept: rebuild from the lists whatever you built from earlier events.
+   * kept: rebuild from the lists what you built from earlier events.
    *
    * The service responds as soon as there is an event, or after 30 seconds without one.
    * Each response counts against the limits, at least two a minute.

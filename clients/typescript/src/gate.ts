@@ -55,7 +55,7 @@ export interface Gate {
   /** Returns the ticket of a request without a response. charged says that it may have been charged. */
   lost(ticket: Ticket, charged: boolean): void;
   /** Returns the ticket of a request with a response. refusal is set if that was a 429. */
-  answered(ticket: Ticket, response: Response, refusal: Limit | undefined): void;
+  received(ticket: Ticket, response: Response, refusal: Limit | undefined): void;
 }
 
 export function newGate(pacing: boolean): Gate {
@@ -212,7 +212,7 @@ export function newGate(pacing: boolean): Gate {
       notify();
     },
 
-    answered(ticket, { status, headers }, refusal) {
+    received(ticket, { status, headers }, refusal) {
       returned(ticket);
       const now = clock();
       if (refusal !== undefined) {

@@ -53,5 +53,5 @@ export function nextLink(headers: Headers, base: URL): string {
       return url.pathname.slice(prefix.length - 1) + url.search;
     }
   }
-  throw new Error("it leads out of the API, to which the key must not go");
+  throw new Error("it leads outside the API, where the key must not be sent");
 }

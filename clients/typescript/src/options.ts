@@ -72,7 +72,7 @@ export interface CallOptions {
    */
   ifNoneMatch?: string;
   /**
-   * Identifies a request, so that it is carried out only once, however often it is sent
+   * Identifies a request, so that it is executed only once, however often it is sent
    * within 24 hours, even by different processes. By default `createPet`, `placeOrder` and
    * `addPhoto` use a random key for each call, which covers their own retries. Supply one if you may
    * have to repeat the call itself, for example after a crash: 1 to 255 visible ASCII
@@ -204,7 +204,7 @@ export const version = "/v1";
 export function checkKey(apiKey: string): void {
   const rules: [unknown, string][] = [
     [apiKey, "the API key is empty"],
-    [!/[^!-~]/.test(apiKey), "the API key contains a character that no key has, such as a line break"],
+    [!/[^!-~]/.test(apiKey), "the API key contains an invalid character, such as a line break"],
   ];
   checkRules(rules, origin);
 }

@@ -47,7 +47,7 @@ export async function readResponse<T>(k: Prepared<T>, response: Response, conten
     }
     // A browser doesn't show the target of a redirect.
     if (response.type === "opaqueredirect" || (status >= 300 && status < 400 && headers.has("Location"))) {
-      const message = `a redirect to "${header("Location")}", where the key must not go: is the base URL right?`;
+      const message = `redirect to "${header("Location")}" not followed, to keep the key private: is the base URL right?`;
       return unexpected(message, false, true, "");
     }
     return status >= 400 ? readError() : readSuccess();
@@ -57,7 +57,7 @@ export async function readResponse<T>(k: Prepared<T>, response: Response, conten
     const { code, message } = (isJSON && parse(text)) || {};
     if (typeof code !== "string" || typeof message !== "string" || !code || !message) {
       // A 5xx is a problem between here and the service.
-      return unexpected("its body is not an error of the service", status >= 500, status < 500);
+      return unexpected("the body is not an error from the service", status >= 500, status < 500);
     }
     const error = new ServiceError(conceal(message), k, { code, status, requestId });
     return { ...unexpected("", status === 503, status < 500 || unchangedCodes.includes(code)), error, code };
@@ -70,19 +70,19 @@ export async function readResponse<T>(k: Prepared<T>, response: Response, conten
       return { value: undefined as T, next: "" };
     }
     if (!k.check || !(k.accepted ? [202] : [200, 201]).includes(status)) {
-      return unexpected("the status is not the expected one", false, false);
+      return unexpected("unexpected status", false, false);
     }
     if (k.image ? !mediaType.startsWith("image/") : !isJSON) {
-      return unexpected(`its type is "${contentType}", not ${k.image ? "an image" : "JSON"}: is the base URL right?`, false, false);
+      return unexpected(`the type is "${contentType}", not ${k.image ? "an image" : "JSON"}: is the base URL right?`, false, false);
     }
     const value = k.image ? content.slice(0, content.size, mediaType) : parse(text);
     if (!value || !k.check(value)) {
-      return unexpected("the body is incomplete or not the expected one", true, false);
+      return unexpected("the body is incomplete or unexpected", true, false);
     }
     try {
       return { value, next: nextLink(headers, base) };
     } catch (error) {
-      return unexpected(`its link to the next page is wrong: ${(error as Error).message}`, false, false);
+      return unexpected(`the link to the next page is invalid: ${(error as Error).message}`, false, false);
     }
   };
 

@@ -9,7 +9,7 @@ import { clock, Scope } from "./scope.js";
 import { readAll } from "./streams.js";
 
 /**
- * How long a change may be retried after an attempt that may have been carried out. The
+ * How long a change may be retried after an attempt that may have succeeded. The
  * service stores an Idempotency-Key for 24 hours; the difference is a margin for clocks and
  * networks.
  */
@@ -53,7 +53,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
         Object.assign(result, { error: scope.error(k), retryable: false });
       }
       const refusal = "error" in result && result.error instanceof RateLimitError ? result.error : undefined;
-      gate.answered(ticket, response, refusal);
+      gate.received(ticket, response, refusal);
       return result;
     } catch (error) {
       const failure = noResponse(k, scope, error, timed.timedOut);

@@ -161,8 +161,8 @@ class AsyncClient:
         **options: Unpack[ListOptions],
     ) -> AsyncIterator[Pet]:
         """Lists pets, newest first. A page is requested when the loop gets there. Pets that
-        exist during the whole listing are listed exactly once, whatever else changes
-        meanwhile; pets added meanwhile are not listed.
+        exist during the whole listing are listed exactly once, regardless of other changes;
+        pets added during the listing are not included.
 
         `name` selects pets whose name begins with it, ignoring case, and sorts them by name.
         It can't be used with `ids`, which are at most 100."""
@@ -223,7 +223,7 @@ class AsyncClient:
         self, pet_ids: Sequence[int], *, page_size: int = PAGE_SIZE, **options: Unpack[ListOptions]
     ) -> AsyncIterator[Photo]:
         """Lists the photos of 1 to 100 pets, oldest first. Photos that exist during the
-        whole listing are listed exactly once; photos added meanwhile may be listed too."""
+        whole listing are listed exactly once; photos added during it may be included."""
         query = {"petId": list(pet_ids)}
         return self._each(self._pages("listPhotos", "/photos", query, page_size, Photo.from_json, options))
 
@@ -333,8 +333,8 @@ class AsyncClient:
 
         `after` is the id of the last event that you have seen. Without it, events start with
         the oldest kept one, or with `latest` from now on. EventsExpiredError means that the
-        events after this position are no longer kept: build again from the lists whatever
-        you built from earlier events.
+        events after this position are no longer kept: rebuild from the lists what you built
+        from earlier events.
 
         The service responds as soon as there is an event, or after 30 seconds without one.
         Each response counts against the limits, at least two a minute."""
@@ -409,7 +409,7 @@ class AsyncClient:
     async def update_key(self, key_id: int, patch: KeyPatch, **options: Unpack[ChangeOptions]) -> Key:
         """Changes a key and returns the changed key. The change takes effect within a second.
         Use `if_match` to change it only if it is still in the state you read; using the key
-        in between doesn't count as a change."""
+        doesn't count as a change."""
         call = Call("updateKey", "PATCH", f"/keys/{key_id}", Key.from_json, patch, conditional=True)
         return await self._send(call, options)
 
@@ -422,7 +422,7 @@ class AsyncClient:
     ) -> KeyWithSecret:
         """Gives a key a new secret. The previous ones keep working for the grace period, 0
         to 90 days. Like `create_key` it's only retried if it's certain that nothing was
-        done. After an error with `outcome_unknown`, rotate the key again."""
+        changed. After an error with `outcome_unknown`, rotate the key again."""
         call = self._rotation("rotateKey", f"/keys/{key_id}", KeyWithSecret.from_json, grace_seconds)
         return await self._send(call, options)
 
@@ -434,7 +434,7 @@ class AsyncClient:
     async def get_key_usage(
         self, key_id: int, hours: int | None = None, **options: Unpack[ReadOptions]
     ) -> list[UsageHour]:
-        """Is like `get_usage`, for any key."""
+        """Like `get_usage`, for any key."""
         path = path_with(f"/keys/{key_id}/usage", {"hours": hours or None})
         return await self._send(Call("getKeyUsage", "GET", path, list_of(UsageHour.from_json)), options)
 
@@ -459,7 +459,7 @@ class AsyncClient:
 
     async def update_webhook(self, webhook_id: int, patch: WebhookPatch, **options: Unpack[ChangeOptions]) -> Webhook:
         """Changes a webhook and returns it. Setting the state to active resumes a disabled or
-        paused webhook; it never gets the events from in between."""
+        paused webhook; it never gets the events from while it was inactive."""
         path = f"/webhooks/{webhook_id}"
         call = Call("updateWebhook", "PATCH", path, Webhook.from_json, patch, conditional=True)
         return await self._send(call, options)
@@ -506,12 +506,12 @@ class AsyncClient:
         return await self._send(Call("getDelivery", "GET", path, DeliveryWithBody.from_json), options)
 
     async def retry_delivery(self, webhook_id: int, delivery_id: int, **options: Unpack[CallOptions]) -> Delivery:
-        """Makes a delivery due at once, whatever its state."""
+        """Makes a delivery due now, regardless of its state."""
         path = f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"
         return await self._send(Call("retryDelivery", "POST", path, Delivery.from_json, accepted=True), options)
 
     async def retry_deliveries(self, webhook_id: int, which: DeliveryRetry, **options: Unpack[CallOptions]) -> int:
-        """Makes all deliveries to a webhook that match due at once, and returns how many.
+        """Makes all matching deliveries to a webhook due now, and returns how many there are.
         With a state, repeating a call that failed continues it."""
         path = f"/webhooks/{webhook_id}/deliveries/retry"
         call = Call("retryDeliveries", "POST", path, self._count, which, accepted=True)

@@ -50,7 +50,7 @@ class Call(Generic[T]):
     wait: float = 0.0
     """How long the service may deliberately wait."""
     extra_time: float = 0.0
-    """For an attempt, besides the usual."""
+    """Added to the timeout of each attempt."""
     decode_image: Callable[[str, bytes], T] | None = None
     """Gets the type and the bytes of an image."""
 

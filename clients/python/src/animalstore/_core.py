@@ -36,7 +36,7 @@ VERSION_PATH = "/v1"
 NOT_IN_TIME = "no response in time"
 
 RETRY_WINDOW = 23 * 60 * 60.0
-"""How long a change may be retried after an attempt that may have been carried out. The
+"""How long a change may be retried after an attempt that may have succeeded. The
 service stores an Idempotency-Key for 24 hours; the difference is a margin for clocks and
 networks."""
 
@@ -162,7 +162,7 @@ class Core:
             interruption = interrupted(call, got.timed_out and limit < timeout)
             if failure and got.broken and interruption:
                 failure.error, failure.retryable = interruption, False
-            self.gate.return_answered(
+            self.gate.return_received(
                 ticket,
                 got.status,
                 read_rate_limit(got.headers),
@@ -193,7 +193,7 @@ class Core:
             return error
         wait = failure.after + self._jitter(attempt)
         if wait > call.left():
-            error.hint = f" (waiting {wait:.3f} s for another attempt would take longer than the timeout allows)"
+            error.hint = f" (the timeout leaves no time for a retry in {wait:.3f} s)"
             return error
         if unresolved is not None and time.monotonic() + wait - unresolved > RETRY_WINDOW:
             return error
@@ -253,7 +253,7 @@ def check_key(api_key: str) -> None:
         raise InvalidArgumentError("the API key is empty")
     if not re.fullmatch(r"[!-~]+", api_key):
         raise InvalidArgumentError(
-            "the API key contains a character that no key has: is there a space or a line break at the end?"
+            "the API key contains an invalid character: is there a space or a line break at the end?"
         )
 
 

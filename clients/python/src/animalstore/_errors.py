@@ -74,7 +74,7 @@ class ServiceError(AnimalStoreError):
 
 class EventsExpiredError(ServiceError):
     """The events after this position are no longer kept, or the store was restored from a
-    backup. Build whatever you made of earlier events again, from the lists."""
+    backup. Rebuild from the lists what you built from earlier events."""
 
 
 @dataclass(frozen=True)
@@ -168,12 +168,12 @@ def window_of(code: str) -> Window:
 def not_sent(limit: Limit, operation: str, request: str) -> RateLimitError:
     """The error of a call that was not sent because of a known limit."""
     code, reason = {
-        "minute": ("rate_limit_exceeded", f"the {limit.limit} requests of this minute are used up"),
-        "day": ("daily_quota_exceeded", f"the {limit.limit} requests of this day (UTC) are used up"),
-        "ban": ("key_banned", "this key is banned for a while"),
-        "": ("rate_limit_exceeded", "a limit is reached"),
+        "minute": ("rate_limit_exceeded", f"limit of {limit.limit} requests per minute reached"),
+        "day": ("daily_quota_exceeded", f"limit of {limit.limit} requests per day (UTC) reached"),
+        "ban": ("key_banned", "this key is banned"),
+        "": ("rate_limit_exceeded", "rate limit reached"),
     }[limit.window]
-    message = f"{reason} according to an earlier response, so this request was not sent: wait {limit.retry_after:.0f} s"
+    message = f"{reason}, so nothing was sent: retry in {limit.retry_after:.0f} s"
     return RateLimitError(limit, code, message, 0, "", operation=operation, request=request)
 
 

@@ -186,7 +186,7 @@ class Gate:
         with self._returning(ticket):
             self._uncertain += 1
 
-    def return_answered(
+    def return_received(
         self, ticket: Ticket, status: int, seen: RateLimit | None, date: float | None, refused: Limit | None
     ) -> None:
         """Returns the ticket of a request with a response. `refused` is for a 429."""
@@ -228,7 +228,7 @@ class Gate:
 
     @contextmanager
     def listening(self, listener: Callable[[], None], version: int) -> Generator[None, None, None]:
-        """Calls the listener at once if the gate has changed since `version`, and whenever
+        """Calls the listener immediately if the gate has changed since `version`, and whenever
         it changes."""
         with self._lock:
             self._listeners.add(listener)

@@ -80,7 +80,7 @@ def list_of(read: Callable[[object], T]) -> Callable[[object], list[T]]:
 def field(fields: Mapping[str, Any], name: str, read: Callable[[object], T]) -> T:
     """Reads a field that every response has."""
     if name not in fields:
-        raise DecodeError(f"the body lacks the field {name}")
+        raise DecodeError(f"the body has no field {name}")
     try:
         return read(fields[name])
     except DecodeError as e:

@@ -86,7 +86,7 @@ class CancelToken:
 
     @contextmanager
     def listening(self, listener: Callable[[], None]) -> Generator[None, None, None]:
-        """Calls the listener when the token is cancelled, at once if it already is."""
+        """Calls the listener when the token is cancelled, immediately if it already is."""
         with self._lock:
             self._listeners.add(listener)
         try:
@@ -134,7 +134,7 @@ class CreateOptions(CallOptions, total=False):
     """Options of create_pet, place_order and add_photo."""
 
     idempotency_key: str
-    """Identifies the request, so that it is carried out only once, however often it is
+    """Identifies the request, so that it is executed only once, however often it is
     sent within 24 hours, even by different processes. By default a random key for each
     call covers its retries. Pass one if you may have to repeat the call itself: 1 to 255
     visible ASCII characters, the same for the same content."""

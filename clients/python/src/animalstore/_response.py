@@ -91,10 +91,7 @@ class Reader:
             failure.unchanged = 400 <= status < 500
         elif 300 <= status < 400 and location:
             target = excerpt(self._conceal(location))
-            message = (
-                f'a redirect to "{target}", which is not followed, because the key must not go '
-                "to another address: is the base URL right?"
-            )
+            message = f'redirect to "{target}" not followed, to keep the key private: is the base URL right?'
             failure = Failure(self._unexpected(call, got, message, quote=False), unchanged=True)
         elif status >= 400:
             failure = self._read_error(call, got)
@@ -115,16 +112,16 @@ class Reader:
             return None
         expected = got.status == 202 if call.accepted else got.status in (200, 201)
         if not expected or (call.decode is None and call.decode_image is None):
-            return Failure(self._unexpected(call, got, "the status is not the expected one"))
+            return Failure(self._unexpected(call, got, "unexpected status"))
         if call.decode is None:
             return self._read_image(call, got)
         if not is_json(got.headers):
             kind = excerpt(first(got.headers, "Content-Type"))
-            return Failure(self._unexpected(call, got, f'its type is "{kind}", not JSON: is the base URL right?'))
+            return Failure(self._unexpected(call, got, f'the type is "{kind}", not JSON: is the base URL right?'))
         try:
             call.result = call.decode(json.loads(got.body))
         except DecodeError as e:
-            return Failure(self._unexpected(call, got, f"the body lacks required fields: {e}"), retryable=True)
+            return Failure(self._unexpected(call, got, f"the body is incomplete: {e}"), retryable=True)
         except (ValueError, RecursionError) as e:
             return Failure(self._unexpected(call, got, f"the body is not the expected JSON: {e}"), retryable=True)
         try:
@@ -137,7 +134,7 @@ class Reader:
         kind = media_type(got.headers)
         if not kind.startswith("image/"):
             return Failure(
-                self._unexpected(call, got, f'its type is "{excerpt(kind)}", not an image: is the base URL right?')
+                self._unexpected(call, got, f'the type is "{excerpt(kind)}", not an image: is the base URL right?')
             )
         if not got.body:
             return Failure(self._unexpected(call, got, "the image is empty"), retryable=True)
@@ -148,7 +145,7 @@ class Reader:
     def _read_error(self, call: Call[Any], got: Received) -> Failure:
         code, message = service_error(got)
         if not code:
-            error = self._unexpected(call, got, "its body is not an error of the service")
+            error = self._unexpected(call, got, "the body is not an error from the service")
             between = got.status >= 500  # a problem between here and the service
             return Failure(error, retryable=between, unchanged=not between)
         kind = EventsExpiredError if code == "events_expired" else ServiceError
@@ -176,15 +173,15 @@ class Reader:
         except ValueError:
             link = None
         if link is None or re.search(r"%(?![0-9A-Fa-f]{2})|[^!-~]", target):
-            raise ValueError("its link to the next page is not a URL")
+            raise ValueError("the link to the next page is not a valid URL")
         # A proxy may have rewritten the link, or may serve the API under a different path
         # that the service doesn't know about.
         if link.netloc and (link.scheme, link.netloc) != (self._base.scheme, self._base.netloc):
-            raise ValueError("its link to the next page leads to another host, which must not get the key")
+            raise ValueError("the link to the next page leads to another host, which must not get the key")
         for prefix in (self._base.path + "/", "/v1/"):
             if link.path.startswith(prefix):
                 return f"/{link.path[len(prefix) :]}?{link.query}"
-        raise ValueError("its link to the next page leads out of the API")
+        raise ValueError("the link to the next page leads outside the API")
 
     def _unexpected(self, call: Call[Any], got: Received, message: str, quote: bool = True) -> ResponseError:
         if call.secret and got.status < 400:

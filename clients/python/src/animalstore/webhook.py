@@ -59,7 +59,7 @@ def verify(
     given = {name.lower(): value for name, value in headers.items()}
     for name in (HEADER_ID, HEADER_TIMESTAMP, HEADER_SIGNATURE):
         if not given.get(name):
-            raise WebhookError("missing_header", f"the webhook lacks the header {name}")
+            raise WebhookError("missing_header", f"the webhook has no header {name}")
     timestamp = given[HEADER_TIMESTAMP]
     check_time(timestamp, tolerance, now())
     content = body.encode() if isinstance(body, str) else body

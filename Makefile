@@ -1,10 +1,14 @@
-# Everything here needs Go and make. scripts/setup installs the rest, as root with apt-get.
+# Everything here needs Go and make. Targets that need more install it first with
+# scripts/setup, as root with apt-get.
 
 # The version is in the file VERSION. Between releases, builds show the commit too.
 COMMIT   = $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.modified 2>/dev/null)
 FUZZTIME = 1m
 
-.PHONY: help run build check lint test test-race test-plain fuzz soak dist bench bench-quick bench-growth profile interop rules setup need-go
+# Where scripts/setup puts a newer Node, if the system has an old one.
+export PATH := $(CURDIR)/.tools/node_modules/.bin:$(PATH)
+
+.PHONY: help run build dist test check lint fuzz soak bench bench-quick bench-growth profile interop need-go
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -19,14 +23,21 @@ build: need-go ## build a static binary, bin/animalstore
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/animalstore ./cmd/animalstore
 
-dist: setup ## build archives, packages and images of a release, in dist/
-	@scripts/setup
+dist: need-go ## build archives, packages and images of a release, in dist/
+	@scripts/setup dist
 	go -C tools run ./dist
 
-check: lint ## lint, then run all tests: what every change must pass
-	@$(MAKE) --no-print-directory test SHORT=
+test: need-go ## run the quick tests, on SQLite
+	@scripts/setup test
+	go test -short ./...
 
-lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed
+# The race detector doesn't instrument SQLite, which is translated from C: it would be many
+# times slower, and find only races in SQLite itself.
+check: lint ## everything else a change must pass: race detector, PostgreSQL, Redis, browser, packages, documents, clients
+	@scripts/setup check
+	go test -race -gcflags=modernc.org/...=-race=false -timeout 30m ./...
+
+lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed
 	@files=$$(gofmt -l .) || exit 1; \
 	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
 	go vet ./...
@@ -35,51 +46,6 @@ lint: ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installe
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* clients/typescript/build interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
-
-# SHORT= runs the slow tests too. The two halves run at the same time, and test-race four
-# packages at once, because many tests wait more than they compute. -count=1, because some
-# tests run the go command or the built binary, and the test cache doesn't see what those
-# read.
-SHORT = -short
-test: setup ## run the tests but the slow ones, or with SHORT= all of them
-	@$(MAKE) --no-print-directory -j2 test-race test-plain
-
-# On a fresh machine compiling takes as long as the tests. It takes much less without
-# information for debuggers and with a compiler that collects garbage only if it needs
-# much memory. lint runs go vet. Tests that run the go command inherit this. lint and
-# test-plain have the same flags as the program that e2e builds, so that each package is
-# compiled once for all three.
-QUICKLY = -vet=off -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
-test-race: export GOFLAGS := $(GOFLAGS) $(QUICKLY)
-lint test-plain: export GOFLAGS := $(GOFLAGS) $(QUICKLY) -trimpath
-lint test-plain: export CGO_ENABLED := 0
-
-# SQLite isn't instrumented: it is translated from C, would be many times slower, and the
-# race detector would find only races in SQLite itself. Nor are the libraries that render
-# guides and check documents and histories. -l keeps code of sync.Map out of them: without
-# it, their copy was used elsewhere too, and hid from the race detector who waits for whom.
-UNWATCHED = github.com/getkin/... github.com/santhosh-tekuri/... github.com/anishathalye/... github.com/yuin/...
-
-# Nor are the decoders of pictures, which would be ten times slower. They have one goroutine,
-# and so has internal/photo, whose tests run without the race detector.
-PICTURES = image/... compress/... golang.org/x/image/... animalstore/internal/photo/...
-
-# The packages run in this order. internal/ratelimit is first because it waits most: at the
-# end, it would run alone for minutes.
-test-race:
-	CGO_ENABLED=1 go test -race '-gcflags=modernc.org/...=-race=false -dwarf=false' $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false -l') $(PICTURES:%='-gcflags=%=-race=false -dwarf=false') \
-		-p 4 $(SHORT) -count=1 -timeout 30m $$(go list ./internal/ratelimit ./internal/... ./client/... | grep -v internal/photo)
-
-# All other packages run the program as it is released, in other processes, or have one
-# goroutine.
-test-plain:
-	@pkgs=$$(go list ./... | grep -Ev '^animalstore/(internal|client)(/|$$)') && \
-	go test $(SHORT) -count=1 -timeout 30m $$pkgs ./internal/photo/...
-
-rules: ## check and test the alert rules for Prometheus
-	@scripts/setup promtool:prometheus
-	promtool check rules packaging/prometheus/animalstore.rules.yml
-	promtool test rules packaging/prometheus/animalstore.rules.test.yml
 
 fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 	@pkgs=$$(go list ./...) || exit 1; ran=0; \
@@ -92,35 +58,30 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 	done; \
 	if [ $$ran = 0 ]; then echo "no fuzz target found"; exit 1; fi
 
-soak: setup ## run the tests with large counts, for hours
-	@scripts/setup mkfs.ext4:e2fsprogs mount:mount
+soak: need-go ## run kills, power cuts, failovers and large stores in numbers, for hours
+	@scripts/setup soak
 	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m ./...
 
-# Node and npm run one of the peers, PostgreSQL and Redis our server on them. Node
-# from nodejs.org includes npm and doesn't need the package npm.
-bench: ## compare the server with its peers, in 20 minutes; writes bench/results
-	@scripts/setup wrk node:nodejs npm redis-server psql:postgresql g++
+bench: need-go ## compare the server with its peers, in 20 minutes; writes bench/results
+	@scripts/setup bench
 	go run ./bench peers $(BENCHFLAGS)
 
-bench-quick: ## compare the server with a bare net/http server, or a commit, in 4 minutes
-	@scripts/setup wrk redis-server psql:postgresql
+bench-quick: need-go ## compare the server with a bare net/http server, or a commit, in 4 minutes
+	@scripts/setup bench
 	go run ./bench quick $(BENCHFLAGS)
 
-bench-growth: ## measure reads with 5 million pets
-	@scripts/setup wrk psql:postgresql
+bench-growth: need-go ## measure reads with 5 million pets
+	@scripts/setup bench
 	go run ./bench growth $(BENCHFLAGS)
 
 profile: ## collect packaging/profile anew, which releases are compiled with
-	@scripts/setup wrk
+	@scripts/setup bench
 	go run ./bench profile $(BENCHFLAGS)
 
 # CLIENTS="java python" runs some of them. Downloads stay in interop/.work.
 interop: ## generate a client with each OpenAPI generator and try it; lint the document
-	@scripts/setup java:default-jdk-headless javac:default-jdk-headless mvn:maven node:nodejs npm python3 python3.ensurepip:python3-venv
+	@scripts/setup interop
 	go run ./interop $(CLIENTS)
-
-setup: need-go
-	@scripts/setup
 
 need-go:
 	@command -v go >/dev/null || { echo "please install Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }

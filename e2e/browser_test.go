@@ -41,7 +41,7 @@ func startBrowser(t *testing.T) context.Context {
 		}
 	}
 	if program == "" {
-		testenv.Missing(t, "chromium is not installed: run scripts/setup")
+		testenv.Missing(t, "chromium is not installed: make check installs it as root with apt-get")
 	}
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program),

@@ -25,7 +25,7 @@ func buildTypeScript(t testing.TB) {
 	testenv.Need(t, "node")
 	testenv.Need(t, "npm")
 	if err := runIn(".", "node", "-e", "process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)"); err != nil {
-		testenv.Missing(t, "the client for TypeScript needs Node 20: run scripts/setup")
+		testenv.Missing(t, "the client for TypeScript needs Node 20: make check installs it as root with apt-get")
 	}
 	if err := typescriptBuild(); err != nil {
 		t.Fatal(err)

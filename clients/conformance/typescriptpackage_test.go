@@ -152,7 +152,7 @@ func runInChromium(t *testing.T, app, example string) {
 		}
 	}
 	if browser == "" {
-		testenv.Missing(t, "chromium is not installed: run scripts/setup")
+		testenv.Missing(t, "chromium is not installed: make check installs it as root with apt-get")
 	}
 	result := make(chan string, 1)
 	var once sync.Once

@@ -109,7 +109,7 @@ func findBinaries(t testing.TB) string {
 			}
 		}
 	}
-	testenv.Missing(t, "no PostgreSQL %d or newer is installed: run scripts/setup, or name a server in %s", oldest, Variable)
+	testenv.Missing(t, "no PostgreSQL %d or newer is installed: make check installs it as root with apt-get, or name a server in %s", oldest, Variable)
 	return ""
 }
 

@@ -35,7 +35,7 @@ var categories = resource[animalstore.Category]{"category", "categories", catego
 
 var categoryColumns = []terminal.Column[animalstore.Category]{
 	{Title: "ID", Text: func(c animalstore.Category) string { return decimal(c.ID) }},
-	{Title: "NAME", Text: func(c animalstore.Category) string { return c.Name }, Shrink: true},
+	{Title: "NAME", Text: func(c animalstore.Category) string { return c.Name }},
 }
 
 func categoriesListCommand(conn *connection) *cobra.Command {

@@ -37,7 +37,7 @@ of the machine can read arguments.`
 type connection struct {
 	url    string
 	cacert string
-	wait   bool // wait when the key's limits are used up, instead of failing
+	wait   bool // when a limit is reached, instead of failing
 	bulk   bool // many requests, which stay within the limits and wait
 }
 
@@ -45,7 +45,7 @@ func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "url", defaultURL, "`address` of the server")
 	flags.StringVar(&c.cacert, "cacert", "", "`file` with a certificate to trust, such as your own")
 	cli.CompleteFlag(cmd, "cacert", cli.CompleteFiles)
-	flags.BoolVar(&c.wait, "wait", false, "wait when the key's limits are used up, instead of failing")
+	flags.BoolVar(&c.wait, "wait", false, "when a limit is reached, wait instead of failing")
 }
 
 // address is the server's URL. ANIMALSTORE_URL= unsets the variable in some shells.
@@ -58,7 +58,7 @@ type session struct {
 	line *terminal.Line // says what the command is doing
 }
 
-// do runs f with a client, and explains its errors.
+// do runs f with a client, and words its errors for people.
 func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
@@ -66,16 +66,15 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	}
 	stderr := cmd.ErrOrStderr()
 	line := terminal.NewLine(stderr, terminal.ScreenOf(stderr))
-	countdown := terminal.NewCountdown(line)
-	calls, err := c.newClient(key, c.waiting(countdown)...)
+	calls, err := c.newClient(key, c.waiting(line)...)
 	if err != nil {
 		return err
 	}
 	defer calls.CloseIdleConnections()
-	defer countdown.End()
+	defer line.EndWait()
 	p := newPrinter(cmd)
-	p.Out, p.Notes = countdown.Before(p.Out), line.Above(p.Notes)
-	return c.explain(cmd.Context(), key, f(session{calls, p, line}))
+	p.Out, p.Notes = line.Above(p.Out), line.Above(p.Notes)
+	return c.callError(cmd.Context(), key, f(session{calls, p, line}))
 }
 
 const (
@@ -88,9 +87,9 @@ const (
 	quickBackoff  = 100 * time.Millisecond
 )
 
-// waiting says for how long the client waits and retries, and shows it in countdown.
-func (c *connection) waiting(countdown *terminal.Countdown) []client.Option {
-	switch onWait := client.WithOnWait(showWait(countdown)); {
+// waiting says for how long the client waits and retries, and shows it in line.
+func (c *connection) waiting(line *terminal.Line) []client.Option {
+	switch onWait := client.WithOnWait(showWait(line)); {
 	case c.bulk:
 		return []client.Option{onWait, client.WithPacing(), client.WithMaxAttempts(bulkAttempts)}
 	case c.wait:
@@ -124,14 +123,14 @@ func (c *connection) newClient(key string, options ...client.Option) (*client.Cl
 }
 
 // showWait is a hook for [client.WithOnWait].
-func showWait(countdown *terminal.Countdown) func(client.Wait) {
+func showWait(line *terminal.Line) func(client.Wait) {
 	return func(wait client.Wait) {
+		reason := "request failed (" + terminal.Visible(rootCause(wait.Reason)) + ")"
 		var limit *client.RateLimitError
 		if errors.As(wait.Reason, &limit) {
-			countdown.Start(wait.For, limitReached(limit), "continuing")
-			return
+			reason = limitReached(limit)
 		}
-		countdown.Start(wait.For, "The request failed ("+terminal.Visible(rootCause(wait.Reason))+")", "trying again")
+		line.Wait(wait.For, reason)
 	}
 }
 
@@ -141,11 +140,10 @@ func checkKey(key string) error {
 	text := ""
 	switch {
 	case key == "":
-		text = "no API key: put yours in the environment variable " + keyVariable + ". " +
-			`The first "animalstore serve" prints one, and "animalstore keys create" creates more. ` +
-			"It isn't a flag, because other users of the machine can read arguments"
+		text = "no API key: set the environment variable " + keyVariable + ". " +
+			`The first "animalstore serve" prints a key, and "animalstore keys create" creates more`
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		text = "the value of " + keyVariable + " isn't a valid API key: it contains a space, a line break or another character that no key has"
+		text = "the key in " + keyVariable + " contains a space, a line break or another character that no key has: copy it again"
 	default:
 		return nil
 	}

@@ -44,22 +44,22 @@ func TestCountdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := clienttest.New(t, clienttest.InMemory(), clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 2, PerDay: 100}))
 		var shown lockedBuffer
-		c := terminal.NewCountdown(terminal.NewLine(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80}))
-		calls := server.NewClient(server.Key, client.WithOnWait(showWait(c)))
+		line := terminal.NewLine(&shown, terminal.Screen{Terminal: true, Rewrites: true, Width: 80})
+		calls := server.NewClient(server.Key, client.WithOnWait(showWait(line)))
 		began := time.Now()
 		for range 3 {
 			if _, err := calls.GetLimits(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.End()
+		line.EndWait()
 		if waited := time.Since(began); waited < 59*time.Second || waited > 63*time.Second {
 			t.Errorf("got through after %v, want about a minute", waited)
 		}
 		lines := strings.Split(shown.String(), "\r\x1b[K")
 		var counts []string
 		for _, line := range lines[1 : len(lines)-1] {
-			left, ok := strings.CutPrefix(line, "This minute's 2 requests are used up: continuing in ")
+			left, ok := strings.CutPrefix(line, "limit of 2 requests per minute reached: retrying in ")
 			if !ok {
 				t.Fatalf("got the line %q, want one that says why", line)
 			}
@@ -96,7 +96,7 @@ func TestInterruptedWait(t *testing.T) {
 		io.Copy(&shown, screen)
 	}()
 	deadline := time.Now().Add(time.Minute)
-	for !strings.Contains(shown.String(), "Today's (UTC) requests are used up: continuing in") {
+	for !strings.Contains(shown.String(), "request limit per day reached: retrying in") {
 		if time.Now().After(deadline) {
 			t.Fatalf("got %q after a minute, want a countdown", shown.String())
 		}

@@ -64,7 +64,7 @@ func (d databaseFlag) open(ctx context.Context, opts sqlite.Options) (db.DB, err
 	}
 	opts.Fatal = stopAfter
 	store, err := server.OpenDatabase(ctx, d.url, opts)
-	return store, d.explain(err)
+	return store, d.withFlag(err)
 }
 
 // openSource opens a snapshot of the database. If alone is set, it refuses one that
@@ -74,11 +74,11 @@ func (d databaseFlag) openSource(ctx context.Context, alone bool) (db.Source, er
 		return nil, err
 	}
 	source, err := server.OpenSource(ctx, d.url, alone)
-	return source, d.explain(err)
+	return source, d.withFlag(err)
 }
 
-// explain adds to the error of opening a database how to name another one.
-func (d databaseFlag) explain(err error) error {
+// withFlag adds to the error of opening a database how to name another one.
+func (d databaseFlag) withFlag(err error) error {
 	var failed *db.OpenError
 	if !errors.As(err, &failed) {
 		return err
@@ -123,7 +123,7 @@ rights.`,
 func (d databaseFlag) migrate(ctx context.Context, p *terminal.Printer) error {
 	from, to, err := server.DatabaseVersions(ctx, d.url)
 	if err != nil {
-		return d.explain(err)
+		return d.withFlag(err)
 	}
 	text := fmt.Sprintf("The tables are up to date: version %d.", to)
 	if from != to {

@@ -31,7 +31,8 @@ FILE appears only when the copy is complete, on disk, and has passed the same
 checks as "db check". Until then it is called FILE.partial; if the command is
 killed, the next one removes that. An existing file is never replaced.`,
 		Example: `  animalstore db backup tuesday.db
-  animalstore db backup /var/lib/animalstore/tuesday.db --database sqlite:animalstore.db`,
+  animalstore db backup /var/lib/animalstore/tuesday.db \
+      --database sqlite:animalstore.db`,
 		Args: cli.OneFile("name the new file for the copy, such as: animalstore db backup monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := database.check(); err != nil {
@@ -57,7 +58,7 @@ func backUpStore(ctx context.Context, database, file string, p *terminal.Printer
 	copied, err := transfer.Backup(ctx, sqlite.Files{}, store, file, show)
 	show.end()
 	if err != nil {
-		return explainFailedCopy(ctx, err, "No backup was made, and the store is unchanged.")
+		return copyError(ctx, err, "No backup was made, and the store is unchanged.")
 	}
 	if p.JSON {
 		return p.PrintJSON(newCopyResult(file, copied))
@@ -94,10 +95,10 @@ func postgresTools(why, command string) error {
 // shellQuote quotes an argument for a shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// explainFailedCopy says why a backup or restore failed, what exists now, and what to
+// copyError says why a backup or restore failed, what exists now, and what to
 // do next.
-func explainFailedCopy(ctx context.Context, err error, result string) error {
-	err = databaseFlag{flag: "database"}.explain(err)
+func copyError(ctx context.Context, err error, result string) error {
+	err = databaseFlag{flag: "database"}.withFlag(err)
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("stopped. " + result)
@@ -156,7 +157,8 @@ appears only when the copy is complete, on disk, and has passed the checks of
 Webhooks are paused, because they would send again what was delivered after the
 backup.`,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
-  animalstore db restore monday.db --database sqlite:/var/lib/animalstore/store.db`,
+  animalstore db restore monday.db \
+      --database sqlite:/var/lib/animalstore/store.db`,
 		Args: cli.OneFile("name the backup, such as: animalstore db restore monday.db"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := database.check(); err != nil {
@@ -190,7 +192,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, store, pause, show)
 	show.end()
 	if err != nil {
-		return explainFailedRestore(ctx, err)
+		return restoreError(ctx, err)
 	}
 	if p.JSON {
 		result := newCopyResult(store, copied)
@@ -220,12 +222,12 @@ func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
 	return paused, errors.Join(err, d.Close())
 }
 
-// explainFailedRestore also says how to move away the files that a restore would replace.
-func explainFailedRestore(ctx context.Context, err error) error {
+// restoreError also says how to move away the files that a restore would replace.
+func restoreError(ctx context.Context, err error) error {
 	const unchanged = "Nothing was restored."
 	var occupied *transfer.OccupiedError
 	if !errors.As(err, &occupied) {
-		return explainFailedCopy(ctx, err, unchanged)
+		return copyError(ctx, err, unchanged)
 	}
 	quoted := make([]string, len(occupied.Files))
 	for i, name := range occupied.Files {

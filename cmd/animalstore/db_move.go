@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"text/tabwriter"
 	"time"
 
 	"animalstore/internal/cli"
@@ -31,8 +32,10 @@ The move is one transaction. If it fails or is interrupted, the new database is
 still empty and you can run the same command again. Before it commits, it reads
 everything back and compares it. The old store is only read. Stop its server
 first, and don't start it again once clients use the new database.`,
-		Example: `  animalstore db move --from sqlite:animalstore.db --to postgres://animalstore@db1/store
-  animalstore db move --from postgres://animalstore@db1/store --to sqlite:animalstore.db
+		Example: `  animalstore db move --from sqlite:animalstore.db \
+      --to postgres://animalstore@db1/store
+  animalstore db move --from postgres://animalstore@db1/store \
+      --to sqlite:animalstore.db
   animalstore db move --from sqlite:animalstore.db --to sqlite:copy.db`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,7 +67,7 @@ func moveStore(ctx context.Context, from, to databaseFlag, p *terminal.Printer) 
 	defer source.Close()
 	target, err := server.OpenTarget(ctx, to.url)
 	if err != nil {
-		return to.explain(err)
+		return to.withFlag(err)
 	}
 	defer target.Close()
 	began := time.Now()
@@ -79,7 +82,7 @@ func moveStore(ctx context.Context, from, to databaseFlag, p *terminal.Printer) 
 		printMoved(p.Out, moved)
 	}
 	if err != nil {
-		return explainFailedMove(ctx, err)
+		return moveError(ctx, err)
 	}
 	total := int64(0)
 	for _, m := range moved {
@@ -131,14 +134,14 @@ func movedTables(moved []transfer.Moved) []movedTable {
 
 // printMoved prints a line for each table, or a line for each side if they differ.
 func printMoved(w io.Writer, moved []transfer.Moved) {
-	table := terminal.NewTable(w)
-	table.AddText("WHAT", "ROWS", "NEXT ID", "SHA-256")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "WHAT\tROWS\tNEXT ID\tSHA-256")
 	line := func(what string, serial bool, c transfer.Contents) {
 		next := "-"
 		if serial {
 			next = fmt.Sprint(uint64(c.LastID) + 1)
 		}
-		table.AddText(what, terminal.Grouped(c.Rows), next, fmt.Sprintf("%x", c.Sum[:8]))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%x\n", what, terminal.Grouped(c.Rows), next, c.Sum[:8])
 	}
 	for _, m := range moved {
 		if m.From == m.Into {
@@ -151,9 +154,9 @@ func printMoved(w io.Writer, moved []transfer.Moved) {
 	table.Flush() // it fails only if w does
 }
 
-// explainFailedMove says why a move failed, what the databases contain now, and
+// moveError says why a move failed, what the databases contain now, and
 // what to do next.
-func explainFailedMove(ctx context.Context, err error) error {
+func moveError(ctx context.Context, err error) error {
 	const unchanged = "Nothing was moved: the target and the source are unchanged. "
 	var taken *transfer.NotEmptyError
 	switch {

@@ -33,7 +33,7 @@ func TestRestorePausesWebhooks(t *testing.T) {
 	}
 	var out, notes bytes.Buffer
 	if err := errors.Join(backUpStore(t.Context(), "sqlite:"+from, backup, silent()),
-		restoreStore(t.Context(), backup, "sqlite:"+restored, terminal.NewPrinter(&out, &notes, false))); err != nil {
+		restoreStore(t.Context(), backup, "sqlite:"+restored, terminal.NewPrinter(&out, &notes))); err != nil {
 		t.Fatal(err)
 	}
 	if want := "Paused 2 webhooks"; !strings.Contains(notes.String(), want) {
@@ -53,8 +53,8 @@ func TestRestorePausesWebhooks(t *testing.T) {
 	}
 }
 
-// TestExplainFailedCopy: every message says why, what exists now, and what to do next.
-func TestExplainFailedCopy(t *testing.T) {
+// TestCopyError: every message says why, what exists now, and what to do next.
+func TestCopyError(t *testing.T) {
 	t.Parallel()
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
@@ -69,7 +69,7 @@ func TestExplainFailedCopy(t *testing.T) {
 		{t.Context(), fmt.Errorf("a.db: %w", transfer.ErrDamaged), `Nothing. Run "animalstore db check" on the file that was copied`},
 		{t.Context(), errors.New("unexpected failure"), "unexpected failure. Nothing."},
 	} {
-		if got := explainFailedCopy(test.ctx, test.err, "Nothing.").Error(); !strings.Contains(got, test.want) {
+		if got := copyError(test.ctx, test.err, "Nothing.").Error(); !strings.Contains(got, test.want) {
 			t.Errorf("%v:\n got %q\nwant %q in it", test.err, got, test.want)
 		}
 	}
@@ -93,9 +93,9 @@ usage of the target  1      -        0200000000000000
 	}
 }
 
-// TestExplainFailedMove: every message says why, what the databases contain, and
+// TestMoveError: every message says why, what the databases contain, and
 // what to do next.
-func TestExplainFailedMove(t *testing.T) {
+func TestMoveError(t *testing.T) {
 	const unchanged = "Nothing was moved: the target and the source are unchanged. "
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
@@ -112,7 +112,7 @@ func TestExplainFailedMove(t *testing.T) {
 		{t.Context(), fmt.Errorf("%w: gone", db.ErrUnavailable), "the database stopped responding. " + unchanged + "Run the same command again when it is back (storage unavailable: gone)"},
 		{t.Context(), errors.New("copy the pets: unexpected failure"), "copy the pets: unexpected failure. " + unchanged + "Run the same command again once that is fixed"},
 	} {
-		if got := explainFailedMove(test.ctx, test.err).Error(); !strings.HasPrefix(got, test.want) {
+		if got := moveError(test.ctx, test.err).Error(); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%v:\ngot  %q\nwant %q", test.err, got, test.want)
 		}
 	}

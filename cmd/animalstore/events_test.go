@@ -46,7 +46,7 @@ func TestEventsFollow(t *testing.T) {
 	add("Rex")
 	await("\tpet/1\tRex, available\tkey 1\n")
 	server.kill()
-	await("trying again")
+	await("retrying in")
 	if server, err = startServer(dir, "--listen", strings.TrimPrefix(server.url, "http://")); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 		if cmd.Example == "" {
 			return // TestHelpIsComplete reports that
 		}
-		path, example := cmd.CommandPath(), cmd.Example
+		path, example := cmd.CommandPath(), strings.ReplaceAll(cmd.Example, "\\\n", "")
 		t.Run(strings.ReplaceAll(path, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			ran := 0

@@ -80,40 +80,32 @@ type repeatable struct {
 
 func (r repeatable) Unwrap() error { return r.error }
 
-// explain turns an error of a call into one with a message for the person at the command
-// line: what happened, why, and what to do next. Errors that have nothing to do with the
-// server stay as they are.
-func (c *connection) explain(ctx context.Context, key string, err error) error {
+// callError adds to the error of a call what the person at the command line should know:
+// what happened, why, and what to do next. Errors that have nothing to do with the server
+// stay as they are.
+func (c *connection) callError(ctx context.Context, key string, err error) error {
 	if err == nil || errors.As(err, new(cli.UsageError)) || errors.As(err, new(cliError)) ||
 		errors.As(err, new(petfile.Error)) || errors.As(err, new(petfile.MismatchError)) {
 		return err
 	}
-	text, code := c.reason(ctx, key, err)
+	text, code := c.describeError(ctx, key, err)
 	if text == "" {
 		return err
 	}
-	var again repeatable
-	switch {
-	case !errors.Is(err, client.ErrOutcomeUnknown):
-	case errors.As(err, &again):
-		text = sentence(text) + fmt.Sprintf(" It is unknown whether it was done: repeat the command with --idempotency-key %s, and it is done only once", again.key)
-	default:
-		text = sentence(text) + " It is unknown whether the change was made: check before you repeat it"
+	if errors.Is(err, client.ErrOutcomeUnknown) {
+		var again repeatable
+		if errors.As(err, &again) {
+			text += ". It may have been done: repeat the command with --idempotency-key " + again.key + " to do it only once"
+		} else {
+			text += ". The change may have been made: check before you repeat it"
+		}
 	}
 	return cliError{err, text, code}
 }
 
-// sentence ends a text so that another can follow.
-func sentence(text string) string {
-	if strings.HasSuffix(text, "?") {
-		return text
-	}
-	return text + "."
-}
-
-// reason says why a call failed and what to do about it, and returns the exit code. The
-// text is "" if it isn't about the server.
-func (c *connection) reason(ctx context.Context, key string, err error) (text string, code int) {
+// describeError says why a call failed, and returns the exit code. The text is "" if it
+// isn't about the server.
+func (c *connection) describeError(ctx context.Context, key string, err error) (text string, code int) {
 	var (
 		limit    *client.RateLimitError
 		response *client.ResponseError
@@ -123,54 +115,46 @@ func (c *connection) reason(ctx context.Context, key string, err error) (text st
 	case ctx.Err() != nil:
 		return "stopped before it was done", exitError
 	case errors.As(err, &limit):
-		return limitReason(limit), exitLimited
+		return retryAdvice(limit), exitLimited
 	case errors.As(err, &coded):
-		return c.codedReason(key, err, coded)
+		return c.describeRefusal(key, err, coded)
 	case errors.As(err, &response):
-		return c.responseReason(response), exitError
+		return c.describeResponse(response), exitError
 	}
-	return c.networkReason(err), exitError
+	return c.describeNetworkError(err), exitError
 }
 
-func limitReason(e *client.RateLimitError) string {
-	text := limitReached(e)
-	text = strings.ToLower(text[:1]) + text[1:]
-	advice := ". Try again then, or use --wait to let the command wait"
-	if e.Window == client.WindowBan {
-		text = "the key is banned for a while, because it kept sending requests after it was told to wait"
-		advice = `. Wait until then (--wait does), or have the ban lifted with "animalstore keys unban"`
-	}
-	switch {
-	case !e.Reset.IsZero():
-		text += fmt.Sprintf(", until %s UTC", terminal.DateTime(e.Reset))
-	case e.RetryAfter == 0:
-		return text + ". Try again later, or with --wait"
-	}
-	return text + fmt.Sprintf(" (in %s)", terminal.Duration(e.RetryAfter)) + advice
-}
-
-// limitReached says which limit is reached, as a sentence without its full stop.
+// limitReached says which limit is reached.
 func limitReached(e *client.RateLimitError) string {
-	requests := fmt.Sprintf("%d requests are", e.Limit)
-	switch e.Limit {
-	case 0: // the server didn't say
-		requests = "requests are"
-	case 1:
-		requests = "only request is"
-	}
+	window := "minute"
 	switch e.Window {
 	case client.WindowMinute:
-		return "This minute's " + requests + " used up"
 	case client.WindowDay:
-		return "Today's (UTC) " + requests + " used up"
+		window = "day"
 	case client.WindowBan:
-		return "The key is banned for a while"
+		return "the key is banned for ignoring its limits"
+	default:
+		return "the server is busy"
 	}
-	return "The server asks to wait"
+	if e.Limit == 0 { // the server didn't say
+		return "request limit per " + window + " reached"
+	}
+	return fmt.Sprintf("limit of %s per %s reached", terminal.Count(e.Limit, "request", "requests"), window)
 }
 
-// codedReason is for an error that the service returned.
-func (c *connection) codedReason(key string, err error, coded *animalstore.Error) (text string, code int) {
+func retryAdvice(e *client.RateLimitError) string {
+	text := limitReached(e) + ": retry later, or use --wait"
+	if e.RetryAfter > 0 {
+		text = fmt.Sprintf("%s: retry in %s, or use --wait", limitReached(e), terminal.Duration(e.RetryAfter))
+	}
+	if e.Window == client.WindowBan {
+		text += `. "animalstore keys unban" lifts the ban`
+	}
+	return text
+}
+
+// describeRefusal is for an error that the service returned.
+func (c *connection) describeRefusal(key string, err error, coded *animalstore.Error) (text string, code int) {
 	status, request := 0, ""
 	var refused *client.Error
 	if errors.As(err, &refused) {
@@ -179,7 +163,7 @@ func (c *connection) codedReason(key string, err error, coded *animalstore.Error
 	text = terminal.Visible(coded.Message)
 	switch {
 	case status == http.StatusUnauthorized:
-		return c.keyRefused(key, text), exitCredential
+		return c.describeRefusedKey(key), exitCredential
 	case status == http.StatusForbidden:
 		return text + `. Create a key that has it with "animalstore keys create --permissions"`, exitCredential
 	case status == http.StatusNotFound, coded.Code == animalstore.PetNotFound:
@@ -187,41 +171,40 @@ func (c *connection) codedReason(key string, err error, coded *animalstore.Error
 	case coded.Code == animalstore.ValidationFailed, coded.Code == animalstore.InvalidParameter:
 		return text, exitUsage
 	case status >= 500:
-		text = fmt.Sprintf("the server at %s can't do this now: %s. Try again later", c.address(), text)
+		text = fmt.Sprintf("%s failed: %s. Retry later", c.address(), text)
 		if request != "" {
-			text += "; the server's log has it as request " + terminal.Visible(request)
+			text += "; its log has details of request " + terminal.Visible(request)
 		}
 	}
 	return text, exitError
 }
 
-// keyRefused never shows the key, only what can be seen from it: the deployment it is for.
-func (c *connection) keyRefused(key, why string) string {
+// describeRefusedKey never shows the key, only the deployment that it is for.
+func (c *connection) describeRefusedKey(key string) string {
 	env := keys.Environment(key)
-	if env == "" && strings.HasPrefix(key, "ast_") {
+	switch {
+	case env != "":
+		return fmt.Sprintf("%s refused the %s key in %s: it is expired, revoked, or for another server", c.address(), env, keyVariable)
+	case strings.HasPrefix(key, "ast_"):
 		return "the key in " + keyVariable + " is mistyped or cut off"
 	}
-	text := fmt.Sprintf("the server at %s refuses the key in %s: %s", c.address(), keyVariable, why)
-	if env != "" {
-		text += fmt.Sprintf(". This one was created for %s", env)
-	}
-	return text
+	return fmt.Sprintf("%s refused the key in %s: it is mistyped, expired, revoked, or for another server", c.address(), keyVariable)
 }
 
-// responseReason is for a response that isn't from the service.
-func (c *connection) responseReason(e *client.ResponseError) string {
+// describeResponse is for a response that isn't from the service.
+func (c *connection) describeResponse(e *client.ResponseError) string {
 	if strings.Contains(e.Excerpt, "HTTP request to an HTTPS server") {
-		return fmt.Sprintf("the server at %s uses HTTPS: write https:// in --url", c.address())
+		return c.address() + " uses HTTPS: write https:// in --url"
 	}
-	text := fmt.Sprintf("the response from %s isn't from an animalstore server, or something in between changed it: status %d, %s", c.address(), e.Status, rootCause(e))
+	text := fmt.Sprintf("%s isn't an animalstore server, or a proxy changed its response: status %d, %s", c.address(), e.Status, rootCause(e))
 	if e.Excerpt != "" {
 		text += fmt.Sprintf(" (it begins with %q)", e.Excerpt)
 	}
-	return text + ". Is --url right?"
+	return text + ". Check --url"
 }
 
-// networkReason says why there was no response.
-func (c *connection) networkReason(err error) string {
+// describeNetworkError says why there was no response.
+func (c *connection) describeNetworkError(err error) string {
 	var (
 		dns         *net.DNSError
 		network     net.Error
@@ -232,19 +215,19 @@ func (c *connection) networkReason(err error) string {
 	url := c.address()
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf(`no server responds at %s. Start one with "animalstore serve", or say where it is with --url or ANIMALSTORE_URL`, url)
+		return "no server at " + url + `: start one with "animalstore serve", or set --url or ANIMALSTORE_URL`
 	case errors.As(err, &dns):
-		return fmt.Sprintf("the host of %s can't be found: %s. Is --url right?", url, rootCause(err))
+		return fmt.Sprintf("the host of %s wasn't found: %s. Check --url", url, rootCause(err))
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
-		return fmt.Sprintf("the server at %s doesn't use HTTPS: write http:// in --url", url)
+		return url + " doesn't use HTTPS: write http:// in --url"
 	case errors.As(err, &authority):
-		return fmt.Sprintf("this machine doesn't trust the certificate of %s. If it is your own, name it with --cacert", url)
+		return "this machine doesn't trust the certificate of " + url + ". If it is your own, pass it with --cacert"
 	case errors.As(err, &certificate):
 		return fmt.Sprintf("the certificate of %s isn't valid: %s", url, rootCause(err))
 	case errors.As(err, &network) && network.Timeout():
-		return fmt.Sprintf("the server at %s doesn't respond in time. Is it running, and is --url right?", url)
+		return url + " didn't respond in time: check that it is running, and --url"
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Sprintf("the connection to %s failed: %s. Is the server running, and is --url right?", url, rootCause(err))
+		return fmt.Sprintf("the connection to %s failed (%s): check that it is running, and --url", url, rootCause(err))
 	}
 	return ""
 }

@@ -106,7 +106,8 @@ only once: the database stores only its hash. A server creates keys for its own
 deployment. If there is no store yet, you are asked before one is created.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys create --name reports --permissions read --expires 90d
-  animalstore keys create --name big --plan enterprise --per-minute 5000 --per-day 1000000`,
+  animalstore keys create --name big --plan enterprise \
+      --per-minute 5000 --per-day 1000000`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := f.newKey(time.Now())
@@ -176,7 +177,7 @@ func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
 	if s == "" {
 		return animalstore.Time{}, nil
 	}
-	validity, err := terminal.ParseDuration(s)
+	validity, err := cli.ParseDuration(s)
 	if err != nil || validity <= 0 {
 		return animalstore.Time{}, cli.Usagef("--expires must be a duration such as 90d, 12h or 30m, not %q", s)
 	}
@@ -289,7 +290,8 @@ has fixed limits except enterprise, which needs --per-minute and --per-day. A
 key that is already on enterprise keeps its limits unless you give new ones.`,
 		Example: `  animalstore keys set 2 --name till --permissions read
   animalstore keys set 2 --expires 90d
-  animalstore keys set 2 --plan enterprise --per-minute 5000 --per-day 1000000`,
+  animalstore keys set 2 --plan enterprise \
+      --per-minute 5000 --per-day 1000000`,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			patch, err = f.patch(cmd, time.Now())
 			return err
@@ -368,7 +370,7 @@ period.`,
 		Example: `  animalstore keys rotate 2
   animalstore keys rotate 2 --grace 0s`,
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 {
+			if grace, err = cli.ParseDuration(graceText); err != nil || grace < 0 {
 				return cli.Usagef("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)
 			}
 			return nil
@@ -396,18 +398,18 @@ period.`,
 func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
 	return []terminal.Column[animalstore.Key]{
 		{Title: "ID", Text: func(k animalstore.Key) string { return decimal(k.ID) }},
-		{Title: "NAME", Text: func(k animalstore.Key) string { return k.Name }, Shrink: true},
-		{Title: "PLAN", Text: func(k animalstore.Key) string { return string(k.Plan) }, Drop: 2},
-		{Title: "PER MINUTE", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerMinute) }, Drop: 7},
-		{Title: "PER DAY", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerDay) }, Drop: 8},
-		{Title: "PERMISSIONS", Text: func(k animalstore.Key) string { return k.Permissions.String() }, Drop: 3},
-		{Title: "ENVIRONMENT", Text: func(k animalstore.Key) string { return string(k.Environment) }, Drop: 9},
-		{Title: "LAST USED", Time: func(k animalstore.Key) time.Time { return k.LastUsedAt.Time }, Relative: true, Drop: 4},
-		{Title: "EXPIRES", Time: func(k animalstore.Key) time.Time { return k.ExpiresAt.Time }, Relative: true, Drop: 5},
+		{Title: "NAME", Text: func(k animalstore.Key) string { return k.Name }},
 		{Title: "STATE",
 			Text:   func(k animalstore.Key) string { return k.State(now) },
 			Colour: func(k animalstore.Key) terminal.Colour { return keyColour(&k, now) }},
-		{Title: "BANNED UNTIL", Time: func(k animalstore.Key) time.Time { return k.Ban.Until.Time }, Relative: true, Never: "-", Drop: 6},
+		{Title: "PLAN", Text: func(k animalstore.Key) string { return string(k.Plan) }},
+		{Title: "PERMISSIONS", Text: func(k animalstore.Key) string { return k.Permissions.String() }},
+		{Title: "LAST USED", Time: func(k animalstore.Key) time.Time { return k.LastUsedAt.Time }, Relative: true},
+		{Title: "EXPIRES", Time: func(k animalstore.Key) time.Time { return k.ExpiresAt.Time }, Relative: true},
+		{Title: "BANNED UNTIL", Time: func(k animalstore.Key) time.Time { return k.Ban.Until.Time }, Relative: true, Never: "-"},
+		{Title: "PER MINUTE", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerMinute) }},
+		{Title: "PER DAY", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerDay) }},
+		{Title: "ENVIRONMENT", Text: func(k animalstore.Key) string { return string(k.Environment) }},
 	}
 }
 

@@ -54,7 +54,7 @@ func (at *keyLocation) do(cmd *cobra.Command, f func(keyStore, *terminal.Printer
 	err = at.server.do(cmd, func(s session) error { return f(serverKeys{s.Client}, s.Printer) })
 	var worded cliError
 	if errors.As(err, &worded) && worded.code == exitCredential {
-		worded.text = sentence(worded.text) + " On the server's machine, --database needs no key"
+		worded.text += ". On the server's machine, --database needs no key"
 		return worded
 	}
 	return err
@@ -88,7 +88,7 @@ func confirmNewStore(cmd *cobra.Command, absent *db.OpenError) error {
 	if !needsConfirmation(cmd) {
 		return fmt.Errorf("%w: name the server's database with --database, or create a new store with --yes", absent)
 	}
-	return requireConfirmation(cmd, sentence(absent.Error())+" The key of a new store works only with a server on that store. Create one?")
+	return requireConfirmation(cmd, absent.Error()+". Create a new store? Its keys work only with a server on that store.")
 }
 
 // onKey makes cmd call run with the id in its argument. What can be checked without

@@ -63,7 +63,7 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 			return cli.ReadEnvironment(cmd)
 		},
 	}
-	root.SetFlagErrorFunc(cli.ExplainFlag)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("animalstore {{.Version}}\n")
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())

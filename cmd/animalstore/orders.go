@@ -37,8 +37,8 @@ var orderColumns = []terminal.Column[animalstore.Order]{
 	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
 	{Title: "PET", Text: func(o animalstore.Order) string { return decimal(o.PetID) }},
 	{Title: "STATUS", Text: func(o animalstore.Order) string { return string(o.Status) }, Colour: orderColour},
-	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }, Drop: 1},
-	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }, Drop: 2},
+	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }},
+	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }},
 }
 
 func orderColour(o animalstore.Order) terminal.Colour {

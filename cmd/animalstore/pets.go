@@ -37,8 +37,8 @@ var pets = resource[animalstore.Pet]{"pet", "pets", petColumns}
 
 var petColumns = []terminal.Column[animalstore.Pet]{
 	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
-	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }, Shrink: true},
-	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }, Drop: 1},
+	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }},
+	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }},
 	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
 }
 

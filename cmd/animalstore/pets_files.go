@@ -83,7 +83,7 @@ func (n refusedError) Error() string {
 // importPets adds the pets of a file by several workers at once, and prints the result.
 func (s session) importPets(ctx context.Context, file *petfile.File, workers int) error {
 	progress := s.line.Progress(file.Pets, "pets")
-	run := petfile.Import{File: file, Workers: workers, Add: s.addRow, Observer: importReport{s, progress, file.Name}}
+	run := petfile.Import{File: file, Workers: workers, Add: s.addRow, Observer: &importReport{session: s, progress: progress, file: file.Name}}
 	if file.Pets >= 0 {
 		run.Journal = petfile.NewJournal(file.Name)
 		run.Journal.Server, run.Journal.Credential = s.BaseURL(), os.Getenv(keyVariable)
@@ -130,35 +130,37 @@ func (s session) addRow(ctx context.Context, pet animalstore.NewPet, idempotency
 // importReport shows an import as it happens.
 type importReport struct {
 	session
-	progress *terminal.Progress
-	file     string
+	progress  *terminal.Progress
+	file      string
+	paceNoted bool
 }
 
-func (r importReport) Resumed(rows int64) {
+func (r *importReport) Resumed(rows int64) {
 	r.Note("Continuing after %s from an earlier run.", terminal.Count(rows, "line", "lines"))
-	r.progress.AddDone(rows)
+	r.progress.Skip(rows)
 }
 
-func (r importReport) Restarted() {
+func (r *importReport) Restarted() {
 	r.Note("%s has changed since its import was interrupted, so it is sent from the start. Lines that haven't changed are not added again.", terminal.Visible(r.file))
 }
 
-func (r importReport) Done(line int64, refusal error) {
+func (r *importReport) Done(line int64, refusal error) {
 	if refusal != nil {
 		fmt.Fprintf(r.Notes, "line %d: %s\n", line, terminal.Visible(refusal.Error()))
 	}
-	r.progress.SetPace(r.pace())
+	r.notePace(&r.paceNoted)
 	r.progress.Add(1)
 }
 
-// pace says that the client sends requests more slowly than it could, to spread what is
-// left over the minute; "" if it doesn't. See [client.WithPacing].
-func (s session) pace() string {
+// notePace says once that the client spreads what is left of the limit over the minute.
+// See [client.WithPacing].
+func (s session) notePace(noted *bool) {
 	limit, known := s.RateLimit()
-	if !known || 2*limit.Remaining > limit.Limit || time.Until(limit.Reset) > time.Minute+2*time.Second {
-		return ""
+	if *noted || !known || 2*limit.Remaining > limit.Limit || time.Until(limit.Reset) > time.Minute+2*time.Second {
+		return
 	}
-	return fmt.Sprintf("Pacing: the key allows %s requests a minute", terminal.Grouped(limit.Limit))
+	*noted = true
+	s.Note("Slowing down: the key allows %s requests per minute.", terminal.Grouped(limit.Limit))
 }
 
 func tallyText(t petfile.Tally) string {
@@ -226,7 +228,11 @@ preserves every name exactly.`,
 // exportPets writes the pets to a file, or to the printer's output if the name is "-".
 func (s session) exportPets(name string, format petfile.Format, pets iter.Seq2[animalstore.Pet, error]) error {
 	progress := s.line.Progress(-1, "pets")
-	err := petfile.Export(name, s.Out, format, pets, func() { progress.SetPace(s.pace()); progress.Add(1) })
+	paceNoted := false
+	err := petfile.Export(name, s.Out, format, pets, func() {
+		s.notePace(&paceNoted)
+		progress.Add(1)
+	})
 	progress.Clear()
 	if err == nil {
 		s.Note("Exported %s.", terminal.Count(progress.Done(), "pet", "pets"))

@@ -36,11 +36,11 @@ var photos = resource[animalstore.Photo]{"photo", "pets photos", photoColumns}
 var photoColumns = []terminal.Column[animalstore.Photo]{
 	{Title: "ID", Text: func(p animalstore.Photo) string { return decimal(p.ID) }},
 	{Title: "PET", Text: func(p animalstore.Photo) string { return decimal(p.PetID) }},
-	{Title: "TYPE", Text: func(p animalstore.Photo) string { return p.ContentType }, Drop: 2},
 	{Title: "WIDTH", Text: func(p animalstore.Photo) string { return fmt.Sprint(p.Width) }},
 	{Title: "HEIGHT", Text: func(p animalstore.Photo) string { return fmt.Sprint(p.Height) }},
-	{Title: "BYTES", Text: func(p animalstore.Photo) string { return decimal(p.Bytes) }, Drop: 1},
-	{Title: "ADDED (UTC)", Time: func(p animalstore.Photo) time.Time { return p.CreatedAt.Time }, Drop: 3},
+	{Title: "BYTES", Text: func(p animalstore.Photo) string { return decimal(p.Bytes) }},
+	{Title: "TYPE", Text: func(p animalstore.Photo) string { return p.ContentType }},
+	{Title: "ADDED (UTC)", Time: func(p animalstore.Photo) time.Time { return p.CreatedAt.Time }},
 }
 
 func photosAddCommand(conn *connection) *cobra.Command {

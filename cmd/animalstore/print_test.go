@@ -39,7 +39,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left
 
 // TestLostSecret: if a secret can't be printed, the error says how to get another.
 func TestLostSecret(t *testing.T) {
-	p := terminal.NewPrinter(fullDisk{}, fullDisk{}, false)
+	p := terminal.NewPrinter(fullDisk{}, fullDisk{})
 	for want, err := range map[string]error{
 		`the secret of key 2 couldn't be printed and is lost: no space left. Create a new one with "animalstore keys rotate 2"`:         printSecret(p, "key", 2, "secret", nil),
 		`the secret of webhook 3 couldn't be printed and is lost: no space left. Create a new one with "animalstore webhooks rotate 3"`: printSecret(p, "webhook", 3, "secret", nil),

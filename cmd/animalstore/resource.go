@@ -2,8 +2,11 @@ package main
 
 import (
 	"iter"
+	"slices"
 	"strconv"
+	"strings"
 
+	"animalstore"
 	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
@@ -73,11 +76,101 @@ func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, 
 	return cmd
 }
 
-// printPages prints as much of a list as the flags ask for. list is called with
-// the page size to request.
+// printPages prints as much of a list as the flags ask for, with as few requests as
+// possible. list is called with the page size to request.
 func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, columns []terminal.Column[T], list func(pageSize int) iter.Seq2[T, error]) error {
-	pages := terminal.Pages{Limit: f.limit, All: f.all, MaxSize: maxPage, Entries: r.plural, ForMore: "use --limit N or --all"}
-	return terminal.PrintPages(p, pages, list, columns)
+	pageSize, printed := maxPage, 0
+	if !f.all {
+		pageSize = min(f.limit, maxPage)
+	}
+	err := terminal.PrintList(p, func(yield func(T, error) bool) {
+		for entry, err := range list(pageSize) {
+			printed++
+			if !yield(entry, err) || !f.all && printed == f.limit {
+				return
+			}
+		}
+	}, columns)
+	switch {
+	case err != nil || p.JSON || !p.Screen.Terminal:
+	case printed == 0:
+		p.Note("No %s found.", r.plural)
+	case !f.all && printed == f.limit:
+		p.Note("Stopped after %d. For more, use --limit or --all.", printed)
+	}
+	return err
+}
+
+// columnsFlag adds --columns, which chosenColumns reads.
+func columnsFlag[T any](cmd *cobra.Command, columns []terminal.Column[T]) {
+	names := columnNames(columns)
+	cmd.Flags().StringSlice("columns", nil, "print only these comma-separated columns: "+strings.Join(names, ", "))
+	cli.CompleteFlag(cmd, "columns", cli.CompleteList(names))
+}
+
+// columnNames are how a person chooses columns: their titles in lower case, without a unit
+// and with hyphens instead of spaces.
+func columnNames[T any](columns []terminal.Column[T]) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		title, _, _ := strings.Cut(c.Title, " (")
+		names[i] = strings.ReplaceAll(strings.ToLower(title), " ", "-")
+	}
+	return names
+}
+
+// chosenColumns returns the columns that --columns asks for, in its order.
+func chosenColumns[T any](cmd *cobra.Command, columns []terminal.Column[T]) ([]terminal.Column[T], error) {
+	wanted, err := cmd.Flags().GetStringSlice("columns")
+	switch {
+	case err != nil || !cmd.Flag("columns").Changed:
+		return columns, err
+	case cli.Given(cmd, "columns") && cli.Given(cmd, "json"):
+		return nil, cli.Usagef("use --columns or --json, not both: JSON always has all fields")
+	case len(wanted) == 0:
+		return nil, cli.Usagef("--columns is empty")
+	}
+	names, chosen := columnNames(columns), make([]terminal.Column[T], len(wanted))
+	for i, name := range wanted {
+		at := slices.Index(names, strings.ToLower(strings.TrimSpace(name)))
+		if at < 0 {
+			return nil, cli.Usagef("no column %q: use %s", terminal.Visible(name), animalstore.JoinOr(names))
+		}
+		chosen[i] = columns[at]
+	}
+	return chosen, nil
+}
+
+// listFlags say how much of a list to print.
+type listFlags struct {
+	limit int
+	all   bool
+}
+
+// register adds the flags. A defaultLimit of 0 prints everything.
+func (f *listFlags) register(cmd *cobra.Command, defaultLimit int) {
+	usage := "print at most `n` of them"
+	if defaultLimit == 0 {
+		usage += " (default all)"
+	}
+	cmd.Flags().IntVar(&f.limit, "limit", defaultLimit, usage)
+	cmd.Flags().BoolVar(&f.all, "all", false, "print all of them")
+}
+
+// check refuses flags that contradict each other, and sets all if the default is
+// everything.
+func (f *listFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.limit == 0 && !cmd.Flag("limit").Changed:
+		f.all = true
+	case f.limit < 1:
+		return cli.Usagef("--limit must be at least 1, not %d", f.limit)
+	case f.all && cli.Given(cmd, "all") && cli.Given(cmd, "limit"):
+		return cli.Usagef("--limit and --all can't be used together")
+	case cli.Given(cmd, "limit"):
+		f.all = false // the environment may have set it
+	}
+	return nil
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }

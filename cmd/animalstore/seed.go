@@ -76,7 +76,7 @@ func seedDatabase(ctx context.Context, d databaseFlag, s sample.Store, p *termin
 	var err error
 	if postgres.Is(d.url) {
 		store, err = postgres.Open(ctx, d.url, postgres.Options{Timeout: seedTimeout})
-		err = d.explain(err)
+		err = d.withFlag(err)
 	} else {
 		// Serve keeps servers from using the file: they wouldn't notice the new rows.
 		store, err = d.open(ctx, sqlite.Options{Serve: true})

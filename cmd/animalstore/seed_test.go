@@ -43,7 +43,7 @@ func openStoreAt(t *testing.T, file string) *sqlite.DB {
 }
 
 // silent prints nothing.
-func silent() *terminal.Printer { return terminal.NewPrinter(io.Discard, io.Discard, false) }
+func silent() *terminal.Printer { return terminal.NewPrinter(io.Discard, io.Discard) }
 
 func mustFill(t *testing.T, store db.DB, s sample.Store) {
 	t.Helper()

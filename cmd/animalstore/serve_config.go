@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +17,6 @@ import (
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/server"
-	"animalstore/internal/terminal"
 	"animalstore/internal/webhook"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 }
 
 func (f serveFlags) parseBackups(cfg *server.Config) (err error) {
-	cfg.Backups.Every, err = terminal.ParseDuration(f.backupEvery)
+	cfg.Backups.Every, err = cli.ParseDuration(f.backupEvery)
 	switch {
 	case err != nil || cfg.Backups.Every < time.Second:
 		return fmt.Errorf("--backup-every must be a duration of at least 1s, such as 1d, 12h or 30m, not %q", f.backupEvery)
@@ -76,7 +77,7 @@ func (f serveFlags) parseRetention(cfg *server.Config) (err error) {
 		cfg.EventsRetention = -1
 		return nil
 	}
-	cfg.EventsRetention, err = terminal.ParseDuration(f.eventsRetention)
+	cfg.EventsRetention, err = cli.ParseDuration(f.eventsRetention)
 	if err != nil || cfg.EventsRetention < time.Minute {
 		return fmt.Errorf("--events-retention must be a duration of at least 1m, such as 30d or 12h, or 0 to keep events forever, not %q", f.eventsRetention)
 	}
@@ -85,10 +86,22 @@ func (f serveFlags) parseRetention(cfg *server.Config) (err error) {
 
 // parsePhotosLimit reads a number of bytes.
 func (f serveFlags) parsePhotosLimit(cfg *server.Config) (err error) {
-	if cfg.PhotosLimit, err = terminal.ParseSize(f.photosLimit); err != nil || cfg.PhotosLimit < 1 {
+	if cfg.PhotosLimit, err = parseSize(f.photosLimit); err != nil || cfg.PhotosLimit < 1 {
 		return fmt.Errorf("--photos-limit must be a size such as 500MiB or 50GiB, not %q", f.photosLimit)
 	}
 	return nil
+}
+
+// parseSize parses a number of bytes, such as 500MiB.
+func parseSize(s string) (int64, error) {
+	for shift, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+		number, ok := strings.CutSuffix(s, unit)
+		n, err := strconv.ParseInt(number, 10, 64)
+		if ok && err == nil && n >= 0 && n <= math.MaxInt64>>(10*shift) {
+			return n << (10 * shift), nil
+		}
+	}
+	return 0, errors.New("not a size")
 }
 
 // checkListen refuses anything but an address and a port. For "", net.Listen would pick

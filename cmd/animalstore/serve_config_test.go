@@ -105,11 +105,11 @@ func TestReadOnlyDirectory(t *testing.T) {
 	_, database := readOnlyFiles{}.Reserve("/srv/store.db")
 	_, backups := transfer.NewScheduler(readOnlyFiles{}, "/srv/store.db", transfer.Schedule{Dir: t.TempDir()}, time.Now, slog.New(slog.DiscardHandler))
 	for _, err := range []error{database, backups} {
-		if got, want := explainStartError(err).Error(), `ReadWritePaths= ("systemctl edit animalstore")`; !strings.Contains(got, want) {
+		if got, want := startError(err).Error(), `ReadWritePaths= ("systemctl edit animalstore")`; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %s in it", got, want)
 		}
 	}
-	if got := explainStartError(&transfer.DirectoryError{Err: fs.ErrNotExist}).Error(); strings.Contains(got, "ReadWritePaths") {
+	if got := startError(&transfer.DirectoryError{Err: fs.ErrNotExist}).Error(); strings.Contains(got, "ReadWritePaths") {
 		t.Errorf("got %q, want nothing about systemd", got)
 	}
 }

@@ -110,7 +110,7 @@ func TestImportOnTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := startOnTerminal(t, dir, []string{keyVariable + "=" + strings.TrimSpace(string(secret)), "ANIMALSTORE_URL=" + server.url}, "pets", "import", "pets.csv")
-	p.waitFor(`\d of 22 pets\. Pacing: the key allows 10 requests a minute`)
+	p.waitFor(`\d of 22 pets[^$]*Slowing down: the key allows 10 requests per minute\.`)
 	if code := p.interrupt(); code != 130 {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
 	}

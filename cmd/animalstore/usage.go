@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -93,8 +94,8 @@ func printUsage(p *terminal.Printer, key string, usage []animalstore.Usage, hour
 		{Title: "REFUSED", Text: func(u animalstore.Usage) string { return decimal(u.Refused) }},
 	}
 	if p.Screen.Terminal {
-		columns = append(columns, terminal.Column[animalstore.Usage]{Title: "█ ADMITTED  ░ REFUSED", Drop: 1,
-			Text: func(u animalstore.Usage) string { return terminal.Bar(u.Admitted, u.Refused, most) }})
+		columns = append(columns, terminal.Column[animalstore.Usage]{Title: "█ ADMITTED  ░ REFUSED",
+			Text: func(u animalstore.Usage) string { return bar(u.Admitted, u.Refused, most) }})
 	}
 	p.Note("%s in the last %d hours: %d admitted, %d refused.", key, hours, admitted, refused)
 	return terminal.PrintList(p, func(yield func(animalstore.Usage, error) bool) {
@@ -104,4 +105,17 @@ func printUsage(p *terminal.Printer, key string, usage []animalstore.Usage, hour
 			}
 		}
 	}, columns)
+}
+
+// bar draws two numbers as parts of a bar, in proportion to the largest sum of the two in
+// the table. Any number above 0 is visible.
+func bar(solid, shaded, largest int64) string {
+	const width = 36
+	length := func(n int64) int {
+		if n == 0 {
+			return 0
+		}
+		return max(1, int(n*width/largest))
+	}
+	return strings.Repeat("█", length(solid)) + strings.Repeat("░", length(shaded))
 }

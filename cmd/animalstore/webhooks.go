@@ -41,13 +41,13 @@ var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", webhookColum
 
 var webhookColumns = []terminal.Column[animalstore.Webhook]{
 	{Title: "ID", Text: func(w animalstore.Webhook) string { return decimal(w.ID) }},
-	{Title: "URL", Text: func(w animalstore.Webhook) string { return w.URL }, Shrink: true},
-	{Title: "TYPES", Text: func(w animalstore.Webhook) string { return strings.Join(w.Types.List(), ",") }, Drop: 2},
-	{Title: "DESCRIPTION", Text: func(w animalstore.Webhook) string { return w.Description }, Drop: 6},
+	{Title: "URL", Text: func(w animalstore.Webhook) string { return w.URL }},
 	{Title: "STATE", Text: func(w animalstore.Webhook) string { return string(w.State) }, Colour: webhookColour},
-	{Title: "REASON", Text: func(w animalstore.Webhook) string { return cmp.Or(string(w.DisabledReason), "-") }, Drop: 5},
-	{Title: "LAST DELIVERED", Time: func(w animalstore.Webhook) time.Time { return w.LastDeliveredAt.Time }, Relative: true, Drop: 3},
-	{Title: "LAST FAILED", Time: func(w animalstore.Webhook) time.Time { return w.LastFailedAt.Time }, Relative: true, Drop: 4},
+	{Title: "TYPES", Text: func(w animalstore.Webhook) string { return strings.Join(w.Types.List(), ",") }},
+	{Title: "LAST DELIVERED", Time: func(w animalstore.Webhook) time.Time { return w.LastDeliveredAt.Time }, Relative: true},
+	{Title: "LAST FAILED", Time: func(w animalstore.Webhook) time.Time { return w.LastFailedAt.Time }, Relative: true},
+	{Title: "REASON", Text: func(w animalstore.Webhook) string { return cmp.Or(string(w.DisabledReason), "-") }},
+	{Title: "DESCRIPTION", Text: func(w animalstore.Webhook) string { return w.Description }},
 }
 
 func webhookColour(w animalstore.Webhook) terminal.Colour {
@@ -126,7 +126,8 @@ server.
 The address must be https and lead to the public internet, unless the server
 allows further networks.`,
 		Example: `  animalstore webhooks create --to https://example.com/hook
-  animalstore webhooks create --to https://example.com/hook --types 'pet.*,order.created' --description 'the shop window'`,
+  animalstore webhooks create --to https://example.com/hook \
+      --types 'pet.*,order.created' --description 'the shop window'`,
 		Args: cli.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.to == "" {
@@ -245,7 +246,7 @@ can change at any time in between.`,
   animalstore webhooks rotate 1 --grace 0s`,
 		Args: cli.OneID("webhook", "webhooks"),
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if grace, err = terminal.ParseDuration(graceText); err != nil || grace < 0 || grace > maxServerGrace {
+			if grace, err = cli.ParseDuration(graceText); err != nil || grace < 0 || grace > maxServerGrace {
 				return cli.Usagef("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)
 			}
 			return nil

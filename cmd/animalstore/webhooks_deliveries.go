@@ -25,10 +25,10 @@ var deliveryColumns = []terminal.Column[animalstore.Delivery]{
 	{Title: "EVENT", Text: deliveredEvent},
 	{Title: "TYPE", Text: func(d animalstore.Delivery) string { return string(d.Type) }},
 	{Title: "STATE", Text: func(d animalstore.Delivery) string { return string(d.State) }, Colour: deliveryColour},
-	{Title: "ATTEMPTS", Text: func(d animalstore.Delivery) string { return strconv.Itoa(len(d.Attempts)) }, Drop: 2},
-	{Title: "LAST RESULT", Text: lastResult, Shrink: true},
-	{Title: "NEXT ATTEMPT", Time: func(d animalstore.Delivery) time.Time { return d.NextAttemptAt.Time }, Relative: true, Never: "-", Drop: 1},
-	{Title: "CREATED (UTC)", Time: func(d animalstore.Delivery) time.Time { return d.CreatedAt.Time }, Drop: 3},
+	{Title: "LAST RESULT", Text: lastResult},
+	{Title: "NEXT ATTEMPT", Time: func(d animalstore.Delivery) time.Time { return d.NextAttemptAt.Time }, Relative: true, Never: "-"},
+	{Title: "ATTEMPTS", Text: func(d animalstore.Delivery) string { return strconv.Itoa(len(d.Attempts)) }},
+	{Title: "CREATED (UTC)", Time: func(d animalstore.Delivery) time.Time { return d.CreatedAt.Time }},
 }
 
 func deliveryColour(d animalstore.Delivery) terminal.Colour {
@@ -125,7 +125,7 @@ func deliveryIDs(args []string) (webhook, delivery int64) {
 
 var sentColumns = func() (columns []terminal.Column[animalstore.DeliveryWithBody]) {
 	for _, c := range deliveryColumns {
-		adapted := terminal.Column[animalstore.DeliveryWithBody]{Title: c.Title, Never: c.Never, Shrink: c.Shrink, Drop: c.Drop, Relative: c.Relative}
+		adapted := terminal.Column[animalstore.DeliveryWithBody]{Title: c.Title, Never: c.Never, Relative: c.Relative}
 		if c.Text != nil {
 			adapted.Text = func(d animalstore.DeliveryWithBody) string { return c.Text(d.Delivery) }
 		}
@@ -138,7 +138,7 @@ var sentColumns = func() (columns []terminal.Column[animalstore.DeliveryWithBody
 		columns = append(columns, adapted)
 	}
 	body := func(d animalstore.DeliveryWithBody) string { return string(d.Body) }
-	return append(columns, terminal.Column[animalstore.DeliveryWithBody]{Title: "BODY", Text: body, Shrink: true})
+	return append(columns, terminal.Column[animalstore.DeliveryWithBody]{Title: "BODY", Text: body})
 }()
 
 func webhooksDeliveryCommand(conn *connection) *cobra.Command {
@@ -211,7 +211,7 @@ func (f *retryFlags) parse(now time.Time) (animalstore.DeliveryRetry, error) {
 		return which, nil
 	}
 	at, err := time.Parse(time.RFC3339, f.since)
-	if ago, notAgo := terminal.ParseDuration(f.since); err != nil && notAgo == nil && ago >= 0 {
+	if ago, notAgo := cli.ParseDuration(f.since); err != nil && notAgo == nil && ago >= 0 {
 		at, err = now.Add(-ago), nil
 	}
 	if err != nil || at.After(now) {

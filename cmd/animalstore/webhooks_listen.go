@@ -33,7 +33,8 @@ took, in milliseconds: aligned on a terminal, tab-separated in a pipe, and one
 JSON object with --json. It signs with a new secret, which it prints to standard
 error, unless you give it one.`,
 		Example: `  animalstore webhooks listen --forward-to http://localhost:3000/hook
-  animalstore webhooks listen --forward-to http://localhost:3000/hook --types 'pet.*' --secret whsec_dGVzdA==`,
+  animalstore webhooks listen --forward-to http://localhost:3000/hook \
+      --types 'pet.*' --secret whsec_dGVzdA==`,
 		Args: cli.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if patterns, err = eventPatterns(cmd, f.types); err == nil {

@@ -23,7 +23,7 @@ func newCommand() (*cobra.Command, *colour, *IDList) {
 	return cmd, &paint, &ids
 }
 
-func TestExplainFlag(t *testing.T) {
+func TestFlagError(t *testing.T) {
 	for _, test := range []struct{ arg, want string }{
 		{"--colour=pink", `--colour must be red, green or blue, not "pink". See "shop --help"`},
 		{"--id=1,x", `--id must be ids: positive numbers separated by commas, not "1,x". See "shop --help"`},
@@ -41,7 +41,7 @@ func TestExplainFlag(t *testing.T) {
 			t.Errorf("%s: got no error", test.arg)
 			continue
 		}
-		if got := ExplainFlag(cmd, err).Error(); got != test.want {
+		if got := FlagError(cmd, err).Error(); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.arg, got, test.want)
 		}
 	}

@@ -4,10 +4,12 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"animalstore"
 
@@ -30,7 +32,7 @@ func ReadEnvironment(cmd *cobra.Command) error {
 			return
 		}
 		if e := cmd.Flags().Set(f.Name, value); e != nil {
-			err = Usagef("the environment variable %s: %w", name, explainValue(e))
+			err = Usagef("the environment variable %s: %w", name, valueError(e))
 		}
 		if f.Annotations == nil {
 			f.Annotations = map[string][]string{}
@@ -101,4 +103,17 @@ func (l *IDList) Set(s string) error {
 		*l = append(*l, id)
 	}
 	return nil
+}
+
+// ParseDuration parses a duration in Go's notation, or in days, such as 90d.
+func ParseDuration(s string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.Atoi(days)
+	if err != nil || n < 0 || n > 100*366 {
+		return 0, errors.New("not a number of days")
+	}
+	return time.Duration(n) * 24 * time.Hour, nil
 }

@@ -3,13 +3,8 @@ package cli
 import (
 	"strings"
 
-	"animalstore/internal/terminal"
-
 	"github.com/spf13/cobra"
 )
-
-// helpWidth is the maximum width of help, in columns.
-const helpWidth = 80
 
 // ArrangeHelp adds a command help to root, and wraps the help of all commands.
 func ArrangeHelp(root *cobra.Command) {
@@ -26,11 +21,10 @@ func ArrangeHelp(root *cobra.Command) {
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
 		}
-		help.Short = "Explain a command"
-		help.Long = "Explain a command, like its flag --help."
+		help.Short = "Show the help of a command"
+		help.Long = "Show the help of a command, like its flag --help."
 		help.Example = "  animalstore help\n  animalstore help keys create"
 	}
-	cobra.AddTemplateFunc("wrapExample", func(example string) string { return terminal.WrapCommands(example, helpWidth) })
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 }
 
@@ -40,7 +34,6 @@ func usageTemplate(cobras string) string {
 	return strings.NewReplacer(
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}",
 		".FlagUsages |", ".FlagUsagesWrapped 80 |",
-		"{{.Example}}", "{{wrapExample .Example}}",
 		"Additional Commands:", "Other Commands:",
 		"for more information about a command", "to learn about a command",
 	).Replace(cobras)

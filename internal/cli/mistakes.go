@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ExplainFlag is the error for a flag that can't be read, with what to do next.
-func ExplainFlag(cmd *cobra.Command, err error) error {
+// FlagError is the error for a flag that can't be read, with what to do next.
+func FlagError(cmd *cobra.Command, err error) error {
 	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return Usagef("%w. %s", explainValue(err), hint)
+		return Usagef("%w. %s", valueError(err), hint)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -30,9 +30,9 @@ func ExplainFlag(cmd *cobra.Command, err error) error {
 	return Usagef("%q has no flag --%s. %s", cmd.CommandPath(), unknown.GetSpecifiedName(), hint)
 }
 
-// explainValue replaces an error of pflag, which quotes strconv and csv, by
+// valueError replaces an error of pflag, which quotes strconv and csv, by
 // one for people.
-func explainValue(err error) error {
+func valueError(err error) error {
 	var (
 		invalid *pflag.InvalidValueError
 		missing *pflag.ValueRequiredError

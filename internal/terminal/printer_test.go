@@ -18,7 +18,7 @@ type pet struct {
 
 var petColumns = []Column[pet]{
 	{Title: "ID", Text: func(p pet) string { return strconv.Itoa(p.ID) }},
-	{Title: "NAME", Text: func(p pet) string { return p.Name }, Shrink: true},
+	{Title: "NAME", Text: func(p pet) string { return p.Name }},
 	{Title: "STATUS", Text: func(pet) string { return "sold" }},
 }
 
@@ -116,15 +116,15 @@ func TestColumns(t *testing.T) {
 	columns := []Column[time.Time]{
 		{Title: "AT", Time: func(t time.Time) time.Time { return t }},
 		{Title: "AGO", Time: func(time.Time) time.Time { return time.Now().Add(-90 * time.Minute) }, Relative: true},
-		{Title: "ESC", Text: func(time.Time) string { return "\x1b" }, Drop: 1},
+		{Title: "ESC", Text: func(time.Time) string { return "\x1b" }},
 	}
 	for _, test := range []struct {
 		screen Screen
 		item   time.Time
 		want   string
 	}{
-		{Screen{Terminal: true, Width: 30}, at, "AT                   AGO\n2026-02-03 04:05:06  1 h ago\n"},
-		{Screen{Terminal: true, Width: 16}, time.Time{}, "AT     AGO\nnever  1 h ago\n"},
+		{Screen{Terminal: true, Width: 36}, at, "AT                   AGO\n2026-02-03 04:05:06  1 h 30 min ago\n"},
+		{Screen{Terminal: true, Width: 22}, time.Time{}, "AT     AGO\nnever  1 h 30 min ago\n"},
 		{Screen{}, at, "2026-02-03T04:05:06.007Z\t"},
 		{Screen{}, time.Time{}, "never\t"},
 	} {
@@ -157,42 +157,35 @@ func TestFields(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	cells := func(texts ...string) (row []Cell) {
+	cells := func(texts ...string) (row []cell) {
 		for _, text := range texts {
-			row = append(row, Cell{Text: text})
+			row = append(row, cell{text: text})
 		}
 		return row
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		screen Screen
-		rows   [][]Cell
+		rows   [][]cell
 		want   string
 	}{
-		{"aligned", Screen{}, [][]Cell{cells("1", "Rex", "a"), cells("10", "Mia", "b")}, "1   Rex  a\n10  Mia  b\n"},
-		{"wide characters", Screen{}, [][]Cell{cells("1", "柴犬", "a"), cells("2", "Rex!", "b"), cells("3", "é", "c")}, "1  柴犬  a\n2  Rex!  b\n3  é     c\n"},
-		{"cut to the screen", Screen{Width: 20}, [][]Cell{cells("1", "a very long name", "x")}, "1  a very long n…  x\n"},
-		{"not cut below a readable width", Screen{Width: 5}, [][]Cell{cells("1", "a very long name", "x")}, "1  a very lo…  x\n"},
-		{"a wide character is not halved", Screen{Width: 17}, [][]Cell{cells("1", "柴犬柴犬柴犬柴犬", "x")}, "1  柴犬柴犬柴…  x\n"},
-		{"colours have no width", Screen{Colour: true}, [][]Cell{{{"a", Red}, {Text: "b"}}, cells("aa", "c")}, "\x1b[31ma\x1b[0m   b\naa  c\n"},
-		{"no colours", Screen{}, [][]Cell{{{"a", Red}, {Text: "b"}}}, "a  b\n"},
-	}
-	for _, test := range tests {
+		{"aligned", Screen{}, [][]cell{cells("1", "Rex", "a"), cells("10", "Mia", "b")}, "1   Rex  a\n10  Mia  b\n"},
+		{"wide characters", Screen{}, [][]cell{cells("1", "柴犬", "a"), cells("2", "Rex!", "b"), cells("3", "é", "c")}, "1  柴犬  a\n2  Rex!  b\n3  é     c\n"},
+		{"cut to the screen", Screen{Width: 28}, [][]cell{cells("1", "a name that is very long", "x")}, "1  a name that is very l…  x\n"},
+		{"a wide character is not halved", Screen{Width: 26}, [][]cell{cells("1", "柴犬柴犬柴犬柴犬柴犬柴犬", "x")}, "1  柴犬柴犬柴犬柴犬柴…   x\n"},
+		{"the last columns left out", Screen{Width: 25}, [][]cell{cells("1", "a name that is very long", "x")}, "1  a name that is very…\n"},
+		{"colours have no width", Screen{Colour: true}, [][]cell{{{"a", Red}, {text: "b"}}, cells("aa", "c")}, "\x1b[31ma\x1b[0m   b\naa  c\n"},
+		{"no colours", Screen{}, [][]cell{{{"a", Red}, {text: "b"}}}, "a  b\n"},
+	} {
 		var out strings.Builder
-		table := Table{w: &out, screen: test.screen, shrink: 1}
+		test.screen.Terminal = true
+		table := table{screen: test.screen}
 		for _, row := range test.rows {
-			table.Add(row...)
+			table.add(row)
 		}
-		if err := table.Flush(); err != nil || out.String() != test.want {
+		if err := table.flush(&out); err != nil || out.String() != test.want {
 			t.Errorf("%s: got %q (%v), want %q", test.name, out.String(), err, test.want)
 		}
-	}
-	var out strings.Builder
-	table := NewTable(&out)
-	table.AddText("ROWS", "ID")
-	table.AddText("1", "2")
-	if err := table.Flush(); err != nil || out.String() != "ROWS  ID\n1     2\n" {
-		t.Errorf("got %q (%v), want aligned columns without a terminal", out.String(), err)
 	}
 }
 

@@ -3,8 +3,12 @@
 package terminal
 
 import (
+	"bufio"
+	"context"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -37,16 +41,37 @@ type Colour string
 
 // The colours in use.
 const (
-	Plain  Colour = ""
 	Red    Colour = "\x1b[31m"
 	Green  Colour = "\x1b[32m"
 	Yellow Colour = "\x1b[33m"
 	Faint  Colour = "\x1b[2m"
 )
 
-func (c Colour) paint(text string) string {
-	if c == Plain || text == "" {
-		return text
+// Interactive reports whether in and out are both terminals, so that a person can
+// answer a question.
+func Interactive(in io.Reader, out io.Writer) bool {
+	file, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd())) && ScreenOf(out).Terminal
+}
+
+// Confirm asks a question and reports whether the answer was yes. Anything else is no.
+// If ctx ends first, it returns its error.
+func Confirm(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
+	fmt.Fprint(out, Wrap(question+" [y/N] ", ScreenOf(out).Width))
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(in).ReadString('\n')
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		if !strings.HasSuffix(line, "\n") { // Ctrl-D
+			fmt.Fprintln(out)
+		}
+		text := strings.ToLower(strings.TrimSpace(line))
+		return text == "y" || text == "yes", nil
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return false, ctx.Err()
 	}
-	return string(c) + text + "\x1b[0m"
 }

@@ -8,140 +8,88 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Cell is text in a table.
-type Cell struct {
-	Text   string
-	Colour Colour
-}
+const (
+	gap        = 2  // columns between two cells
+	leastWidth = 20 // a cell isn't cut to less
+)
 
-// Table prints rows in aligned columns. text/tabwriter would count a colour's bytes as
-// columns, and a double-width Chinese character as one.
+// table prints rows: aligned on a terminal, separated by tabs in a pipe. text/tabwriter
+// would count a colour's bytes as columns, and a double-width Chinese character as one.
 //
-// Flush may be called after any number of rows. A column is as wide as its
-// widest cell so far, so that a long list keeps its shape with little memory.
-type Table struct {
-	w      io.Writer
-	screen Screen
-	shrink int // the column that is cut if the screen is too narrow; -1: none
-	drop   []int
-	hidden []bool // the columns that are left out; nil until the first row is printed
-	widths []int
-	rows   [][]Cell
+// A column is as wide as its widest cell so far, so that a long list that is printed in
+// blocks keeps its shape.
+type table struct {
+	screen      Screen
+	keepColumns bool // even if they don't fit on the screen
+	widths      []int
+	rows        [][]cell
 }
 
-// NewTable returns a table that is aligned on a terminal and elsewhere.
-func NewTable(w io.Writer) *Table {
-	return &Table{w: w, screen: ScreenOf(w), shrink: -1}
+type cell struct {
+	text   string
+	colour Colour
 }
 
-// Add adds a row.
-func (t *Table) Add(row ...Cell) {
-	for len(t.widths) < len(row) {
-		t.widths = append(t.widths, 0)
+func (t *table) add(row []cell) {
+	if t.widths == nil {
+		t.widths = make([]int, len(row))
 	}
 	for i, c := range row {
-		t.widths[i] = max(t.widths[i], uniseg.StringWidth(c.Text))
+		t.widths[i] = max(t.widths[i], uniseg.StringWidth(c.text))
 	}
 	t.rows = append(t.rows, row)
 }
 
-// AddText adds a row without colours.
-func (t *Table) AddText(texts ...string) {
-	row := make([]Cell, len(texts))
-	for i, text := range texts {
-		row[i].Text = text
-	}
-	t.Add(row...)
-}
-
-const (
-	gap        = 2  // columns between two cells
-	leastWidth = 10 // minimum width of a cell that is cut
-)
-
-// Flush prints the rows added since the last call.
-func (t *Table) Flush() error {
-	if len(t.rows) == 0 {
-		return nil
-	}
-	if t.hidden == nil {
-		t.hide()
-	}
+// flush prints the rows added since the last call.
+func (t *table) flush(w io.Writer) error {
 	widths := t.fit()
-	var b strings.Builder
+	var lines strings.Builder
 	for _, row := range t.rows {
-		last := len(row) - 1
-		for t.hidden[last] {
-			last--
+		for i, width := range widths {
+			t.write(&lines, row[i], width, i == len(widths)-1)
 		}
-		for i, c := range row[:last+1] {
-			if t.hidden[i] {
-				continue
-			}
-			text := c.Text
-			if i == t.shrink {
-				text = cut(text, widths[i])
-			}
-			if t.screen.Colour {
-				b.WriteString(c.Colour.paint(text))
-			} else {
-				b.WriteString(text)
-			}
-			if i < last {
-				b.WriteString(strings.Repeat(" ", widths[i]-uniseg.StringWidth(text)+gap))
-			}
-		}
-		b.WriteByte('\n')
 	}
 	t.rows = t.rows[:0]
-	_, err := io.WriteString(t.w, b.String())
+	_, err := io.WriteString(w, lines.String())
 	return err
 }
 
-// hide leaves out columns until the rest fits on the screen, or no more may be left
-// out. A column that can be cut counts with its minimum width.
-func (t *Table) hide() {
-	t.hidden = make([]bool, len(t.widths))
-	if t.screen.Width == 0 {
-		return
+func (t *table) write(lines *strings.Builder, c cell, width int, last bool) {
+	text, separator := c.text, "\t"
+	if t.screen.Terminal {
+		text = cut(text, width)
+		separator = strings.Repeat(" ", width-uniseg.StringWidth(text)+gap)
 	}
-	for {
-		least := t.total(t.widths)
-		if t.shrink >= 0 {
-			least -= max(0, t.widths[t.shrink]-leastWidth)
-		}
-		first := -1
-		for i, order := range t.drop {
-			if order > 0 && !t.hidden[i] && (first < 0 || order > t.drop[first]) {
-				first = i
-			}
-		}
-		if least <= t.screen.Width || first < 0 {
-			return
-		}
-		t.hidden[first] = true
+	if t.screen.Colour && c.colour != "" && text != "" {
+		text = string(c.colour) + text + "\x1b[0m"
 	}
+	if last {
+		separator = "\n"
+	}
+	lines.WriteString(text + separator)
 }
 
-// total is the width of a row without the columns that are left out.
-func (t *Table) total(widths []int) int {
-	total := -gap
-	for i, w := range widths {
-		if !t.hidden[i] {
+// fit returns the widths of the columns to print. To fit on the screen, it narrows the
+// widest and then leaves out the last ones.
+func (t *table) fit() []int {
+	widths := slices.Clone(t.widths)
+	for t.screen.Width > 0 && len(widths) > 0 {
+		total := -gap
+		for _, w := range widths {
 			total += w + gap
 		}
-	}
-	return total
-}
-
-// fit narrows one column so that a row fits on the screen.
-func (t *Table) fit() []int {
-	widths := slices.Clone(t.widths)
-	if t.shrink < 0 || t.shrink >= len(widths) || t.screen.Width == 0 {
-		return widths
-	}
-	if over := t.total(widths) - t.screen.Width; over > 0 {
-		widths[t.shrink] = max(widths[t.shrink]-over, min(widths[t.shrink], leastWidth))
+		over := total - t.screen.Width
+		widest := slices.Index(widths, slices.Max(widths))
+		switch {
+		case over <= 0:
+			return widths
+		case widths[widest] > leastWidth:
+			widths[widest] = max(leastWidth, widths[widest]-over)
+		case t.keepColumns || len(widths) == 1:
+			return widths
+		default:
+			widths = widths[:len(widths)-1]
+		}
 	}
 	return widths
 }

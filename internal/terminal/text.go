@@ -1,13 +1,12 @@
 package terminal
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 
 	"github.com/rivo/uniseg"
 )
@@ -17,28 +16,13 @@ import (
 // direction or break the line are escaped as in Go. Backslashes are escaped as
 // well, so that the result is unambiguous.
 func Visible(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r == '\\' || hidden(r) }) < 0 {
-		return s
-	}
 	var b strings.Builder
 	for _, r := range s {
-		switch {
-		case r == '\\':
-			b.WriteString(`\\`)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case !hidden(r):
+		if r == '\\' || hidden(r) {
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
 			b.WriteRune(r)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 	}
 	return b.String()
@@ -51,26 +35,19 @@ func hidden(r rune) bool {
 	return r != nonJoiner && r != joiner && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// escapeJSON escapes the same characters in JSON, where they occur in strings
-// only. The encoder escapes the ASCII ones but not the others, and some
-// terminals obey U+009B like ESC [.
-func escapeJSON(text []byte) []byte {
-	if strings.IndexFunc(string(text), func(r rune) bool { return r >= 0x7f && hidden(r) }) < 0 {
-		return text
-	}
-	var b []byte
+// escapeJSON escapes the same characters in JSON. The encoder has escaped the ASCII ones
+// but DEL, and some terminals obey U+009B like ESC [.
+func escapeJSON(text []byte) (escaped []byte) {
 	for _, r := range string(text) {
-		switch {
-		case r < 0x7f || !hidden(r):
-			b = append(b, string(r)...)
-		case r < 0x10000:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		default:
-			r -= 0x10000
-			b = fmt.Appendf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		if r < 0x7f || !hidden(r) {
+			escaped = append(escaped, string(r)...)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, unit)
 		}
 	}
-	return b
+	return escaped
 }
 
 // Wrap breaks text between words to fit a width in columns. A width of 0 leaves it on
@@ -109,25 +86,6 @@ func wrapLine(text string, width int) string {
 	return b.String()
 }
 
-// WrapCommands breaks long lines before a flag, with a backslash, so that a shell
-// still reads them as one.
-func WrapCommands(lines string, width int) string {
-	const indent = "      "
-	var wrapped []string
-	for line := range strings.SplitSeq(lines, "\n") {
-		for len(line) > width {
-			at := strings.LastIndex(line[:width-1], " --")
-			if at <= len(indent) {
-				break
-			}
-			wrapped = append(wrapped, line[:at]+` \`)
-			line = indent + line[at+1:]
-		}
-		wrapped = append(wrapped, line)
-	}
-	return strings.Join(wrapped, "\n")
-}
-
 // cut shortens text to the given number of columns, with an ellipsis at the end.
 func cut(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
@@ -150,15 +108,11 @@ func cut(text string, width int) string {
 
 // Grouped formats a number for people: 1,234,567.
 func Grouped(n int64) string {
-	digits := fmt.Sprint(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
-	return b.String()
+	return digits
 }
 
 // Count formats a number of things: 1 pet, 2,000 pets.
@@ -169,56 +123,19 @@ func Count(n int64, singular, plural string) string {
 	return Grouped(n) + " " + plural
 }
 
-const barWidth = 36
-
-// Bar draws two numbers as parts of a bar, in proportion to the largest sum of the
-// two in a table. Any number above 0 is visible.
-func Bar(solid, shaded, largest int64) string {
-	length := func(n int64) int {
-		if n == 0 {
-			return 0
-		}
-		return max(1, int(n*barWidth/largest))
-	}
-	return strings.Repeat("█", length(solid)) + strings.Repeat("░", length(shaded))
-}
-
 // Duration formats a duration for people, rounded up to seconds.
 func Duration(d time.Duration) string {
 	seconds := int64((d + time.Second - 1) / time.Second)
 	minutes, hours := seconds/60, seconds/3600
 	switch {
-	case seconds < 60:
-		return fmt.Sprintf("%d s", seconds)
-	case hours == 0:
+	case hours >= 48:
+		return fmt.Sprintf("%d d", hours/24)
+	case hours > 0:
+		return fmt.Sprintf("%d h %d min", hours, minutes%60)
+	case minutes > 0:
 		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
 	}
-	return fmt.Sprintf("%d h %d min", hours, minutes%60)
-}
-
-// ParseDuration parses a duration in Go's notation, or in days, such as 90d.
-func ParseDuration(s string) (time.Duration, error) {
-	days, ok := strings.CutSuffix(s, "d")
-	if !ok {
-		return time.ParseDuration(s)
-	}
-	n, err := strconv.Atoi(days)
-	if err != nil || n < 0 || n > 100*366 {
-		return 0, errors.New("not a number of days")
-	}
-	return time.Duration(n) * 24 * time.Hour, nil
-}
-
-// ParseSize parses a number of bytes, such as 500MiB.
-func ParseSize(s string) (int64, error) {
-	for shift, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
-		number, ok := strings.CutSuffix(s, unit)
-		n, err := strconv.ParseInt(number, 10, 64)
-		if ok && err == nil && n >= 0 && n <= math.MaxInt64>>(10*shift) {
-			return n << (10 * shift), nil
-		}
-	}
-	return 0, errors.New("not a size")
+	return fmt.Sprintf("%d s", seconds)
 }
 
 const never = "never"
@@ -231,25 +148,10 @@ func DateTime(t time.Time) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// relativeTime is how far a time is from now, in the largest unit.
+// relativeTime is how far a time is from now.
 func relativeTime(t, now time.Time) string {
-	if t.IsZero() {
-		return never
+	if t.After(now) {
+		return "in " + Duration(t.Sub(now))
 	}
-	d := t.Sub(now)
-	text := ""
-	switch distance := d.Abs(); {
-	case distance < time.Minute:
-		text = fmt.Sprintf("%d s", distance/time.Second)
-	case distance < time.Hour:
-		text = fmt.Sprintf("%d min", distance/time.Minute)
-	case distance < 48*time.Hour:
-		text = fmt.Sprintf("%d h", distance/time.Hour)
-	default:
-		text = fmt.Sprintf("%d d", distance/(24*time.Hour))
-	}
-	if d > 0 {
-		return "in " + text
-	}
-	return text + " ago"
+	return Duration(now.Sub(t)) + " ago"
 }

@@ -327,7 +327,7 @@ func TestEventsAfterStorageFailed(t *testing.T) {
 	s.db.arm("PublishEvents", failWith(db.ErrUnavailable))
 	s.db.arm("Events", failWith(db.ErrUnavailable))
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")
-	eventually(t, "it is logged", func() bool { return len(s.log.lines("cannot look for events")) > 0 })
+	eventually(t, "it is logged", func() bool { return len(s.log.lines("cannot poll for events")) > 0 })
 	s.do(t, call{path: "/v1/events"}).want(t, 503, "unavailable")
 	s.do(t, call{path: "/v1/events?after=latest"}).want(t, 503, "unavailable")
 	s.db.arm("PublishEvents", nil)
@@ -335,7 +335,7 @@ func TestEventsAfterStorageFailed(t *testing.T) {
 	if got := readEventPage(t, <-waiting); len(got.events) == 0 {
 		t.Error("got no event, want that of the pet")
 	}
-	if got := len(s.log.lines("cannot look for events")); got != 1 {
+	if got := len(s.log.lines("cannot poll for events")); got != 1 {
 		t.Errorf("got %d lines about it in the log, want 1", got)
 	}
 }

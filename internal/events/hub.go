@@ -29,9 +29,9 @@ const (
 	// defaultPollEvery is how often the hub polls for events of other
 	// processes.
 	defaultPollEvery = 250 * time.Millisecond
-	// spacing is the minimum time between two polls. Many writes share one
+	// minPollInterval is the minimum time between two polls. Many writes share one
 	// poll, so following costs writers little, and nobody notices the delay.
-	spacing = 10 * time.Millisecond
+	minPollInterval = 10 * time.Millisecond
 	// Readers are woken in groups, with a pause in between. Waking a thousand
 	// at once would make every other request wait until all of them have sent
 	// their events.
@@ -39,15 +39,15 @@ const (
 	groupPause = time.Millisecond
 	// pollTimeout bounds one poll, in case the database doesn't respond.
 	pollTimeout = 5 * time.Second
-	// linger is how long events stay in memory after the last reader has
-	// left. A client that sends one request after another has no reader in
-	// between.
-	linger = 10 * time.Second
+	// keepFor is how long events stay in memory after the last reader has
+	// been closed. A client that sends requests in sequence has no reader
+	// between them.
+	keepFor = 10 * time.Second
 
 	maxKept      = 4096    // events in memory
 	maxKeptBytes = 4 << 20 // their data, not counting the encoded form
 	readBatch    = 500
-	likelyMore   = 100 // if a poll finds this many, there may be more
+	fullPoll     = 100 // a poll that finds this many; there may be more
 )
 
 // Hub keeps the latest events in memory. Create one with [NewHub].
@@ -68,10 +68,10 @@ type Hub struct {
 	base, newest int64
 	groups       []*group // of readers; there is at least one
 	readers      int
-	lastReader   time.Time // when the last reader left
+	lastReader   time.Time // when the last reader was closed
 	polled       time.Time // when the last successful poll ended
 	failing      bool
-	watch        func() // see Watch
+	onPoll       func() // see OnPoll
 }
 
 // group is a group of readers that are woken together.
@@ -104,19 +104,19 @@ func (h *Hub) Notify() {
 	}
 }
 
-// Watch sets f to be called after each poll that found new events or was
+// OnPoll sets f to be called after each poll that found new events or was
 // requested with [Hub.Notify]. Unlike a reader, it doesn't make the hub read
 // events. f must not block.
-func (h *Hub) Watch(f func()) {
+func (h *Hub) OnPoll(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.watch = f
+	h.onPoll = f
 }
 
-func (h *Hub) watched() (newest int64, f func()) {
+func (h *Hub) newestAndCallback() (newest int64, onPoll func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.newest, h.watch
+	return h.newest, h.onPoll
 }
 
 // Run polls for events until ctx ends.
@@ -124,12 +124,12 @@ func (h *Hub) Run(ctx context.Context) {
 	tick := time.NewTicker(h.PollEvery)
 	defer tick.Stop()
 	for notified := false; ; {
-		before, _ := h.watched()
+		before, _ := h.newestAndCallback()
 		h.report(ctx, h.poll(ctx))
-		if newest, f := h.watched(); f != nil && (notified || newest != before) {
-			f()
+		if newest, onPoll := h.newestAndCallback(); onPoll != nil && (notified || newest != before) {
+			onPoll()
 		}
-		time.Sleep(spacing)
+		time.Sleep(minPollInterval)
 		notified = false
 		select {
 		case <-h.wake:
@@ -151,11 +151,11 @@ func (h *Hub) poll(ctx context.Context) error {
 	}
 	for {
 		have, following := h.state()
-		if newest-have >= likelyMore && have >= 0 {
+		if newest-have >= fullPoll && have >= 0 {
 			h.Notify()
 		}
 		if !following || newest < have || newest-have > maxKept {
-			h.wakeReaders(h.jump(newest))
+			h.wakeReaders(h.skipTo(newest))
 			return nil
 		}
 		if newest == have {
@@ -167,7 +167,7 @@ func (h *Hub) poll(ctx context.Context) error {
 			return err
 		}
 		if last <= have { // a bug in the store; the loop would never end
-			h.wakeReaders(h.jump(newest))
+			h.wakeReaders(h.skipTo(newest))
 			return nil
 		}
 		h.wakeReaders(h.keep(events, last))
@@ -178,12 +178,12 @@ func (h *Hub) poll(ctx context.Context) error {
 func (h *Hub) state() (newest int64, following bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.newest, h.newest >= 0 && (h.readers > 0 || time.Since(h.lastReader) < linger)
+	return h.newest, h.newest >= 0 && (h.readers > 0 || time.Since(h.lastReader) < keepFor)
 }
 
-// jump drops all events up to newest from memory. Readers get the ones they
+// skipTo drops all events up to newest from memory. Readers get the ones they
 // missed from the database. It reports whether newest changed.
-func (h *Hub) jump(newest int64) bool {
+func (h *Hub) skipTo(newest int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.polled = time.Now()
@@ -229,8 +229,8 @@ func (h *Hub) wakeGroup(i int) bool {
 	return i+1 < len(h.groups)
 }
 
-// join adds a reader to a group that has room.
-func (h *Hub) join() *group {
+// addReader adds a reader to a group that isn't full.
+func (h *Hub) addReader() *group {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.readers++
@@ -246,8 +246,8 @@ func (h *Hub) join() *group {
 	return g
 }
 
-// leave removes a reader from its group.
-func (h *Hub) leave(g *group) {
+// removeReader removes a reader from its group.
+func (h *Hub) removeReader(g *group) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.readers--
@@ -258,9 +258,9 @@ func (h *Hub) leave(g *group) {
 	}
 }
 
-// since returns the events in memory after a position, and the newest id. ok is
+// messagesAfter returns the events in memory after a position, and the newest id. ok is
 // false if some of the events after the position aren't in memory.
-func (h *Hub) since(position int64) (messages []*Message, newest int64, ok bool) {
+func (h *Hub) messagesAfter(position int64) (messages []*Message, newest int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if position < h.base || position > h.newest {
@@ -270,9 +270,9 @@ func (h *Hub) since(position int64) (messages []*Message, newest int64, ok bool)
 	return h.kept[i:len(h.kept):len(h.kept)], h.newest, true
 }
 
-// beyond returns a channel that is closed when the group is woken and there may
+// changedAfter returns a channel that is closed when the group is woken and there may
 // be events after the position.
-func (h *Hub) beyond(position int64, g *group) <-chan struct{} {
+func (h *Hub) changedAfter(position int64, g *group) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if position < h.newest {
@@ -296,7 +296,7 @@ func (h *Hub) report(ctx context.Context, err error) {
 	h.mu.Unlock()
 	switch {
 	case is && !was:
-		h.log.Warn("cannot look for events: followers get none until this works again", "err", err)
+		h.log.Warn("cannot poll for events: followers get none until this works again", "err", err)
 	case was && !is && err == nil:
 		h.log.Info("events can be followed again")
 	}

@@ -335,7 +335,7 @@ func TestStoreFails(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if failed, works := strings.Count(log.String(), "cannot look for events"), strings.Count(log.String(), "can be followed again"); failed != 1 || works != 1 {
+		if failed, works := strings.Count(log.String(), "cannot poll for events"), strings.Count(log.String(), "can be followed again"); failed != 1 || works != 1 {
 			t.Errorf("got %d failure and %d recovery lines, want one of each:\n%s", failed, works, log.String())
 		}
 	})
@@ -361,15 +361,15 @@ func TestStoreGoesBack(t *testing.T) {
 	})
 }
 
-// TestWatch: a watcher is called for new events of any process and after each
+// TestOnPoll: the callback is called for new events of any process and after each
 // Notify, and no events are read for it.
-func TestWatch(t *testing.T) {
+func TestOnPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
 		h := run(t, s)
 		synctest.Wait() // the first poll
 		called := 0
-		h.Watch(func() { called++ })
+		h.OnPoll(func() { called++ })
 		expect := func(when string, want int) {
 			t.Helper()
 			time.Sleep(time.Second)

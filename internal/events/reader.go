@@ -23,20 +23,20 @@ type Reader struct {
 	view     View
 	filter   Filter
 	types    []animalstore.EventType // the filter's types that the reader may see
-	nothing  bool                    // no event can match
+	empty    bool                    // no event can match
 	position int64
 }
 
 // NewReader returns a reader that gets the events after a position. Call Close when
 // it is no longer used.
 func (h *Hub) NewReader(after int64, filter Filter, view View) *Reader {
-	r := &Reader{hub: h, group: h.join(), view: view, filter: filter, position: after}
-	r.types, r.nothing = visibleTypes(filter.Types, view)
+	r := &Reader{hub: h, group: h.addReader(), view: view, filter: filter, position: after}
+	r.types, r.empty = visibleTypes(filter.Types, view)
 	return r
 }
 
 // visibleTypes returns the types to look for; none means all of them.
-func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore.EventType, nothing bool) {
+func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore.EventType, empty bool) {
 	if view.Admin {
 		return asked, false
 	}
@@ -48,7 +48,7 @@ func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore
 }
 
 // Close ends the reader.
-func (r *Reader) Close() { r.hub.leave(r.group) }
+func (r *Reader) Close() { r.hub.removeReader(r.group) }
 
 // Position is the id of the last event the reader has examined, whether it
 // matched or not.
@@ -58,7 +58,7 @@ func (r *Reader) Position() int64 { return r.position }
 // past them. It doesn't wait for events. more reports whether there may already
 // be others. It doesn't use the database if the events are in memory.
 func (r *Reader) Read(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
-	kept, newest, ok := r.hub.since(r.position)
+	kept, newest, ok := r.hub.messagesAfter(r.position)
 	if !ok {
 		return r.ReadStored(ctx, limit)
 	}
@@ -80,7 +80,7 @@ func (r *Reader) Read(ctx context.Context, limit int) (messages []*Message, more
 // events the hub hasn't read yet.
 func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
 	before := r.position
-	if r.nothing {
+	if r.empty {
 		newest, err := r.hub.store.PublishEvents(ctx)
 		if err == nil {
 			// This checks that the position still exists.
@@ -105,7 +105,7 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 // and the id to continue from: 0 once the oldest kept event has been reached.
 func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view View, limit int) (messages []*Message, last int64, err error) {
 	r := &Reader{view: view, filter: filter}
-	if r.types, r.nothing = visibleTypes(filter.Types, view); r.nothing {
+	if r.types, r.empty = visibleTypes(filter.Types, view); r.empty {
 		_, _, err := h.store.Events(ctx, db.EventQuery{Before: before, Limit: 1}) // checks that the id exists
 		return nil, 0, err
 	}
@@ -122,4 +122,4 @@ func (r *Reader) matches(e *animalstore.Event) bool {
 }
 
 // More returns a channel that is closed when there may be events after the position.
-func (r *Reader) More() <-chan struct{} { return r.hub.beyond(r.position, r.group) }
+func (r *Reader) More() <-chan struct{} { return r.hub.changedAfter(r.position, r.group) }

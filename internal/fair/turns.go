@@ -19,7 +19,9 @@ type Turns struct {
 	closed  bool
 	waiting Queue[chan error] // each receives one result
 	lookups Queue[chan error]
-	after   bool // the last slot went to a lookup, although another caller could have had it
+	// lookupWasLast says that the last slot went to a lookup although another caller
+	// could have taken it.
+	lookupWasLast bool
 }
 
 // NewTurns returns Turns with this number of slots, including the ones reserved
@@ -37,7 +39,7 @@ func (t *Turns) Take(ctx context.Context, caller int64) error {
 	// This overtakes nobody: a slot is never free while a caller who may have
 	// it is waiting.
 	if t.free > 0 && (t.others > 0 || isLookup(caller)) {
-		t.count(caller, -1)
+		t.addFree(caller, -1)
 		t.mu.Unlock()
 		return nil
 	}
@@ -58,13 +60,13 @@ func (t *Turns) Take(ctx context.Context, caller int64) error {
 	return ctx.Err()
 }
 
-// Done gives back the slot that Take took for the caller.
+// Done releases the caller's slot.
 func (t *Turns) Done(caller int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.count(caller, +1)
+	t.addFree(caller, +1)
 	if next, turn, ok := t.next(); ok {
-		t.count(next, -1)
+		t.addFree(next, -1)
 		turn <- nil
 	}
 }
@@ -79,13 +81,13 @@ func (t *Turns) Waiting() int {
 // next removes and returns the next caller, alternating lookups with other
 // callers.
 func (t *Turns) next() (caller int64, turn chan error, ok bool) {
-	if t.others > 0 && (t.after || t.lookups.Empty()) {
+	if t.others > 0 && (t.lookupWasLast || t.lookups.Empty()) {
 		if caller, turn, ok = t.waiting.Pop(); ok {
-			t.after = false
+			t.lookupWasLast = false
 			return caller, turn, ok
 		}
 	}
-	t.after = t.others > 0
+	t.lookupWasLast = t.others > 0
 	return t.lookups.Pop()
 }
 
@@ -96,8 +98,8 @@ func (t *Turns) queue(caller int64) *Queue[chan error] {
 	return &t.waiting
 }
 
-// count adds to the free slots that a caller may take.
-func (t *Turns) count(caller int64, n int) {
+// addFree adds to the free slots that a caller may take.
+func (t *Turns) addFree(caller int64, n int) {
 	t.free += n
 	if !isLookup(caller) {
 		t.others += n

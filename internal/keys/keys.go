@@ -51,8 +51,8 @@ func Mint(env animalstore.Environment) string {
 // Hash returns the hash of a secret, which is stored instead of the secret.
 func Hash(secret string) [32]byte {
 	// This runs for every request, and converting the string would allocate.
-	var room [maxForeign]byte
-	return sha256.Sum256(append(room[:0], secret...))
+	var buf [maxForeign]byte
+	return sha256.Sum256(append(buf[:0], secret...))
 }
 
 func checksum(s string) string {

@@ -20,9 +20,9 @@ type Figure struct {
 	Of     string // the value of its label; the number of values must be bounded
 }
 
-// WatchFigures adds metrics that are read at every scrape. read must be cheap. It may
+// AddFigures adds metrics that are read at every scrape. read must be cheap. It may
 // return different figures each time, but always the same help for the same metric.
-func (m *Metrics) WatchFigures(read func() []Figure) { m.registry.MustRegister(figures(read)) }
+func (m *Metrics) AddFigures(read func() []Figure) { m.registry.MustRegister(figures(read)) }
 
 type figures func() []Figure
 

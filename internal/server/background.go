@@ -102,7 +102,7 @@ func (s *Server) startWebhooks() {
 
 		SharedClock: !s.ownClock,
 	})
-	s.hub.Watch(worker.Notify)
+	s.hub.OnPoll(worker.Notify)
 	s.stopWebhooks = runInBackground(worker.Run)
 	s.closers = append(s.closers, s.stopWebhooks)
 }
@@ -122,7 +122,7 @@ func (s *Server) startBackups() (err error) {
 		return err
 	}
 	if s.metrics != nil {
-		s.metrics.WatchFigures(func() []metrics.Figure { return backupFigures(s.backups.Last()) })
+		s.metrics.AddFigures(func() []metrics.Figure { return backupFigures(s.backups.Last()) })
 	}
 	stop := runInBackground(s.backups.Run)
 	s.closers = append(s.closers, func() error {

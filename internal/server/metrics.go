@@ -17,19 +17,19 @@ func (s *Server) watchMetrics() {
 	if s.metrics == nil {
 		return
 	}
-	s.metrics.WatchFigures(s.serverFigures)
-	s.metrics.WatchFigures(s.eventFigures)
-	s.metrics.WatchFigures(s.webhookFigures)
-	s.metrics.WatchFigures(s.petFigures)
+	s.metrics.AddFigures(s.serverFigures)
+	s.metrics.AddFigures(s.eventFigures)
+	s.metrics.AddFigures(s.webhookFigures)
+	s.metrics.AddFigures(s.petFigures)
 	if shared, ok := s.limiter.(*ratelimit.Redis); ok {
-		s.metrics.WatchFigures(func() []metrics.Figure { return redisFigures(shared.Stats()) })
+		s.metrics.AddFigures(func() []metrics.Figure { return redisFigures(shared.Stats()) })
 	}
 	switch engine := s.engine.(type) {
 	case *sqlite.DB:
-		s.metrics.WatchFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })
+		s.metrics.AddFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })
 	case *postgres.DB:
 		engine.Stats() // so that the first scrape finds the size
-		s.metrics.WatchFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
+		s.metrics.AddFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
 	}
 }
 

@@ -33,8 +33,8 @@ func NewForwarder(to, secret, userAgent string) (*Forwarder, error) {
 	if _, err := standardwebhooks.NewWebhook(secret); err != nil || secret == "" || secret == "whsec_" {
 		return nil, ErrInvalidSecret
 	}
-	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	return &Forwarder{to, secret, NewSender(SenderConfig{Networks: NewNetworks(everywhere), UserAgent: userAgent})}, nil
+	anyNetwork := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	return &Forwarder{to, secret, NewSender(SenderConfig{Networks: NewNetworks(anyNetwork), UserAgent: userAgent})}, nil
 }
 
 // Close closes idle connections.

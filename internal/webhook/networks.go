@@ -63,13 +63,13 @@ func isGlobal(addr netip.Addr) bool {
 // Networks decides where webhooks may be sent: to globally reachable addresses over
 // https, and to the networks that the operator allows also over http.
 type Networks struct {
-	further []netip.Prefix
+	extra   []netip.Prefix
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // NewNetworks returns Networks that also allow the given ones.
-func NewNetworks(further []netip.Prefix) *Networks {
-	return &Networks{further: further, resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+func NewNetworks(extra []netip.Prefix) *Networks {
+	return &Networks{extra: extra, resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}}
 }
@@ -101,8 +101,8 @@ var (
 // allow reports whether a connection to an address may be made.
 func (n *Networks) allow(addr netip.Addr, scheme string) error {
 	// A listener for IPv6 takes connections to the IPv4 address too.
-	plain := addr.Unmap()
-	if slices.ContainsFunc(n.further, func(p netip.Prefix) bool { return p.Contains(plain) || p.Contains(addr) }) {
+	unmapped := addr.Unmap()
+	if slices.ContainsFunc(n.extra, func(p netip.Prefix) bool { return p.Contains(unmapped) || p.Contains(addr) }) {
 		return nil
 	}
 	if !isGlobal(addr) {
@@ -131,7 +131,7 @@ func (n *Networks) Check(ctx context.Context, text string) error {
 	if err := n.checkLiteral(u); err != nil {
 		return refused(err)
 	}
-	if u.Scheme != "https" && len(n.further) == 0 {
+	if u.Scheme != "https" && len(n.extra) == 0 {
 		return animalstore.Errorf(animalstore.ValidationFailed, "url must begin with https://")
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)

@@ -207,11 +207,11 @@ func TestNames(t *testing.T) {
 		{"http://[fd00::7]/", "", ""},
 		{"http://[fd00::8]/", "", "not globally reachable"},
 	} {
-		further, err := ParseNetworks([]string{"10.1.0.0/16", " fd00::7"})
+		extra, err := ParseNetworks([]string{"10.1.0.0/16", " fd00::7"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := NewNetworks(further)
+		n := NewNetworks(extra)
 		n.resolve = resolver(test.answer)
 		err = n.Check(t.Context(), test.url)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// Limits on reading a response. Nothing of it is kept, so the rest isn't worth
-	// waiting for.
+	// Limits on reading a response. The content is discarded, so the
+	// rest isn't worth waiting for.
 	maxHeader = 16 << 10
 	maxBody   = 4 << 10
 	bodyTime  = time.Second
@@ -102,18 +102,18 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 // dialTLS connects for https.
 func (s *Sender) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx = attemptOf(ctx)
-	plain, err := s.connect(ctx, network, address, "https")
+	conn, err := s.connect(ctx, network, address, "https")
 	if err != nil {
 		return nil, err
 	}
 	config := s.tls.Clone()
 	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
-		plain.Close()
+		conn.Close()
 		return nil, err
 	}
-	c := tls.Client(plain, config)
+	c := tls.Client(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
-		plain.Close()
+		conn.Close()
 		return nil, &handshakeError{err}
 	}
 	return &checkedConn{Conn: c}, nil

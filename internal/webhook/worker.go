@@ -36,11 +36,11 @@ type Observer interface {
 const (
 	// pollEvery is the longest time between two polls for new events and due deliveries.
 	pollEvery = 500 * time.Millisecond
-	// spacing is the least time between two polls. Many events share one.
-	spacing = 20 * time.Millisecond
-	// idleSpacing replaces spacing while there are no webhooks. Polling then costs almost
+	// minPollInterval is the minimum time between two polls. Many events share one.
+	minPollInterval = 20 * time.Millisecond
+	// idlePollInterval replaces it while there are no webhooks. Polling then costs almost
 	// nothing, and the first webhook is still noticed soon.
-	idleSpacing = 100 * time.Millisecond
+	idlePollInterval = 100 * time.Millisecond
 	// leaseTime is how long a claim lasts. While a delivery is being sent, its lease is
 	// renewed every renewEvery. So another process soon takes over from one that was
 	// killed, and there is time to record a result.
@@ -48,10 +48,10 @@ const (
 	renewEvery = 5 * time.Second
 	// dispatchBatch is how many events become deliveries in one transaction.
 	dispatchBatch = 500
-	// storeTimeout limits what a poll asks of the store, and any other operation of it.
+	// storeTimeout limits a poll, and any other operation on the store.
 	storeTimeout = 5 * time.Second
 	// finishAttempts is how often a worker tries to record a result, a second apart.
-	// After that it leaves the delivery to the next one that claims it.
+	// After that the delivery is claimed again once its lease ends.
 	finishAttempts = 10
 )
 
@@ -65,8 +65,8 @@ type Config struct {
 	// SharedClock corrects Now by the clock of the store, if it has one, so that the
 	// leases of one process mean the same to another whose clock differs.
 	SharedClock bool
-	// Grace is how long attempts may go on after Run's context has ended. What isn't
-	// done by then is given back, to be sent again.
+	// Grace is how long attempts may continue after Run's context has ended. Unfinished
+	// deliveries are then released, to be sent again.
 	Grace time.Duration
 }
 
@@ -74,7 +74,7 @@ type Config struct {
 type Worker struct {
 	Config
 	wake     chan struct{}
-	stopping chan struct{} // closed when no delivery may begin any more
+	stopping chan struct{} // closed when no more attempts may start
 	attempts sync.WaitGroup
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
 
@@ -104,8 +104,8 @@ func (w *Worker) Notify() {
 	}
 }
 
-// Run delivers until ctx ends. It then begins nothing new and waits for the attempts under
-// way. After Grace it cancels them and waits until their deliveries are released.
+// Run delivers until ctx ends. It then starts no attempt and waits for those in progress.
+// After Grace it cancels them and waits until their deliveries are released.
 func (w *Worker) Run(ctx context.Context) {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
@@ -113,7 +113,7 @@ func (w *Worker) Run(ctx context.Context) {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		next := time.Now().Add(w.poll(ctx, sending))
-		timer.Reset(w.spacing())
+		timer.Reset(w.minInterval())
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
@@ -132,11 +132,11 @@ func (w *Worker) Run(ctx context.Context) {
 	w.Sender.Close()
 }
 
-func (w *Worker) spacing() time.Duration {
+func (w *Worker) minInterval() time.Duration {
 	if w.idle {
-		return idleSpacing
+		return idlePollInterval
 	}
-	return spacing
+	return minPollInterval
 }
 
 // poll turns new events into deliveries and starts those that are due. It returns how
@@ -272,8 +272,8 @@ func (w *Worker) observe(r db.DeliveryResult) {
 	w.Observer.WebhookAttempt(outcome)
 }
 
-// finish records a result and returns the webhook's next delivery, if one is due. It tries
-// again if the store fails. The lease isn't renewed meanwhile: if it ends, the delivery may
+// finish records a result and returns the webhook's next delivery, if one is due. It
+// retries if the store fails, without renewing the lease: if that ends, the delivery may
 // be sent again, and this result is then ignored.
 func (w *Worker) finish(r db.DeliveryResult) *db.ClaimedDelivery {
 	for try := 1; ; try++ {

@@ -93,7 +93,7 @@ func runWorker(t *testing.T, s *fakeStore) *Worker {
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	time.Sleep(spacing)
+	time.Sleep(minPollInterval)
 	return w
 }
 
@@ -122,9 +122,9 @@ func TestNotifiedWorker(t *testing.T) {
 			s.set(db.WebhookWork{Webhooks: true, Events: true})
 			began := time.Now()
 			w.Notify()
-			time.Sleep(2 * spacing)
+			time.Sleep(2 * minPollInterval)
 			s.mu.Lock()
-			if len(s.dispatched) != 1 || s.dispatched[0].Sub(began) > spacing || len(s.claims) != 1 {
+			if len(s.dispatched) != 1 || s.dispatched[0].Sub(began) > minPollInterval || len(s.claims) != 1 {
 				t.Errorf("dispatched at %v after %v, claimed %d times, want once and at once", s.dispatched, began, len(s.claims))
 			}
 			s.mu.Unlock()
@@ -145,7 +145,7 @@ func TestWorkerWithoutWebhooks(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if most := int(seconds*time.Second/idleSpacing) + 1; len(s.looks) > most || len(s.looks) < most/2 {
+		if most := int(seconds*time.Second/idlePollInterval) + 1; len(s.looks) > most || len(s.looks) < most/2 {
 			t.Errorf("%d looks in %d s, want about %d", len(s.looks), seconds, most)
 		}
 	})
@@ -158,11 +158,11 @@ func TestWorkerWaitsForTheNext(t *testing.T) {
 		runWorker(t, s)
 		due := animalstore.At(time.Now().Add(2*pollEvery + 77*time.Millisecond))
 		s.set(db.WebhookWork{Webhooks: true, Next: due})
-		time.Sleep(time.Until(due.Time) + 2*spacing)
+		time.Sleep(time.Until(due.Time) + 2*minPollInterval)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, at := range s.looks {
-			if late := at.Sub(due.Time); late >= 0 && late <= spacing {
+			if late := at.Sub(due.Time); late >= 0 && late <= minPollInterval {
 				return
 			}
 		}

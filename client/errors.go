@@ -110,15 +110,15 @@ func excerpt(text string) string {
 func notSent(limit *RateLimitError, wait time.Duration) *RateLimitError {
 	e := *limit
 	e.RetryAfter = wait
-	message := "a limit is reached"
+	message := "rate limit reached"
 	switch e.Window {
 	case WindowMinute:
-		message = fmt.Sprintf("the %d requests of this minute are used up", e.Limit)
+		message = fmt.Sprintf("limit of %d requests per minute reached", e.Limit)
 	case WindowDay:
-		message = fmt.Sprintf("the %d requests of this day (UTC) are used up", e.Limit)
+		message = fmt.Sprintf("limit of %d requests per day (UTC) reached", e.Limit)
 	case WindowBan:
-		message = "this key is banned for a while"
+		message = "this key is banned"
 	}
-	e.Err = animalstore.Errorf(codeOf[e.Window], "%s according to an earlier response, so this request was not sent: wait %v", message, wait.Round(time.Second))
+	e.Err = animalstore.Errorf(codeOf[e.Window], "%s, so nothing was sent: retry in %v", message, wait.Round(time.Second))
 	return &e
 }

@@ -32,11 +32,11 @@ func (s *Server) limit(w http.ResponseWriter, r *request) error {
 func limitError(d ratelimit.Decision) error {
 	switch d.Code {
 	case animalstore.KeyBanned:
-		return animalstore.Errorf(d.Code, "this key is banned for a while because it kept sending after it was told to wait: wait %d s, and respect Retry-After from then on", d.RetryAfter)
+		return animalstore.Errorf(d.Code, "key banned for ignoring 429 responses: retry in %d s, and respect Retry-After", d.RetryAfter)
 	case animalstore.DailyQuotaExceeded:
-		return animalstore.Errorf(d.Code, "the %d requests of this day (UTC) are used up: wait %d s, or ask for a larger plan", d.Limit, d.RetryAfter)
+		return animalstore.Errorf(d.Code, "limit of %d requests per day (UTC) reached: retry in %d s or ask for a larger plan", d.Limit, d.RetryAfter)
 	}
-	return animalstore.Errorf(d.Code, "the %d requests of this minute are used up: wait %d s before the next", d.Limit, d.RetryAfter)
+	return animalstore.Errorf(d.Code, "limit of %d requests per minute reached: retry in %d s", d.Limit, d.RetryAfter)
 }
 
 // These are spelled as in the interface. Header.Set would change the spelling.

@@ -274,8 +274,8 @@ func DispatchRange(receivers []Receiver, position, newest int64, max int) (first
 	return first, min(first+int64(max), newest)
 }
 
-// Part returns the part of DispatchRange that a receiver gets.
-func (r *Receiver) Part(first, last int64) (from, to int64) {
+// EventRange returns the part of DispatchRange that a receiver gets.
+func (r *Receiver) EventRange(first, last int64) (from, to int64) {
 	from, to = max(first, r.From), last
 	if r.To != 0 {
 		to = min(to, r.To)
@@ -285,12 +285,12 @@ func (r *Receiver) Part(first, last int64) (from, to int64) {
 
 // WebhookUpdate says what must be stored when a webhook is changed.
 type WebhookUpdate struct {
-	// DispatchRest: events from before the change must be turned into deliveries in the
+	// DispatchBacklog: events from before the change must be turned into deliveries in the
 	// same transaction, because afterwards nothing records which ones the webhook gets.
-	DispatchRest bool
-	Activated    bool // it is no longer failing
-	Deactivated  bool // it receives no events after the newest
-	Event        animalstore.EventType
+	DispatchBacklog bool
+	Activated       bool // it is no longer failing
+	Deactivated     bool // it receives no events after the newest
+	Event           animalstore.EventType
 }
 
 // CompareWebhooks returns what to store for a change of a webhook, or false if nothing
@@ -301,10 +301,10 @@ func CompareWebhooks(before, after animalstore.Webhook) (update WebhookUpdate, c
 	}
 	was, is := before.State == animalstore.WebhookActive, after.State == animalstore.WebhookActive
 	update = WebhookUpdate{
-		DispatchRest: before.Types != after.Types || is && !was,
-		Activated:    is && !was,
-		Deactivated:  was && !is,
-		Event:        animalstore.WebhookUpdated,
+		DispatchBacklog: before.Types != after.Types || is && !was,
+		Activated:       is && !was,
+		Deactivated:     was && !is,
+		Event:           animalstore.WebhookUpdated,
 	}
 	if after.State == animalstore.WebhookDisabled && before.State != animalstore.WebhookDisabled {
 		update.Event = animalstore.WebhookDisabledEvent
@@ -312,19 +312,19 @@ func CompareWebhooks(before, after animalstore.Webhook) (update WebhookUpdate, c
 	return update, true
 }
 
-// MaxRest is the maximum number of events that UpdateWebhook turns into deliveries
+// MaxBacklog is the maximum number of events that UpdateWebhook turns into deliveries
 // itself. Other writes wait for its transaction.
-const MaxRest = 10_000
+const MaxBacklog = 10_000
 
-// Rest returns the receiver of a webhook if there may be events after position, up to
+// BacklogReceiver returns the receiver of a webhook if there may be events after position, up to
 // newest, that must become deliveries to it.
-func Rest(receivers []Receiver, webhookID, position, newest int64) (*Receiver, error) {
+func BacklogReceiver(receivers []Receiver, webhookID, position, newest int64) (*Receiver, error) {
 	for i := range receivers {
 		r := &receivers[i]
-		from, to := r.Part(position, newest)
+		from, to := r.EventRange(position, newest)
 		switch {
 		case r.ID != webhookID || from >= to:
-		case to-from > MaxRest:
+		case to-from > MaxBacklog:
 			return nil, animalstore.Errorf(animalstore.Overloaded, "%d events from before this change aren't ready to be sent to the webhook yet: try again in a moment", to-from)
 		default:
 			return r, nil

@@ -344,7 +344,7 @@ func changesFarBehind(t *testing.T, d db.DB) {
 	a := &audience{t: t, d: d}
 	a.add()
 	a.create("pet.deleted")
-	for range db.MaxRest/1100 + 1 {
+	for range db.MaxBacklog/1100 + 1 {
 		a.much()
 	}
 	setState(animalstore.WebhookPaused)(a)

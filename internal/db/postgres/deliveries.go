@@ -175,7 +175,7 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 		first, last := db.DispatchRange(all, position, newest, max)
 		var batch pgx.Batch
 		for _, r := range all {
-			from, to := r.Part(first, last)
+			from, to := r.EventRange(first, last)
 			batch.Queue(insertDeliveries, r.ID, from, to, at.Milli(), r.Types)
 		}
 		batch.Queue("INSERT INTO webhook_position (id, event_id) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
@@ -185,10 +185,10 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 	return more, err
 }
 
-// dispatchRest turns the events that a webhook hasn't received yet into deliveries. From
+// dispatchBacklog turns the events that a webhook hasn't received yet into deliveries. From
 // then on it gets only later ones. The caller has locked the webhook. A dispatcher locks
 // no webhook, so the two can't deadlock.
-func dispatchRest(ctx context.Context, tx pgx.Tx, webhookID int64) error {
+func dispatchBacklog(ctx context.Context, tx pgx.Tx, webhookID int64) error {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(dispatchLock)); err != nil {
 		return failed("lock the dispatcher", err)
 	}
@@ -200,13 +200,13 @@ func dispatchRest(ctx context.Context, tx pgx.Tx, webhookID int64) error {
 	if err != nil {
 		return err
 	}
-	rest, err := db.Rest(all, webhookID, position, newest)
+	receiver, err := db.BacklogReceiver(all, webhookID, position, newest)
 	if err != nil {
 		return err
 	}
-	if rest != nil {
-		from, to := rest.Part(position, newest)
-		if _, err := tx.Exec(ctx, insertDeliveries, webhookID, from, to, time.Now().UnixMilli(), rest.Types); err != nil {
+	if receiver != nil {
+		from, to := receiver.EventRange(position, newest)
+		if _, err := tx.Exec(ctx, insertDeliveries, webhookID, from, to, time.Now().UnixMilli(), receiver.Types); err != nil {
 			return failed("insert deliveries", err)
 		}
 	}

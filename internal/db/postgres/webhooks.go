@@ -92,8 +92,8 @@ func storeWebhook(ctx context.Context, tx pgx.Tx, before, after animalstore.Webh
 	if !changed {
 		return nil
 	}
-	if update.DispatchRest {
-		if err := dispatchRest(ctx, tx, before.ID); err != nil {
+	if update.DispatchBacklog {
+		if err := dispatchBacklog(ctx, tx, before.ID); err != nil {
 			return err
 		}
 	}

@@ -80,9 +80,9 @@ func TestHalfway(t *testing.T) {
 	}
 }
 
-// TestLeftBeforeRepeat: a write whose caller has left isn't run again, because the caller
+// TestAbandonedBeforeRepeat: a write that was abandoned isn't run again, because the caller
 // may use what it sets.
-func TestLeftBeforeRepeat(t *testing.T) {
+func TestAbandonedBeforeRepeat(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
 	var runs [4]int
 	newWrite := func(i int, f func() error) *write {
@@ -95,17 +95,17 @@ func TestLeftBeforeRepeat(t *testing.T) {
 		if runs[2] > 1 {
 			return errors.New("again")
 		}
-		if _, err := d.writer.leave(done, context.DeadlineExceeded); !errors.Is(err, db.ErrOutcomeUnknown) {
+		if _, err := d.writer.abandon(done, context.DeadlineExceeded); !errors.Is(err, db.ErrOutcomeUnknown) {
 			t.Errorf("the caller of a write that ran was told %v", err)
 		}
-		if _, err := d.writer.leave(refused, context.DeadlineExceeded); err != context.DeadlineExceeded {
+		if _, err := d.writer.abandon(refused, context.DeadlineExceeded); err != context.DeadlineExceeded {
 			t.Errorf("the caller of a write that was refused was told %v", err)
 		}
 		return errors.New("halfway")
 	})
 	stays := newWrite(3, func() error { return nil })
 
-	d.writer.carryOut([]*write{done, refused, halfway, stays}) // nobody else writes
+	d.writer.commit([]*write{done, refused, halfway, stays}) // nobody else writes
 	if runs != [4]int{1, 1, 2, 1} {
 		t.Errorf("the writes ran %v times, want 1, 1, 2, 1", runs)
 	}

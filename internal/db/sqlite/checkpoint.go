@@ -18,9 +18,9 @@ const (
 	checkpointTimeout    = 100 * time.Millisecond
 )
 
-// checkpointIfDue keeps the WAL from growing without bound. A checkpoint that fails
-// for another reason than an I/O error is harmless: the WAL keeps everything, and the
-// next one tries again.
+// checkpointIfDue keeps the WAL from growing without bound. Unless it fails with an I/O
+// error, a failed checkpoint is harmless: the WAL keeps everything, and the next one tries
+// again.
 func (w *writer) checkpointIfDue() {
 	if w.commits%checkEvery != 0 {
 		return

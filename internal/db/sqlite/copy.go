@@ -22,11 +22,11 @@ type Files struct{}
 const copyStep = 4 << 20
 
 // Copy copies the store in the file from, as it is at one instant, into the empty file
-// to. A server may use the store meanwhile. The copy needs no other file: it has no
+// to. A server may be using the store. The copy needs no other file: it has no
 // WAL. progress is called with the bytes copied so far, and of how many.
 //
 // The WAL can't restart until Copy returns, so it grows by everything that is written
-// to the store meanwhile.
+// until then.
 func (Files) Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error {
 	from, version, err := findStore(from)
 	if err != nil {
@@ -37,7 +37,7 @@ func (Files) Copy(ctx context.Context, from, to string, progress func(copied, to
 	}
 	source, err := openSnapshot(from)
 	if err != nil {
-		return explain(from, err)
+		return describeOpenError(from, err)
 	}
 	defer source.Close()
 	if err := copyPages(ctx, source, to, progress); err != nil {
@@ -136,7 +136,7 @@ func (Files) Open(ctx context.Context, path string) (_ db.Source, current bool, 
 	}
 	conn, err := openSnapshot(path)
 	if err != nil {
-		return nil, false, explain(path, err)
+		return nil, false, describeOpenError(path, err)
 	}
 	// Comparing tables with their indexes reads pages in random order.
 	if err := sqlitex.ExecuteTransient(conn, "PRAGMA cache_size = -65536", nil); err != nil {
@@ -159,7 +159,7 @@ func (Files) Reserve(path string) (release func() error, err error) {
 	}
 	lock, err := lockPath(path)
 	if err != nil {
-		return nil, explain(path, err)
+		return nil, describeOpenError(path, err)
 	}
 	return lock.Close, nil
 }

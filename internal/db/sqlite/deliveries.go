@@ -183,25 +183,25 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 }
 
 func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at animalstore.Time) error {
-	from, to := r.Part(first, last)
+	from, to := r.EventRange(first, last)
 	return execute(c, "insert deliveries", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
 		SELECT ?1, id, type, created_at, data, `+db.SQLDeliveryPending+`, 0, '[]', ?4, ?4 FROM events WHERE id > ?2 AND id <= ?3
 			AND type IN (SELECT value FROM json_each(?5)) ORDER BY id`, r.ID, from, to, at.Milli(), jsonArray(r.Types))
 }
 
-// dispatchRest creates deliveries for the events that a webhook hasn't been given yet. From
-// then on it gets only later ones.
-func dispatchRest(c *sqlite.Conn, webhookID int64) error {
+// dispatchBacklog creates deliveries for the events that haven't been dispatched to a webhook
+// yet. From then on it gets only later ones.
+func dispatchBacklog(c *sqlite.Conn, webhookID int64) error {
 	all, position, newest, err := receivers(c)
 	if err != nil {
 		return err
 	}
-	rest, err := db.Rest(all, webhookID, position, newest)
+	receiver, err := db.BacklogReceiver(all, webhookID, position, newest)
 	if err != nil {
 		return err
 	}
-	if rest != nil {
-		if err := insertDeliveries(c, rest, position, newest, animalstore.At(time.Now())); err != nil {
+	if receiver != nil {
+		if err := insertDeliveries(c, receiver, position, newest, animalstore.At(time.Now())); err != nil {
 			return err
 		}
 	}

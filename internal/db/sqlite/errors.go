@@ -61,8 +61,8 @@ func callOnce(fatal func(error)) func(error) {
 	}
 }
 
-// explain tells an operator why a file can't be opened.
-func explain(path string, err error) error {
+// describeOpenError tells an operator why a file can't be opened, and what to do.
+func describeOpenError(path string, err error) error {
 	switch code := sqlite.ErrCode(err); {
 	case isFull(err), code.ToPrimary() == sqlite.ResultCantOpen && cannotCreate(filepath.Dir(path)):
 		return fmt.Errorf("%s cannot be opened, because its disk is full: free some space and try again (%w)", path, err)

@@ -31,7 +31,7 @@ const (
 )
 
 // Events implements [db.DB]. Its statements don't share a snapshot, so the newest id is
-// read first and the oldest last: no event that is added or dropped meanwhile is missed.
+// read first and the oldest last: no event that is added or dropped in between is missed.
 func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
 	filter := q.Filter()
 	if q.Before != 0 {
@@ -72,7 +72,7 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 }
 
 // eventsBefore is Events for a query with Before. It reads the oldest id first: what is
-// dropped meanwhile may be missed.
+// dropped in between may be missed.
 func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.EventFilter) (events []animalstore.Event, last int64, err error) {
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		first, newest, err := eventRange(c)
@@ -102,8 +102,8 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 	return events, last, nil
 }
 
-// selectEvents returns the events between two bounds that match, the last id it looked
-// at, and whether it looked at all of them.
+// selectEvents returns the matching events between two bounds, the last id it examined,
+// and whether it examined all of them.
 func selectEvents(c *sqlite.Conn, query string, lower, upper int64, limit int, filter *db.EventFilter) (events []animalstore.Event, last int64, all bool, err error) {
 	events = make([]animalstore.Event, 0, min(limit, 128))
 	examined := filter.Examined(limit)
@@ -116,7 +116,7 @@ func selectEvents(c *sqlite.Conn, query string, lower, upper int64, limit int, f
 		return nil, 0, false, fmt.Errorf("select events: %w", err)
 	}
 	defer stmt.Reset()
-	for looked := 0; looked < examined && len(events) < limit; looked++ {
+	for n := 0; n < examined && len(events) < limit; n++ {
 		more, err := stmt.Step()
 		if err != nil {
 			return nil, 0, false, fmt.Errorf("select events: %w", err)

@@ -71,7 +71,7 @@ func lastBan(c *sqlite.Conn, keyID int64) (bannedAt int64, err error) {
 }
 
 // addBanEvent adds the event of a ban that was just saved, if it began after the one
-// saved before and wasn't lifted meanwhile.
+// saved before and hasn't been lifted since.
 func addBanEvent(c *sqlite.Conn, keyID, before int64) error {
 	if now, err := lastBan(c, keyID); err != nil || now <= before {
 		return err

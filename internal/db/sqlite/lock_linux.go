@@ -22,8 +22,8 @@ func lockDatabaseFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// refuseAlias refuses a file that a server uses under another name, a hard link: each
-// name has its own WAL, and two WALs would destroy the file.
+// refuseAlias refuses a file that a server is using under another name, a hard link: each
+// name has its own WAL, and two WALs would corrupt the file.
 func refuseAlias(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

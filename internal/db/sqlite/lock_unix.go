@@ -21,8 +21,8 @@ type serverLock struct {
 	// the file. It is nil on systems where such a lock would get in the way of
 	// SQLite's own.
 	file *os.File
-	// named is FILE.lock. Versions that lock nothing else refuse the file because
-	// of it.
+	// named is FILE.lock, for systems without a lock on the file, and for a file that
+	// doesn't exist yet.
 	named *os.File
 }
 

@@ -10,9 +10,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// listPetsByName reads the pets to look at, from the index alone: the rest of those with
-// the folded name ?1, then those with others. SQLite reads one after the other, and would
-// begin with the first of many equal names for (folded_name, id) > (?1, ?2).
+// listPetsByName reads the pets to examine, from the index alone: first the remaining ones
+// with the folded name ?1, then those with later names. These are two queries, because for
+// (folded_name, id) > (?1, ?2) SQLite would begin with the first of many equal names.
 const (
 	listPetsByName = "SELECT * FROM (" + nameColumns + "folded_name = ?1 AND id > ?2 ORDER BY id LIMIT +?4) UNION ALL " +
 		"SELECT * FROM (" + nameColumns + "folded_name > ?1 AND folded_name < ?3 ORDER BY folded_name, id LIMIT +?4) LIMIT +?4"
@@ -34,7 +34,7 @@ func (d *DB) PetsByName(ctx context.Context, q db.NameQuery) (pets []animalstore
 func selectPetsByName(c *sqlite.Conn, q db.NameQuery) (pets []animalstore.Pet, next *db.NamePosition, err error) {
 	pets = make([]animalstore.Pet, 0, q.Limit)
 	start, read := q.Start(), 0
-	var last db.NamePosition // of the last pet in the page
+	var last db.NamePosition // of the last pet on the page
 	err = selectEach(c, "select pets by name", func(stmt *sqlite.Stmt) error {
 		read++
 		status := db.FromStored(animalstore.PetStatuses, stmt.ColumnInt64(2))

@@ -53,14 +53,14 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 		return err
 	}
 	defer d.turns.Done(caller)
-	conn, ok := <-d.readers // doesn't wait, unless the readers are being closed
+	conn, ok := <-d.readers // waits only while the readers are being closed
 	if !ok {
 		return errClosed
 	}
 	finished := false
 	defer func() {
 		if !finished {
-			unwind(conn)
+			resetStatements(conn)
 		}
 		d.readers <- conn
 	}()
@@ -69,7 +69,6 @@ func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) err
 	return classify(err)
 }
 
-// unwind resets the statements that a panic interrupted, as SetInterrupt does for all
-// statements of a connection. Such a statement would keep its connection in the state of
-// the store it started with.
-func unwind(c *sqlite.Conn) { c.SetInterrupt(nil) }
+// resetStatements is for a connection on which a panic interrupted a statement. Until it is
+// reset, every read would see the store as it was then. SetInterrupt resets all statements.
+func resetStatements(c *sqlite.Conn) { c.SetInterrupt(nil) }

@@ -45,11 +45,11 @@ func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err 
 	}()
 	if alone {
 		if s.lock, err = lockServer(path); err != nil {
-			return nil, explain(path, err)
+			return nil, describeOpenError(path, err)
 		}
 	}
 	if s.conn, err = openSnapshot(path); err != nil {
-		return nil, explain(path, err)
+		return nil, describeOpenError(path, err)
 	}
 	return s, nil
 }
@@ -72,7 +72,7 @@ func findStore(path string) (_ string, version int, err error) {
 		return "", 0, err
 	}
 	if version, err = checkOurs(path); err != nil {
-		return "", 0, explain(path, err)
+		return "", 0, describeOpenError(path, err)
 	}
 	return path, version, nil
 }
@@ -101,7 +101,7 @@ func OpenTarget(ctx context.Context, path string) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	if s.conn, err = s.store.connect(); err != nil {
-		return nil, explain(path, err)
+		return nil, describeOpenError(path, err)
 	}
 	if err := sqlitex.ExecuteTransient(s.conn, "BEGIN IMMEDIATE", nil); err != nil {
 		return nil, fmt.Errorf("begin: %w", classify(err))

@@ -26,8 +26,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// busyTimeout is how long a statement waits for another process, such as a
-// command that manages keys beside the server.
+// busyTimeout is how long a statement waits for another process, such as a command that
+// manages keys while the server is running.
 const busyTimeout = 5 * time.Second
 
 //go:embed schema.sql
@@ -125,27 +125,26 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	}
 	path = d.path
 	if err := d.migrate(ctx, opts.Progress); err != nil {
-		return nil, explain(path, err)
+		return nil, describeOpenError(path, err)
 	}
 	conn, err := d.connect()
 	if err != nil {
-		return nil, explain(path, err)
+		return nil, describeOpenError(path, err)
 	}
 	d.writer = startWriter(conn, d.fatal)
 	if opts.Serve {
-		// A server that stopped on a failed write may have left frames in the WAL
-		// that are in the system's cache but not on disk. Moving the whole WAL into
-		// the database writes them again.
+		// After a failed write, the WAL may have frames that are in the system's cache
+		// but not on disk. Moving the whole WAL into the database writes them again.
 		if err := d.writer.checkpoint("TRUNCATE"); err != nil {
-			return nil, explain(path, err)
+			return nil, describeOpenError(path, err)
 		}
 	}
 	if err := d.openReaders(opts.Serve); err != nil {
-		return nil, explain(path, err)
+		return nil, describeOpenError(path, err)
 	}
 	if opts.Serve {
 		if d.guard, err = startFileGuard(path, d.fatal); err != nil {
-			return nil, explain(path, err)
+			return nil, describeOpenError(path, err)
 		}
 		d.writer.checkWAL = d.guard.checkWAL
 	}
@@ -168,7 +167,7 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 	}
 	version, err := checkOurs(d.path)
 	if err != nil {
-		return explain(d.path, err)
+		return describeOpenError(d.path, err)
 	}
 	switch {
 	case opts.Serve:
@@ -177,7 +176,7 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 		err = d.updateTables(ctx, opts.Progress)
 	}
 	if err != nil {
-		return explain(d.path, err)
+		return describeOpenError(d.path, err)
 	}
 	return nil
 }
@@ -220,8 +219,8 @@ func (d *DB) Generation() (uint64, bool) {
 }
 
 // cacheSize is the memory for the pages of a connection, in KiB if negative. 2 MiB hold
-// the inner pages of the trees in a store of millions. The system caches the other pages,
-// so that a larger cache gains little and takes memory for each connection.
+// the inner pages of the trees in a store of millions of pets. The system caches the other
+// pages, so a larger cache would gain little, and each connection would allocate it.
 const cacheSize = "-2048"
 
 // openConn opens a connection that waits for other processes. Every connection of
@@ -338,7 +337,7 @@ func createFile(path string, mustExist bool) error {
 		return fmt.Errorf("%s cannot be created: give the user that runs animalstore write access to its directory", path)
 	}
 	if err != nil {
-		return explain(path, err)
+		return describeOpenError(path, err)
 	}
 	return f.Close()
 }

@@ -9,7 +9,7 @@ import (
 // writeCounts are counted once for each transaction.
 type writeCounts struct{ commits, writes atomic.Int64 }
 
-// Stats are how busy a database is, and what it did since it was opened.
+// Stats describe the load of a database, and count what it did since it was opened.
 type Stats struct {
 	QueuedWrites int64 // waiting for the connection that writes
 	Commits      int64
@@ -21,8 +21,8 @@ type Stats struct {
 	WALBytes     int64 // of the write-ahead log
 }
 
-// Stats returns the statistics of d. It looks at the size of two files, and touches
-// nothing that a request waits for.
+// Stats returns the statistics of d. It reads the size of two files, and takes nothing that
+// a request waits for.
 func (d *DB) Stats() Stats {
 	return Stats{
 		QueuedWrites: int64(d.writer.queued()),

@@ -94,8 +94,8 @@ func storeWebhook(c *sqlite.Conn, by db.Actor, before, after animalstore.Webhook
 	if !changed {
 		return nil
 	}
-	if update.DispatchRest {
-		if err := dispatchRest(c, before.ID); err != nil {
+	if update.DispatchBacklog {
+		if err := dispatchBacklog(c, before.ID); err != nil {
 			return err
 		}
 	}

@@ -17,21 +17,20 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// maxBatch is the number of writes in one transaction.
+// maxBatch limits the writes in one transaction, because the first waits for the last.
 const maxBatch = 1024
 
-// writer owns the connection that writes. All writes are queued, and one goroutine
-// carries them out: those that are queued by the time it looks share one transaction,
-// and so one wait for the disk. API keys take turns, so one key's backlog can't delay
-// another's single write.
+// writer owns the connection that writes. All writes are queued and run by one goroutine.
+// Those queued at the same time share one transaction, and so one wait for the disk. API
+// keys take turns, so one key's backlog can't delay another's single write.
 type writer struct {
 	mu     sync.Mutex
-	queue  fair.Queue[*write] // not limited: each write is a request in progress
+	queue  fair.Queue[*write] // unbounded: each write is a request in progress
 	closed bool               // no further writes are queued
-	wake   chan struct{}      // has a token while the goroutine has to look at the queue
+	wake   chan struct{}      // holds a token while the queue is non-empty
 	ended  chan struct{}      // closed after the last write is done
 
-	maxBatch int // writes in a transaction: the first waits for the last
+	maxBatch int
 	fatal    func(error)
 	checkWAL func() error // fails, and calls fatal, if the WAL was removed or replaced
 
@@ -60,10 +59,10 @@ type write struct {
 
 	noSavepoint bool // see doWithoutSavepoint
 
-	mu    sync.Mutex // guards what follows
-	begun bool
-	left  bool // the caller didn't wait for the outcome
-	err   error
+	mu        sync.Mutex // guards what follows
+	started   bool
+	abandoned bool // the caller returned without the outcome
+	err       error
 }
 
 func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
@@ -83,32 +82,32 @@ func startWriter(conn *sqlite.Conn, fatal func(error)) *writer {
 	return w
 }
 
-// do runs f in a transaction and returns when that is on disk or has failed, or when the
+// do runs f in a transaction and returns once that is on disk or has failed, or once the
 // deadline of ctx has passed: then it returns [db.ErrOutcomeUnknown] if the change may
 // still be stored. If f returns an error, its changes are rolled back. f may be called
-// more than once, and it may still run after do has returned with an error: use [resultOf]
+// more than once, and may still be running when do has returned an error: use [resultOf]
 // for an f with a result.
 func (w *writer) do(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(&write{ctx: ctx, run: f})
 }
 
 // doWithoutSavepoint is do for an f that refuses, with an [animalstore.Error], only before
-// its first change. If it fails later, that is SQLite's failure, and the whole batch runs
-// again with savepoints. For a savepoint SQLite copies every page that f changes: with
-// one, creates over 16 connections have 0.84 of the throughput.
+// its first change. If SQLite fails later, the whole batch runs again with savepoints. For
+// a savepoint SQLite copies every page that f changes, which costs creates over 16
+// connections 16 % of their throughput.
 func (w *writer) doWithoutSavepoint(ctx context.Context, f func(*sqlite.Conn) error) error {
 	return w.submit(&write{ctx: ctx, run: f, noSavepoint: true})
 }
 
-// resultOf returns the result of f, which do runs. f must not set variables of its caller,
-// who may have returned at its deadline.
+// resultOf runs f with do and returns its result. f must not set variables of its caller,
+// which may have returned at its deadline.
 func resultOf[T any](ctx context.Context, do func(context.Context, func(*sqlite.Conn) error) error, f func(*sqlite.Conn) (T, error)) (T, error) {
 	var result T
 	err := do(ctx, func(c *sqlite.Conn) (err error) {
 		result, err = f(c)
 		return err
 	})
-	if err != nil { // f may be setting result
+	if err != nil { // f may still be setting result
 		var none T
 		return none, err
 	}
@@ -126,7 +125,7 @@ func (w *writer) submit(wr *write) error {
 		return classify(wr.err)
 	case <-wr.ctx.Done():
 	}
-	if left, err := w.leave(wr, wr.ctx.Err()); left {
+	if abandoned, err := w.abandon(wr, wr.ctx.Err()); abandoned {
 		return classify(err)
 	}
 	<-wr.done
@@ -144,30 +143,31 @@ func (w *writer) push(wr *write) bool {
 	w.queue.Push(caller, wr)
 	select {
 	case w.wake <- struct{}{}:
-	default: // it will look at the queue anyway
+	default: // the goroutine already has a token
 	}
 	return true
 }
 
-// leave is called when the context of a write has ended. It reports whether the caller may
-// return now. Before a write has begun, its caller may leave at any time. Afterwards it
-// waits to learn the outcome, but only until its deadline, because the disk may hang. The
-// caller is told that nothing was changed only if that is certain.
-func (w *writer) leave(wr *write, reason error) (left bool, err error) {
+// abandon is called when the context of a write has ended. It reports whether the caller
+// returns now, and with which error. A write that hasn't started can be abandoned at any
+// time. Afterwards, a cancelled caller waits for the outcome, but no longer than its
+// deadline, because the disk may hang. The error says that nothing was changed only if
+// that is certain.
+func (w *writer) abandon(wr *write, reason error) (abandoned bool, err error) {
 	wr.mu.Lock()
 	defer wr.mu.Unlock()
 	late := errors.Is(reason, context.DeadlineExceeded)
 	switch {
-	case isClosed(wr.done), wr.begun && !late:
+	case isClosed(wr.done), wr.started && !late:
 		return false, nil
-	case !wr.begun && late && w.locked.Load():
+	case !wr.started && late && w.locked.Load():
 		err = fmt.Errorf("%w: another process has locked the database", db.ErrUnavailable)
-	case !wr.begun || wr.err != nil:
+	case !wr.started || wr.err != nil:
 		err = reason
 	default:
 		err = fmt.Errorf("commit: %w: %w", db.ErrOutcomeUnknown, reason)
 	}
-	wr.left = true
+	wr.abandoned = true
 	return true, err
 }
 
@@ -187,19 +187,19 @@ func (w *writer) queued() int {
 	return w.queue.Len()
 }
 
-// loop carries out all writes until the writer is closed.
+// loop runs writes until the writer is closed and the queue is empty.
 func (w *writer) loop() {
 	defer close(w.ended)
 	for range w.wake {
 		for {
-			// Give other callers a chance to queue their writes: without this, on
-			// few cores, most batches would have a single write.
+			// Let other callers queue their writes: without this, on few cores, most
+			// batches would have a single write.
 			runtime.Gosched()
 			batch := w.nextBatch()
 			if len(batch) == 0 {
 				break
 			}
-			w.carryOut(batch)
+			w.commit(batch)
 			w.checkpointIfDue()
 		}
 	}
@@ -216,8 +216,8 @@ func (w *writer) nextBatch() (batch []*write) {
 	return batch
 }
 
-// carryOut stores a batch and wakes its callers.
-func (w *writer) carryOut(batch []*write) {
+// commit stores a batch and wakes its callers.
+func (w *writer) commit(batch []*write) {
 	err := w.transact(batch)
 	if err == nil {
 		err = w.checkWAL()
@@ -245,21 +245,22 @@ func (wr *write) finish(err error) {
 	close(wr.done)
 }
 
-// errHalfway is the error of a transaction with a write that left some of its changes.
-var errHalfway = errors.New("a write without a savepoint failed halfway")
+// errPartialWrite means that a write without a savepoint failed after modifying rows: roll
+// back and retry with savepoints.
+var errPartialWrite = errors.New("a write without a savepoint failed after modifying rows")
 
 // transact runs a batch in one transaction. If it returns an error, nothing of the
-// batch is stored. The error of a single write is left in that write.
+// batch is stored. If only one write fails, its error is in that write.
 func (w *writer) transact(batch []*write) error {
-	err := w.transactOnce(batch, false)
-	if err == errHalfway { // rare: for example, the disk is full
-		err = w.transactOnce(batch, true)
+	err := w.tryTransact(batch, false)
+	if err == errPartialWrite { // rare: for example, the disk is full
+		err = w.tryTransact(batch, true)
 	}
 	return err
 }
 
-// transactOnce is transact, with savepoints for all writes or only where they are needed.
-func (w *writer) transactOnce(batch []*write, savepoints bool) (err error) {
+// tryTransact is transact, with savepoints for all writes or only where they are needed.
+func (w *writer) tryTransact(batch []*write, savepoints bool) (err error) {
 	if err := w.begin(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -286,7 +287,7 @@ func (w *writer) transactOnce(batch []*write, savepoints bool) (err error) {
 	return nil
 }
 
-// begin begins a transaction, which waits for other processes.
+// begin begins a transaction. It waits while another process writes.
 func (w *writer) begin() error {
 	w.locked.Store(true)
 	err := w.exec("BEGIN IMMEDIATE")
@@ -295,7 +296,7 @@ func (w *writer) begin() error {
 }
 
 // run runs a write of a transaction, unless its context has ended. It returns an error
-// only if the whole transaction is lost, as it is when its only write fails.
+// only if the whole transaction has failed, as it has when its only write fails.
 func (w *writer) run(wr *write, only, savepoint bool) error {
 	if !wr.start() {
 		return nil
@@ -309,26 +310,25 @@ func (w *writer) run(wr *write, only, savepoint bool) error {
 	return w.runWithSavepoint(wr)
 }
 
-// start reports whether the write may run: its caller still waits.
+// start reports whether the write may run: its caller is still waiting.
 func (wr *write) start() bool {
 	wr.mu.Lock()
 	defer wr.mu.Unlock()
 	wr.err = wr.ctx.Err()
-	wr.begun = !wr.left && wr.err == nil
-	return wr.begun
+	wr.started = !wr.abandoned && wr.err == nil
+	return wr.started
 }
 
-// apply runs the write, which may hang, so it doesn't hold the lock.
+// apply runs the write without holding the lock, because it may hang.
 func (wr *write) apply(c *sqlite.Conn) error {
-	err := safely(wr.run, c)
+	err := recoverPanic(wr.run, c)
 	wr.mu.Lock()
 	defer wr.mu.Unlock()
 	wr.err = err
 	return err
 }
 
-// runWithoutSavepoint runs a write that either changes nothing or succeeds, unless SQLite
-// fails.
+// runWithoutSavepoint runs a write that changes nothing if it fails, unless SQLite fails.
 func (w *writer) runWithoutSavepoint(wr *write) error {
 	err := wr.apply(w.conn)
 	refused := (*animalstore.Error)(nil)
@@ -338,11 +338,11 @@ func (w *writer) runWithoutSavepoint(wr *write) error {
 	case isFatal(err):
 		return err
 	}
-	return errHalfway
+	return errPartialWrite
 }
 
 // runWithSavepoint runs one of several writes, so that a failure rolls back only that write.
-// It returns an error only if the whole transaction is lost.
+// It returns an error only if the whole transaction has failed.
 func (w *writer) runWithSavepoint(wr *write) error {
 	if err := w.exec("SAVEPOINT one"); err != nil {
 		return err
@@ -358,12 +358,12 @@ func (w *writer) runWithSavepoint(wr *write) error {
 	return w.exec("RELEASE one")
 }
 
-// safely turns a panic in f into an error, because it runs in the writer's
-// goroutine, where a panic would end the process.
-func safely(f func(*sqlite.Conn) error, c *sqlite.Conn) (err error) {
+// recoverPanic turns a panic in f into an error: in the writer's goroutine it would end the
+// process.
+func recoverPanic(f func(*sqlite.Conn) error, c *sqlite.Conn) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			unwind(c)
+			resetStatements(c)
 			err = fmt.Errorf("panic in a write: %v\n%s", v, debug.Stack())
 		}
 	}()

@@ -164,7 +164,13 @@ func (c *conn) handle(r *http.Request, body []byte) bool {
 	if len(body) > 0 {
 		r.Body = io.NopCloser(bytes.NewReader(bytes.Clone(body)))
 	}
-	w := &writer{conn: c, header: make(http.Header, usualFields), method: r.Method, declared: -1}
+	w := &writer{
+		conn:     c,
+		header:   make(http.Header, usualFields),
+		method:   r.Method,
+		declared: -1,
+		buffer:   buffers.Get().(*buffer),
+	}
 	defer w.detach()
 	c.server.http.Handler.ServeHTTP(w, r)
 	return w.finish()

@@ -122,13 +122,15 @@ func (s *Server) start(t testing.TB, with setup) {
 		Listen:   "127.0.0.1:0",
 		// In a bubble a client may be idle for hours.
 		Timeouts: server.Timeouts{Drain: time.Second},
-		Now:      with.now,
-		Middleware: func(h http.Handler) http.Handler {
-			return with.middleware(dated(h, with.now))
+		Hooks: server.Hooks{
+			Now: with.now,
+			Middleware: func(h http.Handler) http.Handler {
+				return with.middleware(dated(h, with.now))
+			},
+			NoBackground: true,
+			// Nothing is delivered, so any URL will do.
+			CheckWebhookURL: func(context.Context, string) error { return nil },
 		},
-		NoBackground: true,
-		// Nothing is delivered, so any URL will do.
-		CheckWebhookURL: func(context.Context, string) error { return nil },
 	}
 	s.transport = http.DefaultTransport.(*http.Transport).Clone()
 	s.transport.Proxy = nil

@@ -84,22 +84,24 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		CORSOrigins:    with.origins,
 		AccessLog:      with.accessLog,
 		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
-		Now:            s.clock.Now,
 		NoFastPath:     !fastPath,
-		Observer:       with.observer,
 		TLS:            with.tls,
-		WrapDB: func(store db.DB) db.DB {
-			s.db = &faultyDB{DB: store}
-			if with.wrap != nil {
-				return with.wrap(s.db)
-			}
-			return s.db
+		PhotosLimit:    with.photosLimit,
+		Hooks: server.Hooks{
+			Now:      s.clock.Now,
+			Observer: with.observer,
+			WrapDB: func(store db.DB) db.DB {
+				s.db = &faultyDB{DB: store}
+				if with.wrap != nil {
+					return with.wrap(s.db)
+				}
+				return s.db
+			},
+			NoBackground:    true,
+			PostgresTimeout: time.Minute, // for a busy machine; requests still have theirs
+			EventsEvery:     with.eventsEvery,
+			CheckWebhookURL: checkWebhookURL,
 		},
-		NoBackground:    true,
-		PostgresTimeout: time.Minute, // for a busy machine; requests still have theirs
-		EventsEvery:     with.eventsEvery,
-		PhotosLimit:     with.photosLimit,
-		CheckWebhookURL: checkWebhookURL,
 	})
 	if err != nil {
 		t.Fatal(err)

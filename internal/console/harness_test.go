@@ -40,7 +40,8 @@ func start(t *testing.T, change ...func(*server.Config)) *site {
 	t.Helper()
 	s := &site{t: t, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
 	cfg := server.Config{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", Now: s.clock, NoBackground: true,
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0",
+		Hooks:           server.Hooks{Now: s.clock, NoBackground: true},
 		TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, // nothing is sent without background work
 		Timeouts:        server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},

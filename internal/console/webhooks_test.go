@@ -22,7 +22,7 @@ func TestWebhooks(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	s := start(t, func(c *server.Config) {
 		c.WebhookNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-		c.NoBackground, c.Now = false, nil
+		c.Hooks = server.Hooks{}
 	})
 	b := s.signedIn(everything)
 	list := b.get("/console/webhooks")

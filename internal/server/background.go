@@ -42,14 +42,14 @@ type limiter interface {
 // returns the clock that the limiter uses.
 func (s *Server) openLimiter() (clock func() time.Time, err error) {
 	if s.cfg.Redis == "" {
-		s.limiter = ratelimit.NewMemory(s.db, s.cfg.Now, s.cfg.Log)
-		return s.cfg.Now, nil
+		s.limiter = ratelimit.NewMemory(s.db, s.cfg.Hooks.Now, s.cfg.Log)
+		return s.cfg.Hooks.Now, nil
 	}
 	shared, err := ratelimit.NewRedis(ratelimit.RedisConfig{
 		URL:         s.cfg.Redis,
 		Environment: s.cfg.Environment,
 		Store:       s.db,
-		Now:         s.cfg.Now,
+		Now:         s.cfg.Hooks.Now,
 		Log:         s.cfg.Log,
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Server) openLimiter() (clock func() time.Time, err error) {
 // startHub starts the hub, which notifies followers of new events.
 func (s *Server) startHub() {
 	s.hub = events.NewHub(s.db, s.cfg.Log)
-	s.hub.PollEvery = cmp.Or(s.cfg.EventsEvery, s.hub.PollEvery)
+	s.hub.PollEvery = cmp.Or(s.cfg.Hooks.EventsEvery, s.hub.PollEvery)
 	s.closers = append(s.closers, runInBackground(s.hub.Run))
 }
 
@@ -77,11 +77,11 @@ const webhookGrace = 5 * time.Second
 func (s *Server) startWebhooks() {
 	networks := webhook.NewNetworks(s.cfg.WebhookNetworks)
 	s.checkWebhookURL = networks.Check
-	if s.cfg.CheckWebhookURL != nil {
-		s.checkWebhookURL = s.cfg.CheckWebhookURL
+	if s.cfg.Hooks.CheckWebhookURL != nil {
+		s.checkWebhookURL = s.cfg.Hooks.CheckWebhookURL
 	}
 	s.stopWebhooks = func() error { return nil }
-	if s.cfg.NoBackground {
+	if s.cfg.Hooks.NoBackground {
 		return
 	}
 	var observer webhook.Observer = ignoreWebhooks{}
@@ -93,11 +93,11 @@ func (s *Server) startWebhooks() {
 		Sender: webhook.NewSender(webhook.SenderConfig{
 			Networks:  networks,
 			UserAgent: "animalstore/" + s.cfg.Version,
-			TLS:       s.cfg.WebhookTLS,
+			TLS:       s.cfg.Hooks.WebhookTLS,
 		}),
 		Observer: observer,
 		Log:      s.cfg.Log,
-		Now:      s.cfg.Now,
+		Now:      s.cfg.Hooks.Now,
 		Grace:    webhookGrace,
 
 		SharedClock: !s.ownClock,
@@ -117,7 +117,7 @@ func (s *Server) startBackups() (err error) {
 	if s.cfg.Backups.Dir == "" {
 		return nil
 	}
-	s.backups, err = transfer.NewScheduler(sqlite.Files{}, sqliteFile(s.cfg.Database), s.cfg.Backups, s.cfg.Now, s.cfg.Log)
+	s.backups, err = transfer.NewScheduler(sqlite.Files{}, sqliteFile(s.cfg.Database), s.cfg.Backups, s.cfg.Hooks.Now, s.cfg.Log)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s *Server) sweep(ctx context.Context) {
 
 // sweepOnce deletes rows that have expired.
 func (s *Server) sweepOnce(ctx context.Context) {
-	now := s.cfg.Now()
+	now := s.cfg.Hooks.Now()
 	sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
 	sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-db.DeliveriesKept)))
 	sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))

@@ -76,8 +76,11 @@ type Config struct {
 	// [DefaultTimeouts].
 	Timeouts Timeouts
 
-	// The rest is for tests and benchmarks. No flag or environment variable may set it.
+	Hooks Hooks // for tests only
+}
 
+// Hooks replace parts of a server in tests. No flag or environment variable may set them.
+type Hooks struct {
 	Now      func() time.Time  // nil is [time.Now]
 	Observer api.Observer      // instead of the metrics
 	WrapDB   func(db.DB) db.DB // wraps the database that the service uses
@@ -144,8 +147,8 @@ func (c Config) withDefaults() Config {
 	if c.Timeouts == (Timeouts{}) {
 		c.Timeouts = DefaultTimeouts
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if c.Hooks.Now == nil {
+		c.Hooks.Now = time.Now
 	}
 	if c.EventsRetention == 0 {
 		c.EventsRetention = DefaultEventsRetention

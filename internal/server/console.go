@@ -24,7 +24,7 @@ func (s *Server) newConsole() http.Handler {
 		Environment: s.cfg.Environment,
 		Version:     s.cfg.Version,
 		Assets:      pages.AssetsPrefix(),
-		Now:         s.cfg.Now,
+		Now:         s.cfg.Hooks.Now,
 		Server:      consoleServer{func() *api.Server { return s.handler }},
 		Sessions:    consoleSessions{s.db},
 	})

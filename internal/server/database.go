@@ -93,8 +93,8 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		fatal = func(err error) { panic(err) }
 	}
 	store, err := openDatabase(ctx, s.cfg.Database,
-		sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.NoSync},
-		postgres.Options{Timeout: s.cfg.PostgresTimeout})
+		sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.Hooks.NoSync},
+		postgres.Options{Timeout: s.cfg.Hooks.PostgresTimeout})
 	if err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return nil
 	})
 	s.engine = store
-	if s.db = store; s.cfg.WrapDB != nil {
-		s.db = s.cfg.WrapDB(store)
+	if s.db = store; s.cfg.Hooks.WrapDB != nil {
+		s.db = s.cfg.Hooks.WrapDB(store)
 	}
 	return nil
 }

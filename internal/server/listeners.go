@@ -40,7 +40,7 @@ func (e *CertificateError) Unwrap() error { return e.Err }
 func (s *Server) openCertificates() (err error) {
 	switch cfg := s.cfg; {
 	case cfg.CertFile != "":
-		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.CertificateCheck, cfg.Log)
+		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.Hooks.CertificateCheck, cfg.Log)
 	case cfg.ACME != nil:
 		s.certs, err = certs.FromAuthority(*cfg.ACME, cfg.Version, cfg.Log)
 	case cfg.TLS != nil:

@@ -115,7 +115,7 @@ func TestErrorLog(t *testing.T) {
 	cfg := localConfig(t)
 	cfg.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg.TLS = &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}
-	cfg.Middleware = func(http.Handler) http.Handler {
+	cfg.Hooks.Middleware = func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a mistake") })
 	}
 	s := run(t, cfg)

@@ -88,7 +88,7 @@ func (s *Server) eventFigures() []metrics.Figure {
 func (s *Server) webhookFigures() []metrics.Figure {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	now := s.cfg.Now()
+	now := s.cfg.Hooks.Now()
 	stats, err := s.db.WebhookStats(ctx, animalstore.At(now))
 	if err != nil {
 		return nil

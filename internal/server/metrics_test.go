@@ -76,7 +76,7 @@ func TestOldestDue(t *testing.T) {
 	now := time.Now().Truncate(time.Millisecond) // as it is stored
 	s, err := New(t.Context(), Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		Now: func() time.Time { return now }, NoBackground: true,
+		Hooks: Hooks{Now: func() time.Time { return now }, NoBackground: true},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +121,11 @@ func TestPetFigures(t *testing.T) {
 	counts := new(brokenCounts)
 	s, err := New(t.Context(), Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		Now: func() time.Time { return now }, NoBackground: true,
-		WrapDB: func(d db.DB) db.DB { counts.DB = d; return counts },
+		Hooks: Hooks{
+			Now:          func() time.Time { return now },
+			NoBackground: true,
+			WrapDB:       func(d db.DB) db.DB { counts.DB = d; return counts },
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestOwnerKeyOnSlowDatabase(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cfg := localConfig(t)
 			var store db.DB
-			cfg.WrapDB = func(d db.DB) db.DB {
+			cfg.Hooks.WrapDB = func(d db.DB) db.DB {
 				store = d
 				return &slowStart{d, test.failures, test.stores}
 			}

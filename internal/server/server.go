@@ -53,7 +53,7 @@ type Server struct {
 // New opens the database and the ports. [Server.Run] serves and then closes everything;
 // if Run isn't called, call [Server.Close].
 func New(ctx context.Context, cfg Config) (_ *Server, err error) {
-	s := &Server{cfg: cfg.withDefaults(), ownClock: cfg.Now != nil}
+	s := &Server{cfg: cfg.withDefaults(), ownClock: cfg.Hooks.Now != nil}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -73,7 +73,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	s.usage = ratelimit.NewUsage(s.db, clock, s.cfg.Log)
-	if !s.cfg.NoBackground {
+	if !s.cfg.Hooks.NoBackground {
 		s.closers = append(s.closers, s.stopAndSave(runInBackground(s.limiter.Run, s.usage.Run, s.sweep)))
 	}
 	s.startHub()
@@ -96,19 +96,19 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 }
 
 func (s *Server) newHandler() *api.Server {
-	observer := s.cfg.Observer
+	observer := s.cfg.Hooks.Observer
 	if observer == nil && s.metrics != nil {
 		observer = s.metrics
 	}
 	return api.New(api.Config{
 		DB:             s.db,
 		Events:         s.hub,
-		Keys:           keys.NewChecker(s.cfg.Environment, s.db, s.cfg.Log, s.cfg.Now),
+		Keys:           keys.NewChecker(s.cfg.Environment, s.db, s.cfg.Log, s.cfg.Hooks.Now),
 		Limiter:        s.limiter,
 		Usage:          s.usage,
 		Log:            s.cfg.Log,
 		TrustedProxies: s.cfg.TrustedProxies,
-		Now:            s.cfg.Now,
+		Now:            s.cfg.Hooks.Now,
 		CORSOrigins:    s.cfg.CORSOrigins,
 		AccessLog:      s.cfg.AccessLog,
 		Observer:       observer,
@@ -184,7 +184,7 @@ type frontend interface {
 // needs.
 func (s *Server) newFrontend(secure *tls.Config) frontend {
 	srv := s.newHTTPServer()
-	if secure != nil || s.cfg.NoFastPath || s.cfg.Middleware != nil {
+	if secure != nil || s.cfg.NoFastPath || s.cfg.Hooks.Middleware != nil {
 		srv.TLSConfig = secure
 		return netHTTP{srv, s.listener}
 	}
@@ -229,8 +229,8 @@ func (n netHTTP) Shutdown(ctx context.Context) error {
 
 func (s *Server) newHTTPServer() *http.Server {
 	var handler http.Handler = s.handler
-	if s.cfg.Middleware != nil {
-		handler = s.cfg.Middleware(handler)
+	if s.cfg.Hooks.Middleware != nil {
+		handler = s.cfg.Hooks.Middleware(handler)
 	}
 	return &http.Server{
 		Handler:           handler,

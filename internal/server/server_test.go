@@ -80,7 +80,7 @@ func (r *running) wait(t testing.TB) error {
 func TestRunFinishesRequests(t *testing.T) {
 	cfg := localConfig(t)
 	inside, finish := make(chan struct{}), make(chan struct{})
-	cfg.Middleware = func(http.Handler) http.Handler {
+	cfg.Hooks.Middleware = func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			close(inside)
 			<-finish
@@ -125,7 +125,7 @@ func TestRunCutsOff(t *testing.T) {
 	cfg := localConfig(t)
 	cfg.Timeouts = server.Timeouts{Drain: 20 * time.Millisecond}
 	inside := make(chan struct{})
-	cfg.Middleware = func(http.Handler) http.Handler {
+	cfg.Hooks.Middleware = func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			close(inside)
 			<-r.Context().Done()
@@ -271,7 +271,7 @@ func listPets(t *testing.T, s *running, key string) {
 func TestCloseOrder(t *testing.T) {
 	cfg := localConfig(t)
 	recorded := &recorder{}
-	cfg.WrapDB = func(store db.DB) db.DB {
+	cfg.Hooks.WrapDB = func(store db.DB) db.DB {
 		recorded.DB = store
 		return recorded
 	}
@@ -305,7 +305,7 @@ func TestLastLine(t *testing.T) {
 	cfg := localConfig(t)
 	log := new(server.Log)
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
-	cfg.WrapDB = func(store db.DB) db.DB { return brokenUsage{store} }
+	cfg.Hooks.WrapDB = func(store db.DB) db.DB { return brokenUsage{store} }
 	s := run(t, cfg)
 	owner, err := s.CreateOwnerKey(t.Context(), "")
 	if err != nil {

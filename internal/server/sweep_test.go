@@ -40,7 +40,7 @@ func TestSweep(t *testing.T) {
 	if err := store.SaveUsage(t.Context(), usage); err != nil {
 		t.Fatal(err)
 	}
-	stop := runInBackground((&Server{cfg: Config{Now: time.Now}, db: store}).sweep)
+	stop := runInBackground((&Server{cfg: Config{Hooks: Hooks{Now: time.Now}}, db: store}).sweep)
 	defer stop()
 	var got []animalstore.Usage
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -73,7 +73,7 @@ func TestSweepEvents(t *testing.T) {
 		retention time.Duration
 		want      int64
 	}{{-1, 0}, {48 * time.Hour, 0}, {12 * time.Hour, changes - 1}} {
-		(&Server{cfg: Config{Now: tomorrow, EventsRetention: c.retention}, db: store}).sweepOnce(t.Context())
+		(&Server{cfg: Config{Hooks: Hooks{Now: tomorrow}, EventsRetention: c.retention}, db: store}).sweepOnce(t.Context())
 		if first, newest, err := store.EventRange(t.Context()); err != nil || first != c.want || newest != changes {
 			t.Errorf("retention %v: got events after %d to %d, %v, want after %d to %d", c.retention, first, newest, err, c.want, changes)
 		}
@@ -101,7 +101,7 @@ func TestSweepDeliveries(t *testing.T) {
 		}
 		ids = append(ids, ping.ID)
 	}
-	(&Server{cfg: Config{Now: func() time.Time { return now }}, db: store}).sweepOnce(t.Context())
+	(&Server{cfg: Config{Hooks: Hooks{Now: func() time.Time { return now }}}, db: store}).sweepOnce(t.Context())
 	left, err := store.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, Limit: 10})
 	if err != nil || len(left) != 2 || left[0].ID != ids[3] || left[1].ID != ids[2] {
 		t.Errorf("got %+v, %v, want the two of the last 30 days", left, err)

@@ -96,7 +96,7 @@ func TestCertificateSwapsUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	cfg := localConfig(t)
 	cfg.CertFile, cfg.KeyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	cfg.CertificateCheck = time.Millisecond
+	cfg.Hooks.CertificateCheck = time.Millisecond
 	replace := func(serial int64) {
 		cert, key := selfSigned(t, serial)
 		if err := errors.Join(os.WriteFile(cfg.CertFile, cert, 0o600), os.WriteFile(cfg.KeyFile, key, 0o600)); err != nil {

@@ -113,10 +113,10 @@ func deliveringConfig(file string, clock *movedClock, receivers ...*hookReceiver
 		pool.AddCert(r.Certificate())
 	}
 	return Config{
-		Database: "sqlite:" + file, Listen: "127.0.0.1:0", Now: clock.now,
+		Database: "sqlite:" + file, Listen: "127.0.0.1:0",
 		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		WebhookTLS:      &tls.Config{RootCAs: pool},
 		Timeouts:        Timeouts{Drain: time.Second},
+		Hooks:           Hooks{Now: clock.now, WebhookTLS: &tls.Config{RootCAs: pool}},
 	}
 }
 

@@ -33,7 +33,7 @@ func serve(ctx context.Context) error {
 		Database: *database,
 		Listen:   *listen,
 		Log:      slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		NoSync:   true,
+		Hooks:    server.Hooks{NoSync: true},
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ var (
 func completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print a script for completion in your shell",
+		Short: "Print a shell completion script",
 		Long: `Print a script that lets your shell complete the commands, flags and values of
 animalstore. SHELL is ` + animalstore.JoinOr(shells) + `. Put the script where
 your shell looks for such scripts, and start a new shell. In zsh that is a

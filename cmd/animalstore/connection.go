@@ -29,9 +29,8 @@ const (
 )
 
 // keyHelp is in the help of every group of commands that call a server.
-const keyHelp = `Requests go to the server at --url. The API key is read from the environment
-variable ` + keyVariable + `, and never from a flag, because other users
-of the machine can read arguments.`
+const keyHelp = `Requests go to the server at --url. Set the API key in ` + keyVariable + `.
+There is no flag for it, because other users of the machine can see flags.`
 
 // connection is the flags that say how to call a server.
 type connection struct {

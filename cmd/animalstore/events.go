@@ -20,8 +20,8 @@ func eventsCommand() *cobra.Command {
 	var f eventFlags
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Show the changes of the store, and follow new ones",
-		Long: `Show the changes of the store, the oldest first, or with --before the newest
+		Short: "Show changes to the store, and follow new ones",
+		Long: `Show changes to the store, the oldest first, or with --before the newest
 first. Each event says when and how a pet, photo, order, category, key or
 webhook changed, what it was like afterwards, and who made the change. Without
 the permission admin, your key doesn't see the events of keys and webhooks, or

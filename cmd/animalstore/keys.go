@@ -30,9 +30,8 @@ These commands use --database, unless --url is given or ANIMALSTORE_URL is set.
 A flag takes precedence over the environment. In the database they work while a
 server is running, and take effect within a second.
 
-Over HTTP, your own key is read from the environment variable
-` + keyVariable + `, and never from a flag, because other users of the
-machine can read arguments.`,
+Over HTTP, set your own key in ` + keyVariable + `. There is no flag for
+it, because other users of the machine can see flags.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys list
   animalstore keys list --url https://pets.example`,
@@ -343,8 +342,8 @@ func keysUnbanCommand(at *keyLocation) *cobra.Command {
 	return at.onKey(&cobra.Command{
 		Use:   "unban ID",
 		Short: "Lift the ban of a key",
-		Long: `Lift the ban of a key that kept sending requests after it was told to wait. Its
-limits don't change, and the next ban, if it comes within a day, is even longer.`,
+		Long: `Lift the ban of a key that ignored its limits. The limits stay, and another ban
+within a day lasts longer.`,
 		Example: "  animalstore keys unban 2",
 	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
 		key, lifted, err := store.Unban(cmd.Context(), id)

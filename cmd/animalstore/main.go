@@ -38,9 +38,8 @@ func newCommand() *cobra.Command {
 		Short: "A store's pets over HTTP",
 		Long: `animalstore manages a store's pets and orders and serves them over HTTP.
 
-Start a server with "animalstore serve". The first start prints a key, and a
-curl command to try it. With the key in ANIMALSTORE_API_KEY the client commands
-work:
+Start a server with "animalstore serve". The first start prints a key. Put it in
+ANIMALSTORE_API_KEY to use the client commands:
 
   export ANIMALSTORE_API_KEY=ast_live_...
   animalstore pets create --name Rex --category 7

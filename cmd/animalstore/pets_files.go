@@ -37,8 +37,7 @@ status. JSON Lines has one object per line with fields of these names. Other
 columns and fields, such as the id in an export, are ignored.
 
 Lines that can't be added are reported with their number and the reason, and the
-others are added. The requests stay within the limits of the key, and wait when
-those are used up.
+others are added. Requests stay within the limits of the key.
 
 An interrupted import can be run again within 23 hours: it continues, and in the
 end each line has been added once. Its progress is stored next to the file, in
@@ -182,11 +181,10 @@ func petsExportCommand(conn *connection) *cobra.Command {
 		Short: "Write pets to a file",
 		Long: `Write all pets, or those that match the filters, to a file or to standard
 output, the latest first, as CSV or JSON Lines. A pet that exists during the
-whole export is written exactly once, even if other pets change meanwhile.
+whole export is written exactly once, even if other pets change.
 
-The requests stay within the limits of the key, and wait when those are used up.
-The file only appears when it is complete. On a terminal, you are asked before
-an existing file is replaced.
+Requests stay within the limits of the key. The file only appears when it is
+complete. On a terminal, you are asked before an existing file is replaced.
 
 CSV doesn't distinguish the two kinds of line breaks within a name. JSON Lines
 preserves every name exactly.`,

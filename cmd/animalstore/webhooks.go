@@ -19,7 +19,7 @@ func webhooksCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "webhooks",
-		Short: "Send changes to other programs, and see what arrived",
+		Short: "Send events to other programs, and check their delivery",
 		Long: `Manage the webhooks of a server: the addresses that it sends events to, signed
 as Standard Webhooks describes. See what was delivered and what failed, and send
 it again. "listen" tries out a receiver on your own machine.

@@ -68,8 +68,8 @@ func webhooksPingCommand(conn *connection) *cobra.Command {
 	cmd := deliveries.onItem(conn, &cobra.Command{
 		Use:   "ping ID",
 		Short: "Send a test message to a webhook",
-		Long: `Send a message of the type webhook.ping to a webhook, whatever its state, and
-print the delivery. With --type, the message is one of that type of event with
+		Long: `Send a message of the type webhook.ping to a webhook in any state, and print the
+delivery. With --type, the message is one of that type of event with
 sample data, whether or not the webhook gets such events. It is tried once.`,
 		Example: `  animalstore webhooks ping 1
   animalstore webhooks ping 1 --type order.created`,
@@ -231,7 +231,7 @@ func webhooksRetryCommand(conn *connection) *cobra.Command {
 	cmd := deliveries.onItem(conn, &cobra.Command{
 		Use:   "retry WEBHOOK [DELIVERY]",
 		Short: "Send a delivery again, or many",
-		Long: `Make a delivery due at once, whatever its state, and print it. With --state or
+		Long: `Make a delivery in any state due at once, and print it. With --state or
 --since, do so with all that match, and print how many: --since alone includes
 what was delivered. Any that fails is tried again like a new one. While the
 webhook is paused or disabled, nothing but pings is sent; the rest waits.`,

@@ -219,9 +219,9 @@ func TestTerminateIdle(t *testing.T) {
 	}
 }
 
-// TestTerminateStrangers: clients without a key that never send the rest of a request, or
+// TestTerminateUnfinishedRequests: clients without a key that never send the rest of a request, or
 // of a handshake, delay the shutdown until their time is up, and it still succeeds.
-func TestTerminateStrangers(t *testing.T) {
+func TestTerminateUnfinishedRequests(t *testing.T) {
 	testenv.Slow(t) // it takes ten seconds
 	t.Parallel()
 	certFile, keyFile, _ := selfSigned(t)

@@ -84,7 +84,7 @@ func (s *Server) startWebhooks() {
 	if s.cfg.Hooks.NoBackground {
 		return
 	}
-	var observer webhook.Observer = ignoreWebhooks{}
+	var observer webhook.Observer = noopWebhookObserver{}
 	if s.metrics != nil {
 		observer = s.metrics
 	}
@@ -100,17 +100,17 @@ func (s *Server) startWebhooks() {
 		Now:      s.cfg.Hooks.Now,
 		Grace:    webhookGrace,
 
-		SharedClock: !s.ownClock,
+		SharedClock: !s.testClock,
 	})
 	s.hub.OnPoll(worker.Notify)
 	s.stopWebhooks = runInBackground(worker.Run)
 	s.closers = append(s.closers, s.stopWebhooks)
 }
 
-type ignoreWebhooks struct{}
+type noopWebhookObserver struct{}
 
-func (ignoreWebhooks) WebhookAttempt(string) {}
-func (ignoreWebhooks) WebhookDisabled()      {}
+func (noopWebhookObserver) WebhookAttempt(string) {}
+func (noopWebhookObserver) WebhookDisabled()      {}
 
 // startBackups starts making backups, if they are configured.
 func (s *Server) startBackups() (err error) {
@@ -126,7 +126,7 @@ func (s *Server) startBackups() (err error) {
 	}
 	stop := runInBackground(s.backups.Run)
 	s.closers = append(s.closers, func() error {
-		if err := within(s.deadline(), stop); err != nil {
+		if err := waitUntil(s.deadline(), stop); err != nil {
 			s.cfg.Log.Error("a backup could not be stopped", "err", err)
 		}
 		return s.backups.Close()

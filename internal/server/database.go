@@ -99,7 +99,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, func() error {
-		if err := within(s.deadline().Add(closeTimeout), store.Close); err != nil {
+		if err := waitUntil(s.deadline().Add(closeTimeout), store.Close); err != nil {
 			return fmt.Errorf("close the database: %w", err)
 		}
 		return nil

@@ -63,11 +63,11 @@ func (s *Server) serveRedirects() error {
 	if err != nil {
 		return &ListenError{Redirect: true, Err: err}
 	}
-	s.serveBeside(listener, &http.Server{
+	s.serveSecondary(listener, &http.Server{
 		Handler:      certs.Redirect(s.certs, s.listener.Addr()),
 		WriteTimeout: s.cfg.Timeouts.Write,
 	}, "plain HTTP is no longer redirected")
-	s.cfg.Log.Info("redirecting plain HTTP to HTTPS", "redirect", "http://"+reachable(listener.Addr()))
+	s.cfg.Log.Info("redirecting plain HTTP to HTTPS", "redirect", "http://"+dialAddress(listener.Addr()))
 	return nil
 }
 
@@ -86,15 +86,15 @@ func (s *Server) serveOps() error {
 		return &ListenError{Ops: true, Err: err}
 	}
 	// No WriteTimeout: a profile takes as long as the request says.
-	s.serveBeside(listener, &http.Server{Handler: s.opsHandler(listener.Addr())}, "metrics and profiles are no longer served")
-	s.cfg.Log.Info("metrics and profiles", "ops", "http://"+reachable(listener.Addr())+"/metrics")
+	s.serveSecondary(listener, &http.Server{Handler: s.opsHandler(listener.Addr())}, "metrics and profiles are no longer served")
+	s.cfg.Log.Info("metrics and profiles", "ops", "http://"+dialAddress(listener.Addr())+"/metrics")
 	return nil
 }
 
-// serveBeside serves on a second listener until the server closes. It logs failed if
+// serveSecondary serves on a second listener until the server closes. It logs failed if
 // that ends earlier. Requests in progress at the end are cut off: none of them changes
 // anything.
-func (s *Server) serveBeside(listener net.Listener, srv *http.Server, failed string) {
+func (s *Server) serveSecondary(listener net.Listener, srv *http.Server, failed string) {
 	srv.ReadHeaderTimeout = s.cfg.Timeouts.ReadHeader
 	srv.ReadTimeout = s.cfg.Timeouts.Read
 	srv.IdleTimeout = s.cfg.Timeouts.Idle

@@ -132,12 +132,12 @@ func TestErrorLog(t *testing.T) {
 		}
 		transport.CloseIdleConnections()
 	}
-	stranger, err := net.Dial("tcp", s.Addr().String())
+	client, err := net.Dial("tcp", s.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stranger.Close()
-	stranger.Write([]byte("not TLS\r\n\r\n"))
+	defer client.Close()
+	client.Write([]byte("not TLS\r\n\r\n"))
 
 	for _, want := range []string{
 		`level=ERROR msg="http: panic serving `,

@@ -36,7 +36,7 @@ type Server struct {
 
 	checkWebhookURL func(ctx context.Context, url string) error
 	stopWebhooks    func() error
-	ownClock        bool // a test set the clock
+	testClock       bool // a test set the clock
 
 	metrics  *metrics.Metrics // nil without an ops listener
 	handler  *api.Server
@@ -53,7 +53,7 @@ type Server struct {
 // New opens the database and the ports. [Server.Run] serves and then closes everything;
 // if Run isn't called, call [Server.Close].
 func New(ctx context.Context, cfg Config) (_ *Server, err error) {
-	s := &Server{cfg: cfg.withDefaults(), ownClock: cfg.Hooks.Now != nil}
+	s := &Server{cfg: cfg.withDefaults(), testClock: cfg.Hooks.Now != nil}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -279,11 +279,11 @@ func (s *Server) URL() string {
 	if s.certs != nil {
 		scheme = "https://"
 	}
-	return scheme + reachable(s.listener.Addr())
+	return scheme + dialAddress(s.listener.Addr())
 }
 
-// reachable returns addr, or the loopback address if addr means all addresses.
-func reachable(addr net.Addr) string {
+// dialAddress returns addr, or the loopback address if addr means all addresses.
+func dialAddress(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
 		return addr.String()

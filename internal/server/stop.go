@@ -13,12 +13,12 @@ import (
 // and saving the counters share stopTimeout, and closing the database gets
 // closeTimeout.
 const (
-	stopTimeout  = 16 * time.Second
-	closeTimeout = 2 * time.Second
-	saveAgain    = 50 * time.Millisecond
+	stopTimeout    = 16 * time.Second
+	closeTimeout   = 2 * time.Second
+	saveRetryDelay = 50 * time.Millisecond
 )
 
-var errTooLong = errors.New("timed out waiting for the database")
+var errDatabaseTimeout = errors.New("timed out waiting for the database")
 
 // deadline is when the server must be finished with everything but closing the
 // database. The first call sets it.
@@ -33,7 +33,7 @@ func (s *Server) deadline() time.Time {
 // process has locked the database, it tries again until the deadline.
 func (s *Server) stopAndSave(stop func() error) func() error {
 	return func() error {
-		err := within(s.deadline(), stop)
+		err := waitUntil(s.deadline(), stop)
 		if err == nil {
 			err = s.saveBy(s.deadline())
 		}
@@ -50,15 +50,15 @@ func (s *Server) saveBy(deadline time.Time) error {
 	for {
 		err := s.Save(ctx)
 		// PostgreSQL may stay unreachable, so there is no retry.
-		if !errors.Is(err, db.ErrUnavailable) || postgres.Is(s.cfg.Database) || time.Until(deadline) < saveAgain {
+		if !errors.Is(err, db.ErrUnavailable) || postgres.Is(s.cfg.Database) || time.Until(deadline) < saveRetryDelay {
 			return err
 		}
-		time.Sleep(saveAgain)
+		time.Sleep(saveRetryDelay)
 	}
 }
 
-// within calls f and waits for it until the deadline.
-func within(deadline time.Time, f func() error) error {
+// waitUntil calls f and waits for it until the deadline.
+func waitUntil(deadline time.Time, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	timer := time.NewTimer(time.Until(deadline))
@@ -67,6 +67,6 @@ func within(deadline time.Time, f func() error) error {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		return errTooLong
+		return errDatabaseTimeout
 	}
 }

@@ -30,7 +30,7 @@ func (pg *postgres) copyForBase(bin, url string) (copied string) {
 	columns := func(url string) []string {
 		return pg.query(url, `SELECT table_name || ' ' || column_name FROM information_schema.columns
 			JOIN information_schema.tables USING (table_schema, table_name)
-			WHERE table_schema = current_schema AND table_type = 'BASE TABLE' AND table_name <> 'animalstore_version' ORDER BY table_name, ordinal_position`)
+			WHERE table_schema = current_schema AND table_type = 'BASE TABLE' AND table_name NOT LIKE 'animalstore_version%' ORDER BY table_name, ordinal_position`)
 	}
 	ours, tables := columns(url), map[string][]string{}
 	for _, both := range columns(copied) {

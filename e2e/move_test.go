@@ -38,7 +38,7 @@ func wantUntouched(t *testing.T, when, database string) {
 	eventually(t, time.Minute, "the server notices the end of the connection", func() bool {
 		return asked[int](t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") == 0
 	})
-	for _, table := range []string{"pets", "orders", "categories", "keys", "key_secrets", "usage", "limit_states", "answers"} {
+	for _, table := range []string{"pets", "orders", "categories", "keys", "key_secrets", "usage", "limit_states", "idempotency_records"} {
 		if n := asked[int](t, database, "SELECT count(*) FROM "+table); n != 0 {
 			t.Errorf("%s: %d rows are left in %s, want none", when, n, table)
 		}

@@ -49,13 +49,15 @@ func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
 // scriptNewer turns a database into one of a later version.
 func scriptNewer(ts *testscript.TestScript, _ bool, args []string) {
 	if file, ok := strings.CutPrefix(args[0], "sqlite:"); ok {
-		scriptDamage(ts, false, []string{file, "PRAGMA application_id = 0x414e5354; PRAGMA user_version = 99"})
+		scriptDamage(ts, false, []string{file, "PRAGMA user_version = 99"})
 		return
 	}
 	conn, err := pgx.Connect(context.Background(), args[0])
 	ts.Check(err)
 	defer conn.Close(context.Background())
-	_, err = conn.Exec(context.Background(), "INSERT INTO animalstore_version (version_id, is_applied) VALUES (99, true)")
+	var table string
+	ts.Check(conn.QueryRow(context.Background(), "SELECT tablename FROM pg_tables WHERE tablename LIKE 'animalstore_version%'").Scan(&table))
+	_, err = conn.Exec(context.Background(), "INSERT INTO "+table+" (version_id, is_applied) VALUES (99, true)")
 	ts.Check(err)
 }
 

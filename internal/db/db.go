@@ -146,12 +146,6 @@ func UpperBound(before int64) int64 {
 	return before
 }
 
-// Update is the progress of an update of the tables that takes a while.
-type Update struct {
-	Step        string // such as "folding names"
-	Done, Total int64  // pets; both 0 if the progress of this step is unknown
-}
-
 // OpenReason is why a database can't be opened.
 type OpenReason int
 

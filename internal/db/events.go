@@ -150,7 +150,7 @@ func (s *StoredEvent) Event() animalstore.Event {
 	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Type: FromStored(animalstore.EventTypes, s.Type), Data: s.Data}
 	e.Subject = animalstore.EventSubject(e.Type.Resource(), s.SubjectID)
 	by := &Actor{s.KeyID, s.RequestID} // one piece of memory for both
-	e.Actor = by.kind(e.Type)
+	e.Actor = by.kind()
 	if e.Actor == animalstore.ActorKey {
 		e.KeyID = &by.KeyID
 	}
@@ -160,13 +160,12 @@ func (s *StoredEvent) Event() animalstore.Event {
 	return e
 }
 
-// kind returns which actor made an event. Earlier versions stored the service like the
-// command line, so there the type decides: only the service bans and disables.
-func (a *Actor) kind(t animalstore.EventType) animalstore.Actor {
+// kind returns whether a key, the service or the command line made a change.
+func (a *Actor) kind() animalstore.Actor {
 	switch {
 	case a.KeyID > 0:
 		return animalstore.ActorKey
-	case *a == Service, t == animalstore.WebhookDisabledEvent, t == animalstore.KeyBannedEvent:
+	case *a == Service:
 		return animalstore.ActorService
 	}
 	return animalstore.ActorCommandLine

@@ -102,10 +102,8 @@ func (p *NewPhoto) Parts() []Part {
 	return all
 }
 
-// Checksum returns the checksum of a part. It is never 0, which means that there is none.
-func Checksum(data []byte) int64 {
-	return 1<<32 | int64(crc32.Checksum(data, castagnoli))
-}
+// Checksum returns the checksum of a part.
+func Checksum(data []byte) int64 { return int64(crc32.Checksum(data, castagnoli)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

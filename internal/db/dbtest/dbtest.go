@@ -65,7 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a retried new pet returns the stored result", replaysPets},
 		{"a stored result does not change", replaysStay},
 		{"a retried order returns the stored result", replaysOrders},
-		{"a different body, token, route or key is a different write", tokensAreApart},
+		{"a different body, token, operation or key is a different write", tokensAreApart},
 		{"a failed write can be retried", failuresAreRetried},
 		{"an idempotency record is valid for a day", recordsExpire},
 		{"idempotency records are dropped in small steps", dropsRecords},

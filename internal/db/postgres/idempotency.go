@@ -13,9 +13,9 @@ import (
 // claimRecord inserts an idempotency record, or takes over one that has expired. It
 // waits for another transaction that has claimed the record, and changes nothing if that
 // one commits.
-const claimRecord = `INSERT INTO answers AS a (key_id, route, token, body_hash, answer, created_at) VALUES ($1, $2, $3, $4, '', $5)
-	ON CONFLICT (key_id, route, token) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at
-	WHERE a.created_at <= $6`
+const claimRecord = `INSERT INTO idempotency_records AS record (key_id, operation, token, body_hash, result, created_at) VALUES ($1, $2, $3, $4, '', $5)
+	ON CONFLICT (key_id, operation, token) DO UPDATE SET body_hash = excluded.body_hash, result = '', created_at = excluded.created_at
+	WHERE record.created_at <= $6`
 
 // writeOrReplay runs write, which sets result, unless there is an idempotency record
 // of it: then it sets result to the stored one.
@@ -38,7 +38,7 @@ func writeOrReplay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, 
 	if err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, "UPDATE answers SET answer = $4 WHERE key_id = $1 AND route = $2 AND token = $3", idempotency.KeyID, idempotency.Operation, idempotency.Token, string(stored))
+	_, err = tx.Exec(ctx, "UPDATE idempotency_records SET result = $4 WHERE key_id = $1 AND operation = $2 AND token = $3", idempotency.KeyID, idempotency.Operation, idempotency.Token, string(stored))
 	return false, failed("store idempotency record", err)
 }
 
@@ -46,7 +46,7 @@ func writeOrReplay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, 
 func replay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, result any) error {
 	var hash []byte
 	var stored string
-	err := tx.QueryRow(ctx, "SELECT body_hash, answer FROM answers WHERE key_id = $1 AND route = $2 AND token = $3",
+	err := tx.QueryRow(ctx, "SELECT body_hash, result FROM idempotency_records WHERE key_id = $1 AND operation = $2 AND token = $3",
 		idempotency.KeyID, idempotency.Operation, idempotency.Token).Scan(&hash, &stored)
 	if err != nil {
 		return failed("select idempotency record", err)
@@ -55,8 +55,8 @@ func replay(ctx context.Context, tx pgx.Tx, idempotency *db.Idempotency, result 
 }
 
 // dropRecords skips the records that another server is deleting.
-const dropRecords = `DELETE FROM answers WHERE (key_id, route, token) IN (
-	SELECT key_id, route, token FROM answers WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+const dropRecords = `DELETE FROM idempotency_records WHERE (key_id, operation, token) IN (
+	SELECT key_id, operation, token FROM idempotency_records WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 // DropIdempotencyRecords implements [db.DB].
 func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {

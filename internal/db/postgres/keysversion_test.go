@@ -9,8 +9,7 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 )
 
-// TestKeysVersionCoversColumns changes keys with other programs, such as an older version
-// of this one.
+// TestKeysVersionCoversColumns changes keys with SQL of its own, as an operator might.
 func TestKeysVersionCoversColumns(t *testing.T) {
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")

@@ -19,14 +19,17 @@ import (
 )
 
 //go:embed migrations
-var migrations embed.FS
+var embedded embed.FS
+
+// migrations has the files that create the tables and, from the second one on, change them.
+var migrations fs.FS = embedded
 
 const (
-	versionTable = "animalstore_version"
-	// versionSetting tells the tables which version a session knows. They refuse changes
-	// by those that would leave out something.
-	versionSetting = "animalstore.version"
-	migrateLock    = 0x414e5354 // "ANST"
+	// versionTable records the migrations that ran. Until the first release, the first
+	// migration is edited in place, and with each edit the number in this name goes up by
+	// one, so that databases from before the edit are refused.
+	versionTable = "animalstore_version_1"
+	migrateLock  = 0x414e5354 // "ANST"
 	// migrateAttempts is how often, once a second, a program checks whether another
 	// one has finished its migration.
 	migrateAttempts = 600
@@ -35,14 +38,11 @@ const (
 )
 
 // migrate creates or updates the tables, one program at a time. It refuses a database
-// that can't hold a store reliably. progress may be nil.
-func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool, progress func(db.Update)) error {
-	if progress == nil {
-		progress = func(db.Update) {}
-	}
+// that can't hold a store reliably.
+func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error {
 	config = config.Copy()
 	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
-		config.RuntimeParams[limit] = "0" // a large table takes minutes
+		config.RuntimeParams[limit] = "0" // a migration of a large table takes minutes
 	}
 	config.ConnectTimeout = max(config.ConnectTimeout, startTimeout)
 	pool := stdlib.OpenDB(*config)
@@ -53,7 +53,7 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool, progre
 	if err := checkServer(ctx, pool); err != nil {
 		return err
 	}
-	provider, err := newProvider(pool, progress)
+	provider, err := newProvider(pool)
 	if err != nil {
 		return err
 	}
@@ -64,20 +64,18 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool, progre
 	case version == 0 && mustExist:
 		return &db.OpenError{Reason: db.Absent, Text: "this database doesn't contain a store"}
 	case version > known:
-		return errNewer(version, known)
+		return db.NewerError(version, known)
 	case version == known:
 		return nil
-	case version > 0:
-		progress(db.Update{Step: "waiting for other instances"})
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("update the tables: %w", err)
+		return fmt.Errorf("migrate the tables: %w", err)
 	}
 	return nil
 }
 
 // newProvider returns what runs the migrations, one program at a time.
-func newProvider(pool *sql.DB, progress func(db.Update)) (*goose.Provider, error) {
+func newProvider(pool *sql.DB) (*goose.Provider, error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, err
@@ -87,13 +85,7 @@ func newProvider(pool *sql.DB, progress func(db.Update)) (*goose.Provider, error
 		return nil, err
 	}
 	return goose.NewProvider(goose.DialectPostgres, pool, files,
-		goose.WithSessionLocker(locker), goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(namesMigration(progress)))
-}
-
-// errNewer refuses a database with a schema newer than this program.
-func errNewer(have, known int64) error {
-	return fmt.Errorf("this database was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", have, known)
+		goose.WithSessionLocker(locker), goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
 }
 
 // Versions returns the version of a database's tables, or 0 without tables, and
@@ -121,23 +113,30 @@ func storedVersion(ctx context.Context, config *pgx.ConnConfig) (int64, error) {
 }
 
 // knownVersion returns the version of the tables that this program needs: the number of
-// its last migration, which is a file or namesMigration.
+// its last migration.
 func knownVersion() (version int64) {
-	files, err := migrations.ReadDir("migrations")
+	files, err := fs.ReadDir(migrations, "migrations")
 	if err == nil {
 		_, err = fmt.Sscanf(files[len(files)-1].Name(), "%d_", &version)
 	}
 	if err != nil {
 		panic(err) // they are embedded
 	}
-	return max(version, namesVersion)
+	return version
 }
 
 // currentVersion returns 0 for a database without our tables.
 func currentVersion(ctx context.Context, pool *sql.DB) (version int64, err error) {
-	var known bool
-	if err := pool.QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable).Scan(&known); err != nil || !known {
+	var ours, development bool
+	err = pool.QueryRowContext(ctx, `SELECT coalesce(bool_or(relname = $1), false), coalesce(bool_or(relname <> $1), false)
+		FROM pg_class WHERE relname LIKE 'animalstore\_version%' AND relkind = 'r' AND pg_table_is_visible(oid)`, versionTable).Scan(&ours, &development)
+	switch {
+	case err != nil:
 		return 0, err
+	case development:
+		return 0, db.ErrDevelopment
+	case !ours:
+		return 0, nil
 	}
 	err = pool.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM "+versionTable+" WHERE is_applied").Scan(&version)
 	return version, err

@@ -52,7 +52,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	newer := database()
 	mustOpen(t, newer, Options{Timeout: patient}).Close()
-	server.MustExec(t, pgtest.Name(newer), "INSERT INTO animalstore_version (version_id, is_applied) VALUES (9999, true)")
+	server.MustExec(t, pgtest.Name(newer), "INSERT INTO "+versionTable+" (version_id, is_applied) VALUES (9999, true)")
 	server.MustExec(t, "postgres", "DROP DATABASE IF EXISTS latin")
 	server.MustExec(t, "postgres", "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
 	t.Cleanup(func() { server.MustExec(t, "postgres", "DROP DATABASE latin") })
@@ -64,6 +64,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"an empty database that must exist", database(), "this database doesn't contain a store", Options{MustExist: true}},
 		{"a newer version's", newer, "written by a newer animalstore (its tables are at version 9999", Options{}},
+		{"a development version's", database("CREATE TABLE animalstore_version (version_id bigint)"), "made by a development version", Options{}},
 		{"another encoding", server.URL("latin"), "the encoding LATIN1", Options{}},
 		{"commits that are not on disk", sleepy, "synchronous_commit is off", Options{}},
 		{"an absent database", server.URL("absent"), `database "absent" does not exist`, Options{}},

@@ -43,9 +43,6 @@ type Options struct {
 	MustExist bool
 	// Timeout limits each operation. The default suits a server.
 	Timeout time.Duration
-	// Progress, unless nil, is told how far an update of the tables is, if it takes a
-	// while.
-	Progress func(db.Update)
 }
 
 // DB is a [db.DB] in a PostgreSQL database.
@@ -75,7 +72,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	hosts := newHosts(config)
-	if err := migrate(ctx, config.ConnConfig, opts.MustExist, opts.Progress); err != nil {
+	if err := migrate(ctx, config.ConnConfig, opts.MustExist); err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)

@@ -47,9 +47,9 @@ func OpenSource(ctx context.Context, url string, alone bool) (_ *Snapshot, err e
 	case have == 0:
 		return nil, errors.New("this database doesn't contain a store yet")
 	case have > known:
-		return nil, errNewer(have, known)
+		return nil, db.NewerError(have, known)
 	case have < known:
-		return nil, fmt.Errorf("its tables are at version %d, this program needs %d. Update them first: animalstore db migrate", have, known)
+		return nil, db.OutdatedError(have, known)
 	}
 	s, err := connectSnapshot(ctx, config.ConnConfig)
 	if err != nil {
@@ -82,7 +82,7 @@ func OpenTarget(ctx context.Context, url string) (_ *Snapshot, err error) {
 			err = fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 		}
 	}()
-	if err := migrate(ctx, config.ConnConfig, false, nil); err != nil {
+	if err := migrate(ctx, config.ConnConfig, false); err != nil {
 		return nil, err
 	}
 	s, err := connectSnapshot(ctx, config.ConnConfig)

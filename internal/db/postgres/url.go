@@ -69,7 +69,6 @@ func parseURL(dsn string) (*pgxpool.Config, error) {
 	if u, err := url.Parse(dsn); err != nil || !u.Query().Has("pool_max_conns") {
 		config.MaxConns = defaultConns
 	}
-	config.ConnConfig.RuntimeParams[versionSetting] = strconv.FormatInt(knownVersion(), 10)
 	return config, nil
 }
 

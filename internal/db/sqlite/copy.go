@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -28,12 +27,9 @@ const copyStep = 4 << 20
 // The WAL can't restart until Copy returns, so it grows by everything that is written
 // until then.
 func (Files) Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error {
-	from, version, err := findStore(from)
+	from, err := findStore(from)
 	if err != nil {
 		return err
-	}
-	if version == 0 {
-		return errNoStore(from)
 	}
 	source, err := openSnapshot(from)
 	if err != nil {
@@ -47,10 +43,6 @@ func (Files) Copy(ctx context.Context, from, to string, progress func(copied, to
 		return classify(err)
 	}
 	return clearWALMode(to)
-}
-
-func errNoStore(path string) error {
-	return fmt.Errorf("%s: this file doesn't contain a store yet", path)
 }
 
 // openSnapshot opens a connection that sees the store as it is now.
@@ -124,25 +116,21 @@ func clearWALMode(path string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Open opens a store to check it, also one of an older version: current is false then,
-// and only its own Checks apply.
-func (Files) Open(ctx context.Context, path string) (_ db.Source, current bool, err error) {
-	path, version, err := findStore(path)
+// Open opens a store to check it.
+func (Files) Open(_ context.Context, path string) (db.Source, error) {
+	path, err := findStore(path)
 	if err != nil {
-		return nil, false, err
-	}
-	if version == 0 {
-		return nil, false, errNoStore(path)
+		return nil, err
 	}
 	conn, err := openSnapshot(path)
 	if err != nil {
-		return nil, false, describeOpenError(path, err)
+		return nil, describeOpenError(path, err)
 	}
 	// Comparing tables with their indexes reads pages in random order.
 	if err := sqlitex.ExecuteTransient(conn, "PRAGMA cache_size = -65536", nil); err != nil {
-		return nil, false, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, conn.Close())
 	}
-	return &Snapshot{conn: conn}, version == len(schema.Migrations), nil
+	return &Snapshot{conn: conn}, nil
 }
 
 // Companions returns the names of the files that belong to a store next to its own.

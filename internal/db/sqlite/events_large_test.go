@@ -90,7 +90,7 @@ func feed(t *testing.T, events int64) feedStore {
 	err = sqlitex.ExecuteScript(c, fmt.Sprintf(`
 		INSERT INTO categories VALUES (7, 'dogs');
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d / 2)
-		INSERT INTO pets SELECT i, 'Rex the twenty-first', 7, i %% 3 FROM n;
+		INSERT INTO pets SELECT i, 'Rex the twenty-first', 7, i %% 3, 'rex the twenty-first' FROM n;
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
 		INSERT INTO events SELECT i, i > %[1]d / 2, (i - 1) %% (%[1]d / 2) + 1, 1750000000000 + i, 1, '01234567890123456789',
 			'{"id":' || ((i - 1) %% (%[1]d / 2) + 1) || ',"name":"Rex the twenty-first","categoryId":7,"status":"available"}' FROM n;`, events), nil)

@@ -31,7 +31,7 @@ func writeOrReplay[T any](c *sqlite.Conn, idempotency *db.Idempotency, write fun
 		stmt.ColumnBytes(0, hash)
 		stored = stmt.ColumnText(1)
 		return nil
-	}, "SELECT body_hash, answer FROM answers WHERE key_id = ? AND route = ? AND token = ? AND created_at > ?",
+	}, "SELECT body_hash, result FROM idempotency_records WHERE key_id = ? AND operation = ? AND token = ? AND created_at > ?",
 		idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.ExpiredAt().Milli())
 	if err != nil {
 		return r, err
@@ -43,19 +43,19 @@ func writeOrReplay[T any](c *sqlite.Conn, idempotency *db.Idempotency, write fun
 	if r.result, err = write(); err != nil {
 		return r, err
 	}
-	answer, err := json.Marshal(&r.result)
+	result, err := json.Marshal(&r.result)
 	if err != nil {
 		return r, err
 	}
 	return r, execute(c, "insert idempotency record",
-		"INSERT OR REPLACE INTO answers (key_id, route, token, body_hash, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-		idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.BodyHash[:], string(answer), idempotency.At.Milli())
+		"INSERT OR REPLACE INTO idempotency_records (key_id, operation, token, body_hash, result, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.BodyHash[:], string(result), idempotency.At.Milli())
 }
 
 // DropIdempotencyRecords implements [db.DB].
 func (d *DB) DropIdempotencyRecords(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
 	return d.drop(ctx, "drop idempotency records",
-		"DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? ORDER BY created_at LIMIT ?)", before, max)
+		"DELETE FROM idempotency_records WHERE rowid IN (SELECT rowid FROM idempotency_records WHERE created_at < ? ORDER BY created_at LIMIT ?)", before, max)
 }
 
 // drop runs a DELETE whose parameters are a time and a limit.

@@ -27,15 +27,9 @@ var _ db.Target = (*Snapshot)(nil)
 // OpenSource opens a snapshot of a file for reading. If alone is set, it refuses a
 // file that a server is using, and keeps servers out until Close.
 func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err error) {
-	path, have, err := findStore(path)
+	path, err = findStore(path)
 	if err != nil {
 		return nil, err
-	}
-	switch known := len(schema.Migrations); {
-	case have == 0:
-		return nil, errNoStore(path)
-	case have < known:
-		return nil, fmt.Errorf("%s: its tables are at version %d, this program needs %d. Update them first: animalstore db migrate", path, have, known)
 	}
 	s := new(Snapshot)
 	defer func() {
@@ -54,8 +48,23 @@ func OpenSource(ctx context.Context, path string, alone bool) (_ *Snapshot, err 
 	return s, nil
 }
 
-// findStore returns the path of an existing store and the version of its tables.
-func findStore(path string) (_ string, version int, err error) {
+// findStore returns the path of an existing store that has the tables of this version.
+func findStore(path string) (string, error) {
+	path, version, err := findFile(path)
+	switch known := len(schema.Migrations); {
+	case err != nil:
+		return "", err
+	case version == 0:
+		return "", fmt.Errorf("%s: this file doesn't contain a store yet", path)
+	case version < known:
+		return "", fmt.Errorf("%s: %w", path, db.OutdatedError(int64(version), int64(known)))
+	}
+	return path, nil
+}
+
+// findFile returns the path of an existing file and the version of its tables, 0 if it
+// has none.
+func findFile(path string) (_ string, version int, err error) {
 	if err := checkVersion(); err != nil {
 		return "", 0, err
 	}
@@ -84,7 +93,7 @@ func Versions(path string) (have, known int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return 0, known, nil
 	}
-	_, have, err = findStore(path)
+	_, have, err = findFile(path)
 	return have, known, err
 }
 
@@ -259,27 +268,15 @@ func (s *Snapshot) Checks() []db.Check {
 	all := []db.Check{
 		{Rule: "the file is intact", Query: "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
 		{Rule: "every reference points to a row", Query: `SELECT "table" || ' refers to a row of ' || parent || ' that doesn''t exist' FROM pragma_foreign_key_check`},
-	}
-	if s.has("events") {
-		all = append(all, db.Check{Rule: "the data of every event is valid JSON", Query: "SELECT 'event ' || id FROM events WHERE NOT json_valid(data)"})
+		{Rule: "the data of every event is valid JSON", Query: "SELECT 'event ' || id FROM events WHERE NOT json_valid(data)"},
 	}
 	var reused []string
 	for _, t := range db.Tables {
-		if t.Serial && s.has(t.Name) {
+		if t.Serial {
 			reused = append(reused, fmt.Sprintf(`SELECT '%[2]s go up to id ' || highest || ', but the last assigned id is ' || last
 				FROM (SELECT max(id) AS highest, coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = '%[1]s'), 0) AS last FROM %[1]s) AS ids
 				WHERE highest > last`, t.Name, t.Holds))
 		}
 	}
 	return append(all, db.Check{Rule: "no id is assigned twice", Query: strings.Join(reused, " UNION ALL ")})
-}
-
-// has reports whether the store has a table. One of an older version may not.
-func (s *Snapshot) has(table string) bool {
-	found := false
-	err := sqlitex.Execute(s.conn, "SELECT 1 FROM sqlite_schema WHERE name = ?", &sqlitex.ExecOptions{
-		Args:       []any{table},
-		ResultFunc: func(*sqlite.Stmt) error { found = true; return nil },
-	})
-	return found || err != nil // then the check fails for the same reason
 }

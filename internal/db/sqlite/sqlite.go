@@ -33,34 +33,13 @@ const busyTimeout = 5 * time.Second
 //go:embed schema.sql
 var schema1 string
 
-//go:embed schema2_events.sql
-var schema2 string
-
-//go:embed schema3_webhooks.sql
-var schema3 string
-
-//go:embed schema4_sessions.sql
-var schema4 string
-
-//go:embed schema5_keys_version.sql
-var schema5 string
-
-//go:embed schema6_no_leases.sql
-var schema6 string
-
-//go:embed schema7_names.sql
-var schema7 string
-
-//go:embed schema8_photos.sql
-var schema8 string
-
-//go:embed schema9_photo_checksums.sql
-var schema9 string
-
-// schema must only be appended to: its length is the version of the file.
+// schema is the first version of the tables, and what later versions change about it. Until
+// the first release, schema.sql is edited in place, and with each edit the last byte of
+// AppID goes up by one, so that stores from before the edit are refused. From then on,
+// Migrations is only ever appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
-	AppID:      0x414e5354, // "ANST"
-	Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8, schema9},
+	AppID:      0x414e5301, // "ANS" and 1
+	Migrations: []string{schema1},
 }
 
 // Options control how [Open] opens a file.
@@ -75,9 +54,6 @@ type Options struct {
 	// process, because what was written can't be trusted any more. If it is nil, errors
 	// are only returned.
 	Fatal func(error)
-	// Progress, unless nil, is told how far an update of the tables is, if it takes a
-	// while.
-	Progress func(db.Update)
 	// NoSync commits without waiting for the disk, for tests and benchmarks: a power
 	// cut loses writes that were acknowledged. No flag and no variable may set it.
 	NoSync bool
@@ -100,10 +76,11 @@ type DB struct {
 
 var _ db.DB = (*DB)(nil)
 
-// Open opens the file at path, creates it if it doesn't exist, and updates its
-// tables. It refuses a file that isn't a SQLite database, belongs to another
-// program, was written by a newer animalstore or, with opts.Serve, is served by
-// another process.
+// Open opens the file at path, and creates it if it doesn't exist. It refuses a file
+// that isn't a SQLite database, belongs to another program or was written by a newer
+// animalstore. With opts.Serve, it migrates the tables, and refuses a file that another
+// process serves. Otherwise it refuses tables that have to be migrated, because a server
+// may be using them.
 func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err := checkVersion(); err != nil {
 		return nil, err
@@ -120,11 +97,11 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 			d.Close()
 		}
 	}()
-	if err := d.prepareFile(ctx, opts); err != nil {
+	if err := d.prepareFile(opts); err != nil {
 		return nil, err
 	}
 	path = d.path
-	if err := d.migrate(ctx, opts.Progress); err != nil {
+	if err := d.migrate(ctx); err != nil {
 		return nil, describeOpenError(path, err)
 	}
 	conn, err := d.connect()
@@ -152,9 +129,8 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 }
 
 // prepareFile creates the file if there is none, refuses one that isn't ours, and makes
-// this process its only server if opts say so. Otherwise it updates the tables, unless
-// an older server uses them. It comes before anything else that writes.
-func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
+// this process its only server if opts say so. It comes before anything else that writes.
+func (d *DB) prepareFile(opts Options) (err error) {
 	if err := createFile(d.path, opts.MustExist); err != nil {
 		return err
 	}
@@ -169,16 +145,25 @@ func (d *DB) prepareFile(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return describeOpenError(d.path, err)
 	}
-	switch {
+	switch known := len(schema.Migrations); {
 	case opts.Serve:
 		d.lock, err = lockServer(d.path)
-	case version > 0 && version < len(schema.Migrations):
-		err = d.updateTables(ctx, opts.Progress)
+	case version > 0 && version < known:
+		err = db.OutdatedError(int64(version), int64(known))
 	}
 	if err != nil {
 		return describeOpenError(d.path, err)
 	}
 	return nil
+}
+
+// migrate creates or migrates the tables, on a separate connection.
+func (d *DB) migrate(ctx context.Context) error {
+	conn, err := d.connect()
+	if err != nil {
+		return err
+	}
+	return errors.Join(sqlitemigration.Migrate(ctx, conn, schema), conn.Close())
 }
 
 // Close implements [db.DB]. It leaves a single file, without a WAL.
@@ -265,9 +250,9 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 	return c, nil
 }
 
-// checkOurs returns the version of a file's tables, 0 if there are none. It refuses
-// a file of another program or of a newer version, and runs before anything writes to
-// the file.
+// checkOurs returns the version of a file's tables, 0 if there are none. It refuses a
+// file of another program, of a development version or of a newer version, and runs
+// before anything writes to the file.
 func checkOurs(path string) (version int, err error) {
 	// Read-only, because the last connection to close would otherwise move the WAL
 	// into the file.
@@ -285,12 +270,11 @@ func checkOursWith(path string, access sqlite.OpenFlags) (version int, err error
 		return 0, err
 	}
 	defer c.Close()
-	var appID, tables, unfinished int
+	var appID, tables int
 	for query, n := range map[string]*int{
-		"PRAGMA user_version":                                            &version,
-		"PRAGMA application_id":                                          &appID,
-		"SELECT count(*) FROM sqlite_schema":                             &tables,
-		"SELECT count(*) FROM sqlite_schema WHERE name = 'names_update'": &unfinished,
+		"PRAGMA user_version":                &version,
+		"PRAGMA application_id":              &appID,
+		"SELECT count(*) FROM sqlite_schema": &tables,
 	} {
 		stmt, err := c.Prepare(query) // fails if the file isn't a database
 		if err != nil {
@@ -300,14 +284,14 @@ func checkOursWith(path string, access sqlite.OpenFlags) (version int, err error
 			return 0, err
 		}
 	}
-	known := len(schema.Migrations)
+	known, ours := len(schema.Migrations), int(schema.AppID)
 	switch {
-	case appID != int(schema.AppID) && (appID != 0 || tables > 0):
+	case appID != ours && appID>>8 == ours>>8:
+		return 0, db.ErrDevelopment
+	case appID != ours && (appID != 0 || tables > 0):
 		return 0, &db.OpenError{Reason: db.Foreign, Text: "this SQLite database belongs to another program"}
 	case version > known:
-		return 0, fmt.Errorf("this file was written by a newer animalstore (its tables are at version %d, this program supports up to %d). Run that version", version, known)
-	case unfinished > 0:
-		return namesVersion - 1, nil
+		return 0, db.NewerError(int64(version), int64(known))
 	}
 	return version, nil
 }

@@ -18,9 +18,8 @@ type Files interface {
 	// file to. A server may use the store meanwhile.
 	Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error
 
-	// Open opens a store to check it. current is false for a store of an older version,
-	// to which only its own Checks apply.
-	Open(ctx context.Context, path string) (store db.Source, current bool, err error)
+	// Open opens a store to check it.
+	Open(ctx context.Context, path string) (db.Source, error)
 
 	// Companions returns the names of the other files that belong to a store.
 	Companions(path string) []string
@@ -39,9 +38,8 @@ type CopyProgress interface {
 
 // Copied describes the file that [Backup] or [Restore] created.
 type Copied struct {
-	Size    int64
-	Checks  int  // how many checks the copy passed
-	Current bool // the copy has this version's tables; otherwise a server updates them
+	Size   int64
+	Checks int // how many checks the copy passed
 }
 
 // ErrDamaged means that a copy failed its checks, so it was removed.
@@ -105,7 +103,7 @@ func copyStore(ctx context.Context, engine Files, from, to string, prepare func(
 	if err := engine.Copy(ctx, from, partial, show); err != nil {
 		return Copied{}, err
 	}
-	if copied.Checks, copied.Current, err = checkCopy(ctx, engine, partial, progress); err != nil {
+	if copied.Checks, err = checkCopy(ctx, engine, partial, progress); err != nil {
 		return Copied{}, err
 	}
 	if prepare != nil {
@@ -131,25 +129,21 @@ func refuseFullDisk(from, to string) error {
 }
 
 // checkCopy applies all checks to a copy.
-func checkCopy(ctx context.Context, engine Files, path string, progress CheckProgress) (ran int, current bool, err error) {
-	source, current, err := engine.Open(ctx, path)
+func checkCopy(ctx context.Context, engine Files, path string, progress CheckProgress) (ran int, err error) {
+	source, err := engine.Open(ctx, path)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	defer source.Close()
-	checks := source.Checks()
-	if current {
-		checks = append(checks, Checks...)
-	}
 	found := &findings{CheckProgress: progress}
-	ran, failed, err := runChecks(ctx, source, checks, found)
+	ran, failed, err := Check(ctx, source, found)
 	if err != nil {
-		return ran, current, err
+		return ran, err
 	}
 	if failed > 0 {
-		return ran, current, fmt.Errorf("%w: %s", ErrDamaged, strings.Join(found.wrong, "; "))
+		return ran, fmt.Errorf("%w: %s", ErrDamaged, strings.Join(found.wrong, "; "))
 	}
-	return ran, current, nil
+	return ran, nil
 }
 
 // findings collects failed checks.

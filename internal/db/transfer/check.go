@@ -39,7 +39,7 @@ var Checks = []db.Check{
 			FROM photo_parts GROUP BY photo_id) AS stored ON photo_id = id
 		WHERE image IS NULL OR image <> bytes OR thumbnail <> thumbnail_bytes OR image_parts <> images * (images + 1) / 2`},
 	{Rule: "the bytes of every image are those that were stored", Query: `
-		SELECT photo_id, kind, part, checksum, data FROM photo_parts WHERE checksum <> 0`, Find: func(row []any) string {
+		SELECT photo_id, kind, part, checksum, data FROM photo_parts`, Find: func(row []any) string {
 		switch {
 		case row[3] == db.Checksum(row[4].([]byte)):
 			return ""
@@ -71,8 +71,8 @@ var Checks = []db.Check{
 		SELECT 'limits of key ' || l.key_id FROM limit_states l LEFT JOIN keys k ON k.id = l.key_id WHERE k.id IS NULL`},
 	{Rule: "every hash has 32 bytes", Query: `
 		SELECT 'a secret of key ' || key_id FROM key_secrets WHERE length(hash) <> 32 UNION ALL
-		SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE length(body_hash) <> 32`},
-	{Rule: "every idempotency record has its response", Query: `SELECT 'idempotency record ' || token || ' of key ' || key_id FROM answers WHERE answer = ''`},
+		SELECT 'idempotency record ' || token || ' of key ' || key_id FROM idempotency_records WHERE length(body_hash) <> 32`},
+	{Rule: "every idempotency record has its result", Query: `SELECT 'idempotency record ' || token || ' of key ' || key_id FROM idempotency_records WHERE result = ''`},
 	{Rule: "every event has a known type", Query: fmt.Sprintf(`SELECT 'event ' || id || ' has type ' || type FROM events WHERE type NOT BETWEEN 0 AND %d`, len(animalstore.EventTypes)-1)},
 	{Rule: "every event has a known actor", Query: fmt.Sprintf(`SELECT 'event ' || id || ' is by key ' || key_id FROM events WHERE key_id < %d`, db.Service.KeyID)},
 	{Rule: "no event is missing", Query: `
@@ -114,11 +114,7 @@ const maxExamples = 5
 // and how many of them failed. It stops with an error if ctx ends or the database
 // becomes unavailable; any other error counts as a failed check.
 func Check(ctx context.Context, s db.Source, progress CheckProgress) (ran, failed int, err error) {
-	return runChecks(ctx, s, append(s.Checks(), Checks...), progress)
-}
-
-func runChecks(ctx context.Context, s db.Source, checks []db.Check, progress CheckProgress) (ran, failed int, err error) {
-	for _, c := range checks {
+	for _, c := range append(s.Checks(), Checks...) {
 		progress.Checking(c.Rule)
 		n, examples, err := Violations(ctx, s, c, maxExamples)
 		if ctx.Err() != nil {

@@ -53,8 +53,8 @@ var damages = []struct{ rule, statements, says string }{
 	{"every secret, usage and limit belongs to a key", "UPDATE usage SET key_id = 50 WHERE key_id = 2", "usage of key 50"},
 	{"every secret, usage and limit belongs to a key", "UPDATE limit_states SET key_id = 50 WHERE key_id = 2", "limits of key 50"},
 	{"every hash has 32 bytes", "UPDATE key_secrets SET hash = substr(hash, 1, 31) WHERE key_id = 1", "a secret of key 1"},
-	{"every hash has 32 bytes", "UPDATE answers SET body_hash = substr(body_hash, 2) WHERE token = 'a'", "idempotency record a of key 1"},
-	{"every idempotency record has its response", "UPDATE answers SET answer = '' WHERE token = 'a'", "idempotency record a of key 1"},
+	{"every hash has 32 bytes", "UPDATE idempotency_records SET body_hash = substr(body_hash, 2) WHERE token = 'a'", "idempotency record a of key 1"},
+	{"every idempotency record has its result", "UPDATE idempotency_records SET result = '' WHERE token = 'a'", "idempotency record a of key 1"},
 	{"every event has a known type", "UPDATE events SET type = 18 WHERE id = 2", "event 2 has type 18"},
 	{"every event has a known actor", "UPDATE events SET key_id = -2 WHERE id = 2", "event 2 is by key -2"},
 	{"every webhook has a known state, an address and secrets", "UPDATE webhooks SET state = 3 WHERE id = 2", "webhook 2"},
@@ -217,7 +217,7 @@ func TestCheckFindsDamageInSQLite(t *testing.T) {
 	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 10 WHERE name = 'pets'"), "no id is assigned twice", "pets go up to id 11, but the last assigned id is 10")
 	wantWrong(t, damaged("DELETE FROM sqlite_sequence WHERE name = 'orders'"), "no id is assigned twice", "orders go up to id 6, but the last assigned id is 0")
 	wantWrong(t, damaged("UPDATE sqlite_sequence SET seq = 3 WHERE name = 'keys'"), "no id is assigned twice", "keys go up to id 4, but the last assigned id is 3")
-	wantWrong(t, damaged("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'answers_by_age') WHERE name = 'usage_by_hour'"),
+	wantWrong(t, damaged("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'idempotency_records_by_age') WHERE name = 'usage_by_hour'"),
 		"the file is intact", "")
 	// With an overwritten page, some checks can't even read.
 	path := copyStore(t, sound)

@@ -24,7 +24,7 @@ func (e *OccupiedError) Error() string {
 // change data that must not be served unchanged. It must leave a single file that is
 // completely on disk.
 func Restore(ctx context.Context, engine Files, backup, store string, prepare func(path string) error, progress CopyProgress) (Copied, error) {
-	source, _, err := engine.Open(ctx, backup) // before anything is created
+	source, err := engine.Open(ctx, backup) // before anything is created
 	if err != nil {
 		return Copied{}, err
 	}

@@ -17,8 +17,8 @@ run: build ## build and start the server, on animalstore.db in this directory
 	bin/animalstore serve
 
 # The commit is stamped here; Go's own VCS stamp would only make the build depend on
-# who owns the checkout. Releases are guided by packaging/profile, which is about a tenth
-# faster, but a fresh build would take two minutes more.
+# who owns the checkout. Releases are guided by packaging/profile, which saves a tenth of a
+# random page's CPU time, but a fresh build would take two minutes more.
 build: need-go ## build a static binary, bin/animalstore
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/animalstore ./cmd/animalstore

@@ -23,7 +23,8 @@ const (
 	typeMergePatch = "application/merge-patch+json"
 )
 
-// decode reads the body with one of the functions of package strictjson.
+// decode reads the body with one of the functions of package strictjson, and validates it
+// if it has a method Validate.
 func decode[T any](r *request, parse func([]byte) (T, error)) (T, error) {
 	return decodeType(r, parse, typeJSON)
 }
@@ -41,7 +42,13 @@ func decodeType[T any](r *request, parse func([]byte) (T, error), accepted ...st
 	if err := checkMediaType(r.Header, accepted...); err != nil {
 		return value, err
 	}
-	return parse(body)
+	if value, err = parse(body); err != nil {
+		return value, err
+	}
+	if v, ok := any(&value).(interface{ Validate() error }); ok {
+		err = v.Validate()
+	}
+	return value, err
 }
 
 // decodeOptional is decode for an operation that works without a body. Without

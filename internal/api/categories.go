@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -28,20 +27,13 @@ func (s *Server) listCategories(w http.ResponseWriter, r *request) error {
 
 // getCategory serves GET /v1/categories/{categoryId}.
 func (s *Server) getCategory(w http.ResponseWriter, r *request) error {
-	category, err := readAtPath(r, &categoryKind, s.db.Category)
-	if err != nil {
-		return err
-	}
-	return writeResource(w, r, http.StatusOK, category)
+	return serveAtPath(w, r, &categoryKind, s.db.Category)
 }
 
 // putCategory serves PUT /v1/categories/{categoryId}.
 func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 	category, err := decode(r, strictjson.DecodeCategory)
 	if err != nil {
-		return err
-	}
-	if err := category.Validate(); err != nil {
 		return err
 	}
 	if category.ID, err = categoryKind.pathID(r); err != nil {
@@ -63,7 +55,7 @@ func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		setHeader(w, "Location", "/v1/categories/"+strconv.FormatInt(category.ID, 10))
+		setLocation(w, "/v1/categories", category.ID)
 	}
 	return writeResource(w, r, status, category)
 }

@@ -40,12 +40,12 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 
 // createKey serves POST /v1/keys. The key is for this server's environment.
 func (s *Server) createKey(w http.ResponseWriter, r *request) error {
-	in, err := decode(r, strictjson.DecodeNewKey)
+	in, err := decode(r, func(body []byte) (animalstore.NewKey, error) {
+		key, err := strictjson.DecodeNewKey(body)
+		key.Environment = s.keys.Environment()
+		return key, err
+	})
 	if err != nil {
-		return err
-	}
-	in.Environment = s.keys.Environment()
-	if err := in.Validate(); err != nil {
 		return err
 	}
 	if err := animalstore.ValidateExpiry(in.ExpiresAt, s.now()); err != nil {
@@ -56,14 +56,13 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	setHeader(w, "Location", "/v1/keys/"+strconv.FormatInt(key.ID, 10))
-	writeSecret(w, http.StatusCreated, keyWithSecret{key, secret})
-	return nil
+	setLocation(w, "/v1/keys", key.ID)
+	return writeSecret(w, http.StatusCreated, keyWithSecret{key, secret})
 }
 
 // getKey serves GET /v1/keys/{keyId}.
 func (s *Server) getKey(w http.ResponseWriter, r *request) error {
-	key, err := readAtPath(r, &keyKind, s.db.Key)
+	key, err := atPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 // unbanKey serves POST /v1/keys/{keyId}/unban. The header Ban-Lifted says whether
 // the key was banned.
 func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
-	before, err := readAtPath(r, &keyKind, s.db.Key)
+	before, err := atPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) 
 		}
 		return nil
 	})
-	return key, keyKind.explain(err, id)
+	return key, keyKind.notFound(err, id)
 }
 
 // Grace periods of a rotated secret, in seconds.
@@ -165,7 +164,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	key, err := readAtPath(r, &keyKind, s.db.Key)
+	key, err := atPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
 	}
@@ -177,15 +176,14 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 		return r.checkIfMatch(keyTag(k.At(now)))
 	})
 	if err != nil {
-		return keyKind.explain(err, id)
+		return keyKind.notFound(err, id)
 	}
-	writeSecret(w, http.StatusOK, keyWithSecret{key.At(now), secret})
-	return nil
+	return writeSecret(w, http.StatusOK, keyWithSecret{key.At(now), secret})
 }
 
 // keyTag is the ETag of a key. It leaves out lastUsedAt, which every request with
-// the key changes: otherwise an If-Match would hardly ever match. A ban is part of it,
-// because a reader has to learn of it: it begins, ends and is lifted rarely.
+// the key changes: otherwise an If-Match would hardly ever match. Bans are included:
+// clients must see them, and they rarely change.
 func keyTag(key animalstore.Key) string {
 	key.LastUsedAt = animalstore.Time{}
 	return etagOf(encode(key))
@@ -197,7 +195,7 @@ func (s *Server) writeKey(w http.ResponseWriter, r *request, key animalstore.Key
 }
 
 // writeSecret writes a key or a webhook with its secret, which no cache may store.
-func writeSecret(w http.ResponseWriter, status int, withSecret any) {
+func writeSecret(w http.ResponseWriter, status int, withSecret any) error {
 	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, status, withSecret)
+	return writeJSON(w, status, withSecret)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -35,19 +36,39 @@ func (k *resourceKind) pathID(r *request) (int64, error) {
 	return id, nil
 }
 
-// readAtPath reads the resource whose id is in the path.
-func readAtPath[T any](r *request, k *resourceKind, read func(context.Context, int64) (T, error)) (T, error) {
+// atPath calls a method of the database with the id in the path. The errors of that id
+// become those that callers see.
+func atPath[T any](r *request, k *resourceKind, call func(context.Context, int64) (T, error)) (T, error) {
 	id, err := k.pathID(r)
 	if err != nil {
 		return *new(T), err
 	}
-	found, err := read(r.Context(), id)
-	return found, k.explain(err, id)
+	result, err := call(r.Context(), id)
+	return result, k.notFound(err, id)
 }
 
-// explain turns db.ErrNotFound into the error for a missing resource, and leaves
+// serveAtPath is atPath for a handler whose response is the result.
+func serveAtPath[T any](w http.ResponseWriter, r *request, k *resourceKind, call func(context.Context, int64) (T, error)) error {
+	result, err := atPath(r, k, call)
+	if err != nil {
+		return err
+	}
+	return writeResource(w, r, http.StatusOK, result)
+}
+
+// deleteAtPath is atPath for a handler that removes something.
+func deleteAtPath(w http.ResponseWriter, r *request, k *resourceKind, remove func(context.Context, int64) error) error {
+	_, err := atPath(r, k, func(ctx context.Context, id int64) (struct{}, error) { return struct{}{}, remove(ctx, id) })
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// notFound turns db.ErrNotFound into the error for a missing resource, and leaves
 // every other error alone.
-func (k *resourceKind) explain(err error, id int64) error {
+func (k *resourceKind) notFound(err error, id int64) error {
 	if errors.Is(err, db.ErrNotFound) {
 		return animalstore.NotFound(k.code, id)
 	}

@@ -1,8 +1,8 @@
 package api
 
 import (
+	"context"
 	"net/http"
-	"strconv"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -46,20 +46,16 @@ func (s *Server) placeOrder(w http.ResponseWriter, r *request) error {
 	}
 	order, replayed, err := s.db.PlaceOrder(r.Context(), in.PetID, animalstore.At(s.now()), idempotency)
 	if err != nil {
-		return petKind.explain(err, in.PetID)
+		return petKind.notFound(err, in.PetID)
 	}
 	setReplayed(w, replayed)
-	setHeader(w, "Location", "/v1/store/orders/"+strconv.FormatInt(order.ID, 10))
+	setLocation(w, "/v1/store/orders", order.ID)
 	return writeResource(w, r, http.StatusCreated, order)
 }
 
 // getOrder serves GET /v1/store/orders/{orderId}.
 func (s *Server) getOrder(w http.ResponseWriter, r *request) error {
-	order, err := readAtPath(r, &orderKind, s.db.Order)
-	if err != nil {
-		return err
-	}
-	return writeResource(w, r, http.StatusOK, order)
+	return serveAtPath(w, r, &orderKind, s.db.Order)
 }
 
 // updateOrder serves PATCH /v1/store/orders/{orderId}.
@@ -68,21 +64,12 @@ func (s *Server) updateOrder(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := patch.Validate(); err != nil {
-		return err
-	}
-	id, err := orderKind.pathID(r)
-	if err != nil {
-		return err
-	}
-	order, err := s.db.UpdateOrder(r.Context(), id, func(o *animalstore.Order) error {
-		if err := r.checkIfMatch(etagOf(encode(o))); err != nil {
-			return err
-		}
-		return patch.Apply(o, animalstore.At(s.now()))
+	return serveAtPath(w, r, &orderKind, func(ctx context.Context, id int64) (animalstore.Order, error) {
+		return s.db.UpdateOrder(ctx, id, func(o *animalstore.Order) error {
+			if err := r.checkIfMatch(etagOf(encode(o))); err != nil {
+				return err
+			}
+			return patch.Apply(o, animalstore.At(s.now()))
+		})
 	})
-	if err != nil {
-		return orderKind.explain(err, id)
-	}
-	return writeResource(w, r, http.StatusOK, order)
 }

@@ -1,8 +1,8 @@
 package api
 
 import (
+	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"animalstore"
@@ -85,9 +85,6 @@ func (s *Server) createPet(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := in.Validate(); err != nil {
-		return err
-	}
 	idempotency, err := s.idempotency(r, "createPet")
 	if err != nil {
 		return err
@@ -97,19 +94,15 @@ func (s *Server) createPet(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	setReplayed(w, replayed)
-	setHeader(w, "Location", "/v1/pets/"+strconv.FormatInt(pet.ID, 10))
+	setLocation(w, "/v1/pets", pet.ID)
 	return writePet(w, r, http.StatusCreated, &pet)
 }
 
 // getPet serves GET /v1/pets/{petId}, deprecated.
 func (s *Server) getPet(w http.ResponseWriter, r *request) error {
-	id, err := petKind.pathID(r)
+	pet, err := atPath(r, &petKind, s.db.Pet)
 	if err != nil {
 		return err
-	}
-	pet, err := s.db.Pet(r.Context(), id)
-	if err != nil {
-		return petKind.explain(err, id)
 	}
 	return writePet(w, r, http.StatusOK, &pet)
 }
@@ -120,42 +113,30 @@ func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := patch.Validate(); err != nil {
-		return err
-	}
-	id, err := petKind.pathID(r)
-	if err != nil {
-		return err
-	}
-	pet, err := s.db.UpdatePet(r.Context(), id, func(p *animalstore.Pet, ordered bool) error {
-		if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
-			return err
-		}
-		return patch.Apply(p, ordered)
+	pet, err := atPath(r, &petKind, func(ctx context.Context, id int64) (animalstore.Pet, error) {
+		return s.db.UpdatePet(ctx, id, func(p *animalstore.Pet, ordered bool) error {
+			if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
+				return err
+			}
+			return patch.Apply(p, ordered)
+		})
 	})
 	if err != nil {
-		return petKind.explain(err, id)
+		return err
 	}
 	return writePet(w, r, http.StatusOK, &pet)
 }
 
 // deletePet serves DELETE /v1/pets/{petId}.
 func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
-	id, err := petKind.pathID(r)
-	if err != nil {
-		return err
-	}
-	err = s.db.DeletePet(r.Context(), id, func(p *animalstore.Pet, ordered bool) error {
-		if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
-			return err
-		}
-		return p.CheckRemovable(ordered)
+	return deleteAtPath(w, r, &petKind, func(ctx context.Context, id int64) error {
+		return s.db.DeletePet(ctx, id, func(p *animalstore.Pet, ordered bool) error {
+			if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
+				return err
+			}
+			return p.CheckRemovable(ordered)
+		})
 	})
-	if err != nil {
-		return petKind.explain(err, id)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 func encodePet(p *animalstore.Pet) []byte {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,10 +47,10 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.now()),
 	}, s.photosLimit, idempotency)
 	if err != nil {
-		return petKind.explain(err, petID)
+		return petKind.notFound(err, petID)
 	}
 	setReplayed(w, replayed)
-	setHeader(w, "Location", "/v1/photos/"+strconv.FormatInt(added.ID, 10))
+	setLocation(w, "/v1/photos", added.ID)
 	return writeResource(w, r, http.StatusCreated, added)
 }
 
@@ -60,7 +61,7 @@ func (s *Server) checkPet(r *request, id int64, idempotency *db.Idempotency) err
 	if idempotency != nil && errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
-	return petKind.explain(err, id)
+	return petKind.notFound(err, id)
 }
 
 // listPhotos serves GET /v1/photos.
@@ -86,27 +87,14 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *request) error {
 
 // getPhoto serves GET /v1/photos/{photoId}.
 func (s *Server) getPhoto(w http.ResponseWriter, r *request) error {
-	found, err := readAtPath(r, &photoKind, s.db.Photo)
-	if err != nil {
-		return err
-	}
-	return writeResource(w, r, http.StatusOK, found)
+	return serveAtPath(w, r, &photoKind, s.db.Photo)
 }
 
 // deletePhoto serves DELETE /v1/photos/{photoId}.
 func (s *Server) deletePhoto(w http.ResponseWriter, r *request) error {
-	id, err := photoKind.pathID(r)
-	if err != nil {
-		return err
-	}
-	err = s.db.DeletePhoto(r.Context(), id, func(p *animalstore.Photo) error {
-		return r.checkIfMatch(etagOf(encode(p)))
+	return deleteAtPath(w, r, &photoKind, func(ctx context.Context, id int64) error {
+		return s.db.DeletePhoto(ctx, id, func(p *animalstore.Photo) error { return r.checkIfMatch(etagOf(encode(p))) })
 	})
-	if err != nil {
-		return photoKind.explain(err, id)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 // getImage serves GET /v1/photos/{photoId}/image.
@@ -136,7 +124,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	}
 	image, err := s.db.Image(r.Context(), id, kind)
 	if err != nil {
-		return photoKind.explain(err, id)
+		return photoKind.notFound(err, id)
 	}
 	// A store restored from a backup may assign an id again, but not at the same time.
 	tag := etagOf(fmt.Appendf(nil, "%d %d %d %d", id, kind, image.CreatedAt.Milli(), image.Bytes))
@@ -145,7 +133,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	}
 	data, err := s.db.ImagePart(r.Context(), id, kind, 0)
 	if err != nil {
-		return photoKind.explain(err, id)
+		return photoKind.notFound(err, id)
 	}
 	setImageHeaders(w, tag)
 	if r.alreadyHas(tag) {

@@ -66,8 +66,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 // livez reports that the process is running. It doesn't depend on the storage,
 // whose failure is no reason to restart a healthy process.
 func (s *Server) livez(w http.ResponseWriter, r *request) error {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
 }
 
 // readyTimeout is how long /readyz waits for the database.
@@ -87,8 +86,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 		}
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
 func (s *Server) ping(ctx context.Context) (err error) {

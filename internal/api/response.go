@@ -48,10 +48,16 @@ func writeResource(w http.ResponseWriter, r *request, status int, v any) error {
 	return newEntity(encode(v)).write(w, r, status)
 }
 
-// writeJSON writes v.
-func writeJSON(w http.ResponseWriter, status int, v any) {
+// setLocation names the resource that was created: the one with this id below path.
+func setLocation(w http.ResponseWriter, path string, id int64) {
+	setHeader(w, "Location", path+"/"+strconv.FormatInt(id, 10))
+}
+
+// writeJSON writes v. Its error is always nil, so that handlers can return it.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
 	body := encode(v)
 	writeBody(w, status, body, strconv.Itoa(len(body)))
+	return nil
 }
 
 // encode returns the JSON of v, one of our types, which can always be encoded.

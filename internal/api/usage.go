@@ -23,7 +23,7 @@ func (s *Server) getKeyUsage(w http.ResponseWriter, r *request) error {
 	if _, err := parseHours(r.URL.RawQuery); err != nil {
 		return err // before a 404
 	}
-	key, err := readAtPath(r, &keyKind, s.db.Key)
+	key, err := atPath(r, &keyKind, s.db.Key)
 	if err != nil {
 		return err
 	}

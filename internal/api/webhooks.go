@@ -2,8 +2,8 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"animalstore"
@@ -41,9 +41,6 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := in.Validate(); err != nil {
-		return err
-	}
 	if err := s.checkWebhookURL(r.Context(), in.URL); err != nil {
 		return err
 	}
@@ -52,14 +49,13 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	setHeader(w, "Location", "/v1/webhooks/"+strconv.FormatInt(webhook.ID, 10))
-	writeSecret(w, http.StatusCreated, webhookWithSecret{webhook, secret})
-	return nil
+	setLocation(w, "/v1/webhooks", webhook.ID)
+	return writeSecret(w, http.StatusCreated, webhookWithSecret{webhook, secret})
 }
 
 // getWebhook serves GET /v1/webhooks/{webhookId}.
 func (s *Server) getWebhook(w http.ResponseWriter, r *request) error {
-	webhook, err := readAtPath(r, &webhookKind, s.db.Webhook)
+	webhook, err := atPath(r, &webhookKind, s.db.Webhook)
 	if err != nil {
 		return err
 	}
@@ -72,42 +68,30 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := patch.Validate(); err != nil {
-		return err
-	}
 	if patch.URL != nil {
 		if err := s.checkWebhookURL(r.Context(), *patch.URL); err != nil {
 			return err
 		}
 	}
-	id, err := webhookKind.pathID(r)
-	if err != nil {
-		return err
-	}
-	webhook, err := s.db.UpdateWebhook(r.Context(), id, func(w *animalstore.Webhook) error {
-		if err := r.checkIfMatch(webhookTag(*w)); err != nil {
-			return err
-		}
-		return patch.Apply(w)
+	webhook, err := atPath(r, &webhookKind, func(ctx context.Context, id int64) (animalstore.Webhook, error) {
+		return s.db.UpdateWebhook(ctx, id, func(w *animalstore.Webhook) error {
+			if err := r.checkIfMatch(webhookTag(*w)); err != nil {
+				return err
+			}
+			return patch.Apply(w)
+		})
 	})
 	if err != nil {
-		return webhookKind.explain(err, id)
+		return err
 	}
 	return writeWebhook(w, r, webhook)
 }
 
 // deleteWebhook serves DELETE /v1/webhooks/{webhookId}.
 func (s *Server) deleteWebhook(w http.ResponseWriter, r *request) error {
-	id, err := webhookKind.pathID(r)
-	if err != nil {
-		return err
-	}
-	err = s.db.DeleteWebhook(r.Context(), id, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
-	if err != nil {
-		return webhookKind.explain(err, id)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return deleteAtPath(w, r, &webhookKind, func(ctx context.Context, id int64) error {
+		return s.db.DeleteWebhook(ctx, id, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
+	})
 }
 
 // rotateWebhook serves POST /v1/webhooks/{webhookId}/rotate. The body is optional.
@@ -124,10 +108,9 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *request) error {
 	until := animalstore.At(s.now().Add(grace))
 	webhook, err := s.db.RotateWebhook(r.Context(), id, secret, until, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
 	if err != nil {
-		return webhookKind.explain(err, id)
+		return webhookKind.notFound(err, id)
 	}
-	writeSecret(w, http.StatusOK, webhookWithSecret{webhook, secret})
-	return nil
+	return writeSecret(w, http.StatusOK, webhookWithSecret{webhook, secret})
 }
 
 // decodeGrace reads the optional body of a rotation.
@@ -156,10 +139,9 @@ func (s *Server) pingWebhook(w http.ResponseWriter, r *request) error {
 	}
 	delivery, err := s.db.PingWebhook(r.Context(), id, cmp.Or(eventType, animalstore.WebhookPing), animalstore.At(s.now()))
 	if err != nil {
-		return webhookKind.explain(err, id)
+		return webhookKind.notFound(err, id)
 	}
-	writeJSON(w, http.StatusAccepted, delivery)
-	return nil
+	return writeJSON(w, http.StatusAccepted, delivery)
 }
 
 // listDeliveries serves GET /v1/webhooks/{webhookId}/deliveries.
@@ -180,7 +162,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 	}
 	all, err := s.db.Deliveries(r.Context(), query)
 	if err != nil {
-		return webhookKind.explain(err, query.WebhookID)
+		return webhookKind.notFound(err, query.WebhookID)
 	}
 	return writePage(w, r, q, all, func(d *animalstore.Delivery) int64 { return d.ID })
 }
@@ -193,14 +175,14 @@ func (s *Server) getDelivery(w http.ResponseWriter, r *request) error {
 	}
 	delivery, err := s.db.Delivery(r.Context(), webhookID, id)
 	if err != nil {
-		return deliveryKind.explain(err, id)
+		return deliveryKind.notFound(err, id)
 	}
 	return writeResource(w, r, http.StatusOK, delivery)
 }
 
 // deliveryAtPath returns the ids in the path of a delivery, if the webhook exists.
 func (s *Server) deliveryAtPath(r *request) (webhookID, id int64, err error) {
-	webhook, err := readAtPath(r, &webhookKind, s.db.Webhook)
+	webhook, err := atPath(r, &webhookKind, s.db.Webhook)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -219,10 +201,9 @@ func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
 	}
 	delivery, err := s.db.RetryDelivery(r.Context(), webhookID, id, animalstore.At(s.now()))
 	if err != nil {
-		return deliveryKind.explain(err, id)
+		return deliveryKind.notFound(err, id)
 	}
-	writeJSON(w, http.StatusAccepted, delivery)
-	return nil
+	return writeJSON(w, http.StatusAccepted, delivery)
 }
 
 // retryDeliveries serves POST /v1/webhooks/{webhookId}/deliveries/retry.
@@ -241,10 +222,9 @@ func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
 	}
 	retried, err := db.RetryAll(r.Context(), s.db, db.RetryQuery{WebhookID: id, DeliveryRetry: which}, now)
 	if err != nil {
-		return webhookKind.explain(err, id)
+		return webhookKind.notFound(err, id)
 	}
-	writeJSON(w, http.StatusAccepted, animalstore.RetriedDeliveries{Deliveries: retried})
-	return nil
+	return writeJSON(w, http.StatusAccepted, animalstore.RetriedDeliveries{Deliveries: retried})
 }
 
 // webhookTag is the ETag of a webhook. It leaves out what every delivery changes.
